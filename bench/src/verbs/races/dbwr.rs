@@ -18,7 +18,7 @@ use std::time::Instant;
 use bench::fio::{Batch, Durability, Engine, Fio, FioJob, Pattern};
 use bench::race::{Case, Metrics, Outcome, Race, Turn, Workload, metric};
 use bench::{Scratch, cpu};
-use cache::{Cache, CacheConfig, RedoGate};
+use cache::{Cache, CacheConfig, DataFile, RedoGate};
 use format::{BlockHeader, BlockKind};
 use ids::{BlockSize, Dba, FileNo, Rba, Scn};
 use latch::{FrameOrder, Shared64};
@@ -192,7 +192,7 @@ impl Running {
         disk.remove(&copies, session).map_err(told)?;
         let redo = Arc::new(Redo(Shared64::new(Rba::block(1, 1).pack_block())));
         let writers = config.writers;
-        let files = vec![(FileNo::new(1), data, config.block_size)];
+        let files = vec![DataFile::new(FileNo::new(1), data, config.block_size)];
         let (gate, halt) = (Arc::clone(&redo) as Arc<dyn RedoGate>, Halt::new(os));
         let cache =
             Cache::open(os, disk, files, doublewrite, config, gate, halt, session).map_err(told)?;

@@ -17,7 +17,7 @@ use std::sync::{Arc, RwLock};
 use std::time::Instant;
 
 use bench::race::{Case, Metrics, Outcome, Race, Workload};
-use cache::{Cache, CacheConfig, RedoGate};
+use cache::{Cache, CacheConfig, DataFile, RedoGate};
 use format::{BlockHeader, BlockKind};
 use ids::{Dba, FileNo, Rba, Scn};
 use latch::FrameOrder;
@@ -187,7 +187,7 @@ fn cache(os: &Os, directory: &Path, session: &Session) -> Result<Arc<Cache>, Sto
     for path in &paths {
         disk.remove(path, session)?;
     }
-    let files = vec![(FileNo::new(1), data, config.block_size)];
+    let files = vec![DataFile::new(FileNo::new(1), data, config.block_size)];
     let (gate, halt) = (Arc::new(NoRedo), Halt::new(os));
     let cache = Cache::open(os, disk, files, copies, config, gate, halt, session)?;
     for block in 0..BLOCKS {

@@ -1,9 +1,9 @@
 //! ALTER TABLE.
 //!
-//! Each alteration locks the table exclusively, looks at what rows there are if it has to, and
-//! publishes another definition. No row is rewritten.
+//! Each alteration locks the table in X, looks at its rows if it has to, and publishes another
+//! definition. No row is rewritten.
 //!
-//! Callers: whoever executes statements.
+//! Callers: the embedded API; SQL.
 
 use os::Session;
 use relation::{ColumnDefinition, Default, IndexDefinition, TableDefinition};
@@ -12,14 +12,14 @@ use txn::{LockWait, TableMode};
 
 use crate::checks::FoundRow;
 use crate::dictionary::{Dictionary, Edit};
-use crate::draft::{Draft, place_of};
+use crate::draft::{Draft, index_names, place_of, rename_index};
 use crate::drop::remove_index;
 use crate::spec::{Alteration, ColumnSpec, ConstraintSpec, DefaultSpec, Rule};
 use crate::statement::Statement;
 use crate::{Catalog, names};
 
 impl Catalog {
-    /// Alters a table; durable when it returns.
+    /// Alters a table. The change is durable when this returns.
     pub fn alter_table(
         &self,
         name: &str,
@@ -42,14 +42,14 @@ impl Catalog {
                     let place = place_of(&table, column)?;
                     let mut table = table;
                     let of = &mut table.columns[place];
-                    if matches!(of.default, Default::Identity { .. }) {
+                    if of.default.sequence().is_some() {
                         let what = format!("column {column} is an identity column");
                         return Err(cannot(name, &what));
                     }
                     let fitted = of.kind.fit(column, value.get());
                     let fitted = fitted.map_err(|misfit| cannot(name, &misfit.to_string()))?;
                     of.default = Default::Constant(fitted.to_owned());
-                    statement.publish(|_| Ok(Edit::of(table)), &[])
+                    statement.publish_table(table)
                 }
                 Alteration::SetNotNull(column) => statement.set_not_null(table, column),
                 Alteration::DropNotNull(column) => statement.drop_not_null(table, column),
@@ -70,13 +70,13 @@ fn in_use(table: &str, what: &str) -> Stop {
     Stop::refuse(RefusalKind::WrongState, format!("cannot alter table {table}: {what}"))
 }
 
-/// An index or constraint that has the column, in words.
+/// The index or constraint that has the column, in words for a message.
 fn user_of(table: &TableDefinition, column: usize) -> Option<String> {
     let own = table.foreign_keys.iter().find(|key| key.columns.contains(&column));
     let check = table.checks.iter().find(|check| check.condition.columns().contains(&column));
     let has = |index: &&IndexDefinition| index.columns.iter().any(|of| of.column == column);
     let index = table.indexes.iter().find(has);
-    // Columns that others refer to have an index.
+    // A column that other tables refer to is in an index.
     let own = own.map(|key| format!("its foreign key {}", key.name));
     let check = check.map(|check| format!("its check {}", check.name));
     let index = index.map(|index| match index.primary {
@@ -87,7 +87,7 @@ fn user_of(table: &TableDefinition, column: usize) -> Option<String> {
 }
 
 impl Statement<'_> {
-    /// Rows that are there have the default of this moment (rule value/V4).
+    /// Adds a column. Existing rows have its present default (rule value/V4).
     fn add_column(&mut self, before: TableDefinition, spec: &ColumnSpec) -> Result<(), Stop> {
         let name = before.name.clone();
         if matches!(spec.default, DefaultSpec::Identity { .. }) {
@@ -111,10 +111,10 @@ impl Statement<'_> {
             );
             return Err(cannot(&name, &what));
         }
-        self.publish(|_| Ok(Edit::of(table)), &[])
+        self.publish_table(table)
     }
 
-    /// The column loses its name and all that depends on it; its place stays.
+    /// Drops a column: it loses its name and default, and keeps its place (DC9).
     fn drop_column(&mut self, mut table: TableDefinition, column: &str) -> Result<(), Stop> {
         let place = place_of(&table, column)?;
         if let Some(what) = user_of(&table, place) {
@@ -126,11 +126,8 @@ impl Statement<'_> {
             let what = format!("{column} is its only column; drop the table");
             return Err(in_use(&table.name, &what));
         }
-        let identity = match table.columns[place].default {
-            Default::Identity { sequence, .. } => Some(sequence),
-            Default::Constant(_) => None,
-        };
-        let sequence = identity.map(|of| self.catalog.sequence_of(of, self.session)).transpose()?;
+        let sequence = table.columns[place].default.sequence();
+        let sequence = sequence.map(|of| self.catalog.sequence_of(of, self.session)).transpose()?;
         table.columns[place] = table.columns[place].dropped(place);
         let dropped_sequences = sequence.into_iter().collect();
         self.publish(|_| Ok(Edit { dropped_sequences, ..Edit::of(table) }), &[])
@@ -144,16 +141,12 @@ impl Statement<'_> {
     ) -> Result<(), Stop> {
         names::check("constraint or index", to)?;
         self.lock_referenced(&table)?;
-        let indexes = table.indexes.iter_mut().map(|index| &mut index.name);
-        let checks = table.checks.iter_mut().map(|check| &mut check.name);
-        let keys = table.foreign_keys.iter_mut().map(|key| &mut key.name);
-        let Some(name) = indexes.chain(checks).chain(keys).find(|name| *name == from) else {
+        if !rename_index(&mut table, from, to) {
             let within = format!(" of table {}", table.name);
-            let there = crate::draft::index_names(&table);
+            let there = index_names(&table);
             return Err(names::unknown("constraint or index", from, &within, there));
-        };
-        to.clone_into(name);
-        self.publish(|_| Ok(Edit::of(table)), &[])
+        }
+        self.publish_table(table)
     }
 
     fn rename_table(&mut self, mut table: TableDefinition, to: &str) -> Result<(), Stop> {
@@ -180,7 +173,7 @@ impl Statement<'_> {
             return Err(names::taken("column", to));
         }
         table.columns[place].name = to.into();
-        self.publish(|_| Ok(Edit::of(table)), &[])
+        self.publish_table(table)
     }
 
     fn set_not_null(&mut self, mut table: TableDefinition, column: &str) -> Result<(), Stop> {
@@ -194,7 +187,7 @@ impl Statement<'_> {
             return Err(Stop::refuse(RefusalKind::NotNullViolation, message));
         }
         table.columns[place].not_null = true;
-        self.publish(|_| Ok(Edit::of(table)), &[])
+        self.publish_table(table)
     }
 
     fn drop_not_null(&mut self, mut table: TableDefinition, column: &str) -> Result<(), Stop> {
@@ -204,12 +197,12 @@ impl Statement<'_> {
             let what = format!("column {column} is one of its primary key");
             return Err(cannot(&table.name, &what));
         }
-        if matches!(table.columns[place].default, Default::Identity { .. }) {
+        if table.columns[place].default.sequence().is_some() {
             let what = format!("column {column} is an identity column");
             return Err(cannot(&table.name, &what));
         }
         table.columns[place].not_null = false;
-        self.publish(|_| Ok(Edit::of(table)), &[])
+        self.publish_table(table)
     }
 
     fn add_constraint(
@@ -252,12 +245,12 @@ impl Statement<'_> {
         table.checks.retain(|check| check.name != name);
         table.foreign_keys.retain(|key| key.name != name);
         if (table.checks.len(), table.foreign_keys.len()) != before {
-            return self.publish(|_| Ok(Edit::of(table)), &[]);
+            return self.publish_table(table);
         }
         let index = table.indexes.iter().find(|index| index.unique && index.name == name);
         let Some(index) = index.cloned() else {
             let within = format!(" of table {}", table.name);
-            let there = crate::draft::index_names(&table);
+            let there = index_names(&table);
             return Err(names::unknown("constraint", name, &within, there));
         };
         self.wait_for_dead_transactions(&table)?;

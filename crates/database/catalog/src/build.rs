@@ -1,5 +1,5 @@
-//! Filling an index of a table that has rows: sorted within a bound of memory, then built from the
-//! bottom up.
+//! Filling an index of a table that has rows: their keys are sorted within a bound of memory, and
+//! the index is built from the leaves up (DC16).
 //!
 //! ```text
 //!   rows, block by block ─▶ keys ─▶ sort (crate `sort`) ─▶ in order; equal neighbours? refused
@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Invariants
-//!   * a lock of the table keeps changes out, so what a view sees is all there is (DC5)
-//!   * memory: the sort's area, and the keys of one block's rows
+//!   * a table lock keeps changes out, so a view sees all rows (DC5)
+//!   * it takes the sort's area and the keys of one block's rows of memory
 //!
 //! Callers: `create`, `alter`.
 
@@ -23,19 +23,21 @@ use value::{Damaged, RowView};
 
 use crate::Catalog;
 
-/// What goes behind a key so that entries of equal keys come in the order of their rows.
+/// The bytes of an address behind a key, so that entries of equal keys come in the order of their
+/// rows.
 const ADDRESS_BYTES: usize = 8;
 
-/// Keys of the rows of one block, and where the rows are.
+/// The keys and the addresses of one block's rows.
 #[derive(Default)]
 struct Keys {
     bytes: Vec<u8>,
-    /// Where each key ends in the bytes.
+    /// The end of each key in the bytes.
     ends: Vec<usize>,
 }
 
 impl Catalog {
-    /// Fills an index of the table with entries for the rows that the view sees. How many.
+    /// Fills an index of the table with entries for the rows that the view sees, and returns how
+    /// many.
     pub(crate) fn fill(
         &self,
         table: &Relation,
@@ -76,7 +78,7 @@ impl Catalog {
     }
 }
 
-/// Goes through the blocks of a table; each is brought into the cache with its neighbours.
+/// Calls `each` for the blocks of a table; each is brought into the cache with its neighbours.
 pub(crate) fn each_block(
     table: &Relation,
     view: View,
@@ -88,7 +90,7 @@ pub(crate) fn each_block(
 }
 
 impl Keys {
-    /// Reads the keys of a block's rows. Under its latch keys are made, and nothing waits.
+    /// Reads the keys of a block's rows. Under the block's latch keys are made, and nothing waits.
     fn read(
         &mut self,
         table: &Relation,
@@ -118,7 +120,7 @@ impl Keys {
     }
 }
 
-/// An address as bytes that are in the order of addresses.
+/// An address as bytes whose order is that of addresses.
 #[expect(clippy::big_endian_bytes, reason = "bytes in order have the highest first")]
 fn address_bytes(row: RowAddress) -> [u8; ADDRESS_BYTES] {
     let mut bytes = [0; ADDRESS_BYTES];
@@ -128,7 +130,7 @@ fn address_bytes(row: RowAddress) -> [u8; ADDRESS_BYTES] {
     bytes
 }
 
-/// The key and the address behind it.
+/// Splits bytes into a key and the address behind it.
 #[expect(clippy::big_endian_bytes, reason = "bytes in order have the highest first")]
 fn split(bytes: &[u8]) -> (&[u8], RowAddress) {
     let (key, address) = bytes.split_last_chunk().expect("each key has an address behind it");
@@ -137,7 +139,7 @@ fn split(bytes: &[u8]) -> (&[u8], RowAddress) {
     (key, RowAddress { block, slot: u16::from_be_bytes([s, t]) })
 }
 
-/// Two rows have one key: what both have is said.
+/// The refusal of two rows with one key, which it names.
 fn duplicate(
     table: &Relation,
     index: usize,
@@ -162,7 +164,7 @@ fn duplicate(
     Stop::refuse(RefusalKind::UniqueViolation, message)
 }
 
-/// A row that doesn't have the form of its table's rows.
+/// The refusal of a row that can't be read.
 pub(crate) fn unreadable(table: &TableDefinition, row: RowAddress, damaged: &Damaged) -> Stop {
     let message =
         format!("cannot read row {row} of table {}: {damaged}; verify the database", table.name);

@@ -1,4 +1,4 @@
-//! Values and conditions as bytes, for columns of the dictionary that hold them.
+//! Values and conditions as bytes, for the dictionary's columns that hold them.
 //!
 //! ```text
 //!   value       a row of one column, of the column's type (crate `value` says how)
@@ -7,15 +7,15 @@
 //! ```
 //!
 //! Invariants
-//!   * reading is total: bytes that were never written so are none, never a panic
-//!   * one value, one form: whether a definition was changed is a comparison of rows
+//!   * reading is total: bytes that no writer has written give none, and never a panic
+//!   * each value has one form, because a changed definition is found by comparing rows
 //!
 //! Callers: `rows`.
 
 use relation::{Comparison, Condition, Operand};
 use value::{OwnedValue, RowLayout, RowView, Type, Value};
 
-/// Conditions are nested so deep at most.
+/// The deepest nesting of a condition.
 const DEPTH_MAX: usize = 100;
 
 const COMPARE: u8 = 1;
@@ -51,7 +51,7 @@ pub(crate) fn value_in(kind: Type, bytes: &[u8]) -> Option<OwnedValue> {
     row.get(0).ok().map(Value::to_owned)
 }
 
-/// The bytes of a condition, or why it has none, said of its table.
+/// The bytes of a condition; an error says of the table why it has none.
 pub(crate) fn of_condition(condition: &Condition) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     push(condition, DEPTH_MAX, &mut bytes).map(|()| bytes)
@@ -120,7 +120,7 @@ fn push_operand(operand: &Operand, out: &mut Vec<u8>) -> Result<(), String> {
     Ok(())
 }
 
-/// The type that holds every value of this one's kind; none of NULL.
+/// The type that holds every value of this value's kind; none for NULL.
 fn widest(value: Value<'_>) -> Option<Type> {
     Some(match value {
         Value::Null => return None,
@@ -135,7 +135,7 @@ fn widest(value: Value<'_>) -> Option<Type> {
     })
 }
 
-/// What is left to read.
+/// The bytes that are left to read.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {

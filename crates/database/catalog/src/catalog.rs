@@ -1,11 +1,11 @@
-//! The catalog of an open database: opened, asked.
+//! The catalog of an open database: how it is opened, and what it is asked for.
 //!
 //! ```text
 //!   open: dictionary's tables ─▶ rows ─▶ definitions in memory; segments that no row names go
 //!   ask:  name or number ─▶ relation, opened when it is first asked for
 //! ```
 //!
-//! Callers: the embedded API, SQL, tools.
+//! Callers: the embedded API; SQL; tools.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,28 +25,28 @@ use crate::rows;
 use crate::sequence::Sequence;
 use crate::store::{Store, corrupt};
 
-/// What the catalog is told.
+/// How a catalog is opened.
 #[derive(Clone, Debug)]
 pub struct CatalogConfig {
-    /// Where tables go that don't say, and the dictionary itself.
+    /// The tablespace of the dictionary, and of tables that name none.
     pub tablespace: String,
-    /// For temporary files.
+    /// The disk for temporary files.
     pub disk: Disk,
-    /// How indexes are sorted that are made of tables with rows: the memory it may take, and where.
+    /// How index builds sort: with how much memory, and where.
     pub sort: SortConfig,
 }
 
 /// What opening found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CatalogOpened {
-    /// There was no dictionary: it was made.
+    /// Whether there was no dictionary, and it was made.
     pub is_new: bool,
-    /// How many tables there are.
+    /// The number of tables.
     pub tables: usize,
-    /// How many sequences.
+    /// The number of sequences.
     pub sequences: usize,
-    /// Segments that no row names: a crash had come before the row that would have, or behind
-    /// that which doesn't any more. They have been dropped.
+    /// The number of orphans that were dropped: segments that no row named, because of a crash
+    /// before the commit of their row or after that of its delete (DC12).
     pub orphans: usize,
 }
 
@@ -57,24 +57,24 @@ pub struct Catalog {
     pub(crate) config: CatalogConfig,
     pub(crate) store: Arc<Store>,
     pub(crate) dictionary: Latch<Dictionary>,
-    /// One statement at a time writes the dictionary, from its last look to its end (DC4).
+    /// The row cache lock: the DDL statement that holds it writes the dictionary (DC4).
     pub(crate) row_cache_lock: Enqueue<()>,
-    /// Transactions that were active when the instance stopped.
+    /// The dead transactions: those that were active when the instance stopped.
     pub(crate) dead: Vec<TxnId>,
-    /// The number of the sequence that is made next.
+    /// The number of the next new sequence.
     next_sequence: Shared32,
     opened: CatalogOpened,
 }
 
 impl Catalog {
-    /// Opens the catalog of a database that was just opened: before any session works there.
+    /// Opens the catalog of a database that was just opened, before any session works there.
     pub fn open(
         space: &Space,
         transactions: &Transactions,
         config: CatalogConfig,
         session: &Session,
     ) -> Result<Catalog, Stop> {
-        // Nobody else has begun: whoever is active is dead.
+        // No session has begun a transaction yet, so all active ones are dead.
         let dead = transactions.active().all(session);
         let (store, is_new) = Store::open(&config.tablespace, space, transactions, session)?;
         let found = rows::read(&store.read(session)?).map_err(|what| corrupt(&what))?;
@@ -115,24 +115,25 @@ impl Catalog {
         Ok(self.dictionary.shared(session).table(name)?.object)
     }
 
-    /// The table of this name, as it is now. Who keeps it asks it before each statement whether it
-    /// is stale: that costs a load, and this a latch that all share.
+    /// The table of this name, as it is now. A caller that keeps it asks before each statement
+    /// whether it is stale: that costs a load, and this call a latch that all sessions share.
     pub fn relation(&self, name: &str, session: &Session) -> Result<Arc<Relation>, Stop> {
         loop {
             let object = self.object(name, session)?;
             let relation = match self.relation_of(object, session) {
-                // It was dropped while it was opened: by now the name is nobody's, or another's.
+                // The table was dropped while it was opened; by now another table may have its
+                // name.
                 Err(stop) if stop.refusal() == Some(RefusalKind::DefinitionChanged) => continue,
                 found => found?,
             };
-            // It may have got another name, and another table this one, while it was opened.
+            // The table may have been renamed while it was opened, and another may have its name.
             if relation.definition().name == name {
                 return Ok(relation);
             }
         }
     }
 
-    /// The same by its number.
+    /// The table of this number, as it is now.
     pub fn relation_of(&self, object: ObjectNo, session: &Session) -> Result<Arc<Relation>, Stop> {
         loop {
             let (definition, changing) = {
@@ -145,7 +146,8 @@ impl Catalog {
                 (Arc::clone(definition), entry.changing)
             };
             if changing {
-                // Until it has been replaced. Who has this enqueue waits for redo at most.
+                // Waits until the definition was replaced. The holder of this lock waits for redo
+                // at most.
                 drop(self.row_cache_lock.hold(object.get().into(), session));
                 continue;
             }
@@ -163,7 +165,7 @@ impl Catalog {
         }
     }
 
-    /// What the table of this name is, as it is now.
+    /// The definition of the table of this name, as it is now.
     pub fn table(&self, name: &str, session: &Session) -> Result<Arc<TableDefinition>, Stop> {
         self.dictionary.shared(session).table(name).cloned()
     }
@@ -173,23 +175,24 @@ impl Catalog {
         self.dictionary.shared(session).sequence(name).cloned()
     }
 
-    /// The sequence of this number: of an identity column, say.
+    /// The sequence of this number, such as that of an identity column.
     pub fn sequence_of(&self, object: ObjectNo, session: &Session) -> Result<Arc<Sequence>, Stop> {
         self.dictionary.shared(session).sequence_of(object).cloned()
     }
 
-    /// Numbers for so many sequences: the first of them. Since the opening none is given twice.
+    /// Reserves `count` numbers for sequences, and returns the first. Since the opening none is
+    /// given twice.
     pub(crate) fn number_sequences(&self, count: u32, session: &Session) -> u32 {
         self.next_sequence.fetch_add(count, session)
     }
 
-    /// The sequence's next value, which nobody else gets (rule DC7).
+    /// The sequence's next value, which no other caller gets (DC7).
     pub fn next_value(&self, sequence: &Sequence, session: &Session) -> Result<i64, Stop> {
         loop {
             if let Some(value) = sequence.next(&self.store, &self.transactions, session)? {
                 return Ok(value);
             }
-            // A drop that isn't committed may not come about: its end is waited for (DC4).
+            // A drop that isn't committed may be given up, so its end is waited for (DC29).
             let object = sequence.object().get().into();
             let changing = self.row_cache_lock.hold(object, session);
             let is_dropped = sequence.is_dropped(session);
@@ -207,7 +210,8 @@ impl Relations for Catalog {
     }
 }
 
-/// Drops segments of user's tables and indexes that no definition names (DC3). How many.
+/// Drops segments of users' tables and indexes that no definition names (DC12), and returns how
+/// many.
 fn drop_orphans<'a>(
     space: &Space,
     tables: impl Iterator<Item = &'a TableDefinition>,
@@ -219,8 +223,8 @@ fn drop_orphans<'a>(
     });
     let mut named: BTreeSet<ObjectNo> = segments.collect();
     let mut orphans = Vec::new();
-    // A header that can't be read is its table's fault, and no other's. What is temporary still
-    // couldn't be dropped a moment ago.
+    // A header that can't be read is a fault of its own table only. A segment that is temporary
+    // still couldn't be dropped a moment ago.
     for (object, name) in space.names(session) {
         let is_kept = || space.state(object, session) == Some(SegmentState::Permanent);
         if !named.remove(&object) && name.starts_with(NAMED_BY_NUMBER) && is_kept() {

@@ -1,7 +1,6 @@
-//! Looking at the rows that are there, before a definition says something of them: and filling
-//! indexes of them.
+//! Checking the existing rows before a definition says something of them, and filling indexes.
 //!
-//! Invariant: a lock of the table keeps changes out, from before the look to the commit (DC5).
+//! Invariant: a table lock keeps changes out from before the check to the commit (DC14).
 //!
 //! Callers: `create`, `alter`, `drop`.
 
@@ -20,12 +19,12 @@ use crate::statement::Statement;
 /// The first row that a search found.
 pub(crate) struct FoundRow {
     pub(crate) address: RowAddress,
-    /// Its first columns, for messages.
+    /// The names and values of its first columns, for messages.
     pub(crate) text: String,
 }
 
 impl Statement<'_> {
-    /// Fills the indexes at these places of a table that isn't in the dictionary like this yet.
+    /// Fills the indexes at these places of a table whose new definition isn't published yet.
     pub(crate) fn fill(&self, table: &TableDefinition, places: &[usize]) -> Result<(), Stop> {
         if places.is_empty() {
             return Ok(());
@@ -44,8 +43,8 @@ impl Statement<'_> {
         Ok(self.find(table, |_, _| true)?.is_some())
     }
 
-    /// What a table is that may not be locked, if it has rows. Other DDL may replace its definition
-    /// while its rows are looked at: then these are looked at again.
+    /// The definition of a table if it has rows. The table needn't be locked: if other DDL replaces
+    /// its definition while its rows are looked at, they are looked at again.
     pub(crate) fn with_rows(&self, object: ObjectNo) -> Result<Option<Arc<TableDefinition>>, Stop> {
         let definition = || self.read(|dictionary| dictionary.table_of(object).cloned());
         loop {
@@ -60,7 +59,7 @@ impl Statement<'_> {
         }
     }
 
-    /// A row that has NULL in the column.
+    /// Finds a row that has NULL in the column.
     pub(crate) fn find_null(
         &self,
         table: &TableDefinition,
@@ -69,8 +68,8 @@ impl Statement<'_> {
         self.find(table, |_, row| matches!(row.get(column), Ok(Value::Null)))
     }
 
-    /// The first row for which this says so, with its first columns as text,
-    /// without those that were dropped (DC9). It only computes.
+    /// Finds the first row for which `is_it` holds, which only computes. Its text has the first
+    /// four columns that weren't dropped (DC9).
     pub(crate) fn find(
         &self,
         table: &TableDefinition,
@@ -99,7 +98,7 @@ impl Statement<'_> {
         read.map(|()| found)
     }
 
-    /// Refused if a row breaks the table's last CHECK.
+    /// Refuses a table with a row that breaks its last CHECK.
     pub(crate) fn check_rows(&self, table: &TableDefinition) -> Result<(), Stop> {
         let check = table.checks.last().expect("a check was added");
         let breaks = |_, row: &RowView<'_>| {
@@ -119,7 +118,7 @@ impl Statement<'_> {
         }
     }
 
-    /// Refused if a row refers, by the table's last foreign key, to one that isn't there.
+    /// Refuses a table with a row whose last foreign key refers to no row.
     pub(crate) fn check_references(&self, table: &TableDefinition) -> Result<(), Stop> {
         let key = table.foreign_keys.last().expect("a foreign key was added");
         let open = Arc::new(self.open(table)?);
@@ -144,7 +143,7 @@ impl Statement<'_> {
         })
     }
 
-    /// What rows of a block refer to, without those that have a NULL there.
+    /// The foreign-key values of a block's rows, without those rows that have a NULL among them.
     fn references(
         &self,
         table: &Relation,

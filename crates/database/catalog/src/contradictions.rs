@@ -1,8 +1,8 @@
-//! What rows of the dictionary contradict each other: parts of what isn't there, gaps, names and
-//! segments twice, references to nothing.
+//! Contradictions between rows of the dictionary: parts of things that aren't there, gaps, names
+//! and segments that occur twice, references to nothing.
 //!
-//! Opening looks at less: it stops at the first thing that it can't make sense of. Here everything
-//! is told, in sentences that begin behind the row ("of _columns, …").
+//! Opening checks less, and stops at the first thing that it can't make sense of. Here everything
+//! is reported, in sentences that begin behind the row ("of _columns, …").
 //!
 //! Callers: `look`.
 
@@ -15,13 +15,13 @@ use crate::dictionary_table::DictionaryTable::{
 };
 use crate::rows::{Cells, Rows, beginning};
 
-/// What is wrong with a row, as seen from others.
+/// A row that other rows contradict.
 #[derive(Debug)]
 pub(crate) struct Contradiction {
     pub(crate) table: DictionaryTable,
     pub(crate) key: Vec<i64>,
     pub(crate) what: String,
-    /// The table, if keys in its indexes can't be told any more.
+    /// The table whose index keys can't be computed any more, if there is one.
     pub(crate) spoils: Option<i64>,
 }
 
@@ -30,7 +30,7 @@ struct ConsistencyCheck<'r> {
     found: Vec<Contradiction>,
 }
 
-/// All that is found.
+/// All contradictions between these rows.
 pub(crate) fn contradictions(rows: &Rows) -> Vec<Contradiction> {
     let mut check = ConsistencyCheck { rows, found: Vec::new() };
     check.parts(Columns, Tables);
@@ -49,7 +49,7 @@ pub(crate) fn contradictions(rows: &Rows) -> Vec<Contradiction> {
     check.found
 }
 
-/// What a row of the table is.
+/// The word for what a row of this table describes.
 fn thing(table: DictionaryTable) -> &'static str {
     match table {
         Tables => "table",
@@ -86,7 +86,7 @@ impl<'r> ConsistencyCheck<'r> {
         self.found.push(Contradiction { table, key: key.to_vec(), what, spoils });
     }
 
-    /// Each row is of something that is there, and the rows of one thing are numbered.
+    /// Each row belongs to a thing that is there, and the rows of one thing are numbered from 0.
     fn parts(&mut self, parts: DictionaryTable, of: DictionaryTable) {
         let keys = of.key_columns();
         let mut wanted: (&[i64], i64) = (&[], 0);
@@ -120,7 +120,7 @@ impl<'r> ConsistencyCheck<'r> {
         }
     }
 
-    /// Each index is of a table that is there, and those of one table are numbered.
+    /// Each index belongs to a table that is there, and the indexes of one table are numbered.
     fn indexes(&mut self) {
         let mut by_table: BTreeMap<i64, BTreeMap<i64, &[i64]>> = BTreeMap::new();
         for (key, cells) in self.all(Indexes) {
@@ -166,14 +166,14 @@ impl<'r> ConsistencyCheck<'r> {
             let Some(sequence) = cells.int(6) else { continue };
             if self.get(Sequences, &[sequence]).is_none() {
                 let what = format!("has numbers of sequence {sequence}, which isn't there");
-                // The keys of rows are as they are.
+                // The keys of rows don't depend on it.
                 let (table, key) = (Columns, key.to_vec());
                 self.found.push(Contradiction { table, key, what, spoils: None });
             }
         }
     }
 
-    /// A column of a table that is there and wasn't dropped, or why there is none.
+    /// A column that is there and wasn't dropped; an error says why there is none.
     fn column(&self, table: i64, column: i64) -> Result<Cells<'r>, String> {
         match self.get(Columns, &[table, column]) {
             None => Err(format!("column {column} of table {table}, which isn't there")),
@@ -184,10 +184,11 @@ impl<'r> ConsistencyCheck<'r> {
         }
     }
 
-    /// A CHECK asks for columns that are there.
+    /// A CHECK reads columns that are there.
     fn checks(&mut self) {
         for (key, cells) in self.all(Constraints) {
-            // One that can't be read keeps its table from being read, and that is told.
+            // A condition that can't be read keeps its table from being read, which is reported
+            // there.
             let Some(condition) = cells.condition(3) else { continue };
             for column in condition.columns() {
                 if let Err(what) = self.column(key[0], column as i64) {
@@ -197,8 +198,7 @@ impl<'r> ConsistencyCheck<'r> {
         }
     }
 
-    /// The columns of a foreign key are those that its indexes have, and values of the two can be
-    /// equal.
+    /// The columns of a foreign key are those of its indexes, and the two sides' types share keys.
     fn pairs_of_foreign_keys(&mut self) {
         for (key, cells) in self.all(Constraints) {
             let (Some(parent), Some(own), Some(other)) = (cells.int(5), cells.int(4), cells.int(6))
@@ -214,7 +214,7 @@ impl<'r> ConsistencyCheck<'r> {
             let all_there = columns.iter().all(|column| is_there(key[0], column))
                 && referenced.iter().all(|column| is_there(parent, column));
             if pairs.is_empty() || !all_there {
-                // That is told of the column.
+                // This is reported of the column.
                 continue;
             }
             let columns_of = |index: i64| -> Vec<i64> {
@@ -279,7 +279,7 @@ impl<'r> ConsistencyCheck<'r> {
         }
     }
 
-    /// A constraint needs this index, of this table.
+    /// Refuses an index that isn't there, or isn't what a constraint of this table needs.
     fn index_of(&self, index: Option<i64>, table: i64, unique: bool) -> Result<(), String> {
         let index = index.unwrap_or(0);
         match self.get(Indexes, &[index]) {
@@ -294,7 +294,7 @@ impl<'r> ConsistencyCheck<'r> {
         }
     }
 
-    /// Names and segments are had once.
+    /// Names and segments occur once.
     fn duplicates(&mut self) {
         let mut segments = BTreeSet::new();
         let mut twice = Vec::new();
@@ -322,7 +322,7 @@ impl<'r> ConsistencyCheck<'r> {
             }
         }
         for (table, key, what) in twice {
-            // Nothing of keys follows from it.
+            // Keys don't depend on it.
             self.found.push(Contradiction { table, key: key.to_vec(), what, spoils: None });
         }
     }

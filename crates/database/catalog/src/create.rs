@@ -1,6 +1,6 @@
 //! CREATE TABLE, CREATE INDEX, CREATE SEQUENCE.
 //!
-//! Callers: whoever executes statements.
+//! Callers: the embedded API; SQL.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use crate::spec::{IndexSpec, Rule, TableSpec};
 use crate::{Catalog, SequenceDefinition, SequenceOptions, names};
 
 impl Catalog {
-    /// Makes a table with its indexes and sequences; durable when it returns. What it is, as it was
-    /// made: another statement may have changed or dropped it by now.
+    /// Makes a table with its indexes and sequences, durable when this returns. Returns its
+    /// definition as it was made: another statement may have changed or dropped the table by now.
     ///
-    /// Tables that it refers to are locked against changes (S), for their rows have to be looked at
-    /// in another way from now on.
+    /// Tables that it refers to are locked in S, because their rows have to be checked in another
+    /// way from now on (DC5).
     pub fn create_table(
         &self,
         spec: &TableSpec,
@@ -61,8 +61,8 @@ impl Catalog {
         })
     }
 
-    /// Makes an index of a table; durable when it returns. Its number. Meanwhile the table is read,
-    /// and not changed (TM S).
+    /// Makes an index of a table, durable when this returns. Returns its number. Meanwhile the
+    /// table is read, and not changed (DC16).
     pub fn create_index(
         &self,
         spec: &IndexSpec,
@@ -83,7 +83,7 @@ impl Catalog {
             statement.fill(&table, &places)?;
             let index = table.indexes.pop().expect("an index was added");
             let object = index.object;
-            // Another index may have come to the table meanwhile: S goes with S.
+            // The table may have got another index meanwhile, because S goes with S.
             statement.publish(
                 |dictionary| {
                     let now = TableDefinition::clone(dictionary.table_of(before.object)?);
@@ -97,7 +97,7 @@ impl Catalog {
         })
     }
 
-    /// Makes a sequence; durable when it returns. Its number.
+    /// Makes a sequence, durable when this returns. Returns its number.
     pub fn create_sequence(
         &self,
         name: &str,

@@ -1,15 +1,15 @@
-//! The dictionary in memory: what there is, by number and by name.
+//! The dictionary in memory: tables and sequences, by number and by name.
 //!
 //! ```text
 //!   definition ──(first asked for)──▶ opened ──(DDL, about to commit)──▶ changing ──▶ replaced
 //! ```
 //!
 //! Invariants
-//!   * it says what the dictionary's rows say that are committed; what is about to change is
-//!     `changing`, from before the commit until it is replaced (DC4)
-//!   * tables and sequences share one room of names, indexes and constraints another
+//!   * it says what the committed rows of the dictionary say; a definition that is about to change
+//!     is `changing` from before the commit until it was replaced (DC17)
+//!   * tables and sequences share one name space, indexes and constraints another
 //!
-//! Callers: all of this crate, under the catalog's latch.
+//! Callers: all of this crate, under the catalog's latch (DC8).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::draft::index_names;
 use crate::names;
 use crate::sequence::Sequence;
 
-/// What the catalog knows.
+/// The dictionary in memory.
 #[derive(Default)]
 pub(crate) struct Dictionary {
     tables: BTreeMap<ObjectNo, TableEntry>,
@@ -32,7 +32,7 @@ pub(crate) struct Dictionary {
     index_names: BTreeSet<String>,
 }
 
-/// What has a name.
+/// The owner of a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NameOwner {
     Table(ObjectNo),
@@ -42,30 +42,30 @@ pub(crate) enum NameOwner {
 /// A table.
 pub(crate) struct TableEntry {
     pub(crate) definition: Arc<TableDefinition>,
-    /// Once it was asked for.
+    /// The open table, once it was asked for.
     pub(crate) relation: Option<Arc<Relation>>,
-    /// A statement that changes it is about to commit.
+    /// Whether a statement that changes it is about to commit.
     pub(crate) changing: bool,
 }
 
-/// What a statement makes of the dictionary.
+/// What a statement changes in the dictionary.
 #[derive(Default)]
 pub(crate) struct Edit {
-    /// Tables as they are to be; none is dropped.
+    /// The new definitions of tables; none for a table that is dropped.
     pub(crate) tables: BTreeMap<ObjectNo, Option<TableDefinition>>,
     pub(crate) new_sequences: Vec<Arc<Sequence>>,
     pub(crate) dropped_sequences: Vec<Arc<Sequence>>,
 }
 
 impl Edit {
-    /// One table.
+    /// An edit of one table.
     pub(crate) fn of(table: TableDefinition) -> Edit {
         Edit { tables: BTreeMap::from([(table.object, Some(table))]), ..Edit::default() }
     }
 }
 
 impl Dictionary {
-    /// Takes in a table that was read or made.
+    /// Adds a table that was read or made.
     pub(crate) fn add_table(&mut self, definition: TableDefinition) {
         let object = definition.object;
         self.names.insert(definition.name.clone(), NameOwner::Table(object));
@@ -109,7 +109,7 @@ impl Dictionary {
         self.sequences.values()
     }
 
-    /// What has this name.
+    /// The owner of this name.
     pub(crate) fn named(&self, name: &str) -> Option<NameOwner> {
         self.names.get(name).copied()
     }
@@ -145,7 +145,7 @@ impl Dictionary {
         self.sequences.get(&object).ok_or_else(none)
     }
 
-    /// The table that has the index of this name.
+    /// The table whose index has this name.
     pub(crate) fn table_of_index(&self, name: &str) -> Result<&Arc<TableDefinition>, Stop> {
         let has =
             |table: &&Arc<TableDefinition>| table.indexes.iter().any(|index| index.name == name);
@@ -169,7 +169,7 @@ impl Dictionary {
         self.index_names.contains(name)
     }
 
-    /// Refuses the name of a table or sequence that is there.
+    /// Refuses a name that a table or sequence has.
     pub(crate) fn check_free(&self, name: &str) -> Result<(), Stop> {
         match self.named(name) {
             None => Ok(()),
@@ -178,8 +178,9 @@ impl Dictionary {
         }
     }
 
-    /// Adds to the edit what follows from it: tables that are referred to know by whom. Refused
-    /// where a name has been taken meanwhile, or what is referred to has gone.
+    /// Adds to the edit what follows from it: tables that are referred to learn which foreign keys
+    /// refer to them. Refused if a name was taken meanwhile, or a table that is referred to has
+    /// gone.
     pub(crate) fn complete(&self, mut edit: Edit) -> Result<Edit, Stop> {
         let edited: BTreeSet<ObjectNo> = edit.tables.keys().copied().collect();
         let mut referred: BTreeSet<ObjectNo> = BTreeSet::new();
@@ -201,7 +202,7 @@ impl Dictionary {
             };
             table.referenced_by.retain(|key| !edited.contains(&key.table));
             let to_it = |key: &&ForeignKey| key.references == object;
-            // Not those of tables that only know now by whom they are referred to: theirs stay.
+            // A table that is edited only because others refer to it keeps its own foreign keys.
             let others = edit.tables.iter().filter(|(other, _)| edited.contains(other));
             let others = others.filter_map(|(_, one)| one.as_ref());
             let others = others.flat_map(|one| &one.foreign_keys);
@@ -214,7 +215,7 @@ impl Dictionary {
         Ok(edit)
     }
 
-    /// Every foreign key refers to an index that is there.
+    /// Checks that every foreign key refers to an index that is there.
     fn check_references(&self, edit: &Edit) -> Result<(), Stop> {
         for table in edit.tables.values().flatten() {
             for key in &table.foreign_keys {
@@ -255,8 +256,8 @@ impl Dictionary {
         Ok(())
     }
 
-    /// What changes is about to: nobody opens it by the old definition, and who has it open is told
-    /// before the statement's locks go (DC4).
+    /// Marks what is about to change: it isn't opened by the old definition any more, and open
+    /// relations become stale before the statement's locks go (DC17).
     pub(crate) fn begin_change(&mut self, edit: &Edit, session: &Session) {
         for object in edit.tables.keys() {
             if let Some(entry) = self.tables.get_mut(object) {
@@ -268,7 +269,7 @@ impl Dictionary {
         }
     }
 
-    /// The change didn't come about: what there was is opened anew.
+    /// Ends a change whose commit failed: the old definitions are opened anew (DC24).
     pub(crate) fn give_up_change(&mut self, edit: &Edit) {
         for object in edit.tables.keys() {
             if let Some(entry) = self.tables.get_mut(object) {
@@ -277,7 +278,7 @@ impl Dictionary {
         }
     }
 
-    /// The change has come about. The relations that have been replaced.
+    /// Ends a change that was committed. Returns the relations that were replaced.
     pub(crate) fn end_change(&mut self, edit: Edit) -> Vec<Arc<Relation>> {
         let all = edit.tables.keys();
         let replaced = all.filter_map(|object| self.tables.get_mut(object)?.relation.take());
@@ -292,8 +293,8 @@ impl Dictionary {
     }
 }
 
-/// Whether the foreign keys to `parent` are the same in both definitions. A parent whose keys are
-/// the same isn't touched: its places of keys may be in use, for it isn't locked (rule DC5).
+/// Whether the foreign keys to `parent` are the same in both definitions. A parent whose keys stay
+/// isn't touched: the places of its keys may be in use, because it isn't locked (DC5).
 fn same_keys(
     one: Option<&TableDefinition>,
     other: Option<&TableDefinition>,

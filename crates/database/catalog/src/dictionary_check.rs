@@ -1,5 +1,5 @@
-//! The dictionary for who doesn't believe it: its rows' bytes are taken in from wherever they were
-//! read, also of a database that isn't open, and what contradicts itself is told.
+//! A check of the dictionary's rows that believes none of them. Their bytes may come from anywhere,
+//! also from a database that isn't open; contradictions are reported.
 //!
 //! ```text
 //!   rows' bytes ──take──▶ rows ──look──▶ contradictions (`contradictions`)
@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Invariants
-//!   * any bytes can be taken in, and any rows looked at: nothing here panics
-//!   * whatever keeps the catalog from opening is told
+//!   * any bytes can be added, and any rows checked: nothing here panics
+//!   * everything that keeps the catalog from opening is reported
 //!
 //! Callers: `verify`.
 
@@ -25,7 +25,7 @@ use crate::dictionary_table::DictionaryTable::{
 };
 use crate::rows::{self, Row, Rows, beginning, key_of};
 
-/// Rows of the dictionary's tables.
+/// The rows of the dictionary's tables, and what is wrong with them.
 #[derive(Default)]
 pub struct DictionaryCheck {
     rows: Rows,
@@ -33,31 +33,31 @@ pub struct DictionaryCheck {
     faults: Vec<DictionaryFault>,
 }
 
-/// What is wrong with the dictionary.
+/// Something that is wrong with the dictionary.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DictionaryFault {
     /// The table of the dictionary.
     pub table: DictionaryTable,
-    /// The row, if it is about one that is there.
+    /// The row, if there is one.
     pub row: Option<RowAddress>,
-    /// What is wrong, said of the row.
+    /// What is wrong with the row, in a sentence that begins behind its name.
     pub what: String,
 }
 
-/// What the dictionary says.
+/// What the dictionary says, as far as it makes sense.
 #[derive(Default)]
 pub struct DictionaryContents {
     /// The tables that make sense.
     pub tables: Vec<TableDefinition>,
-    /// The sequences that make sense, and the next value of each that wasn't taken into memory;
-    /// none of one that is at its end.
+    /// The sequences that make sense, each with its next value that no range has yet; none for a
+    /// sequence at its end.
     pub sequences: Vec<(SequenceDefinition, Option<i64>)>,
-    /// What doesn't.
+    /// What makes no sense.
     pub faults: Vec<DictionaryFault>,
 }
 
 impl DictionaryCheck {
-    /// Takes in a row of one of the dictionary's tables, which has this layout.
+    /// Adds a row of one of the dictionary's tables, by its bytes in this layout.
     pub fn add(
         &mut self,
         table: DictionaryTable,
@@ -81,7 +81,7 @@ impl DictionaryCheck {
         self.faults.push(DictionaryFault { table, row, what });
     }
 
-    /// What all of them say together.
+    /// Checks all rows against each other, and returns what they say.
     pub fn finish(mut self) -> DictionaryContents {
         let found = contradictions(&self.rows);
         let spoilt: BTreeSet<i64> = found.iter().filter_map(|one| one.spoils).collect();
@@ -113,7 +113,7 @@ impl DictionaryCheck {
     }
 }
 
-/// A row's columns, if they are what they have to be.
+/// A row's columns, if they have the values that they must have.
 fn read(table: DictionaryTable, layout: &RowLayout, bytes: &[u8]) -> Result<Row, String> {
     let cannot = |damaged: Damaged| format!("can't be read: {damaged}");
     let view = RowView::new(layout, bytes).map_err(cannot)?;

@@ -1,5 +1,5 @@
-//! The dictionary's own tables: what they are called, and their columns. They are relations as any
-//! other, of definitions that are built in.
+//! The dictionary's own tables: their names and columns. They are relations of built-in
+//! definitions.
 //!
 //! | table | one row for each | key |
 //! |---|---|---|
@@ -13,15 +13,15 @@
 //!
 //! Invariants (rule DC1)
 //!   * a table of the dictionary has the segments `_x` and `_x_key`; the segment of the last one's
-//!     index is made permanent last: where it isn't, there is no dictionary
+//!     index is made permanent last: where it isn't, there is no dictionary (DC10)
 //!   * columns are only ever added at the end
 //!
-//! Callers: `store`, `rows`, `look`; the check of a whole database, which reads them without
-//! opening it.
+//! Callers: `store`; `rows`; `dictionary_check`; `verify`, which reads the tables without opening
+//! them.
 
 use ids::{ObjectNo, Scn};
-use relation::{ColumnDefinition, Default, IndexColumn, IndexDefinition, TableDefinition};
-use value::{Direction, NullsPlace, OwnedValue, Type};
+use relation::{ColumnDefinition, IndexColumn, IndexDefinition, TableDefinition};
+use value::Type;
 
 /// A table of the dictionary.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -42,14 +42,14 @@ pub enum DictionaryTable {
     Sequences,
 }
 
-/// A column of one: name, type, and whether it may be NULL.
+/// A column of such a table: name, type, and whether it may be NULL.
 type StoredColumn = (&'static str, Type, bool);
 
 const NO: bool = false;
 const NULL: bool = true;
 
 impl DictionaryTable {
-    /// All of them; the segment of the last one's index is made permanent last.
+    /// All of them. The segment of the last one's index is made permanent last (DC10).
     pub const ALL: [DictionaryTable; 7] = [
         Self::Tables,
         Self::Columns,
@@ -73,12 +73,12 @@ impl DictionaryTable {
         }
     }
 
-    /// The name of its only index, and of the segment of that.
+    /// The name of its only index, and of that index's segment.
     pub fn index_name(self) -> String {
         format!("{}_key", self.name())
     }
 
-    /// So many of its first columns are its key: whole numbers.
+    /// The number of its first columns that are its key, all whole numbers.
     pub(crate) fn key_columns(self) -> usize {
         match self {
             Self::Tables | Self::Indexes | Self::Sequences => 1,
@@ -152,40 +152,24 @@ impl DictionaryTable {
         }
     }
 
-    /// Its definition, with its rows and its index in these segments.
+    /// Its definition, with rows and index in these segments.
     pub fn definition(self, table: ObjectNo, index: ObjectNo) -> TableDefinition {
-        let column = |(name, kind, nullable): &StoredColumn| ColumnDefinition {
-            name: (*name).into(),
-            kind: *kind,
-            not_null: !nullable,
-            default: Default::Constant(OwnedValue::NULL),
-            missing: OwnedValue::NULL,
-        };
-        let ascending = |column| IndexColumn {
-            column,
-            direction: Direction::Ascending,
-            nulls: NullsPlace::Last,
-        };
         let key = IndexDefinition {
             object: index,
             name: self.index_name(),
             segment: index,
-            columns: (0..self.key_columns()).map(ascending).collect(),
+            columns: (0..self.key_columns()).map(IndexColumn::ascending).collect(),
             unique: true,
             primary: true,
             since: Scn::ZERO,
         };
+        let columns = self.columns().iter();
+        let columns =
+            columns.map(|(name, kind, nullable)| ColumnDefinition::new(name, *kind, !nullable));
         TableDefinition {
-            object: table,
-            name: self.name().into(),
-            segment: table,
-            truncated: Scn::ZERO,
-            promised: Scn::ZERO,
-            columns: self.columns().iter().map(column).collect(),
+            columns: columns.collect(),
             indexes: vec![key],
-            checks: Vec::new(),
-            foreign_keys: Vec::new(),
-            referenced_by: Vec::new(),
+            ..TableDefinition::new(table, self.name(), table)
         }
     }
 }

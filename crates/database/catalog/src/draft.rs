@@ -1,14 +1,14 @@
-//! Definitions as statements want them: from what a statement says, without looking at rows.
+//! Drafts: the definitions that statements ask for, made from specs without looking at rows.
 //!
 //! ```text
 //!   TableSpec ──▶ columns ──▶ constraints, each with the index that it needs ──▶ TableDefinition
 //! ```
 //!
-//! What has no segment yet has a number from the top of all numbers; `Draft::number` gives it
-//! another when there is one.
+//! An object without a segment has a number from the top of all numbers; `renumber` gives it its
+//! own when there is one.
 //!
 //! Invariants
-//!   * everything that can be said against a statement without reading rows is said here
+//!   * every refusal of a statement that needs no rows comes from here
 //!   * a foreign key's columns are in the order of the unique index that it refers to
 //!
 //! Callers: `create`, `alter`.
@@ -19,7 +19,7 @@ use relation::{
     TableDefinition,
 };
 use stop::{RefusalKind, Stop};
-use value::{COLUMNS_MAX, Direction, NullsPlace, OwnedValue, Type};
+use value::{COLUMNS_MAX, NullsPlace, OwnedValue, Type};
 
 use crate::bytes;
 use crate::dictionary::Dictionary;
@@ -30,35 +30,35 @@ use crate::spec::{
 };
 use crate::{SequenceDefinition, SequenceOptions};
 
-/// An index has so many columns at most, as in Oracle.
+/// The most columns of an index, as in Oracle.
 pub const INDEX_COLUMNS_MAX: usize = 32;
-/// A table has so many indexes at most.
+/// The most indexes of a table.
 pub const INDEXES_MAX: usize = 64;
 
-/// A table as a statement wants it.
+/// A table as a statement asks for it.
 pub(crate) struct Draft<'a> {
     dictionary: &'a Dictionary,
     pub(crate) table: TableDefinition,
-    /// Sequences that are made with it.
+    /// The sequences that are made with it.
     pub(crate) sequences: Vec<SequenceDefinition>,
-    /// Names that nobody gave.
+    /// The names that were made up.
     pub(crate) generated: GeneratedNames,
-    /// Names that the statement gives to constraints: none is made up for another one.
+    /// The names that the statement gives to constraints; none of them is made up for another one.
     given: Vec<String>,
-    /// The next number that means nothing.
+    /// The next number for an object without a segment.
     next: u32,
-    /// The number of the first sequence that is made.
+    /// The number of the first new sequence.
     first_sequence: u32,
 }
 
-/// The number of a table, or of a segment, that has none yet.
+/// The number of a table, or of a segment, that isn't made yet.
 const NEW_TABLE: u32 = u32::MAX;
 
-/// The number of a segment that is to be made.
+/// The number of a segment that isn't made yet.
 pub(crate) const NEW_SEGMENT: ObjectNo = ObjectNo::new(NEW_TABLE);
 
 impl<'a> Draft<'a> {
-    /// Of a new table, whose sequences are numbered from `first_sequence` on.
+    /// The draft of a new table, whose sequences are numbered from `first_sequence` on.
     pub(crate) fn create(
         spec: &TableSpec,
         first_sequence: u32,
@@ -67,18 +67,7 @@ impl<'a> Draft<'a> {
         names::check("table", &spec.name)?;
         dictionary.check_free(&spec.name)?;
         let object = ObjectNo::new(NEW_TABLE);
-        let table = TableDefinition {
-            object,
-            name: spec.name.clone(),
-            segment: object,
-            truncated: Scn::ZERO,
-            promised: Scn::ZERO,
-            columns: Vec::new(),
-            indexes: Vec::new(),
-            checks: Vec::new(),
-            foreign_keys: Vec::new(),
-            referenced_by: Vec::new(),
-        };
+        let table = TableDefinition::new(object, &spec.name, object);
         let given = spec.constraints.iter().filter_map(|one| one.name.clone()).collect();
         let mut draft = Draft { first_sequence, given, ..Draft::alter(table, dictionary) };
         if spec.columns.is_empty() {
@@ -87,7 +76,7 @@ impl<'a> Draft<'a> {
         for column in &spec.columns {
             draft.add_column(column)?;
         }
-        // The primary key goes first: foreign keys to this very table ask for it.
+        // The primary key comes first, because foreign keys to the table itself need it.
         let is_primary = |one: &&ConstraintSpec| matches!(one.rule, Rule::PrimaryKey(_));
         let is_foreign = |one: &&ConstraintSpec| matches!(one.rule, Rule::ForeignKey(_));
         let all = || spec.constraints.iter();
@@ -107,20 +96,20 @@ impl<'a> Draft<'a> {
         Ok(draft)
     }
 
-    /// Of a table that is there.
+    /// The draft of a change of an existing table.
     pub(crate) fn alter(table: TableDefinition, dictionary: &'a Dictionary) -> Draft<'a> {
         let (sequences, generated, given) = (Vec::new(), GeneratedNames::default(), Vec::new());
         let next = NEW_TABLE - 1;
         Draft { dictionary, table, sequences, generated, given, next, first_sequence: 1 }
     }
 
-    /// Whether an object has no number yet.
+    /// Whether an object has no number of its own yet.
     pub(crate) fn is_new(object: ObjectNo) -> bool {
-        // A segment of so high a number would have had to be the last of four thousand million.
+        // Only the last of four thousand million segments could have such a number.
         object.get() > NEW_TABLE - 1_000
     }
 
-    /// A column behind the others.
+    /// Adds a column behind the others.
     pub(crate) fn add_column(&mut self, spec: &ColumnSpec) -> Result<(), Stop> {
         names::check("column", &spec.name)?;
         if self.table.columns.iter().any(|column| column.name == spec.name) {
@@ -136,13 +125,9 @@ impl<'a> Draft<'a> {
                 (self.identity(spec, *always, options)?, true)
             }
         };
-        self.table.columns.push(ColumnDefinition {
-            name: spec.name.clone(),
-            kind: spec.kind,
-            not_null: spec.not_null || is_identity,
-            default,
-            missing: OwnedValue::NULL,
-        });
+        let not_null = spec.not_null || is_identity;
+        let column = ColumnDefinition::new(&spec.name, spec.kind, not_null);
+        self.table.columns.push(ColumnDefinition { default, ..column });
         Ok(())
     }
 
@@ -170,7 +155,7 @@ impl<'a> Draft<'a> {
             Type::Integer => (i32::MIN.into(), i32::MAX.into()),
             _ => (i64::MIN, i64::MAX),
         };
-        // It ends where its type does, on the side to which it counts.
+        // The sequence ends where the column's type does, on the side to which it counts.
         let options = match options.increment.unwrap_or(1) > 0 {
             true => SequenceOptions { max: options.max.or(Some(most)), ..options.clone() },
             false => SequenceOptions { min: options.min.or(Some(least)), ..options.clone() },
@@ -196,7 +181,7 @@ impl<'a> Draft<'a> {
         Ok(Default::Identity { sequence: number, always })
     }
 
-    /// A constraint, and the index that it needs.
+    /// Adds a constraint, and the index that it needs.
     pub(crate) fn add_constraint(&mut self, spec: &ConstraintSpec) -> Result<(), Stop> {
         if let Some(name) = &spec.name {
             names::check("constraint", name)?;
@@ -245,15 +230,10 @@ impl<'a> Draft<'a> {
     }
 
     fn key_columns(&self, names: &[String]) -> Result<Vec<IndexColumn>, Stop> {
-        let place = |name: &String| {
-            let direction = Direction::Ascending;
-            let nulls = NullsPlace::of(direction);
-            Ok(IndexColumn { column: self.column(name)?, direction, nulls })
-        };
-        names.iter().map(place).collect()
+        names.iter().map(|name| self.column(name).map(IndexColumn::ascending)).collect()
     }
 
-    /// CREATE INDEX.
+    /// Adds the index of a CREATE INDEX.
     pub(crate) fn add_index(&mut self, spec: &IndexSpec) -> Result<ObjectNo, Stop> {
         names::check("index", &spec.name)?;
         self.check_free(&spec.name)?;
@@ -266,7 +246,7 @@ impl<'a> Draft<'a> {
         self.push_index(spec.name.clone(), columns, spec.unique, false)
     }
 
-    /// Adds an index that was made for an earlier definition, if this one allows it too.
+    /// Adds an index that was made for an earlier definition, if this one allows it.
     pub(crate) fn push_made(&mut self, index: IndexDefinition) -> Result<(), Stop> {
         self.check_free(&index.name)?;
         self.check_another(&index.name, &index.columns, index.unique)?;
@@ -274,7 +254,7 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// The table can have another index, and has none like this.
+    /// Refuses an index that is like another one, or one too many.
     fn check_another(&self, name: &str, columns: &[IndexColumn], unique: bool) -> Result<(), Stop> {
         let same = |has: &&IndexDefinition| has.columns == columns && has.unique == unique;
         if let Some(has) = self.table.indexes.iter().find(same) {
@@ -335,7 +315,7 @@ impl<'a> Draft<'a> {
             );
             return Err(self.refuse(&what));
         }
-        // In the order of the index.
+        // The child's columns, in the order of the index.
         let order = index.columns.iter().map(|of| {
             let at = places.iter().position(|place| *place == of.column);
             columns[at.expect("the index has exactly these columns")]
@@ -368,8 +348,8 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// The unique index of the columns that a foreign key refers to; and their places as it names
-    /// them.
+    /// The unique index of the columns that a foreign key refers to, and their places in the order
+    /// in which it names them.
     fn referenced(
         &self,
         parent: &TableDefinition,
@@ -408,25 +388,18 @@ impl<'a> Draft<'a> {
         parent.indexes.iter().find(is_it).map(|index| (index.clone(), wanted)).ok_or_else(none)
     }
 
-    /// An index that begins with these columns; a new one if there is none, for the foreign key of
-    /// this name, which the table hasn't got yet.
+    /// An index that begins with these columns. If there is none, one is made for the foreign key
+    /// of this name, which the table doesn't have yet.
     fn index_beginning(&mut self, columns: &[usize], key: &str) -> Result<ObjectNo, Stop> {
-        let begins = |index: &&IndexDefinition| {
-            let first = index.columns.iter().map(|of| of.column).take(columns.len());
-            first.eq(columns.iter().copied())
-        };
-        if let Some(index) = self.table.indexes.iter().find(begins) {
+        if let Some(index) = self.table.indexes.iter().find(|index| index.begins_with(columns)) {
             return Ok(index.object);
         }
         let name = self.make_name(format!("{key}_idx"), key);
-        let direction = Direction::Ascending;
-        let nulls = NullsPlace::of(direction);
-        let columns =
-            columns.iter().map(|column| IndexColumn { column: *column, direction, nulls });
-        self.push_index(name, columns.collect(), false, false)
+        let columns = columns.iter().copied().map(IndexColumn::ascending).collect();
+        self.push_index(name, columns, false, false)
     }
 
-    /// A column's place.
+    /// The place of a column.
     pub(crate) fn column(&self, name: &str) -> Result<usize, Stop> {
         place_of(&self.table, name)
     }
@@ -436,7 +409,7 @@ impl<'a> Draft<'a> {
         self.dictionary.has_index_name(name) || index_names(&self.table).any(|has| has == name)
     }
 
-    /// Refuses the name of an index or a constraint that is there.
+    /// Refuses a name that an index or a constraint has.
     fn check_free(&self, name: &str) -> Result<(), Stop> {
         match self.is_taken(name) {
             true => Err(names::taken("a constraint or index", name)),
@@ -451,7 +424,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// A name of this stem that no index or constraint has or is given, and that isn't `other`.
+    /// Makes up a name from this stem that no index or constraint has or is given, and that isn't
+    /// `other`.
     fn make_name(&mut self, stem: String, other: &str) -> String {
         let is_given = |name: &str| self.given.iter().any(|given| given == name);
         let is_taken = |name: &str| name == other || is_given(name) || self.is_taken(name);
@@ -466,7 +440,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// What has the number `from` has `to`, in the table and where it refers to itself.
+/// Replaces the number `from` by `to`, in the table and where it refers to itself.
 pub(crate) fn renumber(table: &mut TableDefinition, from: ObjectNo, to: ObjectNo) {
     let change = |number: &mut ObjectNo| {
         if *number == from {
@@ -487,7 +461,7 @@ pub(crate) fn renumber(table: &mut TableDefinition, from: ObjectNo, to: ObjectNo
     }
 }
 
-/// The names of a table's indexes and constraints: they have a room of names of their own.
+/// The names of a table's indexes and constraints, which are a name space of their own.
 pub(crate) fn index_names(table: &TableDefinition) -> impl Iterator<Item = &str> {
     let indexes = table.indexes.iter().map(|index| index.name.as_str());
     let checks = table.checks.iter().map(|check| check.name.as_str());
@@ -495,7 +469,16 @@ pub(crate) fn index_names(table: &TableDefinition) -> impl Iterator<Item = &str>
     indexes.chain(checks).chain(keys)
 }
 
-/// A column's place in a table.
+/// Gives an index or a constraint another name. Returns false if the table has none of that name.
+pub(crate) fn rename_index(table: &mut TableDefinition, from: &str, to: &str) -> bool {
+    let indexes = table.indexes.iter_mut().map(|index| &mut index.name);
+    let checks = table.checks.iter_mut().map(|check| &mut check.name);
+    let keys = table.foreign_keys.iter_mut().map(|key| &mut key.name);
+    let found = indexes.chain(checks).chain(keys).find(|name| *name == from);
+    found.map(|name| to.clone_into(name)).is_some()
+}
+
+/// The place of a column in a table.
 pub fn place_of(table: &TableDefinition, name: &str) -> Result<usize, Stop> {
     let is_it = |column: &ColumnDefinition| column.name == name && !column.is_dropped();
     table.columns.iter().position(is_it).ok_or_else(|| {

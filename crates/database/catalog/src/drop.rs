@@ -1,17 +1,17 @@
 //! DROP and TRUNCATE.
 //!
-//! Segments go when the commit is durable and everybody knows (DC3). Who reads them still, by an
-//! older definition, is refused when it comes to a block that isn't the table's any more (rule
-//! access/AC15).
+//! Segments are dropped when the commit is durable and the dictionary in memory was replaced
+//! (DC17). A reader that still uses them, by an older definition, is refused when it comes to a
+//! block that isn't the table's any more (rule access/AC15).
 //!
-//! Callers: whoever executes statements.
+//! Callers: the embedded API; SQL.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ids::ObjectNo;
 use os::Session;
-use relation::{Default, ForeignKey, IndexDefinition, TableDefinition};
+use relation::{ForeignKey, IndexDefinition, TableDefinition};
 use stop::{RefusalKind, Stop};
 use txn::{LockWait, TableMode};
 
@@ -22,7 +22,7 @@ use crate::statement::Statement;
 
 impl Catalog {
     /// Drops a table, its indexes and the sequences of its identity columns. Refused while other
-    /// tables refer to it, unless `cascade` drops these constraints.
+    /// tables refer to it, unless `cascade` drops their foreign keys.
     pub fn drop_table(
         &self,
         name: &str,
@@ -39,20 +39,15 @@ impl Catalog {
             statement.lock_referenced(&table)?;
             statement.wait_for_dead_transactions(&table)?;
             edit.tables.insert(table.object, None);
-            let identities = table.columns.iter().filter_map(|column| match column.default {
-                Default::Identity { sequence, .. } => Some(sequence),
-                Default::Constant(_) => None,
-            });
-            for sequence in identities {
-                let sequence = self.sequence_of(sequence, session)?;
-                edit.dropped_sequences.push(sequence);
+            for sequence in table.columns.iter().filter_map(|column| column.default.sequence()) {
+                edit.dropped_sequences.push(self.sequence_of(sequence, session)?);
             }
             statement.publish(|_| Ok(edit), &segments_of(&table))
         })
     }
 
-    /// Takes all rows of a table away, and their space. Refused while other tables that refer to it
-    /// have rows. Sequences go on. The table and each index stay in their tablespaces.
+    /// Removes all rows of a table, and frees their space. Refused while other tables that refer to
+    /// it have rows. Sequences go on. The table and each index stay in their tablespaces.
     pub fn truncate_table(
         &self,
         name: &str,
@@ -64,7 +59,8 @@ impl Catalog {
             let children: BTreeSet<ObjectNo> =
                 before.referenced_by.iter().map(|key| key.table).collect();
             for object in children.into_iter().filter(|object| *object != before.object) {
-                // Who has put in a row that refers to this table has it locked (rule DC5).
+                // A transaction that has put in a row that refers to this table has it locked
+                // (DC15).
                 if let Some(child) = statement.with_rows(object)? {
                     let message = format!(
                         "cannot truncate table {name}: table {} refers to it and has rows; \
@@ -94,7 +90,7 @@ impl Catalog {
         })
     }
 
-    /// Drops an index. Refused for that of a primary key, and where a foreign key needs it.
+    /// Drops an index. Refused if it is a primary key's, or a foreign key needs it.
     pub fn drop_index(
         &self,
         name: &str,
@@ -105,7 +101,8 @@ impl Catalog {
             let table = loop {
                 let look = |dictionary: &Dictionary| dictionary.table_of_index(name).cloned();
                 let found = statement.read(look)?;
-                // By its number: its name may be another one when the lock is had.
+                // The table is locked by its number, because its name may change before the lock is
+                // granted.
                 statement.lock_object(found.object, TableMode::Exclusive)?;
                 let now = statement.read(look)?;
                 if now.object == found.object {
@@ -138,18 +135,16 @@ impl Catalog {
         })
     }
 
-    /// Drops a sequence. Refused for that of an identity column.
+    /// Drops a sequence. Refused if it is an identity column's.
     pub fn drop_sequence(&self, name: &str, session: &Session) -> Result<(), Stop> {
         self.run(LockWait::Forever, session, |statement| {
             statement.publish(
                 |dictionary| {
                     let sequence = Arc::clone(dictionary.sequence(name)?);
                     let object = sequence.object();
-                    let uses = |default: &Default| {
-                        matches!(default, Default::Identity { sequence, .. } if *sequence == object)
-                    };
                     let has = |table: &&Arc<TableDefinition>| {
-                        table.columns.iter().any(|column| uses(&column.default))
+                        let mut sequences = table.columns.iter().map(|of| of.default.sequence());
+                        sequences.any(|sequence| sequence == Some(object))
                     };
                     if let Some(table) = dictionary.tables().find(has) {
                         let message = format!(
@@ -168,8 +163,8 @@ impl Catalog {
 }
 
 impl Statement<'_> {
-    /// Locks the tables that this one refers to against changes of rows, for these have to be
-    /// looked at in another way when its foreign keys change (rule DC5).
+    /// Locks the tables that this one refers to in S, because their rows have to be checked in
+    /// another way when its foreign keys change (DC5).
     pub(crate) fn lock_referenced(&mut self, table: &TableDefinition) -> Result<(), Stop> {
         let parents: BTreeSet<ObjectNo> =
             table.foreign_keys.iter().map(|key| key.references).collect();
@@ -177,15 +172,15 @@ impl Statement<'_> {
         others.into_iter().try_for_each(|parent| self.lock_object(parent, TableMode::Share))
     }
 
-    /// The tables that have these foreign keys, locked, without them. Refused unless `cascade` says
-    /// that they may go.
+    /// Locks the tables that have these foreign keys, and returns an edit that takes the keys away.
+    /// Refused unless `cascade` allows that.
     pub(crate) fn without_keys(
         &mut self,
         keys: &[ForeignKey],
         cascade: bool,
         what: &str,
     ) -> Result<Edit, Stop> {
-        let mut edit = Edit { tables: BTreeMap::new(), ..Edit::default() };
+        let mut edit = Edit::default();
         for key in keys {
             self.lock_object(key.table, TableMode::Exclusive)?;
             let table = self.read(|dictionary| dictionary.table_of(key.table).cloned())?;
@@ -212,19 +207,15 @@ fn segments_of(table: &TableDefinition) -> Vec<ObjectNo> {
     std::iter::once(table.segment).chain(indexes).collect()
 }
 
-/// Takes an index out of a definition; foreign keys of the table that used it get another one that
-/// begins with their columns. One that finds none is given back.
+/// Removes an index from a definition. A foreign key of the table that used it gets another one
+/// that begins with its columns; one that finds none is returned.
 pub(crate) fn remove_index(table: &mut TableDefinition, index: ObjectNo) -> Option<ForeignKey> {
     table.indexes.retain(|one| one.object != index);
-    let begins = |one: &IndexDefinition, columns: &[usize]| {
-        let first = one.columns.iter().map(|of| of.column).take(columns.len());
-        first.eq(columns.iter().copied())
-    };
     for key in &mut table.foreign_keys {
         if key.index != index {
             continue;
         }
-        match table.indexes.iter().find(|one| begins(one, &key.columns)) {
+        match table.indexes.iter().find(|one| one.begins_with(&key.columns)) {
             Some(other) => key.index = other.object,
             None => return Some(key.clone()),
         }

@@ -1,11 +1,11 @@
-//! A whole row, from values for some of its columns: the others get their DEFAULT, or the next
+//! Completing a row from values for some of its columns: the others get their DEFAULT, or the next
 //! number of their identity.
 //!
 //! Invariants
-//!   * whatever can be said against the columns that are named is said before a number is taken;
-//!     what is refused later leaves a gap, as a rollback does
+//!   * every refusal of the columns that are named comes before a number is taken; a later refusal
+//!     leaves a gap, as a rollback does
 //!
-//! Callers: the embedded API, SQL.
+//! Callers: the embedded API; SQL.
 
 use os::Session;
 use relation::{Default, TableDefinition};
@@ -19,14 +19,13 @@ use crate::Catalog;
 pub struct FilledRow<'v> {
     /// The values, in the table's order.
     pub values: Vec<Value<'v>>,
-    /// The number that its identity column got, if it has one that wasn't named. Of several it is
-    /// that of the first.
+    /// The number that an unnamed identity column got; of several, that of the first.
     pub identity: Option<i64>,
 }
 
 impl Catalog {
-    /// A row of this table with these values, by the places of their columns, and in each other
-    /// column what a row gets that doesn't say. Refused if there is no column of such a place.
+    /// Completes a row of this table from values by the places of their columns. Refused if there
+    /// is no column at such a place.
     pub fn fill_row<'v>(
         &self,
         table: &'v TableDefinition,

@@ -14,10 +14,10 @@
 //! * [`Catalog`]: the open dictionary; gives relations, sequences and lists of what there is.
 //! * [`TableSpec`], [`IndexSpec`], [`Alteration`], [`SequenceOptions`]: what DDL statements say.
 //! * [`DictionaryCheck`]: checks the dictionary's rows without believing them.
-//! * [`TableView`], [`ConstraintView`], [`SequenceView`]: what there is, as values.
+//! * [`TableView`], [`SequenceView`]: what there is, as values.
 //!
 //! Each DDL statement (`create`, `alter`, `drop`) runs as a `statement`, whose order of locks,
-//! commit and publication is that of the README: rules DC1 to DC29. What was decided, and why:
+//! commit and publication is that of the README: rules DC1 to DC30. What was decided, and why:
 //! decision 0007.
 //!
 //! Callers: the embedded API; SQL; tools.
@@ -61,4 +61,4 @@ pub use spec::{
     Alteration, ColumnSpec, ConstraintSpec, DefaultSpec, ForeignKeySpec, IndexColumnSpec,
     IndexSpec, Rule, TableSpec,
 };
-pub use views::{ConstraintKind, ConstraintView, IndexView, SequenceView, TableView};
+pub use views::{IndexView, SequenceView, TableView};

@@ -1,6 +1,6 @@
-//! What messages about locks call tables, indexes and rows.
+//! The names of tables, indexes and rows in messages about locks.
 //!
-//! Callers: the lock manager, by way of the embedded API, when a session is refused a lock.
+//! Callers: the lock manager, through the embedded API, when a session is refused a lock.
 
 use access::RowAddress;
 use ids::ObjectNo;
@@ -12,8 +12,8 @@ use crate::Catalog;
 impl Catalog {
     /// The name of a user's table, or of an index and its table. Reads nothing from disk.
     ///
-    /// A table is locked by its own number, rows and keys by that of their segment, which is
-    /// another one after a TRUNCATE. Both are numbers of one series, of which none is given twice.
+    /// A table is locked by its own number; rows and keys by that of their segment, which changes
+    /// with a TRUNCATE. Both are from one series, in which no number is given twice.
     pub fn lock_name(&self, object: u32, session: &Session) -> Option<LockName> {
         let dictionary = self.dictionary.shared(session);
         let wanted = ObjectNo::new(object);
@@ -28,8 +28,8 @@ impl Catalog {
     }
 
     /// The primary key of a row that is waited for, as it was committed last, with the names of its
-    /// columns. None if the table has none, or the row can't be read now. Never waits for a lock or
-    /// for a statement that changes the table.
+    /// columns. None if the table has no primary key, or the row can't be read now. Never waits for
+    /// a lock, nor for a statement that changes the table.
     pub fn lock_key(&self, wanted: &RowWanted, session: &Session) -> Option<String> {
         if wanted.what != RowWait::Row {
             return None;

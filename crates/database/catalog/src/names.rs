@@ -1,16 +1,16 @@
-//! Names: which are taken, and what somebody may have meant by one that isn't there.
+//! Names: which are allowed and free, and which one a misspelt name may have meant.
 //!
 //! Callers: `draft`, `dictionary`.
 
 use stop::{RefusalKind, Stop};
 
-/// A name has so many bytes at most, as in Oracle.
+/// The most bytes of a name, as in Oracle.
 pub const NAME_BYTES_MAX: usize = 128;
 
-/// Names that differ by so many letters at most may have been meant.
+/// The most letters by which a name may differ from the one that is suggested.
 const NEAR: usize = 2;
 
-/// Refuses a name that nothing can have.
+/// Refuses a name that isn't allowed.
 pub(crate) fn check(what: &str, name: &str) -> Result<(), Stop> {
     let wrong = match () {
         () if name.is_empty() => "is empty".into(),
@@ -27,7 +27,7 @@ pub(crate) fn check(what: &str, name: &str) -> Result<(), Stop> {
     Err(Stop::refuse(RefusalKind::Invalid, format!("the name {name} of a {what} {wrong}")))
 }
 
-/// A name that isn't there, with one that may have been meant.
+/// The refusal of a name that isn't there, with one that may have been meant.
 pub(crate) fn unknown<'a>(
     what: &str,
     name: &str,
@@ -44,13 +44,13 @@ pub(crate) fn unknown<'a>(
     Stop::refuse(RefusalKind::NotFound, format!("there is no {what} {name}{within}{meant}"))
 }
 
-/// A name that is there already.
+/// The refusal of a name that is taken.
 pub(crate) fn taken(what: &str, name: &str) -> Stop {
     let message = format!("{what} {name} exists already; drop it first, or choose another name");
     Stop::refuse(RefusalKind::AlreadyExists, message)
 }
 
-/// One that nobody has: `stem`, or that with a number behind it.
+/// A free name: `stem`, or the stem with a number behind it.
 pub(crate) fn free(stem: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let cut = |most: usize| {
         let end = (0..=most.min(stem.len())).rev().find(|at| stem.is_char_boundary(*at));
@@ -67,13 +67,13 @@ pub(crate) fn free(stem: &str, is_taken: impl Fn(&str) -> bool) -> String {
     numbered.into_iter().find(|name| !is_taken(name)).expect("numbers don't end")
 }
 
-/// No longer than a message can have it.
+/// A name in quotes, cut to a length that fits a message.
 fn shown(name: &str) -> String {
     let short: String = name.chars().take(NAME_BYTES_MAX).collect();
     format!("{:?}", short)
 }
 
-/// How many letters have to be put in, taken out or changed (Levenshtein).
+/// The number of letters to insert, delete or change (Levenshtein).
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().take(NAME_BYTES_MAX).collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();

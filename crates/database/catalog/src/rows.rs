@@ -1,15 +1,15 @@
 //! Definitions as rows of the dictionary's tables, and back.
 //!
-//! A statement doesn't say which rows it writes: it says what a table is now, and the rows that
-//! differ are written. So there is one way from a definition to rows, and one back.
+//! A statement says what a table is to be, and the rows that differ are written (DC2). So there is
+//! one way from a definition to rows, and one back.
 //!
 //! Invariants
-//!   * what is read from the rows of a definition is that definition; `referenced_by` follows from
-//!     the foreign keys of all tables
-//!   * SCNs aren't stored: whatever a snapshot may be too old for was committed before every
-//!     snapshot that there is after a restart
+//!   * reading the rows of a definition gives that definition; `referenced_by` follows from the
+//!     foreign keys of all tables
+//!   * SCNs aren't stored: every snapshot after a restart is newer than all that one can be too old
+//!     for (DC21)
 //!
-//! Callers: `store`; `look`.
+//! Callers: `store`; `statement`; `dictionary_check`.
 
 use std::collections::BTreeMap;
 
@@ -26,17 +26,17 @@ use crate::dictionary_table::DictionaryTable::{
     self, Columns, ConstraintColumns, Constraints, IndexColumns, Indexes, Sequences, Tables,
 };
 
-/// A row of a table of the dictionary.
+/// A row of one of the dictionary's tables.
 pub(crate) type Row = Vec<OwnedValue>;
 
-/// Rows, by their table and their key.
+/// Rows by their table and their key.
 pub(crate) type Rows = BTreeMap<(DictionaryTable, Vec<i64>), Row>;
 
 /// Definitions by their numbers.
 #[derive(Default)]
 pub(crate) struct Definitions {
     pub(crate) tables: BTreeMap<ObjectNo, TableDefinition>,
-    /// Each with its next value that wasn't taken.
+    /// Each sequence with its next value that no range has yet.
     pub(crate) sequences: BTreeMap<ObjectNo, (SequenceDefinition, Option<i64>)>,
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn key_of(table: DictionaryTable, row: &[OwnedValue]) -> Vec<i64> {
     row[..table.key_columns()].iter().map(int).collect()
 }
 
-/// The rows of a table's definition.
+/// Adds the rows of a table's definition.
 pub(crate) fn of_table(table: &TableDefinition, rows: &mut Rows) {
     let object = number(table.object);
     put(rows, Tables, vec![object.clone(), text(&table.name), number(table.segment)]);
@@ -136,7 +136,7 @@ fn of_index(place: usize, index: &IndexDefinition, table: &OwnedValue, rows: &mu
     }
 }
 
-/// Checks come first, then foreign keys; each in its order.
+/// Adds the rows of constraints: checks first, then foreign keys, in the definition's order.
 fn of_constraints(table: &TableDefinition, object: &OwnedValue, rows: &mut Rows) {
     for (place, check) in table.checks.iter().enumerate() {
         let bytes = bytes::of_condition(&check.condition);
@@ -169,7 +169,7 @@ fn of_constraints(table: &TableDefinition, object: &OwnedValue, rows: &mut Rows)
     }
 }
 
-/// The row of a sequence; `next` is its next value that wasn't taken.
+/// The row of a sequence; `next` is its next value that no range has yet.
 pub(crate) fn of_sequence(sequence: &SequenceDefinition, next: Option<i64>) -> Row {
     vec![
         number(sequence.object),
@@ -184,14 +184,14 @@ pub(crate) fn of_sequence(sequence: &SequenceDefinition, next: Option<i64>) -> R
     ]
 }
 
-/// What the rows say; else what is wrong with them.
+/// The definitions that the rows say; an error says what is wrong with them.
 pub(crate) fn read(rows: &Rows) -> Result<Definitions, String> {
     let mut found = read_apart(rows)?;
     refer_back(&mut found.tables)?;
     Ok(found)
 }
 
-/// What the rows say of each table by itself: of what others refer to it, nothing.
+/// The definitions without `referenced_by`, which other tables' rows say.
 pub(crate) fn read_apart(rows: &Rows) -> Result<Definitions, String> {
     let mut found = Definitions::default();
     for ((table, key), row) in rows {
@@ -216,13 +216,13 @@ pub(crate) fn read_apart(rows: &Rows) -> Result<Definitions, String> {
 pub(crate) fn sequences(rows: &Rows) -> Vec<(SequenceDefinition, Option<i64>)> {
     let mut found = Definitions::default();
     for (_, cells) in beginning(rows, Sequences, &[]) {
-        // One that makes none is told by `read`.
+        // A row that makes no sense is reported by `read`.
         let _ = cells.sequence(&mut found);
     }
     found.sequences.into_values().collect()
 }
 
-/// Has each table know the foreign keys that point to it.
+/// Fills in `referenced_by`: the foreign keys that refer to each table.
 pub(crate) fn refer_back(tables: &mut BTreeMap<ObjectNo, TableDefinition>) -> Result<(), String> {
     let keys: Vec<ForeignKey> =
         tables.values().flat_map(|table| table.foreign_keys.iter().cloned()).collect();
@@ -235,7 +235,7 @@ pub(crate) fn refer_back(tables: &mut BTreeMap<ObjectNo, TableDefinition>) -> Re
     Ok(())
 }
 
-/// Rows of a table whose keys begin so, in the order of their keys.
+/// The rows of a table whose keys begin with `key`, in the order of their keys.
 pub(crate) fn beginning<'a>(
     rows: &'a Rows,
     table: DictionaryTable,
@@ -271,7 +271,7 @@ fn read_constraints(rows: &Rows, found: &mut Definitions) -> Result<(), String> 
     Ok(())
 }
 
-/// A row that is read, column by column; none where a column has what it can't have.
+/// A row that is read column by column; none where a column has a value that it can't have.
 #[derive(Clone, Copy)]
 pub(crate) struct Cells<'a> {
     table: DictionaryTable,
@@ -322,7 +322,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// A condition that can be read.
+    /// The condition in a column, if it can be read.
     pub(crate) fn condition(&self, column: usize) -> Option<Condition> {
         bytes::condition_in(self.bytes(column)?)
     }
@@ -339,7 +339,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// A value of this type, which may be NULL.
+    /// The value of this type in a column, which may be NULL.
     fn value(&self, column: usize, kind: Type) -> Option<OwnedValue> {
         match self.get(column) {
             Value::Null => Some(OwnedValue::NULL),
@@ -349,18 +349,7 @@ impl<'a> Cells<'a> {
     }
 
     fn table(&self, found: &mut Definitions) -> Option<()> {
-        let table = TableDefinition {
-            object: self.object(0)?,
-            name: self.text(1)?,
-            segment: self.object(2)?,
-            truncated: Scn::ZERO,
-            promised: Scn::ZERO,
-            columns: Vec::new(),
-            indexes: Vec::new(),
-            checks: Vec::new(),
-            foreign_keys: Vec::new(),
-            referenced_by: Vec::new(),
-        };
+        let table = TableDefinition::new(self.object(0)?, &self.text(1)?, self.object(2)?);
         found.tables.insert(table.object, table);
         Some(())
     }
@@ -487,7 +476,8 @@ mod tests {
         }
     }
 
-    /// With something of everything, and twelve columns: places are not sorted as texts.
+    /// A table with something of everything, and twelve columns, so that places aren't sorted as
+    /// texts.
     fn table(object: u32) -> TableDefinition {
         let (own, other) = (ObjectNo::new(object), ObjectNo::new(50));
         let identity = Default::Identity { sequence: ObjectNo::new(7), always: true };
@@ -516,17 +506,12 @@ mod tests {
             Operand::Constant(Value::Text("").to_owned()),
         );
         TableDefinition {
-            object: own,
-            name: format!("t{object}"),
-            segment: ObjectNo::new(object + 1),
-            truncated: Scn::ZERO,
-            promised: Scn::ZERO,
             columns,
-            // Not in the order of their numbers.
+            // The indexes aren't in the order of their numbers.
             indexes: vec![index(object + 30, &[1, 2], false), index(object + 10, &[0], true)],
             checks: vec![NamedCondition { name: "k".into(), condition: check }],
             foreign_keys: vec![key("f", OnDelete::SetNull), key("g", OnDelete::Cascade)],
-            referenced_by: Vec::new(),
+            ..TableDefinition::new(own, &format!("t{object}"), ObjectNo::new(object + 1))
         }
     }
 
@@ -562,7 +547,7 @@ mod tests {
         }
     }
 
-    /// Whichever row is lost, nothing panics, and most often it is seen.
+    /// A row that is lost makes nothing panic, and mostly is noticed.
     #[test]
     fn rows_that_are_missing_make_no_sense_or_another_definition() {
         let mut rows = Rows::new();

@@ -1,17 +1,16 @@
-//! Sequences: the next number, out of a range that is in hand.
+//! Sequences: the next number, out of a range of values that is in memory.
 //!
 //! ```text
-//!   next ── in hand ──▶ value
-//!     └─ nothing left ─▶ the row says what comes behind the next range; committed, not waited
-//!                        for ─▶ the range is in hand ─▶ value
+//!   next ── cache has one ──▶ value
+//!     └─ cache is empty ─▶ the row says what comes behind the next range; committed without a
+//!                          wait ─▶ the range is in the cache ─▶ value
 //! ```
 //!
-//! Why that needs no wait (rule DC7): the commit of the row is in the redo before a value of the
-//! range is given. Whoever commits the value later lies behind it in the redo, so a crash that
-//! leaves that commit leaves the row's too. What a crash takes are values that no transaction has
-//! committed.
+//! Why the commit isn't waited for (DC7): its record is in the redo before a value of the range is
+//! given. The commit of a transaction that uses the value lies behind it, so a crash that keeps
+//! that commit keeps the row's too. A crash loses only values that no transaction has committed.
 //!
-//! Callers: `catalog`; `statement` drops them.
+//! Callers: `catalog`; `statement`, which drops them.
 
 use ids::ObjectNo;
 use latch::{Latch, LatchKind, SharedFlag};
@@ -34,12 +33,12 @@ const NOT_WAITED_FOR: CommitMode =
 pub struct Sequence {
     definition: SequenceDefinition,
     cache: Latch<CachedRange>,
-    /// What the row says: the next value that wasn't taken. One session at a time takes more.
+    /// What the row says. The session that holds this takes the next range (DC28).
     refill: Enqueue<Refill>,
     dropped: SharedFlag,
 }
 
-/// For who takes a range.
+/// What the session needs that takes a range.
 struct Refill {
     next: Option<i64>,
     scratch: Scratch,
@@ -61,44 +60,46 @@ impl Sequence {
         }
     }
 
-    /// What it is.
+    /// The sequence's definition.
     pub fn definition(&self) -> &SequenceDefinition {
         &self.definition
     }
 
-    /// Its number.
+    /// The sequence's number.
     pub fn object(&self) -> ObjectNo {
         self.definition.object
     }
 
-    /// What the next value will be, unless the instance stops; none if it has no more.
+    /// The next value, unless the instance stops before; none if the sequence is at its end.
     pub(crate) fn peek(&self, session: &Session) -> Option<i64> {
         let refill = self.refill.hold(self.object().get().into(), session);
         let range = *self.cache.shared(session);
         if range.left > 0 { Some(range.next) } else { refill.next }
     }
 
-    /// What its row says. While it is held nobody takes more, and so the row stays as it is.
+    /// The next value that its row says. It stays, if the sequence is being dropped: no session
+    /// takes a range then.
     pub(crate) fn stored(&self, session: &Session) -> Option<i64> {
         self.refill.hold(self.object().get().into(), session).next
     }
 
-    /// From now on it gives nothing: it is being dropped.
+    /// Has the sequence give no more values: it is being dropped (DC29).
     pub(crate) fn set_dropped(&self, session: &Session) {
         self.dropped.raise(session);
     }
 
-    /// The drop didn't come about.
+    /// Has the sequence go on: the drop was given up.
     pub(crate) fn set_kept(&self, session: &Session) {
         self.dropped.lower(session);
     }
 
-    /// Whether it is dropped or being dropped.
+    /// Whether the sequence is dropped or being dropped.
     pub(crate) fn is_dropped(&self, session: &Session) -> bool {
         self.dropped.is_raised(session)
     }
 
-    /// The next value; none if it is dropped or being dropped. Refused behind the last one.
+    /// The next value; none if the sequence is dropped or being dropped. Refused behind the last
+    /// one.
     pub(crate) fn next(
         &self,
         store: &Store,
@@ -114,7 +115,8 @@ impl Sequence {
                 return Ok(Some(value));
             }
             let mut refill = self.refill.hold(self.object().get().into(), session);
-            // Asked again now that nobody else takes more, or drops it.
+            // Another session may have taken a range, or begun a drop, before this one held the
+            // lock.
             if self.cache.shared(session).left > 0 || self.is_dropped(session) {
                 continue;
             }

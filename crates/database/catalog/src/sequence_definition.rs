@@ -1,66 +1,66 @@
-//! What a sequence is, as values; and which values come next.
+//! Definitions of sequences, and which values come next.
 //!
 //! Invariants
 //!   * `min <= start <= max`, the increment isn't 0 and not larger than the range, the cache is at
-//!     least 1: `check` says so of each that is made
+//!     least 1: `check` refuses any other
 //!
-//! Callers: `sequence`, `rows`, who makes sequences.
+//! Callers: `sequence`; `rows`; programs that make sequences.
 
 use ids::ObjectNo;
 use stop::{RefusalKind, Stop};
 
-/// A sequence.
+/// What a sequence is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SequenceDefinition {
-    /// Its number, in a series of the sequences' own.
+    /// The sequence's number, from a series of the sequences' own.
     pub object: ObjectNo,
-    /// Its name.
+    /// The sequence's name.
     pub name: String,
     /// The first value.
     pub start: i64,
-    /// What the next value is more, or less.
+    /// The difference from one value to the next.
     pub increment: i64,
-    /// No value is below.
+    /// The least value.
     pub min: i64,
-    /// No value is above.
+    /// The greatest value.
     pub max: i64,
-    /// Behind the last value comes the first again: `min`, or `max` if it counts down.
+    /// Whether it begins again behind the last value: at `min`, or at `max` if it counts down.
     pub cycles: bool,
-    /// So many values are taken at once, and lost if the instance stops.
+    /// The number of values of a range; what is left of one is lost when the instance stops (DC27).
     pub cache: u32,
 }
 
-/// What CREATE SEQUENCE says; what isn't said is as in SQL.
+/// What CREATE SEQUENCE says; the defaults are those of SQL.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SequenceOptions {
-    /// The first value: else `min`, or `max` if it counts down.
+    /// The first value; by default `min`, or `max` if it counts down.
     pub start: Option<i64>,
-    /// What the next value is more, or less: else 1.
+    /// The difference from one value to the next; 1 by default.
     pub increment: Option<i64>,
-    /// Else 1, or the smallest BIGINT if it counts down.
+    /// The least value; by default 1, or the smallest BIGINT if it counts down.
     pub min: Option<i64>,
-    /// Else the largest BIGINT, or -1 if it counts down.
+    /// The greatest value; by default the largest BIGINT, or -1 if it counts down.
     pub max: Option<i64>,
-    /// Begins again behind the last value.
+    /// Whether it begins again behind the last value.
     pub cycles: bool,
-    /// So many values are taken at once: else 20.
+    /// The number of values of a range; 20 by default.
     pub cache: Option<u32>,
 }
 
-/// As in Oracle.
+/// The default number of values of a range, as in Oracle.
 const CACHE_DEFAULT: u32 = 20;
 
-/// Neighbouring values that are taken at once.
+/// A range of values that were taken together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct CachedRange {
-    /// The next to be given.
+    /// The next value to give.
     pub(crate) next: i64,
-    /// How many there are.
+    /// The number of values that are left.
     pub(crate) left: u64,
 }
 
 impl SequenceOptions {
-    /// The sequence that they describe.
+    /// The sequence that these options describe.
     pub(crate) fn define(&self, object: ObjectNo, name: &str) -> Result<SequenceDefinition, Stop> {
         let increment = self.increment.unwrap_or(1);
         let up = increment > 0;
@@ -100,14 +100,14 @@ impl SequenceDefinition {
         Err(Stop::refuse(RefusalKind::Invalid, message))
     }
 
-    /// The values from `next` on that are taken at once, and what comes after them; none if it
-    /// has no more values.
+    /// The range of values from `next` on, and the value behind it; none if the sequence ends with
+    /// the range.
     pub(crate) fn take(&self, next: i64) -> (CachedRange, Option<i64>) {
         let last = if self.increment > 0 { self.max } else { self.min };
         let steps = next.abs_diff(last) / self.increment.unsigned_abs();
         let left = u64::from(self.cache).min(steps.saturating_add(1));
         let after = match left <= steps {
-            // Not behind the last, and so no overflow.
+            // The value isn't behind the last one, so nothing overflows.
             true => Some(next.wrapping_add(self.increment.wrapping_mul(left as i64))),
             false if !self.cycles => None,
             false if self.increment > 0 => Some(self.min),
@@ -118,11 +118,11 @@ impl SequenceDefinition {
 }
 
 impl CachedRange {
-    /// The next value, and takes it away.
+    /// Takes the next value out of the range.
     pub(crate) fn give(&mut self, increment: i64) -> Option<i64> {
         self.left = self.left.checked_sub(1)?;
         let value = self.next;
-        // Wraps behind the last one only, which is not given.
+        // It wraps only behind the last value, and that value isn't given.
         self.next = value.wrapping_add(increment);
         Some(value)
     }

@@ -1,156 +1,157 @@
-//! What statements say, as values: names of columns as users write them, nothing numbered yet.
+//! Specs: what DDL statements say, as values, with names as users write them and nothing numbered
+//! yet.
 //!
-//! Callers: whoever makes and alters tables; `draft` turns them into definitions.
+//! Callers: programs that make and alter tables; `draft` turns specs into definitions.
 
 use relation::{Condition, OnDelete};
 use value::{Direction, NullsPlace, OwnedValue, Type};
 
 use crate::SequenceOptions;
 
-/// CREATE TABLE.
+/// What CREATE TABLE says.
 #[derive(Clone, Debug)]
 pub struct TableSpec {
     /// Its name.
     pub name: String,
-    /// Where it lies, and the indexes of its constraints; else in the default tablespace.
+    /// The tablespace of the table and of its constraints' indexes; the default one if none is
+    /// named.
     pub tablespace: Option<String>,
-    /// Its columns.
+    /// The table's columns.
     pub columns: Vec<ColumnSpec>,
-    /// Its constraints, but for NOT NULL.
+    /// The table's constraints, except NOT NULL.
     pub constraints: Vec<ConstraintSpec>,
 }
 
-/// A column.
+/// What a statement says of a column.
 #[derive(Clone, Debug)]
 pub struct ColumnSpec {
     /// Its name.
     pub name: String,
-    /// What it holds.
+    /// The type of its values.
     pub kind: Type,
-    /// NULL is refused.
+    /// Whether NULL is refused.
     pub not_null: bool,
-    /// What a row gets that doesn't say.
+    /// The value of a row that is inserted without one.
     pub default: DefaultSpec,
 }
 
-/// What a row gets in a column that it doesn't name.
+/// The value of a column that an insert doesn't name.
 #[derive(Clone, Debug)]
 pub enum DefaultSpec {
-    /// This value; NULL is as if nothing was said.
+    /// A constant; NULL is as if no default was given.
     Constant(OwnedValue),
-    /// The next number of a sequence that is made with the column, and goes with it.
+    /// The next number of a sequence that is made and dropped with the column.
     Identity {
-        /// No other value is taken.
+        /// Whether an insert that gives a value is refused.
         always: bool,
-        /// How it counts. What isn't said is as for any sequence, and it ends where the column's
-        /// type does.
+        /// How the sequence counts; by default it ends where the column's type does.
         options: SequenceOptions,
     },
 }
 
-/// A constraint.
+/// What a statement says of a constraint.
 #[derive(Clone, Debug)]
 pub struct ConstraintSpec {
-    /// Its name; one is made if there is none.
+    /// The constraint's name; one is made up if there is none.
     pub name: Option<String>,
-    /// What it says.
+    /// The rule that it enforces.
     pub rule: Rule,
 }
 
-/// What a constraint says.
+/// The rule that a constraint enforces.
 #[derive(Clone, Debug)]
 pub enum Rule {
-    /// No two rows are alike in these columns, and none is NULL.
+    /// PRIMARY KEY: no two rows have the same values in these columns, and none is NULL.
     PrimaryKey(Vec<String>),
-    /// No two rows are alike in these columns, unless one of them is NULL.
+    /// UNIQUE: no two rows have the same values in these columns, unless one is NULL.
     Unique(Vec<String>),
-    /// No row for which this is false. Columns are meant by their places in the table.
+    /// CHECK: the condition is false for no row. It names columns by their places in the table.
     Check(Condition),
-    /// Rows of a table that have to be there.
+    /// FOREIGN KEY: the row that a row refers to has to be there.
     ForeignKey(ForeignKeySpec),
 }
 
-/// A FOREIGN KEY.
+/// What a statement says of a FOREIGN KEY.
 #[derive(Clone, Debug)]
 pub struct ForeignKeySpec {
-    /// The columns that refer.
+    /// The child's columns.
     pub columns: Vec<String>,
-    /// The table that they refer to.
+    /// The parent's name.
     pub references: String,
-    /// Columns of that one; none is its primary key.
+    /// The parent's columns; none stands for its primary key.
     pub referenced_columns: Vec<String>,
-    /// What happens to rows that refer to a row that is deleted.
+    /// What a delete of a parent's row does to rows that refer to it.
     pub on_delete: OnDelete,
 }
 
-/// CREATE INDEX.
+/// What CREATE INDEX says.
 #[derive(Clone, Debug)]
 pub struct IndexSpec {
     /// Its name.
     pub name: String,
-    /// Of this table.
+    /// The name of its table.
     pub table: String,
-    /// Its columns, first to last.
+    /// The columns of its key, first to last.
     pub columns: Vec<IndexColumnSpec>,
-    /// No two rows have the same key, unless a column of it is NULL.
+    /// Whether two rows can't have the same key, unless a column of it is NULL.
     pub unique: bool,
-    /// Where it lies; else where its table does.
+    /// The index's tablespace; that of its table if none is named.
     pub tablespace: Option<String>,
 }
 
-/// A column of an index.
+/// What a statement says of a column of an index.
 #[derive(Clone, Debug)]
 pub struct IndexColumnSpec {
     /// Its name.
     pub name: String,
-    /// Ascending or descending.
+    /// The direction of its order.
     pub direction: Direction,
-    /// Where NULLs are; else where the direction has them ([`NullsPlace::of`]).
+    /// Where NULLs come in its order; by default where the direction has them ([`NullsPlace::of`]).
     pub nulls: Option<NullsPlace>,
 }
 
-/// ALTER TABLE.
+/// What ALTER TABLE says.
 #[derive(Clone, Debug)]
 pub enum Alteration {
-    /// Another column, behind the others. Rows that are there aren't rewritten.
+    /// Adds a column behind the others. Existing rows aren't rewritten.
     AddColumn(ColumnSpec),
-    /// A column goes, which no index and no constraint has. Others keep their places; what rows
-    /// have there stays in them, and nobody finds it by a name.
+    /// Drops a column that no index and no constraint has. Other columns keep their places; values
+    /// that rows have there are found by no name (DC26).
     DropColumn(String),
-    /// The table has another name.
+    /// Renames the table.
     RenameTable(String),
-    /// A column has another name.
+    /// Renames a column.
     RenameColumn {
-        /// As it is called now.
+        /// The present name.
         from: String,
-        /// As it will be.
+        /// The new name.
         to: String,
     },
-    /// A constraint or an index has another name.
+    /// Renames a constraint or an index.
     RenameConstraint {
-        /// As it is called now.
+        /// The present name.
         from: String,
-        /// As it will be.
+        /// The new name.
         to: String,
     },
-    /// Rows that don't name the column get this from now on; NULL drops the default.
+    /// Sets the default of a column for inserts from now on; NULL drops it.
     SetDefault {
-        /// The column.
+        /// The column's name.
         column: String,
-        /// The value.
+        /// The new default.
         value: OwnedValue,
     },
-    /// No row may have NULL there; looked for first.
+    /// Makes a column NOT NULL. Refused if a row has NULL there.
     SetNotNull(String),
-    /// NULL is a value of the column.
+    /// Allows NULL in a column.
     DropNotNull(String),
-    /// Another constraint, which the rows that are there keep.
+    /// Adds a constraint. Refused if an existing row breaks it.
     AddConstraint(ConstraintSpec),
-    /// A constraint goes.
+    /// Drops a constraint.
     DropConstraint {
         /// Its name.
         name: String,
-        /// With the foreign keys that refer to it.
+        /// Whether foreign keys that refer to it are dropped with it.
         cascade: bool,
     },
 }

@@ -1,4 +1,4 @@
-//! A statement that changes definitions, from its locks to its end (rules DC2 to DC6).
+//! A DDL statement, from its locks to its end (rules DC2 to DC6, DC13 to DC25).
 //!
 //! ```text
 //!   lock tables ─▶ look again ─▶ segments made, temporary, and filled ─▶ one at a time:
@@ -10,7 +10,8 @@
 //!
 //! Invariants
 //!   * a statement is one transaction of its own
-//!   * a segment that was made here is in a committed row, or dropped, or left to the next opening
+//!   * a segment that was made here is named by a committed row, or dropped, or left to the next
+//!     opening
 //!
 //! Callers: `create`, `alter`, `drop`.
 
@@ -32,21 +33,21 @@ use crate::draft::{Draft, renumber};
 use crate::rows::{self, Rows, key_of};
 use crate::store::corrupt;
 
-/// A statement under way.
+/// A DDL statement under way.
 pub(crate) struct Statement<'a> {
     pub(crate) catalog: &'a Catalog,
     pub(crate) session: &'a Session,
     pub(crate) lock_wait: LockWait,
     transaction: Transaction,
     id: TxnId,
-    /// Segments that it has made.
+    /// The segments that it has made.
     made: Vec<ObjectNo>,
-    /// Whether its changes have been committed.
+    /// Whether its changes are committed.
     is_done: bool,
 }
 
 impl Catalog {
-    /// Runs a statement; what it leaves if it fails is taken back.
+    /// Runs a statement. If it fails, it is rolled back and its segments are dropped (DC23).
     pub(crate) fn run<T>(
         &self,
         lock_wait: LockWait,
@@ -57,7 +58,7 @@ impl Catalog {
         let id = match self.transactions.prepare(&mut transaction, 0, session) {
             Ok(id) => id,
             Err(stop) => {
-                // It may have begun before it found no room for undo.
+                // The transaction may have begun before it found no room for undo.
                 self.transactions.rollback(transaction, session)?;
                 return Err(stop);
             }
@@ -75,8 +76,8 @@ impl Catalog {
         result
     }
 
-    /// Drops segments that nobody names any more. What can't be dropped now is by the next opening,
-    /// for a permanent one that no row names is dropped then (DC3).
+    /// Drops segments that no row names any more. One that can't be dropped now is dropped at the
+    /// next opening, as a permanent segment that no row names (DC12).
     fn drop_segments(&self, segments: &[ObjectNo], session: &Session) {
         for segment in segments {
             if let Err(stop) = self.space.drop_segment(*segment, session) {
@@ -88,7 +89,7 @@ impl Catalog {
 }
 
 impl Statement<'_> {
-    /// Locks the table of this name, and says what it is now that nobody else changes it.
+    /// Locks the table of this name, and returns its definition, which stays from now on.
     pub(crate) fn lock(
         &mut self,
         name: &str,
@@ -104,12 +105,12 @@ impl Statement<'_> {
         }
     }
 
-    /// Locks a table that another one refers to, or is referred to by.
+    /// Locks the table of this number.
     pub(crate) fn lock_object(&mut self, table: ObjectNo, mode: TableMode) -> Result<(), Stop> {
         let locks = self.catalog.transactions.locks();
         locks.lock_table(self.id, table.get(), mode, self.lock_wait, self.session)?;
-        // The statement that had the lock before gave it up when it committed, and replaces the
-        // definition only then.
+        // The statement that had the lock before let it go as it committed, and replaces the
+        // definition after that (DC18).
         let is_changing =
             |dictionary: &Dictionary| dictionary.entry(table).is_some_and(|entry| entry.changing);
         if self.read(is_changing) {
@@ -118,14 +119,14 @@ impl Statement<'_> {
         Ok(())
     }
 
-    /// Asks the dictionary.
+    /// Reads the dictionary in memory.
     pub(crate) fn read<T>(&self, ask: impl FnOnce(&Dictionary) -> T) -> T {
         ask(&self.catalog.dictionary.shared(self.session))
     }
 
-    /// Transactions that were active when the instance stopped have no locks: before segments are
-    /// dropped that they may have changed, they have to be rolled back (rule space/SP15). All of
-    /// them together are waited for as long as one lock.
+    /// Waits for dead transactions, which have no locks: they have to be rolled back before
+    /// segments are dropped that they may have changed (DC6). All of them together are waited for
+    /// as long as one lock.
     pub(crate) fn wait_for_dead_transactions(
         &mut self,
         table: &TableDefinition,
@@ -144,9 +145,9 @@ impl Statement<'_> {
         Ok(())
     }
 
-    /// Makes the segments that the table needs and hasn't: those of its first indexes where
-    /// `of_indexes` says, in order, and all others in this tablespace. The indexes that were made,
-    /// by their places.
+    /// Makes the segments that the table doesn't have yet: those of its first indexes in the
+    /// tablespaces `of_indexes`, in order, and all others in `tablespace`. Returns the places of
+    /// the indexes that were made.
     pub(crate) fn make_segments(
         &mut self,
         table: &mut TableDefinition,
@@ -155,8 +156,8 @@ impl Statement<'_> {
     ) -> Result<Vec<usize>, Stop> {
         let (space, session) = (&self.catalog.space, self.session);
         if Draft::is_new(table.segment) {
-            let what = (NAMED_BY_NUMBER, Holds::Table);
-            let segment = space.create_temporary(tablespace, what, session)?.object;
+            let segment =
+                space.create_temporary(tablespace, NAMED_BY_NUMBER, Holds::Table, session)?.object;
             self.made.push(segment);
             match Draft::is_new(table.object) {
                 true => renumber(table, table.object, segment),
@@ -169,10 +170,11 @@ impl Statement<'_> {
             if !Draft::is_new(index.segment) {
                 continue;
             }
-            let what = (NAMED_BY_NUMBER, index.unique);
             let transactions = &self.catalog.transactions;
             let tablespace = of_indexes.get(place).map_or(tablespace, String::as_str);
-            let made = Index::create_temporary(tablespace, what, space, transactions, session)?;
+            let (name, unique) = (NAMED_BY_NUMBER, index.unique);
+            let made =
+                Index::create_temporary(tablespace, name, unique, space, transactions, session)?;
             let segment = made.segment().object;
             self.made.push(segment);
             match Draft::is_new(index.object) {
@@ -184,14 +186,14 @@ impl Statement<'_> {
         Ok(places)
     }
 
-    /// The table of a definition that isn't in the dictionary yet.
+    /// Opens a table by a definition that isn't published yet.
     pub(crate) fn open(&self, table: &TableDefinition) -> Result<Relation, Stop> {
         let (space, transactions) = (&self.catalog.space, &self.catalog.transactions);
         Relation::open(Arc::new(table.clone()), space, transactions, self.session)
     }
 
-    /// Looks at rows as they are: `look` is given a view of what is committed, while a lock of the
-    /// table keeps changes out.
+    /// Calls `look` with a view of what is committed now, while a table lock keeps changes out
+    /// (DC14).
     pub(crate) fn with_view<T>(
         &self,
         look: impl FnOnce(View) -> Result<T, Stop>,
@@ -201,7 +203,12 @@ impl Statement<'_> {
         look(transactions.view_of(&snapshot, None))
     }
 
-    /// Commits what `edit` says, has everybody know it, and then drops the segments `drops`.
+    /// Commits the new definition of one table.
+    pub(crate) fn publish_table(&mut self, table: TableDefinition) -> Result<(), Stop> {
+        self.publish(|_| Ok(Edit::of(table)), &[])
+    }
+
+    /// Commits what `edit` says, replaces it in memory, and then drops the segments `drops` (DC17).
     pub(crate) fn publish(
         &mut self,
         edit: impl FnOnce(&Dictionary) -> Result<Edit, Stop>,
@@ -210,7 +217,8 @@ impl Statement<'_> {
         self.publish_and_ask(edit, drops, |_| ())
     }
 
-    /// The same. Asks the dictionary as this statement leaves it, before any other changes it.
+    /// Publishes an edit, and asks the dictionary as this statement leaves it, before any other
+    /// changes it.
     pub(crate) fn publish_and_ask<T>(
         &mut self,
         edit: impl FnOnce(&Dictionary) -> Result<Edit, Stop>,
@@ -230,7 +238,7 @@ impl Statement<'_> {
             return Err(stop);
         }
         catalog.dictionary.exclusive(session).begin_change(&edit, session);
-        // From here on the transaction has ended, whatever comes of it (rule txn/TX4).
+        // From here on the transaction has ended, whatever the commit's result is (rule txn/TX4).
         let transaction = std::mem::take(&mut self.transaction);
         let committed = catalog.transactions.commit(transaction, CommitMode::DURABLE, session);
         let published = {
@@ -250,7 +258,7 @@ impl Statement<'_> {
         drop(changing);
         let (replaced, answer) = published?;
         self.is_done = true;
-        // Who reads a dropped index of a table that stays finds out by itself (DC6).
+        // A reader by a dropped index of a table that stays finds out at a block (DC22).
         for relation in &replaced {
             if drops.contains(&relation.definition().segment) {
                 relation.set_gone(session);
@@ -260,7 +268,7 @@ impl Statement<'_> {
         Ok(answer)
     }
 
-    /// Segments are kept first, then rows say so, in this order also in the redo (DC3).
+    /// Keeps segments, and then writes rows that name them, in this order also in the redo (DC3).
     fn write(&mut self, edit: &Edit) -> Result<(), Stop> {
         let (catalog, session) = (self.catalog, self.session);
         for segment in &self.made {
@@ -288,8 +296,8 @@ impl Statement<'_> {
         catalog.store.write(&mut self.transaction, &old, &new, session)
     }
 
-    /// Snapshots from before the commit can't use what was made by it: a table after a truncate, an
-    /// index of a table that was there, what is said of rows since (rule DC5).
+    /// Notes the commit's SCN in what older snapshots can't use: a truncated table, a new index, a
+    /// new promise about rows (DC21).
     fn dated(&self, mut edit: Edit, dictionary: &Dictionary, scn: Option<Scn>) -> Edit {
         let Some(scn) = scn else { return edit };
         for (object, table) in &mut edit.tables {
@@ -308,7 +316,7 @@ impl Statement<'_> {
         edit
     }
 
-    /// Where a segment lies.
+    /// The tablespace of a segment.
     pub(crate) fn tablespace_of(&self, segment: ObjectNo) -> Result<String, Stop> {
         let (space, session) = (&self.catalog.space, self.session);
         let found = space.segment(segment, session)?;
@@ -323,8 +331,8 @@ impl Statement<'_> {
     }
 }
 
-/// Whether a definition says of rows what the one before it didn't, so that rows from before may
-/// break it: NOT NULL of a column that has had no value in them, or a CHECK.
+/// Whether a definition promises of rows what the one before didn't, so that older rows may break
+/// it: NOT NULL of a column that has no value in them, or a CHECK.
 fn promises_more(table: &TableDefinition, before: &TableDefinition) -> bool {
     let is_new = |(place, column): (usize, &ColumnDefinition)| {
         column.not_null

@@ -1,10 +1,11 @@
-//! The dictionary's own tables on disk: made, read, and written row by row (rules DC1, DC2).
+//! The dictionary's tables on disk: how they are made, read, and written row by row (rules DC1, DC2
+//! and DC10).
 //!
 //! ```text
 //!   all segments temporary ─▶ made permanent, the last one last ─▶ there is a dictionary
 //! ```
 //!
-//! Callers: `catalog`, which opens them; `statement` and `sequence`, which write.
+//! Callers: `catalog`, which opens them; `statement` and `sequence`, which write them.
 
 use std::sync::Arc;
 
@@ -21,10 +22,11 @@ use waits::WaitEvent;
 use crate::dictionary_table::DictionaryTable;
 use crate::rows::{Row, Rows, key_of};
 
-/// The dictionary's tables, open.
+/// The dictionary's open tables.
 pub(crate) struct Store(Vec<Arc<Relation>>);
 
-/// Tables of the dictionary have no foreign keys: nobody asks.
+/// The relations that foreign keys refer to. The dictionary's tables have none, so it is never
+/// asked.
 struct NoRelations;
 
 impl Relations for NoRelations {
@@ -34,7 +36,8 @@ impl Relations for NoRelations {
 }
 
 impl Store {
-    /// Opens them; makes them first if there are none. Whether it made them.
+    /// Opens the dictionary's tables, and makes them first if there are none. Returns too whether
+    /// it made them.
     pub(crate) fn open(
         tablespace: &str,
         space: &Space,
@@ -67,7 +70,7 @@ impl Store {
         &self.0[table as usize]
     }
 
-    /// All committed rows.
+    /// Reads all committed rows.
     pub(crate) fn read(&self, session: &Session) -> Result<Rows, Stop> {
         let mut rows = Rows::new();
         for table in DictionaryTable::ALL {
@@ -90,7 +93,7 @@ impl Store {
         Ok(rows)
     }
 
-    /// Makes the rows that are as `old` says as `new` says.
+    /// Replaces the rows `old` by the rows `new`: those that differ are deleted and inserted (DC2).
     pub(crate) fn write(
         &self,
         transaction: &mut Transaction,
@@ -120,7 +123,7 @@ impl Store {
         Ok(())
     }
 
-    /// The next value of a sequence that wasn't taken is this. False if there is no such sequence.
+    /// Sets the next value in the row of a sequence. Returns false if there is no such row.
     pub(crate) fn set_next_value(
         &self,
         transaction: &mut Transaction,
@@ -148,8 +151,8 @@ pub(crate) fn corrupt(what: &str) -> Stop {
     Stop::refuse(RefusalKind::Corrupt, message)
 }
 
-/// Tables are made when the dictionary is whole. Where there are some and it isn't, it is damaged,
-/// and a new one would have them dropped (rule DC3).
+/// Refuses to make a dictionary where users' tables are: they are made when the dictionary is
+/// whole, so it is damaged, and a new one would have them dropped (DC11).
 fn check_nothing_to_lose(space: &Space, session: &Session) -> Result<(), Stop> {
     let all = space.list(session)?;
     match all.iter().find(|segment| segment.name.starts_with(NAMED_BY_NUMBER)) {
@@ -161,7 +164,7 @@ fn check_nothing_to_lose(space: &Space, session: &Session) -> Result<(), Stop> {
     }
 }
 
-/// What an attempt has left that was cut off when some of its segments were permanent.
+/// Drops what an attempt left that was cut off when some of its segments were permanent (DC10).
 fn drop_leftovers(space: &Space, session: &Session) -> Result<(), Stop> {
     for stored in DictionaryTable::ALL {
         for name in [stored.name().to_string(), stored.index_name()] {
@@ -182,17 +185,18 @@ fn make(
     let mut made = Vec::new();
     let mut make_all = || {
         for stored in DictionaryTable::ALL {
-            let what = (stored.name(), Holds::Table);
-            made.push(space.create_temporary(tablespace, what, session)?.object);
-            let what = (&*stored.index_name(), true);
-            let index = Index::create_temporary(tablespace, what, space, transactions, session)?;
+            let table = stored.name();
+            made.push(space.create_temporary(tablespace, table, Holds::Table, session)?.object);
+            let name = stored.index_name();
+            let index =
+                Index::create_temporary(tablespace, &name, true, space, transactions, session)?;
             made.push(index.segment().object);
         }
         made.iter().try_for_each(|object| space.keep(*object, session))
     };
     if let Err(stop) = make_all() {
         for object in made {
-            // What can't be dropped now is by the next opening.
+            // A segment that can't be dropped now is dropped by the next opening.
             let _ = space.drop_segment(object, session);
         }
         return Err(stop);

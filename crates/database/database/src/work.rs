@@ -183,9 +183,7 @@ impl<'c, 's> Tx<'c, 's> {
     ) -> Result<u64, Stop> {
         let mut rows = rows.into_iter();
         let known = table.known();
-        self.change(table, |relation, work| {
-            relation.insert_many_known(work, known, &mut rows, |_| ())
-        })
+        self.change(table, |relation, work| relation.insert_many(work, known, &mut rows, |_| ()))
     }
 
     /// Changes the row with this primary key by `change`, which only computes and may be called

@@ -46,7 +46,7 @@ fn key(number: u32) -> [u8; 8] {
 fn measure(instance: &Instance, session: &Session) -> Result<(), Stop> {
     let (space, transactions) = (instance.space(), instance.transactions());
     let system = space.tablespaces(session)[0].name.clone();
-    let index = Index::create(&system, ("find", true), space, transactions, session)?;
+    let index = Index::create(&system, "find", true, space, transactions, session)?;
     let mut builder = IndexBuilder::new(&index, session);
     for number in 0..ENTRIES {
         builder.add(&key(number), row(number))?;

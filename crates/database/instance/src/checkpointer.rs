@@ -159,8 +159,8 @@ impl Checkpointer {
         }
         // The blocks before it are durable unless a write failed meanwhile.
         let waiting = session.waiting(WaitEvent::DbFileParallelWrite);
-        for (_, file, _) in self.cache.data_files(session) {
-            if let Err(error) = file.settle(waiting) {
+        for data_file in self.cache.data_files(session) {
+            if let Err(error) = data_file.file.settle(waiting) {
                 self.halt.raise(format!("a data file can't be written: {error}"), session);
                 return None;
             }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use format::REDO_BLOCK;
 use os::Session;
 use redo::{
-    GROUPS_MAX, KeepMembers, Leaving, LogGroup, LogMember, LogView, MEMBERS_MAX, MemberChange,
+    GROUPS_MAX, GroupFiles, KeepMembers, LogGroup, LogMember, LogView, MEMBERS_MAX, MemberChange,
 };
 use space::{
     ControlContent, ControlFile, Enqueue, LogGroupContent, LogMemberContent, NewFiles,
@@ -190,7 +190,7 @@ impl Instance {
         let _one = self.settings.hold(0, session);
         self.halt().check(session)?;
         self.redo().retire_group(number, session)?;
-        let leaving = self.redo().leaving(number, session);
+        let files = self.redo().group_files(number, session);
         let dropped = self.describe_logs(
             |content| {
                 let members = std::mem::take(&mut find(content, number)?.members);
@@ -204,7 +204,7 @@ impl Instance {
             self.redo().end_retirement(number, dropped.is_ok(), session);
         }
         for member in dropped? {
-            self.remove_log(leaving.as_ref(), &self.place.1.join(member.path), session);
+            self.remove_log(files.as_ref(), &self.place.1.join(member.path), session);
         }
         Ok(())
     }
@@ -238,9 +238,9 @@ impl Instance {
             session,
         );
         let number = dropped?;
-        let leaving = self.redo().leaving(number, session);
+        let files = self.redo().group_files(number, session);
         self.redo().remove_member(number, &file, session);
-        self.remove_log(leaving.as_ref(), &file, session);
+        self.remove_log(files.as_ref(), &file, session);
         Ok(())
     }
 
@@ -297,7 +297,7 @@ impl Instance {
         self.check_room(paths, blocks)?;
         let mut new = NewFiles::new(disk, database, "the redo log");
         let go_on = || go_on() && !self.halt().is_raised(session);
-        let make = |path: &Path| redo::create_member(disk, (path, blocks), &go_on, session);
+        let make = |path: &Path| redo::create_member(disk, path, blocks, &go_on, session);
         let made = paths.iter().try_for_each(|path| new.make(&directory.join(path), make, session));
         // A log is listed only if redo can be written to it.
         let tried = made.and_then(|()| {
@@ -366,9 +366,9 @@ impl Instance {
     }
 
     /// Removes the file of a member that isn't listed any more (rule redo/RD25).
-    fn remove_log(&self, leaving: Option<&Leaving>, path: &Path, session: &Session) {
-        let Some(leaving) = leaving else { return };
-        if let Err(stop) = self.redo().remove_dropped(leaving, path, session) {
+    fn remove_log(&self, files: Option<&GroupFiles>, path: &Path, session: &Session) {
+        let Some(files) = files else { return };
+        if let Err(stop) = self.redo().remove_dropped(files, path, session) {
             session.os().notice(&format!("a redo log that was dropped is left: {stop}"));
         }
     }

@@ -4,16 +4,16 @@
 
 use std::path::Path;
 
+use cache::DataFile;
 use change::Layer;
 use format::RESTORE_ALL;
-use ids::{BlockSize, FileNo};
 use os::probe::{DurableWrite, ProbeConfig, durable_writes};
 use os::{Cause, Disk, File, FileOptions, OwnedFiles, Session};
 use recovery::{Layout, Progress, Recovered, recover};
 use redo::RedoConfig;
 use space::{
-    ControlContent, ControlFile, ControlState, DataFileContent, open_data_files, remove_leftovers,
-    settle_name, unfinished,
+    ControlContent, ControlFile, ControlState, open_data_files, remove_leftovers, settle_name,
+    unfinished,
 };
 use stop::Stop;
 use waits::Nanos;
@@ -33,7 +33,7 @@ const PROBE: ProbeConfig = ProbeConfig { rounds_min: 16, length: Nanos::from_mil
 pub(crate) struct Mounted {
     pub(crate) control: ControlFile,
     pub(crate) redo: RedoConfig,
-    pub(crate) files: Vec<(FileNo, File, BlockSize)>,
+    pub(crate) files: Vec<DataFile>,
     pub(crate) doublewrite: File,
     pub(crate) options: FileOptions,
 }
@@ -105,9 +105,9 @@ impl Mounted {
         let mut control = ControlFile::open(disk, directory, options.direct, session)?;
         let content = control.content().clone();
         if content.state == ControlState::Creating && state != ControlState::Creating {
-            return Err(unfinished(&content, (disk, directory), "open", session));
+            return Err(unfinished(&content, disk, directory, "open", session));
         }
-        control.check_place((disk, directory), &[DOUBLEWRITE_NAME], session)?;
+        control.check_place(disk, directory, &[DOUBLEWRITE_NAME], session)?;
         check_buffers(&content, parameters)?;
         let memory = session.os().memory_bytes();
         parameters.check(content.system().block_size, content.doublewrite_slots, memory)?;
@@ -117,7 +117,7 @@ impl Mounted {
         };
         // This opening owns all files before it writes to one (IN12).
         let mut owned = OwnedFiles::default();
-        let opened = open_data_files(disk, directory, options, &content, &mut owned, session)?;
+        let files = open_data_files(disk, directory, options, &content, &mut owned, session)?;
         let not_owned = |error: os::Error| Stop::from(error.while_doing("open the database"));
         let doublewrite = disk.open(&doublewrite_path(directory), options, session);
         let doublewrite = doublewrite.map_err(|error| match error.cause() {
@@ -129,7 +129,7 @@ impl Mounted {
         owned.lock(&doublewrite, session).map_err(not_owned)?;
         let mut redo = redo_config(directory, &content, parameters, redo_write, owned);
         settle_names(disk, &redo, session)?;
-        redo.own(disk, session)?;
+        redo.lock_members(disk, session)?;
         control.settle(session).map_err(Stop::from)?;
         remove_leftovers(disk, directory, &content, session)?;
         let lost = redo::examine(disk, &mut redo, session)?;
@@ -139,10 +139,6 @@ impl Mounted {
             };
             control.update(says, session).map_err(Stop::from)?;
         }
-        let sized = |((number, file), entry): (_, &DataFileContent)| {
-            (number, file, content.block_size_of(entry))
-        };
-        let files: Vec<_> = opened.into_iter().zip(&content.data_files).map(sized).collect();
         Ok(Mounted { control, redo, files, doublewrite, options })
     }
 

@@ -108,7 +108,7 @@ impl Instance {
                 WaitEvent::EnqCfContention,
                 control,
             )),
-            files: files.iter().map(|(_, file, _)| file.clone()).collect(),
+            files: files.iter().map(|file| file.file.clone()).collect(),
         };
         let recovered = Recovering { recovered, redo, files, doublewrite, storage };
         start(recovered, parameters, state, session)
@@ -200,7 +200,7 @@ pub(crate) fn index_of(mode: CommitMode) -> u32 {
 struct Recovering {
     recovered: Recovered,
     redo: RedoConfig,
-    files: Vec<(ids::FileNo, os::File, ids::BlockSize)>,
+    files: Vec<cache::DataFile>,
     doublewrite: os::File,
     storage: Storage,
 }

@@ -1,7 +1,7 @@
-//! What statements on one row cost on this machine: CPU time of one thread, so that others on the
-//! machine don't count; everything in the cache, a commit for a thousand statements.
+//! Measures what statements on one row cost on this machine: CPU time of one thread, so that other
+//! programs don't count; everything in the cache, one commit for a thousand statements.
 //!
-//! `cargo run --release -p relation --example costs [FOLDER]`; the folder gets a database, which
+//! `cargo run --release -p relation --example costs [FOLDER]` makes a database in the folder, which
 //! has to be removed afterwards.
 
 use std::path::PathBuf;
@@ -12,12 +12,12 @@ use ids::{ObjectNo, Scn};
 use instance::{Creation, Instance, Parameters, Transaction};
 use os::Session;
 use relation::{
-    ColumnDefinition, Default as ColumnDefault, IndexColumn, IndexDefinition, Relation, Relations,
-    RowChange, Scratch, TableDefinition, Which, Work,
+    ColumnDefinition, IndexColumn, IndexDefinition, Relation, Relations, RowChange, Scratch,
+    TableDefinition, Which, Work,
 };
 use space::Holds;
 use stop::{RefusalKind, Stop};
-use value::{Direction, NullsPlace, OwnedValue, RowView, Type, Value};
+use value::{RowView, Type, Value};
 use waits::SessionKind;
 
 const ROWS: i64 = 200_000;
@@ -60,7 +60,7 @@ fn table(instance: &Instance, session: &Session) -> Result<Relation, Stop> {
     let (space, transactions) = (instance.space(), instance.transactions());
     let segment = space.create("costs", Holds::Table, session)?;
     let system = space.tablespaces(session)[0].name.clone();
-    let index = Index::create(&system, ("costs_pk", true), space, transactions, session)?;
+    let index = Index::create(&system, "costs_pk", true, space, transactions, session)?;
     let varchar = |count| Type::varchar(count).expect("may be declared");
     let columns = [
         ("id", Type::BigInt),
@@ -68,34 +68,19 @@ fn table(instance: &Instance, session: &Session) -> Result<Relation, Stop> {
         ("name", varchar(40)),
         ("filler", varchar(60)),
     ];
-    let column = |(name, kind): (&str, Type)| ColumnDefinition {
-        name: name.into(),
-        kind,
-        not_null: true,
-        default: ColumnDefault::Constant(OwnedValue::NULL),
-        missing: OwnedValue::NULL,
-    };
-    let direction = Direction::Ascending;
-    let key = IndexColumn { column: 0, direction, nulls: NullsPlace::of(direction) };
+    let column = |(name, kind): (&str, Type)| ColumnDefinition::new(name, kind, true);
     let definition = TableDefinition {
-        object: segment.object,
-        name: "costs".into(),
-        segment: segment.object,
-        truncated: Scn::ZERO,
-        promised: Scn::ZERO,
         columns: columns.into_iter().map(column).collect(),
         indexes: vec![IndexDefinition {
             object: index.segment().object,
             name: "costs_pk".into(),
             segment: index.segment().object,
-            columns: vec![key],
+            columns: vec![IndexColumn::ascending(0)],
             unique: true,
             primary: true,
             since: Scn::ZERO,
         }],
-        checks: Vec::new(),
-        foreign_keys: Vec::new(),
-        referenced_by: Vec::new(),
+        ..TableDefinition::new(segment.object, "costs", segment.object)
     };
     Relation::open(Arc::new(definition), space, transactions, session)
 }
@@ -167,7 +152,7 @@ impl Bench<'_> {
     }
 }
 
-/// One of so many keys, which looks like any.
+/// One of `keys` keys, scattered.
 fn scattered(number: i64, keys: i64) -> i64 {
     let mixed = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((u128::from(mixed) * keys as u128) >> 64) as i64

@@ -1,23 +1,22 @@
-//! What an update of all rows costs on this machine: sessions at once, each changes every row of a
-//! table of its own by one statement, again and again.
+//! Measures what an update of all rows costs on this machine: sessions at once change every row of
+//! their own table by one statement, again and again.
 //!
 //! `cargo run --release -p relation --example mass_update [FOLDER [SESSIONS [ROWS [CACHE_MIB
-//! [ROUNDS]]]]]`; the folder gets a database, which has to be removed afterwards.
+//! [ROUNDS]]]]]` makes a database in the folder, which has to be removed afterwards.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ids::{ObjectNo, Scn};
+use ids::ObjectNo;
 use instance::{Creation, Instance, Parameters, Transaction};
 use latch::{Latch, LatchKind};
 use os::{Session, ThreadSpec};
 use relation::{
-    ColumnDefinition, Default as ColumnDefault, Relation, Relations, RowChange, Scratch,
-    TableDefinition, Which, Work,
+    ColumnDefinition, Relation, Relations, RowChange, Scratch, TableDefinition, Which, Work,
 };
 use space::Holds;
 use stop::{RefusalKind, Stop};
-use value::{OwnedValue, RowView, Type, Value};
+use value::{RowView, Type, Value};
 use waits::{SessionKind, Statistic};
 
 const PER_COMMIT: u64 = 1_000;
@@ -73,25 +72,11 @@ fn table(
     let name = format!("t{number}");
     let segment = space.create(&name, Holds::Table, session)?;
     let varchar = Type::varchar(84)?;
-    let column = |(name, kind): (&str, Type)| ColumnDefinition {
-        name: name.into(),
-        kind,
-        not_null: true,
-        default: ColumnDefault::Constant(OwnedValue::NULL),
-        missing: OwnedValue::NULL,
-    };
+    let column = |(name, kind): (&str, Type)| ColumnDefinition::new(name, kind, true);
     let columns = [("id", Type::BigInt), ("x", Type::BigInt), ("filler", varchar)];
     let definition = TableDefinition {
-        object: segment.object,
-        name,
-        segment: segment.object,
-        truncated: Scn::ZERO,
-        promised: Scn::ZERO,
         columns: columns.into_iter().map(column).collect(),
-        indexes: Vec::new(),
-        checks: Vec::new(),
-        foreign_keys: Vec::new(),
-        referenced_by: Vec::new(),
+        ..TableDefinition::new(segment.object, &name, segment.object)
     };
     let relation = Relation::open(Arc::new(definition), space, transactions, session)?;
     let (mut scratch, filler) = (Scratch::default(), "f".repeat(84));

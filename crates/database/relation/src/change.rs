@@ -1,10 +1,10 @@
-//! New values of columns of a row.
+//! New values for columns of a row that is updated.
 //!
-//! A value is made to fit its column as it is set, so that what can't be is refused where it is
-//! said. Columns of fixed width are changed where they lie; if there are others, the row is encoded
-//! again.
+//! A value is fitted to its column when it is set, so the refusal comes where the value is given.
+//! If all columns that are set have a fixed width, they are changed in place; otherwise the row is
+//! encoded again.
 //!
-//! Callers: whoever says what an update does; `update`.
+//! Callers: `update`; the closures of its callers.
 
 use std::ops::Range;
 
@@ -14,20 +14,20 @@ use value::{RowMut, RowView, Value};
 use crate::scratch::{emptied, shrink};
 use crate::{Default, Relation};
 
-/// Columns that are set, and to what.
+/// The columns that an update sets, and their new values.
 #[derive(std::default::Default)]
 pub(crate) struct Assignments {
     columns: Vec<(usize, AssignedValue)>,
-    /// Texts and bytes, one after the other.
+    /// The bytes of texts and byte strings, one after the other.
     bytes: Vec<u8>,
-    /// Values of a whole row.
+    /// A buffer for the values of a whole row.
     values: Vec<Value<'static>>,
 }
 
-/// A value that borrows from `Assignments::bytes` by its place there.
+/// A value whose bytes, if it has any, lie in `Assignments::bytes`.
 #[derive(Clone)]
 enum AssignedValue {
-    /// Never a text or bytes.
+    /// A value that is neither a text nor a byte string.
     Plain(Value<'static>),
     Text(Range<usize>),
     Bytes(Range<usize>),
@@ -60,13 +60,13 @@ impl Assignments {
         start..self.bytes.len()
     }
 
-    /// Gives the buffer back if it takes more than so many bytes. Nothing is set then.
+    /// Forgets all assignments, and gives the buffer back if it takes more than `most` bytes.
     pub(crate) fn shrink(&mut self, most: usize) {
         self.clear();
         shrink(&mut self.bytes, most);
     }
 
-    /// How many bytes the buffer takes.
+    /// The number of bytes that the buffer takes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.capacity()
     }
@@ -88,7 +88,7 @@ fn value_of<'a>(held: &AssignedValue, bytes: &'a [u8]) -> Value<'a> {
     }
 }
 
-/// New values of columns of a row.
+/// What an update does to one row: new values for some of its columns.
 pub struct RowChange<'a> {
     relation: &'a Relation,
     set: &'a mut Assignments,
@@ -97,7 +97,7 @@ pub struct RowChange<'a> {
 }
 
 impl<'a> RowChange<'a> {
-    /// None yet.
+    /// A change that sets no column yet, of this row.
     pub(crate) fn of(
         relation: &'a Relation,
         set: &'a mut Assignments,
@@ -107,9 +107,10 @@ impl<'a> RowChange<'a> {
         RowChange { relation, set, old }
     }
 
-    /// The column (from 0) gets this value; of several the last counts. Refused if it doesn't fit
-    /// the column, or is NULL where that may not be; if there is no such column, or it was dropped;
-    /// and if its values are always generated, unless it keeps the one that it has (RL18).
+    /// Sets a column, counted from 0; of several values for one column the last one counts. Refused
+    /// if the value doesn't fit, or is NULL in a NOT NULL column; if there is no such column, or it
+    /// was dropped; and if the column is GENERATED ALWAYS and the value isn't the one it has
+    /// (RL18).
     pub fn set(&mut self, column: usize, value: Value<'_>) -> Result<(), Stop> {
         self.relation.check_column(column)?;
         let fitted = self.relation.fit(column, value)?;
@@ -142,7 +143,7 @@ impl<'a> RowChange<'a> {
         encoded
     }
 
-    /// False if a column can't be changed where it is.
+    /// Changes the columns in place. Returns false if one can't be changed so.
     fn apply_in_place(&self, old: &RowView<'_>, new: &mut Vec<u8>) -> Result<bool, Stop> {
         let layout = self.relation.layout();
         let mut columns = self.set.columns.iter();

@@ -1,6 +1,6 @@
 //! Conditions over one row, in SQL's three-valued logic: what a CHECK says.
 //!
-//! Callers: `definition`; the catalog stores them; SQL's CHECK is turned into them.
+//! Callers: `definition`; the catalog, which stores conditions; SQL, which turns a CHECK into one.
 
 use std::cmp::Ordering;
 
@@ -9,28 +9,28 @@ use value::{OwnedValue, Type, Value, shown};
 /// A condition.
 #[derive(Clone, Debug)]
 pub enum Condition {
-    /// Two values compared.
+    /// A comparison of two operands.
     Compare(Operand, Comparison, Operand),
     /// IS NULL.
     IsNull(Operand),
-    /// All of these.
+    /// True if all parts are.
     And(Vec<Condition>),
-    /// One of these at least.
+    /// True if one part is.
     Or(Vec<Condition>),
-    /// The opposite.
+    /// The negation of a condition.
     Not(Box<Condition>),
 }
 
-/// What is compared.
+/// An operand of a comparison.
 #[derive(Clone, Debug)]
 pub enum Operand {
     /// A column of the row.
     Column(usize),
-    /// A value.
+    /// A constant.
     Constant(OwnedValue),
 }
 
-/// How.
+/// A comparison operator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Comparison {
     /// `=`
@@ -47,19 +47,19 @@ pub enum Comparison {
     GreaterOrEqual,
 }
 
-/// What a condition comes to. AND is the least of its parts, OR the greatest.
+/// The truth value of a condition. AND is the least of its parts, OR the greatest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Truth {
-    /// It doesn't hold.
+    /// The condition doesn't hold.
     False,
-    /// A value that it asks for is NULL, or two of them can't be compared.
+    /// An operand is NULL, or the operands can't be compared.
     Unknown,
-    /// It holds.
+    /// The condition holds.
     True,
 }
 
 impl Condition {
-    /// What it comes to for a row with these values.
+    /// The truth value for a row with these values.
     pub fn evaluate<'v>(&'v self, value: &dyn Fn(usize) -> Value<'v>) -> Truth {
         match self {
             Condition::Compare(a, comparison, b) => {
@@ -83,8 +83,8 @@ impl Condition {
     }
 
     /// The condition for a table with columns of these types (rule value/V9): a text that is
-    /// compared with a CHAR has no trailing blanks. Where there is no such column, or two operands
-    /// can't be compared, it says so.
+    /// compared with a CHAR column loses its trailing blanks. An error says which column isn't
+    /// there, or which operands can't be compared.
     pub fn for_types(&self, kind: &dyn Fn(usize) -> Option<Type>) -> Result<Condition, String> {
         let parts = |parts: &[Condition]| -> Result<Vec<Condition>, String> {
             parts.iter().map(|part| part.for_types(kind)).collect()
@@ -105,7 +105,7 @@ impl Condition {
         })
     }
 
-    /// The columns that it asks for, each once, in the order of the table.
+    /// The columns that the condition reads, each once, in the table's order.
     pub fn columns(&self) -> Vec<usize> {
         let (mut columns, mut left) = (Vec::new(), vec![self]);
         while let Some(condition) = left.pop() {
@@ -137,13 +137,13 @@ impl Operand {
         }
     }
 
-    /// Its type, if it is a column; an error if there is no such column.
+    /// The type of a column, and none for a constant; an error if there is no such column.
     fn kind(&self, kind: &dyn Fn(usize) -> Option<Type>) -> Result<Option<Type>, String> {
         let none = |column| format!("column {column}, counted from 0, isn't there");
         self.column().map(|column| kind(column).ok_or_else(|| none(column))).transpose()
     }
 
-    /// Whether two operands can be compared; of columns the types are given.
+    /// Refuses operands that can't be compared. The types of those that are columns are given.
     fn check_pair(
         a: &Operand,
         left: Option<Type>,
@@ -167,7 +167,7 @@ impl Operand {
         }
     }
 
-    /// As it is compared with a column of this type, if the other operand is one.
+    /// The operand as it is compared with the other one, if that is a column of this type.
     fn as_compared(&self, other: Option<Type>) -> Operand {
         match (self, other) {
             (Operand::Constant(value), Some(other)) => {
@@ -234,7 +234,7 @@ mod tests {
         condition.evaluate(&|column| ROW[column])
     }
 
-    /// One that comes to this.
+    /// A condition with this truth value.
     fn known(truth: Truth) -> Condition {
         let zero = match truth {
             Truth::True => Value::Int(0),

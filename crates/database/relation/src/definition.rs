@@ -1,181 +1,223 @@
-//! What a table is: columns, indexes, constraints; as values, wherever they come from.
+//! Definitions: what a table, its columns, indexes and constraints are, as values.
 //!
-//! Names are compared as they are written: who folds case (SQL) has done so. An object's number is
-//! that of its first segment and stays for its life; the segment in which its rows are now may be
-//! another, after a truncate (Oracle's OBJECT_ID and DATA_OBJECT_ID).
+//! Names are compared byte by byte; SQL folds their case before. An object keeps the number of its
+//! first segment for life, though a truncate gives it another segment (Oracle's OBJECT_ID and
+//! DATA_OBJECT_ID).
 //!
-//! Callers: `relation`, the catalog, and who makes tables.
+//! Callers: `relation`; the catalog; programs that make tables.
 
 use ids::{ObjectNo, Scn};
 use value::{Direction, NullsPlace, OwnedValue, Type};
 
 use crate::Condition;
 
-/// A table.
+/// What a table is.
 #[derive(Clone, Debug)]
 pub struct TableDefinition {
-    /// Its number, for locks and for whoever refers to it.
+    /// The table's number, by which it is locked and referred to.
     pub object: ObjectNo,
     /// Its name.
     pub name: String,
-    /// The segment in which its rows are.
+    /// The segment that has its rows now.
     pub segment: ObjectNo,
-    /// Snapshots below this don't see what was there before a truncate: they are too old.
+    /// The commit of the last truncate: an older snapshot is too old for the table (RL26).
     pub truncated: Scn,
-    /// Snapshots below this may see rows that break what the definition says of rows (NOT NULL,
-    /// CHECK): they are too old.
+    /// The commit of the last new NOT NULL or CHECK: an older snapshot may see rows that break it,
+    /// and is too old for the table (RL26).
     pub promised: Scn,
-    /// In the order of their places in rows; none is ever taken out, and one that was dropped has
-    /// lost its name.
+    /// The columns, in the order of their places in rows. A dropped column keeps its place and
+    /// loses its name.
     pub columns: Vec<ColumnDefinition>,
-    /// All its indexes, those of constraints too.
+    /// All indexes, those of constraints included.
     pub indexes: Vec<IndexDefinition>,
-    /// Conditions that no row may break.
+    /// The CHECK constraints.
     pub checks: Vec<NamedCondition>,
-    /// Rows of other tables that have to be there.
+    /// The foreign keys of this table.
     pub foreign_keys: Vec<ForeignKey>,
-    /// Foreign keys of other tables, or its own, that point to this one.
+    /// The foreign keys that refer to this table, its own included.
     pub referenced_by: Vec<ForeignKey>,
 }
 
-/// A column.
+impl TableDefinition {
+    /// A table without columns, whose rows are in this segment.
+    pub fn new(object: ObjectNo, name: &str, segment: ObjectNo) -> TableDefinition {
+        TableDefinition {
+            object,
+            name: name.into(),
+            segment,
+            truncated: Scn::ZERO,
+            promised: Scn::ZERO,
+            columns: Vec::new(),
+            indexes: Vec::new(),
+            checks: Vec::new(),
+            foreign_keys: Vec::new(),
+            referenced_by: Vec::new(),
+        }
+    }
+}
+
+/// What a column is.
 #[derive(Clone, Debug)]
 pub struct ColumnDefinition {
     /// Its name.
     pub name: String,
-    /// What it holds.
+    /// The type of its values.
     pub kind: Type,
-    /// NULL is refused.
+    /// Whether NULL is refused.
     pub not_null: bool,
-    /// What a row gets that doesn't say.
+    /// The value of a row that is inserted without one.
     pub default: Default,
-    /// What rows have that were there before the column was added (rule value/V4).
+    /// The value of rows from before the column was added (rule value/V4).
     pub missing: OwnedValue,
 }
 
-/// What the name of a dropped column begins with, which a user's can't.
+/// The first character of a dropped column's name; a user's name can't begin with it.
 const DROPPED: char = '#';
 
 impl ColumnDefinition {
-    /// What becomes of it when it is dropped, at this place: it keeps its type, for rows have
-    /// values there still, and nothing else.
-    #[must_use]
-    pub fn dropped(&self, place: usize) -> ColumnDefinition {
-        ColumnDefinition {
-            name: format!("{DROPPED}{place}"),
-            kind: self.kind,
-            not_null: false,
-            default: Default::Constant(OwnedValue::NULL),
-            missing: OwnedValue::NULL,
-        }
+    /// A column without a default.
+    pub fn new(name: &str, kind: Type, not_null: bool) -> ColumnDefinition {
+        let default = Default::Constant(OwnedValue::NULL);
+        ColumnDefinition { name: name.into(), kind, not_null, default, missing: OwnedValue::NULL }
     }
 
-    /// Whether it was dropped. What rows have there means nothing any more.
+    /// The column as it is after it was dropped, at this place. It keeps its type, because rows
+    /// still have values there.
+    #[must_use]
+    pub fn dropped(&self, place: usize) -> ColumnDefinition {
+        ColumnDefinition::new(&format!("{DROPPED}{place}"), self.kind, false)
+    }
+
+    /// Whether the column was dropped. Values that rows have there mean nothing any more.
     pub fn is_dropped(&self) -> bool {
         is_dropped(&self.name)
     }
 }
 
-/// Whether a column of this name was dropped.
+/// Whether this is the name of a dropped column.
 pub fn is_dropped(name: &str) -> bool {
     name.starts_with(DROPPED)
 }
 
-/// What a row gets in a column that isn't named.
+/// The value of a column that an insert doesn't name.
 #[derive(Clone, Debug)]
 pub enum Default {
-    /// This; NULL if nothing was said.
+    /// A constant; NULL if no default was given.
     Constant(OwnedValue),
-    /// The next number of a sequence; `always`: no other is taken (`GENERATED ALWAYS AS IDENTITY`).
+    /// The next number of a sequence (`GENERATED … AS IDENTITY`).
     Identity {
         /// The sequence's number.
         sequence: ObjectNo,
-        /// Whether giving a value is refused.
+        /// Whether an insert that gives a value is refused (`GENERATED ALWAYS`).
         always: bool,
     },
 }
 
-/// An index.
+impl Default {
+    /// The sequence of an identity column.
+    pub fn sequence(&self) -> Option<ObjectNo> {
+        match self {
+            Default::Constant(_) => None,
+            Default::Identity { sequence, .. } => Some(*sequence),
+        }
+    }
+}
+
+/// What an index is.
 #[derive(Clone, Debug)]
 pub struct IndexDefinition {
-    /// Its number.
+    /// The index's number.
     pub object: ObjectNo,
-    /// Its name, which is also that of the constraint that it holds.
+    /// The name of the index, and of the constraint that it enforces.
     pub name: String,
-    /// The segment in which its entries are.
+    /// The segment that has its entries now.
     pub segment: ObjectNo,
-    /// Columns, first to last.
+    /// The columns of its key, first to last.
     pub columns: Vec<IndexColumn>,
-    /// No two rows have the same key, unless a column of it is NULL.
+    /// Whether two rows can't have the same key, unless a column of it is NULL.
     pub unique: bool,
-    /// It is the primary key's.
+    /// Whether it is the index of the primary key.
     pub primary: bool,
-    /// Snapshots below this can't use it: what they would see isn't in it.
+    /// The commit that made the index: an older snapshot can't use it (RL26).
     pub since: Scn,
 }
 
-/// Names an index for as long as it exists. The place of an index among those of its table moves
-/// when an earlier one is dropped; its identifier doesn't, and is never given to another index.
+/// An index's identifier for as long as the index exists, never given to another (RL14). The place
+/// of an index among those of its table moves when an earlier one is dropped.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct IndexId(ObjectNo);
 
 impl IndexDefinition {
-    /// What names this index across calls (RL14).
+    /// The identifier of this index (RL14).
     pub fn id(&self) -> IndexId {
         IndexId(self.object)
+    }
+
+    /// Whether its first columns are these, in this order.
+    pub fn begins_with(&self, columns: &[usize]) -> bool {
+        let first = self.columns.iter().map(|of| of.column).take(columns.len());
+        first.eq(columns.iter().copied())
     }
 }
 
 /// A column of an index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IndexColumn {
-    /// Which column of the table.
+    /// The column's place in the table.
     pub column: usize,
-    /// Ascending or descending.
+    /// The direction of its order.
     pub direction: Direction,
-    /// Where NULLs are.
+    /// Where NULLs come in its order.
     pub nulls: NullsPlace,
 }
 
-/// A CHECK.
+impl IndexColumn {
+    /// An ascending column, with NULLs last.
+    pub fn ascending(column: usize) -> IndexColumn {
+        let direction = Direction::Ascending;
+        IndexColumn { column, direction, nulls: NullsPlace::of(direction) }
+    }
+}
+
+/// A CHECK constraint.
 #[derive(Clone, Debug)]
 pub struct NamedCondition {
     /// The constraint's name.
     pub name: String,
-    /// A row is refused for which this is false; unknown is no reason.
+    /// A row for which this is false is refused; unknown is allowed.
     pub condition: Condition,
 }
 
 /// A FOREIGN KEY: columns of `table` whose values, if none is NULL, are the key of a row of
-/// `references`. Both have an index: the one to look for the row that is referred to, the other for
-/// rows that refer to it.
+/// `references`. Both tables have an index for it: the parent's to find the row that is referred
+/// to, the child's to find rows that refer.
 #[derive(Clone, Debug)]
 pub struct ForeignKey {
     /// The constraint's name.
     pub name: String,
-    /// The table that refers.
+    /// The child: the table that refers.
     pub table: ObjectNo,
-    /// Its columns.
+    /// The child's columns.
     pub columns: Vec<usize>,
-    /// An index of `table` that begins with these columns.
+    /// An index of the child that begins with these columns.
     pub index: ObjectNo,
-    /// The table that is referred to.
+    /// The parent: the table that is referred to.
     pub references: ObjectNo,
-    /// Columns of that one, in the same order: exactly those of a unique index.
+    /// The parent's columns, in the same order: exactly those of a unique index.
     pub referenced_columns: Vec<usize>,
-    /// That unique index.
+    /// That unique index of the parent.
     pub referenced_index: ObjectNo,
-    /// What happens to rows that refer to a row that is deleted.
+    /// What a delete of a parent's row does to rows that refer to it.
     pub on_delete: OnDelete,
 }
 
-/// What a delete does to rows that refer to the row.
+/// What the delete of a parent's row does to rows that refer to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OnDelete {
-    /// It is refused while there are any.
+    /// The delete is refused while there are such rows.
     NoAction,
-    /// They are deleted too.
+    /// The rows are deleted too.
     Cascade,
-    /// Their columns become NULL.
+    /// The columns of their foreign key become NULL.
     SetNull,
 }

@@ -1,6 +1,6 @@
-//! DeleteRows rows, and their keys.
+//! Deleting rows and their index entries.
 //!
-//! Callers: whoever executes statements.
+//! Callers: `statement`; `foreign`, for CASCADE; `update`, for old index entries.
 
 use access::{Changed, RowAddress};
 use stop::Stop;
@@ -8,24 +8,9 @@ use txn::View;
 
 use crate::Relation;
 use crate::scratch::{Scratch, Work};
-use crate::statement::RowOperation;
-
-/// What a delete does with its rows.
-pub(crate) struct DeleteRows;
-
-impl RowOperation for DeleteRows {
-    fn apply_one(
-        &mut self,
-        relation: &Relation,
-        work: &mut Work<'_>,
-        row: RowAddress,
-        view: Option<View>,
-    ) -> Result<Changed, Stop> {
-        relation.delete_row(work, row, view)
-    }
-}
 
 impl Relation {
+    /// Deletes a row and its entries, if the row is as the view sees it.
     pub(crate) fn delete_row(
         &self,
         work: &mut Work<'_>,
@@ -38,7 +23,7 @@ impl Relation {
             old_row.extend_from_slice(bytes);
         };
         let heap = self.heap();
-        let deleted = heap.delete_seen(work.transaction, (row, view), &mut look, work.session)?;
+        let deleted = heap.delete(work.transaction, row, view, &mut look, work.session)?;
         if deleted == Changed::Yes {
             let Scratch { old_row, old_keys, .. } = &mut *work.scratch;
             old_keys.clear();
@@ -51,14 +36,14 @@ impl Relation {
         Ok(deleted)
     }
 
-    /// Takes the old keys of a row out of their indexes.
+    /// Deletes the index entries of a row's old keys.
     pub(crate) fn delete_keys(&self, work: &mut Work<'_>, row: RowAddress) -> Result<(), Stop> {
         let Scratch { old_keys, key, .. } = &mut *work.scratch;
         for row_key in old_keys.iter() {
             let number = row_key.index;
             let bytes = self.entry_key(row_key, row, key);
             let index = &self.indexes()[number].index;
-            if !index.delete(work.transaction, (bytes, row), work.session)? {
+            if !index.delete(work.transaction, bytes, row, work.session)? {
                 return Err(self.index_disagrees(number, "has no entry of a row"));
             }
         }

@@ -1,6 +1,6 @@
-//! Keys of rows that are there, for whoever builds an index of them or compares it with them.
+//! Keys of existing rows, for callers that build an index or compare it with its rows.
 //!
-//! Callers: the catalog; checks.
+//! Callers: the catalog; `verify`; proofs.
 
 use access::RowAddress;
 use stop::Stop;
@@ -10,7 +10,7 @@ use crate::keys::{address_bytes, push_key};
 use crate::{IndexDefinition, Relation, TableDefinition};
 
 impl TableDefinition {
-    /// Where its columns lie in rows.
+    /// The places of the columns in the bytes of rows.
     pub fn layout(&self) -> RowLayout {
         let mut layout = RowLayout::new(&[]);
         for column in &self.columns {
@@ -24,7 +24,7 @@ impl TableDefinition {
 }
 
 impl IndexDefinition {
-    /// Appends the key that the entry of this row of its table has in it (RL4).
+    /// Appends the key of this row's entry in the index (RL4).
     pub fn push_entry_key(
         &self,
         address: RowAddress,
@@ -40,8 +40,7 @@ impl IndexDefinition {
 }
 
 impl Relation {
-    /// Appends the key that the entry of this row has in the index of this place in the
-    /// definition.
+    /// Appends the key of this row's entry in the index at this place in the definition.
     pub fn push_entry_key(
         &self,
         index: usize,
@@ -53,7 +52,7 @@ impl Relation {
         pushed.map_err(|damaged| self.damaged(&damaged))
     }
 
-    /// These columns of a row and their values, for messages.
+    /// The names and values of these columns of a row, for messages.
     pub fn columns_text(&self, columns: impl Iterator<Item = usize>, row: &RowView<'_>) -> String {
         self.key_text(columns, row.bytes())
     }

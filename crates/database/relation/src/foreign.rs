@@ -1,4 +1,4 @@
-//! Foreign keys: written first, checked then, against what is there now (RL6).
+//! Foreign keys: each side writes first and checks then, against what is there now (RL6).
 //!
 //! ```text
 //!   child                                    parent
@@ -9,15 +9,15 @@
 //!       none         refused                     there        refused, or they are changed too
 //! ```
 //!
-//! Each writes before it looks, and what either looks at are the blocks as they are. So of two that
-//! meet one, at least, sees what the other has written, and waits for its end; if both do, that is
-//! a circle, and one is refused.
+//! Each side writes before it looks, and looks at the blocks as they are. So of two sessions that
+//! meet, one at least sees what the other wrote and waits for its end; if both wait, that is a
+//! circle, and one is refused.
 //!
-//! All of it comes at the end of a statement: first what other rows become, which may be more and
-//! more of them, then whether what is left may be so. So rows of one statement may refer to each
-//! other, in whatever order they come.
+//! Foreign-key work is done at the end of a statement: first changes of other rows, which may cause
+//! more of them, then checks of what is left. So rows of one statement may refer to each other in
+//! whatever order they come.
 //!
-//! Callers: `statement`, at its end; `insert`, `update`, `delete` say what is to be looked for.
+//! Callers: `statement`, at its end; `insert`, `update` and `delete`, which note pending keys.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -27,46 +27,45 @@ use access::{Changed, Current, Now, RowAddress};
 use ids::ObjectNo;
 use stop::{Failpoint, RefusalKind, Stop};
 use txn::TableMode;
-use value::{OwnedValue, RowView, Value, key_push, key_successor};
+use value::{OwnedValue, RowView, Value, key_successor};
 
-use crate::change::Assignments;
-use crate::range::SearchValue;
 use crate::scratch::{Scratch, Work, shrink};
-use crate::{ForeignKey, OnDelete, Relation, RowChange};
+use crate::{ForeignKey, IndexColumn, OnDelete, Relation, RowChange};
 
-/// Side a statement has to look for at its end.
+/// Foreign-key work that a statement has to do at its end.
 #[derive(Default)]
 pub(crate) struct Pending {
-    /// Rows that go with one that is deleted.
+    /// Keys of deleted rows whose children are deleted.
     cascades: Vec<PendingKey>,
-    /// Rows that refer to none any more because of one that is deleted.
+    /// Keys of deleted rows whose children's foreign keys become NULL.
     set_nulls: Vec<PendingKey>,
-    /// Side has to be there, or may not be.
+    /// Keys that a parent has to have, or that no child may have.
     checks: Vec<PendingKey>,
-    /// A row has lost a key that is referred to by an update. Another row of the same statement may
-    /// get that key yet.
+    /// An update has taken a key from a row to which others may refer. Another row of the same
+    /// statement may get that key yet (RL35).
     has_moved_keys: bool,
 }
 
-/// So many things a statement over many rows looks for at once, if it may before its end.
+/// With this many pending keys a statement over many rows works them off, if it may before its end
+/// (RL34).
 pub(crate) const PENDING_MAX: usize = 4_096;
 
-/// One of them.
+/// A key value that foreign-key work is about.
 struct PendingKey {
     side: Side,
-    /// The table whose foreign key it is, or that it refers to.
+    /// The child's table for [`Side::Parent`], the parent's for [`Side::Children`].
     of: ObjectNo,
-    /// Its place among the keys of this table, or of those that refer to it.
+    /// The place of the foreign key among the table's, or among those that refer to it.
     number: usize,
-    /// Values of the key's columns, in its order.
+    /// The values of the key's columns, in its order.
     values: Vec<OwnedValue>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
-    /// A row that is referred to has to be there.
+    /// The parent: a row has to have the key.
     Parent,
-    /// Rows that refer to one that has gone are changed; or there may be none.
+    /// The children: rows that have the key are changed, or there may be none.
     Children,
 }
 
@@ -78,7 +77,7 @@ impl Pending {
         self.has_moved_keys = false;
     }
 
-    /// Forgets all of it, and gives each list back that takes more than so many bytes.
+    /// Forgets all pending keys, and gives back each list that takes more than `most` bytes.
     pub(crate) fn shrink(&mut self, most: usize) {
         self.clear();
         shrink(&mut self.cascades, most);
@@ -86,7 +85,7 @@ impl Pending {
         shrink(&mut self.checks, most);
     }
 
-    /// How many bytes the lists take.
+    /// The number of bytes that the lists take.
     pub(crate) fn bytes(&self) -> usize {
         let acts = self.cascades.capacity() + self.set_nulls.capacity();
         (acts + self.checks.capacity()) * size_of::<PendingKey>()
@@ -97,94 +96,86 @@ impl Pending {
     }
 }
 
-/// The values of these columns, if none is NULL.
-fn values_of(row: &RowView<'_>, columns: &[usize]) -> Option<Vec<OwnedValue>> {
-    let value = |column: &usize| row.get(*column).ok().filter(|value| !value.is_null());
-    columns.iter().map(|column| value(column).map(Value::to_owned)).collect()
-}
-
 impl Relation {
-    fn has_foreign_keys(&self) -> bool {
-        let definition = self.definition();
-        !definition.foreign_keys.is_empty() || !definition.referenced_by.is_empty()
+    /// The key that these columns of a row have; none if one of them is NULL.
+    fn pending_key(
+        &self,
+        side: Side,
+        number: usize,
+        row: &RowView<'_>,
+        columns: &[usize],
+    ) -> Option<PendingKey> {
+        let value = |column: &usize| row.get(*column).ok().filter(|value| !value.is_null());
+        let values = columns.iter().map(|column| value(column).map(Value::to_owned));
+        let (of, values) = (self.definition().object, values.collect::<Option<_>>()?);
+        Some(PendingKey { side, of, number, values })
     }
 
-    /// A row was inserted: the new one in the buffer.
+    /// Notes what foreign keys ask for after an insert of the new row in the buffers.
     pub(crate) fn foreign_inserted(&self, scratch: &mut Scratch) -> Result<(), Stop> {
-        if self.definition().foreign_keys.is_empty() {
+        let foreign_keys = &self.definition().foreign_keys;
+        if foreign_keys.is_empty() {
             return Ok(());
         }
         let Scratch { new_row, pending, .. } = scratch;
         let row = self.row(new_row)?;
-        for (number, key) in self.definition().foreign_keys.iter().enumerate() {
-            if let Some(values) = values_of(&row, &key.columns) {
-                let (side, of) = (Side::Parent, self.definition().object);
-                pending.checks.push(PendingKey { side, of, number, values });
-            }
+        for (number, key) in foreign_keys.iter().enumerate() {
+            pending.checks.extend(self.pending_key(Side::Parent, number, &row, &key.columns));
         }
         Ok(())
     }
 
-    /// A row was updated: in the buffers are the old one, the new one, and which columns were set.
+    /// Notes what foreign keys ask for after an update. The buffers have the old row, the new one,
+    /// and the columns that were set.
     pub(crate) fn foreign_updated(&self, scratch: &mut Scratch) -> Result<(), Stop> {
-        if !self.has_foreign_keys() {
+        let definition = self.definition();
+        if definition.foreign_keys.is_empty() && definition.referenced_by.is_empty() {
             return Ok(());
         }
-        let differs =
-            |set: &Assignments, old: &RowView<'_>, new: &RowView<'_>, columns: &[usize]| {
-                let differs =
-                    |column: &usize| set.has(*column) && old.get(*column) != new.get(*column);
-                columns.iter().any(differs)
-            };
-        let definition = self.definition();
-        let Scratch { old_row, new_row, set, pending, .. } = scratch;
+        let Scratch { old_row, new_row, assignments, pending, .. } = scratch;
         let (old, new) = (self.row(old_row)?, self.row(new_row)?);
+        let differs = |columns: &[usize]| {
+            let set = columns.iter().filter(|column| assignments.has(**column));
+            set.into_iter().any(|column| old.get(*column) != new.get(*column))
+        };
         for (number, key) in definition.referenced_by.iter().enumerate() {
-            if !differs(set, &old, &new, &key.referenced_columns) {
-                continue;
-            }
-            if let Some(values) = values_of(&old, &key.referenced_columns) {
-                let (side, of) = (Side::Children, definition.object);
-                pending.checks.push(PendingKey { side, of, number, values });
+            let columns = &key.referenced_columns;
+            if differs(columns)
+                && let Some(lost) = self.pending_key(Side::Children, number, &old, columns)
+            {
+                pending.checks.push(lost);
                 pending.has_moved_keys = true;
             }
         }
         for (number, key) in definition.foreign_keys.iter().enumerate() {
-            if !differs(set, &old, &new, &key.columns) {
-                continue;
-            }
-            if let Some(values) = values_of(&new, &key.columns) {
-                let (side, of) = (Side::Parent, definition.object);
-                pending.checks.push(PendingKey { side, of, number, values });
+            if differs(&key.columns) {
+                pending.checks.extend(self.pending_key(Side::Parent, number, &new, &key.columns));
             }
         }
         Ok(())
     }
 
-    /// A row was deleted: the old one in the buffer.
+    /// Notes what foreign keys ask for after a delete of the old row in the buffers.
     pub(crate) fn foreign_deleted(&self, scratch: &mut Scratch) -> Result<(), Stop> {
-        let definition = self.definition();
-        if definition.referenced_by.is_empty() {
+        let referenced_by = &self.definition().referenced_by;
+        if referenced_by.is_empty() {
             return Ok(());
         }
         let Scratch { old_row, pending, .. } = scratch;
         let old = self.row(old_row)?;
-        for (number, key) in definition.referenced_by.iter().enumerate() {
-            if let Some(values) = values_of(&old, &key.referenced_columns) {
-                let item =
-                    PendingKey { side: Side::Children, of: definition.object, number, values };
-                match key.on_delete {
-                    OnDelete::NoAction => pending.checks.push(item),
-                    OnDelete::Cascade => pending.cascades.push(item),
-                    OnDelete::SetNull => pending.set_nulls.push(item),
-                }
-            }
+        for (number, key) in referenced_by.iter().enumerate() {
+            let list = match key.on_delete {
+                OnDelete::NoAction => &mut pending.checks,
+                OnDelete::Cascade => &mut pending.cascades,
+                OnDelete::SetNull => &mut pending.set_nulls,
+            };
+            list.extend(self.pending_key(Side::Children, number, &old, &key.referenced_columns));
         }
         Ok(())
     }
 
-    /// Whether a statement over many rows may look for things before its end: nothing that it will
-    /// do to further rows changes what it finds.
+    /// Whether a statement over many rows may work off pending keys before its end: nothing that it
+    /// will do to further rows changes what it finds (RL34).
     pub(crate) fn may_process_early(&self, pending: &Pending) -> bool {
         let definition = self.definition();
         let acts = definition.referenced_by.iter().any(|key| key.on_delete != OnDelete::NoAction);
@@ -193,10 +184,10 @@ impl Relation {
     }
 }
 
-/// Does what is pending: changes other rows, and checks what is left.
+/// Works off pending keys: changes other rows, and checks what is left (RL7).
 ///
-/// All rows that go, go first: a row that one foreign key takes away is not changed by another one
-/// before, so what is left doesn't depend on the order of foreign keys. SET NULL takes no row away.
+/// All deletes come first: a row that one foreign key deletes isn't set to NULL by another one
+/// before, so the result doesn't depend on the order of foreign keys. SET NULL deletes no row.
 pub(crate) fn process_pending(work: &mut Work<'_>) -> Result<(), Stop> {
     while let Some(item) = work.scratch.pending.cascades.pop() {
         follow(work, &item)?;
@@ -214,34 +205,34 @@ pub(crate) fn process_pending(work: &mut Work<'_>) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Another relation, locked in this mode, so that what its definition says stays (RL8).
+/// Locks another relation in this mode, so that its definition stays (RL8).
 fn locked(work: &mut Work<'_>, object: ObjectNo, mode: TableMode) -> Result<Arc<Relation>, Stop> {
     loop {
         let relation = work.relations.relation(object, work.session)?;
         match relation.lock_as(work, mode) {
-            // DDL has replaced the definition since. It may again, for RS goes with the lock of DDL
-            // that makes an index (S); each time a statement has ended.
+            // DDL has replaced the definition since. It may again, because RS goes with S, the lock
+            // of DDL that makes an index; each time a DDL statement has ended.
             Err(stop) if stop.refusal() == Some(RefusalKind::DefinitionChanged) => {}
             done => return done.map(|()| relation),
         }
     }
 }
 
-/// Whether a row that was found by its entry refers to what was looked for.
+/// A row that was found by its index entry, after it was locked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ChildRow {
-    /// It does, and is locked.
+    /// The row refers to the key, and is locked.
     Refers,
-    /// It doesn't any more, and is locked.
+    /// The row doesn't refer to the key any more, and is locked.
     RefersElsewhere,
-    /// It was deleted, or its block is lost.
+    /// The row was deleted, or its block is lost.
     Gone,
 }
 
-/// A range of an index's keys.
+/// The bounds of a range of an index's keys.
 type KeyBounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
-/// Rows that refer to the same values: a range of an index, on the way through what it has now.
+/// A search for the rows that refer to one key: a range of an index, as it is now.
 struct ChildScan<'a> {
     number: usize,
     first: Vec<u8>,
@@ -249,7 +240,7 @@ struct ChildScan<'a> {
     now: Now<'a>,
 }
 
-/// The row that a child refers to has to be there.
+/// Checks that a row of the parent has the key.
 fn has_parent(work: &mut Work<'_>, item: &PendingKey) -> Result<(), Stop> {
     let child = work.relations.relation(item.of, work.session)?;
     let key = &child.definition().foreign_keys[item.number];
@@ -260,9 +251,9 @@ fn has_parent(work: &mut Work<'_>, item: &PendingKey) -> Result<(), Stop> {
     }
 }
 
-/// No row may refer to a key that has gone, unless another row of the parent has the key by now.
-/// That is one of this statement: no other transaction can insert the key before this one has
-/// ended.
+/// Checks that no row refers to a key that was removed, unless another row of the parent has the
+/// key by now. That row is of this statement: another transaction can't insert the key before this
+/// one has ended.
 fn has_no_children(work: &mut Work<'_>, item: &PendingKey) -> Result<(), Stop> {
     let parent = work.relations.relation(item.of, work.session)?;
     let key = &parent.definition().referenced_by[item.number];
@@ -279,7 +270,7 @@ fn has_no_children(work: &mut Work<'_>, item: &PendingKey) -> Result<(), Stop> {
     Err(has_children(&child, &parent, key, &item.values))
 }
 
-/// Rows that refer to one that was deleted are deleted too, or refer to none any more.
+/// Deletes the rows that refer to a deleted row, or sets their foreign keys to NULL.
 fn follow(work: &mut Work<'_>, item: &PendingKey) -> Result<(), Stop> {
     let parent = work.relations.relation(item.of, work.session)?;
     let key = &parent.definition().referenced_by[item.number];
@@ -289,8 +280,9 @@ fn follow(work: &mut Work<'_>, item: &PendingKey) -> Result<(), Stop> {
     while let Some(row) = child.next_child(work, &mut children)? {
         let found = child.lock_child_row(work, row, key, &item.values)?;
         if found != ChildRow::Refers {
-            // Whoever changed or deleted it has ended, and has taken its entry away. If it is found
-            // again the entry leads to no such row, and would be found for ever.
+            // The transaction that changed or deleted the row has ended, and its entry is gone. If
+            // the same row is found again, the entry leads to no such row, and would be found for
+            // ever.
             if previous.replace(row) == Some(row) {
                 return Err(child.leads_wrong(found, row, child.index_of(key.index)?));
             }
@@ -307,8 +299,8 @@ fn follow(work: &mut Work<'_>, item: &PendingKey) -> Result<(), Stop> {
         };
         match changed {
             Changed::Yes => {}
-            // The row is locked, and one of its pieces lies in a block whose ITL has no entry that
-            // this transaction may take (rule access/AC9).
+            // The row is locked, but one of its pieces lies in a block whose ITL has no entry that
+            // this transaction may take (rule txn/TX9).
             Changed::Since => return Err(child.changed_since()),
             Changed::TooNew => return Err(child.too_new()),
             Changed::NotThere | Changed::Already | Changed::Held => {
@@ -335,27 +327,25 @@ impl Relation {
         })
     }
 
-    /// The first columns of an index's key, made of values of these columns; none if no row can
-    /// have them.
+    /// The beginning of an index's key, made of values of these columns. None if no row can have
+    /// them.
     fn key_of(
         &self,
         number: usize,
         columns: &[usize],
         values: &[OwnedValue],
     ) -> Result<Option<Vec<u8>>, Stop> {
-        let mut key = Vec::new();
-        for of in self.indexes()[number].columns.iter().take(columns.len()) {
+        let columns_of_index = &self.indexes()[number].columns;
+        let value = |of: &IndexColumn| {
             let at = columns.iter().position(|column| *column == of.column);
-            let at = at.expect("the index begins with the columns of the foreign key");
-            let SearchValue::Exact(value) = self.search_value(of.column, values[at].get())? else {
-                return Ok(None);
-            };
-            key_push(value, of.direction, of.nulls, &mut key);
-        }
-        Ok(Some(key))
+            values[at.expect("the index begins with the columns of the foreign key")].get()
+        };
+        let mut key = Vec::new();
+        let values = columns_of_index.iter().take(columns.len()).map(value);
+        Ok(self.push_search_key(columns_of_index, values, &mut key)?.map(|_| key))
     }
 
-    /// Whether a row has these values in the columns that the foreign key refers to, as it is now.
+    /// Whether a row of the parent has the key now.
     fn has_key(
         &self,
         work: &mut Work<'_>,
@@ -371,7 +361,7 @@ impl Relation {
         Ok(self.find_now(work, number, range, &mut now)?.is_some())
     }
 
-    /// The rows that refer to these values, as they are now; none if no row can.
+    /// A search for the rows that refer to these values now. None if no row can have them.
     fn children_of(
         &self,
         key: &ForeignKey,
@@ -381,11 +371,12 @@ impl Relation {
         let Some(first) = self.key_of(number, &key.columns, values)? else { return Ok(None) };
         let mut end = first.clone();
         assert!(key_successor(&mut end), "a column of a key isn't all 0xff (rule value/V7)");
-        let now = self.index(number).now((Bound::Included(&first), Bound::Excluded(&end)));
+        let range = (Bound::Included(&first[..]), Bound::Excluded(&end[..]));
+        let now = self.index(number).now(range);
         Ok(Some(ChildScan { number, first, end, now }))
     }
 
-    /// One of them.
+    /// The next row that refers to the key.
     fn next_child(
         &self,
         work: &mut Work<'_>,
@@ -395,7 +386,8 @@ impl Relation {
         self.find_now(work, *number, (Bound::Included(first), Bound::Excluded(end)), now)
     }
 
-    /// A row in a range of an index, as it is now; waits for those who would change the answer.
+    /// Finds a row in a range of an index as it is now. Waits for transactions whose end may change
+    /// the answer (RL32).
     fn find_now(
         &self,
         work: &mut Work<'_>,
@@ -420,8 +412,8 @@ impl Relation {
         now.next(work.transaction, work.session)
     }
 
-    /// Locks a row that was found to refer to these values, and says whether it does. In a
-    /// transaction with one snapshot it is refused if the row was changed since that.
+    /// Locks a child's row that was found by the key, and says whether it still refers to it. In a
+    /// serializable transaction the statement is refused if the row was changed since the snapshot.
     fn lock_child_row(
         &self,
         work: &mut Work<'_>,
@@ -431,21 +423,22 @@ impl Relation {
     ) -> Result<ChildRow, Stop> {
         let view = work.transaction.fixed_view();
         let mut lock = |view| {
-            let target = (row, view, work.transaction.lock_wait());
-            self.heap().lock(work.transaction, target, work.session)
+            let lock_wait = Some(work.transaction.lock_wait());
+            self.heap().lock(work.transaction, row, view, lock_wait, work.session)
         };
         match lock(view)? {
-            // Side this statement has changed already is its own.
+            // A row that this statement has changed already is its own.
             Changed::Yes | Changed::Already => {}
             Changed::NotThere if view.is_none() || lock(None)? == Changed::NotThere => {
                 return Ok(ChildRow::Gone);
             }
-            // The snapshot doesn't see it: it was inserted since.
+            // The snapshot doesn't see the row: it was inserted since.
             Changed::NotThere | Changed::Since => return Err(self.changed_since()),
             Changed::TooNew => return Err(self.too_new()),
             Changed::Held => unreachable!("it is waited for"),
         }
-        // Locked, it is as whoever changed it last has committed it. It may lie in several blocks.
+        // A locked row is as the last transaction that changed it committed it. It may lie in
+        // several blocks.
         let snapshot = self.transactions().snapshot(None, work.session)?;
         let now = self.transactions().view_of(&snapshot, Some(work.transaction)).with_all_own();
         let mut refers = |row: RowView<'_>| {
@@ -461,7 +454,7 @@ impl Relation {
         }
     }
 
-    /// An entry of this index leads to a row that isn't there, or that it isn't of.
+    /// The refusal for an entry that leads to no row, or to a row with another key.
     #[cold]
     fn leads_wrong(&self, found: ChildRow, row: RowAddress, number: usize) -> Stop {
         match found {

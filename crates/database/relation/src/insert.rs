@@ -1,6 +1,6 @@
 //! Inserting rows.
 //!
-//! Callers: whoever executes statements.
+//! Callers: the catalog; the embedded API; `update`, for new index entries.
 
 use access::{Inserted, RowAddress};
 use stop::{RefusalKind, Stop};
@@ -10,23 +10,22 @@ use crate::keys::{RowKey, address_bytes};
 use crate::scratch::{Scratch, Work};
 use crate::{Default, NamedCondition, Relation, Truth};
 
-/// A statement inserts so many rows at once, before their keys: of rows of some length, what a
-/// block or two have room for.
+/// The most rows of one batch, which are inserted before their index entries: of short rows, as
+/// many as a block or two have room for.
 const BATCH_ROWS_MAX: usize = 128;
 
-/// Rows that are inserted at once end with the one that makes them so long: two of the largest
-/// blocks.
+/// A batch ends with the row with which it has this many bytes: two of the largest blocks (RL23).
 const BATCH_BYTES_MAX: usize = 64 << 10;
 
 impl Relation {
-    /// Inserts a row with a value for each column, and says where it is. If it is refused nothing
-    /// of it is there.
+    /// Inserts a row with a value for each column, and returns its address. If it is refused,
+    /// nothing of it is there.
     pub fn insert(&self, work: &mut Work<'_>, values: &[Value<'_>]) -> Result<RowAddress, Stop> {
         self.insert_known(work, self.layout().columns(), values)
     }
 
-    /// The same for a caller that knows only the first `known` columns, and gives a value for each
-    /// of these (RL16).
+    /// Inserts a row for a caller that knows only the first `known` columns, and gives a value for
+    /// each of these (RL16).
     pub fn insert_known(
         &self,
         work: &mut Work<'_>,
@@ -36,26 +35,16 @@ impl Relation {
         self.change_statement(work, |work| self.insert_row(work, known, values))
     }
 
-    /// Inserts rows by one statement: all of them, or, if it is refused, none. `inserted` is told
-    /// where each one is.
+    /// Inserts rows by one statement, and returns how many. If it is refused, none is there. Each
+    /// has values for the first `known` columns (RL16); `inserted` is given its address.
     pub fn insert_many<'v>(
-        &self,
-        work: &mut Work<'_>,
-        rows: impl IntoIterator<Item = &'v [Value<'v>]>,
-        inserted: impl FnMut(RowAddress),
-    ) -> Result<u64, Stop> {
-        self.insert_many_known(work, self.layout().columns(), rows, inserted)
-    }
-
-    /// The same for a caller that knows only the first `known` columns (RL16).
-    pub fn insert_many_known<'v>(
         &self,
         work: &mut Work<'_>,
         known: usize,
         rows: impl IntoIterator<Item = &'v [Value<'v>]>,
         mut inserted: impl FnMut(RowAddress),
     ) -> Result<u64, Stop> {
-        // Some are taken at a time, and the iterator isn't asked again behind its end.
+        // The iterator is asked for a batch at a time, and not again behind its end.
         let mut rows = rows.into_iter().fuse();
         self.change_statement(work, |work| {
             let mut count = 0;
@@ -71,7 +60,8 @@ impl Relation {
         })
     }
 
-    /// Puts the bytes and keys of some rows into the buffers; of how many.
+    /// Puts the bytes and keys of the next batch of rows into the buffers. Returns how many they
+    /// are.
     fn make_batch<'v>(
         &self,
         scratch: &mut Scratch,
@@ -98,7 +88,7 @@ impl Relation {
         result.map(|()| made)
     }
 
-    /// Inserts the rows in the buffers, those of a block together, and then their keys.
+    /// Inserts the batch of rows in the buffers, those of a block together, and then their entries.
     fn insert_batch(
         &self,
         work: &mut Work<'_>,
@@ -109,8 +99,8 @@ impl Relation {
         let Scratch { inserters, batch, .. } = &mut *work.scratch;
         let rows: Vec<&[u8]> = batch[..made].iter().map(|(row, _)| &row[..]).collect();
         let mut placed = Vec::with_capacity(made);
-        let (inserter, to) = (inserters.of(self.definition().segment), (&rows[..], &mut placed));
-        self.heap().insert_together(work.transaction, inserter, to, session)?;
+        let inserter = inserters.of(self.definition().segment);
+        self.heap().insert_together(work.transaction, inserter, &rows, &mut placed, session)?;
         for (number, address) in placed.into_iter().enumerate() {
             work.scratch.swap_with_batch(number);
             self.insert_keys(work, address)?;
@@ -158,7 +148,7 @@ impl Relation {
             fitted.push(self.fit(column, *value)?);
         }
         for (column, of) in columns.iter().enumerate().skip(known) {
-            // An identity column is never added to a table that is there.
+            // An identity column is never added to an existing table.
             let Default::Constant(value) = &of.default else {
                 return Err(self.wrong_row(known, columns.len()));
             };
@@ -176,7 +166,7 @@ impl Relation {
         Ok(())
     }
 
-    /// Puts the new keys of a row into their indexes.
+    /// Inserts the index entries of a row's new keys.
     pub(crate) fn insert_keys(&self, work: &mut Work<'_>, row: RowAddress) -> Result<(), Stop> {
         let Scratch { new_keys, key, new_row, .. } = &mut *work.scratch;
         let fixed = work.transaction.fixed_view();
@@ -185,11 +175,11 @@ impl Relation {
             let bytes = self.entry_key(row_key, row, key);
             let open = &self.indexes()[number];
             let is_alone = open.index.is_unique() && !row_key.has_null;
-            // Whether the view sees the key, a younger index can't say (RL2).
+            // A younger index can't tell whether the view sees the key (RL26).
             if let Some(view) = fixed.filter(|_| is_alone) {
                 self.check_index_view(open, view)?;
             }
-            let inserted = open.index.insert(work.transaction, (bytes, row), work.session);
+            let inserted = open.index.insert(work.transaction, bytes, row, work.session);
             match inserted.map_err(|stop| self.not_locked(stop, number, new_row))? {
                 Inserted::Done => {}
                 Inserted::Duplicate(other) if other == row => {
@@ -203,7 +193,7 @@ impl Relation {
         Ok(())
     }
 
-    /// The key of an entry: in a unique index, the address follows if a column is NULL (RL4).
+    /// The key of an entry. In a unique index the row's address follows if a column is NULL (RL4).
     pub(crate) fn entry_key<'a>(
         &self,
         key: RowKey<'a>,
@@ -219,7 +209,8 @@ impl Relation {
         buffer
     }
 
-    /// A value as its column holds it; refused if it doesn't fit, or is NULL where that may not be.
+    /// The value as its column holds it. Refused if it doesn't fit, or is NULL in a NOT NULL
+    /// column.
     #[inline]
     pub(crate) fn fit<'v>(&self, column: usize, value: Value<'v>) -> Result<Value<'v>, Stop> {
         let of = &self.definition().columns[column];
@@ -250,7 +241,7 @@ impl Relation {
         Stop::refuse(RefusalKind::NotNullViolation, message)
     }
 
-    /// The row may be so: no condition is false for it.
+    /// Refuses a row for which a CHECK is false.
     pub(crate) fn check_conditions<'v>(
         &'v self,
         value: &dyn Fn(usize) -> Value<'v>,
@@ -278,7 +269,8 @@ impl Relation {
         Stop::refuse(RefusalKind::CheckViolation, message)
     }
 
-    /// A lock of a key wasn't had: the lock manager knows the index, and this adds the values.
+    /// Adds the key's values to the refusal of a lock of a key: the lock manager knows only the
+    /// index.
     #[cold]
     fn not_locked(&self, stop: Stop, number: usize, row: &[u8]) -> Stop {
         let Some(kind) = stop.refusal() else { return stop };
@@ -293,7 +285,7 @@ impl Relation {
         }
     }
 
-    /// The row has a key that another has.
+    /// The refusal of a key that another row has.
     #[cold]
     fn not_unique(&self, number: usize, row: &[u8]) -> Stop {
         let (index, table) = (self.index_definition(number), &self.definition().name);
@@ -307,7 +299,7 @@ impl Relation {
         Stop::refuse(RefusalKind::UniqueViolation, message)
     }
 
-    /// Columns of a row and their values, for messages.
+    /// The names and values of these columns of a row, for messages.
     pub(crate) fn key_text(&self, columns: impl Iterator<Item = usize>, row: &[u8]) -> String {
         let Ok(row) = self.row(row) else { return "values that can't be read".into() };
         let show = |column: usize| {
@@ -321,7 +313,7 @@ impl Relation {
     }
 }
 
-/// A column and its value, for messages.
+/// The name and value of a column, for messages.
 pub(crate) fn assigned(column: &str, value: Value<'_>) -> String {
     format!("{column} = {}", shown(value))
 }

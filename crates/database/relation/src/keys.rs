@@ -1,6 +1,6 @@
 //! Keys of a row in the indexes of its table.
 //!
-//! Callers: `insert`, `update`, `delete`, which keep indexes as rows are; `read`, which looks.
+//! Callers: `insert`, `update` and `delete`, which maintain indexes; `entry`.
 
 use access::RowAddress;
 use value::{Damaged, Value, key_push};
@@ -38,14 +38,14 @@ impl Keys {
         self.ends.clear();
     }
 
-    /// Gives the buffer back if it takes more than so many bytes.
+    /// Gives the buffer back if it takes more than `most` bytes.
     pub(crate) fn shrink(&mut self, most: usize) {
         if self.bytes.capacity() > most {
             *self = Keys::default();
         }
     }
 
-    /// How many bytes the buffer takes.
+    /// The number of bytes that the buffer takes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.capacity()
     }
@@ -68,7 +68,7 @@ impl Keys {
         Some(&self.bytes[self.start_of_last()..last.end])
     }
 
-    /// Takes the last key away.
+    /// Removes the last key.
     pub(crate) fn pop(&mut self) {
         self.bytes.truncate(self.start_of_last());
         self.ends.pop();
@@ -90,7 +90,7 @@ impl Keys {
     }
 }
 
-/// Appends the key of these columns; whether one of them is NULL.
+/// Appends the key of these columns. Returns whether one of them is NULL.
 #[inline]
 pub(crate) fn push_key<'a>(
     columns: &[IndexColumn],
@@ -106,7 +106,8 @@ pub(crate) fn push_key<'a>(
     Ok(has_null)
 }
 
-/// What follows a key in a unique index if a column of it is NULL: so it is like no other (RL4).
+/// A row's address as it follows a key with a NULL in a unique index: so the key is like no other
+/// (RL4).
 pub(crate) fn address_bytes(row: RowAddress) -> [u8; 8] {
     let mut bytes = [0; 8];
     bytes[..2].copy_from_slice(&row.block.file.get().to_le_bytes());

@@ -19,7 +19,7 @@
 //! `lock` are the two statements that aren't row operations. `read` and `range` change nothing.
 //!
 //! The dictionary's own tables are relations too, so this crate doesn't know where a definition
-//! comes from. Rules RL1 to RL41 are in the README.
+//! comes from. Rules RL1 to RL42 are in the README.
 //!
 //! Callers: `catalog`; the embedded API; SQL.
 
@@ -39,6 +39,7 @@ mod range;
 mod read;
 mod relation;
 mod scratch;
+mod search;
 mod statement;
 mod update;
 
@@ -52,4 +53,4 @@ pub use lock::{ForUpdate, IfHeld};
 pub use range::{Bounds, Rows};
 pub use relation::Relation;
 pub use scratch::{Relations, Scratch, Work};
-pub use statement::Which;
+pub use search::Which;

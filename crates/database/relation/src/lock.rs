@@ -1,4 +1,4 @@
-//! Rows that are read and locked by one statement: SELECT … FOR UPDATE.
+//! SELECT … FOR UPDATE: rows that one statement locks and then reads.
 //!
 //! ```text
 //!   lock the table ──▶ snapshot ──▶ find rows ──▶ lock each as it was seen ──▶ look at all of them
@@ -6,41 +6,39 @@
 //!                         └── let go of all of them ───┘        (serializable: refused)
 //! ```
 //!
-//! Who passes by rows that others have waits for none, and passes by those too that were changed
-//! since the snapshot; only if it has got none at all it looks again (RL12). So consumers of one
-//! queue neither wait for each other nor take a row twice.
+//! A statement that passes by locked rows (SKIP LOCKED) waits for no row, and passes by rows that
+//! were changed since its snapshot too; only if it has locked none it begins again (RL25). So
+//! consumers of one queue neither wait for each other nor take a row twice.
 //!
-//! Callers: whoever executes statements.
+//! Callers: the embedded API; SQL.
 
 use access::{Changed, Direction, RowAddress};
-use ids::Dba;
-use os::Session;
 use stop::Stop;
-use txn::{LockWait, Snapshot, View};
-use value::{Misreads, RowView};
+use txn::{LockWait, Snapshot};
+use value::RowView;
 use waits::Nanos;
 
 use crate::Relation;
 use crate::scratch::Work;
-use crate::statement::{Filter, Which};
+use crate::search::{Filter, RowSearch, Which};
 
-/// What becomes of rows that other transactions have locked.
+/// What a statement does about rows that other transactions have locked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IfHeld {
-    /// They are waited for, so long each in all (rule txn/TX21); then the statement is refused.
+    /// It waits for them, each as long as this in all (rule txn/TX21), and is refused then.
     Wait(LockWait),
-    /// They are passed by.
+    /// It passes by them.
     Skip,
 }
 
-/// How rows are locked.
+/// How a statement locks rows.
 #[derive(Clone, Copy, Debug)]
 pub struct ForUpdate {
-    /// What becomes of rows that others have.
+    /// What it does about rows that others have locked.
     pub if_held: IfHeld,
-    /// So many are locked, the first ones.
+    /// At most this many rows are locked, the first ones.
     pub limit: u64,
-    /// Which way through a range of an index.
+    /// The direction in which it goes through an index range.
     pub direction: Direction,
 }
 
@@ -49,18 +47,18 @@ impl ForUpdate {
         ForUpdate { if_held, limit: u64::MAX, direction: Direction::Ascending }
     }
 
-    /// FOR UPDATE: waits as long as the transaction's other statements.
+    /// FOR UPDATE: it waits as long as the transaction's other statements do.
     pub fn wait() -> ForUpdate {
         ForUpdate::new(IfHeld::Wait(LockWait::Forever))
     }
 
-    /// FOR UPDATE NOWAIT: refused if another transaction has a row.
+    /// FOR UPDATE NOWAIT: it is refused if another transaction has a row, or the table.
     pub fn nowait() -> ForUpdate {
         ForUpdate::new(IfHeld::Wait(LockWait::NoWait))
     }
 
-    /// FOR UPDATE WAIT n: waits so long for each row, whoever has it one after the other, then it
-    /// is refused (rule txn/TX21). It waits so long for the table too.
+    /// FOR UPDATE WAIT n: it waits this long for each row, whichever transactions have it one after
+    /// the other (rule txn/TX21), and this long for the table (RL41); then it is refused.
     pub fn wait_for(length: Nanos) -> ForUpdate {
         ForUpdate::new(IfHeld::Wait(LockWait::For(length)))
     }
@@ -70,43 +68,44 @@ impl ForUpdate {
         ForUpdate::new(IfHeld::Skip)
     }
 
-    /// Only the first so many rows.
+    /// Locks the first `limit` rows only.
     #[must_use]
     pub fn limit(self, limit: u64) -> ForUpdate {
         ForUpdate { limit, ..self }
     }
 
-    /// From the end of the range to its beginning.
+    /// Goes from the end of the range to its beginning.
     #[must_use]
     pub fn descending(self) -> ForUpdate {
         ForUpdate { direction: Direction::Descending, ..self }
     }
 }
 
-/// Looks at a row that was locked. It only computes.
+/// Is given each row that was locked. It only computes.
 type Look<'a> = dyn FnMut(RowAddress, RowView<'_>) + 'a;
 
-/// A statement that locks rows, as of one snapshot.
+/// A statement that locks rows as of one snapshot.
 struct Locking<'a> {
     snapshot: &'a Snapshot<'a>,
-    view: View,
     how: ForUpdate,
-    /// The rows that it has locked.
+    /// The rows that it has locked so far.
     rows: Vec<RowAddress>,
-    /// It has met a row that was changed since its snapshot.
+    /// It has met a row that was changed since its snapshot, and has passed by it.
     met_newer: bool,
+    /// It has met such a row, and doesn't pass by locked rows.
+    must_restart: bool,
 }
 
 impl Locking<'_> {
-    fn is_enough(&self) -> bool {
-        self.rows.len() as u64 >= self.how.limit
+    fn is_done(&self) -> bool {
+        self.must_restart || self.rows.len() as u64 >= self.how.limit
     }
 }
 
 impl Relation {
-    /// Locks rows and looks at them, by one statement: all of them, or, if it is refused, none. How
-    /// many. `filter` only computes, and may be called again; `look` is called once for each, when
-    /// all are locked, under their blocks' latches if it can be, so that it only computes.
+    /// Locks rows, gives each of them to `look`, and returns how many. If the statement is refused,
+    /// none is locked. `filter` only computes, and may be called again; `look` is called once for
+    /// each row when all are locked, under their blocks' latches if possible, so it only computes.
     pub fn lock_where(
         &self,
         work: &mut Work<'_>,
@@ -129,7 +128,7 @@ impl Relation {
         })
     }
 
-    /// None if it has to begin again.
+    /// Runs the statement once. Returns none if it has to begin again.
     fn try_lock_where(
         &self,
         work: &mut Work<'_>,
@@ -140,11 +139,28 @@ impl Relation {
     ) -> Result<Option<u64>, Stop> {
         let session = work.session;
         let snapshot = self.transactions().snapshot(Some(work.transaction), session)?;
-        // Of its own it sees all, for this statement only locks.
+        // The statement sees all changes of its own transaction, because it only locks.
         let view = self.transactions().view_of(&snapshot, Some(work.transaction)).with_all_own();
-        let (rows, met_newer) = (Vec::new(), false);
-        let mut locking = Locking { snapshot: &snapshot, view, how, rows, met_newer };
-        if !self.lock_all(work, which, filter, &mut locking)? {
+        let mut locking = Locking {
+            snapshot: &snapshot,
+            how,
+            rows: Vec::new(),
+            met_newer: false,
+            must_restart: false,
+        };
+        let mut lock = |work: &mut Work<'_>, rows: &[RowAddress]| {
+            for row in rows {
+                if locking.is_done() {
+                    break;
+                }
+                self.lock_one(work, *row, &mut locking)?;
+            }
+            Ok(!locking.is_done())
+        };
+        // A batch of one row, so that no row is looked for behind the limit.
+        let search = RowSearch { which, filter, view, direction: how.direction, batch_max: 1 };
+        self.visit_rows(work, search, &mut lock)?;
+        if locking.must_restart {
             return Ok(None);
         }
         if locking.met_newer && (locking.rows.is_empty() || work.transaction.is_serializable()) {
@@ -157,99 +173,20 @@ impl Relation {
         Ok(Some(locking.rows.len() as u64))
     }
 
-    /// Locks the rows that are meant. False if it has to begin again.
-    fn lock_all(
-        &self,
-        work: &mut Work<'_>,
-        which: Which<'_>,
-        filter: &mut Filter<'_>,
-        locking: &mut Locking<'_>,
-    ) -> Result<bool, Stop> {
-        let (session, view) = (work.session, locking.view);
-        match self.rows_of(which)? {
-            Which::Key(index, key) => {
-                let row = self.find(index, key, view, work.scratch, session)?;
-                match row.filter(|_| !locking.is_enough()) {
-                    Some(row) if self.matches(filter, index, row, view, session)? => {
-                        self.lock_one(work, row, locking)
-                    }
-                    _ => Ok(true),
-                }
-            }
-            Which::Range(index, bounds) => {
-                let mut rows = self.range(index, &bounds, locking.how.direction, view)?;
-                while !locking.is_enough() {
-                    let Some(row) = rows.next_address(session)? else { break };
-                    if self.matches(filter, index, row, view, session)?
-                        && !self.lock_one(work, row, locking)?
-                    {
-                        return Ok(false);
-                    }
-                }
-                Ok(true)
-            }
-            Which::All => self.lock_of_all(work, filter, locking),
-        }
-    }
-
-    /// Block by block.
-    fn lock_of_all(
-        &self,
-        work: &mut Work<'_>,
-        filter: &mut Filter<'_>,
-        locking: &mut Locking<'_>,
-    ) -> Result<bool, Stop> {
-        let view = locking.view;
-        self.check_view(view)?;
-        let (session, mut begins_again) = (work.session, false);
-        let mut each = |block| {
-            for row in self.matching_in_block(block, filter, view, session)? {
-                let is_enough = locking.is_enough();
-                begins_again = !is_enough && !self.lock_one(work, row, locking)?;
-                if is_enough || begins_again {
-                    return Ok(false);
-                }
-            }
-            Ok(true)
-        };
-        self.heap().through_cache(&mut each, session)?;
-        Ok(!begins_again)
-    }
-
-    /// Where the rows of a block are that are meant.
-    fn matching_in_block(
-        &self,
-        block: Dba,
-        filter: &mut Filter<'_>,
-        view: View,
-        session: &Session,
-    ) -> Result<Vec<RowAddress>, Stop> {
-        let (mut rows, mut damaged, misreads) = (Vec::new(), Ok(()), Misreads::default());
-        let mut visit = |address, row: &[u8]| match self.row_for(row, &misreads) {
-            Ok(row) if filter.as_mut().is_none_or(|filter| filter(&row)) => rows.push(address),
-            Ok(_) => {}
-            Err(stop) => damaged = Err(stop),
-        };
-        self.heap().visit_block(view, block, &mut visit, session)?;
-        self.check_there(session)?;
-        damaged.and(self.check_misreads(&misreads)).map(|()| rows)
-    }
-
-    /// Locks a row as the snapshot sees it. False if the statement has to begin again.
+    /// Locks a row if it is as the snapshot sees it.
     fn lock_one(
         &self,
         work: &mut Work<'_>,
         row: RowAddress,
         locking: &mut Locking<'_>,
-    ) -> Result<bool, Stop> {
+    ) -> Result<(), Stop> {
         let view = self.transactions().view_of(locking.snapshot, Some(work.transaction));
         let (heap, session, if_held) = (self.heap(), work.session, locking.how.if_held);
-        let done = match if_held {
-            IfHeld::Wait(lock_wait) => {
-                heap.lock(work.transaction, (row, Some(view), lock_wait), session)?
-            }
-            IfHeld::Skip => heap.try_lock(work.transaction, (row, Some(view)), session)?,
+        let lock_wait = match if_held {
+            IfHeld::Wait(lock_wait) => Some(lock_wait),
+            IfHeld::Skip => None,
         };
+        let done = heap.lock(work.transaction, row, Some(view), lock_wait, session)?;
         if done == Changed::NotThere {
             self.check_seen(view, row, session)?;
         }
@@ -259,9 +196,9 @@ impl Relation {
             Changed::NotThere | Changed::Since if if_held == IfHeld::Skip => {
                 locking.met_newer = true;
             }
-            Changed::NotThere | Changed::Since => return Ok(false),
+            Changed::NotThere | Changed::Since => locking.must_restart = true,
             Changed::TooNew => return Err(self.too_new()),
         }
-        Ok(true)
+        Ok(())
     }
 }

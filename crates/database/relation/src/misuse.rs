@@ -1,4 +1,4 @@
-//! What callers ask that can't be: refused, with the names of table and column (RL15).
+//! Refusals of what a caller asks wrongly, with the names of table and column (RL15).
 //!
 //! Callers: all of this crate.
 
@@ -8,8 +8,7 @@ use value::{Misfit, MisreadKind, Misreads, RowView};
 use crate::Relation;
 
 impl Relation {
-    /// A row's bytes as columns, for a closure of somebody else: what it asks that has no answer is
-    /// noted.
+    /// A row for a caller's closure. It notes in `misreads` what the closure asks wrongly.
     #[inline]
     pub(crate) fn row_for<'a>(
         &'a self,
@@ -19,7 +18,7 @@ impl Relation {
         self.row(bytes).map(|row| row.noting(misreads))
     }
 
-    /// Refused if a closure has asked for what has no answer.
+    /// Refuses the statement if a closure has asked a row wrongly.
     #[inline]
     pub(crate) fn check_misreads(&self, misreads: &Misreads) -> Result<(), Stop> {
         match misreads.first() {
@@ -44,7 +43,7 @@ impl Relation {
         ))
     }
 
-    /// A column can be set; refused if there is none, or it was dropped.
+    /// Refuses a column that isn't there or was dropped.
     pub(crate) fn check_column(&self, column: usize) -> Result<(), Stop> {
         match self.definition().columns.get(column) {
             Some(_) if self.layout().is_dropped(column) => Err(self.dropped_column(column)),
@@ -73,7 +72,7 @@ impl Relation {
         ))
     }
 
-    /// A key that doesn't have a value for each column of its index, or has too many.
+    /// The refusal of a key with fewer or more values than its index has columns.
     #[cold]
     pub(crate) fn wrong_key(&self, number: usize, values: usize) -> Stop {
         let (definition, index) = (self.definition(), self.index_definition(number));
@@ -88,7 +87,7 @@ impl Relation {
         ))
     }
 
-    /// A key has a value for each column of its index.
+    /// Refuses a key that hasn't a value for each column of its index.
     #[inline]
     pub(crate) fn check_key_length(&self, number: usize, length: usize) -> Result<(), Stop> {
         match length == self.indexes()[number].columns.len() {
@@ -97,7 +96,7 @@ impl Relation {
         }
     }
 
-    /// A statement is about the row with a key; refused if several can have it.
+    /// Refuses a key of an index that isn't unique, where one row is meant.
     #[inline]
     pub(crate) fn check_unique(&self, number: usize) -> Result<(), Stop> {
         let index = self.index_definition(number);
@@ -112,13 +111,13 @@ impl Relation {
         }
     }
 
-    /// A value that doesn't go into its column, which it names.
+    /// The refusal of a value that doesn't fit its column.
     #[cold]
     pub(crate) fn misfit(&self, misfit: &Misfit) -> Stop {
         self.invalid(&format!("table {}: {misfit}", self.definition().name))
     }
 
-    /// A value for a column that gets each from its sequence (RL18).
+    /// The refusal of a value for a column that is GENERATED ALWAYS AS IDENTITY (RL18).
     #[cold]
     pub(crate) fn always_generated(&self, column: usize) -> Stop {
         let definition = self.definition();

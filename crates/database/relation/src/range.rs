@@ -6,10 +6,9 @@
 //!                        a = 1 order by b desc           equal [1], Descending
 //! ```
 //!
-//! A value that is looked for needn't fit its column: of `n > 2.5`, in whole numbers, becomes
-//! `n >= 3`.
+//! A search value needn't fit its column: in whole numbers `n > 2.5` becomes `n >= 3` (RL29).
 //!
-//! Callers: whoever executes statements.
+//! Callers: `search`; the embedded API.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -22,14 +21,14 @@ use value::{KeyRange, MisfitKind, RowView, Type, Value, key_push, key_successor}
 
 use crate::{IndexColumn, Relation};
 
-/// Which keys of an index.
+/// A range of an index's keys.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds<'v> {
     /// Values of the index's first columns; NULL finds NULLs, as IS NULL does.
     pub equal: &'v [Value<'v>],
-    /// From where on, in the next column. If there is a bound, NULLs aren't in the range.
+    /// The lower bound of the next column. If there is a bound, NULLs aren't in the range.
     pub from: Bound<Value<'v>>,
-    /// To where.
+    /// The upper bound of that column.
     pub to: Bound<Value<'v>>,
 }
 
@@ -40,29 +39,29 @@ impl<'v> Bounds<'v> {
     }
 }
 
-/// A value that is looked for, as its column would hold it.
+/// A search value, as its column would hold it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SearchValue<'v> {
-    /// The same.
+    /// The column holds the value itself.
     Exact(Value<'v>),
-    /// The column can't hold it; this is next to it, and greater or less.
+    /// The column can't hold the value. This one is next to it, and greater or less.
     Near(Value<'v>, Ordering),
-    /// It is greater, or less, than whatever the column holds.
+    /// The value is greater, or less, than any that the column holds.
     Beyond(Ordering),
 }
 
-/// Rows in a range of an index, on the way through it.
+/// The rows in a range of an index, found one after the other.
 pub struct Rows<'a> {
     relation: &'a Relation,
     index: usize,
-    /// None if the range is empty.
+    /// None if no key can lie in the range.
     cursor: Option<Cursor<'a>>,
     view: View,
 }
 
 impl Relation {
-    /// Goes through a range of an index. The view's snapshot has to be kept meanwhile. `Ascending`
-    /// is the order of the index, whatever the directions of its columns.
+    /// A search through a range of an index. The caller keeps the view's snapshot meanwhile.
+    /// `Ascending` is the order of the index, whatever the directions of its columns are.
     pub fn range(
         &self,
         index: usize,
@@ -80,23 +79,21 @@ impl Relation {
         let keys = self.keys_between(&open.columns, bounds)?;
         let cursor = keys.map(|KeyRange { lower, upper }| {
             let to = upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-            open.index.cursor((Bound::Included(&lower), to), direction, view)
+            open.index.cursor((Bound::Included(&lower[..]), to), direction, view)
         });
         Ok(Rows { relation: self, index, cursor, view })
     }
 
-    /// The keys between these bounds; none if there can't be any.
+    /// The keys between these bounds; none if there can be none.
     fn keys_between(
         &self,
         columns: &[IndexColumn],
         bounds: &Bounds<'_>,
     ) -> Result<Option<KeyRange>, Stop> {
         let mut first = Vec::new();
-        for (of, value) in columns.iter().zip(bounds.equal) {
-            let SearchValue::Exact(value) = self.search_value(of.column, *value)? else {
-                return Ok(None);
-            };
-            key_push(value, of.direction, of.nulls, &mut first);
+        let equal = bounds.equal.iter().copied();
+        if self.push_search_key(columns, equal, &mut first)?.is_none() {
+            return Ok(None);
         }
         if matches!((bounds.from, bounds.to), (Bound::Unbounded, Bound::Unbounded)) {
             let mut end = first.clone();
@@ -123,7 +120,7 @@ impl Relation {
         let lower = match low {
             Bound::Included(value) => push(value, &first),
             Bound::Excluded(value) => behind(push(value, &first)),
-            // Behind NULLs that come first.
+            // Where NULLs come first, the range begins behind them.
             Bound::Unbounded => behind(push_null(of, value::NullsPlace::First, &first)),
         };
         let upper = match high {
@@ -134,8 +131,8 @@ impl Relation {
         Ok(Some(KeyRange { lower, upper: Some(upper) }))
     }
 
-    /// A bound with a value that the column can hold; none if nothing lies within. `outward` is
-    /// where values are that it shuts out.
+    /// A bound whose value the column can hold; none if nothing lies within it. `outward` says on
+    /// which side of the bound values are outside.
     fn bound<'v>(
         &self,
         column: usize,
@@ -160,7 +157,28 @@ impl Relation {
         })
     }
 
-    /// A value as the column would hold it. Refused if the column has values of another kind.
+    /// Appends the key of values for the first of these columns. Returns whether one of them is
+    /// NULL; none if no row can have such values.
+    #[inline]
+    pub(crate) fn push_search_key<'v>(
+        &self,
+        columns: &[IndexColumn],
+        values: impl Iterator<Item = Value<'v>>,
+        key: &mut Vec<u8>,
+    ) -> Result<Option<bool>, Stop> {
+        let mut has_null = false;
+        for (of, value) in columns.iter().zip(values) {
+            let SearchValue::Exact(value) = self.search_value(of.column, value)? else {
+                return Ok(None);
+            };
+            has_null |= value.is_null();
+            key_push(value, of.direction, of.nulls, key);
+        }
+        Ok(Some(has_null))
+    }
+
+    /// A value as the column would hold it. Refused if it is of a kind that the column doesn't
+    /// have.
     #[inline]
     pub(crate) fn search_value<'v>(
         &self,
@@ -196,8 +214,8 @@ impl Relation {
 }
 
 impl Rows<'_> {
-    /// Looks at the next row, under its block's latch if it can be, so that `look` only computes.
-    /// None behind the last one.
+    /// Gives the next row to `look`, under its block's latch if possible, so `look` only computes.
+    /// Returns none behind the last row.
     pub fn next<T>(
         &mut self,
         look: &mut dyn FnMut(RowAddress, RowView<'_>) -> T,
@@ -207,7 +225,7 @@ impl Rows<'_> {
         self.relation.fetch_entry(self.index, address, self.view, look, session).map(Some)
     }
 
-    /// Where the next row is.
+    /// The address of the next row.
     pub fn next_address(&mut self, session: &Session) -> Result<Option<RowAddress>, Stop> {
         let Some(cursor) = &mut self.cursor else { return Ok(None) };
         let next = cursor.next(session).map(|next| next.map(|(_, row)| row));
@@ -216,7 +234,7 @@ impl Rows<'_> {
     }
 }
 
-/// Where NULLs would be.
+/// The key `before` with a NULL behind it, in this place of NULLs.
 fn push_null(of: IndexColumn, place: value::NullsPlace, before: &[u8]) -> Vec<u8> {
     let mut key = before.to_vec();
     key_push(Value::Null, of.direction, place, &mut key);

@@ -1,8 +1,9 @@
-//! Reading rows as a view sees them: by a key, or all of them.
+//! Reading rows as a view sees them: one by its key or its address, or all of them.
 //!
-//! A view serves an index and the rows alike: what the one says of its moment is true of the other.
+//! One view serves an index and the rows: what an entry says as of the view is true of the row
+//! (RL2).
 //!
-//! Callers: whoever executes statements.
+//! Callers: the catalog; the embedded API; `search`, `lock` and `foreign`.
 
 use std::ops::Bound;
 
@@ -10,16 +11,16 @@ use access::{Direction, Index, RowAddress};
 use os::Session;
 use stop::Stop;
 use txn::View;
-use value::{Misreads, RowView, Value, key_push, key_successor};
+use value::{Misreads, RowView, Value, key_successor};
 
 use crate::Relation;
-use crate::range::SearchValue;
 use crate::scratch::{KEPT_BYTES, Scratch, shrink};
 
 impl Relation {
-    /// Looks at the row with this key in an index, as the view sees it: under its block's latch if
-    /// it can be, so that `look` only computes. The key has a value for each column of the index;
-    /// of several rows it is one. None if there is no such row.
+    /// Gives the row with this key in an index to `look`, as the view sees it, and returns what
+    /// `look` does; none if there is no such row. The key has a value for each column of the index;
+    /// of several rows that have it one is shown. `look` is called under the block's latch if
+    /// possible, so it only computes.
     pub fn get<T>(
         &self,
         index: usize,
@@ -35,7 +36,7 @@ impl Relation {
         }
     }
 
-    /// Where the row with this key is; of several it is one. NULL finds NULL, as in a range.
+    /// The address of a row with this key; of several rows it is one. NULL finds NULL (RL27).
     pub fn find(
         &self,
         index: usize,
@@ -46,9 +47,11 @@ impl Relation {
     ) -> Result<Option<RowAddress>, Stop> {
         let open = &self.indexes()[index];
         self.check_index_view(open, view)?;
-        let Some(has_null) = self.make_key(index, key, &mut scratch.key)? else {
-            return Ok(None);
-        };
+        self.check_key_length(index, key.len())?;
+        scratch.key.clear();
+        let values = key.iter().copied();
+        let made = self.push_search_key(&open.columns, values, &mut scratch.key)?;
+        let Some(has_null) = made else { return Ok(None) };
         let found = match has_null && self.index_definition(index).unique {
             false => open.index.find(view, &scratch.key, session),
             true => first_with_null(&open.index, &scratch.key, view, session),
@@ -58,7 +61,8 @@ impl Relation {
         found
     }
 
-    /// Looks at the row at an address that was found as of the same view. None if there is none.
+    /// Gives the row at an address to `look`; none if there is none. The address was found as of
+    /// the same view.
     pub fn fetch<T>(
         &self,
         view: View,
@@ -75,8 +79,8 @@ impl Relation {
         self.check_misreads(&misreads).map(|()| looked)
     }
 
-    /// Visits every row as the view sees it, in the order of their blocks, under their latches if
-    /// it can be, so that `visit` only computes.
+    /// Visits every row as the view sees it, block by block, under the block's latch if possible,
+    /// so `visit` only computes.
     pub fn scan(
         &self,
         view: View,
@@ -95,7 +99,7 @@ impl Relation {
         self.check_misreads(&misreads)
     }
 
-    /// Looks at a row of which an index has an entry.
+    /// Gives the row of an index entry to `look`. Refused if the row isn't there (RL38).
     pub(crate) fn fetch_entry<T>(
         &self,
         index: usize,
@@ -107,32 +111,10 @@ impl Relation {
         let found = self.fetch(view, address, &mut |row| look(address, row), session)?;
         found.ok_or_else(|| self.row_is_missing(address, Some(index)))
     }
-
-    /// Makes the key of these values, and says whether one of them is NULL; none if no row can have
-    /// it.
-    fn make_key(
-        &self,
-        number: usize,
-        values: &[Value<'_>],
-        key: &mut Vec<u8>,
-    ) -> Result<Option<bool>, Stop> {
-        let columns = &self.indexes()[number].columns;
-        self.check_key_length(number, values.len())?;
-        key.clear();
-        let mut has_null = false;
-        for (of, value) in columns.iter().zip(values) {
-            let SearchValue::Exact(value) = self.search_value(of.column, *value)? else {
-                return Ok(None);
-            };
-            has_null |= value.is_null();
-            key_push(value, of.direction, of.nulls, key);
-        }
-        Ok(Some(has_null))
-    }
 }
 
-/// The row of the first entry of a unique index that begins with this key, which has a NULL. The
-/// row's address follows the key there (RL4).
+/// The row of the first entry of a unique index whose key begins with this one, which has a NULL.
+/// The row's address follows the key there (RL4).
 #[cold]
 fn first_with_null(
     index: &Index,

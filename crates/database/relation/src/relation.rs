@@ -6,10 +6,11 @@
 //! ```
 //!
 //! Invariants (rules RL1 to RL3 in the README)
-//!   * a row has one entry in each index, and an entry has a row, for whatever view
-//!   * a definition never changes: another makes another relation, and this one stale
+//!   * as of each view, a row has one entry in each index, and an entry has a row
+//!   * a relation's definition never changes: a new definition gets a new relation, and makes this
+//!     one stale
 //!
-//! Callers: whoever finds relations for statements; the catalog makes them.
+//! Callers: the catalog, which opens relations; the embedded API, which runs statements on them.
 
 use std::sync::Arc;
 
@@ -31,13 +32,13 @@ pub struct Relation {
     heap: Heap,
     indexes: Vec<OpenIndex>,
     transactions: Transactions,
-    /// Raised by who has changed the definition, under a lock of the table that keeps changes out.
+    /// Raised by DDL that changes the definition, under a table lock that keeps changes out (RL3).
     stale: SharedFlag,
-    /// Raised before segments of it are dropped.
+    /// Raised before a segment of the table is dropped (RL30).
     gone: SharedFlag,
 }
 
-/// An index that is open; its definition has the same number.
+/// An open index; its definition has the same place and the same identifier.
 pub(crate) struct OpenIndex {
     pub(crate) id: IndexId,
     pub(crate) index: Index,
@@ -46,14 +47,14 @@ pub(crate) struct OpenIndex {
 }
 
 impl OpenIndex {
-    /// Whether one of its columns is among these.
+    /// Whether `columns` holds for one of the index's columns.
     pub(crate) fn has_any(&self, columns: impl Fn(usize) -> bool) -> bool {
         self.columns.iter().any(|of| columns(of.column))
     }
 }
 
 impl Relation {
-    /// The table of this definition, whose segments are there.
+    /// Opens the table of this definition. Refused if one of its segments isn't there.
     pub fn open(
         definition: Arc<TableDefinition>,
         space: &Space,
@@ -74,7 +75,7 @@ impl Relation {
         let heap = Heap::new(&segment, space, transactions, session);
         let open = |of: &IndexDefinition| {
             let segment = find(of.segment, "index", &of.name)?;
-            let index = Index::of((segment, of.unique), space, transactions, session);
+            let index = Index::of(segment, of.unique, space, transactions, session);
             let index = index.called(&format!("{} of table {}", of.name, definition.name));
             Ok(OpenIndex { id: of.id(), index, columns: of.columns.clone(), since: of.since })
         };
@@ -90,22 +91,22 @@ impl Relation {
         })
     }
 
-    /// What it is.
+    /// The table's definition.
     pub fn definition(&self) -> &Arc<TableDefinition> {
         &self.definition
     }
 
-    /// Where its columns lie in rows.
+    /// The places of the columns in the bytes of rows.
     pub fn layout(&self) -> &RowLayout {
         &self.layout
     }
 
-    /// Its rows, for whoever builds an index of them or verifies them.
+    /// The table's heap, for callers that build an index or verify rows.
     pub fn heap(&self) -> &Heap {
         &self.heap
     }
 
-    /// One of its indexes, by its place in the definition.
+    /// The index at this place in the definition.
     ///
     /// # Panics
     /// When there is none.
@@ -114,12 +115,12 @@ impl Relation {
         &self.indexes[number].index
     }
 
-    /// The place of the index with this number.
+    /// The place of the index with this object number.
     pub fn index_number(&self, object: ObjectNo) -> Option<usize> {
         self.definition.indexes.iter().position(|index| index.object == object)
     }
 
-    /// The place of the index that this names. Refused if the table hasn't got it, or not any more.
+    /// The place of an index. Refused if the table doesn't have it, or doesn't any more.
     #[inline]
     pub fn place_of(&self, index: IndexId) -> Result<usize, Stop> {
         let place = self.indexes.iter().position(|open| open.id == index);
@@ -136,23 +137,24 @@ impl Relation {
         Stop::refuse(RefusalKind::NotFound, message)
     }
 
-    /// Transactions that change it.
+    /// The transactions of the table's database.
     pub fn transactions(&self) -> &Transactions {
         &self.transactions
     }
 
-    /// Changes by this definition are refused from now on. Called under a lock of the table that
-    /// keeps changes out (RL3).
+    /// Refuses changes through this relation from now on. Called under a table lock that keeps
+    /// changes out (RL3).
     pub fn set_stale(&self, session: &Session) {
         self.stale.raise(session);
     }
 
-    /// Whether another definition has taken its place.
+    /// Whether another definition has taken the place of this one.
     pub fn is_stale(&self, session: &Session) -> bool {
         self.stale.is_raised(session)
     }
 
-    /// Reads are refused from now on too. Called before any of its segments is dropped (RL3).
+    /// Refuses changes and reads from now on. Called before a segment of the table is dropped
+    /// (RL30).
     pub fn set_gone(&self, session: &Session) {
         self.stale.raise(session);
         self.gone.raise(session);
@@ -166,13 +168,13 @@ impl Relation {
         &self.definition.indexes[number]
     }
 
-    /// Locks the table for changes of rows, for a transaction that may have changed nothing yet.
-    /// From here on its definition stays, until the transaction ends.
+    /// Locks the table in RX, for a transaction that may have changed nothing yet. Until the
+    /// transaction ends, the definition stays.
     pub fn lock_for_changes(&self, work: &mut Work<'_>) -> Result<(), Stop> {
         self.lock_for_changes_within(work.transaction.lock_wait(), work)
     }
 
-    /// The same with less lock wait.
+    /// Locks the table in RX with another lock wait than the transaction's.
     pub(crate) fn lock_for_changes_within(
         &self,
         lock_wait: LockWait,
@@ -186,7 +188,7 @@ impl Relation {
         self.lock_table(id, TableMode::RowExclusive, lock_wait, session)
     }
 
-    /// Locks the table for a transaction, and sees that it is as its definition says.
+    /// Locks the table for a transaction, and refuses a stale relation (RL3).
     pub(crate) fn lock_table(
         &self,
         id: TxnId,
@@ -207,7 +209,7 @@ impl Relation {
         Ok(())
     }
 
-    /// Whether the view may look at the rows.
+    /// Refuses a view that is too old for the rows (RL26).
     pub(crate) fn check_view(&self, view: View) -> Result<(), Stop> {
         let TableDefinition { truncated, promised, .. } = &*self.definition;
         match view.scn {
@@ -217,7 +219,7 @@ impl Relation {
         }
     }
 
-    /// Whether the view may use the index.
+    /// Refuses a view that is too old for the rows or the index (RL26).
     pub(crate) fn check_index_view(&self, index: &OpenIndex, view: View) -> Result<(), Stop> {
         self.check_view(view)?;
         match view.scn < index.since {
@@ -240,7 +242,7 @@ impl Relation {
         Stop::refuse(RefusalKind::SnapshotTooOld, message)
     }
 
-    /// What was read was the table's, or this says that it wasn't (RL3). Asked after reading.
+    /// Refuses what was just read if the relation is gone: it may not have been the table's (RL30).
     #[inline]
     pub(crate) fn check_there(&self, session: &Session) -> Result<(), Stop> {
         if !self.gone.is_raised(session) {
@@ -254,7 +256,7 @@ impl Relation {
         Err(Stop::refuse(RefusalKind::DefinitionChanged, message))
     }
 
-    /// A row's bytes as columns.
+    /// A row by its bytes.
     #[inline]
     pub(crate) fn row<'a>(&'a self, bytes: &'a [u8]) -> Result<RowView<'a>, Stop> {
         RowView::new(&self.layout, bytes).map_err(|damaged| self.damaged(&damaged))
@@ -269,7 +271,7 @@ impl Relation {
         Stop::refuse(RefusalKind::Corrupt, message)
     }
 
-    /// Refuses a row that this view has shown, and that isn't there as of the same view: its block
+    /// Refuses a row that this view has shown and that isn't there as of the same view: its block
     /// was lost. A statement that began again would meet it for ever.
     #[cold]
     pub(crate) fn check_seen(

@@ -1,7 +1,7 @@
-//! For whom a statement works, and what it works with: buffers that are used again, so that a row
-//! that is found or changed by its key costs no allocation here.
+//! What a statement works with: its transaction, its session, other relations, and buffers that are
+//! used again, so that a row that is found or changed by its key costs no allocation here.
 //!
-//! Callers: all of this crate; who has sessions.
+//! Callers: all of this crate; programs that have sessions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,69 +18,67 @@ use crate::change::Assignments;
 use crate::foreign::Pending;
 use crate::keys::Keys;
 
-/// A session keeps places for inserts into so many tables.
+/// The number of tables for which a session remembers where it inserts (RL11).
 const INSERTERS_MAX: usize = 64;
 
-/// So many bytes a buffer keeps for the statements that follow; one that a longer row, key or list
-/// of rows has needed is given back.
+/// The bytes that a buffer keeps for the statements that follow; a larger one is given back (RL23).
 pub(crate) const KEPT_BYTES: usize = 32 << 10;
 
-/// So many keeps each of the buffers of rows that are inserted together, of which there are many.
+/// The bytes that each buffer of a batch keeps; there are many of them.
 const BATCH_KEPT_BYTES: usize = 1 << 10;
 
-/// How relations are found by the numbers of their tables.
+/// Finds relations by the numbers of their tables.
 pub trait Relations {
     /// The relation of this table, as it is now; refused if there is none.
     fn relation(&self, object: ObjectNo, session: &Session) -> Result<Arc<Relation>, Stop>;
 }
 
-/// For whom a statement works.
+/// What a statement works with.
 pub struct Work<'a> {
-    /// Whose changes they are.
+    /// The transaction that the statement belongs to.
     pub transaction: &'a mut Transaction,
     /// The session's buffers.
     pub scratch: &'a mut Scratch,
     /// Other tables, for foreign keys.
     pub relations: &'a dyn Relations,
-    /// Who works.
+    /// The session that runs the statement.
     pub session: &'a Session,
 }
 
-/// What a session keeps for its statements, whatever tables they are about: where it inserts, and
-/// buffers.
+/// What a session keeps from statement to statement, on whatever tables: where it inserts, and
+/// buffers (RL11).
 #[derive(Default)]
 pub struct Scratch {
     pub(crate) inserters: Inserters,
-    /// Bytes of a row as it was, and as it becomes.
+    /// The bytes of a row before the change, and after it.
     pub(crate) old_row: Vec<u8>,
     pub(crate) new_row: Vec<u8>,
-    /// Keys of these.
+    /// The keys of the old row, and of the new one.
     pub(crate) old_keys: Keys,
     pub(crate) new_keys: Keys,
-    /// Bytes and keys of rows that are inserted together.
+    /// The bytes and keys of a batch of rows that are inserted together.
     pub(crate) batch: Vec<(Vec<u8>, Keys)>,
-    /// Some were put there since what they take was given back.
+    /// Whether rows were put into the batch since it was last shrunk.
     has_batch: bool,
-    /// A key that is looked for.
+    /// The key of a search or of an entry.
     pub(crate) key: Vec<u8>,
-    pub(crate) set: Assignments,
-    /// What the statement has to look for at its end.
+    pub(crate) assignments: Assignments,
+    /// Foreign-key work for the end of the statement.
     pub(crate) pending: Pending,
     values: Vec<Value<'static>>,
 }
 
 impl Scratch {
-    /// How many bytes its buffers of rows and keys take, and what is pending.
+    /// The number of bytes that the buffers of rows, keys and pending keys take.
     pub fn bytes(&self) -> usize {
         let own = [&self.old_row, &self.new_row, &self.key].map(Vec::capacity);
         let made = self.batch.iter().map(|(row, keys)| row.capacity() + keys.bytes());
         let keys = self.old_keys.bytes() + self.new_keys.bytes();
-        let lists = self.set.bytes() + self.pending.bytes();
+        let lists = self.assignments.bytes() + self.pending.bytes();
         own.iter().sum::<usize>() + keys + lists + made.sum::<usize>()
     }
 
-    /// Exchanges the new row and its keys with those of this number among rows that are inserted
-    /// together.
+    /// Exchanges the new row and its keys with those at this place in the batch.
     pub(crate) fn swap_with_batch(&mut self, number: usize) {
         self.has_batch = true;
         if number == self.batch.len() {
@@ -91,7 +89,7 @@ impl Scratch {
         std::mem::swap(&mut self.new_keys, keys);
     }
 
-    /// Gives back what a statement over long rows, or many, has taken (RL11).
+    /// Gives back what long rows, or many, have taken of memory (RL23).
     pub(crate) fn shrink(&mut self) {
         let Scratch { old_row, new_row, key, old_keys, new_keys, .. } = self;
         shrink(old_row, KEPT_BYTES);
@@ -99,12 +97,12 @@ impl Scratch {
         shrink(key, KEPT_BYTES);
         old_keys.shrink(KEPT_BYTES);
         new_keys.shrink(KEPT_BYTES);
-        self.set.shrink(KEPT_BYTES);
+        self.assignments.shrink(KEPT_BYTES);
         self.pending.shrink(KEPT_BYTES);
         self.shrink_batch();
     }
 
-    /// The same of rows that were inserted together.
+    /// Gives back what long rows of a batch have taken (RL23).
     pub(crate) fn shrink_batch(&mut self) {
         if !std::mem::take(&mut self.has_batch) {
             return;
@@ -115,7 +113,8 @@ impl Scratch {
         }
     }
 
-    /// Room for values that borrow from anything; given back with [`Scratch::give_values`].
+    /// Takes the buffer of values, which may borrow from anything; [`Scratch::give_values`] gives
+    /// it back.
     pub(crate) fn take_values<'a>(&mut self) -> Vec<Value<'a>> {
         emptied(std::mem::take(&mut self.values))
     }
@@ -125,7 +124,7 @@ impl Scratch {
     }
 }
 
-/// Gives a buffer back that takes more than so many bytes.
+/// Frees a buffer that takes more than `most` bytes.
 #[inline]
 pub(crate) fn shrink<T>(buffer: &mut Vec<T>, most: usize) {
     if buffer.capacity() * size_of::<T>() > most {
@@ -133,14 +132,14 @@ pub(crate) fn shrink<T>(buffer: &mut Vec<T>, most: usize) {
     }
 }
 
-/// The same allocation for values that borrow from something else: a collected vector keeps that of
-/// the one it is made of.
+/// Empties a buffer, and keeps its allocation for values that borrow from something else: a
+/// collected vector reuses that of the one it is made of.
 pub(crate) fn emptied<'b>(mut values: Vec<Value<'_>>) -> Vec<Value<'b>> {
     values.clear();
     values.into_iter().map(|_| Value::Null).collect()
 }
 
-/// Where a session inserts, by the segments of tables.
+/// The places where a session inserts, by the segments of tables.
 #[derive(Default)]
 pub(crate) struct Inserters(BTreeMap<ObjectNo, HeapInserter>);
 

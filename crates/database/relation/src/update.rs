@@ -1,6 +1,6 @@
-//! Changing rows, and the keys that change with them.
+//! Updating rows, and the index entries that change with them.
 //!
-//! Callers: whoever executes statements.
+//! Callers: `statement`; `foreign`, for SET NULL.
 
 use access::{Changed, RowAddress};
 use stop::Stop;
@@ -10,69 +10,43 @@ use value::{Misreads, RowView, Value};
 use crate::change::Assignments;
 use crate::keys::Keys;
 use crate::scratch::{Scratch, Work};
-use crate::statement::RowOperation;
 use crate::{Relation, RowChange};
 
-/// Says what becomes of a row. It only computes, and may be called again.
+/// Says what an update does to a row. It only computes, and may be called again.
 pub(crate) type Changer<'a> = dyn FnMut(&RowView<'_>, &mut RowChange<'_>) -> Result<(), Stop> + 'a;
 
-/// What an update does with its rows.
-pub(crate) struct UpdateRows<'a, 'c> {
-    change: &'a mut Changer<'c>,
-    /// It has set what an index or a foreign key has: then each row's come right after it.
-    sets_keys: bool,
-}
-
-impl<'a, 'c> UpdateRows<'a, 'c> {
-    pub(crate) fn by(change: &'a mut Changer<'c>) -> UpdateRows<'a, 'c> {
-        UpdateRows { change, sets_keys: false }
-    }
-}
-
-impl RowOperation for UpdateRows<'_, '_> {
-    fn apply_one(
-        &mut self,
-        relation: &Relation,
-        work: &mut Work<'_>,
-        row: RowAddress,
-        view: Option<View>,
-    ) -> Result<Changed, Stop> {
-        relation.update_row(work, row, view, self.change)
-    }
-
-    /// Rows that this statement meets for the first time, for it meets each once (RL13).
-    fn apply_together(
-        &mut self,
-        relation: &Relation,
+impl Relation {
+    /// Updates these rows of one block together, from the first on, and returns how many: up to the
+    /// first that isn't as the view sees it, or sets a column of a key. The statement meets each
+    /// row once, so it has changed none of them yet (RL13).
+    pub(crate) fn update_together(
+        &self,
         work: &mut Work<'_>,
         rows: &[RowAddress],
         view: View,
+        change: &mut Changer<'_>,
+        sets_keys: &mut bool,
     ) -> Result<usize, Stop> {
-        if self.sets_keys {
-            return Ok(0);
-        }
-        let (set, mut made) = (&mut work.scratch.set, Ok(()));
+        let (set, mut made) = (&mut work.scratch.assignments, Ok(()));
         let mut apply = |old: &[u8], new: &mut Vec<u8>| {
-            made = relation.make_new(old, new, set, self.change);
-            self.sets_keys |= relation.has_key_set(set);
-            made.is_ok() && !self.sets_keys
+            made = self.make_new(old, new, set, change);
+            *sets_keys |= self.has_key_set(set);
+            made.is_ok() && !*sets_keys
         };
-        let heap = relation.heap();
-        let done =
-            heap.update_together(work.transaction, (rows, view), &mut apply, work.session)?;
+        let heap = self.heap();
+        let done = heap.update_together(work.transaction, rows, view, &mut apply, work.session)?;
         made.map(|()| done)
     }
-}
 
-impl Relation {
-    /// Whether a column is set that an index or a foreign key has. What others refer to is in an
-    /// index.
+    /// Whether a column of an index or a foreign key is set. The columns that others refer to are
+    /// those of an index.
     fn has_key_set(&self, set: &Assignments) -> bool {
         let mut keys = self.definition().foreign_keys.iter().flat_map(|key| &key.columns);
         self.indexes().iter().any(|index| index.has_any(|column| set.has(column)))
             || keys.any(|column| set.has(*column))
     }
 
+    /// Updates a row and its entries, if the row is as the view sees it.
     pub(crate) fn update_row(
         &self,
         work: &mut Work<'_>,
@@ -80,10 +54,10 @@ impl Relation {
         view: Option<View>,
         change: &mut Changer<'_>,
     ) -> Result<Changed, Stop> {
-        let Scratch { inserters, old_row, new_row, set, .. } = &mut *work.scratch;
+        let Scratch { inserters, old_row, new_row, assignments, .. } = &mut *work.scratch;
         let mut made = Ok(());
         let mut apply = |old: &[u8], new: &mut Vec<u8>| {
-            made = self.make_new(old, new, set, change);
+            made = self.make_new(old, new, assignments, change);
             match &made {
                 Ok(()) => {
                     copy(new, new_row);
@@ -94,8 +68,8 @@ impl Relation {
         };
         let inserter = inserters.of(self.definition().segment);
         let heap = self.heap();
-        let target = (row, view);
-        let changed = heap.update(work.transaction, inserter, target, &mut apply, work.session)?;
+        let changed =
+            heap.update(work.transaction, inserter, row, view, &mut apply, work.session)?;
         made?;
         if changed == Changed::Yes {
             self.change_keys(work, row)?;
@@ -104,7 +78,7 @@ impl Relation {
         Ok(changed)
     }
 
-    /// The new bytes of a row.
+    /// Appends the new bytes of a row, after its checks (RL5).
     fn make_new(
         &self,
         old: &[u8],
@@ -123,17 +97,18 @@ impl Relation {
             return Ok(());
         }
         let new = self.row(new)?;
-        // What was just encoded can be read.
+        // A row that was just encoded can be read.
         self.check_conditions(&|column| new.get(column).unwrap_or(Value::Null))
     }
 
-    /// Makes the indexes agree with the row, which has changed from the old bytes to the new ones.
+    /// Replaces the index entries of a row whose keys differ between the old bytes and the new
+    /// ones.
     fn change_keys(&self, work: &mut Work<'_>, row: RowAddress) -> Result<(), Stop> {
-        let Scratch { old_row, new_row, old_keys, new_keys, set, .. } = &mut *work.scratch;
+        let Scratch { old_row, new_row, old_keys, new_keys, assignments, .. } = &mut *work.scratch;
         old_keys.clear();
         new_keys.clear();
         for (number, index) in self.indexes().iter().enumerate() {
-            if !index.has_any(|column| set.has(column)) {
+            if !index.has_any(|column| assignments.has(column)) {
                 continue;
             }
             self.push_keys(number, old_row, old_keys)?;
@@ -147,7 +122,7 @@ impl Relation {
         self.insert_keys(work, row)
     }
 
-    /// Appends the key of a row in the index of this number.
+    /// Appends the key of a row in the index at this place.
     pub(crate) fn push_keys(&self, number: usize, row: &[u8], keys: &mut Keys) -> Result<(), Stop> {
         let row = self.row(row)?;
         let columns = &self.indexes()[number].columns;

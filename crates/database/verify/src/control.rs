@@ -10,7 +10,7 @@ use format::REDO_BLOCK;
 use ids::{BlockNo, BlockSize, Dba, Scn};
 use os::probe::DurableWrite;
 use os::{Cause, Disk, File, FileOptions, IoBuf, OwnedFiles, Session};
-use redo::{LogGroup, Reader, RedoConfig};
+use redo::{LogGroup, Reader, RecordPosition, RedoConfig};
 use space::{
     ControlContent, ControlCopy, ControlFile, ControlState, look_at_file_header, no_control_file,
     open_data_file_read_only, unfinished,
@@ -57,8 +57,7 @@ impl Files {
             ControlFile::look(place.disk, place.directory, place.options.direct, place.session)?;
         let content = believed(place, &copies, run)?;
         if content.state == ControlState::Creating {
-            let is_at = (place.disk, place.directory);
-            return Err(unfinished(&content, is_at, "verify", place.session));
+            return Err(unfinished(&content, place.disk, place.directory, "verify", place.session));
         }
         check_doublewrite(place, &content, run)?;
         let mut has_unnamed = false;
@@ -194,7 +193,7 @@ fn check_logs(
     }
     let (lost, headless) = look_at_members(place, &mut config)?;
     lost.iter().for_each(|member| run.find(&member.finding(Kind::Log)));
-    config.distrust(&lost.into_iter().map(|member| member.path).collect::<Vec<_>>());
+    config.mark_invalid(&lost.into_iter().map(|member| member.path).collect::<Vec<_>>());
     let has_good = |group: &LogGroup| group.members.iter().any(|member| member.good);
     let read = match config.groups.iter().all(has_good) {
         true => Some(read_redo(place, &config, content)),
@@ -232,7 +231,7 @@ fn look_at_members(
     place: ClosedDatabase<'_>,
     config: &mut RedoConfig,
 ) -> Result<(Vec<NoGood>, Vec<NoGood>), Stop> {
-    let (owner, media) = (config.owner(), (place.disk, place.options));
+    let owner = config.owner();
     let (mut lost, mut headless) = (Vec::new(), Vec::new());
     for group in &config.groups {
         let alone = LogGroup { members: Vec::new(), ..group.clone() };
@@ -247,8 +246,14 @@ fn look_at_members(
         }
         for member in group.members.iter().filter(|member| member.good) {
             place.may_read(&member.path, REDO_BLOCK)?;
-            let what = (&alone, &*member.path);
-            let looked = redo::look_at_member(media, &owner, what, place.session);
+            let looked = redo::look_at_member(
+                place.disk,
+                place.options,
+                &owner,
+                &alone,
+                &member.path,
+                place.session,
+            );
             let looked = looked.and_then(|reason| {
                 own(place, &member.path, &mut config.owned)?;
                 Ok(reason)
@@ -284,8 +289,9 @@ fn read_redo(
     config: &RedoConfig,
     content: &ControlContent,
 ) -> Result<RedoSeen, Stop> {
-    let (from, scn, session) = (content.checkpoint, content.checkpoint_scn, place.session);
-    let mut reader = Reader::open(place.disk, config, from, scn.next(), session)?;
+    let (scn, session) = (content.checkpoint_scn.next(), place.session);
+    let from = RecordPosition { scn, rba: content.checkpoint };
+    let mut reader = Reader::open(place.disk, config, from, session)?;
     let mut has_records = false;
     while reader.next(session)?.is_some() {
         has_records = true;
@@ -310,9 +316,9 @@ fn data_files(
         let mut find = |what: String| {
             run.find(&Finding::of_file(Kind::File, path.display().to_string(), what));
         };
-        let what = (content.history(), entry, block_size);
+        let expected = content.expected(entry);
         let opened =
-            open_data_file_read_only(place.disk, &path, place.options, what, place.session);
+            open_data_file_read_only(place.disk, &path, place.options, &expected, place.session);
         let file = match opened {
             Ok(file) => file,
             Err(stop) if stop.refusal().is_none() => return Err(stop),
@@ -330,7 +336,7 @@ fn data_files(
         let address = Dba { file: entry.number, block: BlockNo::new(0) };
         if file.read_at(0, &mut block, waiting).is_ok()
             && format::check(&block, address).is_ok()
-            && let Err(what) = look_at_file_header(&block, (content.history(), entry, tablespace))
+            && let Err(what) = look_at_file_header(&block, &content.history(), entry, tablespace)
         {
             find(what);
         }

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use access::{
-    RowAddress, check_map_place, heap_slot, heap_slots, is_free_map, map_number, was_formatted,
+    RowAddress, check_map_entry, heap_slot, heap_slots, is_free_map, map_number, was_formatted,
 };
 use ids::{Dba, ObjectNo};
 use space::{Holds, SegmentState};
@@ -109,7 +109,7 @@ fn gather(check: &mut Check<'_, '_, '_>, heap: &Segment) -> Result<Pieces, Stop>
             HeapBlock::NotIts => {}
             HeapBlock::Bad => _ = pieces.bad.insert(address),
             HeapBlock::Whole(block) => {
-                if let Err(what) = check_map_place(&block, number, &blocks) {
+                if let Err(what) = check_map_entry(&block, number, &blocks) {
                     pieces.misplaced.push((address, what));
                 }
                 pieces.take_in(address, &block);
@@ -133,7 +133,7 @@ fn is_lost(
     let Some(bytes) = file.map(|file| file.block_size.bytes()) else { return Ok(false) };
     let map = blocks[map_number(number, bytes) as usize];
     let was_formatted = match source.read(map)? {
-        Seen::Whole(map) => was_formatted(&map, (object, number)),
+        Seen::Whole(map) => was_formatted(&map, object, number),
         _ => false,
     };
     if !was_formatted || !source.is_live() {

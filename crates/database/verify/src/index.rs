@@ -12,7 +12,7 @@ use access::{
 };
 use format::BlockKind;
 use ids::{Dba, ObjectNo};
-use space::{Holds, SegmentState, list_of, look_at_free};
+use space::{FreeList, Holds, SegmentState, list_of, look_at_free};
 use stop::Stop;
 
 use crate::Kind;
@@ -116,14 +116,16 @@ pub(crate) fn walk_visiting(
             let mut read = |address| {
                 Ok::<_, Stop>(Looks::new(source).bytes(address)?.and_then(|b| look_at_free(&b)))
             };
-            match list_of((now.free, now.object), &mut read).map_err(keep)? {
-                Ok(free) => {
+            match list_of(now.free, now.object, &mut read).map_err(keep)? {
+                FreeList::Sound(free) => {
                     let (blocks, free) = (now.blocks().collect(), BTreeSet::from_iter(free));
                     return Ok(HandedOut { blocks, free });
                 }
                 // While sessions change the list, its blocks may have been read at different times.
-                Err(what) if !source.is_live() || turn == LISTS_MAX => return Err(what),
-                Err(_) => source.pause(turn),
+                FreeList::Broken(what) if !source.is_live() || turn == LISTS_MAX => {
+                    return Err(what);
+                }
+                FreeList::Broken(_) => source.pause(turn),
             }
         }
         unreachable!("the last look returns")
@@ -135,7 +137,7 @@ pub(crate) fn walk_visiting(
             return stopped.into_inner().map_or(Ok(Err(fault)), Err);
         }
     };
-    let walked = check_tree(index.tree(), &mut read, (&before, &handed_out), visit);
+    let walked = check_tree(index.tree(), &mut read, &before, &handed_out, visit);
     match stopped.into_inner() {
         Some(stop) => Err(stop),
         None => Ok(walked),

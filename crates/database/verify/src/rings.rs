@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use format::{TransactionSlot, TransactionTable};
 use ids::{Dba, TxnId};
-use space::Holds;
+use space::{Blocks, HeaderSeen, Holds};
 use stop::Stop;
 use txn::undo::{TableContents, check_table, check_undo_block, record_link};
 
@@ -46,7 +46,7 @@ pub(crate) fn check(
             let bytes = looks.bytes(undo.header)?;
             let header = bytes.and_then(|bytes| space::look_at_header(&bytes));
             let header = header.ok().map(|header| within_files(looks.source, header));
-            look.handed_out(header.map(|header| (header.extents, header.high_water)));
+            look.handed_out(header);
         }
         Ok((look.tables, is_whole.then_some(look.used)))
     })?;
@@ -149,11 +149,9 @@ impl UndoLook<'_, '_, '_> {
     }
 
     /// Checks that the linked blocks are those that were handed out.
-    fn handed_out(&mut self, header: Option<(Vec<(Dba, u32)>, u32)>) {
-        let Some((extents, high_water)) = header else { return };
-        let each = extents.iter().flat_map(|(first, blocks)| {
-            (0..*blocks).map(|n| Dba::new(first.file.get(), first.block.get().saturating_add(n)))
-        });
+    fn handed_out(&mut self, header: Option<HeaderSeen>) {
+        let Some(HeaderSeen { extents, high_water, .. }) = header else { return };
+        let each = extents.into_iter().flat_map(Blocks::addresses);
         let handed_out: BTreeSet<Dba> = each.take(high_water as usize).collect();
         let all: Vec<Dba> = self.tables.iter().map(|(at, _)| *at).collect();
         let mut differ = Vec::new();

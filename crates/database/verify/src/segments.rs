@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use format::{BlockHeader, BlockKind};
 use ids::{Dba, FileNo, ObjectNo};
 use space::{
-    DIRECTORY_FIRST, EntrySeen, HeaderSeen, Holds, MapSeen, SegmentState, extents_of_run,
+    Blocks, DIRECTORY_FIRST, EntrySeen, HeaderSeen, Holds, MapSeen, SegmentState, extents_of_run,
     look_at_directory, look_at_header, look_at_map, map_of,
 };
 use stop::Stop;
@@ -26,21 +26,15 @@ pub(crate) struct Segment {
     pub(crate) header: Dba,
     pub(crate) holds: Holds,
     pub(crate) state: SegmentState,
-    extents: Vec<(Dba, u32)>,
+    extents: Vec<Blocks>,
     pub(crate) high_water: u32,
     /// The first of the blocks that were given back.
     pub(crate) free: Option<Dba>,
 }
 
-/// The address of a run's block.
-fn nth(first: Dba, number: u32) -> Dba {
-    Dba::new(first.file.get(), first.block.get().saturating_add(number))
-}
-
 /// The blocks of extents up to the high water, the header first.
-fn handed_out(extents: &[(Dba, u32)], high_water: u32) -> impl Iterator<Item = Dba> + '_ {
-    let each = extents.iter().flat_map(|(first, blocks)| (0..*blocks).map(|n| nth(*first, n)));
-    each.take(high_water as usize)
+fn handed_out(extents: &[Blocks], high_water: u32) -> impl Iterator<Item = Dba> + '_ {
+    extents.iter().flat_map(|run| run.addresses()).take(high_water as usize)
 }
 
 impl Segment {
@@ -190,7 +184,7 @@ impl SpaceLook<'_, '_, '_> {
                 return Ok(None);
             }
         };
-        if header.extents[0].0 != at {
+        if header.extents[0].first != at {
             self.suspect(at, format!("is the header of {name}, and not its first block"));
         }
         self.extents_of(&name, at, &header);
@@ -202,7 +196,7 @@ impl SpaceLook<'_, '_, '_> {
     fn extents_of(&mut self, name: &str, at: Dba, header: &HeaderSeen) {
         let tablespace = self.file(at.file).map(|file| file.tablespace);
         for run in &header.extents {
-            let number = run.0.file;
+            let number = run.first.file;
             let Some(file) = self.file(number) else {
                 // In an open database the file may have been added meanwhile.
                 if !self.looks.source.is_live() {
@@ -219,7 +213,7 @@ impl SpaceLook<'_, '_, '_> {
             if of_another {
                 self.suspect(
                     at,
-                    format!("gives {name} an extent of another tablespace, {}", run.0),
+                    format!("gives {name} an extent of another tablespace, {}", run.first),
                 );
                 continue;
             }
@@ -228,7 +222,7 @@ impl SpaceLook<'_, '_, '_> {
             let Some(numbers) = of_run.filter(|numbers| numbers.end <= map.extents) else {
                 let what = format!(
                     "gives {name} {} blocks from {} on, which aren't extents",
-                    run.1, run.0
+                    run.count, run.first
                 );
                 self.suspicions.push(Suspicion::new(Kind::Space, at, what).and(map_of(number)));
                 continue;

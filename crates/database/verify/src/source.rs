@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use access::{RowAddress, check_heap_block, is_of};
 use format::{BlockHeader, BlockKind, TransactionTable};
 use ids::{BlockSize, Dba, FileNo, ObjectNo};
-use space::HeaderSeen;
+use space::{Blocks, HeaderSeen};
 use stop::{RefusalKind, Stop};
 
 use crate::report::Run;
@@ -105,13 +105,13 @@ pub(crate) trait Source {
 /// The header without its first extent that isn't in its file and those after it, and with a high
 /// water that fits the rest.
 pub(crate) fn within_files(source: &dyn Source, mut header: HeaderSeen) -> HeaderSeen {
-    let is_in_file = |(first, blocks): &(Dba, u32)| {
-        let end = first.block.get().checked_add(*blocks);
-        end.is_some_and(|end| end <= source.blocks_by_now(first.file))
+    let is_in_file = |run: &&Blocks| {
+        let end = run.first.block.get().checked_add(run.count);
+        end.is_some_and(|end| end <= source.blocks_by_now(run.first.file))
     };
-    let sound = header.extents.iter().take_while(|run| is_in_file(run)).count();
+    let sound = header.extents.iter().take_while(is_in_file).count();
     header.extents.truncate(sound);
-    let blocks = header.extents.iter().map(|(_, blocks)| blocks).sum();
+    let blocks = header.extents.iter().map(|run| run.count).sum();
     header.high_water = header.high_water.min(blocks);
     header
 }

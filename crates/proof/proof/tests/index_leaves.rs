@@ -51,10 +51,10 @@ fn change(
 ) {
     let mut transaction = Transaction::new();
     for (key, row) in inserted.map(entry) {
-        index.insert(&mut transaction, (&key, row), session).expect("inserted");
+        index.insert(&mut transaction, &key, row, session).expect("inserted");
     }
     for (key, row) in deleted.map(entry) {
-        assert!(index.delete(&mut transaction, (&key, row), session).expect("deleted"));
+        assert!(index.delete(&mut transaction, &key, row, session).expect("deleted"));
     }
     instance.commit(transaction, session).expect("committed");
 }
@@ -74,10 +74,10 @@ fn seen(failpoints: Failpoints) -> (usize, [usize; 2]) {
         let instance = open(world, failpoints, session);
         let (space, transactions) = (instance.space(), instance.transactions());
         let system = space.tablespaces(session)[0].name.clone();
-        let made = Index::create(&system, ("i", false), space, transactions, session);
+        let made = Index::create(&system, "i", false, space, transactions, session);
         let (index, free) = (made.expect("made"), |index: &Index| {
             let listed = space.free_blocks(index.segment().header, session).expect("read");
-            listed.expect("in order").len()
+            listed.sound().expect("in order").len()
         });
         let both = (&instance, &index);
         change(both, (0..200, 0..0), session);

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cache::{Cache, CacheConfig, RedoGate};
+use cache::{Cache, CacheConfig, DataFile, RedoGate};
 use format::{BlockHeader, BlockKind};
 use ids::{Dba, FileNo, Rba, Scn};
 use latch::FrameOrder;
@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let bytes = u64::from(BLOCKS) * config.block_size.bytes() as u64;
     let data = disk.create(&paths[0], bytes, options, &session)?;
     let copies = disk.create(&paths[1], config.doublewrite_bytes(), options, &session)?;
-    let files = vec![(FileNo::new(1), data, config.block_size)];
+    let files = vec![DataFile::new(FileNo::new(1), data, config.block_size)];
     let (gate, halt) = (Arc::new(NoRedo), Halt::new(&os));
     let cache = Cache::open(&os, disk.clone(), files, copies, config, gate, halt, &session)?;
     let measured = measure(&cache, &session);

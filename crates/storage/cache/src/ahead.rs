@@ -1,34 +1,35 @@
-//! A block's memory, asked for before its frame has said where it is.
+//! Prefetching a block's memory into the processor's cache before its frame is read.
 //!
-//! What a hit waits for is memory: the head of the chain, the frame, the block's header, the slot,
-//! the row, each known only when the one before has come. Frames get their memory in order, so that
-//! a frame's number says where it is, as a rule; and who gets a block may know where in it he will
-//! look. All of that is asked for while the frame is on its way.
+//! A hit waits for memory: the head of the chain, the frame, the block's header, the slot, the row.
+//! Each address is known only when the line before has come. But frames get their memory in order,
+//! so a frame's number usually tells where its block lies, and the caller of a get may know where
+//! in the block it will look. These lines are prefetched while the frame's own lines are on their
+//! way.
 //!
-//! A guess: where it is wrong, some lines come for nothing.
+//! This is a guess: a wrong one fetches some lines for nothing.
 //!
 //! Callers: `pool`, which gives frames memory; `get`.
 
 use latch::Guess;
 use os::{CACHE_LINE, IO_ALIGNMENT, prefetch};
 
-/// Frames of a run: each follows the one before it in memory, as a rule.
+/// Frames of a run: usually each follows the one before it in memory.
 const RUN: u32 = 256;
 
-/// Where frames have their memory.
+/// Where the frames' memory lies, by runs of frames.
 pub(crate) struct Ahead {
-    /// For each run where its first frame would begin, and in the bits that an address hasn't got
-    /// the bytes of a frame, in units of `IO_ALIGNMENT`; 0 if it isn't known.
+    /// For each run the address of its first frame's memory, with the bytes of a frame, in units of
+    /// `IO_ALIGNMENT`, in the low bits; 0 if unknown.
     runs: Box<[Guess]>,
 }
 
 impl Ahead {
-    /// Of so many frames, without memory.
+    /// For this many frames, without memory.
     pub(crate) fn new(frames: u32) -> Ahead {
         Ahead { runs: (0..frames.div_ceil(RUN)).map(|_| Guess::default()).collect() }
     }
 
-    /// A frame has got this memory. Small buffers are wherever they are.
+    /// Notes the memory of a frame. Small buffers aren't in order, and aren't noted.
     pub(crate) fn note(&self, frame: u32, memory: &[u8]) {
         if !memory.len().is_multiple_of(IO_ALIGNMENT) {
             return;
@@ -38,9 +39,9 @@ impl Ahead {
         self.runs[(frame / RUN) as usize].store((first | (memory.len() / IO_ALIGNMENT)) as u64);
     }
 
-    /// Asks for the beginning of a frame's block, and for the bytes at these places.
+    /// Prefetches the beginning of a frame's block, and the bytes at these places.
     #[inline]
-    pub(crate) fn ask(&self, frame: u32, places: &[usize]) {
+    pub(crate) fn prefetch(&self, frame: u32, places: &[usize]) {
         let Some(block) = self.block_of(frame) else { return };
         prefetch(block);
         prefetch(block.wrapping_add(CACHE_LINE));
@@ -49,7 +50,7 @@ impl Ahead {
         }
     }
 
-    /// Where its block would be.
+    /// The address at which the frame's block should lie.
     #[inline]
     fn block_of(&self, frame: u32) -> Option<usize> {
         let run = self.runs.get((frame / RUN) as usize)?.load() as usize;
@@ -74,7 +75,7 @@ mod tests {
             assert_eq!(ahead.block_of(frame), Some(buffer.as_ptr().addr()));
         }
         assert_eq!(ahead.block_of(2 * RUN), None, "it has got none");
-        ahead.ask(0, &[0, usize::MAX]);
+        ahead.prefetch(0, &[0, usize::MAX]);
     }
 
     #[test]

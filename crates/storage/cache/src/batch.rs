@@ -1,271 +1,300 @@
-//! A writer's batches: one is filled while others are on their way to disk.
+//! A batch: blocks that become durable together, from their copies to the last sync.
 //!
 //! ```text
-//!   filling ──launch──▶ flying ── fly … ──▶ landed ──▶ idle ──▶ filling …
-//!   (load.rs) the gate    up to three, each in a stage of its own:
-//!                         one is synced while the next is written
+//!   Filling ─▶ Copies ─────▶ CopiesSync ───▶ Home ────────▶ HomeSync ─────▶ Durable
+//!   (add …)    one write to  a sync of the   a write for    a sync for        │
+//!      ▲       its region    doublewrite     each block     each file         │
+//!      └──────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! All of them share the ring; the older goes first. So the device has work while a batch is
-//! synced, and while the next blocks are copied.
+//! A stage is a number of requests, in any order, and all in flight at once if the ring has room.
+//! The next stage begins when all of them are done (rule D1). A stage without requests is skipped.
 //!
-//! Invariants (rule D1)
-//!   * the gate is waited for only when no load flies (CB26)
-//!   * beside another one only a full load flies, whose redo is durable already (CB27)
-//!   * with I/O in flight nothing is waited for but I/O and latches (rule os/O9)
+//! Invariants
+//!   * a copy is sealed as it is made, so no frame is touched again; the same image goes to the
+//!     doublewrite file and home
+//!   * from its launch to its end no other batch uses its region of the doublewrite file (CB12)
 //!
-//! Caller: `writer`.
+//! Caller: `pipeline`.
 
-use ids::Dba;
-use os::{Completion, Error, IoArea, IoKind, Request, Ring, RingBackend, RingConfig, Session};
-use stop::{Failpoint, Stop};
-use waits::{WaitEvent, WaitEvent::DbFileParallelWrite};
+use std::ops::Range;
 
-use crate::load::{Load, Reason};
-use crate::{Cache, CacheConfig};
+use format::BlockHeader;
+use ids::{Dba, Scn};
+use os::{Cost, File, IoArea, IoBuf, IoKind, Request, Session};
+use stop::Failpoint;
+use waits::Statistic;
 
-/// The ring is left alone until so large a share of it is done, one in ...: each look is a system
-/// call, and what it submits is told to the device at once.
-const REAP_SHARE: u32 = 2;
-/// One is filled while the others fly.
-const LOADS: usize = CacheConfig::FLYING_MAX as usize + 1;
+use crate::Cache;
+use crate::files::DataFile;
+use crate::get::kib;
 
-/// A writer's batches, filled and emptied again and again.
-pub(crate) struct Batch<'a> {
-    cache: &'a Cache,
-    session: &'a Session,
-    filling: Load,
-    /// The oldest first.
-    flying: Vec<Load>,
-    flying_max: usize,
-    idle: Vec<Load>,
-    /// Of this writer's regions of the doublewrite file those that no load has: where they begin.
-    regions: Vec<u64>,
-    home: Home,
+/// Why a block is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reason {
+    /// So that its buffer becomes free.
+    Free,
+    /// So that the checkpoint can move on.
+    Checkpoint,
 }
 
-/// How writes are made.
-enum Home {
-    /// One at a time.
-    OneByOne,
-    /// Many in flight.
-    Ring { ring: Ring, done: Vec<Completion> },
+/// A dirty frame that is to be written.
+#[derive(Clone, Copy)]
+pub(crate) struct DirtyFrame {
+    pub(crate) set: u32,
+    pub(crate) frame: u32,
+    pub(crate) address: Dba,
+    pub(crate) reason: Reason,
 }
 
-impl<'a> Batch<'a> {
-    pub(crate) fn open(
-        cache: &'a Cache,
-        writer: u32,
-        session: &'a Session,
-    ) -> Result<Batch<'a>, Stop> {
-        let config = &cache.config;
-        let areas: [IoArea; LOADS] = IoArea::try_zeroed(config.region_bytes())?;
-        let home = Home::open(cache, &areas[0], session)?;
-        let loads = (u64::from(writer) * LOADS as u64..).zip(areas);
-        let loads = loads.map(|(number, images)| Load::new(number, images, config.batch_blocks));
-        let mut idle: Vec<Load> = loads.collect();
-        let filling = idle.pop().expect("there are several");
-        let regions: Vec<u64> = cache.regions_of(writer).collect();
-        let flying_max = match home {
-            Home::OneByOne => 1,
-            Home::Ring { .. } if config.doublewrite => regions.len(),
-            Home::Ring { .. } => CacheConfig::FLYING_MAX as usize,
-        };
-        let flying = Vec::with_capacity(LOADS);
-        Ok(Batch { cache, session, filling, flying, flying_max, idle, regions, home })
+/// One block of a batch.
+pub(crate) struct Item {
+    pub(crate) source: DirtyFrame,
+    /// The place of its file in the batch's list of files.
+    file: usize,
+    /// Where its copy lies in the images.
+    image: Range<usize>,
+    /// The SCN of its newest change.
+    changed: Scn,
+}
+
+/// How far a batch has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    Filling,
+    Copies,
+    CopiesSync,
+    Home,
+    HomeSync,
+    Durable,
+}
+
+/// Blocks that become durable together.
+pub(crate) struct Batch {
+    pub(crate) items: Vec<Item>,
+    /// The number of writers when the first block was taken.
+    pub(crate) writers: u32,
+    /// Unique among the batches of all writers; the tag of its requests.
+    pub(crate) number: u64,
+    /// The copies side by side, in the order of the items.
+    images: IoArea,
+    /// Where the last copy ends.
+    end: usize,
+    /// The highest SCN in the copies.
+    pub(crate) newest: Scn,
+    /// The files of the blocks.
+    files: Vec<DataFile>,
+    /// Where its region of the doublewrite file begins.
+    region: Option<u64>,
+    /// The bytes to be written there: the copies, and zeros behind them.
+    written: usize,
+    stage: Stage,
+    /// The number of requests of the stage.
+    requests: usize,
+    /// The number of requests made so far.
+    made: usize,
+    /// The number of requests done so far.
+    pub(crate) done: usize,
+}
+
+impl Batch {
+    pub(crate) fn new(number: u64, images: IoArea, blocks: u32) -> Batch {
+        Batch {
+            items: Vec::with_capacity(blocks as usize),
+            writers: 0,
+            number,
+            images,
+            end: 0,
+            newest: Scn::ZERO,
+            files: Vec::new(),
+            region: None,
+            written: 0,
+            stage: Stage::Filling,
+            requests: 0,
+            made: 0,
+            done: 0,
+        }
     }
 
-    /// Whether nothing is in it.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.filling.items.is_empty() && self.flying.is_empty()
+    /// Empties the batch and returns its region, if it had one.
+    pub(crate) fn clear(&mut self) -> Option<u64> {
+        self.items.clear();
+        self.files.clear();
+        (self.end, self.newest, self.stage) = (0, Scn::ZERO, Stage::Filling);
+        self.region.take()
     }
 
-    /// Whether something is on its way.
-    pub(crate) fn flies(&self) -> bool {
-        !self.flying.is_empty()
-    }
+    // Filling
 
-    /// Whether nothing more goes in: there are as many blocks as may be, or there is no room for
-    /// one more as long as the most are.
-    pub(crate) fn is_full(&self) -> bool {
-        let CacheConfig { batch_blocks, block_size, .. } = self.cache.config;
-        let all = self.cache.config.region_bytes();
-        self.filling.items.len() >= batch_blocks as usize
-            || !self.filling.has_room(block_size.bytes(), all)
-    }
-
-    /// Whether the filling load can take one more block of so many bytes and doesn't become longer
-    /// than `full`; the first is always taken.
+    /// Whether there is room for a copy of `bytes` if the copies may have `full` in all.
     pub(crate) fn has_room(&self, bytes: usize, full: usize) -> bool {
-        let is_first = self.filling.items.is_empty();
-        is_first || (!self.is_full() && self.filling.has_room(bytes, full))
+        let end = self.end + bytes;
+        end <= full && end <= self.images.length()
     }
 
-    /// The number of the filling load, which no other has.
-    pub(crate) fn filling(&self) -> u64 {
-        self.filling.number
-    }
-
-    /// So many bytes are in the filling load.
+    /// The number of bytes of its copies.
     pub(crate) fn bytes(&self) -> usize {
-        self.filling.bytes()
+        self.end
     }
 
-    /// Takes a copy of a block; with its latch held. `seal_last` is called next, without.
-    pub(crate) fn add(&mut self, place: (u32, u32), address: Dba, reason: Reason, block: &[u8]) {
-        self.filling.add(place, address, reason, block, (self.cache, self.session));
+    /// Takes a copy of a block. The caller holds the latch of its frame, and calls `seal_last`
+    /// next, without it.
+    pub(crate) fn add(
+        &mut self,
+        source: DirtyFrame,
+        block: &[u8],
+        cache: &Cache,
+        session: &Session,
+    ) {
+        assert_eq!(self.stage, Stage::Filling, "a batch grows that is being written");
+        let file = self.place_of_file(source.address, cache, session);
+        let image = self.end..self.end + block.len();
+        self.images.bytes(image.clone()).copy_from_slice(block);
+        session.charge(Cost::CopyKib, kib(block.len()));
+        self.end = image.end;
+        let changed = Scn::ZERO;
+        self.items.push(Item { source, file, image, changed });
     }
 
-    /// Seals the copy that was taken last, while the processor's cache has it.
-    pub(crate) fn seal_last(&mut self) {
-        self.filling.seal_last(self.session);
+    fn place_of_file(&mut self, address: Dba, cache: &Cache, session: &Session) -> usize {
+        let known = self.files.iter().position(|file| file.number == address.file);
+        known.unwrap_or_else(|| {
+            let file = cache.files.of(address, session);
+            self.files.push(file.expect("a block in the cache is of a data file"));
+            self.files.len() - 1
+        })
     }
 
-    /// As many writers as there are when the first block comes in.
-    pub(crate) fn note_writers(&mut self, writers: u32) {
-        if self.filling.items.is_empty() {
-            self.filling.writers = writers;
+    /// Seals the newest copy while it is in the processor's cache.
+    pub(crate) fn seal_last(&mut self, session: &Session) {
+        let item = self.items.last_mut().expect("a copy was taken just now");
+        let image = self.images.bytes(item.image.clone());
+        format::seal(image, item.source.address);
+        item.changed = BlockHeader::of_mut(image).changed();
+        self.newest = self.newest.max(item.changed);
+        session.charge(Cost::ChecksumKib, kib(item.image.len()));
+    }
+
+    // In flight
+
+    /// Begins to write the batch: first to this region of the doublewrite file, if it has one.
+    pub(crate) fn launch(&mut self, region: Option<u64>, cache: &Cache, session: &Session) {
+        assert_eq!(self.stage, Stage::Filling, "a batch is launched twice");
+        self.region = region;
+        if region.is_some() {
+            // CB17: so that nothing is left of the middle of a block of an earlier batch.
+            let unit = cache.doublewrite.alignment().offset as usize;
+            let cleared = (self.end + cache.left_over_max(session)).next_multiple_of(unit);
+            self.written = cleared.min(self.images.length());
+            self.images.bytes(self.end..self.written).fill(0);
         }
+        self.step(cache);
     }
 
-    /// Whether the filling load is to be sent off now (CB27).
-    pub(crate) fn may_launch(&self) -> bool {
-        let redo_is_durable = || {
-            self.cache.config.failpoints.has(Failpoint::IgnoreGate)
-                || self.cache.gate.is_durable(self.filling.newest, self.session)
-        };
-        !self.filling.items.is_empty()
-            && (!self.flies()
-                || self.flying.len() < self.flying_max && self.is_full() && redo_is_durable())
-    }
-
-    /// Sends the filling load off. An I/O error halts the instance: a block that can't be written
-    /// stays dirty for ever, and the log would fill up.
-    pub(crate) fn launch(&mut self) -> Result<(), Stop> {
-        latch::assert_none_held("writing a batch");
-        assert!(self.flying.len() < self.flying_max, "too many batches are on their way");
-        let (cache, session) = (self.cache, self.session);
-        if !self.flies() && !cache.config.failpoints.has(Failpoint::IgnoreGate) {
-            cache.gate.make_durable(self.filling.newest, session)?;
+    /// Begins the next stage if all requests of this one are done. Whether it has.
+    pub(crate) fn go_on(&mut self, cache: &Cache) -> bool {
+        let goes_on = self.done == self.requests && !self.is_durable();
+        if goes_on {
+            self.step(cache);
         }
-        let next = self.idle.pop().expect("there is one more than may fly");
-        let mut load = std::mem::replace(&mut self.filling, next);
-        let region = cache.config.doublewrite.then(|| self.regions.pop());
-        let region = region.map(|free| free.expect("each load that may fly has a region"));
-        load.launch(region, cache, session);
-        self.flying.push(load);
-        let begun = match self.home {
-            Home::OneByOne => self.write_one_by_one(),
-            Home::Ring { .. } => self.push().and_then(|_| self.submit()),
-        };
-        begun.map_err(|error| self.halted(&error))
+        goes_on
     }
 
-    /// Waits until one of the flying loads has come a stage further at least.
-    pub(crate) fn fly(&mut self) -> Result<(), Stop> {
-        latch::assert_none_held("writing a batch");
-        self.fly_on().map_err(|error| self.halted(&error))
-    }
-
-    /// A load that is durable at home, if there is one; it is given back with `clear`.
-    pub(crate) fn take_landed(&mut self) -> Option<Load> {
-        let place = self.flying.iter().position(Load::is_durable)?;
-        let load = self.flying.remove(place);
-        load.note_versions(self.session);
-        Some(load)
-    }
-
-    /// What has landed was seen to.
-    pub(crate) fn clear(&mut self, mut landed: Load) {
-        self.regions.extend(landed.clear());
-        self.idle.push(landed);
-    }
-
-    fn halted(&self, error: &Error) -> Stop {
-        self.cache.halt.raise(format!("a database writer {error}"), self.session)
-    }
-
-    fn fly_on(&mut self) -> Result<(), Error> {
+    /// Begins the next stage that has requests.
+    fn step(&mut self, cache: &Cache) {
         loop {
-            let is_all = self.push()?;
-            self.collect(is_all)?;
-            let steps = self.flying.iter_mut().map(|load| load.go_on(self.cache));
-            if steps.fold(false, |any, step| any | step) {
-                self.push()?;
-                return self.submit();
+            self.stage = match self.stage {
+                Stage::Filling => Stage::Copies,
+                Stage::Copies => Stage::CopiesSync,
+                Stage::CopiesSync => Stage::Home,
+                Stage::Home => Stage::HomeSync,
+                Stage::HomeSync | Stage::Durable => Stage::Durable,
+            };
+            (self.made, self.done) = (0, 0);
+            self.requests = self.count_requests(cache);
+            if self.requests > 0 || self.is_durable() {
+                return;
             }
         }
     }
 
-    /// Pushes as many requests as there is room for in the ring; false if there are more.
-    fn push(&mut self) -> Result<bool, Error> {
-        let Home::Ring { ring, .. } = &mut self.home else { return Ok(true) };
-        for load in &mut self.flying {
-            loop {
-                if !ring.has_room() {
-                    return Ok(false);
-                }
-                let Some(request) = load.next_request(self.cache, self.session) else { break };
-                ring.push(request, self.session)?;
+    fn count_requests(&mut self, cache: &Cache) -> usize {
+        let failpoints = cache.config.failpoints;
+        let has_copies = self.region.is_some() && !failpoints.has(Failpoint::SkipDoublewriteWrite);
+        match self.stage {
+            Stage::Copies => usize::from(has_copies),
+            Stage::CopiesSync => {
+                let by_sync = !cache.doublewrite.options().write_through;
+                let is_synced = by_sync && !failpoints.has(Failpoint::SkipDoublewriteSync);
+                usize::from(has_copies && is_synced)
             }
-        }
-        Ok(true)
-    }
-
-    fn submit(&mut self) -> Result<(), Error> {
-        match &mut self.home {
-            Home::OneByOne => Ok(()),
-            Home::Ring { ring, .. } => ring.submit(),
+            Stage::Home => self.items.len(),
+            Stage::HomeSync if failpoints.has(Failpoint::SkipDataSync) => 0,
+            // M2: a finished write isn't durable; until the syncs are done nothing may rely on it.
+            Stage::HomeSync => self.files_to_sync().count(),
+            Stage::Filling | Stage::Durable => 0,
         }
     }
 
-    /// Takes what the ring has done; waits for a share of it. With nothing more to be pushed no
-    /// stage can end before all that one of them lacks is done: that is one wait.
-    fn collect(&mut self, is_all: bool) -> Result<(), Error> {
-        let Home::Ring { ring, done } = &mut self.home else { return Ok(()) };
-        let in_flight = ring.in_flight();
-        let share = (in_flight / REAP_SHARE).max(1);
-        let least = self.flying.iter().map(Load::missing).min().unwrap_or(0) as u32;
-        let at_least = if is_all { share.max(least) } else { share };
-        let waiting = self.session.waiting(DbFileParallelWrite).p(u64::from(in_flight), 0, 0);
-        ring.reap(at_least, None, done, waiting)?;
-        for Completion { result, tag, .. } in done.drain(..) {
-            result?;
-            let load = self.flying.iter_mut().find(|load| load.number == tag);
-            load.expect("a load flies until its requests are done").done += 1;
-        }
-        Ok(())
+    /// The files that aren't opened write-through.
+    fn files_to_sync(&self) -> impl Iterator<Item = &File> {
+        let files = self.files.iter().map(|file| &file.file);
+        files.filter(|file| !file.options().write_through)
     }
 
-    fn write_one_by_one(&mut self) -> Result<(), Error> {
-        let (cache, session) = (self.cache, self.session);
-        let waiting = session.waiting(DbFileParallelWrite).p(1, 0, 0);
-        let load = self.flying.last_mut().expect("one was launched");
-        while !load.is_durable() {
-            while let Some(request) = load.next_request(cache, session) {
-                let Request { file, kind, offset, buffer, .. } = request;
-                match kind {
-                    IoKind::Sync => file.sync(waiting)?,
-                    IoKind::Read | IoKind::Write => file.write_at(offset, &buffer, waiting)?,
-                }
-                load.done += 1;
+    pub(crate) fn is_durable(&self) -> bool {
+        self.stage == Stage::Durable
+    }
+
+    /// The number of requests of its stage that aren't done yet.
+    pub(crate) fn missing(&self) -> usize {
+        self.requests - self.done
+    }
+
+    /// The next request of its stage, if one is left.
+    pub(crate) fn next_request(&mut self, cache: &Cache, session: &Session) -> Option<Request> {
+        if self.made == self.requests {
+            return None;
+        }
+        let (nth, tag) = (self.made, self.number);
+        self.made += 1;
+        Some(match self.stage {
+            Stage::Copies => {
+                session.count(Statistic::DoublewriteBlocks, self.items.len() as u64);
+                let (file, kind) = (cache.doublewrite.clone(), IoKind::Write);
+                let offset = self.region.expect("copies are written to a region");
+                Request { file, kind, offset, buffer: self.images.lend(0..self.written), tag }
             }
-            load.go_on(cache);
-        }
-        Ok(())
+            Stage::CopiesSync => Request::sync(cache.doublewrite.clone(), tag),
+            Stage::Home => self.home_write(nth, session),
+            Stage::HomeSync => {
+                let file = self.files_to_sync().nth(nth).expect("they were counted");
+                Request::sync(file.clone(), tag)
+            }
+            Stage::Filling | Stage::Durable => unreachable!("these stages have no requests"),
+        })
     }
-}
 
-impl Home {
-    fn open(cache: &Cache, images: &IoArea, session: &Session) -> Result<Home, Stop> {
-        let CacheConfig { ring_depth: depth, io_slaves, .. } = cache.config;
-        let backend = match io_slaves {
-            0 if !cache.config.filesystem_io.is_asynchronous() => return Ok(Home::OneByOne),
-            0 => RingBackend::Auto,
-            slaves => RingBackend::Slaves(slaves),
+    fn home_write(&mut self, nth: usize, session: &Session) -> Request {
+        let Item { source, file, image, .. } = &self.items[nth];
+        let file = &self.files[*file];
+        let (offset, file) = (file.offset(source.address), file.file.clone());
+        // With several block sizes a copy may not be aligned as its file needs it.
+        let buffer = if image.start.is_multiple_of(file.alignment().memory as usize) {
+            self.images.lend(image.clone())
+        } else {
+            session.charge(Cost::CopyKib, kib(image.len()));
+            IoBuf::copy_of(self.images.bytes(image.clone()))
         };
-        let (pool, slave_event) = (Some(images.pool().clone()), WaitEvent::DbFileParallelWrite);
-        let ring = cache.disk.ring(&RingConfig { depth, backend, slave_event, pool }, session)?;
-        Ok(Home::Ring { ring, done: Vec::with_capacity(depth as usize) })
+        Request { file, kind: IoKind::Write, offset, buffer, tag: self.number }
+    }
+
+    /// Notes the versions of the blocks (CB20): before a frame of the batch can be given away, and
+    /// its block be read again.
+    pub(crate) fn note_versions(&self, session: &Session) {
+        for run in self.items.chunk_by(|a, b| a.file == b.file) {
+            let blocks = run.iter().map(|item| (item.source.address, item.changed));
+            self.files[run[0].file].note_written(blocks, session);
+        }
     }
 }

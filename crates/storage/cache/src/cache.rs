@@ -1,10 +1,10 @@
 //! The cache as a whole: its parts, how it is opened, and how it ends.
 //!
 //! Invariants
-//!   * the set at place `s` of a pool belongs to writer `s % writers`, whose number may change
-//!     (CB25)
-//!   * whoever sleeps here looks at the halt under the latch of its condition before it does, and
-//!     is woken when the halt is raised (rule stop/K3)
+//!   * the set at place `s` of a pool belongs to writer `s % writers`; the number of writers may
+//!     change (CB25)
+//!   * a session that is going to sleep looks at the halt first, under the latch of its condition,
+//!     and is woken when the halt is raised (rule stop/K3)
 //!
 //! Callers: the instance opens and stops it.
 
@@ -21,7 +21,6 @@ use crate::chains::Chains;
 use crate::files::{DataFile, Files};
 use crate::frame::Frame;
 use crate::pool::{Pool, SIZES, Stock};
-use crate::versions::Versions;
 use crate::victim::STAY;
 use crate::working_set::WorkingSet;
 use crate::{CacheConfig, PoolSize, RedoGate};
@@ -31,7 +30,7 @@ pub struct Cache {
     pub(crate) config: CacheConfig,
     pub(crate) files: Files,
     pub(crate) doublewrite: File,
-    /// So many regions of it each writer has.
+    /// Regions of it for each writer.
     doublewrite_regions: u64,
     pub(crate) disk: Disk,
     pub(crate) gate: Arc<dyn RedoGate>,
@@ -41,71 +40,71 @@ pub struct Cache {
     pub(crate) ahead: Ahead,
     pub(crate) stock: Stock,
     pub(crate) pools: [Pool; SIZES],
-    /// Those of all pools.
+    /// The working sets of all pools.
     pub(crate) sets: Box<[WorkingSet]>,
     pub(crate) reads: Box<[ReadShard]>,
-    /// For as many writers as there may be.
+    /// One for each writer that there can be.
     pub(crate) writers: Box<[Signal]>,
-    /// So many there are to be.
+    /// The number of writers that are to run.
     pub(crate) writer_count: Shared32,
-    /// Blocks of one read of many; 0 to have it found out.
+    /// Blocks of one multiblock read; 0 for automatic.
     pub(crate) multiblock_count: Shared32,
-    /// For sessions, by thread: how far each has come in its way over a pool's sets. A hint.
+    /// By thread: how far it has come in its way over a pool's sets. A hint.
     pub(crate) steps: Box<[Shared32]>,
     pub(crate) unpin_wanted: UnpinWanted,
-    /// Up to here writers are to write, as a packed redo address.
+    /// The requested checkpoint: a packed redo address.
     pub(crate) requested: Shared64,
-    /// How many times writers have finished something.
+    /// Counts the steps that writers have finished.
     pub(crate) progress: Latch<u64>,
-    /// Sessions wait here for that.
+    /// Sessions wait here for progress.
     pub(crate) progressed: Condition,
     pub(crate) stopping: SharedFlag,
 }
 
-/// Sessions that wait for reads of others, for one in so many frames. The latch guards the end of
-/// the bits `READING` and `FAILED` in the frames of this shard.
+/// Where sessions wait for the reads of other sessions into the frames of one shard. The status
+/// bits `READING` and `FAILED` of these frames are cleared under its latch only.
 pub(crate) struct ReadShard {
     pub(crate) latch: Latch<Faults>,
     pub(crate) ended: Condition,
 }
 
-/// Why reads failed, of the frames of one shard that are in state Failed.
+/// The faults of the frames of one shard that are in state Failed.
 #[derive(Default)]
 pub(crate) struct Faults(Vec<(u32, Stop)>);
 
 impl Faults {
-    /// That of this frame.
+    /// The fault of this frame.
     pub(crate) fn of(&self, frame: u32) -> Option<Stop> {
         let found = self.0.iter().find(|(failed, _)| *failed == frame);
         found.map(|(_, stop)| stop.clone())
     }
 
-    /// Is there until the last session that waited has let go.
+    /// Keeps a fault for the sessions that wait, until the last of them lets go.
     pub(crate) fn leave(&mut self, frame: u32, fault: Option<Stop>) {
         self.0.extend(fault.map(|stop| (frame, stop)));
     }
 
-    /// Nobody waits for it any more.
+    /// Drops the fault of a frame for which no session waits any more.
     pub(crate) fn forget(&mut self, frame: u32) {
         self.0.retain(|(failed, _)| *failed != frame);
     }
 }
 
-/// How many sessions wait for a frame that only a pin that goes can give them: the writers have
-/// nothing to write for them. Raised before the last look at the pins, so that either the one who
-/// waits sees that a pin is gone, or the one who lets it go sees that somebody waits. It is read
-/// with each pin that goes, and so lies apart from what changes.
+/// The number of sessions that wait for a pin to go: the writers have nothing to write for them. A
+/// session raises it before its last look at the pins, so that either it sees that a pin has gone,
+/// or the session that lets the pin go sees that one waits. It is read with each pin that goes, and
+/// so has a line of the processor's cache to itself.
 #[repr(align(64))]
 pub(crate) struct UnpinWanted(pub(crate) Shared32);
 
-/// Reads wait in so many places.
+/// The number of shards for waits for reads.
 const READ_SHARDS: u32 = 64;
-/// Sessions share so many hints.
+/// The number of hints, which sessions share by thread.
 const HINTS: u32 = 64;
 
 impl Cache {
-    /// A cache over these files, each with its block size, with nothing in it. Its writers are the
-    /// caller's to start: each of `config.writers` with [`start_writer`](Cache::start_writer).
+    /// Opens an empty cache over these files. The caller then starts each of `config.writers`
+    /// writers with [`start_writer`](Cache::start_writer).
     ///
     /// # Panics
     /// When `config` is beyond the limits of [`CacheConfig`].
@@ -113,7 +112,7 @@ impl Cache {
     pub fn open(
         os: &Os,
         disk: Disk,
-        files: Vec<(FileNo, File, BlockSize)>,
+        files: Vec<DataFile>,
         doublewrite: File,
         config: CacheConfig,
         gate: Arc<dyn RedoGate>,
@@ -160,8 +159,8 @@ impl Cache {
         for pool in &cache.config.pools {
             cache.grow_pool(pool.block_size, pool.frames, session)?;
         }
-        for (number, file, block_size) in files {
-            cache.add_file(number, file, block_size, session)?;
+        for file in files {
+            cache.add_file(file, session)?;
         }
         let weak = Arc::downgrade(&cache);
         cache.halt.on_raise(session, move |session| {
@@ -172,68 +171,60 @@ impl Cache {
         Ok(cache)
     }
 
-    /// One more data file, with blocks of this size. Refused if there are no buffers for these:
-    /// [`grow_pool`](Cache::grow_pool) first.
-    pub fn add_file(
-        &self,
-        number: FileNo,
-        file: File,
-        block_size: BlockSize,
-        session: &Session,
-    ) -> Result<(), Stop> {
-        if self.buffers(block_size, session) == 0 {
+    /// Adds a data file. Refused if there are no buffers for its blocks: the caller gives the pool
+    /// some with [`grow_pool`](Cache::grow_pool) first.
+    pub fn add_file(&self, file: DataFile, session: &Session) -> Result<(), Stop> {
+        if self.buffers(file.block_size, session) == 0 {
             let message = format!(
-                "cannot use file {number}, {}: the cache has no buffers for its blocks of \
-                 {block_size}; give it some",
-                file.path().display()
+                "cannot use file {}, {}: the cache has no buffers for its blocks of {}; give it \
+                 some",
+                file.number,
+                file.file.path().display(),
+                file.block_size
             );
             return Err(Stop::refuse(RefusalKind::Invalid, message));
         }
-        let versions =
-            || Arc::new(Latch::new(session.os(), LatchKind::Innermost, Versions::default()));
-        let versions = self.config.lost_write_protect.then(versions);
-        self.files.add(DataFile { number, file, block_size, versions }, session)
+        self.files.add(file, self.config.lost_write_protect, session)
     }
 
-    /// The data files, in the order of their numbers, each with its block size.
-    pub fn data_files(&self, session: &Session) -> Vec<(FileNo, File, BlockSize)> {
+    /// The data files, in the order of their numbers.
+    pub fn data_files(&self, session: &Session) -> Vec<DataFile> {
         self.files.all(session)
     }
 
-    /// The block size of the database; a file may have another.
+    /// The database's own block size. A file may have another.
     pub fn block_size(&self) -> BlockSize {
         self.config.block_size
     }
 
-    /// The size of the blocks of this file, if the database has such a file.
+    /// The block size of this file, if the cache has the file.
     pub fn block_size_of(&self, file: FileNo, session: &Session) -> Option<BlockSize> {
         self.files.find(file, session).map(|file| file.block_size)
     }
 
-    /// How it was opened.
+    /// The configuration that the cache was opened with.
     pub fn config(&self) -> &CacheConfig {
         &self.config
     }
 
-    /// Ends the writers after what they are doing now; what is dirty then stays so. A shutdown in
-    /// good order has made a [`checkpoint`](Cache::checkpoint) before. The threads are joined by
-    /// who started them. No session uses the cache after this: one that needs a buffer would wait
-    /// for a writer that isn't there, until the halt is raised.
+    /// Has the writers end after their batches in flight. Frames that are dirty then stay dirty: a
+    /// clean shutdown makes a [`checkpoint`](Cache::checkpoint) before. The caller joins the
+    /// threads. No session uses the cache after this: one that needs a buffer would wait for a
+    /// writer that isn't there, until the halt is raised.
     pub fn stop(&self, session: &Session) {
         self.stopping.raise(session);
         self.post_writers(session);
     }
 
-    /// How many writers there are to be.
+    /// The number of writers that are to run.
     pub fn writers(&self, session: &Session) -> u32 {
         self.writer_count.load(session)
     }
 
-    /// From now on there are to be so many writers, 1 to `writers_max`: each set has another one
-    /// at once. The caller then starts those that are new, each with
-    /// [`start_writer`](Cache::start_writer), or joins those that end: a writer with a number that
-    /// is too high ends by itself after what it is doing. It has joined a writer before it starts
-    /// another one of the same number.
+    /// Sets the number of writers, 1 to `writers_max`. The sets belong to the new writers at once.
+    /// A writer whose number is too high ends after its batches in flight. The caller then starts
+    /// the new writers with [`start_writer`](Cache::start_writer), or joins those that end; it
+    /// joins a writer before it starts another one of the same number.
     ///
     /// # Panics
     /// When `count` is 0 or above `writers_max`.
@@ -244,24 +235,24 @@ impl Cache {
         self.post_writers(session);
     }
 
-    /// Where the regions begin that this writer has of the doublewrite file.
+    /// Where this writer's regions of the doublewrite file begin.
     pub(crate) fn regions_of(&self, writer: u32) -> impl Iterator<Item = u64> {
         let (count, bytes) = (self.doublewrite_regions, self.config.region_bytes() as u64);
         let first = u64::from(writer) * count;
         (first..first + count).map(move |region| region * bytes)
     }
 
-    /// Tells every writer that there is work.
+    /// Posts every writer.
     pub(crate) fn post_writers(&self, session: &Session) {
         for writer in &self.writers {
             writer.post(session);
         }
     }
 
-    /// Tells the writer of this set that there is work.
+    /// Posts the writer of this set.
     pub(crate) fn post_writer_of(&self, set: u32, session: &Session) {
         let (_, place) = self.pool_of_set(set);
-        // CB25: should that writer go just now, who comes to wait posts all of them.
+        // CB25: if that writer is just ending, a session that comes to wait posts all writers.
         let writer = place % self.writers(session);
         self.writers[writer as usize].post(session);
     }
@@ -276,14 +267,14 @@ impl Cache {
         self.progressed.notify_all(session);
     }
 
-    /// Where sessions wait for a read into this frame.
+    /// The shard in which sessions wait for a read into this frame.
     pub(crate) fn read_shard(&self, frame: u32) -> &ReadShard {
         &self.reads[frame as usize % self.reads.len()]
     }
 }
 
-/// How many regions of the doublewrite file each writer has: as many as batches can be on their
-/// way, if the file is as long.
+/// The number of regions of the doublewrite file for each writer: as many as it can have batches in
+/// flight, or fewer if the file is shorter.
 fn doublewrite_regions(config: &CacheConfig, file: &File) -> Result<u64, Stop> {
     let (has, wants) = (file.length()?, config.doublewrite_bytes_min());
     if !config.doublewrite {

@@ -1,17 +1,17 @@
-//! Which block lives in which frame: hash chains.
+//! Hash chains: in which frame a block lives.
 //!
 //! ```text
 //!   hash(address) ──▶ head { first frame, tag of its block } ──▶ frame ──▶ frame   (usually one)
 //!                 └─▶ bucket's latch
 //! ```
 //!
-//! A chain is changed, and looked through for certain, under its bucket's latch. A hit goes without
-//! (CB3): it follows the chain as it finds it, and what it comes to is a *hint*, to be pinned and
-//! then looked at. For that everything on a chain is a number that can be read at any time, and the
+//! A chain is changed, and searched for certain, under its bucket's latch. A hit takes no latch
+//! (CB3): it follows the chain as it finds it, and the frame that it comes to is a *hint*, which it
+//! pins and then checks. So everything on a chain is a number that can be read at any time, and the
 //! heads lie side by side, apart from the latches.
 //!
 //! Invariants
-//!   * a block is on the chain of its bucket once at most, and then its frame says its address
+//!   * a block is at most once on the chain of its bucket, and then its frame has its address
 //!   * a chain changes only under its bucket's exclusive latch (CB3)
 //!
 //! Callers: `get` (look up, enter), `victim` (remove).
@@ -25,21 +25,21 @@ use os::{CACHE_LINE, Os, Session};
 use crate::frame::{Frame, NO_ADDRESS};
 use crate::list::NONE;
 
-/// Buckets for each frame, at least: chains of one or none.
+/// The least number of buckets for each frame, so that a chain has one frame or none.
 const BUCKETS_PER_FRAME: u32 = 2;
 
 /// Heads in a line of the processor's cache.
 const HEADS_PER_LINE: usize = CACHE_LINE / size_of::<Shared64>();
 
-/// A hint isn't looked for further down a chain than this: a chain that changes meanwhile may lead
-/// in a circle.
+/// The most frames of a chain that a search for a hint follows: a chain that changes meanwhile may
+/// lead in a circle.
 const HINT_FRAMES_MAX: u32 = 4;
 
 /// All buckets.
 pub(crate) struct Chains {
     heads: Arc<[Line]>,
     latches: Box<[Latch<()>]>,
-    /// What a hash is shifted by to give the number of a line of heads.
+    /// The shift that makes a hash the number of a line of heads.
     shift: u32,
 }
 
@@ -56,16 +56,16 @@ pub(crate) struct Chain<'a, G> {
     _guard: G,
 }
 
-/// Nobody changes it.
+/// A chain that no session changes.
 pub(crate) type SharedChain<'a> = Chain<'a, SharedGuard<'a, ()>>;
-/// Only who has it changes it.
+/// A chain that only the holder changes.
 pub(crate) type ExclusiveChain<'a> = Chain<'a, ExclusiveGuard<'a, ()>>;
 
 impl Chains {
-    /// For these frames, which are on no chain.
+    /// Chains for these frames, which are on none yet.
     pub(crate) fn new(os: &Os, frames: &Arc<[Frame]>) -> Chains {
         let buckets = frames.len() * BUCKETS_PER_FRAME as usize;
-        // Of one line there would be nothing to choose.
+        // At least two lines: the shift needs a bit.
         let lines = buckets.div_ceil(HEADS_PER_LINE).max(2).next_power_of_two();
         let line = || Line(std::array::from_fn(|_| Shared64::new(u64::from(NONE))));
         let heads: Arc<[Line]> = (0..lines).map(|_| line()).collect();
@@ -101,14 +101,14 @@ impl Chains {
         Chain { head: self.head(bucket), frames, _guard: guard }
     }
 
-    /// The frame in which this block seems to live, without a latch. It may be another block's by
-    /// now, or nobody's, and a block that isn't found may be there all the same.
+    /// The frame in which this block seems to live, found without a latch. It may have another
+    /// block or none by now, and a block that isn't found may be there all the same.
     #[inline]
     pub(crate) fn hint(&self, frames: &[Frame], address: Dba, session: &Session) -> Option<u32> {
         let head = self.head(self.bucket(address)).load(session);
         let mut at = head as u32;
-        // The frame's memory isn't touched before it is pinned: so another processor that has used
-        // it last is asked for it once.
+        // The frame's memory isn't read before the pin, so its line is fetched only once from
+        // another processor.
         if head >> 32 == tag_of(address) && at != NONE {
             return Some(at);
         }
@@ -133,9 +133,9 @@ impl Chains {
     }
 }
 
-/// Heads of blocks that follow each other are in one line, so that more of a table's are in the
-/// processor's cache. For lines Fibonacci hashing (Knuth 6.4): the upper bits of a product are
-/// well mixed.
+/// The bucket of a block. Heads of neighbouring blocks share a line, so that more of a table's
+/// heads are in the processor's cache. Lines are chosen by Fibonacci hashing (Knuth 6.4): the upper
+/// bits of the product are well mixed.
 #[inline]
 fn bucket_of(address: Dba, shift: u32) -> usize {
     const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -149,7 +149,8 @@ fn head_of(heads: &[Line], bucket: usize) -> &Shared64 {
     &heads[bucket / HEADS_PER_LINE].0[bucket % HEADS_PER_LINE]
 }
 
-/// Looks at the chain of a bucket whose latch is held exclusively; how many frames it has, and one.
+/// Checks the chain of a bucket whose latch is held exclusively. Returns the number of places that
+/// it looked at: the frames and the head.
 ///
 /// # Panics
 /// When an invariant of this file doesn't hold.
@@ -187,8 +188,8 @@ fn check(heads: &[Line], frames: &[Frame], bucket: usize, shift: u32) -> Result<
     }
 }
 
-/// By what a head tells most blocks of one bucket apart. Its chain is short, and a wrong guess is
-/// noticed.
+/// The tag by which a head tells most blocks of its bucket apart. A wrong guess is noticed when the
+/// frame is checked.
 #[inline]
 fn tag_of(address: Dba) -> u64 {
     address.block.get().into()
@@ -215,7 +216,7 @@ impl<G> Chain<'_, G> {
 }
 
 impl ExclusiveChain<'_> {
-    /// Puts a frame that the session has claimed on the chain, as the block's.
+    /// Gives a claimed frame the block's address and puts it on the chain.
     pub(crate) fn enter(&mut self, at: u32, address: Dba, session: &Session) {
         let frame = &self.frames[at as usize];
         let before = frame.address.swap(address.pack(), session);
@@ -224,7 +225,7 @@ impl ExclusiveChain<'_> {
         self.head.store(tag_of(address) << 32 | u64::from(at), session);
     }
 
-    /// Takes a frame off the chain.
+    /// Takes a frame off the chain, and its address away.
     pub(crate) fn remove(&mut self, at: u32, session: &Session) {
         let gone = &self.frames[at as usize];
         let behind = gone.chained.swap(NONE, session);
@@ -257,7 +258,7 @@ mod tests {
 
     type Break = fn(&Chains, &[Frame], &Session);
 
-    /// Two blocks of one chain; each invariant is broken in turn, and the check says which.
+    /// Two blocks are on one chain. Each invariant is broken in turn, and the check names it.
     #[test]
     fn what_is_broken_in_a_chain_is_named() {
         const FIRST: Dba = Dba::new(1, 8);

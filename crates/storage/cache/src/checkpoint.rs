@@ -1,7 +1,7 @@
-//! How far the checkpoint has come, and bringing it on.
+//! The checkpoint position, and requests to move it on.
 //!
 //! Invariants
-//!   * a position that was told once is right for ever, and a later one isn't lower (CB11)
+//!   * a checkpoint position stays right for ever, and a later one isn't lower (CB11)
 //!
 //! Callers: CKPT, a log switch, a shutdown, recovery.
 
@@ -16,21 +16,23 @@ use crate::Cache;
 const WAIT_MAX: Nanos = Nanos::from_secs(1);
 
 impl Cache {
-    /// Every change with a redo address below this one is on disk, and durable there. Why: rule
-    /// CB11 in the README.
+    /// The checkpoint position: every change with a redo address below it is durable at home
+    /// (CB11).
     pub fn checkpoint_position(&self, session: &Session) -> Rba {
-        // CB11: before the queues, or a change could come between the two.
+        // CB11: before the look at the queues, or a change could come between the two.
         let ahead = self.gate.position(session);
         let lows = self.sets.iter().filter_map(|set| set.state.shared(session).low());
         lows.fold(ahead, Rba::min)
     }
 
-    /// How many blocks are dirty, but for those that are being written.
+    /// The number of dirty blocks. A block that is being written counts only if it was changed
+    /// again.
     pub fn dirty(&self, session: &Session) -> u64 {
         self.sets.iter().map(|set| u64::from(set.state.shared(session).queue_length())).sum()
     }
 
-    /// Asks the writers to write every block that became dirty below `target`. Doesn't wait.
+    /// Requests an incremental checkpoint: the writers write every block that became dirty below
+    /// `target`. Doesn't wait.
     pub fn request_checkpoint(&self, target: Rba, session: &Session) {
         let packed = packed_above(target);
         if self.requested.fetch_max(packed, session) < packed {
@@ -39,8 +41,8 @@ impl Cache {
         }
     }
 
-    /// Asks for it, and waits until the checkpoint has come to `target`, which isn't above the
-    /// gate's position.
+    /// Requests a checkpoint, and waits until its position has come to `target`, which isn't above
+    /// the gate's position.
     pub fn checkpoint(&self, target: Rba, session: &Session) -> Result<(), Stop> {
         latch::assert_none_held("a checkpoint");
         assert!(target <= self.gate.position(session), "a checkpoint ahead of the redo");
@@ -49,7 +51,7 @@ impl Cache {
         self.await_progress(|| self.checkpoint_position(session) >= target, waiting)
     }
 
-    /// Waits until writers have come so far that it `is_enough`.
+    /// Waits for writers until `is_enough` returns true, or the instance halts.
     pub(crate) fn await_progress(
         &self,
         mut is_enough: impl FnMut() -> bool,
@@ -72,19 +74,19 @@ impl Cache {
         }
     }
 
-    /// Up to here writers are to write.
+    /// The requested checkpoint.
     pub(crate) fn requested(&self, session: &Session) -> Rba {
         Rba::unpack_block(self.requested.load(session))
     }
 
-    /// A writer has written something, or found it needn't be.
+    /// Counts a step of a writer, and wakes the sessions that wait for progress.
     pub(crate) fn note_progress(&self, session: &Session) {
         *self.progress.exclusive(session) += 1;
         self.progressed.notify_all(session);
     }
 }
 
-/// The lowest whole redo block that isn't below `target`, packed.
+/// The lowest redo block that begins at `target` or above, packed.
 fn packed_above(target: Rba) -> u64 {
     target.pack_block() + u64::from(target.offset > 0)
 }

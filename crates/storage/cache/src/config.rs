@@ -1,6 +1,7 @@
-//! How large a cache is, how it is divided, and how its blocks are written.
+//! The configuration of a cache: its size, its parts, and how its blocks are written.
 //!
-//! Limits are asserted: whoever takes values from a user checks them against the constants first.
+//! Limits are asserted: a caller that takes values from a user checks them against the constants
+//! first.
 //!
 //! Callers: the instance, tests.
 
@@ -8,65 +9,65 @@ use ids::BlockSize;
 use os::{FilesystemIo, RingConfig};
 use stop::Failpoints;
 
-/// Buffers for blocks of one size, besides the database's own.
+/// The buffers for blocks of a size other than the database's own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PoolSize {
-    /// Of the blocks.
+    /// The block size.
     pub block_size: BlockSize,
-    /// So many buffers. `db_2k_cache_size` and the like.
+    /// The number of buffers. `db_2k_cache_size` and the like.
     pub frames: u32,
 }
 
-/// What a frame takes beside its buffer, about: itself, its place in chains and lists, its pins.
+/// Roughly the bytes of a frame beside its buffer: itself, its place in chains and lists, its pins.
 const FRAME_BYTES: u64 = 256;
 
-/// A cache's dimensions and ways. Start from [`CacheConfig::default`] and change fields.
+/// The configuration of a cache. Start from [`CacheConfig::default`] and change fields.
 #[derive(Clone, Debug)]
 pub struct CacheConfig {
-    /// The database's own: of its data files, but for those that say another.
+    /// The database's own block size. Data files may have another.
     pub block_size: BlockSize,
-    /// Buffers for blocks of this size. `db_cache_size`.
+    /// The number of buffers for blocks of this size. `db_cache_size`.
     pub frames: u32,
     /// Buffers for blocks of other sizes.
     pub pools: Vec<PoolSize>,
-    /// The most buffers of all sizes together that the cache can come to while it is open; nothing
-    /// is lost by a value below what it has at first, but then it can't grow. `sga_max_size`.
+    /// The most buffers of all block sizes together while the cache is open. With a value below the
+    /// initial number of buffers the cache can't grow. `sga_max_size`.
     pub frames_max: u32,
-    /// Working sets for each block size: each has lists of its own. Independent of the number of
-    /// writers, so that more writers don't also mean another replacement.
+    /// Working sets for each block size. Independent of the number of writers, so that more writers
+    /// don't change the replacement too.
     pub working_sets: u32,
-    /// Database writers at first; the set at place `s` of a block size belongs to writer `s %
-    /// writers`. `db_writer_processes`.
+    /// The initial number of database writers; the set at place `s` of a block size belongs to
+    /// writer `s % writers`. `db_writer_processes`.
     pub writers: u32,
-    /// The most writers that there can come to be: the doublewrite file has a region for each, and
-    /// more of them for each if it is longer.
+    /// The most writers while the cache is open: the doublewrite file has a region for each, or
+    /// several if it is longer.
     pub writers_max: u32,
-    /// Blocks that a writer writes before it syncs; of other sizes as many as have the same bytes,
-    /// and not more.
+    /// Blocks of a batch, which a writer writes before it syncs. Of larger blocks a batch has as
+    /// many as fit its bytes; of smaller ones not more than this.
     pub batch_blocks: u32,
-    /// Home writes in flight at once, per writer.
+    /// The depth of each writer's ring: its requests in flight at once.
     pub ring_depth: u32,
-    /// With this many I/O slaves a writer keeps as many writes in flight, whatever
+    /// I/O slaves of each writer, which then keeps as many writes in flight, whatever
     /// `filesystem_io` says; 0 for none. `dbwr_io_slaves`.
     pub io_slaves: u32,
-    /// Whether writers keep many writes in flight; how files are opened is up to who opens them.
+    /// Whether writers keep many writes in flight. The caller opens the files accordingly.
     pub filesystem_io: FilesystemIo,
-    /// Whether a copy is written before the block itself. Only a file system and a device that
-    /// together promise untorn writes of this size make it superfluous.
+    /// Whether a copy of each block is written before the block itself. May be off only if the file
+    /// system and the device together promise untorn writes of this block size.
     pub doublewrite: bool,
-    /// Whether a block that is read is compared with what was written there last since opening: 4
-    /// bytes for each block that is written. `db_lost_write_protect`.
+    /// Whether a block that is read is compared with its last write since opening (CB20). It takes
+    /// 4 bytes for each block that is written. `db_lost_write_protect`.
     pub lost_write_protect: bool,
-    /// Blocks of one read of many; 0 to have it found out. `db_file_multiblock_read_count`.
+    /// Blocks of one multiblock read; 0 for automatic. `db_file_multiblock_read_count`.
     pub multiblock_read_count: u32,
-    /// What a test breaks on purpose.
+    /// The faults that a test plants.
     pub failpoints: Failpoints,
 }
 
 impl CacheConfig {
-    /// So many frames need a 32 KiB block each for a TiB.
+    /// The most frames: with 32 KiB blocks they take a TiB.
     pub const FRAMES_MAX: u32 = 1 << 25;
-    /// A set with fewer would have nothing to choose from.
+    /// The fewest frames of a set: with fewer there would be no choice of victims.
     pub const FRAMES_PER_SET_MIN: u32 = 4;
     /// The most working sets.
     pub const WORKING_SETS_MAX: u32 = 256;
@@ -75,31 +76,31 @@ impl CacheConfig {
     /// The largest batch.
     pub const BATCH_BLOCKS_MAX: u32 = 4_096;
 
-    /// As many batches of a writer can be on their way at once.
+    /// The most batches of a writer in flight.
     pub const FLYING_MAX: u32 = 3;
 
-    /// Bytes of the doublewrite file with which no batch waits for a region of it.
+    /// The size of a doublewrite file with which no batch waits for a region.
     pub fn doublewrite_bytes(&self) -> u64 {
         self.doublewrite_bytes_min() * u64::from(CacheConfig::FLYING_MAX)
     }
 
-    /// Bytes that the doublewrite file must have: a region for each writer.
+    /// The least size of the doublewrite file: a region for each writer.
     pub(crate) fn doublewrite_bytes_min(&self) -> u64 {
         u64::from(self.writers_max) * self.region_bytes() as u64
     }
 
-    /// Bytes of one region of the doublewrite file, so the most in one batch.
+    /// The size of a region of the doublewrite file, and so of the longest batch.
     pub(crate) fn region_bytes(&self) -> usize {
         self.batch_blocks as usize * self.block_size.bytes()
     }
 
-    /// Frames in the cache, with memory or without.
+    /// The number of frames in the cache, with memory or without.
     pub(crate) fn frames_in_all(&self) -> u32 {
         let others: u32 = self.pools.iter().map(|pool| pool.frames).sum();
         self.frames_max.max(self.frames + others)
     }
 
-    /// Bytes of memory that a cache like this takes when all its buffers are in use, about.
+    /// Roughly the memory that the cache takes when all its buffers are in use.
     pub fn memory_bytes(&self) -> u64 {
         let bytes_of = |size: BlockSize, frames: u32| u64::from(frames) * size.bytes() as u64;
         let pools = self.pools.iter().map(|pool| bytes_of(pool.block_size, pool.frames));

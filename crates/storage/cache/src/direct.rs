@@ -7,17 +7,19 @@
 //!                                next_run ──▶          (direct path read)
 //! ```
 //!
-//! What comes is each block as of the start of the read or later: changes made before are on disk
-//! by then, later ones may be in it or not. Who needs an older state rolls back what is newer.
+//! Each block is as of the start of the read or later: changes made before are on disk by then,
+//! later changes may be in it or not. A session that needs an older version rolls back the newer
+//! changes.
 //!
-//! A block may be written home while it is read here, and come torn, or older than what its writer
-//! has noted meanwhile. So what isn't whole is got once more through the cache, where reads and
-//! writes of a block don't meet; and so is each block of a piece that couldn't be read in one. What
-//! can't be had there either is named: perhaps nobody needs it (CB24).
+//! A block may be written home while it is read here. Then it may come torn, or older than the
+//! version that its writer has noted meanwhile. So a block that isn't whole is read again through
+//! the cache, where reads and writes of a block don't overlap; and so is each block of a piece that
+//! the device couldn't read. Blocks that can't be read there either are named to the caller, which
+//! knows whether it needs them (CB24).
 //!
 //! Invariants
-//!   * no frame is touched: the buffers are the session's own, and nobody else waits for them. So
-//!     a session may wait for other things with such reads in flight (CB22)
+//!   * no frame is touched: the buffers are the session's own, and no other session waits for them.
+//!     So a session may wait for other things with direct reads in flight (CB22)
 //!   * pieces come in the order of the blocks, each block once; so areas become free in turn
 //!
 //! Callers: scans of large tables.
@@ -36,55 +38,55 @@ use stop::Stop;
 use waits::WaitEvent;
 
 use crate::files::DataFile;
-use crate::{Cache, Span};
+use crate::{Blocks, Cache};
 
-/// So many pieces are on their way at once.
+/// The most pieces in flight.
 const IN_FLIGHT_MAX: usize = 8;
-/// One more is in hand.
+/// The caller has one more piece in hand.
 const AREAS: usize = IN_FLIGHT_MAX + 1;
 
-/// Reads spans of blocks around the cache. For one session.
+/// A reader of runs of blocks around the cache, for one session.
 pub struct DirectReader<'a> {
     cache: &'a Cache,
     session: &'a Session,
-    /// `None`: pieces are read one after the other.
+    /// `None` if pieces are read one after the other.
     ring: Option<Ring>,
-    /// What is still to be asked for, the next at the end.
+    /// Runs that are still to be requested, the next one last.
     left: Vec<Part>,
-    /// Pieces that were asked for, in the order of their blocks.
+    /// Pieces that were requested, in the order of their blocks.
     pieces: VecDeque<Piece>,
-    /// How many were, for their tags.
-    asked: u64,
-    /// Memory for pieces, in turn: in one piece of huge pages, so that a piece is one request of
+    /// The number of pieces requested so far, for their tags.
+    requested: u64,
+    /// Memory for pieces, used in turn. It is made of huge pages, so that a piece is one request to
     /// the device.
     areas: [IoArea; AREAS],
     done: Vec<Completion>,
-    /// What the caller has in hand.
+    /// The piece that the caller has in hand.
     in_hand: Option<IoBuf>,
-    /// Blocks of it that can't be had.
+    /// Its blocks that couldn't be read.
     missed: Vec<Dba>,
 }
 
-/// What is left of a span.
+/// The rest of a run.
 struct Part {
     file: Arc<DataFile>,
     next: u32,
     end: u32,
-    /// Blocks of a piece, but for the last.
+    /// Blocks of each piece but the last.
     piece: u32,
 }
 
-/// Neighbouring blocks that were asked for with one I/O.
+/// Neighbouring blocks that one I/O reads.
 struct Piece {
     file: Arc<DataFile>,
     first: u32,
     count: u32,
     tag: u64,
-    /// It has come, or not.
+    /// The buffer and the result, once the I/O is done.
     arrived: Option<(IoBuf, Result<(), Error>)>,
 }
 
-/// Neighbouring blocks as they were read.
+/// Neighbouring blocks that were read.
 #[derive(Debug)]
 pub struct DirectRun<'r> {
     first: Dba,
@@ -94,12 +96,12 @@ pub struct DirectRun<'r> {
 }
 
 impl<'r> DirectRun<'r> {
-    /// Whether this block can't be read, or isn't whole. It comes as zeros.
+    /// Whether this block couldn't be read, or isn't whole. Its bytes are zeros.
     pub fn misses(&self, address: Dba) -> bool {
         self.missed.contains(&address)
     }
 
-    /// Its blocks, each whole or all zeros, with their addresses.
+    /// The blocks, each whole or all zeros, with their addresses.
     pub fn blocks(&self) -> impl Iterator<Item = (Dba, &'r [u8])> + use<'r> {
         let Dba { file, block } = self.first;
         let addresses = (block.get()..).map(move |block| Dba::new(file.get(), block));
@@ -108,27 +110,27 @@ impl<'r> DirectRun<'r> {
 }
 
 impl Cache {
-    /// Reads these spans, which don't overlap, around the cache, in this order. What was changed of
-    /// them is written first; every change made before this call will be in what is read.
+    /// A reader of these runs, which don't overlap, around the cache and in this order. Dirty
+    /// blocks of them are written first, so every change made before this call is in what is read.
     pub fn direct_reader<'a>(
         &'a self,
-        spans: &[Span],
+        runs: &[Blocks],
         session: &'a Session,
     ) -> Result<DirectReader<'a>, Stop> {
-        let mut left: Vec<Part> = Vec::with_capacity(spans.len());
+        let mut left: Vec<Part> = Vec::with_capacity(runs.len());
         let mut piece_bytes = IO_ALIGNMENT;
-        for span in spans.iter().rev() {
-            let last = left.last().filter(|part| part.file.number == span.first.file);
+        for run in runs.iter().rev() {
+            let last = left.last().filter(|part| part.file.number == run.first.file);
             let file = match last {
                 Some(part) => Arc::clone(&part.file),
-                None => Arc::new(self.files.of(span.first, session)?),
+                None => Arc::new(self.files.of(run.first, session)?),
             };
             let piece = self.multiblock_read_count(file.block_size, session);
             piece_bytes = piece_bytes.max(piece as usize * file.block_size.bytes());
-            let next = span.first.block.get();
-            left.push(Part { file, next, end: next.saturating_add(span.count), piece });
+            let next = run.first.block.get();
+            left.push(Part { file, next, end: next.saturating_add(run.count), piece });
         }
-        self.checkpoint_blocks(spans, session)?;
+        self.checkpoint_blocks(runs, session)?;
         let ring = match self.config.filesystem_io.is_asynchronous() {
             true => Some(self.open_direct_ring(session)?),
             false => None,
@@ -139,7 +141,7 @@ impl Cache {
             ring,
             left,
             pieces: VecDeque::with_capacity(IN_FLIGHT_MAX),
-            asked: 0,
+            requested: 0,
             areas: IoArea::try_zeroed(piece_bytes)?,
             done: Vec::with_capacity(IN_FLIGHT_MAX),
             in_hand: None,
@@ -159,29 +161,29 @@ impl Cache {
 }
 
 impl DirectReader<'_> {
-    /// The next blocks; `None` after the last. Waits for them if they haven't come yet.
+    /// The next blocks, or `None` after the last. Waits until they are read.
     pub fn next_run(&mut self) -> Result<Option<DirectRun<'_>>, Stop> {
         latch::assert_none_held("a direct read");
         self.cache.halt.check(self.session)?;
         self.in_hand = None;
-        self.ask()?;
+        self.request()?;
         let Some(piece) = self.await_first()? else { return Ok(None) };
         let (mut buffer, result) = piece.arrived.expect("it was waited for");
         let first = Dba::new(piece.file.number.get(), piece.first);
-        self.mend((&piece.file, first), result.is_ok(), &mut buffer)?;
+        self.mend(&piece.file, piece.first, result.is_ok(), &mut buffer)?;
         let block_bytes = piece.file.block_size.bytes();
         let bytes: &[u8] = self.in_hand.insert(buffer);
         Ok(Some(DirectRun { first, block_bytes, bytes, missed: &self.missed }))
     }
 
-    /// Asks for as many pieces as may be on their way.
-    fn ask(&mut self) -> Result<(), Stop> {
+    /// Requests as many pieces as may be in flight.
+    fn request(&mut self) -> Result<(), Stop> {
         let most = if self.ring.is_some() { IN_FLIGHT_MAX } else { 1 };
         while self.pieces.len() < most
             && let Some(mut piece) = self.next_piece()
         {
             let bytes = piece.count as usize * piece.file.block_size.bytes();
-            // Those before it that are still used are in other areas.
+            // The pieces before it that are still used lie in other areas.
             let mut buffer = self.areas[piece.tag as usize % AREAS].lend(0..bytes);
             let offset = piece.file.offset(Dba::new(piece.file.number.get(), piece.first));
             let waiting = piece.waiting(self.session);
@@ -204,18 +206,18 @@ impl DirectReader<'_> {
         }
     }
 
-    /// What is to be asked for next.
+    /// The next piece to be requested.
     fn next_piece(&mut self) -> Option<Piece> {
         while self.left.pop_if(|part| part.next >= part.end).is_some() {}
         let part = self.left.last_mut()?;
         let (first, count) = (part.next, part.piece.min(part.end - part.next));
         part.next += count;
-        self.asked += 1;
+        self.requested += 1;
         let file = Arc::clone(&part.file);
-        Some(Piece { file, first, count, tag: self.asked, arrived: None })
+        Some(Piece { file, first, count, tag: self.requested, arrived: None })
     }
 
-    /// Waits until the first piece has come, whichever else come meanwhile.
+    /// Waits until the first piece is read.
     fn await_first(&mut self) -> Result<Option<Piece>, Stop> {
         loop {
             let Some(first) = self.pieces.front() else { return Ok(None) };
@@ -223,27 +225,28 @@ impl DirectReader<'_> {
                 return Ok(self.pieces.pop_front());
             }
             let waiting = first.waiting(self.session);
-            let ring = self.ring.as_mut().expect("without a ring a piece has come when asked for");
+            let ring = self.ring.as_mut().expect("without a ring a piece is read when requested");
             ring.reap(1, None, &mut self.done, waiting)?;
             for Completion { tag, buffer, result } in self.done.drain(..) {
                 let mut pieces = self.pieces.iter_mut();
                 let piece = pieces.find(|piece| piece.tag == tag);
-                piece.expect("a piece that was asked for").arrived = Some((buffer, result));
+                piece.expect("a piece that was requested").arrived = Some((buffer, result));
             }
         }
     }
 
-    /// CB24: what wasn't read, isn't whole, or is older than what was written, is got through the
-    /// cache.
+    /// Reads each block through the cache that wasn't read, isn't whole, or is older than its last
+    /// write (CB24).
     fn mend(
         &mut self,
-        (file, first): (&DataFile, Dba),
+        file: &DataFile,
+        first: u32,
         was_read: bool,
         bytes: &mut [u8],
     ) -> Result<(), Stop> {
         self.missed.clear();
         for (block, nth) in bytes.chunks_mut(file.block_size.bytes()).zip(0..) {
-            let address = Dba::new(first.file.get(), first.block.get() + nth);
+            let address = Dba::new(file.number.get(), first + nth);
             if was_read && file.check(address, block, self.session).is_ok() {
                 continue;
             }
@@ -267,14 +270,14 @@ impl Piece {
     }
 }
 
-/// With a name for the wait, should pieces still be on their way.
+/// Waits for pieces in flight, with a name for the wait.
 impl Drop for DirectReader<'_> {
     fn drop(&mut self) {
         if let Some(ring) = &mut self.ring
             && ring.in_flight() > 0
             && let Some(piece) = self.pieces.front()
         {
-            // What a read says that nobody wants isn't worth a word.
+            // Nobody wants the results of these reads.
             let waiting = piece.waiting(self.session);
             let _ = ring.reap(ring.in_flight(), None, &mut self.done, waiting);
         }
@@ -283,7 +286,7 @@ impl Drop for DirectReader<'_> {
 
 impl fmt::Debug for DirectReader<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (left, asked) = (self.left.len(), self.asked);
-        write!(f, "DirectReader({asked} pieces asked for, {left} spans left)")
+        let (left, requested) = (self.left.len(), self.requested);
+        write!(f, "DirectReader({requested} pieces requested, {left} runs left)")
     }
 }

@@ -7,28 +7,28 @@
 //!                       └──────┴───┴─┴── … ──┴──────┴──────┴── … ──┘   long as its file's are
 //! ```
 //!
-//! A batch's copies lie side by side from the start of its region. A copy doesn't say
-//! whether its block was written home: it is a sealed block, which names itself. So every copy that
-//! is whole and new enough is a candidate, and only where the block at home isn't whole does it
-//! matter. Where one ends the next begins, of any size; so the file is read from front to end, and
-//! where nothing begins that is a block of the size that its file has, the next place is looked at.
+//! A batch's copies lie side by side from the start of its region. A copy is a sealed block with
+//! its address in it; nothing says whether the block was written home. So every whole copy that is
+//! new enough is a candidate, and it is used only if the block at home isn't whole. Where one copy
+//! ends the next begins, of any size: the file is read from front to end, and where no block begins
+//! that has its file's block size, the scan goes on at the next unit.
 //!
-//! What a read shows needn't be durable: after a sync that failed nothing is known (M11), and a
-//! process that was killed may not have synced yet. So the file is synced before a copy is used;
-//! and a block that is at home what its copy is, or older, is written home again as it is: the
-//! write that was to follow its copy may have failed, and yet come to the medium, torn, when the
-//! power goes. Until then its copy must not be overwritten (CB28).
+//! What a read shows needn't be durable: after a failed sync nothing is known (M11), and a process
+//! that was killed may not have synced yet. So the file is synced before a copy is used. A block
+//! that is at home equal to its copy, or older, is written home again as it is: a failed write that
+//! followed its copy may still come to the medium, torn, when the power goes. Until that rewrite is
+//! durable its copy must not be overwritten (CB28).
 //!
-//! A copy whose block at home is broken, or is what the copy is, was durable before that block was
-//! written home. It isn't written again: the power cut might leave it unreadable, and the block has
-//! no other. A copy whose block at home is older may be from a batch whose sync failed, and is
-//! written again where it lies.
+//! A copy whose block at home is broken or equal to it was durable before that block was written
+//! home. It isn't written again: a power cut might leave it unreadable, and the block has no other
+//! copy. A copy whose block at home is older may be from a batch whose sync failed, and is written
+//! again in its place.
 //!
 //! Invariants
 //!   * a block that is valid at home is never overwritten with anything else (CB14)
-//!   * of several copies of one block the newest SCN, then sequence, counts
-//!   * only a copy that is newer than the checkpoint, and whose redo is there, is used: older and
-//!     newer ones are left over from another time
+//!   * of several copies of one block the one with the newest SCN, then sequence, counts
+//!   * only a copy that is newer than the checkpoint, and whose redo exists, is used: older and
+//!     newer copies are leftovers
 //!
 //! Caller: recovery, after it has found the end of the redo and before it changes a block.
 
@@ -36,28 +36,27 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use format::BlockHeader;
-use ids::{BlockSize, Dba, FileNo, Scn};
+use ids::{BlockSize, Dba, Scn};
 use os::{Cause, Cost, File, IoBuf, Session};
 use stop::Stop;
 use waits::WaitEvent;
 
+use crate::files::DataFile;
 use crate::get::kib;
 
-/// Copies are read in pieces of so many bytes.
+/// The doublewrite file is read in pieces of this many bytes.
 const READ_BYTES: usize = 1 << 20;
-/// What is left of one piece for the next: a block that may go on there, at most.
+/// The most bytes of one piece that are kept for the next: a block that goes on there.
 const KEPT_MAX: usize = BlockSize::KIB_32.bytes();
-/// A file of the database: its number, itself, and its block size.
-type DataFile = (FileNo, File, BlockSize);
 
-/// What a mending found and did.
+/// What [`restore`] found and did.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Restored {
-    /// Copies that are a whole block.
+    /// Copies that are whole blocks.
     pub copies: u32,
-    /// Blocks that had a copy in question, and so were looked at.
+    /// Blocks that were examined at home, since they had a candidate copy.
     pub examined: u32,
-    /// Blocks that were not whole at home, and are now.
+    /// Blocks that weren't whole at home and were written from their copies.
     pub restored: Vec<Dba>,
 }
 
@@ -65,33 +64,32 @@ pub struct Restored {
 struct Newest {
     version: (Scn, u32),
     image: IoBuf,
-    /// Where it lies in the doublewrite file.
+    /// Its offset in the doublewrite file.
     at: u64,
 }
 
-/// What a block is at home, beside its newest copy.
+/// A block at home, compared with its newest copy.
 enum Home {
-    /// Whole and newer: its copy's time has gone.
+    /// It is whole and newer, so the copy isn't needed.
     Newer,
-    /// Whole, and what its copy is.
+    /// It is whole and equal.
     Same(IoBuf),
-    /// Whole and older.
+    /// It is whole and older.
     Older(IoBuf),
     Broken,
 }
 
-/// Writes the copy of every block home that isn't valid there, and makes it durable. `from` is the
-/// checkpoint: every change with that SCN or a lower one is on disk. `through` is the highest SCN
-/// in the redo.
+/// Writes each block that isn't valid at home from its copy, durably. `from` is the checkpoint:
+/// every change with that SCN or a lower one is on disk. `through` is the highest SCN in the redo.
 pub fn restore(
-    files: &[(FileNo, File, BlockSize)],
+    files: &[DataFile],
     doublewrite: &File,
     from: Scn,
     through: Scn,
     session: &Session,
 ) -> Result<Restored, Stop> {
     let mut found = Restored::default();
-    let copies = newest_copies(files, doublewrite, (from, through), &mut found, session)?;
+    let copies = newest_copies(files, doublewrite, from, through, &mut found, session)?;
     let mut homes = Vec::with_capacity(copies.len());
     for (address, copy) in copies {
         found.examined += 1;
@@ -105,9 +103,10 @@ pub fn restore(
             Home::Same(home) | Home::Older(home) => home,
             Home::Broken => &copy.image,
         };
-        let (_, file, size) = file_of(files, *address).expect("a copy is of a file");
+        let data_file = file_of(files, *address).expect("a copy is of a file");
+        let (file, offset) = (&data_file.file, data_file.offset(*address));
         let waiting = session.waiting(WaitEvent::DbFileParallelWrite);
-        file.write_at(address.block.byte_offset(*size), image, waiting.p(1, 0, 0))?;
+        file.write_at(offset, image, waiting.p(1, 0, 0))?;
         if written.iter().all(|written| written.path() != file.path()) {
             written.push(file);
         }
@@ -123,19 +122,19 @@ pub fn restore(
     Ok(found)
 }
 
-/// Reads a block where it is at home, and compares it with its copy.
+/// Reads a block at home and compares it with its copy.
 fn look_home(
     files: &[DataFile],
     address: Dba,
     copy: &Newest,
     session: &Session,
 ) -> Result<Home, Stop> {
-    let (number, file, size) = file_of(files, address).expect("a copy is of a file");
-    let mut home = IoBuf::zeroed(size.bytes());
-    let named = (u64::from(number.get()), u64::from(address.block.get()));
-    let waiting = session.waiting(WaitEvent::DbFileSequentialRead).p(named.0, named.1, 1);
-    match file.read_at(address.block.byte_offset(*size), &mut home, waiting) {
-        // A device may say so of a block whose write the power cut off (CB14).
+    let file = file_of(files, address).expect("a copy is of a file");
+    let mut home = IoBuf::zeroed(file.block_size.bytes());
+    let waiting = session.waiting(WaitEvent::DbFileSequentialRead);
+    let waiting = waiting.p(address.file.get().into(), address.block.get().into(), 1);
+    match file.file.read_at(file.offset(address), &mut home, waiting) {
+        // A device may fail to read a block whose write the power cut off (CB14).
         Err(error) if error.cause() == Cause::Device => {
             session.os().notice(&format!("a block is written from its copy, for I {error}"));
             return Ok(Home::Broken);
@@ -143,7 +142,7 @@ fn look_home(
         read => read?,
     }
     session.charge(Cost::ChecksumKib, kib(home.len()));
-    // Zeros are mended too: a torn first write may have left nothing.
+    // Zeros count as broken: a torn first write may have left nothing.
     Ok(match format::check(&home, address) {
         Err(_) => Home::Broken,
         Ok(header) => match (header.changed(), header.sequence()).cmp(&copy.version) {
@@ -154,8 +153,8 @@ fn look_home(
     })
 }
 
-/// Makes the copies durable (CB28). Those are written again, as they are, beside which no home says
-/// that their batch was synced.
+/// Makes the copies durable (CB28). A copy is written again, as it is, unless a block at home shows
+/// that its batch was synced.
 fn secure(
     files: &[DataFile],
     doublewrite: &File,
@@ -185,33 +184,35 @@ fn secure(
     Ok(())
 }
 
-/// The doublewrite file is read and written by multiples of so many bytes: direct I/O may want more
-/// than a block (CB17).
+/// The unit in which the doublewrite file is read and written: direct I/O may need more than a
+/// block (CB17).
 fn unit_of(files: &[DataFile], doublewrite: &File) -> u64 {
-    let smallest = files.iter().map(|(.., size)| size.bytes()).min().unwrap_or(1);
-    (smallest as u64).max(doublewrite.alignment().offset.into())
+    (smallest_block(files).unwrap_or(1) as u64).max(doublewrite.alignment().offset.into())
 }
 
-/// The file of this block, if the database has it still.
+fn smallest_block(files: &[DataFile]) -> Option<usize> {
+    files.iter().map(|file| file.block_size.bytes()).min()
+}
+
+/// The file of this block, if the database has such a file.
 fn file_of(files: &[DataFile], address: Dba) -> Option<&DataFile> {
-    files.iter().find(|(number, ..)| *number == address.file)
+    files.iter().find(|file| file.number == address.file)
 }
 
-/// For each block its newest copy of those whose SCN is above the first and not above the second.
+/// For each block the newest of its copies whose SCN is above `from` and not above `through`.
 fn newest_copies(
     files: &[DataFile],
     doublewrite: &File,
-    (from, through): (Scn, Scn),
+    from: Scn,
+    through: Scn,
     found: &mut Restored,
     session: &Session,
 ) -> Result<BTreeMap<Dba, Newest>, Stop> {
     let mut newest: BTreeMap<Dba, Newest> = BTreeMap::new();
-    let Some(smallest) = files.iter().map(|(.., size)| size.bytes()).min() else {
-        return Ok(newest);
-    };
+    let Some(smallest) = smallest_block(files) else { return Ok(newest) };
     let unit = unit_of(files, doublewrite) as usize;
     let end = doublewrite.length()? / unit as u64 * unit as u64;
-    // What is kept of the piece before lies in front of the next one.
+    // The kept end of the piece before lies in front of the next piece.
     let piece_max = READ_BYTES.min(usize::try_from(end).unwrap_or(READ_BYTES));
     let mut bytes = IoBuf::zeroed(KEPT_MAX + piece_max);
     let (mut kept, mut offset) = (0, 0);
@@ -231,20 +232,21 @@ fn newest_copies(
         let (mut at, stop) = (KEPT_MAX - kept, KEPT_MAX + piece);
         while at < stop {
             let rest = &mut bytes[at..stop];
-            match look(files, rest, smallest) {
-                Look::Copy(size, address, version) => {
+            match scan(files, rest, smallest) {
+                Scanned::Copy { bytes, address, version } => {
                     found.copies += 1;
-                    let in_question = from < version.0 && version.0 <= through;
-                    if in_question && newest.get(&address).is_none_or(|have| have.version < version)
+                    let is_candidate = from < version.0 && version.0 <= through;
+                    if is_candidate
+                        && newest.get(&address).is_none_or(|have| have.version < version)
                     {
-                        let image = IoBuf::copy_of(&rest[..size]);
+                        let image = IoBuf::copy_of(&rest[..bytes]);
                         let at = offset - (stop - at) as u64;
                         newest.insert(address, Newest { version, image, at });
                     }
-                    at += size;
+                    at += bytes;
                 }
-                Look::Cut if offset < end => break,
-                Look::Cut | Look::Nothing => at += smallest,
+                Scanned::Cut if offset < end => break,
+                Scanned::Cut | Scanned::Nothing => at += smallest,
             }
         }
         kept = stop.saturating_sub(at);
@@ -253,8 +255,8 @@ fn newest_copies(
     Ok(newest)
 }
 
-/// Reads a piece unit by unit. One that the device can't read is no copy, as a torn one isn't: the
-/// power may have cut off its write, and the next batch writes it. It becomes zeros.
+/// Reads a piece unit by unit. A unit that the device can't read becomes zeros: like a torn copy it
+/// is no copy, since the power may have cut off its write. The next batch overwrites it.
 fn read_by_unit(
     doublewrite: &File,
     offset: u64,
@@ -280,26 +282,30 @@ fn read_by_unit(
     Ok(())
 }
 
-/// What begins at some place.
-enum Look {
-    /// A whole block of so many bytes, and its version.
-    Copy(usize, Dba, (Scn, u32)),
-    /// The head of a block that doesn't end here.
+/// What begins at a place of the doublewrite file.
+enum Scanned {
+    /// A whole block.
+    Copy {
+        bytes: usize,
+        address: Dba,
+        version: (Scn, u32),
+    },
+    /// The head of a block that ends behind the bytes at hand.
     Cut,
     Nothing,
 }
 
-fn look(files: &[DataFile], bytes: &mut [u8], smallest: usize) -> Look {
+fn scan(files: &[DataFile], bytes: &mut [u8], smallest: usize) -> Scanned {
     assert!(bytes.len() >= smallest);
     let header = BlockHeader::of_mut(bytes);
     let (address, version) = (header.address(), (header.changed(), header.sequence()));
-    // A file that the database doesn't have any more has no copies either.
-    let Some((.., size)) = file_of(files, address) else { return Look::Nothing };
-    match bytes.get(..size.bytes()) {
-        None => Look::Cut,
+    // A copy of a file that the database doesn't have counts for nothing.
+    let Some(file) = file_of(files, address) else { return Scanned::Nothing };
+    match bytes.get(..file.block_size.bytes()) {
+        None => Scanned::Cut,
         Some(block) if format::check(block, address).is_ok() => {
-            Look::Copy(size.bytes(), address, version)
+            Scanned::Copy { bytes: block.len(), address, version }
         }
-        Some(_) => Look::Nothing,
+        Some(_) => Scanned::Nothing,
     }
 }

@@ -1,13 +1,12 @@
 //! The data files: from a block's address to a file, an offset and a block size.
 //!
-//! Files come while the cache is in use, so the list is behind a latch; it is asked when a block
-//! is read or written, not when it is in the cache.
+//! Files are added while the cache is in use, so a latch protects the list. A session looks there
+//! when it reads or writes a block, not when it finds the block in the cache.
 //!
 //! Invariants
-//!   * a file that is in the list stays, with its block size (CB19); so what was found once is
-//!     right
+//!   * a file stays in the list, with its block size (CB19); so a `DataFile` stays right
 //!
-//! Callers: `get` and `run` (reads), `batch` (writes), `doublewrite` (mends).
+//! Callers: `get`, `multiblock` and `direct` (reads), `batch` (writes), `doublewrite` (restores).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,23 +20,31 @@ use stop::{RefusalKind, Stop};
 use crate::get::kib;
 use crate::versions::Versions;
 
-/// One data file.
+/// A data file that is open.
 #[derive(Clone)]
-pub(crate) struct DataFile {
-    pub(crate) number: FileNo,
-    pub(crate) file: File,
-    pub(crate) block_size: BlockSize,
-    /// What was written to it last, if that is looked at.
-    pub(crate) versions: Option<Arc<Latch<Versions>>>,
+pub struct DataFile {
+    /// Its number.
+    pub number: FileNo,
+    /// The file.
+    pub file: File,
+    /// The size of its blocks.
+    pub block_size: BlockSize,
+    /// The versions of its blocks as last written, if the cache notes them.
+    versions: Option<Arc<Latch<Versions>>>,
 }
 
 impl DataFile {
-    /// Where this block of it begins.
+    /// A data file, whose versions a cache notes once it is added there.
+    pub fn new(number: FileNo, file: File, block_size: BlockSize) -> DataFile {
+        DataFile { number, file, block_size, versions: None }
+    }
+
+    /// The byte at which this block begins.
     pub(crate) fn offset(&self, address: Dba) -> u64 {
         address.block.byte_offset(self.block_size)
     }
 
-    /// These blocks are durable at home as of these SCNs (CB20).
+    /// Notes that these blocks are durable at home as of these SCNs (CB20).
     pub(crate) fn note_written(&self, blocks: impl Iterator<Item = (Dba, Scn)>, session: &Session) {
         let Some(versions) = &self.versions else { return };
         let mut versions = versions.exclusive(session);
@@ -46,8 +53,8 @@ impl DataFile {
         }
     }
 
-    /// Refuses what was read as this block if it isn't whole, or is older than what was written
-    /// last. Zeros where nothing was written are a block too.
+    /// Refuses a block that was read if it isn't whole, or is older than its last write. Zeros pass
+    /// if the block was never written.
     pub(crate) fn check(&self, address: Dba, bytes: &[u8], session: &Session) -> Result<(), Stop> {
         session.charge(Cost::ChecksumKib, kib(bytes.len()));
         let found = match format::check(bytes, address) {
@@ -73,14 +80,21 @@ impl Files {
         Files { list: Latch::new(os, LatchKind::Innermost, Vec::new()) }
     }
 
-    /// All of them.
-    pub(crate) fn all(&self, session: &Session) -> Vec<(FileNo, File, BlockSize)> {
-        let list = self.list.shared(session);
-        list.iter().map(|one| (one.number, one.file.clone(), one.block_size)).collect()
+    pub(crate) fn all(&self, session: &Session) -> Vec<DataFile> {
+        self.list.shared(session).clone()
     }
 
-    /// One more. Refused if there is one of this number.
-    pub(crate) fn add(&self, file: DataFile, session: &Session) -> Result<(), Stop> {
+    /// Adds a file, whose versions are noted if `notes_versions`. Refused if there is a file of
+    /// this number.
+    pub(crate) fn add(
+        &self,
+        file: DataFile,
+        notes_versions: bool,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let versions =
+            || Arc::new(Latch::new(session.os(), LatchKind::Innermost, Versions::default()));
+        let file = DataFile { versions: notes_versions.then(versions), ..file };
         let mut list = self.list.exclusive(session);
         match list.binary_search_by_key(&file.number, |file| file.number) {
             Err(place) => {
@@ -101,7 +115,7 @@ impl Files {
         Some(list[place].clone())
     }
 
-    /// The file from which this block is read and to which it is written.
+    /// The file of this block. Refused if there is none.
     pub(crate) fn of(&self, address: Dba, session: &Session) -> Result<DataFile, Stop> {
         self.find(address.file, session).ok_or_else(|| {
             Stop::refuse(

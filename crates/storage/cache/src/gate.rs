@@ -1,12 +1,12 @@
-//! What the cache needs of the redo, so that it needn't know it (rule J3).
+//! The gate: what the cache needs of the redo, which it doesn't know (rule J3).
 //!
 //! Invariants
 //!   * every change of a block has an SCN of its own, in the order of the redo, and the block's
-//!     header holds the newest; so "redo is durable past the block's changes" is a question of one
-//!     SCN
+//!     header holds the newest; so one SCN tells whether the redo of all changes of a block, or of
+//!     a batch, is durable
 //!
-//! Callers: `pin` (position), `checkpoint` (position), `batch` (make_durable). The instance plugs
-//! the redo in.
+//! Callers: `pin`, `checkpoint` and `object_checkpoint` (position), `pipeline` (make_durable).
+//! `instance` and `recovery` implement it.
 
 use ids::{Rba, Scn};
 use os::Session;
@@ -14,13 +14,13 @@ use stop::Stop;
 
 /// The redo as the cache sees it.
 pub trait RedoGate: Send + Sync {
-    /// A redo address that isn't above that of any record appended after this call. It never goes
-    /// back. Called with a working set's latch held: it takes no latch of that rank or below, and
-    /// doesn't wait for I/O.
+    /// A redo address that isn't above the address of any record appended after this call. It never
+    /// goes back. The caller may hold a working set's latch: this takes no latch of that rank or
+    /// below, and doesn't wait for I/O.
     fn position(&self, session: &Session) -> Rba;
 
-    /// Returns when the redo of every change up to this SCN is durable; until then no block with
-    /// such a change may be written (CB9). Called with no latch held.
+    /// Returns when the redo of every change up to this SCN is durable. Before that no block with
+    /// such a change may be written (CB9). The caller holds no latch.
     fn make_durable(&self, through: Scn, session: &Session) -> Result<(), Stop>;
 
     /// Whether the redo of every change up to this SCN is durable already. Doesn't wait.

@@ -1,17 +1,17 @@
-//! Getting a block: from the cache, with another session's read, or from disk.
+//! Getting a block: from the cache, by another session's read, or from disk.
 //!
 //! ```text
 //!   pin ──▶ on the chain? ──yes──▶ being read? ──no──▶ Pin
 //!    ▲           │ no                  │ yes: wait (read by other session) ──▶ Pin, or its fault
 //!    │           ▼
 //!    │      claim a frame ──▶ enter it, Reading ──▶ read, check ──▶ Pin
-//!    └── somebody was faster ──┘                        └── fault: off the chain, Failed
+//!    └── a session was faster ─┘                        └── fault: off the chain, Failed
 //! ```
 //!
 //! Invariants
-//!   * one session reads a block; nobody else touches the frame's bytes meanwhile (CB4)
+//!   * one session reads a block, and no other touches the frame's bytes meanwhile (CB4)
 //!   * no latch is held across the read (CB2)
-//!   * a hit takes no latch: it pins on a hint, then looks at what it has pinned (CB3)
+//!   * a hit takes no latch: it pins on a hint, then checks the frame that it has pinned (CB3)
 //!   * no byte of a block is seen before `format::check` has accepted it (rule format/F2)
 //!
 //! Callers: sessions, through `Cache::pin` and `Cache::pin_new`.
@@ -28,25 +28,25 @@ use crate::files::DataFile;
 use crate::frame::{FAILED, READING};
 use crate::pin::{Pin, PinnedBlock, PinnedFrame, is_unwritten};
 
-/// What a block that isn't in the cache is to begin with.
+/// How the buffer of a block that isn't in the cache is filled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fill {
-    /// What is on disk.
+    /// From disk. A block that was never written is refused.
     Read,
-    /// The same; zeros too, if nothing was written there.
+    /// From disk. A block that was never written is zeros.
     ReadOrUnwritten,
-    /// The same; zeros if that is damaged.
+    /// From disk. A block that was never written, or is damaged, is zeros.
     ReadOrZeros,
-    /// Zeros.
+    /// With zeros, without a read.
     Zeros,
 }
 
-/// To what end a block is had; counted apart.
+/// Why a block was requested. Each reason has its own statistic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Get {
-    /// As it is now.
+    /// A current get.
     Current,
-    /// To be read as of a moment.
+    /// A consistent get.
     Consistent,
 }
 
@@ -60,15 +60,17 @@ impl Get {
 }
 
 impl Cache {
-    /// Pins this block, from disk if it isn't in the cache. One that was never written, is damaged
-    /// or older than what was written is refused (`Corrupt`), and so is one that can't be read. No
-    /// latch may be held: this may wait, for a read or for a free buffer.
+    /// Pins this block, and reads it if it isn't in the cache. A block that was never written, is
+    /// damaged, or is older than its last write is refused (`Corrupt`); one that the device can't
+    /// read is refused (`Io`). The caller holds no latch: this may wait for a read or for a free
+    /// buffer.
     #[inline(always)] // Returned through memory, a pin would cost a fifth of the whole hit.
     pub fn pin<'a>(&'a self, address: Dba, session: &'a Session) -> Result<Pin<'a>, Stop> {
         self.get(address, Fill::Read, session)
     }
 
-    /// The same, but a block that was never written comes as zeros: a heap may have such (CB40).
+    /// As [`pin`](Cache::pin), but a block that was never written comes as zeros, as a heap may
+    /// have it (CB40).
     pub fn pin_or_unwritten<'a>(
         &'a self,
         address: Dba,
@@ -77,43 +79,43 @@ impl Cache {
         self.get(address, Fill::ReadOrUnwritten, session)
     }
 
-    /// Pins this block as [`pin`](Cache::pin) does; none if it was never written. Zeros that are
-    /// read don't stay in the cache, so who must not use them doesn't find them there.
+    /// As [`pin`](Cache::pin), but `None` if the block was never written. The zeros that were read
+    /// don't stay in the cache, where another session would take them for a block.
     pub fn pin_if_written<'a>(
         &'a self,
         address: Dba,
         session: &'a Session,
     ) -> Result<Option<Pin<'a>>, Stop> {
         match self.pin(address, session) {
-            // Not read again: somebody may be writing it for the first time.
+            // Not read again: a writer may be writing it for the first time.
             Err(Stop::Refused(refusal)) if refusal == never_written(address) => Ok(None),
             pinned => pinned.map(Some),
         }
     }
 
-    /// Pins this block if it is in the cache: waits for nothing, and so also with more pins than
-    /// who waits may keep.
+    /// Pins this block if it is in the cache and has been read. It waits for nothing, so the caller
+    /// may hold more pins than one that waits may.
     pub fn pin_cached<'a>(&'a self, address: Dba, session: &'a Session) -> Option<Pin<'a>> {
         self.begin_get(Get::Current, session);
         self.pin_resident(address, session).filter(|(_, is_read)| *is_read).map(|(pin, _)| pin)
     }
 
-    /// Pins this block if it is found in the cache at the first look: takes no latch, so who calls
-    /// it may have those of blocks that come before this one.
+    /// Pins this block if the first look finds it in the cache. It takes no latch, so the caller
+    /// may hold latches of blocks that come before this one.
     pub fn pin_at_hand<'a>(&'a self, address: Dba, session: &'a Session) -> Option<Pin<'a>> {
         self.count_get(Get::Current, session);
         self.pin_hinted(address, session)
     }
 
-    /// Pins this block without reading it, for who is going to format it. Its bytes are zeros,
+    /// Pins a block that the caller is going to format, without reading it. Its bytes are zeros,
     /// unless the cache has the block already.
     #[inline(never)]
     pub fn pin_new<'a>(&'a self, address: Dba, session: &'a Session) -> Result<Pin<'a>, Stop> {
         self.get(address, Fill::Zeros, session)
     }
 
-    /// Pins this block as [`pin`](Cache::pin) does, for who is going to format it if nobody has by
-    /// then (rule CB39): one that is damaged comes as zeros.
+    /// Pins a block that the caller is going to format unless another session has by then (CB39).
+    /// The block is read; one that is damaged or was never written comes as zeros.
     pub fn pin_to_format<'a>(
         &'a self,
         address: Dba,
@@ -122,8 +124,8 @@ impl Cache {
         self.get(address, Fill::ReadOrZeros, session)
     }
 
-    /// Pins this block as [`pin`](Cache::pin) does and gets its latch together with other readers:
-    /// what `pin` and then [`Pin::shared`] do, in one step where that can be.
+    /// Pins this block and gets its latch shared: [`pin`](Cache::pin) and [`Pin::shared`], in one
+    /// step if it is in the cache.
     #[inline(always)]
     pub fn pin_shared<'a>(
         &'a self,
@@ -134,7 +136,7 @@ impl Cache {
         self.pin_shared_for(Get::Current, address, order, session)
     }
 
-    /// The same, to some end.
+    /// As [`pin_shared`](Cache::pin_shared), for this reason.
     #[inline(always)]
     pub fn pin_shared_for<'a>(
         &'a self,
@@ -143,20 +145,22 @@ impl Cache {
         order: FrameOrder,
         session: &'a Session,
     ) -> Result<PinnedBlock<'a>, Stop> {
-        self.pin_shared_ahead(get, (address, &[]), order, session)
+        self.pin_shared_ahead(get, address, &[], order, session)
     }
 
-    /// The same, of which these bytes are likely to be read: they are asked for ahead.
+    /// As [`pin_shared_for`](Cache::pin_shared_for). The caller is likely to read the bytes at
+    /// `places` in the block: they are prefetched (CB35).
     #[inline(always)]
     pub fn pin_shared_ahead<'a>(
         &'a self,
         get: Get,
-        (address, places): (Dba, &[usize]),
+        address: Dba,
+        places: &[usize],
         order: FrameOrder,
         session: &'a Session,
     ) -> Result<PinnedBlock<'a>, Stop> {
         self.begin_get(get, session);
-        match self.shared_hinted((address, places), order, session) {
+        match self.shared_hinted(address, places, order, session) {
             Some(block) => Ok(block),
             None => {
                 let fill =
@@ -187,14 +191,14 @@ impl Cache {
         }
     }
 
-    /// Pins the block if it is found in the cache, and has been read, at the first look.
+    /// Pins the block if the first look finds it in the cache, read.
     #[inline(always)]
     fn pin_hinted<'a>(&'a self, address: Dba, session: &'a Session) -> Option<Pin<'a>> {
         let at = self.chains.hint(&self.frames, address, session)?;
         let frame = &self.frames[at as usize];
         frame.pin(session);
-        // CB3: the look at the status comes after the pin. If it is none of the three the frame
-        // can't be given away from here on; so what it is now it stays.
+        // CB3: the look at the status comes after the pin. If the status is zero, and then the
+        // address is right, the frame keeps the block until the pin goes.
         if frame.status.load(session) != 0 || frame.address.load(session) != address.pack() {
             self.let_go(at, session);
             return None;
@@ -203,17 +207,18 @@ impl Cache {
         Some(Pin::counted(self, at, session))
     }
 
-    /// The same, with its latch. A writer is left to the slow way too: the pin goes and comes
-    /// again.
+    /// As `pin_hinted`, with the block's latch. `None` also if a session holds that latch
+    /// exclusively: then the caller pins again and waits.
     #[inline(always)]
     fn shared_hinted<'a>(
         &'a self,
-        (address, places): (Dba, &[usize]),
+        address: Dba,
+        places: &[usize],
         order: FrameOrder,
         session: &'a Session,
     ) -> Option<PinnedBlock<'a>> {
         let at = self.chains.hint(&self.frames, address, session)?;
-        self.ahead.ask(at, places);
+        self.ahead.prefetch(at, places);
         let frame = &self.frames[at as usize];
         let pinned = PinnedFrame { cache: self, number: at };
         let Some(content) = frame.latch.pin_shared(order, pinned, session) else {
@@ -221,7 +226,7 @@ impl Cache {
             return None;
         };
         let block = PinnedBlock::held(content);
-        // CB3: as above. What isn't the block that is looked for is let go, and never read.
+        // CB3: as in `pin_hinted`. Another block is let go and never read.
         if frame.status.load(session) != 0 || frame.address.load(session) != address.pack() {
             return None;
         }
@@ -229,7 +234,7 @@ impl Cache {
         Some(block)
     }
 
-    /// What the hint has missed, or isn't there.
+    /// Gets a block that the hint has missed, or that isn't in the cache.
     #[cold]
     fn get_latched<'a>(
         &'a self,
@@ -244,7 +249,7 @@ impl Cache {
                 }
                 match self.await_read(&pin, address, session) {
                     Ok(()) => return Ok(pin),
-                    // What can't be read can still be formatted.
+                    // A block that can't be read can still be formatted.
                     Err(stop) if fill == Fill::Read => return Err(stop),
                     Err(_) => continue,
                 }
@@ -253,25 +258,25 @@ impl Cache {
             let file = self.files.of(address, session)?;
             let frame = self.claim(address, self.pool(file.block_size), session)?;
             if let Some(pin) = self.enter(frame, address, session) {
-                return self.load(pin, (address, &file), fill, session);
+                return self.load(pin, address, &file, fill, session);
             }
         }
     }
 
-    /// Pins the block if it is in the cache; also says whether it has been read.
+    /// Pins the block if it is in the cache. Also returns whether it has been read.
     fn pin_resident<'a>(&'a self, address: Dba, session: &'a Session) -> Option<(Pin<'a>, bool)> {
         let chain = self.chains.shared(&self.frames, address, session);
         let at = chain.find(address, session)?;
         let frame = &self.frames[at as usize];
         frame.pin(session);
-        // A read that fails takes its frame off the chain first: so if it is over it is well.
+        // A read that fails takes its frame off the chain first, so one that has ended succeeded.
         let is_read = frame.status.load(session) & READING == 0;
         drop(chain);
         frame.touch(session);
         Some((Pin::counted(self, at, session), is_read))
     }
 
-    /// Waits for the session that reads this block; its fault is ours too.
+    /// Waits for the session that reads this block. Returns the fault if its read fails.
     fn await_read(&self, pin: &Pin<'_>, address: Dba, session: &Session) -> Result<(), Stop> {
         let (frame, shard) = (pin.frame(), self.read_shard(pin.frame_no()));
         let named = name_of(address);
@@ -287,13 +292,13 @@ impl Cache {
         Err(guard.of(pin.frame_no()).expect("a failed read has left its fault"))
     }
 
-    /// Whether the cache has this block, or is getting it.
+    /// Whether the cache has this block, or a session is reading it.
     pub(crate) fn is_resident(&self, address: Dba, session: &Session) -> bool {
         self.chains.shared(&self.frames, address, session).find(address, session).is_some()
     }
 
-    /// Makes a claimed frame this block's, pinned and being read. `None` if another session has
-    /// been faster: the frame is free again.
+    /// Enters a claimed frame for this block, pinned and in state Reading. `None` if another
+    /// session was faster: then the frame is free again.
     pub(crate) fn enter<'a>(
         &'a self,
         at: u32,
@@ -307,7 +312,8 @@ impl Cache {
             return None;
         }
         let frame = &self.frames[at as usize];
-        // CB3: before it says its address, so that who pins it on a hint finds it being read.
+        // CB3: before it has its address, so that a session that pins it on a hint finds it
+        // Reading.
         frame.occupy(session);
         frame.untouch(session);
         chain.enter(at, address, session);
@@ -318,7 +324,8 @@ impl Cache {
     fn load<'a>(
         &'a self,
         pin: Pin<'a>,
-        (address, file): (Dba, &DataFile),
+        address: Dba,
+        file: &DataFile,
         fill: Fill,
         session: &'a Session,
     ) -> Result<Pin<'a>, Stop> {
@@ -347,7 +354,7 @@ impl Cache {
         loaded.map(|()| pin)
     }
 
-    /// Reads a block and checks it.
+    /// Reads a block from its file and checks it.
     pub(crate) fn read(
         &self,
         address: Dba,
@@ -364,7 +371,7 @@ impl Cache {
     }
 }
 
-/// Refuses a block in which nothing was ever written.
+/// Refuses a block that was never written.
 fn check_written(address: Dba, bytes: &[u8]) -> Result<(), Stop> {
     if !is_unwritten(bytes) {
         return Ok(());
@@ -372,27 +379,27 @@ fn check_written(address: Dba, bytes: &[u8]) -> Result<(), Stop> {
     Err(Stop::Refused(never_written(address)))
 }
 
-/// How a block is refused in which nothing was ever written.
+/// The refusal of a block that was never written.
 fn never_written(address: Dba) -> Refusal {
     let fault = BlockFault::NeverWritten { address };
     Refusal::new(RefusalKind::Corrupt, fault.to_string())
 }
 
-/// A read under way. However it ends, also by a panic, who waits for it learns.
+/// A read under way. However it ends, also by a panic, the sessions that wait for it are told.
 pub(crate) struct Loading<'a> {
     cache: &'a Cache,
-    /// Pinned by who reads.
+    /// The frame, which the reading session has pinned.
     frame: u32,
     pub(crate) address: Dba,
     size: BlockSize,
-    /// `None`: it is lent to a ring, or the read has ended.
+    /// `None` while it is lent to a ring, and after the read.
     buffer: Option<IoBuf>,
     has_ended: bool,
     session: &'a Session,
 }
 
 impl<'a> Loading<'a> {
-    /// Of the frame that this session has entered.
+    /// Begins the read into the frame that this session has entered.
     pub(crate) fn begin(
         cache: &'a Cache,
         pin: &Pin<'_>,
@@ -406,17 +413,17 @@ impl<'a> Loading<'a> {
         Loading { cache, frame, address, size, buffer, has_ended: false, session }
     }
 
-    /// Where the block is to be.
+    /// The buffer for the block.
     pub(crate) fn bytes(&mut self) -> &mut IoBuf {
         self.buffer.as_mut().expect("the buffer isn't lent")
     }
 
-    /// The buffer for a ring, which gives it back.
+    /// Lends the buffer to a ring, which gives it back.
     pub(crate) fn lend(&mut self) -> IoBuf {
         self.buffer.take().expect("the buffer isn't lent")
     }
 
-    /// The buffer has come back.
+    /// Takes the buffer back from the ring.
     pub(crate) fn take_back(&mut self, buffer: IoBuf) {
         assert_eq!(buffer.len(), self.size.bytes(), "another buffer comes back");
         self.buffer = Some(buffer);
@@ -430,14 +437,15 @@ impl<'a> Loading<'a> {
         self.end_reading(None);
     }
 
-    /// Off the chain first, so that nobody else comes to wait for a read that has failed.
+    /// Ends a read that has failed. The frame leaves its chain first, so that no other session
+    /// comes to wait for it.
     pub(crate) fn fail(&mut self, stop: Stop) {
         let (cache, session) = (self.cache, self.session);
         let frame = &cache.frames[self.frame as usize];
         let mut chain = cache.chains.exclusive(&cache.frames, self.address, session);
         chain.remove(self.frame, session);
         drop(chain);
-        // What a ring that has failed hasn't given back is replaced.
+        // A buffer that a failed ring hasn't given back is replaced.
         let buffer = self.buffer.take().unwrap_or_else(|| IoBuf::zeroed(self.size.bytes()));
         frame.latch.exclusive(name_of(self.address), session).buffer = Some(buffer);
         self.end_reading(Some(stop));
@@ -464,14 +472,14 @@ impl Drop for Loading<'_> {
     }
 }
 
-/// How waits for a frame are named before anybody has said what sort of block is in it. Its latch
-/// is asked for with no other held, so the order doesn't matter.
+/// The name of waits for a frame whose kind of block isn't known. Its latch is taken with no other
+/// frame's held, so the order doesn't matter.
 pub(crate) fn name_of(address: Dba) -> FrameBlock {
     let (file, block) = (address.file.get().into(), address.block.get().into());
     FrameBlock { order: FrameOrder::Branch, file, block, class: 0 }
 }
 
-/// For costs.
+/// The number of KiB, rounded up, for charging costs.
 pub(crate) fn kib(bytes: usize) -> u64 {
     bytes.div_ceil(1 << 10) as u64
 }

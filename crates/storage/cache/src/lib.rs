@@ -11,10 +11,10 @@
 //!                                                      doublewrite, sync, home, sync
 //! ```
 //!
-//! A block lives in a frame. Who uses it pins the frame, and touches its bytes under the frame's
-//! latch. A changed block stands in the checkpoint queue of its working set until a writer has
-//! written it; the lowest redo address in the queues is how far the checkpoint has come. The cache
-//! doesn't know the redo: it asks a [`RedoGate`] before it writes. Rules CB1 to CB41, with the
+//! A block lives in a frame. A session that uses it pins the frame, and touches its bytes under the
+//! frame's latch. A changed block stands in the checkpoint queue of its working set until a writer
+//! has written it; the lowest redo address in the queues is the checkpoint position. The cache
+//! doesn't know the redo: it asks a [`RedoGate`] before it writes. Rules CB1 to CB54, with their
 //! reasons, are in the README.
 //!
 //! * [`Cache`]: [`pin`](Cache::pin), [`pin_shared`](Cache::pin_shared) and
@@ -22,12 +22,13 @@
 //!   [`start_writer`](Cache::start_writer) for the processes `fb_dbw<n>`;
 //!   [`checkpoint_position`](Cache::checkpoint_position) and [`checkpoint`](Cache::checkpoint).
 //! * [`MultiblockReader`]: runs of blocks, and separate ones, read with few I/Os.
-//! * [`DirectReader`]: blocks of [`Span`]s read around the cache, after
+//! * [`DirectReader`]: runs of [`Blocks`] read around the cache, after
 //!   [`checkpoint_blocks`](Cache::checkpoint_blocks).
-//! * [`Pin`]: a claim on a block; from it come [`SharedBlock`] and [`ExclusiveBlock`].
-//! * [`CacheConfig`], [`PoolSize`]: how large, how many, how written.
+//! * [`Pin`]: a pin on a block; from it come [`SharedBlock`] and [`ExclusiveBlock`].
+//! * [`CacheConfig`], [`PoolSize`]: sizes, numbers of parts, and how blocks are written.
+//! * [`DataFile`]: a data file that is open.
 //! * [`RedoGate`]: what the cache needs of the redo.
-//! * [`doublewrite`]: mending torn blocks before recovery.
+//! * [`doublewrite`]: writing torn blocks from their copies before recovery.
 
 #![forbid(unsafe_code)]
 
@@ -44,10 +45,10 @@ mod frame;
 mod gate;
 mod get;
 mod list;
-mod load;
 mod multiblock;
 mod object_checkpoint;
 mod pin;
+mod pipeline;
 mod pool;
 mod replacement;
 mod set_state;
@@ -61,8 +62,9 @@ mod writer;
 pub use cache::Cache;
 pub use config::{CacheConfig, PoolSize};
 pub use direct::{DirectReader, DirectRun};
+pub use files::DataFile;
 pub use gate::RedoGate;
 pub use get::Get;
 pub use multiblock::MultiblockReader;
-pub use object_checkpoint::Span;
+pub use object_checkpoint::Blocks;
 pub use pin::{ExclusiveBlock, Pin, PinnedBlock, SharedBlock, is_unwritten};

@@ -1,21 +1,21 @@
-//! A doubly linked list over slots of one working set, by index: no allocation, and every slot can
-//! leave from where it stands.
+//! A doubly linked list of slots of one working set, by index. It allocates nothing, and a slot can
+//! leave from any place.
 //!
 //! ```text
 //!   first ◀──▶ slot ◀──▶ slot ◀──▶ last        NONE at both ends
 //! ```
 //!
 //! Invariants
-//!   * a slot's links belong to one list at a time; who keeps the links knows which
-//!   * the length is the number of slots that can be walked in either direction
+//!   * a slot's links belong to one list at a time; the owner of the links knows which
+//!   * the length is the number of slots on the way in either direction
 //!
-//! Callers: `set_state` and `replacement`, for the lists of frames (one set of links, a slot is in
-//! one of them at most) and for the checkpoint queue (another set of links).
+//! Callers: `set_state` and `replacement`. The lists of frames share one array of links, since a
+//! slot is in one of them at most; the checkpoint queue and the frames in flight have their own.
 
 /// No slot.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// A slot's neighbours in whichever list it is in.
+/// A slot's neighbours in its list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
     before: u32,
@@ -23,11 +23,11 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Of a slot that is in no list.
+    /// The link of a slot that is in no list.
     pub(crate) const FREE: Link = Link { before: NONE, after: NONE };
 }
 
-/// One list. Its links are handed to every call.
+/// One list. Every call gets its links.
 #[derive(Debug)]
 pub(crate) struct List {
     first: u32,
@@ -79,7 +79,7 @@ impl List {
         self.length += 1;
     }
 
-    /// The slot is in this list.
+    /// Removes a slot that is in this list.
     pub(crate) fn remove(&mut self, links: &mut [Link], slot: u32) {
         let Link { before, after } = links[slot as usize];
         match some(before) {
@@ -99,7 +99,7 @@ impl List {
 }
 
 impl List {
-    /// The slots in order, if the invariants of this file hold; else what is wrong.
+    /// The slots in order if the invariants of this file hold, or else the fault.
     pub(crate) fn check(&self, links: &[Link]) -> Result<Vec<u32>, String> {
         let (mut slots, mut before) = (Vec::new(), NONE);
         let mut at = self.first;
@@ -135,7 +135,7 @@ mod tests {
         std::iter::successors(list.first(), |slot| List::after(links, *slot)).collect()
     }
 
-    /// Whatever comes, goes and moves, the list holds the same as a plain vector would.
+    /// After random insertions and removals the list has the same slots as a plain vector.
     #[test]
     fn a_list_holds_what_a_vector_would() {
         let mut links = [Link::FREE; 8];

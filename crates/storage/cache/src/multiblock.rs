@@ -9,16 +9,16 @@
 //!                                                                 (db file parallel read)
 //! ```
 //!
-//! This is only a service to the gets that follow: it brings what it can, and leaves the rest to
-//! them, also what can't be read. So it needs no frames that aren't there, and it isn't wrong when
-//! a block has gone again before its get.
+//! A multiblock read only serves the gets that follow: it brings the blocks that it can, and leaves
+//! the others to the gets, also those that can't be read. So it never waits for a frame, and a
+//! block may have gone again before its get.
 //!
 //! Invariants
-//!   * a block that is in the cache, or that somebody else reads, isn't touched (CB21)
-//!   * whose frames are being read into waits for nothing but that I/O: frames are claimed only if
-//!     there are any at once, and nobody else's read is waited for (CB22)
+//!   * a block that is in the cache, or that another session reads, isn't touched (CB21)
+//!   * a session with frames in state Reading waits for nothing but that I/O: it claims frames only
+//!     if there are victims at once, and waits for no other session's read (CB22)
 //!
-//! Callers: scans of tables; whoever knows which blocks it is going to need.
+//! Callers: scans of tables; recovery.
 
 use std::fmt;
 use std::sync::Arc;
@@ -34,49 +34,51 @@ use crate::get::{Loading, kib};
 use crate::pin::Pin;
 use crate::pool::{SIZES, place_of};
 
-/// No run is longer: more in one I/O isn't faster.
+/// The most bytes of one multiblock read: a longer I/O isn't faster.
 pub(crate) const RUN_BYTES_MAX: usize = 1 << 20;
-/// A run takes at most so large a share of the buffers of its size: one in ...
+/// A run takes at most one in this many of the buffers of its block size.
 const RUN_SHARE: u32 = 8;
-/// So many separate reads in flight at most.
+/// The most separate reads in flight.
 const PREFETCH_MAX: usize = 128;
-/// While there are more to come so many are waited for: each submission costs.
+/// The reads that are waited for at once while more are to be submitted: each submission costs.
 const PREFETCH_REAP: usize = PREFETCH_MAX / 4;
 
-/// Reads for one session many blocks at a time. Made once for a scan: it keeps its buffer.
+/// A reader of many blocks at a time, for one session. A scan makes one and keeps it, for its
+/// buffer.
 pub struct MultiblockReader<'a> {
     cache: &'a Cache,
     session: &'a Session,
-    /// Holds the longest piece so far.
+    /// A buffer as long as the longest piece so far.
     buffer: Option<IoBuf>,
-    begun: Vec<Begun<'a>>,
-    /// Those that the ring is reading, by tag.
-    flying: Vec<Option<Begun<'a>>>,
-    /// That of the last separate block.
+    /// The neighbouring blocks of the next piece.
+    begun: Vec<BlockRead<'a>>,
+    /// The reads in flight, by tag.
+    flying: Vec<Option<BlockRead<'a>>>,
+    /// The file of the last separate block.
     file: Option<Arc<DataFile>>,
     ring: Option<Ring>,
     done: Vec<Completion>,
 }
 
 /// A block that this session has begun to read.
-struct Begun<'a> {
-    /// Ends before the pin goes.
+struct BlockRead<'a> {
+    /// The read, which ends before the pin goes.
     loading: Loading<'a>,
     _pin: Pin<'a>,
     file: Arc<DataFile>,
 }
 
-/// Whether a block could be begun.
-enum Begin<'a> {
-    Begun(Begun<'a>),
-    /// It is in the cache, or somebody else reads it.
+/// The result of beginning to read a block.
+enum BeginResult<'a> {
+    Begun(BlockRead<'a>),
+    /// The block is in the cache, or another session reads it.
     Resident,
-    /// No buffer could be had without waiting.
+    /// There is no free buffer without waiting.
     NoBuffer,
 }
 
 impl Cache {
-    /// A reader of many blocks at a time, for this session.
+    /// Makes a reader of many blocks at a time for this session.
     pub fn multiblock_reader<'a>(&'a self, session: &'a Session) -> MultiblockReader<'a> {
         MultiblockReader {
             cache: self,
@@ -90,8 +92,8 @@ impl Cache {
         }
     }
 
-    /// How many blocks of this size one read of many brings: as many as was chosen, else a MiB or,
-    /// with few buffers, each session's share of them. A MiB at most.
+    /// The number of blocks of this size that one multiblock read brings: as configured, or else a
+    /// MiB or, with few buffers, a session's share of them. A MiB at most.
     pub fn multiblock_read_count(&self, block_size: BlockSize, session: &Session) -> u32 {
         let most = (RUN_BYTES_MAX / block_size.bytes()) as u32;
         let chosen = self.multiblock_count.load(session);
@@ -104,20 +106,20 @@ impl Cache {
         most.min(self.buffers(block_size, session) / sessions.max(1)).max(1)
     }
 
-    /// From now on reads of many blocks bring so many; 0 to have it found out.
+    /// Sets the number of blocks of a multiblock read; 0 for automatic.
     pub fn set_multiblock_read_count(&self, count: u32, session: &Session) {
         self.multiblock_count.store(count, session);
     }
 
-    /// The most blocks of this size that a run brings into the cache at once: as many as one read
-    /// does, but not so many that others would miss the buffers.
+    /// The most blocks of this size that a run brings into the cache at once: as many as one
+    /// multiblock read, but at most an eighth of the buffers.
     pub fn run_max(&self, block_size: BlockSize, session: &Session) -> u32 {
         let most = self.multiblock_read_count(block_size, session);
         most.min(self.buffers(block_size, session) / RUN_SHARE).max(1)
     }
 
-    /// Whether there are free buffers for those of these blocks that aren't here. So they come
-    /// without any other block having to go, as long as nobody else brings some.
+    /// Whether there are free buffers for those of these blocks that aren't in the cache: then they
+    /// come without driving another block out, unless other sessions take the buffers.
     pub fn has_free(&self, blocks: &[Dba], session: &Session) -> bool {
         let mut free: [usize; SIZES] = std::array::from_fn(|place| {
             let first = self.pools[place].first_set as usize;
@@ -125,7 +127,7 @@ impl Cache {
             sets.iter().map(|set| set.state.shared(session).free_count() as usize).sum()
         });
         blocks.iter().filter(|block| !self.is_resident(**block, session)).all(|block| {
-            // Of a file that isn't there is nothing to be brought.
+            // There is nothing to bring from a file that isn't there.
             let Some(size) = self.block_size_of(block.file, session) else { return true };
             let left = &mut free[place_of(size)];
             let fits = *left > 0;
@@ -134,32 +136,39 @@ impl Cache {
         })
     }
 
-    /// Whether all of these blocks are here, or somebody is reading them.
+    /// Whether each of these blocks is in the cache, or being read.
     pub fn holds(&self, blocks: &[Dba], session: &Session) -> bool {
         blocks.iter().all(|block| self.is_resident(*block, session))
     }
 
-    /// Begins to read a block, unless it is here or there is no buffer.
-    fn begin<'a>(&'a self, address: Dba, file: &Arc<DataFile>, session: &'a Session) -> Begin<'a> {
+    /// Begins to read a block, unless it is resident or there is no free buffer.
+    fn begin<'a>(
+        &'a self,
+        address: Dba,
+        file: &Arc<DataFile>,
+        session: &'a Session,
+    ) -> BeginResult<'a> {
         if self.is_resident(address, session) {
-            return Begin::Resident;
+            return BeginResult::Resident;
         }
         let Some(frame) = self.try_claim(self.pool(file.block_size), session) else {
-            return Begin::NoBuffer;
+            return BeginResult::NoBuffer;
         };
-        // CB21: under the bucket's latch once more.
-        let Some(pin) = self.enter(frame, address, session) else { return Begin::Resident };
+        // CB21: `enter` looks again under the bucket's latch.
+        let Some(pin) = self.enter(frame, address, session) else {
+            return BeginResult::Resident;
+        };
         let loading = Loading::begin(self, &pin, address, file.block_size, session);
-        Begin::Begun(Begun { loading, _pin: pin, file: Arc::clone(file) })
+        BeginResult::Begun(BlockRead { loading, _pin: pin, file: Arc::clone(file) })
     }
 }
 
-impl Begun<'_> {
+impl BlockRead<'_> {
     fn address(&self) -> Dba {
         self.loading.address
     }
 
-    /// The buffer has what was read as this block.
+    /// Checks the block that was read into the buffer, and ends the read.
     fn finish(mut self, session: &Session) {
         session.count(Statistic::PhysicalReads, 1);
         match self.file.check(self.address(), self.loading.bytes(), session) {
@@ -168,7 +177,7 @@ impl Begun<'_> {
         }
     }
 
-    /// Reads the block by itself.
+    /// Reads the block with an I/O of its own.
     fn read(mut self, cache: &Cache, session: &Session) {
         let address = self.address();
         match cache.read(address, &self.file, self.loading.bytes(), session) {
@@ -179,9 +188,10 @@ impl Begun<'_> {
 }
 
 impl<'a> MultiblockReader<'a> {
-    /// Brings blocks of the run that begins here into the cache, those that aren't there yet: at
-    /// most [`run_max`](Cache::run_max) of its first blocks, and no more than there are buffers
-    /// for. How many it has brought. What can't be read or isn't whole is left to who gets it.
+    /// Brings the blocks of a run into the cache that aren't there yet: of the first `count`, at
+    /// most [`run_max`](Cache::run_max), and no more than there are free buffers. Returns how many
+    /// it has brought. A block that can't be read or isn't whole is refused to the get that needs
+    /// it.
     pub fn read_run(&mut self, first: Dba, count: u32) -> Result<u32, Stop> {
         latch::assert_none_held("a read of many blocks");
         self.cache.halt.check(self.session)?;
@@ -191,9 +201,9 @@ impl<'a> MultiblockReader<'a> {
         while at < count {
             let address = Dba::new(first.file.get(), first.block.get() + at);
             match self.cache.begin(address, &file, self.session) {
-                Begin::Begun(begun) => self.begun.push(begun),
-                Begin::Resident => brought += self.read_piece(&file),
-                Begin::NoBuffer => break,
+                BeginResult::Begun(begun) => self.begun.push(begun),
+                BeginResult::Resident => brought += self.read_piece(&file),
+                BeginResult::NoBuffer => break,
             }
             at += 1;
         }
@@ -201,10 +211,10 @@ impl<'a> MultiblockReader<'a> {
         Ok(brought)
     }
 
-    /// Reads the neighbours that were begun, with one I/O.
+    /// Reads the blocks that were begun, which are neighbours, with one I/O.
     fn read_piece(&mut self, file: &DataFile) -> u32 {
         let (cache, session, count) = (self.cache, self.session, self.begun.len());
-        let Some(first) = self.begun.first().map(Begun::address) else { return 0 };
+        let Some(first) = self.begun.first().map(BlockRead::address) else { return 0 };
         let bytes = file.block_size.bytes();
         if count > 1 {
             let long_enough = |buffer: &IoBuf| buffer.len() >= count * bytes;
@@ -224,16 +234,16 @@ impl<'a> MultiblockReader<'a> {
             }
             self.buffer = Some(buffer);
         }
-        // One block; or a piece that can't be read: one bad place shan't take the others with it.
+        // One block; or a piece that can't be read, of which one block may be bad.
         for begun in self.begun.drain(..) {
             begun.read(cache, session);
         }
         count as u32
     }
 
-    /// Brings these blocks into the cache, those that aren't there yet, with many of their reads in
-    /// flight at once, as far as there are buffers. How many it has brought. What can't be read or
-    /// isn't whole is left to who gets it.
+    /// Brings those of these blocks into the cache that aren't there yet, with many reads in flight
+    /// at once, as long as there are free buffers. Returns how many it has brought. A block that
+    /// can't be read or isn't whole is refused to the get that needs it.
     pub fn prefetch(&mut self, blocks: &[Dba]) -> Result<u32, Stop> {
         latch::assert_none_held("a read of many blocks");
         self.cache.halt.check(self.session)?;
@@ -243,7 +253,7 @@ impl<'a> MultiblockReader<'a> {
             false => self.prefetch_singly(blocks),
         };
         if let Err(stop) = &brought {
-            // Waits for what is still in flight.
+            // Waits for the reads in flight.
             self.ring = None;
             for mut begun in self.flying.drain(..).flatten() {
                 begun.loading.fail(stop.clone());
@@ -256,16 +266,16 @@ impl<'a> MultiblockReader<'a> {
         let mut brought = 0;
         for address in blocks {
             match self.begin(*address)? {
-                Begin::Begun(begun) => begun.read(self.cache, self.session),
-                Begin::Resident => continue,
-                Begin::NoBuffer => break,
+                BeginResult::Begun(begun) => begun.read(self.cache, self.session),
+                BeginResult::Resident => continue,
+                BeginResult::NoBuffer => break,
             }
             brought += 1;
         }
         Ok(brought)
     }
 
-    /// Keeps the ring full until all were asked for, then waits for the last.
+    /// Keeps the ring full until all blocks are requested, then waits for the last.
     fn prefetch_at_once(&mut self, blocks: &[Dba]) -> Result<u32, Stop> {
         if self.ring.is_none() {
             self.ring = Some(self.open_ring()?);
@@ -277,9 +287,9 @@ impl<'a> MultiblockReader<'a> {
                 && let Some(address) = left.next()
             {
                 match self.begin(*address)? {
-                    Begin::Begun(begun) => self.start(begun)?,
-                    Begin::Resident => continue,
-                    Begin::NoBuffer => {
+                    BeginResult::Begun(begun) => self.start(begun)?,
+                    BeginResult::Resident => continue,
+                    BeginResult::NoBuffer => {
                         left = [].iter();
                         break;
                     }
@@ -294,8 +304,8 @@ impl<'a> MultiblockReader<'a> {
         }
     }
 
-    /// Begins to read a block, of whichever file.
-    fn begin(&mut self, address: Dba) -> Result<Begin<'a>, Stop> {
+    /// Begins to read a block of any file.
+    fn begin(&mut self, address: Dba) -> Result<BeginResult<'a>, Stop> {
         let of = match self.file.take().filter(|file| file.number == address.file) {
             Some(same) => same,
             None => Arc::new(self.cache.files.of(address, self.session)?),
@@ -309,8 +319,8 @@ impl<'a> MultiblockReader<'a> {
         self.ring.as_ref().map_or(0, |ring| ring.in_flight() as usize)
     }
 
-    /// Asks for a block that was begun. There is room.
-    fn start(&mut self, mut begun: Begun<'a>) -> Result<(), Stop> {
+    /// Requests a block that was begun. The ring has room.
+    fn start(&mut self, mut begun: BlockRead<'a>) -> Result<(), Stop> {
         let free = self.flying.iter().position(Option::is_none).expect("the ring isn't full");
         let offset = begun.file.offset(begun.loading.address);
         let (file, kind, tag) = (begun.file.file.clone(), IoKind::Read, free as u64);
@@ -320,7 +330,7 @@ impl<'a> MultiblockReader<'a> {
         ring.push(Request { file, kind, offset, buffer, tag }, self.session).map_err(Stop::from)
     }
 
-    /// Waits until so many have come.
+    /// Waits until `at_least` more reads are done.
     fn reap(&mut self, at_least: usize) -> Result<(), Stop> {
         let (session, requests) = (self.session, self.in_flight() as u64);
         let mut files: Vec<_> =
@@ -332,7 +342,7 @@ impl<'a> MultiblockReader<'a> {
         let ring = self.ring.as_mut().expect("it was opened");
         ring.reap(at_least as u32, None, &mut self.done, waiting)?;
         for Completion { tag, buffer, result } in self.done.drain(..) {
-            let mut begun = self.flying[tag as usize].take().expect("it was asked for");
+            let mut begun = self.flying[tag as usize].take().expect("it was requested");
             begun.loading.take_back(buffer);
             match result {
                 Ok(()) => begun.finish(session),

@@ -1,22 +1,24 @@
-//! The checkpoint of some blocks: what was changed of them is on disk when it returns.
+//! The checkpoint of some blocks: their changes are on disk when it returns.
 //!
 //! ```text
-//!   position P ──▶ each set: dirty since P or before, or being written? ──▶ asked of its writer
+//!   position P ──▶ each set: dirty since P or before, or being written? ──▶ requested writes
 //!                                                 │
 //!                    wait until none of them is ◀─┘       (enq: KO - fast object checkpoint,
 //!                                                          or rdbms ipc reply for whole files)
 //! ```
 //!
-//! Who reads around the cache needs this: a change is found in the cache, or on disk, and after
-//! this every change made before it is on disk.
+//! A session that reads around the cache needs this: afterwards every change made before it is on
+//! disk.
 //!
 //! Invariants
-//!   * a change made before the call is on disk when it returns: its frame is found dirty with a
-//!     position not above P, or being written with one, or it was written before (CB23)
-//!   * one write that begins after that has every such change, so its end is waited for; changes
-//!     made since aren't, so a block that is changed all the time doesn't hold it up
+//!   * a change made before the call is on disk when it returns: the look finds its frame dirty
+//!     with a low not above P, or being written with such a low, or the change was written before
+//!     (CB23)
+//!   * the session waits for the end of one write that begins after the look, which has every such
+//!     change. It doesn't wait for later changes, so a block that is changed all the time doesn't
+//!     hold it up
 //!
-//! Callers: direct reads; checkpoints of a tablespace; whoever drops a file or a segment.
+//! Callers: direct reads.
 
 use ids::Dba;
 use os::{Session, Waiting};
@@ -30,27 +32,33 @@ const KO_EXCLUSIVE: u64 = (b'K' as u64) << 24 | (b'O' as u64) << 16 | 6;
 
 /// Neighbouring blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Span {
-    /// The first of them.
+pub struct Blocks {
+    /// The first block.
     pub first: Dba,
-    /// How many.
+    /// The number of blocks.
     pub count: u32,
 }
 
-/// Spans that don't overlap, in the order of their blocks.
-pub(crate) struct Spans(Vec<Span>);
+/// Runs of blocks that don't overlap, in the order of their addresses.
+pub(crate) struct BlockSet(Vec<Blocks>);
 
-/// A block that is waited for.
-pub(crate) struct Awaited {
+/// A block whose write a session waits for.
+pub(crate) struct PendingWrite {
     pub(crate) frame: u32,
-    /// Where that was, in set and slot.
+    /// The set and the slot that the frame had.
     pub(crate) home: (u32, u32),
     pub(crate) address: Dba,
-    /// Until so many writes of this slot have ended.
+    /// The number of the slot's writes that will have ended by then.
     pub(crate) until: u32,
 }
 
-impl Span {
+impl Blocks {
+    /// The addresses of the blocks, in order. Damaged ones may end at the highest block number.
+    pub fn addresses(self) -> impl Iterator<Item = Dba> {
+        let Dba { file, block } = self.first;
+        (0..self.count).map(move |nth| Dba::new(file.get(), block.get().saturating_add(nth)))
+    }
+
     fn holds(&self, address: Dba) -> bool {
         let from = self.first.block.get();
         let at = address.block.get();
@@ -58,36 +66,36 @@ impl Span {
     }
 }
 
-impl Spans {
-    pub(crate) fn new(spans: &[Span]) -> Spans {
-        let mut sorted = spans.to_vec();
-        sorted.sort_unstable_by_key(|span| span.first);
-        Spans(sorted)
+impl BlockSet {
+    pub(crate) fn new(runs: &[Blocks]) -> BlockSet {
+        let mut sorted = runs.to_vec();
+        sorted.sort_unstable_by_key(|run| run.first);
+        BlockSet(sorted)
     }
 
     pub(crate) fn holds(&self, address: Dba) -> bool {
-        let after = self.0.partition_point(|span| span.first <= address);
+        let after = self.0.partition_point(|run| run.first <= address);
         after > 0 && self.0[after - 1].holds(address)
     }
 }
 
 impl Cache {
-    /// Has the blocks written that were changed of these spans, which don't overlap, and waits
-    /// until every change made before this call is on disk.
-    pub fn checkpoint_blocks(&self, spans: &[Span], session: &Session) -> Result<(), Stop> {
+    /// Has the dirty blocks of these runs written, which don't overlap, and returns when every
+    /// change of them made before this call is on disk.
+    pub fn checkpoint_blocks(&self, runs: &[Blocks], session: &Session) -> Result<(), Stop> {
         let waiting = session.waiting(WaitEvent::EnqKoFastObjectCheckpoint);
-        self.checkpoint_spans(Spans::new(spans), waiting.p(KO_EXCLUSIVE, 2, 0))
+        self.checkpoint_set(BlockSet::new(runs), waiting.p(KO_EXCLUSIVE, 2, 0))
     }
 
     fn checkpoint_spans(&self, spans: Spans, waiting: Waiting<'_>) -> Result<(), Stop> {
         latch::assert_none_held("a checkpoint of blocks");
         let session = waiting.session();
-        // CB23: before the sets are looked at.
+        // CB23: before the look at the sets.
         let until = self.gate.position(session);
         let mut left = Vec::new();
         for set in &self.sets {
             let mut state = set.state.exclusive(session);
-            state.ask(&self.frames, (&spans, until), &mut left, session);
+            state.request_writes(&self.frames, &blocks, until, &mut left, session);
         }
         if left.is_empty() {
             return Ok(());
@@ -95,19 +103,19 @@ impl Cache {
         session.count(Statistic::DbwrCheckpoints, 1);
         self.post_writers(session);
         let is_written = || {
-            left.retain(|awaited| self.is_awaited(awaited, session));
+            left.retain(|write| self.is_pending(write, session));
             left.is_empty()
         };
         self.await_progress(is_written, waiting)
     }
 
-    fn is_awaited(&self, awaited: &Awaited, session: &Session) -> bool {
-        let frame = &self.frames[awaited.frame as usize];
-        let (set, slot) = awaited.home;
+    fn is_pending(&self, write: &PendingWrite, session: &Session) -> bool {
+        let frame = &self.frames[write.frame as usize];
+        let (set, slot) = write.home;
         let state = self.sets[set as usize].state.shared(session);
-        // Another block lives here, or the frame has left its set: this one was written before.
-        frame.home_if_any(session) == Some(awaited.home)
-            && frame.address.load(session) == awaited.address.pack()
-            && state.is_awaited(slot, awaited.until)
+        // If another block lives here, or the frame has left its set, this block was written.
+        frame.home_if_any(session) == Some(write.home)
+            && frame.address.load(session) == write.address.pack()
+            && state.is_pending(slot, write.until)
     }
 }

@@ -1,4 +1,4 @@
-//! A claim on a block, and the block's bytes under its frame's latch.
+//! A pin on a block, and the block's bytes under its frame's latch.
 //!
 //! ```text
 //!   Pin ──shared──▶ SharedBlock      reads                 (PinnedBlock: both at once)
@@ -6,10 +6,10 @@
 //! ```
 //!
 //! Invariants
-//!   * a pinned block stays in its frame; its bytes are touched under the frame's latch only (CB1)
+//!   * a pinned block stays in its frame; its bytes are touched only under the frame's latch (CB1)
 //!   * bytes change only after `will_change` under the same hold of the latch (CB7, CB8)
 //!
-//! Callers: everybody who uses blocks; bytes are changed by crate `change` alone (rule J4).
+//! Callers: every crate that uses blocks; only crate `change` changes bytes (rule J4).
 
 use std::fmt;
 use std::mem;
@@ -22,8 +22,8 @@ use os::Session;
 use crate::Cache;
 use crate::frame::{Content, DIRTY, Frame};
 
-/// A claim on a block: it stays in the cache. Belongs to the session that made it, in whose stripe
-/// it is counted.
+/// A pin: the block stays in its frame until the pin is dropped. It belongs to the session that
+/// made it, in whose stripe it is counted.
 #[must_use = "a block without a pin may go at any time"]
 pub struct Pin<'a> {
     cache: &'a Cache,
@@ -32,18 +32,18 @@ pub struct Pin<'a> {
 }
 
 impl<'a> Pin<'a> {
-    /// Of a frame whose pin was counted.
+    /// A pin that was counted already.
     #[inline]
     pub(crate) fn counted(cache: &'a Cache, frame: u32, session: &'a Session) -> Pin<'a> {
         Pin { cache, frame, session }
     }
 
-    /// Gets the block's latch too, together with other readers, and makes one thing of both.
+    /// Gets the block's latch shared, and makes one guard of pin and latch.
     #[cold]
     pub(crate) fn into_shared(self, order: FrameOrder) -> PinnedBlock<'a> {
         let guard = self.frame().latch.shared(self.named(order), self.session);
         let pinned = PinnedFrame { cache: self.cache, number: self.frame };
-        // The pin goes over into the block.
+        // The guard lets the pin go.
         mem::forget(self);
         PinnedBlock::held(guard.with_pin(pinned))
     }
@@ -57,21 +57,21 @@ impl<'a> Pin<'a> {
         &self.cache.frames[self.frame as usize]
     }
 
-    /// Which block it is.
+    /// The address of the block.
     #[inline]
     pub fn address(&self) -> Dba {
         self.frame().address(self.session)
     }
 
-    /// Gets the block's latch together with other readers. `order` is the block's place among
-    /// frames that the session latches at once, and says its class.
+    /// Gets the block's latch shared. `order` is the block's place among the frames that a session
+    /// latches at once, and names its class.
     #[inline]
     pub fn shared<'p>(&'p self, order: FrameOrder, session: &'p Session) -> SharedBlock<'p> {
         let content = self.frame().latch.shared(self.named(order), session);
         SharedBlock { content }
     }
 
-    /// Gets the block's latch alone.
+    /// Gets the block's latch exclusively.
     #[inline]
     pub fn exclusive<'p>(&'p self, order: FrameOrder, session: &'p Session) -> ExclusiveBlock<'p> {
         let content = self.frame().latch.exclusive(self.named(order), session);
@@ -118,7 +118,7 @@ fn class_of(order: FrameOrder) -> u64 {
     }
 }
 
-/// One more claim on the same block.
+/// A clone is another pin on the same block.
 impl Clone for Pin<'_> {
     fn clone(&self) -> Self {
         self.frame().pin(self.session);
@@ -139,8 +139,8 @@ impl fmt::Debug for Pin<'_> {
     }
 }
 
-/// A block pinned and its latch held together with other readers, to be read: what
-/// [`Cache::pin_shared`] gives. Lets go of both when dropped.
+/// A block with a pin and its latch held shared, to be read: [`Cache::pin_shared`] returns it. It
+/// lets go of both when dropped.
 #[must_use = "a guard that is dropped at once guards nothing"]
 pub struct PinnedBlock<'a> {
     content: PinnedShared<'a, Content, PinnedFrame<'a>>,
@@ -160,13 +160,13 @@ impl Pinned for PinnedFrame<'_> {
 }
 
 impl<'a> PinnedBlock<'a> {
-    /// Of a frame that was pinned and latched.
+    /// The block of a frame that was pinned and latched.
     #[inline]
     pub(crate) fn held(content: PinnedShared<'a, Content, PinnedFrame<'a>>) -> PinnedBlock<'a> {
         PinnedBlock { content }
     }
 
-    /// Whether it was never written, nor formatted since: all its bytes are zero.
+    /// Whether the block was never written, nor formatted since: all its bytes are zero.
     pub fn is_unwritten(&self) -> bool {
         is_unwritten(self)
     }
@@ -181,13 +181,13 @@ impl Deref for PinnedBlock<'_> {
     }
 }
 
-/// A block's bytes, to be read. Lets go of the latch when dropped.
+/// A block's bytes, to be read, with the latch held shared until this is dropped.
 #[must_use = "a guard that is dropped at once guards nothing"]
 pub struct SharedBlock<'p> {
     content: FrameSharedGuard<'p, Content>,
 }
 
-/// A block's bytes, alone. Lets go of the latch when dropped.
+/// A block's bytes, with the latch held exclusively until this is dropped.
 #[must_use = "a guard that is dropped at once guards nothing"]
 pub struct ExclusiveBlock<'p> {
     pin: &'p Pin<'p>,
@@ -196,26 +196,26 @@ pub struct ExclusiveBlock<'p> {
 }
 
 impl SharedBlock<'_> {
-    /// Whether it was never written, nor formatted since: all its bytes are zero.
+    /// Whether the block was never written, nor formatted since: all its bytes are zero.
     pub fn is_unwritten(&self) -> bool {
         is_unwritten(self)
     }
 }
 
 impl ExclusiveBlock<'_> {
-    /// Whether it was never written, nor formatted since: all its bytes are zero.
+    /// Whether the block was never written, nor formatted since: all its bytes are zero.
     pub fn is_unwritten(&self) -> bool {
         is_unwritten(self)
     }
 
-    /// Which block it is.
+    /// The address of the block.
     pub fn address(&self) -> Dba {
         self.pin.address()
     }
 
-    /// Says that the block is going to be changed. Called before the redo address of the change is
-    /// assigned, and with no redo latch held; once is enough for all changes under this guard
-    /// (CB7). A change may then fail to come: the block is written once for nothing.
+    /// Announces a change: the block becomes dirty. The caller does this before the redo address of
+    /// the change is assigned, with no redo latch held; once is enough for all changes under this
+    /// guard (CB7). If no change follows, the block is written once for nothing.
     #[inline]
     pub fn will_change(&mut self) {
         if self.pin.frame().flags.load(self.session) & DIRTY != 0 {
@@ -224,7 +224,7 @@ impl ExclusiveBlock<'_> {
         self.enter_queue();
     }
 
-    /// The block becomes dirty.
+    /// Makes the block dirty.
     fn enter_queue(&self) {
         let (cache, session) = (self.pin.cache, self.session);
         let frame = self.pin.frame();
@@ -234,11 +234,11 @@ impl ExclusiveBlock<'_> {
         state.enter_queue(slot, frame, low, session);
     }
 
-    /// The block's bytes, to be changed: for crate `change` only, whose `apply` is the only
+    /// The block's bytes, to be changed. Only crate `change` calls this, whose `apply` is the only
     /// function that changes blocks (CB8).
     ///
     /// # Panics
-    /// Without `will_change` before.
+    /// If `will_change` wasn't called before.
     #[inline]
     pub fn bytes_for_apply(&mut self) -> &mut [u8] {
         let flags = self.pin.frame().flags.load(self.session);
@@ -265,8 +265,8 @@ impl Deref for ExclusiveBlock<'_> {
     }
 }
 
-/// Whether these bytes are no block. In a block one of the first five isn't zero, so the search is
-/// short.
+/// Whether these bytes are all zero: no block was written there. In a block one of the first five
+/// bytes isn't zero, so the search is short.
 pub fn is_unwritten(bytes: &[u8]) -> bool {
     bytes.iter().all(|byte| *byte == 0)
 }

@@ -1,23 +1,23 @@
-//! The pools: for each size of blocks its own frames and working sets.
+//! Pools: each block size has its own frames and working sets.
 //!
 //! ```text
-//!   pool of 2 KiB        4 KiB       8 KiB      …        a pool is there when it has frames
+//!   pool of 2 KiB        4 KiB       8 KiB      …        a pool is in use when it has frames
 //!   ┌───────────────┬───────────┬───────────────┬───┐
 //!   │ sets 0 … W-1  │ W … 2W-1  │ 2W … 3W-1     │   │    each set has frames of one size
 //!   └───────────────┴───────────┴───────────────┴───┘
 //!        ▲ memory, a set
-//!   stock: frames without memory                         (frames_max bounds all pools together)
+//!   stock: frames without memory                         (frames_max limits all pools together)
 //! ```
 //!
-//! Frames and hash chains are the whole cache's: who looks a block up needn't know its size (CB18).
-//! A frame gets memory of a pool's block size when it comes into a set of that pool; only who needs
-//! a frame for a block asks which pool that block belongs to.
+//! The frames and the hash chains belong to the whole cache, so a hit needn't know the block size
+//! (CB18). A frame gets memory of a pool's block size when it comes into a set of that pool. Only a
+//! session that needs a frame asks which pool the block belongs to.
 //!
 //! Invariants
 //!   * all frames of a working set have the block size of the set's pool
-//!   * a frame is in the stock or in one set, and then knows its place there
-//!   * a pool has one set for each `FRAMES_PER_SET_MIN` frames, at most `working_sets`; sets in use
-//!     are the first ones, and each of them has a frame
+//!   * a frame is in the stock or in one set, and then has its set and slot
+//!   * a pool uses one set for each `FRAMES_PER_SET_MIN` frames, at most `working_sets`. They are
+//!     the first of its sets, and each has a frame
 //!
 //! Callers: `cache` (opening, adding files), `victim` and `writer` (which sets).
 
@@ -30,7 +30,7 @@ use crate::get::name_of;
 use crate::victim::NOWHERE;
 use crate::{Cache, CacheConfig};
 
-/// How many sizes there are.
+/// The number of block sizes.
 pub(crate) const SIZES: usize = BlockSize::ALL.len();
 
 /// The frames for blocks of one size.
@@ -38,13 +38,12 @@ pub(crate) struct Pool {
     pub(crate) block_size: BlockSize,
     /// The number of its first set.
     pub(crate) first_set: u32,
-    /// So many of its sets have frames.
+    /// The number of its sets that have frames.
     pub(crate) sets: Shared32,
     pub(crate) frames: Shared32,
-    /// Some of its sets may have frames in which no block lives. A hint: it may be raised in vain.
+    /// Whether its sets may have free frames. A hint: it may be raised in vain.
     pub(crate) has_free: SharedFlag,
-    /// When a session that waited for a frame in vain was refused last, in nanoseconds; 0 for
-    /// never.
+    /// When a session was refused a buffer last (CB36), in nanoseconds; 0 for never.
     pub(crate) refused_at: Shared64,
 }
 
@@ -54,7 +53,7 @@ pub(crate) struct Stock {
 }
 
 impl Pool {
-    /// Of the `place`th size, without frames, with so many sets.
+    /// The pool of the `place`th block size, with `sets` sets and no frames.
     pub(crate) fn new(place: usize, sets: u32) -> Pool {
         Pool {
             block_size: BlockSize::ALL[place],
@@ -68,13 +67,14 @@ impl Pool {
 }
 
 impl Stock {
-    /// With this many frames, all of them.
+    /// The stock with all frames of the cache.
     pub(crate) fn new(os: &Os, frames: u32) -> Stock {
         let free = (0..frames).rev().collect();
         Stock { free: Latch::new(os, LatchKind::Innermost, free) }
     }
 
-    /// So many frames, or none if it hasn't got as many.
+    /// Takes `count` frames. If the stock has fewer it gives none, and the error is how many it
+    /// has.
     fn take(&self, count: u32, session: &Session) -> Result<Vec<u32>, u32> {
         let mut free = self.free.exclusive(session);
         let have = free.len();
@@ -86,24 +86,25 @@ impl Stock {
 }
 
 impl Cache {
-    /// The pool for blocks of this size.
+    /// The pool of this block size.
     pub(crate) fn pool(&self, block_size: BlockSize) -> &Pool {
         &self.pools[place_of(block_size)]
     }
 
-    /// The pool that a set belongs to, and the set's place there.
+    /// The pool of a set, and the set's place there.
     pub(crate) fn pool_of_set(&self, set: u32) -> (&Pool, u32) {
         let sets = self.config.working_sets;
         (&self.pools[(set / sets) as usize], set % sets)
     }
 
-    /// How many buffers there are for blocks of this size.
+    /// The number of buffers for blocks of this size.
     pub fn buffers(&self, block_size: BlockSize, session: &Session) -> u32 {
         self.pool(block_size).frames.load(session)
     }
 
-    /// Gives the pool of this size so many buffers more; it may have none yet. Refused when the
-    /// cache would have more than `frames_max` of all sizes together. One session at a time.
+    /// Gives the pool of this block size `frames` more buffers; it may have none yet. Refused if
+    /// the cache would have more than `frames_max` of all sizes together. One session at a time
+    /// calls this.
     pub fn grow_pool(
         &self,
         block_size: BlockSize,
@@ -130,23 +131,23 @@ impl Cache {
         let pool = self.pool(block_size);
         let total = pool.frames.load(session) + frames;
         let sets = sets_for(total, self.config.working_sets).max(pool.sets.load(session));
-        // Neighbours in memory go to one set, so that a cache that fills comes by its memory bit by
-        // bit; the first time costs, for it is zeroed then, a huge page at once.
+        // Neighbours in memory go to one set, so that a cache that fills first touches its memory
+        // bit by bit: the kernel zeroes a whole huge page at the first touch.
         let run = (frames / sets).max(1);
         for (nth, (frame, buffer)) in taken.into_iter().zip(buffers).enumerate() {
             // New sets first.
             let set = (pool.sets.load(session) + nth as u32 / run) % sets;
             self.settle(frame, buffer, pool.first_set + set, session);
         }
-        // Now each of these sets has a frame, if it hadn't before. Who sees that the pool has
-        // frames finds its sets.
+        // Now each of these sets has a frame. `sets` is stored before `frames`, so a session that
+        // sees that the pool has frames finds its sets.
         pool.sets.store(sets, session);
         pool.frames.store(total, session);
         Ok(())
     }
 
-    /// With one block size, what a batch leaves of the one before it in the doublewrite file is
-    /// whole blocks. With several it can begin in the middle of one, of at most so many bytes.
+    /// The longest part of a block that can be left in the doublewrite file behind a batch's
+    /// copies: with one block size whole blocks are left, and this is 0 (CB17).
     pub(crate) fn left_over_max(&self, session: &Session) -> usize {
         let sizes = self.pools.iter().filter(|pool| pool.frames.load(session) > 0);
         let mut sizes = sizes.map(|pool| pool.block_size.bytes());
@@ -154,7 +155,7 @@ impl Cache {
         sizes.next_back().map_or(0, |largest| largest - smallest)
     }
 
-    /// A frame gets memory and comes into a set, free.
+    /// Gives a frame memory and puts it into a set, free.
     fn settle(&self, frame: u32, buffer: IoBuf, set: u32, session: &Session) {
         let at = &self.frames[frame as usize];
         self.ahead.note(frame, &buffer);
@@ -168,7 +169,8 @@ impl Cache {
         set_of.freed.notify_one(session);
     }
 
-    /// Two blocks of each size fit a batch, or one way of writing could starve the other.
+    /// Refuses a block size of which a batch has no room for two blocks: writes for one reason
+    /// could starve those for the other.
     pub(crate) fn check_region(&self, block_size: BlockSize) -> Result<(), Stop> {
         let CacheConfig { batch_blocks, block_size: own, .. } = &self.config;
         let has = self.config.region_bytes();
@@ -185,18 +187,18 @@ impl Cache {
     }
 }
 
-/// Which size it is.
+/// The place of a block size among all sizes.
 pub(crate) fn place_of(block_size: BlockSize) -> usize {
     let place = block_size.bytes().trailing_zeros() - BlockSize::KIB_2.bytes().trailing_zeros();
     place as usize
 }
 
-/// How many sets a pool of so many frames uses.
+/// The number of sets that a pool with this many frames uses.
 fn sets_for(frames: u32, most: u32) -> u32 {
     (frames / CacheConfig::FRAMES_PER_SET_MIN).clamp(1, most)
 }
 
-/// Equal buffers in one piece of memory, where blocks are long enough for that.
+/// Buffers of equal size, in one piece of memory if blocks are long enough for direct I/O.
 fn new_buffers(count: u32, bytes: usize) -> Result<Vec<IoBuf>, Stop> {
     if count == 0 || !bytes.is_multiple_of(IO_ALIGNMENT) {
         return Ok((0..count).map(|_| IoBuf::zeroed(bytes)).collect());

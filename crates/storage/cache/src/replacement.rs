@@ -1,4 +1,4 @@
-//! In which order the frames of a working set are given away: a list with a midpoint.
+//! The replacement list: the order in which frames become victims, with a midpoint.
 //!
 //! ```text
 //!   given away next                 read in here      hit again and again
@@ -8,13 +8,13 @@
 //!                                      └──┘ more than half are hot: the oldest of them cools
 //! ```
 //!
-//! What is read comes in at the midpoint, so it has half of the list's way to prove that it is used
-//! more than once; blocks that are read once pass without pushing out what is in the hot half. What
-//! is found warm as it comes to the cold end goes to the hot end.
+//! A block that is read comes in at the midpoint, and has half of the list's way to show that it is
+//! used more than once. Blocks that are read once pass without driving out the hot half. A frame
+//! that is warm when it comes to the cold end goes to the hot end.
 //!
 //! Invariants
-//!   * a slot is in one of the two lists; who keeps the slots knows which ([`Half`])
-//!   * after [`overflow`](Replacement::overflow) has no more, at most half of all are hot
+//!   * a slot is in one of the two halves; the owner of the slots knows which ([`Half`])
+//!   * once [`overflow`](Replacement::overflow) returns `None`, at most half of all slots are hot
 //!
 //! Caller: `set_state`.
 //! Sources: Johnson & Shasha, 2Q (VLDB '94); Oracle's touch counts and `_db_percent_hot_default`
@@ -22,17 +22,17 @@
 
 use crate::list::{Link, List};
 
-/// One slot in so many is hot, at most.
+/// At most one slot in this many is hot.
 const HOT_SHARE: u32 = 2;
 
-/// Where in the list a slot is.
+/// The half of the list that a slot is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Half {
     Cold,
     Hot,
 }
 
-/// The list. Its links are handed to every call.
+/// The list. Every call gets its links.
 #[derive(Debug)]
 pub(crate) struct Replacement {
     cold: List,
@@ -51,33 +51,33 @@ impl Replacement {
         self.cold.length() + self.hot.length()
     }
 
-    /// The one to be given away next.
+    /// The slot at the cold end.
     pub(crate) fn coldest(&self) -> Option<u32> {
         self.cold.first().or(self.hot.first())
     }
 
-    /// The next warmer one.
+    /// The next warmer slot.
     pub(crate) fn warmer(&self, links: &[Link], slot: u32) -> Option<u32> {
         let at_midpoint = || self.hot.first().filter(|_| self.cold.last() == Some(slot));
         List::after(links, slot).or_else(at_midpoint)
     }
 
-    /// To be given away next.
+    /// Puts a slot at the cold end.
     pub(crate) fn push_cold(&mut self, links: &mut [Link], slot: u32) {
         self.cold.push_first(links, slot);
     }
 
-    /// Used once so far.
+    /// Puts a slot at the midpoint.
     pub(crate) fn push_midpoint(&mut self, links: &mut [Link], slot: u32) {
         self.cold.push_last(links, slot);
     }
 
-    /// To be kept long.
+    /// Puts a slot at the hot end.
     pub(crate) fn push_hot(&mut self, links: &mut [Link], slot: u32) {
         self.hot.push_last(links, slot);
     }
 
-    /// If too many are hot: the one that isn't any more.
+    /// If too many slots are hot, moves the oldest of them to the cold half and returns it.
     pub(crate) fn overflow(&mut self, links: &mut [Link]) -> Option<u32> {
         if self.hot.length() <= self.length() / HOT_SHARE {
             return None;
@@ -105,8 +105,8 @@ mod tests {
         std::iter::successors(list.coldest(), warmer).collect()
     }
 
-    /// What is read comes behind all that is cold and before all that is hot; the oldest of the
-    /// hot ones cools when they are more than half.
+    /// A block that is read comes behind all cold slots and before all hot ones; the oldest hot
+    /// slot cools when more than half are hot.
     #[test]
     fn what_is_read_comes_in_at_the_midpoint() {
         let (mut links, mut list) = ([Link::FREE; 8], Replacement::EMPTY);

@@ -12,17 +12,17 @@
 //! ```
 //!
 //! Invariants
-//!   * a slot is in one of the three lists or in none; `place` says which
+//!   * a slot is in one of the three lists or in none; `membership` says which
 //!   * a slot is in the checkpoint queue exactly while its frame is dirty
 //!   * the queue is sorted by `low` (CB10)
 //!   * a slot is in the list of those in flight exactly while its frame is being written
-//!   * the low of a flight is the lowest of those that the frames had which were taken into it
+//!   * a batch's low here is the lowest low of the frames of this set that it took
 //!
-//! Slots number the frames of a set from 0, in the order in which they came; one that comes later
-//! gets the slot of one that has left, if any has.
+//! Slots number the frames of a set from 0, in the order in which they came. A frame that comes
+//! later gets the slot of a frame that has left, if any has.
 //!
-//! Callers: `victim` (search, put), `pin` (enter the queue), `writer` (refill, candidates, take,
-//! finish), `checkpoint` (low), `object_checkpoint` (ask).
+//! Callers: `victim` (search, put), `pin` (enter the queue), `writer` (refill, candidates, begin
+//! and end of a write), `checkpoint` (low), `object_checkpoint` (request writes).
 
 mod check;
 
@@ -32,44 +32,44 @@ use waits::Statistic;
 
 use crate::frame::{DIRTY, Frame, WRITING};
 use crate::list::{Link, List};
-use crate::object_checkpoint::{Awaited, Spans};
+use crate::object_checkpoint::{BlockSet, PendingWrite};
 use crate::replacement::{Half, Replacement};
 
-/// A search passes so large a share of its set's frames that are dirty, then gives up: one in ...
+/// A search gives up after it has passed one in this many of its set's frames as dirty.
 const SCAN_SHARE: u32 = 4;
-/// But at least so many.
+/// The number of dirty frames that a search passes in any case.
 const SCAN_MIN: u32 = 32;
-/// A writer keeps clean so large a share of its set's frames at the cold end: one in ...
+/// A writer keeps one in this many of its set's frames clean at the cold end.
 const RESERVE_SHARE: u32 = 8;
-/// Passes over the list in one search: a first that finds only warm frames leaves them cooler.
+/// Passes over the list in one search: a first pass that finds only warm frames cools them.
 const PASSES_MAX: u32 = 2;
 
-/// In which list a slot is.
+/// The list that a slot is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Place {
-    /// In none: some session has claimed it or reads into it.
-    Nowhere,
+enum Membership {
+    /// In no list: a session has claimed the frame, or reads into it.
+    None,
     Free,
     Replacement(Half),
     Write,
 }
 
-/// What a batch has of a set.
+/// The frames of a set that one batch is writing.
 struct Flight {
     batch: u64,
     /// The lowest low of the frames that it took.
     low: Rba,
-    /// So many of these are still being written.
+    /// The number of frames that are still being written.
     frames: u32,
 }
 
 /// The guarded part of a working set.
 pub(crate) struct SetState {
-    /// By slot: which frame it is, or was.
+    /// By slot: the number of its frame, or of the last frame that it had.
     frames: Vec<u32>,
     /// Slots whose frames have left the set.
     vacated: Vec<u32>,
-    places: Vec<Place>,
+    memberships: Vec<Membership>,
     links: Vec<Link>,
     free: List,
     replacement: Replacement,
@@ -85,24 +85,25 @@ pub(crate) struct SetState {
     flight_lows: Vec<Rba>,
     /// The batches that have frames of this set.
     flights: Vec<Flight>,
-    /// How many writes of this slot have ended.
+    /// By slot: the number of its writes that have ended.
     written: Vec<u32>,
-    /// To be written because somebody waits for these blocks, as far as their low isn't above this.
-    asked: Vec<(u32, Rba)>,
-    /// Frames given out since a writer was asked for more.
+    /// Slots to be written because a session waits for these blocks, each unless its low is above
+    /// this address by then.
+    requested: Vec<(u32, Rba)>,
+    /// Frames given out since the last refill was requested.
     claims: u32,
     refill_wanted: bool,
-    /// The writer is to be posted by whoever has the latch.
+    /// The session that lets go of the latch next posts the writer.
     post: bool,
 }
 
 impl SetState {
-    /// Of a set without frames.
+    /// The state of a set without frames.
     pub(crate) fn new() -> SetState {
         SetState {
             frames: Vec::new(),
             vacated: Vec::new(),
-            places: Vec::new(),
+            memberships: Vec::new(),
             links: Vec::new(),
             free: List::EMPTY,
             replacement: Replacement::EMPTY,
@@ -115,22 +116,22 @@ impl SetState {
             flight_lows: Vec::new(),
             flights: Vec::new(),
             written: Vec::new(),
-            asked: Vec::new(),
+            requested: Vec::new(),
             claims: 0,
             refill_wanted: false,
             post: false,
         }
     }
 
-    /// A frame more; its slot, which is on no list yet.
+    /// Adds a frame. Returns its slot, which is in no list yet.
     pub(crate) fn add(&mut self, frame: u32) -> u32 {
         if let Some(slot) = self.vacated.pop() {
             self.frames[slot as usize] = frame;
             return slot;
         }
-        let slot = self.places.len() as u32;
+        let slot = self.memberships.len() as u32;
         self.frames.push(frame);
-        self.places.push(Place::Nowhere);
+        self.memberships.push(Membership::None);
         self.links.push(Link::FREE);
         self.queue_links.push(Link::FREE);
         self.lows.push(Rba::block(0, 0));
@@ -140,29 +141,33 @@ impl SetState {
         slot
     }
 
-    /// A frame fewer: one that a session has claimed, and in which no block lives.
+    /// Removes a frame that a session has claimed and in which no block lives.
     pub(crate) fn remove(&mut self, slot: u32) {
-        assert_eq!(self.places[slot as usize], Place::Nowhere, "a frame leaves that isn't claimed");
-        // What was asked for has been written, for the frame is clean.
-        self.asked.retain(|(asked, _)| *asked != slot);
+        assert_eq!(
+            self.memberships[slot as usize],
+            Membership::None,
+            "a frame leaves that isn't claimed"
+        );
+        // Requested writes of it have ended, since the frame is clean.
+        self.requested.retain(|(requested, _)| *requested != slot);
         self.vacated.push(slot);
     }
 
-    /// How many frames the set has.
+    /// The number of frames in the set.
     pub(crate) fn slots(&self) -> u32 {
-        (self.places.len() - self.vacated.len()) as u32
+        (self.memberships.len() - self.vacated.len()) as u32
     }
 
-    /// Which frame a slot is.
+    /// The number of the frame in a slot.
     pub(crate) fn frame_of(&self, slot: u32) -> u32 {
         self.frames[slot as usize]
     }
 
     // Sessions
 
-    /// Takes a frame out of the lists that could be given away: free, or the coldest that is
-    /// clean, unpinned and not warm. Passing them, warm frames are moved to the hot end and dirty
-    /// ones to the write list. `None` when it has found none within its limit.
+    /// Claims a victim and takes it off its list: a free frame, or else the coldest frame that is
+    /// clean, unpinned and not warm. On the way it moves warm frames to the hot end and dirty ones
+    /// to the write list. `None` if it finds no victim within its limit.
     pub(crate) fn search(&mut self, frames: &[Frame], session: &Session) -> Option<u32> {
         let slot = match self.free.first() {
             Some(slot) => Some(slot),
@@ -176,7 +181,7 @@ impl SetState {
         Some(slot)
     }
 
-    /// The same, of those in which no block lives.
+    /// Claims a free frame and takes it off its list.
     pub(crate) fn search_free(&mut self) -> Option<u32> {
         let slot = self.free.first()?;
         self.give_out(slot);
@@ -191,13 +196,12 @@ impl SetState {
         }
     }
 
-    /// How many frames no block lives in.
+    /// The number of free frames.
     pub(crate) fn free_count(&self) -> u32 {
         self.free.length()
     }
 
-    /// Of the frames in which no block lives every `step`th, in the order in which they are given
-    /// out.
+    /// Every `step`th free frame, in the order in which they are given out.
     pub(crate) fn free_frames(&self, step: usize) -> Vec<u32> {
         let all = std::iter::successors(self.free.first(), |at| List::after(&self.links, *at));
         all.step_by(step).map(|slot| self.frame_of(slot)).collect()
@@ -231,7 +235,7 @@ impl SetState {
         found
     }
 
-    /// Moves a warm frame to the hot end, cooler; false if it isn't warm.
+    /// Moves a warm frame to the hot end and cools it. False if it isn't warm.
     fn age(&mut self, slot: u32, frame: &Frame, session: &Session) -> bool {
         let warm = frame.cool(session);
         if warm {
@@ -246,61 +250,61 @@ impl SetState {
         self.claims = 0;
     }
 
-    /// Whether the writer is to be posted; asked once.
+    /// Whether the caller is to post the writer. True only once for each request.
     pub(crate) fn take_post(&mut self) -> bool {
         std::mem::take(&mut self.post)
     }
 
-    /// Whether nothing is being written, or will be, to make frames of this set free.
+    /// Whether no write is under way or due that would make a frame of this set free.
     pub(crate) fn writer_has_nothing(&self) -> bool {
         self.write.is_empty() && self.in_flight.is_empty()
     }
 
-    /// A frame in which no block lives.
+    /// Puts a frame in which no block lives into the free list.
     pub(crate) fn put_free(&mut self, slot: u32) {
         self.take_out(slot);
-        self.places[slot as usize] = Place::Free;
+        self.memberships[slot as usize] = Membership::Free;
         self.free.push_first(&mut self.links, slot);
     }
 
-    /// A frame to be kept long.
+    /// Puts a frame at the hot end.
     pub(crate) fn put_hot(&mut self, slot: u32) {
         self.take_out(slot);
-        self.places[slot as usize] = Place::Replacement(Half::Hot);
+        self.memberships[slot as usize] = Membership::Replacement(Half::Hot);
         self.replacement.push_hot(&mut self.links, slot);
         while let Some(cooled) = self.replacement.overflow(&mut self.links) {
-            self.places[cooled as usize] = Place::Replacement(Half::Cold);
+            self.memberships[cooled as usize] = Membership::Replacement(Half::Cold);
         }
     }
 
-    /// A frame with a block that was read just now.
+    /// Puts a frame whose block was just read at the midpoint.
     pub(crate) fn put_midpoint(&mut self, slot: u32) {
         self.take_out(slot);
-        self.places[slot as usize] = Place::Replacement(Half::Cold);
+        self.memberships[slot as usize] = Membership::Replacement(Half::Cold);
         self.replacement.push_midpoint(&mut self.links, slot);
     }
 
-    /// A frame to be given away next.
+    /// Puts a frame at the cold end: it is the next victim.
     fn put_cold(&mut self, slot: u32) {
         self.take_out(slot);
-        self.places[slot as usize] = Place::Replacement(Half::Cold);
+        self.memberships[slot as usize] = Membership::Replacement(Half::Cold);
         self.replacement.push_cold(&mut self.links, slot);
     }
 
     fn put_write(&mut self, slot: u32) {
         self.take_out(slot);
-        self.places[slot as usize] = Place::Write;
+        self.memberships[slot as usize] = Membership::Write;
         self.write.push_last(&mut self.links, slot);
     }
 
     fn take_out(&mut self, slot: u32) {
-        let list = match std::mem::replace(&mut self.places[slot as usize], Place::Nowhere) {
-            Place::Nowhere => return,
-            Place::Replacement(half) => {
+        let list = match std::mem::replace(&mut self.memberships[slot as usize], Membership::None) {
+            Membership::None => return,
+            Membership::Replacement(half) => {
                 return self.replacement.remove(&mut self.links, slot, half);
             }
-            Place::Free => &mut self.free,
-            Place::Write => &mut self.write,
+            Membership::Free => &mut self.free,
+            Membership::Write => &mut self.write,
         };
         list.remove(&mut self.links, slot);
     }
@@ -311,7 +315,8 @@ impl SetState {
 
     // The checkpoint queue
 
-    /// The frame becomes dirty; `low` is the redo position, read under this latch.
+    /// Marks a frame dirty and appends it to the queue. `low` is the redo position, which the
+    /// caller has read under this latch.
     pub(crate) fn enter_queue(&mut self, slot: u32, frame: &Frame, low: Rba, session: &Session) {
         let youngest = self.queue.last().map(|last| self.lows[last as usize]);
         assert!(youngest <= Some(low), "the redo position goes back (CB10)");
@@ -321,12 +326,13 @@ impl SetState {
         assert!(before & DIRTY == 0, "a frame enters the checkpoint queue twice");
     }
 
-    /// How many frames are dirty and not being written.
+    /// The number of dirty frames.
     pub(crate) fn queue_length(&self) -> u32 {
         self.queue.length()
     }
 
-    /// Every change of a block of this set below this redo address is on disk; `None`: all are.
+    /// The redo address below which every change of this set's blocks is on disk. `None` if all
+    /// changes are.
     pub(crate) fn low(&self) -> Option<Rba> {
         self.queue_low().into_iter().chain(self.flights.iter().map(|flight| flight.low)).min()
     }
@@ -338,36 +344,38 @@ impl SetState {
 
     // Checkpoints of some blocks
 
-    /// Asks for the blocks of these spans that became dirty at `until` or below to be written.
-    /// Appends to `found` these, and those that are being written and were dirty from there.
-    pub(crate) fn ask(
+    /// Requests a write of each of these blocks that became dirty at `until` or below. Appends to
+    /// `found` those, and the blocks that are being written and became dirty there.
+    pub(crate) fn request_writes(
         &mut self,
         frames: &[Frame],
-        (spans, until): (&Spans, Rba),
-        found: &mut Vec<Awaited>,
+        blocks: &BlockSet,
+        until: Rba,
+        found: &mut Vec<PendingWrite>,
         session: &Session,
     ) {
-        let SetState { queue_links, flight_links, lows, flight_lows, asked, written, .. } = self;
+        let SetState { queue_links, flight_links, lows, flight_lows, requested, written, .. } =
+            self;
         let numbers = &self.frames;
         let mut at = |slot: u32, writes: u32| {
             let frame = numbers[slot as usize];
             let address = frames[frame as usize].address(session);
             let until = written[slot as usize].wrapping_add(writes);
-            let is_meant = spans.holds(address);
+            let is_meant = blocks.holds(address);
             if is_meant {
                 let home = frames[frame as usize].home(session);
-                found.push(Awaited { frame, home, address, until });
+                found.push(PendingWrite { frame, home, address, until });
             }
             is_meant
         };
         let next = |slot: &u32| List::after(queue_links, *slot);
         let queued = std::iter::successors(self.queue.first(), next);
         for slot in queued.take_while(|slot| lows[*slot as usize] <= until) {
-            // What is on its way is an older state of it.
+            // A write under way has an older version of the block.
             let frame = &frames[numbers[slot as usize] as usize];
-            let on_its_way = frame.flags.load(session) & WRITING != 0;
-            if at(slot, if on_its_way { 2 } else { 1 }) {
-                asked.push((slot, until));
+            let is_in_flight = frame.flags.load(session) & WRITING != 0;
+            if at(slot, if is_in_flight { 2 } else { 1 }) {
+                requested.push((slot, until));
             }
         }
         let next = |slot: &u32| List::after(flight_links, *slot);
@@ -378,37 +386,37 @@ impl SetState {
         }
     }
 
-    /// Whether the writes that are waited for are still to end.
-    pub(crate) fn is_awaited(&self, slot: u32, until: u32) -> bool {
+    /// Whether this slot's write number `until` is still to end.
+    pub(crate) fn is_pending(&self, slot: u32, until: u32) -> bool {
         until.wrapping_sub(self.written[slot as usize]).cast_signed() > 0
     }
 
-    /// Whether blocks are asked for.
-    pub(crate) fn is_asked(&self) -> bool {
-        !self.asked.is_empty()
+    /// Whether writes are requested.
+    pub(crate) fn has_requests(&self) -> bool {
+        !self.requested.is_empty()
     }
 
-    /// Up to `most` frames that were asked for; those that needn't be written any more are
+    /// Appends up to `most` frames whose writes are requested. Requests that were met are
     /// forgotten.
-    pub(crate) fn asked_candidates(
+    pub(crate) fn requested_candidates(
         &mut self,
         frames: &[Frame],
         most: usize,
         candidates: &mut Vec<u32>,
         session: &Session,
     ) {
-        let SetState { asked, lows, frames: numbers, .. } = self;
-        asked.retain(|(slot, until)| {
+        let SetState { requested, lows, frames: numbers, .. } = self;
+        requested.retain(|(slot, until)| {
             let frame = &frames[numbers[*slot as usize] as usize];
             frame.flags.load(session) & DIRTY != 0 && lows[*slot as usize] <= *until
         });
-        candidates.extend(asked.iter().take(most).map(|(slot, _)| numbers[*slot as usize]));
+        candidates.extend(requested.iter().take(most).map(|(slot, _)| numbers[*slot as usize]));
     }
 
     // The writer
 
-    /// If frames are wanted: brings the reserve of clean frames at the cold end in order, by moving
-    /// what is dirty there to the write list.
+    /// If a refill is wanted, moves the dirty frames of the reserve at the cold end to the write
+    /// list.
     pub(crate) fn refill(&mut self, frames: &[Frame], session: &Session) {
         if !std::mem::take(&mut self.refill_wanted) {
             return;
@@ -427,13 +435,13 @@ impl SetState {
         }
     }
 
-    /// Up to `most` frames to be written to become free.
+    /// Appends up to `most` frames of the write list.
     pub(crate) fn write_candidates(&self, most: usize, candidates: &mut Vec<u32>) {
         let all = std::iter::successors(self.write.first(), |at| List::after(&self.links, *at));
         candidates.extend(all.take(most).map(|slot| self.frame_of(slot)));
     }
 
-    /// Up to `most` frames that became dirty below `target`, oldest first.
+    /// Appends up to `most` frames that became dirty below `target`, the oldest first.
     pub(crate) fn queue_candidates(&self, target: Rba, most: usize, candidates: &mut Vec<u32>) {
         let next = |at: &u32| List::after(&self.queue_links, *at);
         let all = std::iter::successors(self.queue.first(), next);
@@ -441,9 +449,10 @@ impl SetState {
         candidates.extend(old.take(most).map(|slot| self.frame_of(slot)));
     }
 
-    /// A copy of the frame is going to be written, in this batch; with the frame's latch held.
+    /// Marks a frame as being written in this batch, and clean. The caller holds the frame's latch.
     pub(crate) fn begin_write(&mut self, slot: u32, frame: &Frame, batch: u64, session: &Session) {
-        // CB5: before it is no longer dirty: who has claimed it looks without this latch.
+        // CB5: before DIRTY is cleared, since a session that has claimed the frame looks without
+        // this latch.
         let before = frame.flags.fetch_or(WRITING, session);
         assert!(before & WRITING == 0, "a frame is written twice at once");
         let low = self.leave_queue(slot, frame, session);
@@ -458,7 +467,7 @@ impl SetState {
         }
     }
 
-    /// The copies of these slots are on disk, which this batch took.
+    /// Ends the writes of these slots, whose copies this batch took and which are on disk.
     pub(crate) fn end_writes<'f>(
         &mut self,
         batch: u64,
@@ -479,7 +488,7 @@ impl SetState {
         }
     }
 
-    /// There is nothing to be written, for the block has never been formatted.
+    /// Makes a frame clean without a write, since its block was never formatted.
     pub(crate) fn clean_unwritten(&mut self, slot: u32, frame: &Frame, session: &Session) {
         let _ = self.leave_queue(slot, frame, session);
         self.after_write(slot, false);
@@ -492,15 +501,15 @@ impl SetState {
         self.lows[slot as usize]
     }
 
-    /// What was written to become free is the next to be given away, unless it was changed again:
-    /// then it is in use after all.
+    /// Makes a frame of the write list the next victim. If it was changed again it is in use, and
+    /// goes to the hot end.
     fn after_write(&mut self, slot: u32, dirty_again: bool) {
         let written = &mut self.written[slot as usize];
         *written = written.wrapping_add(1);
-        match self.places[slot as usize] {
-            Place::Write if dirty_again => self.put_hot(slot),
-            Place::Write => self.put_cold(slot),
-            Place::Nowhere | Place::Free | Place::Replacement(_) => {}
+        match self.memberships[slot as usize] {
+            Membership::Write if dirty_again => self.put_hot(slot),
+            Membership::Write => self.put_cold(slot),
+            Membership::None | Membership::Free | Membership::Replacement(_) => {}
         }
     }
 }

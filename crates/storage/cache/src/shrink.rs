@@ -1,18 +1,17 @@
-//! A pool that becomes smaller while it is in use.
+//! Shrinking a pool while it is in use.
 //!
 //! ```text
-//!   the set with most frames ──search──▶ claimed ──off its chain──▶ memory away, out of its set
+//!   the largest set ──────────search──▶ claimed ──off its chain──▶ memory away, out of its set
 //!         ▲        │ none                                               │
 //!         │        ▼                                                    ▼
 //!         └── free buffer waits                                       stock
 //! ```
 //!
 //! Invariants
-//!   * a set keeps a frame, so who waits for one in it is told some day
-//!   * what happens to a frame on its way is what happens to one that is claimed for a block (CB5),
-//!     so a change that isn't on disk is never lost
+//!   * a set keeps at least one frame, so a session that waits in it is woken some day
+//!   * a frame leaves as a victim does (CB5), so a change that isn't on disk is never lost
 //!
-//! Caller: whoever administers an instance.
+//! Caller: `instance`, when `db_cache_size` and the like are lowered.
 
 use ids::BlockSize;
 use os::Session;
@@ -20,12 +19,13 @@ use stop::{RefusalKind, Stop};
 
 use crate::Cache;
 use crate::get::name_of;
-use crate::victim::{Awaited, NOWHERE};
+use crate::victim::{FreeBufferWait, NOWHERE};
 
 impl Cache {
-    /// Takes so many buffers away from the pool of this size, coldest first, and gives their memory
-    /// back. Waits until that many are clean and unpinned. Refused when a working set would have
-    /// none left. One session at a time. If the instance halts meanwhile, some may have gone.
+    /// Takes `frames` buffers away from the pool of this block size, the coldest first, and gives
+    /// their memory back. Waits until that many are clean and unpinned. Refused if a working set
+    /// would have none left. One session at a time calls this. If the instance halts meanwhile,
+    /// some buffers may have gone.
     pub fn shrink_pool(
         &self,
         block_size: BlockSize,
@@ -60,15 +60,15 @@ impl Cache {
         Ok(())
     }
 
-    /// A frame of this set in which no block lives; on no list.
+    /// Claims a frame of this set and takes it off its chain.
     fn claim_of(&self, set: u32, session: &Session) -> Result<u32, Stop> {
         loop {
             let state = self.sets[set as usize].state.exclusive(session);
             let found = match self.search_set(set, state, session) {
                 Some(found) => Some(found),
                 None => match self.await_free(set, NOWHERE, session)? {
-                    Awaited::Found(found) => Some(found),
-                    Awaited::Writes | Awaited::Pins => None,
+                    FreeBufferWait::Found(found) => Some(found),
+                    FreeBufferWait::ForWrites | FreeBufferWait::ForPins => None,
                 },
             };
             let Some(found) = found else { continue };
@@ -79,7 +79,7 @@ impl Cache {
         }
     }
 
-    /// A claimed frame goes back to the stock.
+    /// Gives the memory of a claimed frame back, and the frame to the stock.
     fn dismiss(&self, at: u32, session: &Session) {
         let frame = &self.frames[at as usize];
         let mut content = frame.latch.exclusive(name_of(NOWHERE), session);

@@ -1,28 +1,27 @@
-//! What was written home last, for every block of a file: a lost write is found when it is read.
+//! The versions of a file's blocks as last written home, by which a read finds a lost write.
 //!
 //! ```text
 //!   block number ──▶ chunk of 4,096 blocks, made when the first of them is written
 //!                      └──▶ low 32 bits of the SCN that the block had     (0: not written)
 //! ```
 //!
-//! A device that acknowledges a write and a flush and then has the old block all the same is found
-//! by no checksum: the old block is whole. But each change of a block has an SCN of its own, and
-//! all writes of a file go through one cache; so from what a block had when it was written last,
-//! the one that is read must not be older.
+//! No checksum finds a write that a device has acknowledged and lost: the old block is whole. But
+//! each change of a block has an SCN of its own, and all writes of a file go through one cache. So
+//! a block that is read must not be older than its last write.
 //!
 //! Invariants
-//!   * a version is noted when it is durable at home, and before the frame can be given away: so
-//!     before anybody can read the block from there (CB20)
-//!   * of SCNs that are 2^31 apart or further nothing is said; an SCN whose low bits are zero isn't
+//!   * a version is noted when the block is durable at home, and before its frame can be given
+//!     away: so before any session can read the block from there (CB20)
+//!   * SCNs that are 2^31 or more apart can't be compared; an SCN whose low bits are zero isn't
 //!     noted
 //!
-//! Callers: `batch` (notes), `get` (asks).
+//! Caller: `files`.
 
 use std::collections::BTreeMap;
 
 use ids::{BlockNo, Scn};
 
-/// Blocks for which memory is taken at once: 16 KiB.
+/// The number of blocks in a chunk, which takes 16 KiB.
 const CHUNK: u32 = 4_096;
 
 /// The versions of one file's blocks.
@@ -32,14 +31,14 @@ pub(crate) struct Versions {
 }
 
 impl Versions {
-    /// The block was written with this SCN.
+    /// Notes that the block was written with this SCN.
     pub(crate) fn note(&mut self, block: BlockNo, scn: Scn) {
         let chunk = self.chunks.entry(block.get() / CHUNK);
         let chunk = chunk.or_insert_with(|| vec![0; CHUNK as usize].into_boxed_slice());
         chunk[(block.get() % CHUNK) as usize] = scn.get() as u32;
     }
 
-    /// The SCN with which the block was written last if what is read, with SCN `found`, is older.
+    /// The SCN of the block's last write, if the block that was read, with SCN `found`, is older.
     pub(crate) fn newer_than(&self, block: BlockNo, found: Scn) -> Option<Scn> {
         let chunk = self.chunks.get(&(block.get() / CHUNK))?;
         let written = chunk[(block.get() % CHUNK) as usize];
@@ -54,7 +53,7 @@ mod tests {
     use super::*;
 
     /// An older block is told from the one written and from newer ones, also where the low bits of
-    /// the SCN come round; of blocks that weren't written nothing is said.
+    /// the SCN wrap around; blocks that weren't written pass.
     #[test]
     fn an_older_block_is_told_from_the_one_that_was_written() {
         const ROUND: u64 = 1 << 32;

@@ -1,19 +1,20 @@
-//! Finding a frame for a block that isn't in the cache, and waiting for one.
+//! Finding a victim: a frame for a block that isn't in the cache; and waiting for one.
 //!
 //! ```text
-//!   look into every set whose latch is free, from the one used last ──▶ then into the others
+//!   search every set whose latch is free, from the one used last ──▶ then the other sets
 //!         │ found: off the lists                                        │ none in any
-//!         │ first for frames in which no block lives (CB33)             │
+//!         │ (free frames of all sets first, CB33)                       │
 //!         ▼                                                             ▼
-//!   no pin, clean? (bucket's latch) ──yes──▶ off the chain, ours    post the writer, wait
-//!         └── no: back to the hot end, look again                   (free buffer waits)
+//!   no pin, clean? (bucket's latch) ──yes──▶ off the chain: ours    post the writers, wait
+//!         └── no: back to the hot end, search again                 (free buffer waits)
 //! ```
 //!
 //! Invariants
-//!   * a frame that a search took off the lists belongs to that session until it puts it back
+//!   * a frame that a search took off the lists is claimed: it belongs to that session until the
+//!     session puts it back
 //!   * a frame is taken off its chain only unpinned, clean and with no write under way (CB5)
 //!
-//! Callers: `get`; `pin`, when the last pin of a frame goes; `shrink`.
+//! Callers: `get`; `pin`, when the last pin of a stripe goes; `shrink`.
 
 use ids::Dba;
 use latch::{ExclusiveGuard, Shared32};
@@ -26,30 +27,31 @@ use crate::frame::{FAILED, NO_ADDRESS};
 use crate::pool::Pool;
 use crate::set_state::SetState;
 
-/// A session takes so many buffers from one working set, then goes on with the next (CB37).
+/// Buffers that a session takes from one working set before it goes on with the next (CB37).
 pub(crate) const STAY: u32 = 8;
 /// The longest wait for a free buffer before the session looks again by itself.
 const WAIT_MAX: Nanos = Nanos::from_secs(1);
-/// A session that waits for nothing but pins of others is refused after so long.
-const LOCK_WAIT: Nanos = Nanos::from_secs(10);
-/// Between two such refusals in one pool.
+/// A session that has waited this long for nothing but pins of others is refused (CB36).
+const PIN_WAIT_MAX: Nanos = Nanos::from_secs(10);
+/// The least time between two such refusals in one pool.
 const BETWEEN_REFUSALS: Nanos = Nanos::from_secs(1);
 
 /// How a wait for a free buffer has ended.
-pub(crate) enum Awaited {
-    /// This one was found, and not waited for.
+pub(crate) enum FreeBufferWait {
+    /// The last look found this frame, so there was no wait.
     Found(u32),
-    /// Look again: buffers were being written.
-    Writes,
-    /// Look again: only the end of a pin can help.
-    Pins,
+    /// The session has waited for writers, and searches again.
+    ForWrites,
+    /// The session has waited for a pin to go, and searches again.
+    ForPins,
 }
 
-/// The address of no block.
+/// An address that no block has.
 pub(crate) const NOWHERE: Dba = Dba::new(0, 0);
 
 impl Cache {
-    /// A frame in which no block lives, for a block of this pool that is needed; on no list.
+    /// Claims a frame of this pool for the block `wanted`, and takes it off its chain. Waits for a
+    /// free buffer if there is none.
     pub(crate) fn claim(&self, wanted: Dba, pool: &Pool, session: &Session) -> Result<u32, Stop> {
         session.count(Statistic::FreeBufferRequested, 1);
         let mut pinned_since = None;
@@ -57,14 +59,14 @@ impl Cache {
             let found = match self.search_all(pool, session) {
                 Ok(found) => found,
                 Err(set) => match self.await_free(set, wanted, session)? {
-                    Awaited::Found(found) => found,
-                    Awaited::Writes => {
+                    FreeBufferWait::Found(found) => found,
+                    FreeBufferWait::ForWrites => {
                         pinned_since = None;
                         continue;
                     }
-                    Awaited::Pins => {
+                    FreeBufferWait::ForPins => {
                         let since = *pinned_since.get_or_insert(session.now());
-                        self.check_lock_wait(pool, since, session)?;
+                        self.check_pin_wait(pool, since, session)?;
                         continue;
                     }
                 },
@@ -76,7 +78,7 @@ impl Cache {
         }
     }
 
-    /// The same, but none if there is none at once.
+    /// As `claim`, but `None` rather than a wait.
     pub(crate) fn try_claim(&self, pool: &Pool, session: &Session) -> Option<u32> {
         session.count(Statistic::FreeBufferRequested, 1);
         loop {
@@ -88,16 +90,12 @@ impl Cache {
         }
     }
 
-    /// Refuses a session that only pins of others have kept from a buffer since this moment, if
-    /// that is long ago (CB36). One session at a time: what it lets go may do for all others.
-    fn check_lock_wait(
-        &self,
-        pool: &Pool,
-        since: Timestamp,
-        session: &Session,
-    ) -> Result<(), Stop> {
+    /// Refuses a session that has waited for nothing but pins since this moment, if that is long
+    /// ago (CB36). One session of a pool at a time: the pins that it lets go may be enough for all
+    /// others.
+    fn check_pin_wait(&self, pool: &Pool, since: Timestamp, session: &Session) -> Result<(), Stop> {
         let now = session.now();
-        if now.since(since) < LOCK_WAIT {
+        if now.since(since) < PIN_WAIT_MAX {
             return Ok(());
         }
         let last = pool.refused_at.load(session);
@@ -111,23 +109,24 @@ impl Cache {
             "there was no free buffer for a block of {} in {} s: all {} are in use by sessions \
              that wait for more; choose a larger db_cache_size, or work with fewer sessions",
             pool.block_size,
-            LOCK_WAIT.0 / 1_000_000_000,
+            PIN_WAIT_MAX.0 / 1_000_000_000,
             pool.frames.load(session)
         );
         Err(Stop::refuse(RefusalKind::NoBuffer, message))
     }
 
-    /// How far this thread has come in its way over the sets of a pool: `STAY` steps to a set.
+    /// How far this thread has come in its way over the sets of a pool, in `STAY` steps for each
+    /// set.
     fn hint_of(&self, thread: ThreadId) -> &Shared32 {
         &self.steps[thread.0 as usize % self.steps.len()]
     }
 
-    /// The place among a pool's `sets` of the one in which a thread looks for a frame next.
+    /// The place, among the `sets` of a pool, of the set that a thread searches next.
     pub(crate) fn next_set(&self, thread: ThreadId, sets: u32, session: &Session) -> u32 {
         self.hint_of(thread).load(session) / STAY % sets
     }
 
-    /// A claimed frame that somebody has come to use.
+    /// Puts back a claimed frame that another session has come to use.
     pub(crate) fn put_back(&self, at: u32, session: &Session) {
         let (set, slot) = self.frames[at as usize].home(session);
         let set = &self.sets[set as usize];
@@ -135,8 +134,8 @@ impl Cache {
         set.freed.notify_one(session);
     }
 
-    /// A frame of this pool that can be given away; if there is none, the set in which the search
-    /// began: where this session has found one last, or after `STAY` of them the next (CB37).
+    /// Searches all sets of this pool for a victim, from the set in which this session found one
+    /// last, or after `STAY` of them from the next (CB37). The error is that first set.
     fn search_all(&self, pool: &Pool, session: &Session) -> Result<u32, u32> {
         let first = self.next_set(session.thread(), pool.sets.load(session), session);
         let found = self.search_from(pool, first, session).ok_or(pool.first_set + first)?;
@@ -147,7 +146,7 @@ impl Cache {
         Ok(found)
     }
 
-    /// A frame of this pool that can be given away; first one in which no block lives (CB33).
+    /// Searches all sets of this pool for a victim: first for a free frame in any set (CB33).
     fn search_from(&self, pool: &Pool, first: u32, session: &Session) -> Option<u32> {
         let free = |state: &mut SetState| state.search_free();
         if pool.has_free.is_raised(session) {
@@ -155,7 +154,7 @@ impl Cache {
             if found.is_some() {
                 return found;
             }
-            // One may become free between the look and this: then it is found now.
+            // A frame that became free between the look and this is found now.
             pool.has_free.lower(session);
             if let Some(found) = self.search_sets(pool, first, free, session) {
                 pool.has_free.raise(session);
@@ -165,8 +164,8 @@ impl Cache {
         self.search_sets(pool, first, |state| state.search(&self.frames, session), session)
     }
 
-    /// Looks into every set of the pool: at first into those whose latch can be had at once, so
-    /// that sessions spread over the sets rather than queue for one.
+    /// Searches every set of the pool, first those whose latch is free: so sessions spread over the
+    /// sets rather than queue for one.
     fn search_sets(
         &self,
         pool: &Pool,
@@ -192,6 +191,7 @@ impl Cache {
         })
     }
 
+    /// Searches one set for a victim.
     pub(crate) fn search_set(
         &self,
         set: u32,
@@ -218,16 +218,16 @@ impl Cache {
         found
     }
 
-    /// Looks once more into one set, and if there is nothing, waits until there may be.
+    /// Searches one set once more, and waits for a free buffer if it has no victim.
     pub(crate) fn await_free(
         &self,
         set: u32,
         wanted: Dba,
         session: &Session,
-    ) -> Result<Awaited, Stop> {
+    ) -> Result<FreeBufferWait, Stop> {
         let home = &self.sets[set as usize];
         session.count(Statistic::DbwrMakeFreeRequests, 1);
-        // Before the look: a pin that goes after it sees that somebody waits.
+        // Before the look: a session whose pin goes after it sees that one waits.
         self.unpin_wanted.0.fetch_add(1, session);
         let mut state = home.state.exclusive(session);
         let found = state.search(&self.frames, session).map(|slot| state.frame_of(slot));
@@ -235,7 +235,7 @@ impl Cache {
         if let Some(found) = found {
             drop(state);
             self.unpin_wanted.0.fetch_sub(1, session);
-            return Ok(Awaited::Found(found));
+            return Ok(FreeBufferWait::Found(found));
         }
         self.post_writers(session);
         let unpin_helps = state.writer_has_nothing();
@@ -256,10 +256,11 @@ impl Cache {
         if unpin_helps {
             self.unpin_wanted.0.fetch_sub(1, session);
         }
-        result.map(|()| if unpin_helps { Awaited::Pins } else { Awaited::Writes })
+        let waited = if unpin_helps { FreeBufferWait::ForPins } else { FreeBufferWait::ForWrites };
+        result.map(|()| waited)
     }
 
-    /// Takes a claimed frame off its chain, unless somebody has come to use it meanwhile.
+    /// Takes a claimed frame off its chain. False if another session has come to use it (CB5).
     pub(crate) fn unhash(&self, at: u32, session: &Session) -> bool {
         let frame = &self.frames[at as usize];
         let Some(address) = Dba::unpack(frame.address.load(session)) else {
@@ -277,7 +278,7 @@ impl Cache {
         true
     }
 
-    /// A claimed frame that isn't needed after all, or whose block couldn't be read.
+    /// Makes a frame free that isn't needed after all, or whose block couldn't be read.
     pub(crate) fn give_back(&self, at: u32, session: &Session) {
         assert_eq!(self.frames[at as usize].address.load(session), NO_ADDRESS);
         let (set, slot) = self.frames[at as usize].home(session);
@@ -288,7 +289,7 @@ impl Cache {
         set.freed.notify_one(session);
     }
 
-    /// A pin of this frame goes.
+    /// Lets a pin of this frame go.
     #[inline]
     pub(crate) fn let_go(&self, at: u32, session: &Session) {
         if self.frames[at as usize].unpin(session) {
@@ -296,7 +297,7 @@ impl Cache {
         }
     }
 
-    /// The last pin of one stripe of this frame has gone.
+    /// Looks whether a failed read or a waiting session needs the last pin of a stripe to go.
     #[inline]
     pub(crate) fn after_unpin(&self, at: u32, session: &Session) {
         let failed = self.frames[at as usize].status.load(session) & FAILED != 0;
@@ -314,21 +315,22 @@ impl Cache {
         }
     }
 
-    /// The last pin of one stripe of this frame has gone, and sessions wait for such. Another
-    /// stripe may have one still: who lets that go tells them too.
+    /// Wakes a session that waits for a pin to go. Another stripe may still have a pin: the session
+    /// that lets that one go wakes them too.
     fn tell_unpinned(&self, at: u32, session: &Session) {
         // A pin made on a hint may go when the frame has left its set.
         let Some((set, _)) = self.frames[at as usize].home_if_any(session) else { return };
         let set = &self.sets[set as usize];
-        // With the latch, so that who waits has either seen the pin gone or sleeps already.
+        // Under the latch, so that a waiting session has either seen the pin gone or sleeps
+        // already.
         let _state = set.state.exclusive(session);
         set.freed.notify_one(session);
     }
 
-    /// Perhaps the last session that knew of a failed read has let go.
+    /// Makes a frame free whose read has failed, if its last pin has gone.
     fn recycle_failed(&self, at: u32, session: &Session) {
         let mut faults = self.read_shard(at).latch.exclusive(session);
-        // CB4: one session is the first to find it so.
+        // CB43: only the first session to find it so does this.
         if self.frames[at as usize].vacate_failed(session) {
             faults.forget(at);
             drop(faults);

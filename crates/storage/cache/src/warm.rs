@@ -1,8 +1,8 @@
-//! Touching memory before it is needed.
+//! Touching the memory of free frames before it is needed.
 //!
-//! Memory that nobody has used yet is zeroed by the kernel when it is, a huge page at once: that is
-//! some milliseconds in which who reads blocks into it asks for no others. Who has nothing to do
-//! meanwhile can have it done before.
+//! The kernel zeroes memory at its first use, a huge page at once. That takes milliseconds in which
+//! a session that reads blocks into it submits no other reads. A thread with nothing to do can
+//! touch the memory before.
 //!
 //! Caller: recovery, between batches.
 
@@ -14,8 +14,8 @@ use crate::get::name_of;
 use crate::victim::NOWHERE;
 
 impl Cache {
-    /// Frames in which no block lives, for blocks of the database's own size: one for each huge
-    /// page, in the order in which this thread is going to take them, if nobody else takes any.
+    /// Free frames for blocks of the database's own size: one for each huge page, in the order in
+    /// which this thread is going to take them if no other session takes any.
     pub fn untouched(&self, thread: ThreadId, session: &Session) -> Vec<u32> {
         let pool = self.pool(self.block_size());
         let sets = pool.sets.load(session);
@@ -34,11 +34,12 @@ impl Cache {
             .collect()
     }
 
-    /// Touches the memory of this frame, unless a block lives there by now.
+    /// Touches the memory of this frame, unless a block lives there.
     pub fn touch(&self, frame: u32, session: &Session) {
         let frame = &self.frames[frame as usize];
         let mut content = frame.latch.exclusive(name_of(NOWHERE), session);
-        // Who enters a block says its address before it gets the buffer, under this latch.
+        // A session that enters a block sets the address before it takes the buffer, under this
+        // latch.
         if frame.address.load(session) == NO_ADDRESS
             && let Some(buffer) = &mut content.buffer
         {

@@ -5,14 +5,14 @@
 //!                      │ heads (checkpoint)
 //!                      │ for each: try its latch, clean it, copy it
 //!                      ▼
-//!                    write the batch (batch.rs) ──▶ end: frames can be victims, wake who waits
-//!                      └── while it is on its way: gather the next ones
+//!                    write the batch (pipeline.rs) ──▶ end: frames can be victims, wake waiters
+//!                      └── while it is in flight: gather the next ones
 //! ```
 //!
 //! Invariants
-//!   * a writer never waits for a frame's latch (CB6): what is latched is tried again later, and if
-//!     nothing else is left, after a pause
-//!   * its batches are only of frames of sets that were its own when it gathered (CB25)
+//!   * a writer never waits for a frame's latch (CB6): it tries a latched frame again later, and
+//!     after a pause if nothing else is left
+//!   * a writer gathers only frames of the sets that are its own at that moment (CB25)
 //!
 //! Callers: `instance` and `recovery`, through `Cache::start_writer`.
 
@@ -25,85 +25,97 @@ use stop::Stop;
 use waits::{Nanos, Statistic, WaitEvent};
 
 use crate::Cache;
-use crate::batch::Batch;
+use crate::batch::{Batch, DirtyFrame, Item, Reason};
 use crate::frame::{DIRTY, Frame};
-use crate::load::{Load, Reason};
+use crate::pipeline::WritePipeline;
 
-/// With nothing to do, a writer looks around this often.
+/// The longest sleep of a writer with nothing to do.
 const IDLE_MAX: Nanos = Nanos::from_secs(3);
-/// With nothing to do but frames that are latched, this often.
+/// The sleep of a writer that has counts nothing but latched frames.
 const LATCHED_RETRY: Nanos = Nanos::from_millis(1);
-/// So many more frames are looked at than there is room for in the batch, since some are latched.
+/// Frames that are looked at beyond the room in the batch, since some are latched.
 const CANDIDATES_SPARE: usize = 16;
-/// While a checkpoint is asked for, making buffers free leaves it one block of a batch in ...
+/// While a checkpoint is requested, making buffers free leaves it one in this many blocks of a
+/// batch.
 const CHECKPOINT_SHARE: usize = 2;
 
-/// Who starts a writer looks this often whether its thread has ended without a word.
-const BEGINNING_LOOK: Nanos = Nanos::from_millis(100);
+/// How often the starting session looks whether the new thread has panicked.
+const STARTUP_CHECK: Nanos = Nanos::from_millis(100);
 
-/// What a new writer tells the one who starts it: whether it has what it needs.
-struct Beginning {
-    told: Latch<Option<Result<(), Stop>>>,
+/// How a new writer reports to the session that starts it.
+struct Startup {
+    status: Latch<StartupStatus>,
     signal: Signal,
 }
 
-impl Beginning {
-    fn tell(&self, begun: Result<(), Stop>, session: &Session) {
-        *self.told.exclusive(session) = Some(begun);
+/// Whether a new writer has what it needs.
+#[derive(Clone)]
+enum StartupStatus {
+    Pending,
+    Ready,
+    Failed(Stop),
+}
+
+impl Startup {
+    fn report(&self, status: StartupStatus, session: &Session) {
+        *self.status.exclusive(session) = status;
         self.signal.post(session);
     }
 
-    /// `None` if the thread has ended without a word: it has panicked.
-    fn wait(&self, thread: &ThreadHandle, session: &Session) -> Option<Result<(), Stop>> {
+    /// Waits for the report. `Pending` if the thread has ended without one: it has panicked.
+    fn wait(&self, thread: &ThreadHandle, session: &Session) -> StartupStatus {
         loop {
             let has_ended = thread.has_ended();
-            let told = self.told.exclusive(session).take();
-            if has_ended || told.is_some() {
-                return told;
+            let status = self.status.shared(session).clone();
+            if has_ended || !matches!(status, StartupStatus::Pending) {
+                return status;
             }
             let waiting = session.waiting(WaitEvent::ThreadBootstrap);
-            self.signal.wait(waiting, Some(BEGINNING_LOOK));
+            self.signal.wait(waiting, Some(STARTUP_CHECK));
         }
     }
 }
 
 impl Cache {
-    /// Starts the thread of database writer `number`, below `config.writers_max`. Refused if its
-    /// memory, its ring or its I/O slaves can't be had (CB41). It ends after `stop`, when there are
-    /// to be fewer writers, or when the instance has halted; what it can't write halts that.
+    /// Starts the thread of database writer `number`, below `config.writers_max`. Refused if the
+    /// writer can't get its memory, its ring or its I/O slaves (CB41). The writer ends after
+    /// `stop`, after `set_writers` with a lower count, or when the instance has halted. A write
+    /// that fails halts the instance.
     pub fn start_writer(
         self: &Arc<Cache>,
         number: u32,
         session: &Session,
     ) -> Result<ThreadHandle, Stop> {
         assert!(number < self.config.writers_max, "there is no room for writer {number}");
-        let told = Latch::new(session.os(), LatchKind::Innermost, None);
-        let beginning = Arc::new(Beginning { told, signal: Signal::new(session.os()) });
-        let (cache, telling) = (Arc::clone(self), Arc::clone(&beginning));
+        let status = Latch::new(session.os(), LatchKind::Innermost, StartupStatus::Pending);
+        let startup = Arc::new(Startup { status, signal: Signal::new(session.os()) });
+        let (cache, reporter) = (Arc::clone(self), Arc::clone(&startup));
         let spec = ThreadSpec::background(format!("fb_dbw{number}"));
-        let body = move |session: &Session| cache.run_writer(number, &telling, session);
+        let body = move |session: &Session| cache.run_writer(number, &reporter, session);
         let thread = session.spawn(spec, body)?;
-        match beginning.wait(&thread, session) {
-            Some(Ok(())) => Ok(thread),
-            Some(Err(stop)) => {
+        match startup.wait(&thread, session) {
+            StartupStatus::Ready => Ok(thread),
+            StartupStatus::Failed(stop) => {
                 let _ = thread.join(session);
                 let Some(kind) = stop.refusal() else { return Err(stop) };
                 let message = format!("cannot start database writer {number}: {stop}");
                 Err(Stop::refuse(kind, message))
             }
-            None => Err(self.halt.raise(format!("database writer {number} panicked"), session)),
+            StartupStatus::Pending => {
+                Err(self.halt.raise(format!("database writer {number} panicked"), session))
+            }
         }
     }
 
-    fn run_writer(&self, number: u32, beginning: &Beginning, session: &Session) {
+    fn run_writer(&self, number: u32, startup: &Startup, session: &Session) {
         let guard = self.halt.guard(format!("database writer {number} panicked"), session);
         let ended = match Writer::open(self, number, session) {
             Ok(mut writer) => {
-                beginning.tell(Ok(()), session);
+                startup.report(StartupStatus::Ready, session);
                 writer.run()
             }
             Err(stop) => {
-                beginning.tell(Err(stop), session);
+                startup.report(StartupStatus::Failed(stop), session);
                 Ok(())
             }
         };
@@ -118,64 +130,64 @@ struct Writer<'a> {
     cache: &'a Cache,
     number: u32,
     session: &'a Session,
-    batch: Batch<'a>,
+    pipeline: WritePipeline<'a>,
     /// Frames that could be written.
     candidates: Vec<u32>,
     /// Its sets of all pools, another one first each time.
     sets: Vec<u32>,
     turn: usize,
-    /// How many writers there were when these were its sets.
+    /// The number of writers for which these are its sets.
     writers: u32,
 }
 
-/// What became of a frame that was to be written.
-enum Taken {
-    /// It is in the batch.
+/// What a writer did with a candidate frame.
+enum CandidateResult {
+    /// Its copy is in the batch.
     Copied,
-    /// It is clean now, for there was nothing to write.
+    /// It is clean now: the block was never formatted, so there was nothing to write.
     Cleaned,
-    /// Somebody has its latch.
+    /// A session has its latch.
     Latched,
-    /// It is in the batch already.
+    /// It isn't dirty any more, is being written already, or has left the set.
     Gone,
 }
 
-/// What a gathering met, but for what it put into the batch.
+/// Candidates that a gathering didn't put into the batch.
 #[derive(Default)]
-struct Met {
+struct GatherCounts {
     cleaned: u32,
     latched: u32,
 }
 
 impl<'a> Writer<'a> {
     fn open(cache: &'a Cache, number: u32, session: &'a Session) -> Result<Writer<'a>, Stop> {
-        let batch = Batch::open(cache, number, session)?;
+        let pipeline = WritePipeline::open(cache, number, session)?;
         let most = cache.config.batch_blocks as usize + CANDIDATES_SPARE;
         let (candidates, sets) = (Vec::with_capacity(most), Vec::with_capacity(cache.sets.len()));
-        Ok(Writer { cache, number, session, batch, candidates, sets, turn: 0, writers: 0 })
+        Ok(Writer { cache, number, session, pipeline, candidates, sets, turn: 0, writers: 0 })
     }
 
     fn run(&mut self) -> Result<(), Stop> {
         let (cache, session) = (self.cache, self.session);
         loop {
             cache.halt.check(session)?;
-            if self.is_to_end() && self.batch.is_empty() {
+            if self.is_to_end() && self.pipeline.is_empty() {
                 return Ok(());
             }
-            let met = self.gather();
-            if met.cleaned > 0 {
+            let counts = self.gather();
+            if counts.cleaned > 0 {
                 cache.note_progress(session);
             }
-            if self.batch.may_launch() {
-                self.batch.launch()?;
-            } else if self.batch.flies() {
-                self.batch.fly()?;
-            } else if met.cleaned == 0 {
-                self.sleep(if met.latched > 0 { LATCHED_RETRY } else { IDLE_MAX });
+            if self.pipeline.may_launch() {
+                self.pipeline.launch()?;
+            } else if self.pipeline.has_in_flight() {
+                self.pipeline.await_step()?;
+            } else if counts.cleaned == 0 {
+                self.sleep(if counts.latched > 0 { LATCHED_RETRY } else { IDLE_MAX });
             }
-            while let Some(landed) = self.batch.take_landed() {
-                self.end(&landed);
-                self.batch.clear(landed);
+            while let Some(durable) = self.pipeline.take_durable() {
+                self.end(&durable);
+                self.pipeline.clear(durable);
                 cache.note_progress(session);
             }
         }
@@ -192,7 +204,8 @@ impl<'a> Writer<'a> {
         self.cache.writers[self.number as usize].wait(waiting, Some(length));
     }
 
-    /// Its sets, another one first than the last time. Pools come and grow.
+    /// Finds the sets of this writer, and begins with another one than the last time: pools come
+    /// and grow.
     fn find_sets(&mut self) {
         let (cache, session) = (self.cache, self.session);
         self.writers = cache.writers(session);
@@ -206,17 +219,17 @@ impl<'a> Writer<'a> {
         self.sets.rotate_left(first);
     }
 
-    /// Fills the batch: first with what is to become free, then with what the checkpoint wants.
-    /// While others are on their way latches are waited for, which nobody holds for long, and
-    /// nothing else (CB26).
-    fn gather(&mut self) -> Met {
+    /// Fills the batch: first from the write lists, then with requested blocks, then from the
+    /// checkpoint queues. While other batches are in flight it waits only for latches, which nobody
+    /// holds across a wait (CB26).
+    fn gather(&mut self) -> GatherCounts {
         let (cache, session) = (self.cache, self.session);
-        let mut met = Met::default();
-        if self.batch.is_full() || self.is_to_end() {
-            return met;
+        let mut counts = GatherCounts::default();
+        if self.pipeline.is_full() || self.is_to_end() {
+            return counts;
         }
         self.find_sets();
-        self.batch.note_writers(self.writers);
+        self.pipeline.note_writers(self.writers);
         let target = cache.requested(session);
         let full = cache.config.batch_blocks as usize;
         let kept_back = if self.checkpoint_is_due(target) { full / CHECKPOINT_SHARE } else { 0 };
@@ -228,30 +241,31 @@ impl<'a> Writer<'a> {
             self.candidates.clear();
             state.write_candidates(full + CANDIDATES_SPARE, &mut self.candidates);
             drop(state);
-            self.take_candidates(set, (full - kept_back) * bytes, Reason::Free, &mut met);
+            self.take_candidates(set, (full - kept_back) * bytes, Reason::Free, &mut counts);
         }
         for place in 0..self.sets.len() {
             let set = self.sets[place];
             let mut state = cache.sets[set as usize].state.exclusive(session);
             self.candidates.clear();
             let most = full + CANDIDATES_SPARE;
-            state.asked_candidates(&cache.frames, most, &mut self.candidates, session);
+            state.requested_candidates(&cache.frames, most, &mut self.candidates, session);
             drop(state);
-            self.take_candidates(set, full * bytes, Reason::Checkpoint, &mut met);
+            self.take_candidates(set, full * bytes, Reason::Checkpoint, &mut counts);
         }
-        self.gather_queues(target, full * bytes, &mut met);
-        met
+        self.gather_queues(target, full * bytes, &mut counts);
+        counts
     }
 
-    /// Fills the batch with what became dirty below `target`. Of each set an equal share first
-    /// (CB34): the checkpoint moves on only when the oldest of all sets are written.
-    fn gather_queues(&mut self, target: Rba, full: usize, met: &mut Met) {
+    /// Fills the batch with frames that became dirty below `target`: first an equal share of each
+    /// set (CB34), since the checkpoint moves on only when the oldest frames of all sets are
+    /// written.
+    fn gather_queues(&mut self, target: Rba, full: usize, counts: &mut GatherCounts) {
         let bytes = self.cache.config.block_size.bytes();
-        let room = full.saturating_sub(self.batch.bytes());
+        let room = full.saturating_sub(self.pipeline.bytes());
         let share = (room / self.sets.len().max(1)).max(bytes);
         for (share, most) in [(share, share / bytes), (full, full / bytes + CANDIDATES_SPARE)] {
             for place in 0..self.sets.len() {
-                if self.batch.is_full() {
+                if self.pipeline.is_full() {
                     return;
                 }
                 let set = self.sets[place];
@@ -259,98 +273,106 @@ impl<'a> Writer<'a> {
                 self.candidates.clear();
                 state.queue_candidates(target, most, &mut self.candidates);
                 drop(state);
-                let until = full.min(self.batch.bytes() + share);
-                self.take_candidates(set, until, Reason::Checkpoint, met);
+                let until = full.min(self.pipeline.bytes() + share);
+                self.take_candidates(set, until, Reason::Checkpoint, counts);
             }
         }
     }
 
-    /// Whether writes are wanted by who doesn't want buffers.
+    /// Whether a checkpoint, of all or of some blocks, waits for writes.
     fn checkpoint_is_due(&self, target: Rba) -> bool {
         self.sets.iter().any(|set| {
             let state = self.cache.sets[*set as usize].state.shared(self.session);
-            state.is_asked() || state.queue_low().is_some_and(|low| low < target)
+            state.has_requests() || state.queue_low().is_some_and(|low| low < target)
         })
     }
 
-    /// Takes candidates of one set until the batch has so many bytes.
-    fn take_candidates(&mut self, set: u32, full: usize, reason: Reason, met: &mut Met) {
+    /// Takes candidates of one set until the batch has `full` bytes.
+    fn take_candidates(
+        &mut self,
+        set: u32,
+        full: usize,
+        reason: Reason,
+        counts: &mut GatherCounts,
+    ) {
         let candidates = std::mem::take(&mut self.candidates);
         fetch(candidates.iter().map(|frame| &self.cache.frames[*frame as usize]), self.session);
         let (pool, _) = self.cache.pool_of_set(set);
         for frame in &candidates {
-            if !self.batch.has_room(pool.block_size.bytes(), full) {
+            if !self.pipeline.has_room(pool.block_size.bytes(), full) {
                 break;
             }
             match self.take(set, *frame, reason) {
-                Taken::Copied | Taken::Gone => {}
-                Taken::Cleaned => met.cleaned += 1,
-                Taken::Latched => met.latched += 1,
+                CandidateResult::Copied | CandidateResult::Gone => {}
+                CandidateResult::Cleaned => counts.cleaned += 1,
+                CandidateResult::Latched => counts.latched += 1,
             }
         }
         self.candidates = candidates;
-        if met.cleaned > 0 {
+        if counts.cleaned > 0 {
             self.cache.sets[set as usize].freed.notify_all(self.session);
         }
     }
 
     /// Takes a copy of a frame into the batch. The frame was dirty when it was found, and only a
-    /// writer makes it clean: this one, or one that had the set before; if that has written it
-    /// since, it isn't dirty any more, or is another block's.
-    fn take(&mut self, set: u32, number: u32, reason: Reason) -> Taken {
+    /// writer makes it clean: this one, or one that had the set before. If that one has written it
+    /// since, the frame isn't dirty any more, or has another block.
+    fn take(&mut self, set: u32, number: u32, reason: Reason) -> CandidateResult {
         let (cache, session) = (self.cache, self.session);
         let frame = &cache.frames[number as usize];
-        // CB6: who has the latch may be waiting for room in the redo, and so for this writer.
+        // CB6: the holder of the latch may be waiting for room in the redo, and so for this writer.
         let Some(content) = frame.latch.try_shared(FrameOrder::Branch, session) else {
-            return Taken::Latched;
+            return CandidateResult::Latched;
         };
         let Some((_, slot)) = frame.home_if_any(session).filter(|home| home.0 == set) else {
-            return Taken::Gone;
+            return CandidateResult::Gone;
         };
         let mut state = cache.sets[set as usize].state.exclusive(session);
         if frame.flags.load(session) != DIRTY {
-            return Taken::Gone;
+            return CandidateResult::Gone;
         }
         if crate::pin::is_unwritten(content.bytes()) {
             state.clean_unwritten(slot, frame, session);
-            return Taken::Cleaned;
+            return CandidateResult::Cleaned;
         }
-        state.begin_write(slot, frame, self.batch.filling(), session);
+        state.begin_write(slot, frame, self.pipeline.filling(), session);
         drop(state);
-        self.batch.add((set, number), frame.address(session), reason, content.bytes());
+        let address = frame.address(session);
+        self.pipeline.add(DirtyFrame { set, frame: number, address, reason }, content.bytes());
         drop(content);
-        self.batch.seal_last();
-        Taken::Copied
+        self.pipeline.seal_last();
+        CandidateResult::Copied
     }
 
-    /// The batch is on disk: its frames can be given away, and the checkpoint can pass them.
-    fn end(&self, landed: &Load) {
+    /// Ends a durable batch: its frames can be victims, and the checkpoint can pass them.
+    fn end(&self, durable: &Batch) {
         let (cache, session) = (self.cache, self.session);
-        let Load { items, writers, .. } = landed;
-        fetch(items.iter().map(|item| &cache.frames[item.frame as usize]), session);
-        for run in items.chunk_by(|a, b| a.set == b.set) {
-            let set = &cache.sets[run[0].set as usize];
+        let Batch { items, writers, .. } = durable;
+        let frame_of = |item: &Item| &cache.frames[item.source.frame as usize];
+        fetch(items.iter().map(frame_of), session);
+        for run in items.chunk_by(|a, b| a.source.set == b.source.set) {
+            let set = &cache.sets[run[0].source.set as usize];
             let mut state = set.state.exclusive(session);
             let slots = run.iter().map(|item| {
-                let frame = &cache.frames[item.frame as usize];
+                let frame = frame_of(item);
                 (frame.home(session).1, frame)
             });
-            state.end_writes(landed.number, slots, session);
+            state.end_writes(durable.number, slots, session);
             set.freed.notify_all(session);
         }
-        let made_free = items.iter().filter(|item| item.reason == Reason::Free);
+        let made_free = items.iter().filter(|item| item.source.reason == Reason::Free);
         session.count(Statistic::PhysicalWrites, items.len() as u64);
         session.count(Statistic::PhysicalWritesNonCheckpoint, made_free.count() as u64);
         if cache.writers(session) != *writers {
-            // CB25: who has its sets now may have met what was being written, and passed it.
+            // CB25: the writers of these sets now may have passed frames that were being written.
             cache.post_writers(session);
         }
     }
 }
 
-/// Looks at frames that are going to be worked on. Sessions have written to them, so each look
-/// waits for another processor or for memory; looks that don't depend on another wait together.
+/// Loads a word of each of these frames. Sessions have written to them, so each load waits for
+/// another processor or for memory; loads that don't depend on each other wait together.
 fn fetch<'f>(frames: impl Iterator<Item = &'f Frame>, session: &Session) {
-    let seen = frames.fold(0, |seen, frame| seen ^ frame.look(session));
+    let seen = frames.fold(0, |seen, frame| seen ^ frame.fetch(session));
     std::hint::black_box(seen);
 }

@@ -7,8 +7,8 @@ mod common;
 
 use std::path::Path;
 
-use cache::CacheConfig;
 use cache::doublewrite::{Restored, restore};
+use cache::{CacheConfig, DataFile};
 use common::{
     Bed, DATA, DOUBLEWRITE, Dice, FILE, LONG_DATA, LONG_FILE, LONG_SIZE, Log, SIZE, Toy, content,
     dba, disk, long, number, racy, small, versions, with_long,
@@ -105,9 +105,9 @@ fn mend(fs: &FileSystem, log: &Log, cut_at: Option<u64>) -> (FileSystem, Option<
     let mut report = simulation.run(move |world, session| {
         let options = FilesystemIo::SetAll.file_options();
         let open = |path| world.disk().open(Path::new(path), options, session).expect("it exists");
-        let mut files = vec![(FILE, open(DATA), SIZE)];
+        let mut files = vec![DataFile::new(FILE, open(DATA), SIZE)];
         if let Ok(file) = world.disk().open(Path::new(LONG_DATA), options, session) {
-            files.push((LONG_FILE, file, LONG_SIZE));
+            files.push(DataFile::new(LONG_FILE, file, LONG_SIZE));
         }
         restore(&files, &open(DOUBLEWRITE), from, through, session).expect("no fault")
     });

@@ -6,7 +6,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use cache::{CacheConfig, Span};
+use cache::{Blocks, CacheConfig};
 use common::{Bed, DATA, Dice, Seen, Toy, dba, disk, racy, small, version};
 use ids::{BlockSize, Dba};
 use os::{FilesystemIo, Session};
@@ -18,8 +18,8 @@ use waits::{Nanos, Statistic, WaitEvent};
 
 const BLOCKS: u32 = 40;
 
-fn span(first: u32, count: u32) -> Span {
-    Span { first: dba(first), count }
+fn span(first: u32, count: u32) -> Blocks {
+    Blocks { first: dba(first), count }
 }
 
 /// The version of each block as a direct read of all has it.

@@ -7,7 +7,7 @@ mod common;
 use std::path::Path;
 
 use cache::doublewrite::restore;
-use cache::{CacheConfig, PoolSize};
+use cache::{CacheConfig, DataFile, PoolSize};
 use common::{
     Bed, DATA, DOUBLEWRITE, Dice, FILE, LONG_DATA, LONG_FILE, LONG_SIZE, SIZE, Seen, Toy, content,
     dba, disk, long, racy, slow, small, versions, with_long,
@@ -97,7 +97,9 @@ fn add_long(bed: &Bed, world: &World, frames: u32, session: &Session) {
     bed.cache.grow_pool(LONG_SIZE, frames, session).expect("there is room");
     let options = bed.cache.config().filesystem_io.file_options();
     let file = world.disk().open(Path::new(LONG_DATA), options, session).expect("it exists");
-    bed.cache.add_file(LONG_FILE, file, LONG_SIZE, session).expect("there are buffers");
+    bed.cache
+        .add_file(DataFile::new(LONG_FILE, file, LONG_SIZE), session)
+        .expect("there are buffers");
 }
 
 /// A file, its pool, and more buffers come, and buffers go, while sessions and writers are at work:
@@ -207,8 +209,8 @@ fn what_can_not_be_served_is_refused() {
         let open = || world.disk().open(Path::new(LONG_DATA), options, session).expect("it exists");
         let cache = &bed.cache;
         let refused = [
-            cache.add_file(LONG_FILE, open(), LONG_SIZE, session),
-            cache.add_file(FILE, open(), SIZE, session),
+            cache.add_file(DataFile::new(LONG_FILE, open(), LONG_SIZE), session),
+            cache.add_file(DataFile::new(FILE, open(), SIZE), session),
             cache.grow_pool(LONG_SIZE, 5, session),
             cache.grow_pool(BlockSize::KIB_32, 4, session),
             cache.shrink_pool(SIZE, cache.buffers(SIZE, session), session),
@@ -256,7 +258,10 @@ fn what_is_stored_inside_a_block_is_never_taken_for_a_copy() {
     let report = simulation.run(move |world, session| {
         let options = os::FilesystemIo::SetAll.file_options();
         let open = |path| world.disk().open(Path::new(path), options, session).expect("it exists");
-        let files = [(FILE, open(DATA), SIZE), (LONG_FILE, open(LONG_DATA), LONG_SIZE)];
+        let files = [
+            DataFile::new(FILE, open(DATA), SIZE),
+            DataFile::new(LONG_FILE, open(LONG_DATA), LONG_SIZE),
+        ];
         restore(&files, &open(DOUBLEWRITE), Scn::new(0), Scn::new(200), session).expect("no fault")
     });
     assert_eq!(report.result.expect("no failure").restored, []);
@@ -278,7 +283,9 @@ fn a_pool_that_has_buffers_can_be_used() {
                 while bed.cache.buffers(LONG_SIZE, session) == 0 {
                     session.relax(u32::MAX);
                 }
-                bed.cache.add_file(LONG_FILE, file, LONG_SIZE, session).expect("buffers");
+                bed.cache
+                    .add_file(DataFile::new(LONG_FILE, file, LONG_SIZE), session)
+                    .expect("buffers");
                 drop(bed.cache.pin_or_unwritten(long(3), session).expect("no fault"));
             });
             let ok = [grower.join(session).is_ok(), user.join(session).is_ok()];

@@ -10,6 +10,7 @@ mod common;
 
 use std::path::Path;
 
+use cache::DataFile;
 use cache::doublewrite::restore;
 use common::{DATA, DOUBLEWRITE, FILE, SIZE, content, dba, disk, small, versions};
 use ids::{Dba, Scn};
@@ -53,7 +54,7 @@ fn restored(fs: FileSystem) -> (FileSystem, Vec<Dba>) {
     let report = simulation.run(move |world, session| {
         let options = FilesystemIo::SetAll.file_options();
         let open = |path| world.disk().open(Path::new(path), options, session).expect("there");
-        let files = [(FILE, open(DATA), SIZE)];
+        let files = [DataFile::new(FILE, open(DATA), SIZE)];
         let (from, through) = (Scn::new(CHECKPOINT), Scn::new(END));
         restore(&files, &open(DOUBLEWRITE), from, through, session).expect("no fault")
     });
@@ -71,7 +72,7 @@ fn mended(home: &[u8], copies: &[Vec<u8>]) -> (Option<u64>, Vec<Dba>) {
     let report = simulation.run(|world, session| {
         let options = FilesystemIo::SetAll.file_options();
         let open = |path| world.disk().open(Path::new(path), options, session).expect("there");
-        let files = [(FILE, open(DATA), SIZE)];
+        let files = [DataFile::new(FILE, open(DATA), SIZE)];
         let (from, through) = (Scn::new(CHECKPOINT), Scn::new(END));
         restore(&files, &open(DOUBLEWRITE), from, through, session).expect("no fault")
     });

@@ -1,13 +1,14 @@
 //! Building and committing an atomic group.
 //!
-//! In which order a commit does things, and why:
+//! The order of a commit (CH11):
 //!   1. every block enters the checkpoint queue (CH4)
 //!   2. the record gets its SCN, under the redo allocation latch
 //!   3. the record is copied to the log buffer, the changes are applied, each block gets its
 //!      version
 //!
-//! With consistency checking the changes are applied before the copy, still under the latch, for
-//! the record says what came of them; else after it, so that the latch is held for the copy only.
+//! With `redo_consistency` the changes are applied before the copy, still under the latch, because
+//! the record says what came of them (CH6). Otherwise they are applied after the copy, so that the
+//! latch is held for the copy only.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use format::{BlockHeader, ChangeVector, DbaLe, RedoRecord, ScnLe, U16Le, U32Le};
 use ids::{BlockSize, Scn};
 use latch::Pace;
 use os::{Os, Session};
-use redo::{Credits, Placed, Redo};
+use redo::{Credits, RecordPosition, Redo};
 use stop::{Halt, Stop};
 use waits::Statistic;
 
@@ -25,24 +26,24 @@ use crate::{BlockMut, Layer};
 /// Bytes of the smallest block: the unit of a vector's block size.
 const BLOCK_UNIT: usize = BlockSize::KIB_2.bytes();
 
-/// What groups are made from: the cache whose blocks change and the redo that says so.
+/// The cache whose blocks change, and the redo of the changes. Groups are made from it.
 #[derive(Clone)]
 pub struct Changes {
     cache: Arc<Cache>,
     redo: Arc<Redo>,
     halt: Halt,
     consistency: bool,
-    /// When blocks are checked; never in most worlds (CH10).
+    /// When blocks are checked; none in a world that asks for no checks (CH10).
     pace: Option<Arc<Pace>>,
 }
 
-/// Bytes of vectors for changes with payloads of these lengths: what a group asks credits for.
+/// Bytes of the vectors of changes with payloads of these lengths, for which a group takes credits.
 pub fn credits_for(payloads: &[usize]) -> usize {
     payloads.iter().map(|payload| ChangeVector::BYTES + payload).sum()
 }
 
 impl Changes {
-    /// Over this cache and this redo; `consistency` is `redo_consistency` (CH6).
+    /// `consistency` is the parameter `redo_consistency` (CH6).
     pub fn new(
         cache: Arc<Cache>,
         redo: Arc<Redo>,
@@ -68,8 +69,8 @@ impl Changes {
         &self.halt
     }
 
-    /// Begins a group whose vectors have at most `bytes`: takes the credits, for which it may wait.
-    /// Called with pins and without latches (CH2). See [`credits_for`].
+    /// Begins a group whose vectors have at most this number of bytes ([`credits_for`]): takes the
+    /// redo credits, for which it may wait. Called with pins and without latches (CH2).
     pub fn begin<'a>(&'a self, bytes: usize, session: &'a Session) -> Result<Group<'a>, Stop> {
         let credits = self.redo.reserve(bytes, session)?;
         let limit = RedoRecord::BYTES + bytes;
@@ -79,11 +80,11 @@ impl Changes {
     }
 }
 
-/// So many bytes of a block are one part for [`Pace`].
+/// Bytes of a block that [`Pace`] counts as one part.
 const PART: usize = 512;
 
 impl Changes {
-    /// Looks at blocks that were changed, if it is time.
+    /// Checks changed blocks, if a check is due (CH10).
     fn check(&self, blocks: &[Changed<'_>]) {
         let Some(pace) = &self.pace else { return };
         for changed in blocks.iter().filter(|_| pace.is_due()) {
@@ -101,12 +102,12 @@ struct Changed<'a> {
     block: ExclusiveBlock<'a>,
     layer: &'static Layer,
     opcode: u8,
-    /// Where the vector's head begins in the record.
+    /// Where the vector begins in the record.
     vector: usize,
     payload: usize,
 }
 
-/// Changes that will happen together. Dropped without commit, nothing has happened.
+/// Changes that happen together. A group that is dropped without commit has changed nothing.
 #[must_use = "a group that isn't committed changes nothing"]
 pub struct Group<'a> {
     changes: &'a Changes,
@@ -117,7 +118,7 @@ pub struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// Adds a change of this block. The payload is the parts one after the other.
+    /// Adds a change of this block. The payload is the concatenation of the parts.
     ///
     /// # Panics
     /// When the group has used up its credits, or changes the block already (CH3).
@@ -131,8 +132,8 @@ impl<'a> Group<'a> {
         self.add(block, layer, opcode, false, payload);
     }
 
-    /// Adds a change that makes this block anew (CH8): `apply` is given zeros, and whatever the
-    /// block was before, also for another segment or damaged, neither matters now nor in recovery.
+    /// Adds a change that makes this block anew (CH8): `apply` is given zeros, and the block's
+    /// former content matters neither now nor in recovery.
     ///
     /// # Panics
     /// As [`change`](Group::change).
@@ -192,9 +193,9 @@ impl<'a> Group<'a> {
         self.blocks.push(Changed { block, layer, opcode, vector, payload: start });
     }
 
-    /// Makes the changes; nothing in here can fail or wait for more than a latch (CH2). The blocks'
-    /// latches are let go.
-    pub fn commit(self, session: &Session) -> Placed {
+    /// Makes the changes and releases the blocks' latches (CH11). Nothing in here can fail, or wait
+    /// for more than a latch (CH2).
+    pub fn commit(self, session: &Session) -> RecordPosition {
         let Group { changes, credits, mut blocks, mut record, .. } = self;
         assert!(!blocks.is_empty(), "a group without changes is committed");
         let critical = changes.halt.guard("a change was not finished after it had begun", session);
@@ -238,7 +239,8 @@ fn apply_all(blocks: &mut [Changed<'_>], record: &[u8], scn: Scn) {
     }
 }
 
-/// One change of one block, and its new version: forward and in recovery (CH1, CH3, CH8).
+/// Makes one change of one block and stamps its new version, forward and in recovery (CH1, CH3,
+/// CH8).
 pub(crate) fn apply(
     layer: &Layer,
     block: BlockMut<'_>,
@@ -261,7 +263,7 @@ fn note_images(blocks: &[Changed<'_>], record: &mut [u8]) {
     }
 }
 
-/// The checksum of a block's body (CH6); never 0, which stands for "not taken".
+/// The checksum of a block's body (CH6). It is never 0, which stands for "not taken".
 pub(crate) fn image_of(block: &[u8]) -> u32 {
     crc_fast::crc32_iscsi(&block[BlockHeader::BYTES..]).max(1)
 }

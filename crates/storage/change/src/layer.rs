@@ -1,4 +1,4 @@
-//! Whose blocks, and how they change.
+//! Layers: the owners of kinds of blocks, and how these change.
 
 use cache::{Cache, Pin};
 use ids::{Dba, Scn};
@@ -8,64 +8,64 @@ use stop::Stop;
 
 use crate::Changes;
 
-/// A block about to be changed, as an `apply` sees it.
+/// A block that is being changed, as an `apply` sees it.
 pub struct BlockMut<'a> {
-    /// Where it belongs.
+    /// The address of the block.
     pub address: Dba,
     /// The SCN of the change.
     pub scn: Scn,
-    /// All its bytes. The header's version is stamped afterwards, by the group.
+    /// All bytes of the block. The group stamps the header's version afterwards.
     pub bytes: &'a mut [u8],
 }
 
-/// An owner of blocks.
+/// A layer.
 pub struct Layer {
-    /// Its number in change vectors: never given to another.
+    /// The layer's number in change vectors, which is never given to another.
     pub number: u8,
-    /// Its name in messages.
+    /// The layer's name in messages.
     pub name: &'static str,
-    /// Every change that it has, with the parts of the payloads (CH9).
+    /// The layer's changes, with the parts of their payloads (CH9).
     pub changes: &'static format::changes::Changes,
-    /// Where its rows' blocks stand among latches: for who changes a block by a logged change only.
+    /// The latch order of the layer's blocks, for changes that need no other order.
     pub order: FrameOrder,
-    /// Changes a block by one of its changes (rule CH1).
+    /// Makes one of the layer's changes in a block (CH1).
     ///
     /// # Panics
-    /// When opcode, payload and block don't go together: what was logged can always be applied, so
+    /// When opcode, payload and block don't go together. What was logged can always be applied, so
     /// something is broken.
     pub apply: fn(block: BlockMut<'_>, opcode: u8, payload: &[u8]),
-    /// What is wrong with a block of this layer, if anything is, as each change leaves it (CH10).
+    /// Checks a block of this layer as a change leaves it (CH10). The error says what is wrong.
     pub check: fn(block: &[u8]) -> Result<(), String>,
-    /// If what it changes moves from block to block: how that is found again when the change is
-    /// taken back. Else a change is taken back in its own block.
+    /// Set if the content of a change may move from block to block: how it is found when the change
+    /// is taken back. Otherwise a change is taken back in its own block.
     pub moves: Option<Moves>,
-    /// If it wants to know where room was made.
+    /// Set if the layer wants to know where room was made.
     pub watch: Option<Watch>,
 }
 
-/// What a layer wants to know of its blocks beside their changes: where much room was made. Who
-/// changes a block and finds that its level has risen, or takes a change back and finds that it is
-/// another, says so.
+/// How a layer learns in which of its blocks there is room. A session that makes a change and finds
+/// a higher level, or takes a change back and finds another level, calls `told`.
 pub struct Watch {
-    /// How much room a latched block has, in a few steps.
+    /// The room of a latched block, in a few steps.
     pub level: fn(block: &[u8]) -> u8,
-    /// Told of a new level. Called without latches and credits, and with few pins; what fails in
-    /// here is nobody's business.
+    /// Tells a new level. Called without latches and credits, and with few pins. Its failures are
+    /// ignored.
     pub told: fn(changes: &Changes, pin: &Pin<'_>, session: &Session),
 }
 
-/// How a change is taken back whose content may have moved.
+/// How a change is taken back whose content may have moved to another block.
 pub struct Moves {
-    /// The block that has the content of a change with this payload now, or had it a moment ago.
+    /// Finds the block that has the content of a change with this payload, or had it a moment ago.
     /// Called without latches.
     pub locate: fn(cache: &Cache, payload: &[u8], session: &Session) -> Result<Dba, Stop>,
-    /// Whether a latched block is the one.
+    /// Whether a latched block has the content.
     pub is_it: fn(block: &[u8], payload: &[u8]) -> bool,
-    /// The change that takes it back for good: with the same payload, but unlike in a copy, where
-    /// the whole block goes back in time.
+    /// The change that takes it back in a rollback, with the same payload. In a copy for a
+    /// consistent read the undo record's own opcode does, because there the whole block goes back
+    /// in time.
     pub opcode: u8,
-    /// If nothing is left in a latched block once a change with this payload is taken back for
-    /// good: the header of the segment that may use the block for something else then.
+    /// Whether a latched block is empty once a change with this payload is taken back: then the
+    /// header of the segment that may use the block for something else.
     pub empties: fn(block: &[u8], payload: &[u8]) -> Option<Dba>,
 }
 

@@ -10,9 +10,12 @@
 //! A *layer* owns some kinds of blocks and has one `apply`: a function of block, opcode, payload
 //! and SCN, without memory of its own. Rules CH are in the README.
 //!
-//! Callers: `space`, `undo`, `txn` and `access` build groups; `recovery` replays.
-//! Sources: Oracle's redo records of change vectors; PostgreSQL's access/transam/README, "Writing a
-//! REDO routine".
+//! * [`Changes`], [`Group`]: making changes.
+//! * [`Layer`]: what changes blocks.
+//! * [`replay`]: making changes again in recovery.
+//!
+//! Callers: `space`, `txn` and `access` build groups; `recovery` replays. Sources: Oracle's redo
+//! records of change vectors; PostgreSQL's access/transam/README, "Writing a REDO routine".
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Doing changes again, in recovery, block by block (CH5, CH6).
+//! Replay: making changes again in recovery, block by block (CH5, CH12).
 
 use cache::{Cache, ExclusiveBlock};
 use format::{BlockHeader, RESTORE_ALL};
@@ -11,23 +11,22 @@ use stop::{Failpoint, Failpoints, RefusalKind, Stop};
 use crate::group::{apply, image_of};
 use crate::{BlockMut, Layer};
 
-/// What replaying did.
+/// What the replay of a block did.
 #[derive(Debug)]
 pub struct Replayed {
-    /// Vectors that were applied.
+    /// How many vectors were applied.
     pub applied: u64,
-    /// Vectors whose block had the change already.
+    /// How many vectors were skipped.
     pub skipped: u64,
-    /// Why the block can't be used, if none of these changes makes it anew: all were skipped, and
-    /// if no later one does, that is an error (CH8).
+    /// Why the block is damaged, if none of these changes makes it anew: all were skipped, and it
+    /// is an error unless a later one makes it anew (CH13).
     pub unusable: Option<Stop>,
     /// The SCN of the block's last change.
     pub changed: Scn,
 }
 
-/// Does the changes of one block again that it hasn't got, in the order of the redo. Which block is
-/// done first doesn't matter: until recovery ends nobody else looks, and a block's changes say of
-/// no other block what it has.
+/// Replays the changes of one block, in the order of the redo. Blocks are replayed in any order
+/// (CH12): until recovery ends no other session looks at them.
 pub fn replay<'r>(
     address: Dba,
     changes: impl Iterator<Item = Change<'r>>,
@@ -39,13 +38,14 @@ pub fn replay<'r>(
     let mut replayed = Replayed { applied: 0, skipped: 0, unusable: None, changed: Scn::ZERO };
     let mut changes = changes.peekable();
     let pin = match cache.pin_or_unwritten(address, session) {
-        // CH8: what can't be used is as good as anything else, if the block is made anew.
+        // CH13: the block on disk doesn't matter if it is made anew.
         Err(stop) if stop.is_of_medium() => {
             while changes.next_if(|change| !change.vector.anew).is_some() {
                 replayed.skipped += 1;
             }
             if changes.peek().is_none() {
-                // One that can't be read now may be read the next time, and lack these changes.
+                // A block that can't be read now may be readable the next time, and lack these
+                // changes.
                 if stop.refusal() == Some(RefusalKind::Io) {
                     return Err(stop);
                 }
@@ -79,7 +79,7 @@ pub fn replay<'r>(
     Ok(replayed)
 }
 
-/// The block under its latch, as blocks of one layer are.
+/// The block with its latch, taken in the order of one layer's blocks.
 struct Held<'p> {
     order: FrameOrder,
     block: ExclusiveBlock<'p>,
@@ -97,7 +97,7 @@ fn replay_change(
     let before = (vector.before_scn, vector.before_sequence);
     let after = (change.scn, change.number);
     if found >= after && !failpoints.has(Failpoint::ApplyTwice) {
-        // What a read shows needn't be durable (rule CH7): it is written again.
+        // CH7: written again, because what a read shows needn't be durable.
         block.will_change();
         return Ok(false);
     }
@@ -110,7 +110,7 @@ fn replay_change(
         );
         return Err(refuse(change, &what));
     }
-    // CH9: a layer reads only what was checked.
+    // CH9: a layer reads only payloads that were checked.
     if let Err(fault) = layer.changes.check(vector.opcode, vector.payload) {
         let what = format!("can't be read, by layer {}: {fault}", layer.name);
         return Err(refuse(change, &what));

@@ -1,15 +1,14 @@
-//! Ahead of who applies: reads the redo, and has the blocks that it names brought into the cache,
-//! many at once.
+//! The reader process: reads the redo, and brings the blocks that it names into the cache, many at
+//! once.
 //!
-//! A process of its own, `fb_rcv0`, so that reading and checking redo and blocks goes on while
-//! changes are applied. It works in batches, and brings the changes of each in the order of their
-//! blocks: so a block is got once for all of them. When a batch is handed on its blocks are there,
-//! as far as there were buffers; those that aren't are read by who applies. How far it is ahead is
-//! bounded by the cache (RC6).
+//! It is a process of its own, `fb_rcv0`, so that reading and checking go on while changes are
+//! applied. It works in batches, and sorts the changes of each by block, so that a block is got
+//! once for all of them. When a batch is handed on its blocks are in the cache, as far as there
+//! were buffers; the applying session reads the others. The cache bounds how far the process is
+//! ahead (RC6).
 //!
-//! The first time through the redo nothing is written, so batches are handed on only as long as
-//! there are free buffers for their blocks; from there on the redo is read to its end all the same
-//! (RC8).
+//! In the survey nothing is written, so batches are handed on only as long as free buffers hold
+//! their blocks. From there on the redo is only read, to its end (RC8).
 //!
 //! Caller: `roll`.
 
@@ -17,61 +16,61 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cache::Cache;
-use ids::{Dba, Rba, Scn};
+use ids::Dba;
 use latch::{Latch, LatchKind, Shared64};
 use os::{Disk, Os, Session, ThreadHandle, ThreadSpec};
-use redo::{LogEnd, Reader, Record, RedoConfig};
+use redo::{LogEnd, Reader, Record, RecordPosition, RedoConfig};
 use stop::{Halt, Stop};
 use waits::Timestamp;
 
-use crate::line::{Batch, Line};
+use crate::batch_queue::{Batch, BatchQueue};
 
-/// Redo of one batch, at most.
+/// The most redo of one batch.
 const BATCH_BYTES: usize = 4 << 20;
-/// New blocks of one batch take at most so large a share of the buffers: one in ...
+/// The new blocks of one batch take at most one in this many of the buffers.
 const BATCH_SHARE: u32 = 8;
 
-/// Where reading begins: an address, and an SCN above that of every record below it.
-pub(crate) type Start = (Rba, Scn);
-
-/// What it needs, and what it leaves.
+/// What the reader process needs, and what it leaves.
 pub(crate) struct Ahead {
     disk: Disk,
     redo: RedoConfig,
-    from: Start,
+    from: RecordPosition,
     cache: Arc<Cache>,
-    /// Nothing is written yet: only what free buffers hold is handed on.
+    /// Whether this is the survey: only batches whose blocks free buffers hold are handed on.
     is_first: bool,
-    pub(crate) line: Line,
-    /// Blocks that were brought so far.
+    pub(crate) queue: BatchQueue,
+    /// The number of blocks brought so far.
     pub(crate) brought: Shared64,
-    found: Latch<Found>,
+    summary: Latch<ReadSummary>,
 }
 
-/// What it found, and did.
+/// What the reader process read.
 #[derive(Clone, Default)]
-pub(crate) struct Found {
+pub(crate) struct ReadSummary {
     /// The first record.
-    pub(crate) first: Option<Start>,
+    pub(crate) first: Option<RecordPosition>,
     pub(crate) records: u64,
     pub(crate) bytes: u64,
     /// The first record that wasn't handed on.
-    pub(crate) rest: Option<Start>,
-    /// Where the redo ends, and since when that is known.
-    pub(crate) end: Option<(LogEnd, Timestamp)>,
-    /// Members of logs that can't be relied on.
+    pub(crate) rest: Option<RecordPosition>,
+    /// Where the redo ends.
+    pub(crate) end: Option<LogEnd>,
+    /// When the end became known.
+    pub(crate) end_known_at: Timestamp,
+    /// Members of log groups that can't be relied on.
     pub(crate) lost: Vec<PathBuf>,
 }
 
-/// Which blocks were named lately: one place for each, which the next block there takes away. So it
-/// is small, and what it has forgotten is counted once more.
-struct Named(Vec<u64>);
+/// The blocks that were named lately. Each block has one place, and loses it to the next block
+/// there: so the table is small, and a block that it has forgotten is counted once more.
+struct RecentBlocks(Vec<u64>);
 
 impl Ahead {
     pub(crate) fn new(
         os: &Os,
-        (disk, redo): (&Disk, &RedoConfig),
-        from: Start,
+        disk: &Disk,
+        redo: &RedoConfig,
+        from: RecordPosition,
         cache: &Arc<Cache>,
         is_first: bool,
         halt: &Halt,
@@ -82,9 +81,9 @@ impl Ahead {
             from,
             cache: Arc::clone(cache),
             is_first,
-            line: Line::new(os, halt),
+            queue: BatchQueue::new(os, halt),
             brought: Shared64::new(0),
-            found: Latch::new(os, LatchKind::Innermost, Found::default()),
+            summary: Latch::new(os, LatchKind::Innermost, ReadSummary::default()),
         }
     }
 
@@ -98,29 +97,29 @@ impl Ahead {
         let spec = ThreadSpec::background("fb_rcv0");
         let started = session.spawn(spec, move |session| {
             let guard = halt.guard("fb_rcv0 panicked", session);
-            let mut found = Found::default();
-            let read = ahead.read(&mut found, session);
-            *ahead.found.exclusive(session) = found;
-            ahead.line.end(read, session);
+            let mut summary = ReadSummary::default();
+            let read = ahead.read(&mut summary, session);
+            *ahead.summary.exclusive(session) = summary;
+            ahead.queue.end(read, session);
             guard.disarm();
         });
         started.map_err(Stop::from)
     }
 
-    /// What it has found, when the line has ended.
-    pub(crate) fn found(&self, session: &Session) -> Found {
-        self.found.shared(session).clone()
+    /// What was read, once reading has ended.
+    pub(crate) fn summary(&self, session: &Session) -> ReadSummary {
+        self.summary.shared(session).clone()
     }
 
-    fn read(&self, found: &mut Found, session: &Session) -> Result<(), Stop> {
-        let (from, first_scn) = self.from;
-        let mut reader = Reader::open(&self.disk, &self.redo, from, first_scn, session)?;
+    fn read(&self, summary: &mut ReadSummary, session: &Session) -> Result<(), Stop> {
+        let mut reader = Reader::open(&self.disk, &self.redo, self.from, session)?;
         let mut blocks = self.cache.multiblock_reader(session);
         let buffers = self.cache.buffers(self.cache.block_size(), session);
-        let (mut named, most) = (Named::new(buffers), (buffers / BATCH_SHARE).max(1) as usize);
+        let (mut recent, most) =
+            (RecentBlocks::new(buffers), (buffers / BATCH_SHARE).max(1) as usize);
         loop {
-            let mut batch = self.line.spare(session);
-            gather(&mut reader, &mut named, most, (&mut batch, found), session)?;
+            let mut batch = self.queue.spare(session);
+            read_batch(&mut reader, &mut recent, most, &mut batch, summary, session)?;
             let Some(first) = batch.records.first() else { break };
             batch.records.sort();
             batch.blocks.extend(batch.records.blocks());
@@ -128,59 +127,61 @@ impl Ahead {
             if fits {
                 let brought = blocks.prefetch(&batch.blocks)?;
                 self.brought.fetch_add(brought.into(), session);
-                // RC8: who applies would have to read what is missing, and there may be no buffer.
+                // RC8: the applying session would have to read a missing block, and there may be no
+                // buffer.
                 fits = !self.is_first || self.cache.holds(&batch.blocks, session);
             }
-            if !fits || !self.line.put(batch, session) {
-                found.rest = Some(first);
+            if !fits || !self.queue.put(batch, session) {
+                summary.rest = Some(first);
                 break;
             }
         }
-        // RC8: also if nothing more can be applied.
+        // RC8: the end is needed also if no more batches are handed on.
         while self.is_first
             && let Some(record) = reader.next(session)?
         {
-            found.note(&record);
+            summary.note(&record);
         }
-        found.end = reader.end().map(|end| (end, session.now()));
-        found.lost = reader.lost_members().to_vec();
+        (summary.end, summary.end_known_at) = (reader.end(), session.now());
+        summary.lost = reader.lost_members().to_vec();
         Ok(())
     }
 }
 
-impl Found {
+impl ReadSummary {
     fn note(&mut self, record: &Record<'_>) {
-        self.first.get_or_insert((record.rba, record.scn));
+        self.first.get_or_insert(record.position());
         self.records += 1;
         self.bytes += record.bytes().len() as u64;
     }
 }
 
-/// Reads a batch; an empty one at the end.
-fn gather(
+/// Reads a batch. It is empty at the end of the redo.
+fn read_batch(
     reader: &mut Reader,
-    named: &mut Named,
+    recent: &mut RecentBlocks,
     most: usize,
-    (batch, found): (&mut Batch, &mut Found),
+    batch: &mut Batch,
+    summary: &mut ReadSummary,
     session: &Session,
 ) -> Result<(), Stop> {
     let mut new = 0;
     while new < most && batch.records.bytes() < BATCH_BYTES {
         let Some(record) = reader.next(session)? else { break };
-        new += record.vectors().filter(|vector| named.is_new(vector.address)).count();
+        new += record.vectors().filter(|vector| recent.is_new(vector.address)).count();
         batch.records.push(&record);
-        found.note(&record);
+        summary.note(&record);
     }
     Ok(())
 }
 
-impl Named {
-    /// For a cache of so many buffers.
-    fn new(buffers: u32) -> Named {
-        Named(vec![u64::MAX; buffers.next_power_of_two() as usize])
+impl RecentBlocks {
+    /// A table for a cache of this many buffers.
+    fn new(buffers: u32) -> RecentBlocks {
+        RecentBlocks(vec![u64::MAX; buffers.next_power_of_two() as usize])
     }
 
-    /// Whether the block wasn't named lately; it is now.
+    /// Notes that a block is named, and returns whether it wasn't named lately.
     fn is_new(&mut self, address: Dba) -> bool {
         let packed = address.pack();
         // Fibonacci hashing (Knuth, TAOCP 6.4).

@@ -1,5 +1,5 @@
-//! The redo as the cache sees it during recovery: all of it is durable, and the present is the
-//! record that is being done again.
+//! The redo gate of the cache during recovery: all redo is durable, and the present position is
+//! that of the batch that is being applied.
 
 use cache::RedoGate;
 use ids::{Rba, Scn};

@@ -7,15 +7,15 @@
 //!         └──── fb_rcv0: read redo, bring blocks ─▶ batches ──┘
 //! ```
 //!
-//! Rules RC1 to RC10 are in the README. Caller: `instance`, at opening.
+//! Rules RC1 to RC16 are in README.md. Caller: `instance`, at opening.
 //! Sources: PostgreSQL's and Oracle's crash recovery; ARIES (Mohan et al. 1992), for repeating
 //! history before undoing.
 
 #![forbid(unsafe_code)]
 
 mod ahead;
+mod batch_queue;
 mod gate;
-mod line;
 mod progress;
 mod recover;
 mod roll;

@@ -1,6 +1,6 @@
-//! How far recovery has come, for who waits for it.
+//! How far recovery has come.
 //!
-//! Callers: `recover` tells; the binary prints.
+//! Callers: `recover` reports it; the binary prints it.
 
 use std::fmt;
 
@@ -11,9 +11,9 @@ use waits::Nanos;
 pub struct Progress {
     /// Bytes of redo records that were applied.
     pub applied: u64,
-    /// Bytes of all that are to be; `None` as long as the end of the redo isn't known.
+    /// Bytes of all redo records; `None` as long as the end of the redo isn't known.
     pub of: Option<u64>,
-    /// Since when changes are applied.
+    /// The time since recovery began to apply changes.
     pub elapsed: Nanos,
 }
 

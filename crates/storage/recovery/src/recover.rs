@@ -1,88 +1,88 @@
-//! The steps of recovery (RC1).
+//! The steps of recovery (RC1, RC12, RC13).
 
 use std::path::{Path, PathBuf};
 
-use cache::CacheConfig;
+use cache::{CacheConfig, DataFile};
 use change::Layer;
-use ids::{BlockSize, FileNo, Rba, Scn};
+use ids::{Rba, Scn};
 use os::{Disk, File, Session};
-use redo::{LogEnd, Reader, RedoConfig};
+use redo::{LogEnd, Reader, RecordPosition, RedoConfig};
 use space::{ControlContent, ControlFile, FileCheckpoint};
 use stop::{Failpoints, RefusalKind, Stop};
 use waits::Nanos;
 
-use crate::ahead::Start;
 use crate::progress::Progress;
-use crate::roll::{Done, Roll, Surveyed};
+use crate::roll::{Done, Roll, RollPass};
 
-/// Where the parts of the database are, and how to work on them.
+/// The files of the database, and how to work on them.
 pub struct Layout<'a> {
     /// The disk.
     pub disk: &'a Disk,
     /// The database's directory.
     pub directory: &'a Path,
-    /// The data files, each with its block size.
-    pub files: Vec<(FileNo, File, BlockSize)>,
+    /// The data files.
+    pub files: Vec<DataFile>,
     /// The doublewrite file.
     pub doublewrite: File,
     /// How logs are read.
     pub redo: &'a RedoConfig,
-    /// The cache to replay in.
+    /// Configuration of the cache in which changes are applied.
     pub cache: CacheConfig,
-    /// Owners of blocks.
+    /// The layers, which own the kinds of blocks.
     pub layers: &'a [&'static Layer],
     /// What a test breaks on purpose.
     pub failpoints: Failpoints,
-    /// Is told, every MiB of redo or so, how far it has come.
+    /// Called about every MiB of redo with the progress.
     pub progress: &'a dyn Fn(Progress),
 }
 
 /// What recovery did.
 #[derive(Clone, Debug)]
 pub struct Recovered {
-    /// Where it began.
+    /// Where reading began.
     pub from: Rba,
     /// Where the redo ended, and why.
     pub end: LogEnd,
     /// Redo records that were read.
     pub records: u64,
-    /// Their bytes.
+    /// Bytes of these records.
     pub bytes: u64,
-    /// Changes that blocks hadn't got.
+    /// Changes that were applied.
     pub applied: u64,
-    /// Changes that they had.
+    /// Changes that their blocks had already.
     pub skipped: u64,
     /// Blocks that were brought into the cache before their changes were applied.
     pub brought: u64,
     /// Torn blocks that were repaired from the doublewrite file.
     pub repaired: u64,
-    /// How long it took.
+    /// The whole time of recovery.
     pub elapsed: Nanos,
-    /// Of that, until the end of the redo was known. Most changes are applied by then.
+    /// Of that, the time until the end of the redo was known. Most changes are applied by then.
     pub surveyed_in: Nanos,
-    /// Of that, applying what was left then; the rest is making durable, mending and writing.
+    /// Of that, the time in which the rest was applied; what is left over is making durable,
+    /// repairing and writing.
     pub applied_in: Nanos,
 }
 
 /// Brings the data files to the end of the redo, and moves the control file's checkpoint to the
-/// start of the log after it: there the next log is to be begun.
+/// start of the next log, which is still to be begun.
 pub fn recover(
     layout: Layout<'_>,
     control: &mut ControlFile,
     session: &Session,
 ) -> Result<Recovered, Stop> {
     let started = session.now();
-    // The control file may know of SCNs whose redo was never durable; none is given out again.
+    // The control file may know SCNs whose redo was never durable. None is given out again.
     let known = control.content().checkpoint_scn;
-    let from = (control.content().checkpoint, known.next());
+    let from = RecordPosition { scn: known.next(), rba: control.content().checkpoint };
     let mut redo = layout.redo.clone();
     let (end, lost) = end_of_nothing(&layout, from, session)?;
     let mut logs = Logs { layout: &layout, redo: &mut redo, control };
-    logs.distrust(&lost, session)?;
+    logs.mark_invalid(&lost, session)?;
     let mut recovered = match end {
         Some(end) => {
-            logs.secure(from.0, &end, session)?;
-            Recovered::nothing(from.0, end)
+            logs.make_end_durable(from.rba, &end, session)?;
+            Recovered::nothing(from.rba, end)
         }
         None => roll_forward(&mut logs, from, session)?,
     };
@@ -105,42 +105,42 @@ pub fn recover(
     Ok(recovered)
 }
 
-/// The logs, as far as they can be relied on.
+/// The log groups, without members that can't be relied on.
 struct Logs<'a> {
     layout: &'a Layout<'a>,
-    /// Without the members that can't be.
+    /// The configuration, without these members.
     redo: &'a mut RedoConfig,
     control: &'a mut ControlFile,
 }
 
 impl Logs<'_> {
-    /// Members of log groups that can't be read or written are no good from now on, and the control
-    /// file says so before anybody relies on the others (rule redo/RD18).
-    fn distrust(&mut self, lost: &[PathBuf], session: &Session) -> Result<(), Stop> {
+    /// Marks members as invalid that can't be read or written. The control file says so before
+    /// anybody relies on the others (rule redo/RD18).
+    fn mark_invalid(&mut self, lost: &[PathBuf], session: &Session) -> Result<(), Stop> {
         if lost.is_empty() {
             return Ok(());
         }
-        self.redo.distrust(lost);
+        self.redo.mark_invalid(lost);
         let directory = self.layout.directory;
         let says = |content: &mut ControlContent| content.set_log_members(directory, lost, false);
         self.control.update(says, session).map_err(Stop::from)
     }
 
-    /// Makes the end of the redo durable, in all members (rule redo/RD17).
-    fn secure(&mut self, from: Rba, end: &LogEnd, session: &Session) -> Result<(), Stop> {
-        let secured = redo::secure(self.layout.disk, self.redo, from, end, session)?;
-        self.distrust(&secured.lost, session)
+    /// Makes the end of the redo durable in all members (rule redo/RD17).
+    fn make_end_durable(&mut self, from: Rba, end: &LogEnd, session: &Session) -> Result<(), Stop> {
+        let rewritten = redo::rewrite_tail(self.layout.disk, self.redo, from, end, session)?;
+        self.mark_invalid(&rewritten.lost, session)
     }
 }
 
-/// Where the redo ends, if there is no record from here on; and members of logs that can't be
-/// relied on. After a shutdown in good order that is so, and no cache is needed.
+/// The end of the redo if there is no record from here on, and members that can't be relied on.
+/// After a shutdown in good order there is none, and no cache is needed (RC14).
 fn end_of_nothing(
     layout: &Layout<'_>,
-    (from, first_scn): Start,
+    from: RecordPosition,
     session: &Session,
 ) -> Result<(Option<LogEnd>, Vec<PathBuf>), Stop> {
-    let mut reader = Reader::open(layout.disk, layout.redo, from, first_scn, session)?;
+    let mut reader = Reader::open(layout.disk, layout.redo, from, session)?;
     let is_empty = reader.next(session)?.is_none();
     let end = reader.end().filter(|_| is_empty);
     let lost = reader.lost_members().to_vec();
@@ -148,49 +148,54 @@ fn end_of_nothing(
     Ok((end, lost))
 }
 
-/// Does everything from here on again, and has it written.
-fn roll_forward(logs: &mut Logs<'_>, from: Start, session: &Session) -> Result<Recovered, Stop> {
+/// Applies everything from here on, and writes it.
+fn roll_forward(
+    logs: &mut Logs<'_>,
+    from: RecordPosition,
+    session: &Session,
+) -> Result<Recovered, Stop> {
     let (started, layout) = (session.now(), logs.layout);
-    let mut roll = Roll::open(layout, from.0, session)?;
-    let Surveyed { found, end: (end, known_at), rolled } = roll.survey(logs.redo, from, session)?;
-    let surveyed_in = known_at.since(started);
-    let applied_then = session.now().since(known_at);
-    logs.distrust(&found.lost, session)?;
+    let mut roll = Roll::open(layout, from.rba, session)?;
+    let RollPass { read, applied } = roll.roll(logs.redo, from, None, session)?;
+    let end = read.end.expect("a reader without a next record knows its end");
+    let surveyed_in = read.end_known_at.since(started);
+    let applied_then = session.now().since(read.end_known_at);
+    logs.mark_invalid(&read.lost, session)?;
     roll.check_end(&end)?;
-    logs.secure(from.0, &end, session)?;
-    let Some((_, first_scn)) = found.first else {
+    logs.make_end_durable(from.rba, &end, session)?;
+    let Some(first) = read.first else {
         let message = format!("cannot recover: {end}, and there was redo before; check the device");
         return Err(Stop::refuse(RefusalKind::Corrupt, message));
     };
     let (files, doublewrite) = (&layout.files, &layout.doublewrite);
-    let limits = (Scn::new(first_scn.get() - 1), end.last_scn);
-    let restored = cache::doublewrite::restore(files, doublewrite, limits.0, limits.1, session)?;
+    let before = Scn::new(first.scn.get() - 1);
+    let restored = cache::doublewrite::restore(files, doublewrite, before, end.last_scn, session)?;
     let repaired = restored.restored.len() as u64;
     let began = session.now();
-    let mut rest = found.rest;
-    if rolled.is_err() || repaired > 0 {
-        // RC8: the buffers may have blocks as they were before.
+    let mut rest = read.rest;
+    if applied.is_err() || repaired > 0 {
+        // RC16: the buffers may hold blocks as they were before the repair.
         drop(roll);
-        roll = Roll::open(layout, from.0, session)?;
-        rest = Some((from.0, first_scn));
+        roll = Roll::open(layout, from.rba, session)?;
+        rest = Some(RecordPosition { scn: first.scn, rba: from.rba });
     }
-    let applied_at = roll.finish((logs.redo, rest), (&found, &end), session)?;
+    let applied_at = roll.finish(logs.redo, rest, &read, &end, session)?;
     let Done { applied, skipped, brought, .. } = roll.done;
     Ok(Recovered {
-        records: found.records,
-        bytes: found.bytes,
+        records: read.records,
+        bytes: read.bytes,
         applied,
         skipped,
         brought,
         repaired,
         surveyed_in,
         applied_in: Nanos(applied_then.0 + applied_at.since(began).0),
-        ..Recovered::nothing(from.0, end)
+        ..Recovered::nothing(from.rba, end)
     })
 }
 
 impl Recovered {
-    /// There was nothing to be done from here to the end.
+    /// The result if there was nothing to apply.
     fn nothing(from: Rba, end: LogEnd) -> Recovered {
         Recovered {
             from,

@@ -1,9 +1,9 @@
-//! Rolling forward: the changes of the redo are done again in a cache.
+//! Rolling forward: applying the changes of the redo in a cache.
 //!
 //! ```text
 //!   survey:  read redo to its end      no writers: blocks change in their buffers only
 //!              └─▶ batches ─▶ apply    as long as there are free ones (RC8)
-//!   finish:  writers, the rest of the batches, everything written and synced
+//!   finish:  starts writers, applies the rest, writes and syncs everything
 //! ```
 //!
 //! Caller: `recover`.
@@ -16,60 +16,58 @@ use cache::{Cache, CacheConfig};
 use change::replay;
 use ids::{Dba, Rba, Scn};
 use os::{Session, ThreadHandle, ThreadId};
-use redo::{LogEnd, RedoConfig};
+use redo::{LogEnd, RecordPosition, RedoConfig};
 use stop::{Halt, RefusalKind, Stop};
 use waits::Timestamp;
 
-use crate::ahead::{Ahead, Found, Start};
+use crate::ahead::{Ahead, ReadSummary};
+use crate::batch_queue::Batch;
 use crate::gate::ReplayGate;
-use crate::line::Batch;
 use crate::progress::Progress;
 use crate::recover::Layout;
 
-/// Memory is touched before it is taken for so large a share of the buffers: one in ... (RC9)
+/// Memory is touched ahead for one in this many of the buffers (RC9).
 const TOUCHED_SHARE: u64 = 4;
 
-/// A cache in which changes are done again.
+/// A cache in which changes are applied.
 pub(crate) struct Roll<'a> {
     layout: &'a Layout<'a>,
     halt: Halt,
     gate: Arc<ReplayGate>,
     cache: Arc<Cache>,
     pub(crate) done: Done,
-    /// Blocks that can't be used and that no change so far has made anew (RC10).
+    /// Unusable blocks that no change has made anew so far (RC10).
     unusable: BTreeMap<Dba, Stop>,
-    /// The block whose last change has the highest SCN, and that.
+    /// The highest SCN of a block's last change, and that block.
     latest: (Scn, Dba),
     started: Timestamp,
 }
 
-/// What was done again so far.
+/// What was applied so far.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Done {
     records: u64,
     bytes: u64,
-    /// Changes that blocks hadn't got.
+    /// Changes that were applied.
     pub(crate) applied: u64,
-    /// Changes that they had.
+    /// Changes that their blocks had already.
     pub(crate) skipped: u64,
-    /// Blocks that were brought into the cache before.
+    /// Blocks that the reader process brought.
     pub(crate) brought: u64,
 }
 
-/// Buffers whose memory nobody has used yet, one for each huge page, and how far they were touched.
+/// Buffers whose memory was never used, one for each huge page, and how far they were touched.
 struct Untouched {
     frames: std::vec::IntoIter<u32>,
     pages: u64,
     buffers: u64,
 }
 
-/// What is known when the redo was read once.
-pub(crate) struct Surveyed {
-    pub(crate) found: Found,
-    /// Where the redo ends, and since when that is known.
-    pub(crate) end: (LogEnd, Timestamp),
-    /// Whether what was applied could be.
-    pub(crate) rolled: Result<(), Stop>,
+/// The result of one reading of the redo.
+pub(crate) struct RollPass {
+    pub(crate) read: ReadSummary,
+    /// Whether the changes that were handed on could be applied.
+    pub(crate) applied: Result<(), Stop>,
 }
 
 impl<'a> Roll<'a> {
@@ -96,23 +94,13 @@ impl<'a> Roll<'a> {
         Ok(Roll { layout, halt, gate, cache, done, unusable, latest, started })
     }
 
-    /// Reads all of the redo, and applies of it what free buffers hold. Nothing is written.
-    pub(crate) fn survey(
-        &mut self,
-        redo: &RedoConfig,
-        from: Start,
-        session: &Session,
-    ) -> Result<Surveyed, Stop> {
-        let (rolled, found) = self.roll((redo, from), None, session)?;
-        let end = found.end.expect("a reader without a next record knows its end");
-        Ok(Surveyed { found, end, rolled })
-    }
-
-    /// Applies what is left of the redo, and writes everything. When all was applied.
+    /// Applies the rest of the redo, and writes everything. Returns when all was applied.
     pub(crate) fn finish(
         &mut self,
-        (redo, rest): (&RedoConfig, Option<Start>),
-        (found, end): (&Found, &LogEnd),
+        redo: &RedoConfig,
+        rest: Option<RecordPosition>,
+        read: &ReadSummary,
+        end: &LogEnd,
         session: &Session,
     ) -> Result<Timestamp, Stop> {
         let mut writers = Vec::new();
@@ -121,16 +109,16 @@ impl<'a> Roll<'a> {
         let done = start_writers(&self.cache, config, &mut writers, session)
             .and_then(|()| match rest {
                 Some(rest) => {
-                    let rolled = self.roll((redo, rest), Some(found.bytes), session);
-                    rolled.and_then(|(rolled, _)| rolled)
+                    let pass = self.roll(redo, rest, Some(read.bytes), session);
+                    pass.and_then(|pass| pass.applied)
                 }
                 None => Ok(()),
             })
-            .and_then(|()| self.check_records(found.records))
+            .and_then(|()| self.check_records(read.records))
             .and_then(|()| self.check_end(end))
             .and_then(|()| {
                 applied_at = session.now();
-                // Everything below the end is to be on disk, and nothing lies beyond it.
+                // Everything below the end has to be on disk, and nothing lies beyond it.
                 let end = Rba::block(end.next_sequence(), 1);
                 self.gate.move_to(end, session);
                 self.cache.checkpoint(end, session)
@@ -145,33 +133,32 @@ impl<'a> Roll<'a> {
         Ok(applied_at)
     }
 
-    /// Reads redo from here, and applies it as it comes; `of` is how much there is of it, if that
-    /// is known: then it isn't the first time. Whether it could be applied, and what was found; an
-    /// error if it couldn't be read.
-    fn roll(
+    /// Reads the redo from here on, and applies it as it comes. `of` is the number of its bytes,
+    /// which is known but in the survey. An error if the redo couldn't be read.
+    pub(crate) fn roll(
         &mut self,
-        (redo, from): (&RedoConfig, Start),
+        redo: &RedoConfig,
+        from: RecordPosition,
         of: Option<u64>,
         session: &Session,
-    ) -> Result<(Result<(), Stop>, Found), Stop> {
-        let place = (self.layout.disk, redo);
-        let ahead = Ahead::new(session.os(), place, from, &self.cache, of.is_none(), &self.halt);
+    ) -> Result<RollPass, Stop> {
+        let (disk, is_first) = (self.layout.disk, of.is_none());
+        let ahead = Ahead::new(session.os(), disk, redo, from, &self.cache, is_first, &self.halt);
         let ahead = Arc::new(ahead);
         let process = ahead.start(&self.halt, session)?;
         let mut untouched = Untouched::of(&self.cache, process.id(), session);
-        // Who is told of the progress may panic: then the processes end, and the files are let go.
+        // `progress` may panic. Then the processes end, and the files are let go.
         let guard = self.halt.guard("recovery panicked", session);
-        let rolled = self.apply_all(&ahead, of, &mut untouched, session);
+        let applied = self.apply_all(&ahead, of, &mut untouched, session);
         guard.disarm();
-        let rolled = rolled.and_then(|()| self.check_usable());
-        ahead.line.close(session);
-        // A panic has raised the halt already.
+        let applied = applied.and_then(|()| self.check_usable());
+        ahead.queue.close(session);
+        // A panic of the process has raised the halt already.
         let _ = process.join(session);
         self.halt.check(session)?;
-        ahead.line.how_it_ended(session)?;
-        let found = ahead.found(session);
+        ahead.queue.how_it_ended(session)?;
         self.done.brought += ahead.brought.load(session);
-        Ok((rolled, found))
+        Ok(RollPass { read: ahead.summary(session), applied })
     }
 
     fn apply_all(
@@ -181,16 +168,16 @@ impl<'a> Roll<'a> {
         untouched: &mut Untouched,
         session: &Session,
     ) -> Result<(), Stop> {
-        let line = &ahead.line;
+        let queue = &ahead.queue;
         loop {
-            while line.is_empty(session)
+            while queue.is_empty(session)
                 && let Some(frame) = untouched.next_for(ahead.brought.load(session))
             {
                 self.cache.touch(frame, session);
             }
-            let Some(batch) = line.take(session)? else { return Ok(()) };
+            let Some(batch) = queue.take(session)? else { return Ok(()) };
             self.apply(&batch, session)?;
-            line.give_back(batch, session);
+            queue.give_back(batch, session);
             let elapsed = session.now().since(self.started);
             (self.layout.progress)(Progress { applied: self.done.bytes, of, elapsed });
         }
@@ -198,9 +185,9 @@ impl<'a> Roll<'a> {
 
     fn apply(&mut self, batch: &Batch, session: &Session) -> Result<(), Stop> {
         let Layout { layers, failpoints, .. } = *self.layout;
-        // RC7: below all of its changes.
-        let (first, _) = batch.records.first().expect("a batch has records");
-        self.gate.move_to(first, session);
+        // RC7: this position is below all changes of the batch.
+        let first = batch.records.first().expect("a batch has records");
+        self.gate.move_to(first.rba, session);
         for (block, changes) in batch.records.by_block() {
             let replayed = replay(block, changes, layers, &self.cache, failpoints, session)?;
             self.done.applied += replayed.applied;
@@ -220,13 +207,13 @@ impl<'a> Roll<'a> {
         self.unusable.values().next().map_or(Ok(()), |stop| Err(stop.clone()))
     }
 
-    /// A block comes to disk when the redo of its changes is durable: one that has later changes
-    /// than the redo proves that redo is missing (RC11).
+    /// Refuses if a block has later changes than the redo: a block comes to disk after the redo of
+    /// its changes, so redo is missing (RC11).
     pub(crate) fn check_end(&self, end: &LogEnd) -> Result<(), Stop> {
         let (scn, block) = self.latest;
-        let file = self.layout.files.iter().find(|(number, ..)| *number == block.file);
-        let path = file.map_or(Path::new(""), |(_, file, _)| file.path());
-        end.check_reaches((block, path), scn)
+        let file = self.layout.files.iter().find(|file| file.number == block.file);
+        let path = file.map_or(Path::new(""), |file| file.file.path());
+        end.check_reaches(block, path, scn)
     }
 
     fn check_records(&self, found: u64) -> Result<(), Stop> {
@@ -243,14 +230,15 @@ impl<'a> Roll<'a> {
 }
 
 impl Untouched {
-    /// In the order in which this thread is going to take them.
+    /// The buffers in the order in which this thread is going to take them.
     fn of(cache: &Cache, thread: ThreadId, session: &Session) -> Untouched {
         let frames = cache.untouched(thread, session).into_iter();
         let buffers = cache.buffers(cache.block_size(), session).into();
         Untouched { pages: frames.len() as u64, frames, buffers }
     }
 
-    /// The next one, if it is going to be needed soon by who has taken so many buffers.
+    /// The next buffer to touch, if the process that has taken `taken` buffers is going to need it
+    /// soon.
     fn next_for(&mut self, taken: u64) -> Option<u32> {
         let touched = self.pages - self.frames.len() as u64;
         let soon = taken + self.buffers / TOUCHED_SHARE;
@@ -258,7 +246,7 @@ impl Untouched {
     }
 }
 
-/// Those that were started are in `writers` also if one can't be: they are to be ended.
+/// Starts the writers. Those that were started are in `writers` also on an error, to be ended.
 fn start_writers(
     cache: &Arc<Cache>,
     config: &CacheConfig,
@@ -275,8 +263,7 @@ fn start_writers(
 mod tests {
     use super::*;
 
-    /// Memory is touched a quarter of the buffers ahead of who takes them, in order, and not all at
-    /// once (RC9).
+    /// Memory is touched in order, a quarter of the buffers ahead, and not all at once (RC9).
     #[test]
     fn memory_is_touched_some_way_ahead() {
         let frames: Vec<u32> = (0..16).map(|page| 256 * page).collect();

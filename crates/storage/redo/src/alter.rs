@@ -1,8 +1,8 @@
-//! Groups and members that come and go while the redo is open (RD21).
+//! Groups and members that are added and dropped while redo is open (RD42, RD43).
 //!
-//! Whoever calls has the control file say the same, and in which order is decided there: what is
-//! added is listed before it is used, what is dropped is no longer used, then not listed, then
-//! removed. One session at a time.
+//! The caller has the control file say the same, and decides the order: what is added is listed
+//! before it is used; what is dropped is no longer used, then not listed, then removed. One session
+//! at a time alters groups.
 //!
 //! Callers: `instance`.
 
@@ -12,74 +12,63 @@ use std::sync::Arc;
 use os::{Cause, File, Session};
 use stop::{RefusalKind, Stop};
 
-use crate::log_file::OpenGroup;
+use crate::log_file::{HeaderBlock, OpenGroup};
 use crate::medium::check_length;
 use crate::{EndReason, LogGroup, LogView, Redo};
 
-/// The files of a group of which some are to go, open and locked as long as this is there.
-pub struct Leaving(Arc<OpenGroup>);
+/// The files of a group, which stay open and locked as long as this lives.
+pub struct GroupFiles(Arc<OpenGroup>);
 
 impl Redo {
-    /// Refuses a file that was made to be a member, and isn't one yet, unless it can be written in
-    /// the way that redo is.
+    /// Refuses a new file, which isn't a member yet, if it can't be written in the way in which
+    /// redo is.
     pub fn try_new_member(&self, path: &Path, session: &Session) -> Result<(), Stop> {
         self.shared.medium.try_new(path, session)
     }
 
-    /// Takes one more group into use, whose files are there. Whoever waits for room gets it.
+    /// Takes a new group into use, whose files exist, and hands out its room.
     pub fn add_group(&self, group: &LogGroup, session: &Session) -> Result<(), Stop> {
         let shared = &self.shared;
         let group = Arc::new(OpenGroup::open(&shared.medium, group, session)?);
         for file in group.files() {
             file.lock(session)?;
         }
-        let lanes = {
-            let mut state = shared.state.exclusive(session);
-            state.groups.add(group);
-            shared.serve_line(&mut state, session)
-        };
-        shared.wake_line(lanes, session);
+        shared.make_room(|state| state.groups.add(group), session);
         Ok(())
     }
 
-    /// No log begins in this group from now on. Refused if it is the current one, if recovery
-    /// could need its log, if fewer than two would be left, or if its room was promised.
+    /// Lets no log begin in this group from now on. Refused if it is the current one, if recovery
+    /// could need its log, if fewer than two groups would be left, or if the credits need its room.
     pub fn retire_group(&self, number: u16, session: &Session) -> Result<(), Stop> {
         self.shared.state.exclusive(session).retire(number)
     }
 
-    /// A group that was retired is dropped, or stays in use after all.
+    /// Drops a retired group, or takes it back into use.
     pub fn end_retirement(&self, number: u16, drops: bool, session: &Session) {
-        let shared = &self.shared;
-        let lanes = {
-            let mut state = shared.state.exclusive(session);
-            state.groups.end_retirement(number, drops);
-            shared.serve_line(&mut state, session)
-        };
-        shared.wake_line(lanes, session);
+        self.shared.make_room(|state| state.groups.end_retirement(number, drops), session);
     }
 
-    /// Takes one more member into a group. It is invalid until a log begins there.
+    /// Adds a member to a group. It is invalid until a log begins there.
     pub fn add_member(&self, group: u16, path: &Path, session: &Session) {
         self.shared.state.exclusive(session).groups.add_member(group, path);
     }
 
-    /// A member goes; another good one is left.
+    /// Removes a member of a group that has another good one.
     pub fn remove_member(&self, group: u16, path: &Path, session: &Session) {
         self.shared.state.exclusive(session).groups.remove_member(group, path);
     }
 
-    /// The files of a group, before it or one of its members is dropped.
-    pub fn leaving(&self, number: u16, session: &Session) -> Option<Leaving> {
-        self.shared.state.exclusive(session).groups.find(number).map(Leaving)
+    /// The files of a group, before the group or one of its members is dropped.
+    pub fn group_files(&self, number: u16, session: &Session) -> Option<GroupFiles> {
+        self.shared.state.exclusive(session).groups.find(number).map(GroupFiles)
     }
 
-    /// Removes the file of a member that was dropped, if it is that (RD25). What else lies in its
-    /// place is left, and that is the error: a member that was lost leaves a name that anybody may
+    /// Removes the file of a dropped member, if it is that member's file (RD25). Any other file is
+    /// left, and that is the error: a member that was lost leaves a name that another program may
     /// take.
     pub fn remove_dropped(
         &self,
-        Leaving(group): &Leaving,
+        GroupFiles(group): &GroupFiles,
         path: &Path,
         session: &Session,
     ) -> Result<(), Stop> {
@@ -96,7 +85,7 @@ impl Redo {
         Ok(disk.remove(path, session)?)
     }
 
-    /// The file of a member that wasn't in use, locked; none if it has gone.
+    /// The file of an invalid member, locked; `None` if it is gone.
     fn find_dropped(
         &self,
         group: &OpenGroup,
@@ -110,14 +99,14 @@ impl Redo {
         };
         let is_it = file.try_lock()?
             && check_length(&file, group.blocks).is_ok()
-            && match group.read_header_of(&file, &medium.owner, session)? {
-                Ok(_) | Err(EndReason::NeverWritten { .. }) => true,
-                Err(_) => false,
-            };
+            && matches!(
+                group.read_header_of(&file, &medium.owner, session)?,
+                HeaderBlock::Log(_) | HeaderBlock::Other(EndReason::NeverWritten { .. })
+            );
         if is_it { Ok(Some(file)) } else { Err(other_file(path)) }
     }
 
-    /// Every group, which log it holds, and how its members are.
+    /// Every group with its log and its members.
     pub fn groups(&self, session: &Session) -> Vec<LogView> {
         self.shared.state.exclusive(session).groups.views()
     }
@@ -128,11 +117,11 @@ impl Redo {
     }
 }
 
-/// The refusal to remove what isn't known to be a member.
+/// The refusal to remove a file that isn't known to be the member's.
 fn other_file(path: &Path) -> Stop {
     let message = format!(
-        "{} isn't removed, for it isn't the log that was dropped, or another program has it open; \
-         remove it yourself if nobody needs it",
+        "{} isn't removed, because it isn't the log that was dropped, or another program has it \
+         open; remove it yourself if nobody needs it",
         path.display()
     );
     Stop::refuse(RefusalKind::WrongState, message)

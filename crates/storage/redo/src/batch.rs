@@ -1,13 +1,13 @@
-//! One part of the log buffer: records laid out as redo blocks, ready to be written as they lie.
+//! A batch: one part of the log buffer, with records laid out as redo blocks, ready to be written.
 //!
 //! ```text
 //!   buffer   │ block │ block │ block │ block (open) │ not begun …
-//!   parts    └─ log 7, from 62 ──┘└─ log 8, from 1 ─┘
+//!   ranges   └─ log 7, from 62 ──┘└─ log 8, from 1 ─┘
 //! ```
 //!
 //! Invariants
-//!   * every block but the open one is complete: head set, tail zeroed; `seal` is all it lacks
-//!   * parts are in the order of logs, and lie side by side in the buffer
+//!   * every block but the open one is complete but for its seal: its head is set, its tail is zero
+//!   * ranges are in the order of logs, and lie side by side in the buffer
 //!   * a batch that is written is closed first, so the next record begins a new block (RD2)
 //!
 //! Callers: `state`, under the redo allocation latch; `writer`, which owns a batch while it writes.
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use format::{BlockHeader, BlockKind, REDO_BLOCK, REDO_PAYLOAD_BYTES, RedoBlock};
 use format::{U16Le, U32Le, U64Le};
-use ids::{Dba, Scn};
+use ids::{BlockNo, Dba, FileNo, Scn};
 use os::{Cost, IoBuf, Session};
 
 use crate::config::GROUPS_MAX;
@@ -27,41 +27,41 @@ pub(crate) const BLOCK_HEAD: usize = RedoBlock::START + RedoBlock::BYTES;
 
 /// The blocks of one log within a batch.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct LogRange {
     /// The number of the group in which the log lies.
     group: u16,
-    /// The group as it was when the batch was taken; none before.
+    /// The group as it was when the batch was taken; `None` before.
     taken: Option<Arc<OpenGroup>>,
     pub(crate) sequence: u32,
-    /// Set if the log begins with this batch.
+    /// What the log's header says, if the log begins with this batch.
     pub(crate) beginning: Option<Beginning>,
     pub(crate) first_block: u32,
     pub(crate) blocks: u32,
 }
 
-impl Part {
-    fn new((group, sequence): (u16, u32), first_block: u32) -> Part {
-        Part { group, taken: None, sequence, beginning: None, first_block, blocks: 0 }
+impl LogRange {
+    fn new(group: u16, sequence: u32, first_block: u32) -> LogRange {
+        LogRange { group, taken: None, sequence, beginning: None, first_block, blocks: 0 }
     }
 
-    /// The group in which it is written.
+    /// The group to which the range is written.
     pub(crate) fn group(&self) -> &Arc<OpenGroup> {
         self.taken.as_ref().expect("found when the batch was taken")
     }
 }
 
-/// The block that is being filled: always the last that was begun.
+/// The block that is being filled: the last one begun.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     filled: usize,
-    /// Where the first record begins that begins here.
+    /// Where the first record begins that begins in this block.
     first_record: Option<usize>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Batch {
     buffer: IoBuf,
-    parts: Vec<Part>,
+    ranges: Vec<LogRange>,
     blocks: u32,
     open: Option<Open>,
     wasted: u64,
@@ -70,12 +70,12 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// An empty one. It never holds more than one part for each group, and one for the log that
-    /// goes on, so no part is ever allocated later.
+    /// An empty batch of `blocks` blocks. It never holds more than one range for each group and one
+    /// for the log that goes on, so the ranges are allocated once.
     pub(crate) fn new(blocks: u32) -> Batch {
         Batch {
             buffer: IoBuf::zeroed(blocks as usize * REDO_BLOCK.bytes()),
-            parts: Vec::with_capacity(usize::from(GROUPS_MAX) + 1),
+            ranges: Vec::with_capacity(usize::from(GROUPS_MAX) + 1),
             blocks: 0,
             open: None,
             wasted: 0,
@@ -84,13 +84,13 @@ impl Batch {
     }
 
     pub(crate) fn clear(&mut self) {
-        self.parts.clear();
+        self.ranges.clear();
         (self.blocks, self.open, self.wasted, self.filled) = (0, None, 0, 0);
     }
 
     /// Whether there is nothing to write, not even the header of a log.
     pub(crate) fn is_empty(&self) -> bool {
-        self.parts.is_empty()
+        self.ranges.is_empty()
     }
 
     /// Whether a log begins in it.
@@ -100,10 +100,10 @@ impl Batch {
 
     /// How many logs begin in it.
     pub(crate) fn logs_begun(&self) -> u32 {
-        self.parts.iter().filter(|part| part.beginning.is_some()).count() as u32
+        self.ranges.iter().filter(|range| range.beginning.is_some()).count() as u32
     }
 
-    /// Blocks begun.
+    /// The number of blocks begun.
     pub(crate) fn blocks(&self) -> u32 {
         self.blocks
     }
@@ -118,7 +118,7 @@ impl Batch {
         self.wasted
     }
 
-    /// Bytes that still fit into the open block; none if no block is open.
+    /// Bytes that still fit into the open block; 0 if no block is open.
     pub(crate) fn room(&self) -> usize {
         self.open.map_or(0, |open| REDO_PAYLOAD_BYTES - open.filled)
     }
@@ -127,26 +127,26 @@ impl Batch {
         self.open.is_some()
     }
 
-    /// Where in its block the next byte comes to lie.
+    /// Where in its block the next byte will lie.
     pub(crate) fn offset(&self) -> u16 {
         let filled = self.open.map_or(0, |open| open.filled);
         u16::try_from(BLOCK_HEAD + filled).expect("a redo block has 4 KiB")
     }
 
-    /// The next byte begins a record.
+    /// Notes that a record begins with the next byte.
     pub(crate) fn begin_record(&mut self) {
         let open = self.open.as_mut().expect("a record begins in an open block");
         open.first_record.get_or_insert(open.filled);
     }
 
-    /// Opens the next block, the one with this address.
-    pub(crate) fn begin_block(&mut self, log: (u16, u32), address: Dba, database: u64) {
+    /// Begins block `number` of this log, and opens it.
+    pub(crate) fn begin_block(&mut self, group: u16, sequence: u32, number: u32, database: u64) {
         assert!(self.open.is_none(), "the block before was not closed");
-        let (_, sequence) = log;
-        if self.parts.last().is_none_or(|part| part.sequence != sequence) {
-            self.parts.push(Part::new(log, address.block.get()));
+        let address = Dba { file: FileNo::redo(group), block: BlockNo::new(number) };
+        if self.ranges.last().is_none_or(|range| range.sequence != sequence) {
+            self.ranges.push(LogRange::new(group, sequence, number));
         }
-        self.parts.last_mut().expect("pushed if it wasn't there").blocks += 1;
+        self.ranges.last_mut().expect("pushed if it wasn't there").blocks += 1;
         self.blocks += 1;
         self.open = Some(Open { filled: 0, first_record: None });
         let block = self.last_block();
@@ -159,18 +159,20 @@ impl Batch {
         };
     }
 
-    /// From here on, blocks belong to a log that begins: its group and sequence.
-    pub(crate) fn begin_log(&mut self, log: (u16, u32), beginning: Beginning) {
+    /// Notes that the blocks from here on belong to this log, which begins.
+    pub(crate) fn begin_log(&mut self, group: u16, sequence: u32, beginning: Beginning) {
         assert!(self.open.is_none(), "the last block of the log before was not closed");
-        self.parts.push(Part { beginning: Some(beginning), ..Part::new(log, 1) });
+        self.ranges
+            .push(LogRange { beginning: Some(beginning), ..LogRange::new(group, sequence, 1) });
     }
 
-    /// It is taken: to be written to these groups, as they are now.
+    /// Notes the groups to which the batch will be written, as they are now. Called when it is
+    /// taken.
     pub(crate) fn find_groups(&mut self, find: impl Fn(u16) -> Arc<OpenGroup>) {
-        self.parts.iter_mut().for_each(|part| part.taken = Some(find(part.group)));
+        self.ranges.iter_mut().for_each(|range| range.taken = Some(find(range.group)));
     }
 
-    /// Takes as many of the bytes as the open block has room for; says how many.
+    /// Copies as many of the bytes as fit into the open block, and returns their number.
     pub(crate) fn fill(&mut self, bytes: &[u8]) -> usize {
         let taken = bytes.len().min(self.room());
         let start = usize::from(self.offset());
@@ -192,55 +194,55 @@ impl Batch {
         self.wasted += (REDO_PAYLOAD_BYTES - filled) as u64;
     }
 
-    /// Seals every block. Their stamp says what was durable before they were written (RD8).
+    /// Seals every block, with the SCN through which redo is durable as its stamp (RD8).
     pub(crate) fn seal(&mut self, durable: Scn, session: &Session) {
         assert!(self.open.is_none(), "an open block was about to be written");
         if session.os().check_effort() > 0 {
             self.check().expect("a batch that is written is in order");
         }
         let mut blocks = self.buffer.chunks_exact_mut(REDO_BLOCK.bytes());
-        for part in &self.parts {
-            for number in part.first_block..part.first_block + part.blocks {
-                let block = blocks.next().expect("every part's blocks lie in the buffer");
+        for range in &self.ranges {
+            for number in range.first_block..range.first_block + range.blocks {
+                let block = blocks.next().expect("every range's blocks lie in the buffer");
                 BlockHeader::of_mut(block).stamp(durable, 0);
-                format::seal(block, part.group().address(number));
+                format::seal(block, range.group().address(number));
             }
         }
         session.charge(Cost::ChecksumKib, u64::from(self.blocks) * BLOCK_KIB);
     }
 
-    /// Each part with its bytes, in order.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = (&Part, &[u8])> {
+    /// Each range with its bytes, in order.
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = (&LogRange, &[u8])> {
         let mut rest: &[u8] = &self.buffer;
-        self.parts.iter().map(move |part| {
-            let (bytes, after) = rest.split_at(part.blocks as usize * REDO_BLOCK.bytes());
+        self.ranges.iter().map(move |range| {
+            let (bytes, after) = rest.split_at(range.blocks as usize * REDO_BLOCK.bytes());
             rest = after;
-            (part, bytes)
+            (range, bytes)
         })
     }
 
-    /// The block begun last.
+    /// The block that was begun last.
     fn last_block(&mut self) -> &mut [u8] {
         let start = (self.blocks as usize - 1) * REDO_BLOCK.bytes();
         &mut self.buffer[start..start + REDO_BLOCK.bytes()]
     }
 }
 
-// For checks.
+// Checks.
 impl Batch {
-    /// The log of the last part, and the first block behind it.
+    /// The log of the last range, and the first block behind it.
     pub(crate) fn end(&self) -> Option<(u32, u32)> {
-        self.parts.last().map(|part| (part.sequence, part.first_block + part.blocks))
+        self.ranges.last().map(|range| (range.sequence, range.first_block + range.blocks))
     }
 
-    /// What is wrong, if the invariants of this file don't hold.
+    /// Names the first invariant of this file that doesn't hold.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let blocks: u32 = self.parts.iter().map(|part| part.blocks).sum();
+        let blocks: u32 = self.ranges.iter().map(|range| range.blocks).sum();
         if blocks != self.blocks || self.open.is_some() && blocks == 0 {
             let own = self.blocks;
-            return Err(format!("a batch of {own} blocks has parts with {blocks}"));
+            return Err(format!("a batch of {own} blocks has ranges with {blocks}"));
         }
-        if let Some(pair) = self.parts.windows(2).find(|pair| pair[0].sequence >= pair[1].sequence)
+        if let Some(pair) = self.ranges.windows(2).find(|pair| pair[0].sequence >= pair[1].sequence)
         {
             let (before, after) = (pair[0].sequence, pair[1].sequence);
             return Err(format!("a batch has log {before} before log {after}"));
@@ -263,10 +265,6 @@ impl Batch {
 mod tests {
     use super::*;
 
-    fn address(block: u32) -> Dba {
-        Dba::new(ids::FileNo::redo(1).get(), block)
-    }
-
     fn head(batch: &Batch, block: usize) -> (u16, u16) {
         let start = block * REDO_BLOCK.bytes() + RedoBlock::START;
         let head = RedoBlock::at(&batch.buffer, start);
@@ -277,14 +275,14 @@ mod tests {
     #[test]
     fn a_block_says_where_its_first_record_begins() {
         let mut batch = Batch::new(4);
-        batch.begin_block((1, 1), address(1), 9);
+        batch.begin_block(1, 1, 1, 9);
         batch.begin_record();
         assert_eq!(batch.fill(&[1; 9_000]), REDO_PAYLOAD_BYTES);
         batch.close_block();
-        batch.begin_block((1, 1), address(2), 9);
+        batch.begin_block(1, 1, 2, 9);
         assert_eq!(batch.fill(&[2; 100]), 100);
         batch.close_block();
-        batch.begin_block((1, 1), address(3), 9);
+        batch.begin_block(1, 1, 3, 9);
         assert_eq!(batch.fill(&[3; 10]), 10);
         batch.begin_record();
         assert_eq!(batch.fill(&[4; 20]), 20);
@@ -301,26 +299,27 @@ mod tests {
     #[test]
     fn the_tail_of_a_used_buffer_is_cleared() {
         let mut batch = Batch::new(1);
-        batch.begin_block((1, 1), address(1), 9);
+        batch.begin_block(1, 1, 1, 9);
         batch.fill(&[7; REDO_PAYLOAD_BYTES]);
         batch.close_block();
         batch.clear();
-        batch.begin_block((1, 1), address(2), 9);
+        batch.begin_block(1, 1, 2, 9);
         batch.fill(&[8; 5]);
         batch.close_block();
         assert!(batch.buffer[BLOCK_HEAD + 5..].iter().all(|byte| *byte == 0));
-        let parts: Vec<_> = batch.parts().map(|(part, bytes)| (part.blocks, bytes.len())).collect();
-        assert_eq!(parts, [(1, REDO_BLOCK.bytes())]);
+        let ranges: Vec<_> =
+            batch.ranges().map(|(range, bytes)| (range.blocks, bytes.len())).collect();
+        assert_eq!(ranges, [(1, REDO_BLOCK.bytes())]);
     }
 
     type Break = fn(&mut Batch);
 
-    /// Each invariant is broken in turn, and the check says which.
+    /// Each broken invariant is named by the check.
     #[test]
     fn what_is_broken_in_a_batch_is_named() {
         let cases: [(&str, Break); 4] = [
-            ("a batch of 3 blocks has parts with 2", |batch| batch.blocks += 1),
-            ("log 2 before log 2", |batch| batch.parts[0].sequence = 2),
+            ("a batch of 3 blocks has ranges with 2", |batch| batch.blocks += 1),
+            ("log 2 before log 2", |batch| batch.ranges[0].sequence = 2),
             ("block 0 of a batch isn't complete", |batch| batch.buffer[REDO_BLOCK.bytes() - 1] = 1),
             ("block 0 of a batch isn't complete", |batch| {
                 RedoBlock::at_mut(&mut batch.buffer, RedoBlock::START).first_record = U16Le::new(9);
@@ -328,10 +327,10 @@ mod tests {
         ];
         for (named, break_it) in cases {
             let mut batch = Batch::new(4);
-            batch.begin_block((1, 1), address(1), 9);
+            batch.begin_block(1, 1, 1, 9);
             batch.fill(&[1; 5]);
             batch.close_block();
-            batch.begin_block((2, 2), address(1), 9);
+            batch.begin_block(2, 2, 1, 9);
             assert_eq!((batch.check(), batch.end()), (Ok(()), Some((2, 2))));
             break_it(&mut batch);
             let said = batch.check().expect_err(named);

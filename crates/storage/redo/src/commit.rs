@@ -1,25 +1,25 @@
-//! Group commit: waiting until redo is durable, or making it so for oneself and others.
+//! Group commit: a session waits until its redo is durable, or writes it, and others' with it.
 //!
 //! ```text
 //!   make_durable ─▶ durable already? ──────────────────────────────────────────▶ done
-//!                   under the latch:
-//!                     nobody writes, sessions lead ─▶ (gather) take the batch, write it ─▶ done
-//!                     else ─▶ sleep until one's batch lands ────────────────────▶ done
-//!                                  └─▶ or until chosen to write the next ─▶ look again
+//!                   under redo allocation:
+//!                     room for a write, sessions lead ─▶ (gather) take, write ─▶ done
+//!                     else ─▶ sleep until one's batch is durable ──────────────▶ done
+//!                                  └─▶ or until woken to write the next ─▶ look again
 //!   commit ─▶ wait, immediate: make_durable
-//!             wait, batch: the same, but others are to begin ───────────────────▶ done
-//!             nowait: ask the log writer, if at once ───────────────────────────▶ not durable yet
+//!             wait, batch: as make_durable, but others begin the write ────────▶ done
+//!             nowait: ask the log writer, if immediate ───────────────────────▶ not durable yet
 //! ```
 //!
 //! Invariants
-//!   * who writes has its own record in the batch, so it writes once and is done, but for waiting
-//!     for writes that were begun before: never trapped
-//!   * the baton isn't lost: nobody *has* it. When a batch lands, one waiter for the next is woken;
-//!     until it comes, any other session that commits, and the log writer, finds nobody writing
-//!     and writes (RD11)
-//!   * who is patient writes only where somebody wants that: so of all who sleep for a batch any
-//!     one can be woken to write it (RD14)
-//!   * in the session's books all of it is the caller's event, whoever writes (RD12)
+//!   * a leader has its own record in the batch, so it writes once; it may still wait for writes
+//!     that were begun before
+//!   * no session owns the right to write, so it can't be lost: when a batch lands, one waiter for
+//!     the next is woken, and until that comes any other session that commits, and the log writer,
+//!     may write (RD11, RD37)
+//!   * a patient session writes only if an urgent one waits for the same batch: so of all sessions
+//!     that sleep for a batch any one can be woken to write it (RD14)
+//!   * all of it is the caller's wait event, also when the session writes (RD12)
 //!
 //! Callers: `txn`, the cache's gate.
 
@@ -33,15 +33,15 @@ use crate::gather::Gather;
 use crate::landing::Seen;
 use crate::redo::{Redo, Shared};
 use crate::state::{Flight, lane};
-use crate::writer::Books;
+use crate::writer::WriteAccount;
 
-enum Turn {
+enum CommitStep {
     Durable,
-    /// To write this batch, which has the record.
+    /// Write this batch, which has the session's record.
     Write(Flight),
-    /// To let those come who were told of the last batch, and look again.
+    /// Let those sessions come that were told of the last batch, then look again.
     Gather,
-    /// To sleep until this batch has landed, after posting the log writer where that is to write.
+    /// Sleep until this batch has landed, after posting the log writer if that has to write.
     Wait {
         number: u64,
         seen: Seen,
@@ -49,18 +49,26 @@ enum Turn {
     },
 }
 
-/// Where a session stands that waits.
-struct Place {
-    /// The batch among whose waiters it is counted, and whether among the urgent ones.
-    counted: Option<(u64, bool)>,
+/// What a session that waits keeps between two looks at the state.
+struct CommitWaiter {
+    /// The batch among whose waiters it is counted, if it is.
+    counted: Option<Counted>,
     gathers: bool,
-    /// It leaves the write to others.
+    /// It leaves the write to others (RD14).
     patient: bool,
 }
 
+/// Among which waiters a session is counted.
+#[derive(Clone, Copy)]
+struct Counted {
+    batch: u64,
+    /// Whether it is counted among the urgent waiters, not the patient ones.
+    urgent: bool,
+}
+
 impl Redo {
-    /// What is left to do of a commit whose record has this SCN. Durable when this returns, but
-    /// for `nowait`.
+    /// Does what is left of a commit after its record with this SCN was appended. On return the
+    /// record is durable, unless the mode is `nowait`.
     pub fn commit(&self, scn: Scn, mode: CommitMode, session: &Session) -> Result<(), Stop> {
         let patient = mode.logging == CommitLogging::Batch;
         if mode.wait == CommitWait::Wait {
@@ -75,7 +83,7 @@ impl Redo {
     }
 
     /// Returns when redo is durable through `scn`, the SCN of a record that was appended. The time
-    /// is accounted as `event`.
+    /// goes to `event`.
     pub fn make_durable(&self, scn: Scn, session: &Session, event: WaitEvent) -> Result<(), Stop> {
         if event == WaitEvent::LogFileSync {
             session.count(Statistic::RedoSynchWrites, 1);
@@ -85,7 +93,8 @@ impl Redo {
 }
 
 impl Shared {
-    /// Asks the log writer to write this record, if nobody does yet. True if it is to be posted.
+    /// Asks the log writer to write the record with this SCN, if no batch in flight has it. Returns
+    /// whether the log writer has to be posted.
     fn asks_for(&self, scn: Scn, session: &Session) -> bool {
         let mut state = self.state.exclusive(session);
         state.number_of(scn) == state.number && state.ask_lgwr()
@@ -98,26 +107,26 @@ impl Shared {
         session: &Session,
         event: WaitEvent,
     ) -> Result<(), Stop> {
-        let mut place = Place { counted: None, gathers: false, patient };
+        let mut waiter = CommitWaiter { counted: None, gathers: false, patient };
         while Scn::new(self.durable.load(session)) < scn {
             latch::assert_none_held("a wait for redo to be durable");
             self.halt.check(session)?;
-            let (turn, block) = self.take_turn(scn, &mut place, session);
+            let (step, block) = self.next_step(scn, &mut waiter, session);
             let waiting = session.waiting(event);
             let waiting = match event {
                 WaitEvent::LogFileSync => waiting.p(block, scn.get(), 0),
-                // Whoever writes it answers, and nobody gives up.
+                // Other events have no parameters.
                 _ => waiting,
             };
-            match turn {
-                Turn::Durable => break,
-                Turn::Write(flight) => {
+            match step {
+                CommitStep::Durable => break,
+                CommitStep::Write(flight) => {
                     assert!(flight.through >= scn, "a leader's own record is in its batch");
-                    // It may still have to wait for a write that was begun before.
-                    self.write(flight, Books::Caller(waiting), session)?;
+                    // The session may still have to wait for a write that was begun before.
+                    self.write(flight, WriteAccount::Caller(waiting), session)?;
                 }
-                Turn::Gather => Gather::turn(session),
-                Turn::Wait { number, seen, posts } => {
+                CommitStep::Gather => Gather::turn(session),
+                CommitStep::Wait { number, seen, posts } => {
                     if posts {
                         self.lgwr.post(session);
                     }
@@ -128,32 +137,38 @@ impl Shared {
         Ok(())
     }
 
-    /// What to do now, and the block of the log buffer that is being filled.
-    fn take_turn(&self, scn: Scn, place: &mut Place, session: &Session) -> (Turn, u64) {
+    /// What the session does next, and the number of blocks begun in the active batch.
+    fn next_step(
+        &self,
+        scn: Scn,
+        waiter: &mut CommitWaiter,
+        session: &Session,
+    ) -> (CommitStep, u64) {
         let mut state = self.state.exclusive(session);
         assert!(scn < state.next_scn, "SCN {scn} was never given to a record");
         let block = u64::from(state.active.blocks());
         if Scn::new(self.durable.load(session)) >= scn {
-            return (Turn::Durable, block);
+            return (CommitStep::Durable, block);
         }
         let number = state.number_of(scn);
-        let comes = place.counted.is_none_or(|(counted, _)| counted != number);
+        let comes = waiter.counted.is_none_or(|counted| counted.batch != number);
         if comes {
-            // Without a log writer nobody would ever begin.
-            let urgent = !place.patient || !state.lgwr.runs;
-            place.counted = Some((number, urgent));
+            // Without a log writer a patient session would wait for a write that never begins.
+            let urgent = !waiter.patient || !state.lgwr.runs;
+            waiter.counted = Some(Counted { batch: number, urgent });
             *state.waiters[lane(number)].of(urgent) += 1;
         }
-        let urgent = place.counted.is_some_and(|(_, urgent)| urgent);
-        let waits = Turn::Wait {
+        let urgent = waiter.counted.is_some_and(|counted| counted.urgent);
+        let waits = CommitStep::Wait {
             number,
             seen: self.landings.see(lane(number)),
             posts: urgent && number == state.number && state.can_take() && !state.sessions_lead(),
         };
         if number != state.number || !state.can_take() || !state.sessions_lead() {
-            // With the batch taken the gathering has ended; else it would go on while its gatherer
-            // sleeps (several writes in flight, and the batch has come to begin a log).
-            if std::mem::take(&mut place.gathers) && number == state.number {
+            // If the batch was taken the gathering has ended. If not (with several writes in
+            // flight, when the batch has come to begin a log), it must end before its gatherer
+            // sleeps.
+            if std::mem::take(&mut waiter.gathers) && number == state.number {
                 state.gather.leave();
             }
             return (waits, block);
@@ -168,17 +183,17 @@ impl Shared {
                 if comes {
                     state.gather.came(now);
                 }
-                place.gathers |= state.gather.enter();
-                return (if place.gathers { Turn::Gather } else { waits }, block);
+                waiter.gathers |= state.gather.enter();
+                return (if waiter.gathers { CommitStep::Gather } else { waits }, block);
             }
         }
         *state.waiters[lane(number)].of(urgent) -= 1;
-        place.counted = None;
-        (Turn::Write(self.take(&mut state, session)), block)
+        waiter.counted = None;
+        (CommitStep::Write(self.take(&mut state, session)), block)
     }
 
     fn sleep(&self, number: u64, seen: Seen, waiting: Waiting<'_>) {
-        // A halt that comes after this look raises the word.
+        // A halt that comes after this check changes the word.
         if !self.halt.is_raised(waiting.session()) {
             self.landings.wait(lane(number), seen, waiting);
         }

@@ -1,4 +1,4 @@
-//! What is decided before redo is opened: sizes, places, ways; and what is refused.
+//! The configuration of redo: sizes, files, how they are written; and the checks of it.
 //!
 //! Invariants (of a configuration that was checked)
 //!   * the largest record fits into one part of the log buffer (RD3)
@@ -23,67 +23,69 @@ use crate::medium::Medium;
 pub const RECORD_BYTES_MAX: usize = 96 << 10;
 
 /// How many redo blocks the largest record can need.
-pub const RECORD_BLOCKS_MAX: u32 = blocks_of(RECORD_BYTES_MAX);
+pub(crate) const RECORD_BLOCKS_MAX: u32 = blocks_of(RECORD_BYTES_MAX);
 
-/// The least blocks that a log can have, its header included.
+/// The smallest log in blocks, its header included.
 pub const LOG_BLOCKS_MIN: u32 = 2 * RECORD_BLOCKS_MAX + 1;
 
 /// The smallest log buffer.
 pub const LOG_BUFFER_BYTES_MIN: usize = 2 * RECORD_BLOCKS_MAX as usize * REDO_BLOCK.bytes();
 
-/// The most log groups.
+/// The largest number of log groups.
 pub const GROUPS_MAX: u16 = 255;
 
-/// The most members of a group.
+/// The largest number of members of a group.
 pub const MEMBERS_MAX: usize = os::COPIES_MAX;
 
-/// The redo blocks that a record of so many bytes needs if it begins in a new one.
+/// How many redo blocks a record of this length needs if it begins a block.
 pub(crate) const fn blocks_of(record_bytes: usize) -> u32 {
     record_bytes.div_ceil(REDO_PAYLOAD_BYTES) as u32
 }
 
-/// Who writes redo that a session waits for. The parameter `commit_leader`.
+/// Which side writes redo that a session waits for: the parameter `commit_leader`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CommitLeader {
-    /// A session that finds nobody writing writes for itself and all before it.
+    /// A session that finds fewer writes in flight than allowed writes its own redo and all before
+    /// it.
     Session,
-    /// The log writer alone.
+    /// Only the log writer writes.
     Lgwr,
 }
 
-/// What a commit has to wait for. The parameter `commit_wait`.
+/// Whether a commit waits: the parameter `commit_wait`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CommitWait {
-    /// It returns when it is durable.
+    /// The commit returns when its redo is durable.
     Wait,
-    /// It returns at once: a crash soon after takes it back, and what was read of it.
+    /// The commit returns at once. A crash soon afterwards loses it, and whatever others read of
+    /// it.
     Nowait,
 }
 
-/// When the redo of a commit is written. The parameter `commit_logging`.
+/// When the redo of a commit is written: the parameter `commit_logging`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CommitLogging {
-    /// As soon as nobody else writes.
+    /// As soon as a write can begin.
     Immediate,
-    /// With whatever is written next: for another's commit, or as the log writer's rules have it.
+    /// With the next write that another commit or the log writer begins.
     Batch,
 }
 
-/// How a transaction is committed.
+/// How a transaction commits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CommitMode {
-    /// What the commit waits for.
+    /// Whether the commit waits.
     pub wait: CommitWait,
     /// When its redo is written.
     pub logging: CommitLogging,
 }
 
 impl CommitMode {
-    /// Durable when it returns, and soon.
+    /// The commit waits, and its redo is written as soon as possible.
     pub const DURABLE: CommitMode =
         CommitMode { wait: CommitWait::Wait, logging: CommitLogging::Immediate };
 
-    /// Every way there is.
+    /// All four modes.
     pub const ALL: [CommitMode; 4] = [
         CommitMode::DURABLE,
         CommitMode { wait: CommitWait::Wait, logging: CommitLogging::Batch },
@@ -95,32 +97,33 @@ impl CommitMode {
 /// A file that holds a whole copy of its group's log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogMember {
-    /// Where it is.
+    /// Where the file is.
     pub path: PathBuf,
-    /// Whether it has all redo of its group: what isn't good is neither read nor written.
+    /// Whether the member has all redo of its group. A member that isn't good is neither read nor
+    /// written.
     pub good: bool,
 }
 
-/// A group: files with the same redo.
+/// A log group: files with the same redo.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogGroup {
-    /// Its number, from 1.
+    /// The group's number, from 1.
     pub number: u16,
     /// Redo blocks of each member, its header included; at least [`LOG_BLOCKS_MIN`].
     pub blocks: u32,
-    /// From 1 to [`MEMBERS_MAX`], at least one of them good.
+    /// The members: 1 to [`MEMBERS_MAX`], at least one of them good.
     pub members: Vec<LogMember>,
 }
 
 impl LogGroup {
-    /// Groups 1 to `groups` of so many blocks, with one member each, under their usual names.
+    /// Groups 1 to `groups` with logs of `blocks` blocks, one member each, under the usual names.
     pub fn usual(directory: &Path, groups: u16, blocks: u32) -> Vec<LogGroup> {
         let member = |number| LogMember { path: log_path(directory, number), good: true };
         let group = |number| LogGroup { number, blocks, members: vec![member(number)] };
         (1..=groups).map(group).collect()
     }
 
-    /// Refuses what can't be a group.
+    /// Refuses a group with the wrong number of members, or without a good one.
     pub fn check(&self) -> Result<(), Stop> {
         check_blocks(self.blocks)?;
         let (number, members) = (self.number, self.members.len());
@@ -137,10 +140,10 @@ impl LogGroup {
     }
 }
 
-/// How redo is kept.
+/// The configuration of redo.
 #[derive(Clone, Debug)]
 pub struct RedoConfig {
-    /// Identity of the database: redo of another one is none of ours.
+    /// Identity of the database: redo of another database isn't used.
     pub database: u64,
     /// The database's incarnation, and the SCN at which it began.
     pub incarnation: (u32, Scn),
@@ -152,18 +155,18 @@ pub struct RedoConfig {
     pub log_buffer_bytes: usize,
     /// How a write is made durable.
     pub durable_write: DurableWrite,
-    /// So many batches are written at once, at most: 1 to 8. The log buffer has one part more.
+    /// The largest number of batches in flight: 1 to 8. The log buffer has one part more.
     pub writes_in_flight: u32,
-    /// Who writes at first.
+    /// Which side writes at the opening.
     pub commit_leader: CommitLeader,
-    /// Members that are open and locked, for all who open members by this configuration.
+    /// Members that are open and locked already. Every user of this configuration uses them.
     pub owned: OwnedFiles,
-    /// What is broken on purpose.
+    /// What a test breaks on purpose.
     pub failpoints: Failpoints,
 }
 
 impl RedoConfig {
-    /// Refuses what can't work, naming the value and its limit.
+    /// Refuses values that can't work, with the value and its limit.
     pub(crate) fn check(&self) -> Result<(), Stop> {
         check_groups(self.groups.len())?;
         self.groups.iter().try_for_each(LogGroup::check)?;
@@ -185,35 +188,35 @@ impl RedoConfig {
         Ok(())
     }
 
-    /// Whose redo it is.
+    /// The owner of the logs.
     pub fn owner(&self) -> LogOwner {
         LogOwner { database: self.database, incarnation: self.incarnation }
     }
 
-    /// Redo blocks of one part of the log buffer: one batch, at most.
+    /// Redo blocks of one part of the log buffer: the largest batch.
     pub(crate) fn part_blocks(&self) -> u32 {
         let part = self.log_buffer_bytes / (self.writes_in_flight as usize + 1);
         u32::try_from(part / REDO_BLOCK.bytes()).unwrap_or(u32::MAX)
     }
 
-    /// Redo blocks of the whole of it.
+    /// Redo blocks of the whole log buffer.
     pub(crate) fn buffer_blocks(&self) -> u32 {
         u32::try_from(self.log_buffer_bytes / REDO_BLOCK.bytes()).unwrap_or(u32::MAX)
     }
 
-    /// Opens and locks every good member, before anything of them is read (RD22). One that can't be
+    /// Opens and locks every good member before one of them is read (RD22). A member that can't be
     /// opened is left for [`examine`](crate::examine) to find.
-    pub fn own(&mut self, disk: &Disk, session: &Session) -> Result<(), Stop> {
+    pub fn lock_members(&mut self, disk: &Disk, session: &Session) -> Result<(), Stop> {
         let medium = Medium::new(disk, self);
         let members = self.groups.iter().flat_map(|group| &group.members);
         for member in members.filter(|member| member.good) {
-            medium.own(&member.path, &mut self.owned, session)?;
+            medium.lock(&member.path, &mut self.owned, session)?;
         }
         Ok(())
     }
 
-    /// The members of these paths are no good any more.
-    pub fn distrust(&mut self, paths: &[PathBuf]) {
+    /// Marks the members with these paths as invalid.
+    pub fn mark_invalid(&mut self, paths: &[PathBuf]) {
         paths.iter().for_each(|path| self.owned.forget(path));
         let members = self.groups.iter_mut().flat_map(|group| &mut group.members);
         for member in members.filter(|member| paths.contains(&member.path)) {
@@ -242,16 +245,16 @@ pub(crate) fn check_blocks(blocks: u32) -> Result<(), Stop> {
     Err(Stop::refuse(RefusalKind::Invalid, message))
 }
 
-/// Where redo goes on.
+/// Where redo goes on when it is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogStart {
-    /// The log to begin: one that wasn't begun before. The first is 1.
+    /// The log to begin: one that was never begun before. The first is 1.
     pub sequence: u32,
     /// SCN of the next record.
     pub next_scn: Scn,
-    /// Every change below is on disk, and the control file says so. Logs from this one on are
-    /// needed and not written over.
+    /// Every change below this address is on disk, and the control file says so. Logs from this one
+    /// on are needed, and aren't written over.
     pub checkpoint: Rba,
-    /// Where the log before ended: its first block without redo; 0 if nobody knows.
+    /// Where the log before ended: its first block without redo; 0 if that isn't known.
     pub previous_end: u32,
 }

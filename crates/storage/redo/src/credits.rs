@@ -1,13 +1,13 @@
-//! Credits: room for a record in the log buffer and in the logs, promised before any block latch is
-//! taken, so that appending under latches never waits (RD1).
+//! Credits: room for a record in the log buffer and in the logs, taken before any block latch, so
+//! that an append under latches never waits (RD1).
 //!
 //! ```text
 //!   reserve ──(may wait)──▶ Credits ──▶ latches ──▶ append (never waits)
 //!                              └──── dropped unused: given back
 //! ```
 //!
-//! Who must wait stands in a line. Its first asks for what all wait for: a flush, or a checkpoint.
-//! Whoever makes room hands it out along the line. Callers: `change`.
+//! A session without room waits in the room queue. The first in the queue asks for what all wait
+//! for: a write, or a checkpoint. A session that makes room hands it out. Callers: `change`.
 
 use std::sync::Arc;
 
@@ -22,9 +22,9 @@ use crate::config::blocks_of;
 use crate::queue::Lanes;
 use crate::record;
 use crate::redo::Shared;
-use crate::state::{Blocked, Placed, State, Wish};
-use crate::writer::Books;
-use crate::{RECORD_BYTES_MAX, Redo};
+use crate::state::{Blocked, RoomRequest, State};
+use crate::writer::WriteAccount;
+use crate::{RECORD_BYTES_MAX, RecordPosition, Redo};
 
 /// Room for one record.
 #[must_use = "credits that are dropped are given back"]
@@ -36,7 +36,7 @@ pub struct Credits<'a> {
 }
 
 impl Credits<'_> {
-    /// They go over into a record.
+    /// Uses up the credits and returns their blocks.
     fn spend(mut self) -> u32 {
         std::mem::take(&mut self.blocks)
     }
@@ -47,66 +47,50 @@ impl Drop for Credits<'_> {
         if self.blocks == 0 {
             return;
         }
-        let shared = &self.redo.shared;
-        let lanes = {
-            let mut state = shared.state.exclusive(self.session);
-            state.return_credits(self.blocks);
-            shared.serve_line(&mut state, self.session)
-        };
-        shared.wake_line(lanes, self.session);
+        self.redo.shared.make_room(|state| state.return_credits(self.blocks), self.session);
     }
 }
 
 impl Redo {
-    /// Room for one record whose vectors have at most `bytes` bytes. Called before any latch is
-    /// taken (RD1); may wait, for log buffer space or for a checkpoint.
+    /// Takes room for one record whose vectors have at most `bytes` bytes. Called before any latch
+    /// is taken (RD1). May wait, for log buffer space or for a checkpoint.
     pub fn reserve<'a>(&'a self, bytes: usize, session: &'a Session) -> Result<Credits<'a>, Stop> {
         latch::assert_none_held("a reservation of redo");
         let blocks = blocks_for(bytes)?;
         self.shared.halt.check(session)?;
         let mut state = self.shared.state.exclusive(session);
-        let wish = Wish::Blocks(blocks);
-        if state.queue.is_empty() && state.check(wish).is_ok() {
-            state.grant(wish);
+        let request = RoomRequest::Blocks(blocks);
+        if state.queue.is_empty() && state.check(request).is_ok() {
+            state.grant(request);
         } else {
-            self.shared.stand_in_line(state, wish, session)?;
+            self.shared.wait_in_queue(state, request, session)?;
         }
         Ok(Credits { redo: self, session, blocks })
     }
 
-    /// The same without waiting, for whoever holds latches: none if there is no room now.
-    pub fn try_reserve<'a>(&'a self, bytes: usize, session: &'a Session) -> Option<Credits<'a>> {
-        let blocks = blocks_for(bytes).ok()?;
-        if self.shared.halt.is_raised(session) {
-            return None;
-        }
-        let mut state = self.shared.state.exclusive(session);
-        let wish = Wish::Blocks(blocks);
-        if !state.queue.is_empty() || state.check(wish).is_err() {
-            return None;
-        }
-        state.grant(wish);
-        Some(Credits { redo: self, session, blocks })
-    }
-
-    /// Puts a record into the log buffer: a head whose length and count of vectors are set, and the
-    /// vectors. Its SCN is given here. Never fails and never waits but for the latch.
+    /// Puts a record into the log buffer. In its head the length and the number of vectors are set;
+    /// its SCN is set here. Never fails, and never waits but for redo allocation.
     ///
     /// # Panics
     /// When the record isn't what its head says, or is larger than the credits.
-    pub fn append(&self, credits: Credits<'_>, record: &mut [u8], session: &Session) -> Placed {
+    pub fn append(
+        &self,
+        credits: Credits<'_>,
+        record: &mut [u8],
+        session: &Session,
+    ) -> RecordPosition {
         self.append_with(credits, record, |_, _| {}, session)
     }
 
-    /// The same for a record that depends on its SCN: `complete` is told it, and completes the
-    /// record without changing its length, under the redo allocation latch.
+    /// Appends a record that depends on its SCN. `complete` is given the SCN, and completes the
+    /// record without changing its length, under redo allocation.
     pub fn append_with(
         &self,
         credits: Credits<'_>,
         record: &mut [u8],
         complete: impl FnOnce(Scn, &mut [u8]),
         session: &Session,
-    ) -> Placed {
+    ) -> RecordPosition {
         if let Err(fault) = record::check(record) {
             panic!("a record that recovery could not read was about to be appended: {fault}");
         }
@@ -123,10 +107,10 @@ impl Redo {
             shared.count_switches_since(before, &state, session);
             state.return_credits(credits);
             shared.publish(&state, session);
-            let lanes = shared.serve_line(&mut state, session);
+            let lanes = shared.serve_queue(&mut state, session);
             (placed, lanes, state.posts_after_append())
         };
-        shared.wake_line(lanes, session);
+        shared.wake_queue(lanes, session);
         if post {
             shared.lgwr.post(session);
         }
@@ -135,18 +119,18 @@ impl Redo {
         placed
     }
 
-    /// Closes the current log and begins the next, as soon as one is free. A log that has no redo
-    /// yet stays. The new log's header is written with the next redo.
+    /// Closes the current log and begins the next, as soon as a group is free. A log without redo
+    /// stays. The new log's header is written with the next batch.
     pub fn switch(&self, session: &Session) -> Result<(), Stop> {
         latch::assert_none_held("a log switch");
         let shared = &self.shared;
         shared.halt.check(session)?;
         let mut state = shared.state.exclusive(session);
-        if !state.queue.is_empty() || state.check(Wish::Switch).is_err() {
-            return shared.stand_in_line(state, Wish::Switch, session);
+        if !state.queue.is_empty() || state.check(RoomRequest::Switch).is_err() {
+            return shared.wait_in_queue(state, RoomRequest::Switch, session);
         }
         let before = state.sequence();
-        state.grant(Wish::Switch);
+        state.grant(RoomRequest::Switch);
         shared.count_switches_since(before, &state, session);
         shared.publish(&state, session);
         Ok(())
@@ -154,34 +138,35 @@ impl Redo {
 }
 
 impl Shared {
-    /// Waits until the wish is granted, after those of all who came before. Who comes finds either
-    /// a line or no room: else nobody would be there to grant it.
-    fn stand_in_line<'a>(
+    /// Waits in the room queue until the request is granted. The caller found sessions in the queue
+    /// or no room: otherwise no session would ever grant it.
+    fn wait_in_queue<'a>(
         &'a self,
         mut state: ExclusiveGuard<'a, State>,
-        wish: Wish,
+        request: RoomRequest,
         session: &'a Session,
     ) -> Result<(), Stop> {
-        let ticket = state.queue.enter(wish);
+        let ticket = state.queue.enter(request);
         let mut asked = None;
         loop {
             if state.queue.is_served(ticket) {
                 return Ok(());
             }
-            let blocked = state.line_is_blocked_by().expect("who makes room hands it out");
+            let blocked = state.queue_is_blocked_by().expect("who makes room hands it out");
             let is_first = state.queue.is_first(ticket);
-            let event = event_of(blocked, wish, &state);
-            // Looked at under the same hold of the latch under which it goes to sleep: whoever
-            // asks, and comes back to what others appended meanwhile, would wait for nobody.
+            let event = event_of(blocked, request, &state);
+            // Checked under the same hold of the latch under which the session goes to sleep. A
+            // session that asked first, and came back to what others have appended meanwhile, would
+            // sleep with nobody to wake it.
             if is_first && blocked == Blocked::Buffer && state.is_up_to_sessions() {
                 let flight = self.take(&mut state, session);
                 drop(state);
-                self.write(flight, Books::Caller(session.waiting(event)), session)?;
+                self.write(flight, WriteAccount::Caller(session.waiting(event)), session)?;
                 state = self.state.exclusive(session);
                 continue;
             }
-            // What was asked for a batch that has been taken since, or for fewer free logs, may
-            // have been done already.
+            // It asks again if a batch was taken or a log was freed since: what it asked for before
+            // may have been done already.
             let asks = (blocked, state.number, state.groups.free());
             if is_first && asked != Some(asks) {
                 asked = Some(asks);
@@ -203,33 +188,43 @@ impl Shared {
         }
     }
 
-    /// Hands out what room there is along the line, for the caller to wake once it has let go of
-    /// the latch.
-    pub(crate) fn serve_line(&self, state: &mut State, session: &Session) -> Lanes {
+    /// Makes room, hands it out, and wakes the sessions that got it (RD16).
+    pub(crate) fn make_room(&self, make: impl FnOnce(&mut State), session: &Session) {
+        let lanes = {
+            let mut state = self.state.exclusive(session);
+            make(&mut state);
+            self.serve_queue(&mut state, session)
+        };
+        self.wake_queue(lanes, session);
+    }
+
+    /// Hands out the room that there is along the room queue. The caller wakes the lanes once it
+    /// has let go of the latch.
+    pub(crate) fn serve_queue(&self, state: &mut State, session: &Session) -> Lanes {
         if state.queue.is_empty() {
             return Lanes::default();
         }
         let before = state.sequence();
-        let lanes = state.serve_line();
+        let lanes = state.serve_queue();
         self.count_switches_since(before, state, session);
         self.publish(state, session);
         lanes
     }
 }
 
-/// What a session is in that waits for room (RD15).
-fn event_of(blocked: Blocked, wish: Wish, state: &State) -> WaitEvent {
-    match (blocked, wish) {
+/// The event of a session that waits for room (RD15).
+fn event_of(blocked: Blocked, request: RoomRequest, state: &State) -> WaitEvent {
+    match (blocked, request) {
         (Blocked::Logs, _) => WaitEvent::LogFileSwitchCheckpointIncomplete,
-        (Blocked::Buffer, Wish::Switch) => WaitEvent::LogFileSwitchCompletion,
-        (Blocked::Buffer, Wish::Blocks(_)) if state.is_switching() => {
+        (Blocked::Buffer, RoomRequest::Switch) => WaitEvent::LogFileSwitchCompletion,
+        (Blocked::Buffer, RoomRequest::Blocks(_)) if state.is_switching() => {
             WaitEvent::LogFileSwitchCompletion
         }
-        (Blocked::Buffer, Wish::Blocks(_)) => WaitEvent::LogBufferSpace,
+        (Blocked::Buffer, RoomRequest::Blocks(_)) => WaitEvent::LogBufferSpace,
     }
 }
 
-/// The redo blocks that a record with so many bytes of vectors may need.
+/// The redo blocks that a record may need whose vectors have this many bytes.
 fn blocks_for(bytes: usize) -> Result<u32, Stop> {
     let record = bytes.saturating_add(RedoRecord::BYTES);
     if record > RECORD_BYTES_MAX {

@@ -1,4 +1,4 @@
-//! Where redo ends, and why: as exactly as it can be said, for people who must believe it.
+//! Where redo ends, and why, as exactly as it can be said.
 //!
 //! Callers: the reader; `recovery`, which goes on from there.
 
@@ -17,11 +17,11 @@ use crate::record::RecordFault;
 pub struct LogEnd {
     /// The last log.
     pub sequence: u32,
-    /// Its first block without redo.
+    /// The first block without redo.
     pub block: u32,
-    /// SCN of the last record; before the first, the SCN before the one expected.
+    /// SCN of the last record; if there is none, the SCN before the expected one.
     pub last_scn: Scn,
-    /// Why it ends there.
+    /// Why redo ends there.
     pub reason: EndReason,
 }
 
@@ -34,9 +34,9 @@ impl LogEnd {
         }
     }
 
-    /// Refuses if the last change of this block, of this file, lies behind the end: redo is durable
-    /// before a block is written, so redo is missing (RD27).
-    pub fn check_reaches(&self, (block, file): (Dba, &Path), changed: Scn) -> Result<(), Stop> {
+    /// Refuses if the last change of a block lies behind the end. Redo is durable before a block is
+    /// written, so redo is missing (RD27).
+    pub fn check_reaches(&self, block: Dba, file: &Path, changed: Scn) -> Result<(), Stop> {
         if changed <= self.last_scn {
             return Ok(());
         }
@@ -48,7 +48,7 @@ impl LogEnd {
         )))
     }
 
-    /// What the next log says about the end of this one; 0 if nobody knows.
+    /// What the next log says about the end of this one; 0 if it isn't known.
     pub fn previous_end(&self) -> u32 {
         match self.reason {
             EndReason::NotBegun => 0,
@@ -64,14 +64,14 @@ impl fmt::Display for LogEnd {
     }
 }
 
-/// Why redo ends where it ends.
+/// Why redo ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EndReason {
     /// The log is full, and the next was not begun.
     EndOfLastLog,
-    /// The log where redo was to begin was not begun; the one before is the newest.
+    /// The log where reading was to begin has not begun; the one before is the newest.
     NotBegun,
-    /// The block is all zeros, as it was made.
+    /// The block is all zeros, as it was when the file was made.
     NeverWritten {
         /// The block.
         address: Dba,
@@ -90,7 +90,7 @@ pub enum EndReason {
         /// The log for which it was written.
         found: u32,
     },
-    /// The block isn't what was sealed: torn, rotted, or never a block.
+    /// The block isn't what was sealed: it is torn, has rotted, or was never a block.
     Damaged {
         /// What is wrong with it.
         fault: BlockFault,
@@ -100,18 +100,18 @@ pub enum EndReason {
         /// The block.
         address: Dba,
     },
-    /// Another block lies there.
+    /// Another block lies in its place.
     WrongAddress {
         /// The block.
         address: Dba,
-        /// The one that lies there.
+        /// The block that lies there.
         found: Dba,
     },
-    /// The block isn't a block of redo, or no header where a header is expected.
+    /// The block isn't a block of redo, or no header where a header belongs.
     OtherKind {
         /// The block.
         address: Dba,
-        /// What it is.
+        /// The kind that it has.
         found: BlockKind,
     },
     /// The block belongs to another database.
@@ -121,25 +121,25 @@ pub enum EndReason {
         /// The database that it belongs to.
         found: u64,
     },
-    /// The header of a log of another incarnation of the database.
+    /// The block is the header of a log of another incarnation of the database.
     OtherIncarnation {
         /// The block.
         address: Dba,
         /// The incarnation that it belongs to.
         found: u32,
-        /// The SCN at which that began.
+        /// The SCN at which that incarnation began.
         began: Scn,
     },
-    /// The block's own account of its records can't be true.
+    /// What the block says of its records can't be true.
     BadBlock {
         /// The block.
         address: Dba,
-        /// Bytes of records that it says it has.
+        /// Bytes of records, as the block says.
         used: u16,
-        /// Where it says that its first record begins.
+        /// Where the first record begins, as the block says.
         first_record: u16,
     },
-    /// A record goes on in this block, which says otherwise.
+    /// A record goes on in this block, but the block doesn't say so.
     BrokenRecord {
         /// Where the record begins.
         rba: Rba,
@@ -150,21 +150,21 @@ pub enum EndReason {
     WrongScn {
         /// Where the record begins.
         rba: Rba,
-        /// What it should be.
+        /// The expected SCN.
         expected: Scn,
-        /// What it is.
+        /// The SCN that was found.
         found: Scn,
     },
-    /// A record can't be one.
+    /// The bytes aren't a record.
     BadRecord {
-        /// Where it begins.
+        /// Where the record begins.
         rba: Rba,
         /// What is wrong with it.
         fault: RecordFault,
     },
-    /// A record begins and doesn't end: the block in which it goes on isn't there.
+    /// A record begins, and the block in which it goes on isn't there.
     CutOff {
-        /// Where it begins.
+        /// Where the record begins.
         rba: Rba,
         /// The block that isn't there.
         block: u32,
@@ -172,7 +172,7 @@ pub enum EndReason {
 }
 
 impl EndReason {
-    /// Whether a whole block lies there that was never this one.
+    /// Whether a whole block of something else lies there.
     pub(crate) fn is_foreign(&self) -> bool {
         matches!(
             self,

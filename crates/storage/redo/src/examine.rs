@@ -1,4 +1,4 @@
-//! Looking at all members before anything is read: which of those called good are (RD19).
+//! Looking at all members before redo is read: which of those that are called good are (RD19).
 //!
 //! | found                                                           | then                  |
 //! |-----------------------------------------------------------------|-----------------------|
@@ -7,36 +7,35 @@
 //! | no header of the group can be read                              | left to the reader    |
 //! | of another database, incarnation or group (RD24)                | invalid               |
 //! | its header is older than another's, whose log has redo          | invalid: it was away  |
-//! | the same, and that log has none                                 | good: cut off between |
+//! | older header than a sibling's, whose log has no redo            | good: cut off between |
 //! | no good member would be left                                    | refused               |
 //!
-//! A group with one member isn't looked at here: what is wrong with it is found by who opens it.
+//! A group with one member isn't looked at here: the opening of its file finds what is wrong.
 //!
-//! Callers: `instance`, which writes down what is invalid before it goes on; `verify`.
+//! Callers: `instance`, which writes invalid members down before it goes on; `verify`.
 
 use std::path::{Path, PathBuf};
 
 use os::{Disk, File, FileOptions, Session};
 use stop::Stop;
 
-use crate::log_file::{LogOwner, Member, OpenGroup, corrupt, if_lost};
-use crate::log_files::has_block;
+use crate::log_file::{HeaderBlock, LogOwner, Member, OpenGroup, corrupt, if_lost};
 use crate::medium::{Medium, check_length};
 use crate::{EndReason, LogGroup, RedoConfig};
 
-/// What was found of a member.
-enum Found {
+/// What a member holds.
+enum MemberContent {
     /// The log that it holds; 0 if none.
     Log(File, u32),
-    /// A file that was something else.
+    /// A file that is something else.
     Foreign(EndReason),
-    /// One whose header the device can't read.
+    /// A file whose header the device can't read.
     Unreadable(Stop),
     Bad(Stop),
 }
 
-/// Looks at every member that is called good. The paths of those that aren't, of groups that have
-/// another; they are said to be invalid in `config`.
+/// Looks at every member that is called good, in groups with more than one. Marks those that aren't
+/// as invalid in `config`, and returns their paths.
 pub fn examine(
     disk: &Disk,
     config: &mut RedoConfig,
@@ -48,17 +47,19 @@ pub fn examine(
     for group in config.groups.iter().filter(|group| group.members.len() > 1) {
         examine_group(&medium, group, &mut lost, session)?;
     }
-    config.distrust(&lost);
+    config.mark_invalid(&lost);
     Ok(lost)
 }
 
-/// Looks at the header of one member and writes nothing. Why it says nothing of what the member
-/// holds, if it is torn or can't be read: then that is no log (RD28). An error if the member is no
-/// good.
+/// Looks at the header of one member, and writes nothing. Returns a reason if the header says
+/// nothing about what the member holds, because it is torn or can't be read: then the member holds
+/// no log (RD28). An error if the member is no good.
 pub fn look_at_member(
-    (disk, options): (&Disk, FileOptions),
+    disk: &Disk,
+    options: FileOptions,
     owner: &LogOwner,
-    (group, path): (&LogGroup, &Path),
+    group: &LogGroup,
+    path: &Path,
     session: &Session,
 ) -> Result<Option<EndReason>, String> {
     let say = |stop: Stop| stop.to_string();
@@ -67,9 +68,9 @@ pub fn look_at_member(
     let (number, blocks) = (group.number, group.blocks);
     let alone = OpenGroup { number, blocks, members: Vec::new() };
     match alone.read_header_of(&file, owner, session).map_err(say)? {
-        Ok(_) | Err(EndReason::NeverWritten { .. }) => Ok(None),
-        Err(reason) => match owner.told(reason) {
-            Some(told) => Err(format!("it {told}")),
+        HeaderBlock::Log(_) | HeaderBlock::Other(EndReason::NeverWritten { .. }) => Ok(None),
+        HeaderBlock::Other(reason) => match owner.describe_foreign(reason) {
+            Some(what) => Err(format!("it {what}")),
             None => Ok(Some(reason)),
         },
     }
@@ -84,23 +85,23 @@ fn examine_group(
     let (number, blocks) = (group.number, group.blocks);
     let alone = OpenGroup { number, blocks, members: Vec::new() };
     let good = group.members.iter().filter(|member| member.good);
-    let found: Vec<(&PathBuf, Found)> =
+    let found: Vec<(&PathBuf, MemberContent)> =
         good.map(|member| (&member.path, look(medium, &alone, &member.path, session))).collect();
     let newest = found.iter().filter_map(|(_, found)| match found {
-        Found::Log(file, sequence) => Some((*sequence, file)),
+        MemberContent::Log(file, sequence) => Some((*sequence, file)),
         _ => None,
     });
     let newest = newest.max_by_key(|(sequence, _)| *sequence);
-    let is_older = |(_, found): &(&PathBuf, Found)| match (found, newest) {
-        (Found::Log(_, sequence), Some((newest, _))) => *sequence < newest,
+    let is_older = |(_, found): &(&PathBuf, MemberContent)| match (found, newest) {
+        (MemberContent::Log(_, sequence), Some((newest, _))) => *sequence < newest,
         _ => false,
     };
     let has_redo = match newest {
         Some((sequence, file)) if found.iter().any(is_older) => {
             let member = Member::new(file.path(), Some(file.clone()));
             let newer = OpenGroup { members: vec![member], ..alone };
-            // Where that can't be read there may be redo, and the others lack it.
-            has_block(medium, &newer, (sequence, 1), session).unwrap_or(true)
+            // If that block can't be read there may be redo, and the others lack it.
+            newer.has_block(&medium.owner, sequence, 1, session).unwrap_or(true)
         }
         _ => false,
     };
@@ -109,17 +110,17 @@ fn examine_group(
     let (mut foreign, mut unreadable) = (Vec::new(), Vec::new());
     for (path, found) in &found {
         match found {
-            Found::Log(_, other) if has_redo && *other < sequence => {
+            MemberContent::Log(_, other) if has_redo && *other < sequence => {
                 let what = format!(
                     "{} doesn't have the header of log {sequence}, though that log has redo",
                     path.display()
                 );
                 faults.push((*path, corrupt(what)));
             }
-            Found::Log(..) => {}
-            Found::Foreign(reason) => foreign.push((*path, *reason)),
-            Found::Unreadable(stop) => unreadable.push((*path, stop.clone())),
-            Found::Bad(stop) => faults.push((*path, stop.clone())),
+            MemberContent::Log(..) => {}
+            MemberContent::Foreign(reason) => foreign.push((*path, *reason)),
+            MemberContent::Unreadable(stop) => unreadable.push((*path, stop.clone())),
+            MemberContent::Bad(stop) => faults.push((*path, stop.clone())),
         }
     }
     let none_is_left = foreign.len() + faults.len() + unreadable.len() == found.len();
@@ -141,8 +142,8 @@ fn examine_group(
     Ok(())
 }
 
-/// Files that were something else are invalid where a member is left. Where none is, nothing is
-/// opened (RD24).
+/// Judges foreign files: they are invalid if a member is left. If none is, nothing is opened
+/// (RD24).
 fn judge_foreign<'p>(
     owner: &LogOwner,
     foreign: Vec<(&'p PathBuf, EndReason)>,
@@ -153,24 +154,24 @@ fn judge_foreign<'p>(
         return refusal.map_or(Ok(Vec::new()), Err);
     }
     let fault = |(path, reason): (&'p PathBuf, EndReason)| {
-        let told = owner.told(reason).unwrap_or_else(|| reason.to_string());
-        (path, corrupt(format!("{} {told}", path.display())))
+        let what = owner.describe_foreign(reason).unwrap_or_else(|| reason.to_string());
+        (path, corrupt(format!("{} {what}", path.display())))
     };
     Ok(foreign.into_iter().map(fault).collect())
 }
 
-fn look(medium: &Medium, group: &OpenGroup, path: &Path, session: &Session) -> Found {
+fn look(medium: &Medium, group: &OpenGroup, path: &Path, session: &Session) -> MemberContent {
     let file = match medium.open(path, group.blocks, session) {
         Ok(file) => file,
-        Err(stop) => return Found::Bad(stop),
+        Err(stop) => return MemberContent::Bad(stop),
     };
     match group.read_header_of(&file, &medium.owner, session) {
-        Ok(Ok(header)) => Found::Log(file, header.log_sequence.get()),
-        Ok(Err(reason @ EndReason::Unreadable { .. })) => {
-            Found::Unreadable(corrupt(format!("{}: {reason}", path.display())))
+        Ok(HeaderBlock::Log(header)) => MemberContent::Log(file, header.log_sequence.get()),
+        Ok(HeaderBlock::Other(reason @ EndReason::Unreadable { .. })) => {
+            MemberContent::Unreadable(corrupt(format!("{}: {reason}", path.display())))
         }
-        Ok(Err(reason)) if reason.is_foreign() => Found::Foreign(reason),
-        Ok(Err(_)) => Found::Log(file, 0),
-        Err(stop) => Found::Bad(stop),
+        Ok(HeaderBlock::Other(reason)) if reason.is_foreign() => MemberContent::Foreign(reason),
+        Ok(HeaderBlock::Other(_)) => MemberContent::Log(file, 0),
+        Err(stop) => MemberContent::Bad(stop),
     }
 }

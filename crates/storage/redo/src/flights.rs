@@ -1,38 +1,38 @@
-//! Batches on their way to disk: several at once, durable in their order only.
+//! Batches in flight: several at once, durable in their order only.
 //!
 //! ```text
 //!   take ──▶ in flight ──▶ written ──(all before it are)──▶ durable
 //! ```
 //!
-//! Writes end in any order. What is durable is what lies before the oldest that hasn't ended: a
+//! Writes end in any order. Redo is durable up to the oldest batch whose write hasn't ended: a
 //! batch that is written before an older one waits for it, and so do its sessions (RD10).
 //!
-//! A batch that begins a log is alone: it is taken when all before it is durable, and nothing is
-//! taken until it is, so that a log's header lies between two syncs (RD6).
+//! A batch that begins a log is alone: it is taken when all before it are durable, and none is
+//! taken until it is. So a log's header lies between two syncs (RD6).
 //!
 //! Invariants
-//!   * at most `depth` are in flight, those written counted that wait for an older one
-//!   * numbers are given without a gap: those in flight are the `numbers` just below the next
+//!   * at most `depth` are in flight, counting the written ones that wait for an older one
+//!   * numbers have no gap: the batches in flight have those just below the next
 //!
-//! Plain data, under the redo allocation latch. Callers: `state`.
+//! Plain data, under redo allocation. Callers: `state`.
 
 use std::collections::VecDeque;
 
 use ids::Scn;
 
-/// So many batches can be in flight at once.
+/// The largest number of batches in flight.
 pub const WRITES_IN_FLIGHT_MAX: u32 = 8;
 
 #[derive(Debug)]
 pub(crate) struct Flights {
     depth: usize,
-    /// From the oldest to the newest.
+    /// The batches in flight, from the oldest to the newest.
     flying: VecDeque<Flying>,
-    /// Number of the oldest, or of the next if there is none.
+    /// Number of the oldest batch in flight, or of the next one if none is.
     oldest: u64,
     /// SCN through which redo is durable.
     durable: Scn,
-    /// So many logs begin with the one in flight, which is alone then.
+    /// How many logs begin with the batch in flight, which is alone then.
     logs_begun: u32,
 }
 
@@ -43,11 +43,11 @@ struct Flying {
     written: bool,
 }
 
-/// Batches that became durable together: their numbers.
+/// The numbers of batches that became durable together.
 pub(crate) type Landed = std::ops::Range<u64>;
 
 impl Flights {
-    /// None is in flight; the first will have the number 1.
+    /// No batch is in flight, and the first will have the number 1.
     pub(crate) fn new(depth: u32, durable: Scn) -> Flights {
         assert!((1..=WRITES_IN_FLIGHT_MAX).contains(&depth), "checked with the configuration");
         let depth = depth as usize;
@@ -55,7 +55,7 @@ impl Flights {
         Flights { depth, flying, oldest: 1, durable, logs_begun: 0 }
     }
 
-    /// From now on so many at once; fewer than are in flight now is well.
+    /// Allows this many at once. More may be in flight now.
     pub(crate) fn set_depth(&mut self, depth: u32) {
         self.depth = depth as usize;
     }
@@ -68,31 +68,32 @@ impl Flights {
         self.durable
     }
 
-    /// How many logs begin with the one in flight.
+    /// How many logs begin with the batch in flight.
     pub(crate) fn logs_begun(&self) -> u32 {
         self.logs_begun
     }
 
-    /// Whether one more can be taken now.
+    /// Whether one more batch can be taken now.
     pub(crate) fn have_room(&self, begins_log: bool) -> bool {
         let most = if begins_log { 1 } else { self.depth };
         self.logs_begun == 0 && self.flying.len() < most
     }
 
-    /// The next is taken.
+    /// Takes the next batch.
     pub(crate) fn take(&mut self, through: Scn, logs_begun: u32) {
         assert!(self.have_room(logs_begun > 0), "a batch was taken out of turn (rule RD10)");
         self.logs_begun = logs_begun;
         self.flying.push_back(Flying { through, written: false });
     }
 
-    /// The batch with the record of this SCN, which isn't durable; none if it isn't in flight.
+    /// The number of the batch in flight that has the record with this SCN, which isn't durable.
     pub(crate) fn number_of(&self, scn: Scn) -> Option<u64> {
         let place = self.flying.iter().position(|flying| flying.through >= scn)?;
         Some(self.oldest + place as u64)
     }
 
-    /// A batch is written. Those that are durable now: none as long as an older one isn't written.
+    /// Notes that a batch is written. Returns those that are durable now: none as long as an older
+    /// one isn't written.
     pub(crate) fn written(&mut self, number: u64) -> Landed {
         let place = number.checked_sub(self.oldest).expect("a batch lands once");
         let flying = self.flying.get_mut(place as usize).expect("what lands was taken");
@@ -110,7 +111,7 @@ impl Flights {
     }
 }
 
-// For checks.
+// Checks.
 impl Flights {
     pub(crate) fn oldest_number(&self) -> u64 {
         self.oldest
@@ -120,7 +121,7 @@ impl Flights {
         self.oldest + self.flying.len() as u64
     }
 
-    /// How many are being written.
+    /// How many batches are being written.
     pub(crate) fn unwritten(&self) -> usize {
         self.flying.iter().filter(|flying| !flying.written).count()
     }
@@ -130,7 +131,7 @@ impl Flights {
         self.flying.back().map_or(self.durable, |last| last.through)
     }
 
-    /// What is wrong, if the invariants of this file don't hold.
+    /// Names the first invariant of this file that doesn't hold.
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.flying.len() > WRITES_IN_FLIGHT_MAX as usize {
             return Err(format!("{} batches are in flight", self.flying.len()));
@@ -198,7 +199,7 @@ mod tests {
 
     type Break = fn(&mut Flights);
 
-    /// Each invariant is broken in turn, and the check says which.
+    /// Each broken invariant is named by the check.
     #[test]
     fn what_is_broken_in_the_flights_is_named() {
         let cases: [(&str, Break); 4] = [

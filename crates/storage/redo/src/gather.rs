@@ -1,54 +1,54 @@
-//! Waiting a moment, before a batch is written, for those who were told of the last one (RD13).
+//! Gathering: before a leader writes, it lets those sessions come that were told of the last batch
+//! (RD13).
 //!
-//! Sessions whose redo has landed run for some microseconds and commit again. Who writes at once
-//! leaves them behind, and they fall into two halves that take turns: each write holds half of the
-//! commits, and each commit waits for two writes. So who is to write gathers: it lets others run
-//! until as many have come as were in the last batch or wait already, or until nobody has come for
-//! a while; then it writes.
+//! Sessions whose redo has landed run for some microseconds and commit again. A leader that writes
+//! at once leaves them behind, and sessions fall into two halves that take turns: each write holds
+//! half of the commits, and each commit waits for two writes. So a leader gathers: it lets other
+//! sessions run until as many have come as were in the last batch or waited already, or until none
+//! has come for a while. Then it writes.
 //!
 //! With `n` sessions, writes of length `w` and a time `g` for all to come, the halves commit at a
-//! rate of `n/2w`, gatherers at `n/(w + g)`: more, and each commit is sooner, while `g < w`. On
-//! a device that is faster than sessions come, the halves are better, for they overlap. So it is
-//! tried: gathering that takes as long as the last write has failed, and after each failure in a
-//! row nobody gathers for twice as long.
+//! rate of `n/2w`, gatherers at `n/(w + g)`: more, and each commit is sooner, while `g < w`. On a
+//! device that is faster than sessions come the halves are better, because they overlap. So it is
+//! tried: a gathering that takes as long as the last write has failed, and after each further
+//! failure in a row no session gathers for twice as long.
 //!
 //! Invariants
-//!   * who is alone never waits: nobody else was told
-//!   * a session that gathers has its own record in the batch, and runs; who comes after the time
-//!     is up, or makes the number full, writes in its place: the baton isn't lost (RD11)
-//!   * who gathers doesn't sleep: it leaves off before
-//!   * who gathers never sleeps: before that it leaves off
+//!   * a session that commits alone never gathers: no other was told
+//!   * a session that gathers has its own record in the batch, and runs; a session that comes after
+//!     the time is up, or makes the number full, writes in its place (RD38)
+//!   * a session that gathers never sleeps: it stops gathering before
 //!   * gathering takes no longer than the last write took
-//!   * where those hoped for don't come, or not in time, it is hardly ever tried
+//!   * where sessions don't come, or not in time, gathering is hardly ever tried
 //!
-//! What a session spends on gathering is its CPU and its run queue, not a wait: it doesn't block.
-//! Plain data, under the redo allocation latch. Callers: `state`, `commit`, `writer`.
+//! The time of gathering is CPU time and run-queue delay of the session, not a wait: it doesn't
+//! block. Plain data, under redo allocation. Callers: `state`, `commit`, `writer`.
 
 use os::Session;
 use waits::{Nanos, Timestamp};
 
-/// The first is given so long, for it must be woken first.
+/// The time for the first session, which has to be woken first.
 const FIRST: Nanos = Nanos::from_micros(80);
-/// Each other so long after the one before.
+/// The time for each further session after the one before.
 const NEXT: Nanos = Nanos::from_micros(40);
-/// What a turn costs: a system call to let others run, and the latch.
+/// The cost of one turn: a system call to let others run, and the latch.
 const TURN: Nanos = Nanos::from_micros(1);
-/// After so many failures in a row the pauses grow no more: 64 landings.
+/// After this many failures in a row the pause stays at 64 landings.
 const FAILURES_MAX: u32 = 6;
 
 #[derive(Debug)]
 pub(crate) struct Gather {
-    /// So many commits are hoped for in the active batch.
+    /// How many commits are hoped for in the active batch.
     hoped: u32,
-    /// Until then, unless somebody comes.
+    /// When gathering ends if no session comes.
     until: Timestamp,
-    /// Until then, whoever comes.
+    /// When gathering ends even if sessions come.
     until_at_most: Timestamp,
-    /// Somebody gathers for the active batch.
+    /// Whether a session gathers for the active batch.
     busy: bool,
-    /// For so many landings nobody gathers.
+    /// For how many landings no session will gather.
     pause: u32,
-    /// How often in a row too few came in time.
+    /// How often in a row too few sessions came in time.
     failures: u32,
 }
 
@@ -58,8 +58,8 @@ impl Gather {
         Gather { hoped: 0, until, until_at_most, busy: false, pause: 0, failures: 0 }
     }
 
-    /// So many sessions are told that a batch has landed, whose write took so long; so many wait
-    /// for the next already.
+    /// Notes that `told` sessions are being told of a batch whose write took `took`, and that
+    /// `waiting` sessions wait for the next already.
     pub(crate) fn begin(&mut self, told: u32, waiting: u32, now: Timestamp, took: Nanos) {
         if self.pause > 0 {
             self.pause -= 1;
@@ -70,39 +70,39 @@ impl Gather {
         self.until_at_most = now.after(took);
     }
 
-    /// One more has come, and more are hoped for.
+    /// Notes that one more session has come while more are hoped for.
     pub(crate) fn came(&mut self, now: Timestamp) {
         self.until = self.until.max(now.after(NEXT)).min(self.until_at_most);
     }
 
-    /// Whether more are hoped for than have come.
+    /// Whether fewer sessions have come than are hoped for.
     pub(crate) fn is_short(&self, came: u32) -> bool {
         came < self.hoped
     }
 
-    /// Whether it is still time to wait for them.
+    /// Whether there is time left to gather.
     pub(crate) fn is_time(&self, now: Timestamp) -> bool {
         now < self.until
     }
 
-    /// The caller wants to gather; false if another one does.
+    /// Lets the caller gather. Returns false if another session gathers.
     pub(crate) fn enter(&mut self) -> bool {
         !std::mem::replace(&mut self.busy, true)
     }
 
-    /// Who gathers can't write now, and goes to sleep like the others: whoever is woken for the
-    /// batch must find nobody gathering, or each would leave it to the other.
+    /// Ends the gathering of a session that can't write now and goes to sleep. A session that is
+    /// woken for the batch must find none gathering, or each would leave the write to the other.
     pub(crate) fn leave(&mut self) {
         self.busy = false;
     }
 
-    /// One turn of gathering, without the latch: others run first, as late in a spin.
+    /// One turn of gathering, without the latch: lets other threads run, as late in a spin.
     pub(crate) fn turn(session: &Session) {
         session.charge_nanos(TURN);
         session.relax(u32::MAX);
     }
 
-    /// The batch is taken, with so many commits.
+    /// Ends gathering: the batch is taken, with `came` commits.
     pub(crate) fn end(&mut self, came: u32) {
         if std::mem::take(&mut self.busy) {
             let paid = came.saturating_mul(8) >= self.hoped.saturating_mul(7);
@@ -123,7 +123,7 @@ mod tests {
 
     const WRITE: Nanos = Nanos::from_micros(1_000);
 
-    /// A batch of sixteen has landed at this time, and somebody gathers.
+    /// A batch of sixteen has landed at this time, and a session gathers.
     fn gathering(now: u64) -> Gather {
         let mut gather = Gather::new();
         gather.begin(16, 0, at(now), WRITE);

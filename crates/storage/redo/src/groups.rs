@@ -1,11 +1,11 @@
-//! The log groups as the redo allocation latch guards them: which log each holds, which is next.
+//! The log groups, under redo allocation: which log each holds, and which group is next.
 //!
 //! ```text
 //!   unused ─▶ current ─▶ active: a log that recovery needs ─▶ inactive: free ─▶ current …
 //! ```
 //!
-//! The next log begins in the free group whose log is the oldest; one that has none goes first,
-//! and one whose header can't be read last.
+//! The next log begins in the free group with the oldest log. A group that holds no log goes first,
+//! one whose header can't be read last (RD21).
 //!
 //! Invariants
 //!   * a group holds one log, and a log lies in one group
@@ -22,29 +22,29 @@ use crate::config::{GROUPS_MAX, MEMBERS_MAX, RECORD_BLOCKS_MAX};
 use crate::log_file::{Member, OpenGroup};
 use crate::members::Changes;
 
-/// What a group's log is to the redo.
+/// The status of a group's log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LogStatus {
-    /// Redo goes there.
+    /// Redo is written to this log.
     Current,
-    /// Recovery would need it.
+    /// Recovery would need this log.
     Active,
-    /// It may be written over.
+    /// The log may be written over.
     Inactive,
     /// The group holds no log yet.
     Unused,
 }
 
-/// A group, for people.
+/// A group as views show it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogView {
-    /// Its number.
+    /// The group's number.
     pub number: u16,
     /// Redo blocks of each member.
     pub blocks: u32,
-    /// The log that it holds; 0 if none.
+    /// The log that the group holds; 0 if it holds none.
     pub sequence: u32,
-    /// What that is to the redo.
+    /// The status of that log.
     pub status: LogStatus,
     /// The members, and whether each is good.
     pub members: Vec<(PathBuf, bool)>,
@@ -53,11 +53,11 @@ pub struct LogView {
 /// A group and the log that it holds.
 pub(crate) struct Entry {
     pub(crate) group: Arc<OpenGroup>,
-    /// The log; 0 if none.
+    /// The log that it holds; 0 if it holds none.
     pub(crate) sequence: u32,
-    /// Its header can't be read: a log begins there if it can nowhere else.
+    /// Its header can't be read. A log begins there only if no other group is free.
     pub(crate) is_unreadable: bool,
-    /// It is to be dropped: no log begins there.
+    /// It is to be dropped, so no log begins there.
     leaves: bool,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct Groups {
     entries: Vec<Entry>,
     /// Logs from this one on are needed.
     checkpoint: u32,
-    /// The current log, its group's number, and its blocks.
+    /// The current log, the number of its group, and its blocks.
     sequence: u32,
     current: u16,
     blocks: u32,
@@ -81,7 +81,7 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// Groups with the logs that they hold, the current one among them.
+    /// The groups with the logs that they hold. The current log is one of them.
     pub(crate) fn new(entries: Vec<Entry>, sequence: u32, checkpoint: u32) -> Groups {
         let current = entries.iter().find(|entry| entry.sequence == sequence);
         let group = &current.expect("the current log lies in a group").group;
@@ -97,17 +97,17 @@ impl Groups {
         self.sequence
     }
 
-    /// The number of its group.
+    /// The number of the current log's group.
     pub(crate) fn current(&self) -> u16 {
         self.current
     }
 
-    /// Its blocks.
+    /// The blocks of the current log.
     pub(crate) fn blocks(&self) -> u32 {
         self.blocks
     }
 
-    /// How many groups are free.
+    /// The number of free groups.
     pub(crate) fn free(&self) -> u32 {
         self.free
     }
@@ -128,7 +128,7 @@ impl Groups {
         &entry.expect("a group with a log stays").group
     }
 
-    /// The next log becomes the current one, in the group that is free for longest.
+    /// Makes the next log the current one, in the group that has been free for longest.
     pub(crate) fn begin_next(&mut self) {
         let sequence = self.sequence.checked_add(1).expect("4 billion logs were written");
         let free = (0..self.entries.len()).filter(|at| self.is_free(&self.entries[*at]));
@@ -141,7 +141,7 @@ impl Groups {
         self.count();
     }
 
-    /// Logs below this one are free.
+    /// Frees the logs below this one.
     pub(crate) fn advance(&mut self, checkpoint: u32) {
         if checkpoint > self.checkpoint {
             self.checkpoint = checkpoint;
@@ -159,19 +159,19 @@ impl Groups {
         (self.free, self.free_room) = rooms.fold((0, 0), |(n, sum), room| (n + 1, sum + room));
     }
 
-    /// These members changed.
+    /// Takes over changes of a group's members.
     pub(crate) fn change(&mut self, number: u16, changes: &Changes) {
         if let Some(entry) = self.entries.iter_mut().find(|entry| entry.group.number == number) {
             entry.group = Arc::new(entry.group.with(changes));
         }
     }
 
-    /// How many groups there are.
+    /// The number of groups.
     pub(crate) fn count_all(&self) -> usize {
         self.entries.len()
     }
 
-    /// What is wrong, if the invariants of this file don't hold.
+    /// Names the first invariant of this file that doesn't hold.
     pub(crate) fn check(&self) -> Result<(), String> {
         let current = self.entries.iter().find(|entry| entry.sequence == self.sequence);
         let current = current.map(|entry| (entry.group.number, entry.group.blocks));
@@ -204,7 +204,7 @@ impl Groups {
         }
     }
 
-    /// Breaks the invariants of this file: the one of this number.
+    /// Breaks one of the invariants of this file.
     #[cfg(test)]
     pub(crate) fn spoil(&mut self, invariant: u32) {
         match invariant {
@@ -214,9 +214,9 @@ impl Groups {
         }
     }
 
-    // Groups and members that come and go
+    // Adding and dropping groups and members
 
-    /// One more group, which holds no log.
+    /// Adds a group that holds no log.
     pub(crate) fn add(&mut self, group: Arc<OpenGroup>) {
         assert!(self.entries.len() < usize::from(GROUPS_MAX), "checked with the control file");
         let at = self.entries.partition_point(|entry| entry.group.number < group.number);
@@ -224,8 +224,9 @@ impl Groups {
         self.count();
     }
 
-    /// No log begins in this group from now on; `promised` is what must fit into the others, and
-    /// `needed` the first log that recovery could need. Refused while it can't be done without.
+    /// Lets no log begin in this group from now on. `promised` blocks have to fit into the other
+    /// groups, and recovery could need logs from `needed` on. Refused while the group is needed
+    /// (RD43).
     pub(crate) fn retire(&mut self, number: u16, promised: u64, needed: u32) -> Result<(), Stop> {
         let wrong = |what: String| {
             let message = format!("cannot drop redo log group {number}: {what}");
@@ -255,13 +256,13 @@ impl Groups {
         Ok(())
     }
 
-    /// The group of this number, if there is one.
+    /// The group with this number.
     pub(crate) fn find(&self, number: u16) -> Option<Arc<OpenGroup>> {
         let entry = self.entries.iter().find(|entry| entry.group.number == number);
         entry.map(|entry| Arc::clone(&entry.group))
     }
 
-    /// The group was retired: it is dropped, or stays after all.
+    /// Ends the retirement of a group: it is dropped, or stays in use.
     pub(crate) fn end_retirement(&mut self, number: u16, drops: bool) {
         if drops {
             self.entries.retain(|entry| entry.group.number != number);
@@ -270,7 +271,7 @@ impl Groups {
         self.count();
     }
 
-    /// One more member, invalid until a log begins in its group.
+    /// Adds a member, which is invalid until a log begins in its group.
     pub(crate) fn add_member(&mut self, number: u16, path: &Path) {
         self.edit(number, |members| {
             assert!(members.len() < MEMBERS_MAX, "checked with the control file");
@@ -278,7 +279,7 @@ impl Groups {
         });
     }
 
-    /// A member that isn't the only good one goes.
+    /// Removes a member that isn't the only good one.
     pub(crate) fn remove_member(&mut self, number: u16, path: &Path) {
         self.edit(number, |members| members.retain(|member| member.path != path));
     }
@@ -291,7 +292,7 @@ impl Groups {
         entry.group = Arc::new(group);
     }
 
-    /// Every group, for people.
+    /// Every group as views show it.
     pub(crate) fn views(&self) -> Vec<LogView> {
         let status = |entry: &Entry| match entry.sequence {
             0 => LogStatus::Unused,
@@ -315,7 +316,7 @@ impl Groups {
     }
 }
 
-/// B - R.
+/// B - R (RD4).
 fn room(blocks: u32) -> u64 {
     u64::from(blocks - RECORD_BLOCKS_MAX)
 }

@@ -1,7 +1,8 @@
-//! The log writer: it writes what no session writes for itself.
+//! The log writer: it writes redo that no session writes for itself.
 //!
-//! That is a batch that has become large, room for those who wait for it, everything when it stops,
-//! and, every 3 seconds, whatever is there. With `commit_leader = lgwr` also every commit.
+//! It writes a batch that has become large, a batch that stands in the way of sessions in the room
+//! queue, everything when it stops, and whatever there is every 3 seconds. With `commit_leader =
+//! lgwr` it also writes for every commit (RD39, RD40).
 //!
 //! Callers: the instance's thread `fb_lgwr`.
 
@@ -12,12 +13,12 @@ use waits::{Nanos, WaitEvent};
 use crate::Redo;
 use crate::redo::Shared;
 use crate::state::Flight;
-use crate::writer::Books;
+use crate::writer::WriteAccount;
 
-/// Redo is written after this time even if nobody asks.
+/// How long redo waits at most before it is written, if nobody asks.
 const TICK: Nanos = Nanos::from_secs(3);
 
-enum Turn {
+enum LgwrStep {
     Write(Flight),
     Sleep,
     Leave,
@@ -37,10 +38,10 @@ impl Redo {
             if ticks {
                 tick = now.after(TICK);
             }
-            match shared.lgwr_turn(ticks, session) {
-                Turn::Write(flight) => shared.write(flight, Books::Lgwr, session)?,
-                Turn::Leave => return Ok(()),
-                Turn::Sleep => {
+            match shared.lgwr_step(ticks, session) {
+                LgwrStep::Write(flight) => shared.write(flight, WriteAccount::Lgwr, session)?,
+                LgwrStep::Leave => return Ok(()),
+                LgwrStep::Sleep => {
                     let left = tick.since(now);
                     let waiting = session.waiting(WaitEvent::RdbmsIpcMessage);
                     let waiting = waiting.p(left.0 / 10_000_000, 0, 0);
@@ -50,8 +51,8 @@ impl Redo {
         }
     }
 
-    /// Makes the log writer flush everything and leave. For the end, when nobody changes anything
-    /// any more.
+    /// Makes the log writer write everything and end. Called when no session changes anything any
+    /// more.
     pub fn stop(&self, session: &Session) {
         self.shared.state.exclusive(session).lgwr.stops = true;
         self.shared.lgwr.post(session);
@@ -59,22 +60,22 @@ impl Redo {
 }
 
 impl Shared {
-    fn lgwr_turn(&self, ticks: bool, session: &Session) -> Turn {
+    fn lgwr_step(&self, ticks: bool, session: &Session) -> LgwrStep {
         let mut state = self.state.exclusive(session);
         if ticks {
-            // Whoever writes now, it is written next: what is there now waits no longer.
+            // Also if another write is in flight, the active batch is written next.
             state.ask_lgwr();
         }
         let due = state.lgwr_is_due();
         let stops = state.lgwr.stops;
         if due && state.can_take() {
-            return Turn::Write(self.take(&mut state, session));
+            return LgwrStep::Write(self.take(&mut state, session));
         }
         state.lgwr.wants = state.is_writing() && (due || stops);
         if stops && !state.is_writing() {
             state.lgwr.runs = false;
-            return Turn::Leave;
+            return LgwrStep::Leave;
         }
-        Turn::Sleep
+        LgwrStep::Sleep
     }
 }

@@ -1,10 +1,10 @@
 //! Redo: the log buffer, the log writer, group commit, the online log groups, reading back.
 //!
 //! ```text
-//!   reserve ─▶ Credits ─▶ (block latches) ─▶ append ─▶ Placed      before a change, and with it
+//!   reserve ─▶ Credits ─▶ (block latches) ─▶ append ─▶ RecordPosition
 //!                                              │
 //!                     ┌────────────────────────▼─────┐
-//!                     │ log buffer: active │ spares  │   parts: one fills, others are written
+//!                     │ log buffer: active │ spares  │   one batch fills, others are written
 //!                     └────────────────────────┬─────┘
 //!   make_durable ─▶ a session, or run_lgwr ────▼─────┐
 //!                     │ log 1 │ log 2 │ log 3 │ log 4 … in groups of files, in turn
@@ -12,19 +12,21 @@
 //!   checkpoint_advanced ─▶ logs become free               Reader ─▶ Record ─▶ Vector … LogEnd
 //! ```
 //!
-//! Each record has an SCN of its own, one more than that of the record before. So the order of SCNs
-//! is the order of redo, "durable through SCN x" is all there is to say about durability, and a
-//! reader sees a hole by its number. The rules, RD1 to RD26, and the proofs are in README.md.
+//! Each record has an SCN of its own, one above that of the record before. So the order of SCNs is
+//! the order of redo, "durable through SCN x" says all about durability, and a reader sees a gap by
+//! its number. The rules, RD1 to RD56, and the proofs are in README.md.
 //!
-//! * [`create`], [`examine`], [`Redo::open`], [`RedoConfig`], [`LogStart`]: from nothing to open.
-//! * [`LogGroup`], [`LogMember`], [`LogView`]: groups and their members; they come and go while it
-//!   is open ([`Redo::add_group`]).
-//! * [`Redo`]: reserve, append, make durable, switch, advance, stop.
-//! * [`Credits`], [`Placed`]: room promised, and where a record went.
-//! * [`CommitLeader`]: who writes what a session waits for. [`CommitMode`]: whether it waits, and
-//!   when that is written.
-//! * [`Reader`], [`Record`], [`Records`], [`Vector`]: reading back.
-//! * [`LogEnd`], [`EndReason`]: where redo ends, and exactly why.
+//! * [`create`], [`examine`], [`Redo::open`], [`RedoConfig`], [`LogStart`]: making, checking and
+//!   opening logs.
+//! * [`LogGroup`], [`LogMember`], [`LogView`]: groups and their members, which come and go while
+//!   redo is open ([`Redo::add_group`]).
+//! * [`Redo`]: reserve, append, make durable, switch, advance the checkpoint, stop.
+//! * [`Credits`], [`RecordPosition`]: room for a record, and where the record begins.
+//! * [`CommitLeader`]: which side writes redo for commits. [`CommitMode`]: whether a commit waits,
+//!   and when its redo is written.
+//! * [`Reader`], [`Record`], [`Records`], [`Vector`]: reading redo back.
+//! * [`rewrite_tail`]: making the end of redo durable before recovery writes a block.
+//! * [`LogEnd`], [`EndReason`]: where redo ends, and why.
 
 #![forbid(unsafe_code)]
 
@@ -50,16 +52,15 @@ mod reader;
 mod record;
 mod records;
 mod redo;
-mod secure;
+mod rewrite;
 mod state;
 mod tail;
 mod writer;
 
-pub use alter::Leaving;
+pub use alter::GroupFiles;
 pub use config::{
     CommitLeader, CommitLogging, CommitMode, CommitWait, GROUPS_MAX, LOG_BLOCKS_MIN,
-    LOG_BUFFER_BYTES_MIN, LogGroup, LogMember, LogStart, MEMBERS_MAX, RECORD_BLOCKS_MAX,
-    RECORD_BYTES_MAX, RedoConfig,
+    LOG_BUFFER_BYTES_MIN, LogGroup, LogMember, LogStart, MEMBERS_MAX, RECORD_BYTES_MAX, RedoConfig,
 };
 pub use credits::Credits;
 pub use end::{EndReason, LogEnd};
@@ -69,8 +70,7 @@ pub use groups::{LogStatus, LogView};
 pub use log_file::{LogOwner, create, create_member, log_path};
 pub use members::{KeepMembers, MemberChange};
 pub use reader::Reader;
-pub use record::{Record, RecordFault, Vector, Vectors};
+pub use record::{Record, RecordFault, RecordPosition, Vector};
 pub use records::{Change, Records};
 pub use redo::{CheckpointWanted, Hooks, Redo};
-pub use secure::{Secured, secure};
-pub use state::Placed;
+pub use rewrite::{TailRewrite, rewrite_tail};

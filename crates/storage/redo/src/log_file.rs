@@ -1,10 +1,10 @@
-//! The files of the online redo log: their names, how they are made and opened, their headers.
+//! The files of the online redo log: their names, how they are made and opened, and their headers.
 //!
-//! A group has one file or several, its members, each a whole copy of its log. Which log a group
-//! holds is said by the headers of its members; see `groups` for which it gets next.
+//! A group has one file or several, its members, each with a whole copy of its log. The headers of
+//! the members say which log a group holds; see `groups` for the one that it gets next.
 //!
 //! Invariants
-//!   * a file has the length that the configuration says, or it isn't opened
+//!   * only a file of the configured length is opened
 //!   * only good members are open
 //!
 //! Callers: the writer, the reader, `create`, `examine`.
@@ -27,27 +27,27 @@ use crate::EndReason;
 use crate::config::{LogGroup, check_groups};
 use crate::medium::Medium;
 
-/// CPU is charged for checksums in KiB.
+/// A redo block in KiB, the unit in which CPU time is charged for checksums.
 pub(crate) const BLOCK_KIB: u64 = REDO_BLOCK.bytes() as u64 / 1024;
 
 /// Number of the only instance that writes redo.
 const THREAD: u16 = 1;
 
-/// Where the log of this group is, if nobody says otherwise.
+/// The usual path of a group's only member.
 pub fn log_path(directory: &Path, group: u16) -> PathBuf {
     directory.join(format!("redo{group:02}.log"))
 }
 
-/// Makes the files of a new database: every block written once, as zeros, so that no later write
-/// has to find space. They hold no log yet, and are locked until they are closed. If it fails,
-/// nothing is left.
+/// Makes the files of a new database. Every block is written once, as zeros, so that no later write
+/// has to find space. The files hold no log yet, and are locked until they are closed. If one
+/// fails, none is left.
 pub fn create(disk: &Disk, groups: &[LogGroup], session: &Session) -> Result<Vec<File>, Stop> {
     check_groups(groups.len())?;
     groups.iter().try_for_each(LogGroup::check)?;
     let mut made = Vec::new();
     let all = groups.iter().flat_map(|group| group.members.iter().map(|m| (&m.path, group.blocks)));
     for (path, blocks) in all {
-        match create_member(disk, (path, blocks), &|| true, session) {
+        match create_member(disk, path, blocks, &|| true, session) {
             Ok(file) => made.push(file),
             Err(stop) => {
                 remove_made(disk, &made, session);
@@ -58,11 +58,12 @@ pub fn create(disk: &Disk, groups: &[LogGroup], session: &Session) -> Result<Vec
     Ok(made)
 }
 
-/// Makes one file that can be a member of a group with logs of so many blocks, locked until it is
-/// closed. If it fails, or `go_on` says that it isn't wanted any more, nothing is left.
+/// Makes one file for a member of a group whose logs have `blocks` blocks, locked until it is
+/// closed. If that fails, or `go_on` returns false, nothing is left.
 pub fn create_member(
     disk: &Disk,
-    (path, blocks): (&Path, u32),
+    path: &Path,
+    blocks: u32,
     go_on: &dyn Fn() -> bool,
     session: &Session,
 ) -> Result<File, Stop> {
@@ -82,7 +83,7 @@ pub(crate) fn file_bytes(blocks: u32) -> u64 {
     BlockNo::new(blocks).byte_offset(REDO_BLOCK)
 }
 
-/// Whose redo a log is: what its header has in common with the control file (RD24).
+/// The owner of a log: what its header has in common with the control file (RD24).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogOwner {
     /// Identity of the database.
@@ -92,7 +93,7 @@ pub struct LogOwner {
 }
 
 impl LogOwner {
-    /// Why a log with this header, which lies at this address, isn't this owner's, if it isn't.
+    /// Checks that the log with this header is this owner's; `address` is that of the header.
     pub(crate) fn check_owner(&self, header: &LogHeader, address: Dba) -> Result<(), EndReason> {
         let found = header.database.get();
         if found != self.database {
@@ -105,9 +106,9 @@ impl LogOwner {
         Ok(())
     }
 
-    /// What a member is that has another's header or another block in its header's place, to be
-    /// said behind its name; none if that isn't what is wrong.
-    pub(crate) fn told(&self, reason: EndReason) -> Option<String> {
+    /// Describes a member with a foreign header, or with another block in its header's place, as a
+    /// phrase to follow its name; `None` if that isn't what is wrong.
+    pub(crate) fn describe_foreign(&self, reason: EndReason) -> Option<String> {
         match reason {
             EndReason::OtherDatabase { found, .. } => Some(format!(
                 "is a log of database {found:016x}, and this is database {:016x}: put the right \
@@ -127,40 +128,48 @@ impl LogOwner {
         }
     }
 
-    /// The refusal of a group without a member of its own, by one that is something else; none if
-    /// that isn't what is wrong with it.
+    /// The refusal of a group none of whose members is its own; `None` if that isn't what is wrong.
     pub(crate) fn refusal(&self, path: &Path, reason: EndReason) -> Option<Stop> {
-        let told = self.told(reason)?;
-        Some(corrupt(format!("{} {told}; if it is lost, {RESTORE_ALL}", path.display())))
+        let what = self.describe_foreign(reason)?;
+        Some(corrupt(format!("{} {what}; if it is lost, {RESTORE_ALL}", path.display())))
     }
 }
 
-/// What the header of a new log says, beside what follows from its sequence.
+/// What the header of a new log says beside its sequence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Beginning {
     pub(crate) first_scn: Scn,
     pub(crate) previous_end: u32,
 }
 
+/// What lies where the header of a log belongs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum HeaderBlock {
+    /// The header of a log of this owner and group.
+    Log(LogHeader),
+    /// Anything else, or nothing.
+    Other(EndReason),
+}
+
 /// A member of an open group.
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
     pub(crate) path: PathBuf,
-    /// Open as long as it is good.
+    /// The open file, as long as the member is good.
     pub(crate) file: Option<File>,
-    /// It was said why it can't become good again.
+    /// Whether the reason was said why it can't become good again.
     pub(crate) is_told: Arc<SharedFlag>,
 }
 
 impl Member {
-    /// Good if it has a file.
+    /// A member, good if it has a file.
     pub(crate) fn new(path: &Path, file: Option<File>) -> Member {
         let (path, is_told) = (path.to_path_buf(), Arc::new(SharedFlag::new(false)));
         Member { path, file, is_told }
     }
 }
 
-/// An open group. It doesn't change: who changes its members makes another one.
+/// An open group. It doesn't change: a session that changes its members makes another one.
 #[derive(Clone, Debug)]
 pub(crate) struct OpenGroup {
     pub(crate) number: u16,
@@ -191,12 +200,12 @@ impl OpenGroup {
         self.members.iter().filter_map(|member| member.file.as_ref())
     }
 
-    /// How many are good.
+    /// The number of good members.
     pub(crate) fn copies(&self) -> u64 {
         self.files().count() as u64
     }
 
-    /// The first good one: it is read, and the others where it isn't whole.
+    /// The first good member, which is read first.
     pub(crate) fn first(&self) -> &File {
         self.files().next().expect("a group has a good member")
     }
@@ -206,7 +215,7 @@ impl OpenGroup {
         Dba { file: FileNo::redo(self.number), block: BlockNo::new(block) }
     }
 
-    /// The header with which a log begins in this group, sealed.
+    /// The sealed header of a log that begins in this group.
     pub(crate) fn header(
         &self,
         medium: &Medium,
@@ -238,52 +247,52 @@ impl OpenGroup {
         block
     }
 
-    /// The newest header of its good members, or what is there instead. A member that can't be
-    /// read is passed over, if another can, and so is one that is something else; refused if there
-    /// are only such (RD24).
+    /// The newest header of the good members, or what lies in its place. A member that can't be
+    /// read, or is foreign, is passed over if another can be used. Refused if there are only such
+    /// (RD24).
     pub(crate) fn read_header(
         &self,
         owner: &LogOwner,
         session: &Session,
-    ) -> Result<Result<LogHeader, EndReason>, Stop> {
-        let mut newest: Option<Result<LogHeader, EndReason>> = None;
+    ) -> Result<HeaderBlock, Stop> {
+        let mut newest = None;
         let (mut failed, mut foreign) = (None, None);
         for file in self.files() {
-            let sequence = |header: &LogHeader| header.log_sequence.get();
             let found = self.read_header_of(file, owner, session);
-            if let Ok(Err(reason)) = found
+            if let Ok(HeaderBlock::Other(reason)) = found
                 && let Some(stop) = owner.refusal(file.path(), reason)
             {
                 foreign = foreign.or(Some(stop));
                 continue;
             }
-            match (found, &newest) {
+            match (found, newest) {
                 (Err(stop), _) => failed = Some(stop),
-                (Ok(Err(_)), Some(_)) => {}
-                (Ok(Ok(one)), Some(Ok(other))) if sequence(&one) <= sequence(other) => {}
+                (Ok(HeaderBlock::Other(_)), Some(_)) => {}
+                (Ok(HeaderBlock::Log(one)), Some(HeaderBlock::Log(other)))
+                    if one.log_sequence.get() <= other.log_sequence.get() => {}
                 (Ok(found), _) => newest = Some(found),
             }
         }
         newest.ok_or_else(|| foreign.or(failed).expect("a group has a good member"))
     }
 
-    /// The header of the log that one member holds, or what is there instead.
+    /// The header of the log that one member holds, or what lies in its place.
     pub(crate) fn read_header_of(
         &self,
         file: &File,
         owner: &LogOwner,
         session: &Session,
-    ) -> Result<Result<LogHeader, EndReason>, Stop> {
+    ) -> Result<HeaderBlock, Stop> {
         let address = self.address(0);
         let mut block = IoBuf::zeroed(REDO_BLOCK.bytes());
         let waiting = session.waiting(WaitEvent::LogFileSequentialRead);
         match file.read_at(0, &mut block, waiting.p(self.number.into(), 0, 1)) {
-            // A device may say so of a header whose write the power cut off (RD28).
+            // A device may report a header as unreadable whose write the power cut off (RD28).
             Err(error) if error.cause() == Cause::Device => {
-                session.os().notice(&format!("a redo log's header is passed over, for I {error}"));
+                session.os().notice(&format!("a redo log's header is passed over: {error}"));
                 let found = self.others_redo(file, owner, session);
                 let other = found.map(|found| EndReason::OtherDatabase { address, found });
-                return Ok(Err(other.unwrap_or(EndReason::Unreadable { address })));
+                return Ok(HeaderBlock::Other(other.unwrap_or(EndReason::Unreadable { address })));
             }
             read => read?,
         }
@@ -291,29 +300,29 @@ impl OpenGroup {
         let kind = match format::check(&block, address) {
             Ok(header) => header.kind(),
             Err(BlockFault::WrongAddress { found, .. }) => {
-                return Ok(Err(moved_header(&block, owner, (address, found))));
+                return Ok(HeaderBlock::Other(moved_header(&block, owner, address, found)));
             }
-            Err(fault) => return Ok(Err(EndReason::from(fault))),
+            Err(fault) => return Ok(HeaderBlock::Other(EndReason::from(fault))),
         };
         if kind != BlockKind::LogHeader {
-            return Ok(Err(EndReason::OtherKind { address, found: kind }));
+            return Ok(HeaderBlock::Other(EndReason::OtherKind { address, found: kind }));
         }
         let header = *LogHeader::at(&block, LogHeader::START);
         if let Err(reason) = owner.check_owner(&header, address) {
-            return Ok(Err(reason));
+            return Ok(HeaderBlock::Other(reason));
         }
         self.check_shape(file, &header)?;
-        Ok(Ok(header))
+        Ok(HeaderBlock::Log(header))
     }
 
-    /// Of which other database the first block of this file is, if it is that: then the header that
+    /// The other database to which block 1 of this file belongs, if it does. Then the header that
     /// can't be read is that one's too, and the file isn't written over.
     fn others_redo(&self, file: &File, owner: &LogOwner, session: &Session) -> Option<u64> {
         let mut block = IoBuf::zeroed(REDO_BLOCK.bytes());
         self.read(file, 1, &mut block, session).ok()?;
         session.charge(Cost::ChecksumKib, BLOCK_KIB);
         let checked = match format::check(&block, self.address(1)) {
-            // It was a log of another group there.
+            // The file was a log of another group of that database.
             Err(BlockFault::WrongAddress { found, .. }) => format::check(&block, found),
             checked => checked,
         };
@@ -322,7 +331,7 @@ impl OpenGroup {
         (is_redo && found != owner.database).then_some(found)
     }
 
-    /// A header of ours, whole, that says something else than the configuration isn't an accident
+    /// Refuses a whole header of this owner that contradicts the configuration: that is no accident
     /// of a crash.
     fn check_shape(&self, file: &File, header: &LogHeader) -> Result<(), Stop> {
         let (sequence, blocks) = (header.log_sequence.get(), header.blocks.get());
@@ -340,7 +349,7 @@ impl OpenGroup {
         )))
     }
 
-    /// Reads from one member.
+    /// Reads blocks from one member.
     pub(crate) fn read(
         &self,
         file: &File,
@@ -353,9 +362,9 @@ impl OpenGroup {
         file.read_at(offset, bytes, self.reading(first, blocks, session))
     }
 
-    /// Reads from whichever good member gives what is asked for: in one piece if one can, else
-    /// block by block, up to the first block that none can read. How many there are; an error if
-    /// there is none.
+    /// Reads blocks from a good member that can: in one piece if one can, else block by block, up
+    /// to the first block that none can read. Returns the number of blocks read; an error if there
+    /// is none.
     pub(crate) fn read_any(
         &self,
         first: u32,
@@ -374,7 +383,7 @@ impl OpenGroup {
             result
         };
         let Err(error) = any(first, bytes) else { return Ok(blocks) };
-        session.os().notice(&format!("a redo log is read block by block, for I {error}"));
+        session.os().notice(&format!("a redo log is read block by block: {error}"));
         for (block, number) in bytes.chunks_exact_mut(REDO_BLOCK.bytes()).zip(first..) {
             match any(number, block) {
                 Ok(()) => {}
@@ -391,9 +400,8 @@ impl OpenGroup {
     }
 }
 
-/// What a block is that was sealed for another address: the header of another owner's log, or
-/// another block.
-fn moved_header(block: &[u8], owner: &LogOwner, (address, found): (Dba, Dba)) -> EndReason {
+/// What a block is that was sealed for another address: a foreign header, or another block.
+fn moved_header(block: &[u8], owner: &LogOwner, address: Dba, found: Dba) -> EndReason {
     let moved = EndReason::WrongAddress { address, found };
     match format::check(block, found) {
         Ok(header) if header.kind() == BlockKind::LogHeader => {
@@ -404,12 +412,12 @@ fn moved_header(block: &[u8], owner: &LogOwner, (address, found): (Dba, Dba)) ->
     }
 }
 
-/// A refusal because of what is on disk.
+/// A refusal because of what lies on disk.
 pub(crate) fn corrupt(message: String) -> Stop {
     Stop::refuse(RefusalKind::Corrupt, message)
 }
 
-/// The refusal to open the only member of a group, which says what to do if it isn't there.
+/// Adds advice to the refusal of a group whose only member can't be opened, if it isn't there.
 pub(crate) fn if_lost(stop: Stop) -> Stop {
     match stop.refusal() {
         Some(RefusalKind::NotFound) => stop.saying(&format!(
@@ -419,7 +427,7 @@ pub(crate) fn if_lost(stop: Stop) -> Stop {
     }
 }
 
-/// What a block that is none of ours ends a log with.
+/// A block with such a fault ends a log for this reason.
 impl From<BlockFault> for EndReason {
     fn from(fault: BlockFault) -> EndReason {
         match fault {

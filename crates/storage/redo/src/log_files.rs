@@ -1,29 +1,30 @@
-//! The open groups, for who reads them: which log lies where, and blocks from whichever member has
-//! them.
+//! The open groups for readers: which log lies where, and each block from a member that has it.
 //!
-//! A block is written once in its log's life (RD2), the same to all members; so wherever a whole
-//! block of the log lies, it is the block. A member may lack some: what was in flight at a crash,
-//! or what has rotted. Reading takes each block from the first member that has it (RD20).
+//! A block is written once in its log's life (RD2), and alike to all members: so a whole block of
+//! the log is the block, in whichever member it lies. A member may lack some: what was in flight at
+//! a crash, or what has rotted. Reading takes each block from the first member that has it (RD20).
 //!
-//! Callers: the reader, `read_ahead`, `secure`.
+//! Callers: the reader, `read_ahead`, `rewrite_tail`.
 
+use std::cmp::Ordering;
 use std::path::PathBuf;
 
 use format::{BlockKind, LogHeader, REDO_BLOCK, RedoBlock};
+use ids::Scn;
 use os::{Cost, Disk, Error, File, IoBuf, Session};
 use stop::{RefusalKind, Stop};
 
-use crate::log_file::{BLOCK_KIB, OpenGroup, corrupt};
+use crate::log_file::{BLOCK_KIB, HeaderBlock, LogOwner, OpenGroup, corrupt};
 use crate::medium::Medium;
 use crate::{EndReason, RedoConfig};
 
 /// An open group and the log that it holds.
 #[derive(Debug)]
-struct Held {
+struct GroupLog {
     group: OpenGroup,
-    /// What its header says, if it holds a log of ours.
+    /// The header, if the group holds a log of this owner.
     header: Option<LogHeader>,
-    /// What is there instead.
+    /// What lies in its place, if not.
     instead: Option<EndReason>,
 }
 
@@ -31,7 +32,7 @@ struct Held {
 #[derive(Debug)]
 pub(crate) struct LogFiles {
     pub(crate) medium: Medium,
-    groups: Vec<Held>,
+    groups: Vec<GroupLog>,
 }
 
 impl LogFiles {
@@ -44,34 +45,36 @@ impl LogFiles {
         let mut groups = Vec::with_capacity(config.groups.len());
         for group in &config.groups {
             let group = OpenGroup::open(&medium, group, session)?;
-            let mut held = Held { group, header: None, instead: None };
+            let mut held = GroupLog { group, header: None, instead: None };
             held.read_header(&medium, session)?;
             groups.push(held);
         }
         let mut logs = LogFiles { medium, groups };
-        logs.settle_twins(session)?;
+        logs.resolve_duplicates(session)?;
         Ok(logs)
     }
 
-    /// A header whose write failed may come to light later, when its log was begun elsewhere. It
-    /// has no block then, for that one was never believed.
-    fn settle_twins(&mut self, session: &Session) -> Result<(), Stop> {
+    /// Drops the second of two groups with one log. A header whose write failed may come to light
+    /// later, when its log was begun elsewhere. It has no block then, because it was never
+    /// believed.
+    fn resolve_duplicates(&mut self, session: &Session) -> Result<(), Stop> {
         for at in 1..self.groups.len() {
             let Some(sequence) = self.groups[at].sequence() else { continue };
             let before = self.groups[..at].iter().position(|h| h.sequence() == Some(sequence));
             let Some(before) = before else { continue };
-            let empty = match self.has_block(&self.groups[at].group, (sequence, 1), session)? {
-                true => before,
-                false => at,
-            };
+            let empty =
+                match self.groups[at].group.has_block(&self.medium.owner, sequence, 1, session)? {
+                    true => before,
+                    false => at,
+                };
             self.groups[empty].header = None;
         }
         Ok(())
     }
 
-    /// The groups of which the device can't read the header.
+    /// The groups whose header the device can't read.
     pub(crate) fn unreadable(&self) -> impl Iterator<Item = &OpenGroup> {
-        let is_it = |held: &&Held| matches!(held.instead, Some(EndReason::Unreadable { .. }));
+        let is_it = |held: &&GroupLog| matches!(held.instead, Some(EndReason::Unreadable { .. }));
         self.groups.iter().filter(is_it).map(|held| &held.group)
     }
 
@@ -79,14 +82,14 @@ impl LogFiles {
         self.groups.iter().map(|held| &held.group)
     }
 
-    /// The most blocks of a log.
+    /// The blocks of the largest log.
     pub(crate) fn blocks_max(&self) -> u32 {
         self.groups().map(|group| group.blocks).max().unwrap_or(0)
     }
 
     /// The highest sequence of a log of this database; 0 if there is none.
     pub(crate) fn newest(&self) -> u32 {
-        self.groups.iter().filter_map(Held::sequence).max().unwrap_or(0)
+        self.groups.iter().filter_map(GroupLog::sequence).max().unwrap_or(0)
     }
 
     /// The header of this log, if it has begun.
@@ -99,29 +102,29 @@ impl LogFiles {
         self.held(sequence).map(|held| &held.group)
     }
 
-    /// The same of a log that was found there.
+    /// The group that holds this log, which was found.
     pub(crate) fn of(&self, sequence: u32) -> &OpenGroup {
         self.holding(sequence).expect("a log that is read was found")
     }
 
-    fn held(&self, sequence: u32) -> Option<&Held> {
+    fn held(&self, sequence: u32) -> Option<&GroupLog> {
         self.groups.iter().find(|held| held.sequence() == Some(sequence))
     }
 
-    /// What each group holds, for a message.
+    /// What each group holds, as text for a message.
     pub(crate) fn contents(&self) -> String {
-        let content = |held: &Held| {
+        let content = |held: &GroupLog| {
             let number = held.group.number;
             match (held.sequence(), held.instead) {
                 (Some(sequence), _) => format!("group {number} holds log {sequence}"),
-                (None, Some(reason)) => format!("group {number} holds no log, for {reason}"),
+                (None, Some(reason)) => format!("group {number} holds no log, because {reason}"),
                 (None, None) => format!("group {number} holds no log"),
             }
         };
         self.groups.iter().map(content).collect::<Vec<_>>().join("; ")
     }
 
-    /// The refusal for want of a log, which may be one whose header the device can't read.
+    /// The refusal because a log is missing. It may be one whose header the device can't read.
     pub(crate) fn missing(&self, message: String) -> Stop {
         let Some(group) = self.unreadable().next() else { return corrupt(message) };
         let advice = "can't be read: look at the kernel's log and at the device, and try again";
@@ -129,19 +132,9 @@ impl LogFiles {
         Stop::refuse(RefusalKind::Io, format!("{message}; the header of {header} {advice}"))
     }
 
-    /// Whether a good member of this group has this block of redo of this log.
-    pub(crate) fn has_block(
-        &self,
-        group: &OpenGroup,
-        block: (u32, u32),
-        session: &Session,
-    ) -> Result<bool, Error> {
-        has_block(&self.medium, group, block, session)
-    }
-
-    /// What was written to this log, if it has begun, is durable when this returns, in the members
-    /// that can be synced (RD9). The others are not read any more; an error if there are only such.
-    /// If only those had its header, it hasn't begun.
+    /// Makes everything that was written to this log durable, in the members that can be synced
+    /// (RD9). The others aren't read any more; an error if there are only such. If only those had
+    /// its header, the log hasn't begun.
     pub(crate) fn sync(
         &mut self,
         sequence: u32,
@@ -165,7 +158,7 @@ impl LogFiles {
             return Err(failed.swap_remove(0).into());
         }
         for error in failed {
-            session.os().notice(&format!("another member is read, for {error}"));
+            session.os().notice(&format!("another member is read: {error}"));
         }
         let gone = |path: &PathBuf| lost.contains(path);
         for member in group.members.iter_mut().filter(|member| gone(&member.path)) {
@@ -174,40 +167,30 @@ impl LogFiles {
         held.read_header(&self.medium, session)
     }
 
-    /// Whether this is a block of this log as it was sealed.
-    fn is_whole(&self, bytes: &[u8], (sequence, number): (u32, u32), session: &Session) -> bool {
-        is_whole(&self.medium, self.of(sequence), bytes, (sequence, number), session)
-    }
-
-    /// Takes from any member what these blocks of a log lack that came from one, and says so.
-    /// Behind the end of the redo all lack it. A member that can't be read in one piece is read
+    /// Takes those of these blocks that aren't whole from other members, and says so. Behind the
+    /// end of the redo all members lack them. A member that can't be read in one piece is read
     /// block by block.
-    pub(crate) fn complete(
-        &self,
-        (sequence, first): (u32, u32),
-        bytes: &mut [u8],
-        session: &Session,
-    ) {
-        let group = self.of(sequence);
+    pub(crate) fn complete(&self, sequence: u32, first: u32, bytes: &mut [u8], session: &Session) {
+        let (group, owner) = (self.of(sequence), &self.medium.owner);
         if group.copies() < 2 {
             return;
         }
         let size = REDO_BLOCK.bytes();
         let lacks = |bytes: &[u8]| -> Vec<usize> {
             let blocks = bytes.chunks_exact(size).zip(first..).enumerate();
-            let lacking =
-                blocks.filter(|(_, (block, no))| !self.is_whole(block, (sequence, *no), session));
+            let lacking = blocks
+                .filter(|(_, (block, no))| !group.is_whole(owner, block, sequence, *no, session));
             lacking.map(|(at, _)| at).collect()
         };
         let mut lacking = lacks(bytes);
-        // Also the first: the bytes are another's if it couldn't be read.
+        // Also from the first member: the bytes are another's if the first couldn't be read.
         for file in group.files() {
             if lacking.is_empty() {
                 break;
             }
             let mut other = IoBuf::zeroed(bytes.len());
             if let Err(error) = group.read(file, first, &mut other, session) {
-                session.os().notice(&format!("a member is read block by block, for I {error}"));
+                session.os().notice(&format!("a member is read block by block: {error}"));
                 other.fill(0);
                 for at in &lacking {
                     let block = &mut other[at * size..(at + 1) * size];
@@ -218,31 +201,32 @@ impl LogFiles {
             }
             let there = |at: &usize| {
                 let block = &other[at * size..(at + 1) * size];
-                self.is_whole(block, (sequence, first + *at as u32), session)
+                group.is_whole(owner, block, sequence, first + *at as u32, session)
             };
             let (found, still): (Vec<_>, Vec<_>) = lacking.into_iter().partition(there);
             for at in &found {
                 let range = at * size..(at + 1) * size;
                 bytes[range.clone()].copy_from_slice(&other[range]);
             }
-            tell(group, file, (sequence, first), &found, session);
+            notify_taken(group, file, sequence, first, &found, session);
             lacking = still;
         }
     }
 }
 
-/// Says that blocks were taken from a member, which another lacks.
-fn tell(
+/// Says that blocks were taken from a member because another one lacks them.
+fn notify_taken(
     group: &OpenGroup,
     file: &File,
-    (sequence, first): (u32, u32),
+    sequence: u32,
+    first: u32,
     found: &[usize],
     session: &Session,
 ) {
     let Some(at) = found.first() else { return };
     session.os().notice(&format!(
-        "{} blocks of log {sequence}, from block {} on, are read from {}, for another member of \
-         group {} lacks them",
+        "{} blocks of log {sequence}, from block {} on, are read from {}, because another member \
+         of group {} lacks them",
         found.len(),
         first + *at as u32,
         file.path().display(),
@@ -250,12 +234,12 @@ fn tell(
     ));
 }
 
-impl Held {
-    /// Looks which log the good members hold.
+impl GroupLog {
+    /// Reads which log the good members hold.
     fn read_header(&mut self, medium: &Medium, session: &Session) -> Result<(), Stop> {
         (self.header, self.instead) = match self.group.read_header(&medium.owner, session)? {
-            Ok(header) => (Some(header), None),
-            Err(reason) => (None, Some(reason)),
+            HeaderBlock::Log(header) => (Some(header), None),
+            HeaderBlock::Other(reason) => (None, Some(reason)),
         };
         Ok(())
     }
@@ -265,50 +249,83 @@ impl Held {
     }
 }
 
-/// Whether a good member of this group has this block of redo of this log.
-pub(crate) fn has_block(
-    medium: &Medium,
-    group: &OpenGroup,
-    (sequence, number): (u32, u32),
-    session: &Session,
-) -> Result<bool, Error> {
-    let (mut is_readable, mut failed) = (false, None);
-    for file in group.files() {
-        let mut block = IoBuf::zeroed(REDO_BLOCK.bytes());
-        match group.read(file, number, &mut block, session) {
-            Ok(()) if is_whole(medium, group, &block, (sequence, number), session) => {
-                return Ok(true);
-            }
-            Ok(()) => is_readable = true,
-            Err(error) => failed = Some(error),
-        }
-    }
-    match failed {
-        Some(error) if !is_readable => Err(error),
-        _ => Ok(false),
-    }
+/// A block of redo.
+pub(crate) struct ReadBlock {
+    /// Its stamp: the SCN through which redo was durable when it was taken to be written (RD8).
+    pub(crate) durable: Scn,
+    pub(crate) head: RedoBlock,
 }
 
-fn is_whole(
-    medium: &Medium,
-    group: &OpenGroup,
-    bytes: &[u8],
-    (sequence, number): (u32, u32),
-    session: &Session,
-) -> bool {
-    session.charge(Cost::ChecksumKib, BLOCK_KIB);
-    let Ok(found) = format::check(bytes, group.address(number)) else { return false };
-    let (kind, is_ours, says) = match number {
-        0 => {
-            let header = LogHeader::at(bytes, LogHeader::START);
-            let is_ours = medium.owner.check_owner(header, group.address(0)).is_ok();
-            (BlockKind::LogHeader, is_ours, header.log_sequence.get())
+impl OpenGroup {
+    /// Whether a good member of this group has this block of this log.
+    pub(crate) fn has_block(
+        &self,
+        owner: &LogOwner,
+        sequence: u32,
+        number: u32,
+        session: &Session,
+    ) -> Result<bool, Error> {
+        let (mut is_readable, mut failed) = (false, None);
+        for file in self.files() {
+            let mut block = IoBuf::zeroed(REDO_BLOCK.bytes());
+            match self.read(file, number, &mut block, session) {
+                Ok(()) if self.is_whole(owner, &block, sequence, number, session) => {
+                    return Ok(true);
+                }
+                Ok(()) => is_readable = true,
+                Err(error) => failed = Some(error),
+            }
         }
-        _ => {
-            let head = RedoBlock::at(bytes, RedoBlock::START);
-            let is_ours = head.database.get() == medium.owner.database;
-            (BlockKind::Redo, is_ours, head.log_sequence.get())
+        match failed {
+            Some(error) if !is_readable => Err(error),
+            _ => Ok(false),
         }
-    };
-    found.kind() == kind && is_ours && says == sequence
+    }
+
+    /// Whether this is a block of this log, as it was sealed.
+    fn is_whole(
+        &self,
+        owner: &LogOwner,
+        bytes: &[u8],
+        sequence: u32,
+        number: u32,
+        session: &Session,
+    ) -> bool {
+        if number > 0 {
+            return self.check_redo(owner, bytes, sequence, number, session).is_ok();
+        }
+        session.charge(Cost::ChecksumKib, BLOCK_KIB);
+        let Ok(found) = format::check(bytes, self.address(0)) else { return false };
+        let header = LogHeader::at(bytes, LogHeader::START);
+        found.kind() == BlockKind::LogHeader
+            && owner.check_owner(header, self.address(0)).is_ok()
+            && header.log_sequence.get() == sequence
+    }
+
+    /// Checks that this is a block of redo of this log, as it was sealed.
+    pub(crate) fn check_redo(
+        &self,
+        owner: &LogOwner,
+        bytes: &[u8],
+        sequence: u32,
+        number: u32,
+        session: &Session,
+    ) -> Result<ReadBlock, EndReason> {
+        session.charge(Cost::ChecksumKib, BLOCK_KIB);
+        let address = self.address(number);
+        let header = format::check(bytes, address)?;
+        if header.kind() != BlockKind::Redo {
+            return Err(EndReason::OtherKind { address, found: header.kind() });
+        }
+        let head = *RedoBlock::at(bytes, RedoBlock::START);
+        if head.database.get() != owner.database {
+            return Err(EndReason::OtherDatabase { address, found: head.database.get() });
+        }
+        let found = head.log_sequence.get();
+        match found.cmp(&sequence) {
+            Ordering::Less => Err(EndReason::EarlierLife { address, found }),
+            Ordering::Greater => Err(EndReason::LaterLife { address, found }),
+            Ordering::Equal => Ok(ReadBlock { durable: header.changed(), head }),
+        }
+    }
 }

@@ -1,7 +1,7 @@
-//! How the files of logs are opened and locked: in the way that redo is written.
+//! Opening and locking the files of logs, in the way in which redo is written.
 //!
 //! Invariants
-//!   * a file has the length that the configuration says, or it isn't opened
+//!   * only a file of the configured length is opened
 //!
 //! Callers: the writer, the reader, `examine`, `alter`.
 
@@ -21,7 +21,7 @@ pub(crate) struct Medium {
     pub(crate) owner: LogOwner,
     pub(crate) needs_sync: bool,
     pub(crate) options: FileOptions,
-    /// Those that were locked before, open.
+    /// Members that were opened and locked before.
     owned: OwnedFiles,
 }
 
@@ -41,12 +41,12 @@ impl Medium {
         }
     }
 
-    /// Opens a member, which is to have so many blocks, unless it is open and locked already
-    /// (RD22).
+    /// Opens a member whose file has to have `blocks` blocks. A member that is open and locked
+    /// already isn't opened again (RD22).
     pub(crate) fn open(&self, path: &Path, blocks: u32, session: &Session) -> Result<File, Stop> {
         let file = match (self.owned.find(path), self.owned.failure(path)) {
             (Some(file), _) => file.clone(),
-            // It may be there by now, and nobody has locked it.
+            // The file may exist by now, but it isn't locked.
             (None, Some(error)) => return Err(error.clone().into()),
             (None, None) => self.open_anew(path, session)?,
         };
@@ -54,7 +54,7 @@ impl Medium {
         Ok(file)
     }
 
-    /// Opens a file in the way that redo is written.
+    /// Opens a file in the way in which redo is written.
     fn open_anew(&self, path: &Path, session: &Session) -> Result<File, Error> {
         let opened = self.disk.open(path, self.options, session);
         opened.map_err(|error| match error.cause() {
@@ -65,15 +65,15 @@ impl Medium {
         })
     }
 
-    /// Refuses a file in which nobody has written yet, unless it can be written as redo is.
+    /// Refuses a new file that can't be written in the way in which redo is.
     pub(crate) fn try_new(&self, path: &Path, session: &Session) -> Result<(), Stop> {
         let zeros = IoBuf::zeroed(REDO_BLOCK.bytes());
         let file = self.open_anew(path, session)?;
         Ok(file.write_at(0, &zeros, FileOperation::Fill.waiting(session))?)
     }
 
-    /// Opens a member and locks it for `owned`. One that can't be opened is noted there.
-    pub(crate) fn own(
+    /// Opens a member and locks it for `owned`. A member that can't be opened is noted there.
+    pub(crate) fn lock(
         &self,
         path: &Path,
         owned: &mut OwnedFiles,
@@ -89,7 +89,7 @@ impl Medium {
         Ok(())
     }
 
-    /// Opens a member that was invalid, and locks it without waiting.
+    /// Opens and locks an invalid member, without waiting for the lock.
     pub(crate) fn try_open(
         &self,
         path: &Path,
@@ -105,13 +105,13 @@ impl Medium {
         Ok(file)
     }
 
-    /// What was opened before is in use, or isn't wanted: from now on members are opened anew.
+    /// Forgets the members that were opened before: from now on each is opened anew.
     pub(crate) fn let_go(&mut self) {
         self.owned = OwnedFiles::default();
     }
 }
 
-/// Refuses a file that isn't as long as a redo log of so many blocks.
+/// Refuses a file whose length isn't that of a redo log of `blocks` blocks.
 pub(crate) fn check_length(file: &File, blocks: u32) -> Result<(), Stop> {
     let (found, expected) = (file.length()?, file_bytes(blocks));
     if found != expected {

@@ -1,4 +1,4 @@
-//! Writing to a group, and what becomes of its members then (RD18, RD19).
+//! Writing to a group, and what becomes of its members (RD18, RD44).
 //!
 //! ```text
 //!          write fails; the control file says so, then the batch is acknowledged
@@ -8,10 +8,10 @@
 //! ```
 //!
 //! Invariants
-//!   * what `write` has returned from is durable in every good member but those that it names
+//!   * when `write` returns, the bytes are durable in every good member but those that it names
 //!   * a group has a good member, or the instance halts
 //!
-//! Callers: the writer, `Redo::open`, `secure`.
+//! Callers: the writer, `Redo::open`, `rewrite_tail`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,36 +21,36 @@ use ids::BlockNo;
 use os::{Error, File, Session, Waiting};
 use stop::Stop;
 
-use crate::log_file::{Beginning, Member, OpenGroup, corrupt};
+use crate::log_file::{Beginning, HeaderBlock, Member, OpenGroup, corrupt};
 use crate::medium::Medium;
 
-/// A member that was written and isn't good any more, and why.
+/// A good member whose write or sync failed, and why.
 #[derive(Debug)]
 pub(crate) struct Failed {
     pub(crate) path: PathBuf,
     pub(crate) error: Error,
 }
 
-/// What is to be written down of a member.
+/// A change of a member that has to be written down.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemberChange {
-    /// Which.
+    /// The member.
     pub path: PathBuf,
-    /// Whether it is good from now on.
+    /// Whether the member is good from now on.
     pub good: bool,
 }
 
 /// Writes down durably which members of a group are good from now on. It refuses to leave a group
-/// without a good member; of members that it doesn't know it says nothing.
+/// without a good member, and ignores members that it doesn't know.
 pub type KeepMembers =
     Box<dyn Fn(u16, &[MemberChange], &Session) -> Result<(), Stop> + Send + Sync>;
 
-/// Members that became good or invalid: their files, open, or none.
+/// Members that became good, with their open files, or invalid, with `None`.
 pub(crate) type Changes = Vec<(PathBuf, Option<File>)>;
 
 impl OpenGroup {
-    /// Writes whole blocks of its log to all good members at once, durably. Says which failed; an
-    /// error if all did.
+    /// Writes whole blocks of the log to all good members at once, durably. Returns the members
+    /// that failed; an error if all did.
     pub(crate) fn write(
         &self,
         medium: &Medium,
@@ -71,8 +71,9 @@ impl OpenGroup {
         self.failed(durable)
     }
 
-    /// The same in one good member after the other. For what they have already: a power cut may
-    /// leave what was being written unreadable, and then another member has it (RD17).
+    /// Writes whole blocks in one good member after the other. For blocks that the members have
+    /// already: a power cut may leave the block that is being written unreadable, and then another
+    /// member has it (RD17).
     pub(crate) fn write_in_turn(
         &self,
         medium: &Medium,
@@ -87,7 +88,7 @@ impl OpenGroup {
         }))
     }
 
-    /// The good members whose result isn't one; an error if there is no other.
+    /// The good members whose result is an error; an error if all are.
     fn failed(
         &self,
         results: impl Iterator<Item = Result<(), Error>>,
@@ -104,7 +105,7 @@ impl OpenGroup {
         Err(failed.swap_remove(0).error)
     }
 
-    /// The same group after these changes.
+    /// A copy of the group with these changes.
     pub(crate) fn with(&self, changes: &Changes) -> OpenGroup {
         let mut changed = self.clone();
         for (path, file) in changes {
@@ -116,20 +117,21 @@ impl OpenGroup {
         changed
     }
 
-    /// Opens an invalid member whose file can be written over: it is there, and it isn't something
-    /// else. One whose header can't be read is: that may mend it.
+    /// Opens an invalid member whose file may be written over (RD45). A file whose header can't be
+    /// read may be: that may mend it.
     fn reopen(&self, medium: &Medium, path: &Path, session: &Session) -> Result<File, Stop> {
         let file = medium.try_open(path, self.blocks, session)?;
         match self.read_header_of(&file, &medium.owner, session)? {
-            Err(reason) if reason.is_foreign() => {
-                let told = medium.owner.told(reason).unwrap_or_else(|| format!("has {reason}"));
-                Err(corrupt(format!("{} {told}", path.display())))
+            HeaderBlock::Other(reason) if reason.is_foreign() => {
+                let what = medium.owner.describe_foreign(reason);
+                let what = what.unwrap_or_else(|| format!("has {reason}"));
+                Err(corrupt(format!("{} {what}", path.display())))
             }
             _ => Ok(file),
         }
     }
 
-    /// Makes an invalid member good, with the header of the log that begins, durably.
+    /// Makes an invalid member good, by writing the header of the log that begins, durably.
     fn revive(
         &self,
         medium: &Medium,
@@ -146,12 +148,14 @@ impl OpenGroup {
     }
 }
 
-/// Begins a log in a group, durably (RD6). Members that were invalid are tried again: with the
-/// header they have all of the log. The group as it is then, and what has changed.
+/// Begins a log in a group, durably (RD6). Invalid members are tried again: with the header they
+/// have all of the log. Returns the group as it is then, and what changed.
 pub(crate) fn begin(
-    (medium, keep): (&Medium, &KeepMembers),
+    medium: &Medium,
+    keep: &KeepMembers,
     group: &Arc<OpenGroup>,
-    (sequence, beginning): (u32, Beginning),
+    sequence: u32,
+    beginning: Beginning,
     waiting: Waiting<'_>,
 ) -> Result<(Arc<OpenGroup>, Changes), Stop> {
     let session = waiting.session();
@@ -161,7 +165,7 @@ pub(crate) fn begin(
     for member in group.members.iter().filter(|member| member.file.is_none()) {
         match group.revive(medium, &member.path, &header, waiting) {
             Ok(file) => changes.push((member.path.clone(), Some(file))),
-            // Said once, and not at each switch.
+            // The reason is said once, not at each switch.
             Err(stop) if !member.is_told.raise(session) => session.os().notice(&format!(
                 "the member {} of redo log group {} stays invalid until it can be used: {stop}",
                 member.path.display(),
@@ -170,11 +174,11 @@ pub(crate) fn begin(
             Err(_) => {}
         }
     }
-    settle(keep, group, failed, changes, session)
+    record_changes(keep, group, failed, changes, session)
 }
 
-/// Has it written down that members failed or became good, before anybody relies on it.
-pub(crate) fn settle(
+/// Has the failed and the good members written down before anybody relies on them.
+pub(crate) fn record_changes(
     keep: &KeepMembers,
     group: &Arc<OpenGroup>,
     failed: Vec<Failed>,
@@ -190,7 +194,7 @@ pub(crate) fn settle(
         .map(|(path, file)| MemberChange { path: path.clone(), good: file.is_some() })
         .collect();
     if let Err(stop) = keep(group.number, &told, session) {
-        // Without a good member it is the device that people want to know of.
+        // If no good member is left, people want to know the device's error.
         let device = failed.into_iter().next().filter(|_| stop.refusal().is_some());
         return Err(device.map_or(stop, |failed| failed.error.into()));
     }

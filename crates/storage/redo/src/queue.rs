@@ -1,64 +1,64 @@
-//! The line of those who wait for room: first come, first served, so that none starves.
+//! The room queue: sessions that wait for room, served in the order in which they came (RD16).
 //!
-//! Whoever makes room hands it out, to all for whom there is enough, and wakes them: they need not
-//! come by for it. If each had to take its own and wake the next, a line once formed would go on
-//! at the pace of wake-ups, with room for everybody. Sleepers are spread over a few conditions by
-//! their tickets. Callers: `state`, `credits`.
+//! A session that makes room hands it out to all for whom it is enough, and wakes them: they
+//! needn't take it themselves. If each had to take its room and wake the next, a queue once formed
+//! would go on at the pace of wake-ups, with room for everybody. Sleeping sessions are spread over
+//! a few conditions by their tickets. Callers: `state`, `credits`.
 
 use std::collections::VecDeque;
 
-use crate::state::Wish;
+use crate::state::RoomRequest;
 
-/// On so many conditions they sleep.
+/// The number of conditions on which sessions sleep.
 pub(crate) const LANES: usize = 8;
 
-/// A place in the line.
+/// A session's place in the room queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Ticket(u64);
 
-/// Those who wait, and how many were served before the first of them.
+/// The requests of the waiting sessions, and how many sessions were served before them.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Queue {
-    wishes: VecDeque<Wish>,
+    requests: VecDeque<RoomRequest>,
     served: u64,
 }
 
-/// Conditions to be notified.
+/// The conditions to be notified.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 #[must_use = "who isn't woken sleeps on"]
 pub(crate) struct Lanes(u8);
 
 impl Queue {
     pub(crate) fn is_empty(&self) -> bool {
-        self.wishes.is_empty()
+        self.requests.is_empty()
     }
 
-    pub(crate) fn enter(&mut self, wish: Wish) -> Ticket {
-        self.wishes.push_back(wish);
-        Ticket(self.served + self.wishes.len() as u64 - 1)
+    pub(crate) fn enter(&mut self, request: RoomRequest) -> Ticket {
+        self.requests.push_back(request);
+        Ticket(self.served + self.requests.len() as u64 - 1)
     }
 
     pub(crate) fn is_first(&self, ticket: Ticket) -> bool {
         ticket.0 == self.served
     }
 
-    /// Whether it has got what it wanted.
+    /// Whether the session with this ticket has got what it asked for.
     pub(crate) fn is_served(&self, ticket: Ticket) -> bool {
         ticket.0 < self.served
     }
 
-    /// What the first waits for.
-    pub(crate) fn first(&self) -> Option<Wish> {
-        self.wishes.front().copied()
+    /// The request of the first session in the queue.
+    pub(crate) fn first(&self) -> Option<RoomRequest> {
+        self.requests.front().copied()
     }
 
-    /// The first has what it wanted.
+    /// Removes the first request, which was granted.
     pub(crate) fn serve_first(&mut self) {
-        self.wishes.pop_front().expect("somebody is first");
+        self.requests.pop_front().expect("somebody is first");
         self.served += 1;
     }
 
-    /// Where the first sleeps, if there is one.
+    /// The lane of the first session in the queue, if there is one.
     pub(crate) fn first_lane(&self) -> Lanes {
         let mut lanes = Lanes::default();
         if !self.is_empty() {

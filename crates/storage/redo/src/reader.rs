@@ -1,4 +1,4 @@
-//! Reading redo back: every record from a checkpoint's address to the end, and why it ends.
+//! Reading redo back: every record from a checkpoint to the end of redo, and why it ends.
 //!
 //! ```text
 //!   enter log ─▶ block ─▶ block ─▶ … ─▶ a block that isn't redo, or the log is full
@@ -7,31 +7,32 @@
 //! ```
 //!
 //! Invariants
-//!   * what is handed out is durable: a log is synced before it is read (RD9)
-//!   * every length from disk is bounded before it is used: any bytes give an end or an error
-//!   * records come without a hole: each SCN is one more than the one before
+//!   * what the reader returns is durable: a log is synced before it is read (RD9)
+//!   * every length from disk is checked before it is used: any bytes give an end or an error
+//!   * records come without a gap: each SCN is one above that of the record before
 //!
 //! Callers: `recovery`; checkers of logs.
 
 use std::path::PathBuf;
 
-use format::{BlockKind, REDO_BLOCK, REDO_PAYLOAD_BYTES, RedoBlock, RedoRecord};
-use ids::{Dba, Rba, Scn};
-use os::{Cause, Cost, Disk, Error, IoBuf, Session};
+use format::{REDO_BLOCK, REDO_PAYLOAD_BYTES, RedoRecord};
+use ids::{Rba, Scn};
+use os::{Cause, Disk, Error, IoBuf, Session};
 use stop::Stop;
 
 use crate::batch::BLOCK_HEAD;
-use crate::log_file::{BLOCK_KIB, corrupt};
-use crate::log_files::LogFiles;
+use crate::log_file::corrupt;
+use crate::log_files::{LogFiles, ReadBlock};
 use crate::read_ahead::{Piece, ReadAhead};
 use crate::record;
 use crate::tail::check_newest;
-use crate::{EndReason, LogEnd, RECORD_BYTES_MAX, Record, RedoConfig};
+use crate::{EndReason, LogEnd, RECORD_BYTES_MAX, Record, RecordPosition, RedoConfig};
 
 /// The SCN that the next record must have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Expected {
-    /// The first: at most this one, for reading may begin at an earlier record of a block.
+    /// The SCN of the first record is at most this: reading may begin at an earlier record of a
+    /// block.
     AtMost(Scn),
     Exactly(Scn),
 }
@@ -51,20 +52,52 @@ impl Expected {
     }
 }
 
-/// Where reading is in a log.
+/// Where the reader is in a log.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct Cursor {
     pub(crate) sequence: u32,
-    /// The present block; before the first, the one before it.
+    /// The present block; before the first, the block before it.
     pub(crate) block: u32,
-    /// The next byte of records in it.
+    /// Where the next bytes of records begin in the present block.
     offset: usize,
     used: usize,
     first_record: usize,
-    /// The present block was entered in the middle of a record that hasn't ended yet.
+    /// Whether the present block was entered within a record that hasn't ended yet.
     within: bool,
-    /// No record has begun yet: those that began before the start are passed over.
+    /// Whether no record has begun yet. Records that began before the start are skipped.
     seeking: bool,
+}
+
+/// Why there is no redo at the place where it is looked for.
+#[derive(Debug)]
+pub(crate) enum NoRedo {
+    /// What lies there isn't redo, or isn't the next record.
+    Because(EndReason),
+    /// The block can't be read.
+    Unread(Error),
+}
+
+impl From<EndReason> for NoRedo {
+    fn from(reason: EndReason) -> NoRedo {
+        NoRedo::Because(reason)
+    }
+}
+
+/// The piece that was read last, with its bytes.
+#[derive(Debug)]
+struct Loaded {
+    piece: Piece,
+    bytes: IoBuf,
+    /// Whether the blocks that it lacked were taken from other members.
+    complete: bool,
+}
+
+impl Loaded {
+    /// The bytes of one of its blocks.
+    fn block(&self, number: u32) -> &[u8] {
+        let start = (number - self.piece.first) as usize * REDO_BLOCK.bytes();
+        &self.bytes[start..start + REDO_BLOCK.bytes()]
+    }
 }
 
 /// Reads redo in order.
@@ -73,34 +106,32 @@ pub struct Reader {
     pub(crate) logs: LogFiles,
     /// Members that can't be relied on.
     lost: Vec<PathBuf>,
-    /// Writes in flight when all before the end was durable may have reached so many blocks.
+    /// How far behind the end writes may have reached that were in flight when it became durable,
+    /// in blocks.
     pub(crate) flight_blocks: u32,
-    /// The power can cut off the writes of so many blocks at once, at most.
+    /// The largest number of blocks whose writes a power cut can cut off at once.
     pub(crate) cut_blocks: u32,
     ahead: ReadAhead,
-    /// What was read last, and which blocks that is.
-    buffer: Option<IoBuf>,
-    piece: Option<Piece>,
-    /// It has what other members have of it.
-    complete: bool,
-    pub(crate) place: Place,
+    loaded: Option<Loaded>,
+    pub(crate) cursor: Cursor,
     pub(crate) expected: Expected,
     record: Vec<u8>,
-    /// The block at which reading stopped, if no member can read it, and why.
+    /// The block at which reading stopped because no member can read it, with the device's error.
     pub(crate) unreadable: Option<(u32, Error)>,
     end: Option<LogEnd>,
 }
 
 impl Reader {
-    /// Begins at `from`: in the middle of a block at that record, else at the first record that
-    /// begins there or later. `first_scn` is above the SCN of every record below `from`.
+    /// Opens the logs to read from this position on: from this record if the RBA lies within a
+    /// block, else from the first record that begins in this block or later. The position's SCN is
+    /// above that of every record below its RBA.
     pub fn open(
         disk: &Disk,
         config: &RedoConfig,
-        from: Rba,
-        first_scn: Scn,
+        from: RecordPosition,
         session: &Session,
     ) -> Result<Reader, Stop> {
+        let RecordPosition { scn: first_scn, rba: from } = from;
         config.check()?;
         let logs = LogFiles::open(disk, config, session)?;
         check_newest(&logs, from, config.newest_log)?;
@@ -117,10 +148,8 @@ impl Reader {
             flight_blocks: config.buffer_blocks(),
             cut_blocks: config.part_blocks().saturating_mul(config.writes_in_flight),
             ahead: ReadAhead::new(disk, session),
-            buffer: None,
-            piece: None,
-            complete: false,
-            place: Place::before(from.sequence, from.block.max(1)),
+            loaded: None,
+            cursor: Cursor::before(from.sequence, from.block.max(1)),
             expected: Expected::AtMost(first_scn),
             record: Vec::with_capacity(RECORD_BYTES_MAX),
             unreadable: None,
@@ -136,27 +165,28 @@ impl Reader {
         Ok(reader)
     }
 
-    /// The next record; none at the end.
+    /// The next record; `None` at the end of redo.
     pub fn next(&mut self, session: &Session) -> Result<Option<Record<'_>>, Stop> {
-        let (scn, rba) = loop {
+        let position = loop {
             if self.end.is_some() {
                 self.ahead.forget(&self.logs, session)?;
                 return Ok(None);
             }
-            match self.gather(session)? {
-                Ok(found) => break found,
-                Err(reason) => self.leave_log(reason, session)?,
+            match self.read_record(session) {
+                Ok(position) => break position,
+                Err(NoRedo::Because(reason)) => self.leave_log(reason, session)?,
+                Err(NoRedo::Unread(error)) => return Err(error.into()),
             }
         };
-        Ok(Some(Record::new(scn, rba, &self.record)))
+        Ok(Some(Record::new(position, &self.record)))
     }
 
-    /// Reads no more: waits for what is on its way.
+    /// Ends reading, and waits for reads in flight.
     pub fn close(mut self, session: &Session) -> Result<(), Stop> {
         Ok(self.ahead.forget(&self.logs, session)?)
     }
 
-    /// Where redo ends; known when there is no next record.
+    /// Where redo ends. It is known once there is no next record.
     pub fn end(&self) -> Option<LogEnd> {
         self.end
     }
@@ -165,49 +195,51 @@ impl Reader {
         self.end = Some(LogEnd { sequence, block, last_scn: self.last_scn(), reason });
     }
 
-    /// SCN of the last record, or the one before the first that is expected.
+    /// SCN of the last record; if there is none, the SCN before the expected one.
     pub(crate) fn last_scn(&self) -> Scn {
         Scn::new(self.expected.scn().get() - 1)
     }
 
-    /// Goes on in this log, which was synced, with this block as the next.
+    /// Goes on in this log, which was synced, with this block.
     pub(crate) fn enter_log(&mut self, sequence: u32, block: u32) {
-        let seeking = self.place.seeking;
-        self.place = Place { seeking, ..Place::before(sequence, block) };
+        let seeking = self.cursor.seeking;
+        self.cursor = Cursor { seeking, ..Cursor::before(sequence, block) };
     }
 
-    /// If this log has begun, what is read of it from now on is durable (RD9). Members that can't
-    /// be synced are lost, and if only those knew of it, it hasn't begun.
+    /// Makes what will be read of this log durable, if it has begun (RD9). Members that can't be
+    /// synced are lost; if only those have its header, the log hasn't begun.
     pub(crate) fn sync(&mut self, sequence: u32, session: &Session) -> Result<(), Stop> {
         self.logs.sync(sequence, &mut self.lost, session)
     }
 
-    /// Members that could not be synced, of groups that have another: what they hold is in doubt.
+    /// Members that could not be synced, of groups that have another. What they hold is in doubt.
     pub fn lost_members(&self) -> &[PathBuf] {
         &self.lost
     }
 
-    /// To the record that begins in the middle of a block, if the address says so.
+    /// Goes to the record that begins within a block, if the address says so.
     fn go_to(&mut self, from: Rba, session: &Session) -> Result<(), Stop> {
         if usize::from(from.offset) <= BLOCK_HEAD {
             return Ok(());
         }
         let offset = usize::from(from.offset) - BLOCK_HEAD;
-        if self.enter_block(session)?.is_err() {
-            // It was never written: the end, as any other.
-            return Ok(());
+        match self.enter_block(session) {
+            Ok(()) => {}
+            // The block was never written: that is an end like any other.
+            Err(NoRedo::Because(_)) => return Ok(()),
+            Err(NoRedo::Unread(error)) => return Err(error.into()),
         }
         if !self.begins_at(offset) {
             return Err(corrupt(format!("there is no redo record at {from}")));
         }
-        let place = &mut self.place;
-        (place.offset, place.seeking) = (offset, false);
+        let cursor = &mut self.cursor;
+        (cursor.offset, cursor.seeking) = (offset, false);
         Ok(())
     }
 
     /// Whether a record begins at this byte of the present block.
     fn begins_at(&self, offset: usize) -> bool {
-        let Place { block, used, first_record, .. } = self.place;
+        let Cursor { block, used, first_record, .. } = self.cursor;
         let bytes = &self.block_bytes(block)[BLOCK_HEAD..];
         let mut at = first_record;
         while at < offset && at + RedoRecord::BYTES <= used {
@@ -219,35 +251,23 @@ impl Reader {
         at == offset && at < used
     }
 
-    /// Puts the next record together; or says why there is none.
-    pub(crate) fn gather(
-        &mut self,
-        session: &Session,
-    ) -> Result<Result<(Scn, Rba), EndReason>, Stop> {
+    /// Reads the next record into `record`.
+    pub(crate) fn read_record(&mut self, session: &Session) -> Result<RecordPosition, NoRedo> {
         self.record.clear();
-        while self.place.offset == self.place.used {
-            if let Err(reason) = self.enter_block(session)? {
-                return Ok(Err(reason));
-            }
+        while self.cursor.offset == self.cursor.used {
+            self.enter_block(session)?;
         }
         let rba = self.rba();
-        if let Err(reason) = self.collect(RedoRecord::BYTES, rba, session)? {
-            return Ok(Err(reason));
-        }
+        self.collect(RedoRecord::BYTES, rba, session)?;
         let head = *RedoRecord::at(&self.record, 0);
-        let length = match record::length(&head) {
-            Ok(length) => length,
-            Err(fault) => return Ok(Err(EndReason::BadRecord { rba, fault })),
-        };
-        if let Err(reason) = self.collect(length, rba, session)? {
-            return Ok(Err(reason));
-        }
-        Ok(self.accept(&head, rba))
+        let length = record::length(&head).map_err(|fault| EndReason::BadRecord { rba, fault })?;
+        self.collect(length, rba, session)?;
+        Ok(self.accept(&head, rba)?)
     }
 
-    /// The record is complete: is it the next?
-    fn accept(&mut self, head: &RedoRecord, rba: Rba) -> Result<(Scn, Rba), EndReason> {
-        let Place { block, offset, first_record, within, .. } = self.place;
+    /// Checks that the record that was read is the next one.
+    fn accept(&mut self, head: &RedoRecord, rba: Rba) -> Result<RecordPosition, EndReason> {
+        let Cursor { block, offset, first_record, within, .. } = self.cursor;
         if within && first_record != offset {
             return Err(EndReason::BrokenRecord { rba, block });
         }
@@ -255,164 +275,124 @@ impl Reader {
             return Err(EndReason::BadRecord { rba, fault });
         }
         let (found, expected) = (head.scn.get(), self.expected);
-        // The last SCN has none after it, so it was never given to a record.
+        // The last SCN has no successor, so it was never given to a record.
         if !expected.allows(found) || found.get() == u64::MAX {
             return Err(EndReason::WrongScn { rba, expected: expected.scn(), found });
         }
-        self.place.within = false;
+        self.cursor.within = false;
         self.expected = Expected::Exactly(found.next());
-        Ok((found, rba))
+        Ok(RecordPosition { scn: found, rba })
     }
 
-    /// Collects bytes until the record that begins at `rba` has `total` of them.
-    fn collect(
-        &mut self,
-        total: usize,
-        rba: Rba,
-        session: &Session,
-    ) -> Result<Result<(), EndReason>, Stop> {
+    /// Reads on until the record that begins at `rba` has `total` bytes.
+    fn collect(&mut self, total: usize, rba: Rba, session: &Session) -> Result<(), NoRedo> {
         while self.record.len() < total {
-            let Place { offset, used, block, within, first_record, .. } = self.place;
+            let Cursor { offset, used, block, within, first_record, .. } = self.cursor;
             if offset == used {
                 if within && first_record != used {
-                    return Ok(Err(EndReason::BrokenRecord { rba, block }));
+                    return Err(EndReason::BrokenRecord { rba, block }.into());
                 }
-                if self.enter_block(session)?.is_err() {
-                    return Ok(Err(EndReason::CutOff { rba, block: block + 1 }));
-                }
+                self.enter_block(session).map_err(|none| match none {
+                    NoRedo::Because(_) => EndReason::CutOff { rba, block: block + 1 }.into(),
+                    unread => unread,
+                })?;
                 continue;
             }
             let taken = (total - self.record.len()).min(used - offset);
             let start = BLOCK_HEAD + offset;
-            let Reader { buffer, piece, record, .. } = self;
-            record.extend_from_slice(&bytes_of(buffer, piece, block)[start..start + taken]);
-            self.place.offset += taken;
+            let Reader { loaded, record, .. } = self;
+            let loaded = loaded.as_ref().expect("the present block was loaded");
+            record.extend_from_slice(&loaded.block(block)[start..start + taken]);
+            self.cursor.offset += taken;
         }
-        Ok(Ok(()))
+        Ok(())
     }
 
-    /// Goes to the next block of the log, if that is redo.
-    fn enter_block(&mut self, session: &Session) -> Result<Result<(), EndReason>, Stop> {
+    /// Goes to the next block of the log, if it is redo.
+    fn enter_block(&mut self, session: &Session) -> Result<(), NoRedo> {
         self.unreadable = None;
-        let number = self.place.block + 1;
-        if number >= self.logs.of(self.place.sequence).blocks {
-            return Ok(Err(EndReason::EndOfLastLog));
+        let number = self.cursor.block + 1;
+        if number >= self.logs.of(self.cursor.sequence).blocks {
+            return Err(EndReason::EndOfLastLog.into());
         }
-        let sequence = self.place.sequence;
-        let (_, head) = match self.block(sequence, number, session) {
-            Ok(Ok(found)) => found,
-            Ok(Err(reason)) => return Ok(Err(reason)),
-            // A device may say so of a block whose write the power cut off (RD26).
-            Err(error) if error.cause() == Cause::Device => {
-                session.os().notice(&format!("redo is read up to a block, for I {error}"));
+        let sequence = self.cursor.sequence;
+        let head = match self.block(sequence, number, session) {
+            Ok(block) => block.head,
+            // A device may report a block as unreadable whose write the power cut off (RD26).
+            Err(NoRedo::Unread(error)) if error.cause() == Cause::Device => {
+                session.os().notice(&format!("redo is read only up to a block: {error}"));
                 self.unreadable = Some((number, error));
                 let address = self.logs.of(sequence).address(number);
-                return Ok(Err(EndReason::Unreadable { address }));
+                return Err(EndReason::Unreadable { address }.into());
             }
-            Err(error) => return Err(error.into()),
+            Err(none) => return Err(none),
         };
         let (used, first_record) = (head.used.get().into(), head.first_record.get().into());
-        let (within, seeking) = (!self.record.is_empty(), self.place.seeking);
+        let (within, seeking) = (!self.record.is_empty(), self.cursor.seeking);
         let whole = used > 0 && used <= REDO_PAYLOAD_BYTES && first_record <= used;
         if !whole || (!within && !seeking && first_record != 0) {
-            return Ok(Err(EndReason::BadBlock {
-                address: self.logs.of(self.place.sequence).address(number),
+            return Err(NoRedo::Because(EndReason::BadBlock {
+                address: self.logs.of(sequence).address(number),
                 used: head.used.get(),
                 first_record: head.first_record.get(),
             }));
         }
         let offset = if seeking { first_record } else { 0 };
         let seeking = seeking && first_record == used;
-        let (sequence, block) = (self.place.sequence, number);
-        self.place = Place { sequence, block, offset, used, first_record, within, seeking };
-        Ok(Ok(()))
+        let block = number;
+        self.cursor = Cursor { sequence, block, offset, used, first_record, within, seeking };
+        Ok(())
     }
 
-    /// A block of this log with the SCN in its stamp, if it is redo of this log in some member; an
-    /// error if none can read it.
+    /// A block of redo of this log, from any member that has it.
     pub(crate) fn block(
         &mut self,
         sequence: u32,
         number: u32,
         session: &Session,
-    ) -> Result<Result<(Scn, RedoBlock), EndReason>, Error> {
-        self.load(sequence, number, session)?;
+    ) -> Result<ReadBlock, NoRedo> {
+        self.load(sequence, number, session).map_err(NoRedo::Unread)?;
         let found = self.look(sequence, number, session);
-        if found.is_ok() || self.complete {
-            return Ok(found);
+        let loaded = self.loaded.as_mut().expect("the block was loaded");
+        if found.is_ok() || std::mem::replace(&mut loaded.complete, true) {
+            return Ok(found?);
         }
-        self.complete = true;
-        let (Some(buffer), Some(piece)) = (&mut self.buffer, &self.piece) else {
-            panic!("no block is loaded")
-        };
-        self.logs.complete((sequence, piece.first), buffer, session);
-        Ok(self.look(sequence, number, session))
+        self.logs.complete(sequence, loaded.piece.first, &mut loaded.bytes, session);
+        Ok(self.look(sequence, number, session)?)
     }
 
-    fn look(
-        &self,
-        sequence: u32,
-        number: u32,
-        session: &Session,
-    ) -> Result<(Scn, RedoBlock), EndReason> {
-        let block = self.block_bytes(number);
-        session.charge(Cost::ChecksumKib, BLOCK_KIB);
-        let address = self.logs.of(sequence).address(number);
-        let header = format::check(block, address)?;
-        let (kind, stamp) = (header.kind(), header.changed());
-        let head = *RedoBlock::at(block, RedoBlock::START);
-        self.belongs(kind, &head, sequence, address).map_or(Ok((stamp, head)), Err)
+    fn look(&self, sequence: u32, number: u32, session: &Session) -> Result<ReadBlock, EndReason> {
+        let (group, owner) = (self.logs.of(sequence), &self.logs.medium.owner);
+        group.check_redo(owner, self.block_bytes(number), sequence, number, session)
     }
 
-    /// Why this block isn't redo of this log, if it isn't.
-    fn belongs(
-        &self,
-        kind: BlockKind,
-        head: &RedoBlock,
-        sequence: u32,
-        address: Dba,
-    ) -> Option<EndReason> {
-        if kind != BlockKind::Redo {
-            return Some(EndReason::OtherKind { address, found: kind });
-        }
-        if head.database.get() != self.logs.medium.owner.database {
-            return Some(EndReason::OtherDatabase { address, found: head.database.get() });
-        }
-        let found = head.log_sequence.get();
-        match found.cmp(&sequence) {
-            std::cmp::Ordering::Less => Some(EndReason::EarlierLife { address, found }),
-            std::cmp::Ordering::Greater => Some(EndReason::LaterLife { address, found }),
-            std::cmp::Ordering::Equal => None,
-        }
-    }
-
-    /// Brings a block into the buffer, with those that follow it.
+    /// Loads a block, with those that follow it.
     fn load(&mut self, sequence: u32, number: u32, session: &Session) -> Result<(), Error> {
-        if self.piece.as_ref().is_some_and(|piece| piece.holds(sequence, number)) {
+        let holds = |loaded: &Loaded| loaded.piece.holds(sequence, number);
+        if self.loaded.as_ref().is_some_and(holds) {
             return Ok(());
         }
-        // Until it is there, nothing is.
-        (self.piece, self.complete) = (None, false);
-        if let Some(used) = self.buffer.take() {
-            self.ahead.give_back(used);
+        // Until the read has ended nothing is loaded.
+        if let Some(loaded) = self.loaded.take() {
+            self.ahead.give_back(loaded.bytes);
         }
-        let (piece, buffer) = self.ahead.take(&self.logs, (sequence, number), session)?;
-        (self.piece, self.buffer) = (Some(piece), Some(buffer));
+        let (piece, bytes) = self.ahead.take(&self.logs, sequence, number, session)?;
+        self.loaded = Some(Loaded { piece, bytes, complete: false });
         Ok(())
     }
 
-    /// A block that was loaded.
+    /// The bytes of a block that was loaded.
     fn block_bytes(&self, block: u32) -> &[u8] {
-        bytes_of(&self.buffer, &self.piece, block)
+        self.loaded.as_ref().expect("the block was loaded").block(block)
     }
 
     fn rba(&self) -> Rba {
-        let Place { sequence, block, offset, .. } = self.place;
+        let Cursor { sequence, block, offset, .. } = self.cursor;
         let offset = u16::try_from(BLOCK_HEAD + offset).expect("a redo block has 4 KiB");
         Rba { sequence, block, offset }
     }
 
-    /// The first block that has no redo, if redo ends for this reason.
+    /// The first block without redo, if redo ends for this reason.
     pub(crate) fn first_without_redo(&self, reason: EndReason) -> u32 {
         match reason {
             EndReason::WrongScn { rba, .. }
@@ -421,22 +401,15 @@ impl Reader {
             | EndReason::CutOff { rba, .. } => {
                 rba.block + u32::from(usize::from(rba.offset) > BLOCK_HEAD)
             }
-            _ => self.place.block + 1,
+            _ => self.cursor.block + 1,
         }
     }
 }
 
-/// A block of what was read last.
-fn bytes_of<'b>(buffer: &'b Option<IoBuf>, piece: &Option<Piece>, block: u32) -> &'b [u8] {
-    let (Some(buffer), Some(piece)) = (buffer, piece) else { panic!("no block is loaded") };
-    let start = (block - piece.first) as usize * REDO_BLOCK.bytes();
-    &buffer[start..start + REDO_BLOCK.bytes()]
-}
-
-impl Place {
-    /// Before this block.
-    pub(crate) fn before(sequence: u32, block: u32) -> Place {
-        Place {
+impl Cursor {
+    /// The cursor before this block.
+    pub(crate) fn before(sequence: u32, block: u32) -> Cursor {
+        Cursor {
             sequence,
             block: block - 1,
             offset: 0,

@@ -1,11 +1,11 @@
 //! A redo record as recovery sees it: changes that happen together or not at all.
 //!
 //! Invariants
-//!   * what `check` passes, `Vectors` walks without a surprise: heads and payloads fill the record
-//!     exactly
+//!   * in a record that `check` accepts, the heads and payloads fill the record exactly, so
+//!     `vectors` reads it without a further check
 //!
-//! Callers: the reader checks what it read, `append` what it is given, so that nothing is written
-//! that could not be read back.
+//! Callers: the reader checks each record that it read, and `append` each that it is given, so that
+//! no record is written that can't be read back.
 
 use std::fmt;
 
@@ -14,8 +14,17 @@ use ids::{BlockSize, Dba, Rba, Scn};
 
 use crate::RECORD_BYTES_MAX;
 
-/// Sizes of blocks are told in units of this many bytes.
+/// Block sizes are stored in units of this many bytes.
 const BLOCK_UNIT: usize = 2 << 10;
+
+/// The SCN of a record, which is the SCN of its changes, and the RBA at which it begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RecordPosition {
+    /// SCN of the record.
+    pub scn: Scn,
+    /// Where the record begins.
+    pub rba: Rba,
+}
 
 /// Changes that happen together or not at all.
 #[derive(Clone, Copy, Debug)]
@@ -28,9 +37,14 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// `bytes` has been checked.
-    pub(crate) fn new(scn: Scn, rba: Rba, bytes: &'a [u8]) -> Record<'a> {
+    /// A record of bytes that `check` has accepted.
+    pub(crate) fn new(RecordPosition { scn, rba }: RecordPosition, bytes: &'a [u8]) -> Record<'a> {
         Record { scn, rba, bytes }
+    }
+
+    /// SCN and RBA of the record.
+    pub fn position(&self) -> RecordPosition {
+        RecordPosition { scn: self.scn, rba: self.rba }
     }
 
     /// The whole record, its head included.
@@ -39,69 +53,58 @@ impl<'a> Record<'a> {
     }
 
     /// Its changes, in order.
-    pub fn vectors(&self) -> Vectors<'a> {
-        Vectors { rest: &self.bytes[RedoRecord::BYTES..] }
+    pub fn vectors(&self) -> impl Iterator<Item = Vector<'a>> + use<'a> {
+        let mut rest = &self.bytes[RedoRecord::BYTES..];
+        std::iter::from_fn(move || {
+            if rest.is_empty() {
+                return None;
+            }
+            let (vector, after) = split(rest, 0).expect("the record was checked");
+            rest = after;
+            Some(vector)
+        })
     }
 }
 
-/// One change of one block.
+/// A change vector: one change of one block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Vector<'a> {
     /// The block.
     pub address: Dba,
     /// SCN of the block before the change.
     pub before_scn: Scn,
-    /// With it, the version of the block before the change.
+    /// Sequence of the block's version before the change.
     pub before_sequence: u32,
     /// Checksum of the block's body after the change; 0 if none was kept.
     pub image: u32,
-    /// Whose change it is.
+    /// Number of the layer that the change belongs to.
     pub layer: u8,
-    /// Which change, in the layer's own numbers.
+    /// Number of the change within its layer.
     pub opcode: u8,
-    /// How long the block is.
+    /// Size of the block.
     pub block_size: BlockSize,
-    /// Whether the block is made anew: what it was before doesn't matter.
+    /// Whether the change makes the block anew. Then the block's version before doesn't matter.
     pub anew: bool,
-    /// What the layer needs to make the change.
+    /// What the layer needs to apply the change.
     pub payload: &'a [u8],
 }
 
 impl<'a> Vector<'a> {
-    /// The one that begins here, in a record that was checked.
+    /// The vector that begins here, in a record that was checked.
     pub(crate) fn first_of(bytes: &'a [u8]) -> Vector<'a> {
-        split(bytes).expect("the record was checked").0
-    }
-}
-
-/// The changes of a record, in order.
-#[derive(Clone, Debug)]
-pub struct Vectors<'a> {
-    rest: &'a [u8],
-}
-
-impl<'a> Iterator for Vectors<'a> {
-    type Item = Vector<'a>;
-
-    fn next(&mut self) -> Option<Vector<'a>> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        let (vector, rest) = split(self.rest).expect("the record was checked");
-        self.rest = rest;
-        Some(vector)
+        split(bytes, 0).expect("the record was checked").0
     }
 }
 
 /// What is wrong with a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecordFault {
-    /// Shorter than a head, longer than any record is, or not as long as it says.
+    /// The record is shorter than a head, longer than any record, or not as long as its head says.
     Length {
-        /// What the head says.
+        /// The length in the head.
         found: u32,
     },
-    /// This vector, from 0, reaches beyond the record.
+    /// This vector, counted from 0, reaches beyond the record.
     VectorBeyondRecord(u16),
     /// This vector's block has a size that no block has.
     BlockSize(u16),
@@ -126,7 +129,7 @@ impl fmt::Display for RecordFault {
     }
 }
 
-/// The length that this head says, if a record can be so long.
+/// The length in this head, if a record can be as long as that.
 pub(crate) fn length(head: &RedoRecord) -> Result<usize, RecordFault> {
     let found = head.length.get();
     match usize::try_from(found) {
@@ -135,7 +138,7 @@ pub(crate) fn length(head: &RedoRecord) -> Result<usize, RecordFault> {
     }
 }
 
-/// Whether these bytes are one record.
+/// Checks that these bytes are one whole record.
 pub(crate) fn check(bytes: &[u8]) -> Result<(), RecordFault> {
     if bytes.len() < RedoRecord::BYTES {
         return Err(RecordFault::Length { found: bytes.len() as u32 });
@@ -146,11 +149,7 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), RecordFault> {
     }
     let mut rest = &bytes[RedoRecord::BYTES..];
     for number in 0..head.vectors.get() {
-        rest = match split(rest) {
-            Ok((_, rest)) => rest,
-            Err(Unsplit::Short) => return Err(RecordFault::VectorBeyondRecord(number)),
-            Err(Unsplit::BlockSize) => return Err(RecordFault::BlockSize(number)),
-        };
+        rest = split(rest, number)?.1;
     }
     match rest.len() {
         0 => Ok(()),
@@ -158,20 +157,15 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), RecordFault> {
     }
 }
 
-#[derive(Debug)]
-enum Unsplit {
-    Short,
-    BlockSize,
-}
-
-/// The first vector, and what follows it.
-fn split(bytes: &[u8]) -> Result<(Vector<'_>, &[u8]), Unsplit> {
+/// The first vector, which has this number in its record, and the bytes behind it.
+fn split(bytes: &[u8], number: u16) -> Result<(Vector<'_>, &[u8]), RecordFault> {
+    let beyond = RecordFault::VectorBeyondRecord(number);
     if bytes.len() < ChangeVector::BYTES {
-        return Err(Unsplit::Short);
+        return Err(beyond);
     }
     let head = ChangeVector::at(bytes, 0);
     let end = ChangeVector::BYTES + usize::from(head.length.get());
-    let payload = bytes.get(ChangeVector::BYTES..end).ok_or(Unsplit::Short)?;
+    let payload = bytes.get(ChangeVector::BYTES..end).ok_or(beyond)?;
     let block_bytes = usize::from(head.block_units) * BLOCK_UNIT;
     let vector = Vector {
         address: head.address.get(),
@@ -180,7 +174,7 @@ fn split(bytes: &[u8]) -> Result<(Vector<'_>, &[u8]), Unsplit> {
         image: head.image.get(),
         layer: head.layer,
         opcode: head.opcode,
-        block_size: BlockSize::new(block_bytes).ok_or(Unsplit::BlockSize)?,
+        block_size: BlockSize::new(block_bytes).ok_or(RecordFault::BlockSize(number))?,
         anew: head.anew != 0,
         payload,
     };
@@ -222,8 +216,8 @@ mod tests {
     fn vectors_come_back_as_they_were_laid_down() {
         let bytes = record(2, &[b"one", b""]);
         assert_eq!(check(&bytes), Ok(()));
-        let rba = Rba::block(1, 1);
-        let vectors: Vec<_> = Record::new(Scn::new(9), rba, &bytes).vectors().collect();
+        let position = RecordPosition { scn: Scn::new(9), rba: Rba::block(1, 1) };
+        let vectors: Vec<_> = Record::new(position, &bytes).vectors().collect();
         assert_eq!((vectors[0].payload, vectors[1].payload), (&b"one"[..], &b""[..]));
         let Vector { address, before_scn, before_sequence, image, layer, opcode, .. } = vectors[0];
         assert_eq!((address, before_scn), (Dba::new(1, 2), Scn::new(3)));

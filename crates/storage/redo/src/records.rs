@@ -1,5 +1,4 @@
-//! Records that are kept for a while: what one thread reads and another one applies, block by
-//! block.
+//! Records that one thread reads and another one applies, block by block.
 //!
 //! ```text
 //!   bytes    │ record: vector vector │ record: vector │ …      as they were read
@@ -11,35 +10,28 @@
 use format::{ChangeVector, RedoRecord};
 use ids::{Dba, Rba, Scn};
 
-use crate::{Record, Vector};
+use crate::{Record, RecordPosition, Vector};
 
 /// Records in the order in which they were read, and their changes by block.
 #[derive(Clone, Debug, Default)]
 pub struct Records {
     bytes: Vec<u8>,
-    heads: Vec<Head>,
-    changes: Vec<Place>,
+    records: Vec<RecordPosition>,
+    changes: Vec<ChangeEntry>,
 }
 
-/// A record: its SCN, and where it begins in the redo.
-#[derive(Clone, Copy, Debug)]
-struct Head {
-    scn: Scn,
-    rba: Rba,
-}
-
-/// Where a change lies. In the order of blocks, then of the redo.
+/// Where a change lies. Entries sort by block, then in the order of the redo.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Place {
+struct ChangeEntry {
     block: Dba,
-    /// In `bytes`.
+    /// Where the vector begins in `bytes`.
     start: u32,
     record: u32,
-    /// Which of its record.
+    /// The change's number in its record.
     number: u32,
 }
 
-/// One change of a block, with what is to be known of its record.
+/// One change of a block, with the position of its record.
 #[derive(Clone, Copy, Debug)]
 pub struct Change<'a> {
     /// SCN of the record.
@@ -53,66 +45,67 @@ pub struct Change<'a> {
 }
 
 impl Records {
-    /// One more. They are few enough for 4 GiB.
+    /// Adds a record. All records together have less than 4 GiB.
     pub fn push(&mut self, record: &Record<'_>) {
         let mut start = (self.bytes.len() + RedoRecord::BYTES) as u32;
-        let number_of = self.heads.len() as u32;
+        let number_of = self.records.len() as u32;
         for (vector, number) in record.vectors().zip(0..) {
             let block = vector.address;
-            self.changes.push(Place { block, start, record: number_of, number });
+            self.changes.push(ChangeEntry { block, start, record: number_of, number });
             start += (ChangeVector::BYTES + vector.payload.len()) as u32;
         }
         self.bytes.extend_from_slice(record.bytes());
-        self.heads.push(Head { scn: record.scn, rba: record.rba });
+        self.records.push(record.position());
     }
 
-    /// Brings the changes in the order of their blocks.
+    /// Sorts the changes by block.
     pub fn sort(&mut self) {
         self.changes.sort_unstable();
     }
 
-    /// Their bytes together.
+    /// The length of all records together.
     pub fn bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// How many records there are.
+    /// The number of records.
     pub fn count(&self) -> usize {
-        self.heads.len()
+        self.records.len()
     }
 
-    /// Where the first record begins, and its SCN.
-    pub fn first(&self) -> Option<(Rba, Scn)> {
-        self.heads.first().map(|head| (head.rba, head.scn))
+    /// The position of the first record.
+    pub fn first(&self) -> Option<RecordPosition> {
+        self.records.first().copied()
     }
 
-    /// The blocks that are changed, each once, after [`sort`](Records::sort).
+    /// The changed blocks, each once, after [`sort`](Records::sort).
     pub fn blocks(&self) -> impl Iterator<Item = Dba> {
         self.changes.chunk_by(same_block).map(|changes| changes[0].block)
     }
 
-    /// The same with each block's changes, in the order of the redo.
+    /// The changed blocks with their changes in the order of the redo, after
+    /// [`sort`](Records::sort).
     pub fn by_block(&self) -> impl Iterator<Item = (Dba, impl Iterator<Item = Change<'_>>)> {
         self.changes.chunk_by(same_block).map(|changes| {
-            let each = changes.iter().map(|place| self.change(place));
+            let each = changes.iter().map(|entry| self.change(entry));
             (changes[0].block, each)
         })
     }
 
-    /// None any more; their memory is kept.
+    /// Removes all records and keeps their memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
-        self.heads.clear();
+        self.records.clear();
         self.changes.clear();
     }
 
-    fn change(&self, place: &Place) -> Change<'_> {
-        let Head { scn, rba } = self.heads[place.record as usize];
-        let vector = Vector::first_of(&self.bytes[place.start as usize..]);
-        Change { scn, rba, number: place.number, vector }
+    fn change(&self, entry: &ChangeEntry) -> Change<'_> {
+        let RecordPosition { scn, rba } = self.records[entry.record as usize];
+        let vector = Vector::first_of(&self.bytes[entry.start as usize..]);
+        Change { scn, rba, number: entry.number, vector }
     }
 }
 
-fn same_block(one: &Place, other: &Place) -> bool {
+fn same_block(one: &ChangeEntry, other: &ChangeEntry) -> bool {
     one.block == other.block
 }

@@ -1,7 +1,7 @@
-//! Redo of an open database: how it is opened, and what can be asked of it.
+//! Redo of an open database: its opening, and the calls of other rooms.
 //!
 //! Callers: `instance` opens it; `change` reserves and appends; `txn` and the cache's gate make
-//! durable; the checkpoint process advances.
+//! redo durable; the checkpoint process advances.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,43 +14,43 @@ use waits::{Statistic, WaitEvent};
 
 use crate::groups::{Entry, Groups};
 use crate::landing::Landings;
-use crate::log_file::{Beginning, OpenGroup};
+use crate::log_file::{Beginning, HeaderBlock, OpenGroup};
 use crate::medium::Medium;
 use crate::members::{self, KeepMembers};
 use crate::queue::{LANES, Lanes};
 use crate::state::State;
 use crate::{CommitLeader, EndReason, LogStart, RedoConfig};
 
-/// Asks for a checkpoint; called without a latch.
+/// Asks for a checkpoint. Called without a latch.
 pub type CheckpointWanted = Box<dyn Fn(&Session) + Send + Sync>;
 
-/// The redo of an open database. Clones are the same.
+/// The redo of an open database. Clones share it.
 #[derive(Clone)]
 pub struct Redo {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// What the redo asks of others.
+/// What the redo asks of the instance.
 pub struct Hooks {
-    /// Sessions wait until a log is free.
+    /// Called when sessions wait until a log is free.
     pub checkpoint_wanted: CheckpointWanted,
-    /// Members of a group failed or became good again.
+    /// Called when members of a group have failed or have become good again.
     pub keep_members: KeepMembers,
 }
 
 pub(crate) struct Shared {
     pub(crate) medium: Medium,
     pub(crate) state: Latch<State>,
-    /// SCN through which redo is durable. Goes up only.
+    /// SCN through which redo is durable. It only rises.
     pub(crate) durable: Shared64,
     /// SCN of the last record. Written under the latch, before `position`.
     pub(crate) last: Shared64,
-    /// A packed block address: no later record begins below. Written under the latch.
+    /// A packed block address below which no later record begins. Written under the latch.
     pub(crate) position: Shared64,
-    /// The newest log whose header is durable. Goes up only.
+    /// The newest log whose header is durable. It only rises.
     pub(crate) newest_log: Shared32,
     pub(crate) landings: Landings,
-    /// Where sessions sleep until there is room; what they wait for changes under `state`.
+    /// Where sessions in the room queue sleep. What they wait for changes under `state`.
     pub(crate) room: [Condition; LANES],
     /// Posts the log writer.
     pub(crate) lgwr: Signal,
@@ -61,7 +61,7 @@ pub(crate) struct Shared {
 }
 
 impl Redo {
-    /// Opens the logs and begins the log `start.sequence` by writing its header durably.
+    /// Opens the logs and begins log `start.sequence` by making its header durable.
     pub fn open(
         disk: &Disk,
         config: &RedoConfig,
@@ -74,7 +74,7 @@ impl Redo {
         check_start(config, &start)?;
         let Hooks { checkpoint_wanted, keep_members } = hooks;
         let mut medium = Medium::new(disk, config);
-        let groups = begin_first((&medium, &keep_members), config, &start, session)?;
+        let groups = begin_first(&medium, &keep_members, config, &start, session)?;
         medium.let_go();
         let (os, last) = (session.os(), start.next_scn.get() - 1);
         let shared = Arc::new(Shared {
@@ -102,7 +102,7 @@ impl Redo {
         Ok(Redo { shared })
     }
 
-    /// No record that is appended after this call begins below this block. Goes up only.
+    /// A block below which no record begins that is appended after this call. It only rises.
     pub fn position(&self, session: &Session) -> Rba {
         Rba::unpack_block(self.shared.position.load(session))
     }
@@ -113,57 +113,47 @@ impl Redo {
         Scn::new(self.shared.last.load(session))
     }
 
-    /// Redo is durable through this SCN, without a hole.
+    /// The SCN through which redo is durable, without a hole.
     pub fn durable_scn(&self, session: &Session) -> Scn {
         Scn::new(self.shared.durable.load(session))
     }
 
-    /// The newest log that has begun: its header is durable.
+    /// The newest log that has begun: the one whose header is durable.
     pub fn newest_log(&self, session: &Session) -> u32 {
         self.shared.newest_log.load(session)
     }
 
-    /// Who writes redo that a session waits for.
-    pub fn commit_leader(&self, session: &Session) -> CommitLeader {
-        self.shared.state.exclusive(session).leader
-    }
-
-    /// Changes that, for all who come from now on.
+    /// Changes the commit leader for all commits from now on.
     pub fn set_commit_leader(&self, leader: CommitLeader, session: &Session) {
         self.shared.state.exclusive(session).leader = leader;
         self.shared.lgwr.post(session);
     }
 
-    /// Lets so many writes be in flight at once, from 1 to what it was opened with.
+    /// Allows this many batches in flight, from 1 to the number it was opened with.
     pub fn set_writes_in_flight(&self, writes: u32, session: &Session) {
         self.shared.state.exclusive(session).set_writes_in_flight(writes);
     }
 
-    /// Every change below `rba` is on disk, and the control file says so durably: logs that end
-    /// below it are free (RD5).
+    /// Notes that every change below `rba` is on disk, and that the control file says so durably:
+    /// logs that end below it are free (RD5).
     pub fn checkpoint_advanced(&self, rba: Rba, session: &Session) {
-        let lanes = {
-            let mut state = self.shared.state.exclusive(session);
-            state.advance_checkpoint(rba);
-            self.shared.serve_line(&mut state, session)
-        };
-        self.shared.wake_line(lanes, session);
+        self.shared.make_room(|state| state.advance_checkpoint(rba), session);
     }
 }
 
 impl Shared {
-    /// Wakes those in the line who sleep there.
-    pub(crate) fn wake_line(&self, lanes: Lanes, session: &Session) {
+    /// Wakes the sessions of the room queue that sleep in these lanes.
+    pub(crate) fn wake_queue(&self, lanes: Lanes, session: &Session) {
         lanes.iter().for_each(|lane| self.room[lane].notify_all(session));
     }
 
-    /// Writes down for everybody to see what changed under the latch: last, then position.
+    /// Publishes what changed under the latch: the last SCN, then the position.
     pub(crate) fn publish(&self, state: &State, session: &Session) {
         self.last.store(state.next_scn.get() - 1, session);
         self.position.store(state.position().pack_block(), session);
     }
 
-    /// The instance has halted.
+    /// Wakes every sleeper after a halt.
     fn wake_everybody(&self, session: &Session) {
         for lane in 0..crate::state::LANES {
             self.landings.wake(lane, u32::MAX, session);
@@ -175,7 +165,7 @@ impl Shared {
         self.lgwr.post(session);
     }
 
-    /// Counts the logs that were begun since this one was the current.
+    /// Counts the log switches since log `before` was the current one.
     pub(crate) fn count_switches_since(&self, before: u32, state: &State, session: &Session) {
         let switches = u64::from(state.sequence() - before);
         if switches > 0 {
@@ -211,23 +201,28 @@ fn would_overwrite(config: &RedoConfig, start: &LogStart) -> Stop {
     Stop::refuse(RefusalKind::WrongState, message)
 }
 
-/// Opens the groups, and begins the first log in the one that is free for longest; of those whose
-/// header can be read, if there is one.
+/// Opens the groups, and begins the first log in the group that has been free for longest; in one
+/// whose header can't be read only if there is no other.
 fn begin_first(
-    how: (&Medium, &KeepMembers),
+    medium: &Medium,
+    keep: &KeepMembers,
     config: &RedoConfig,
     start: &LogStart,
     session: &Session,
 ) -> Result<Groups, Stop> {
-    let (medium, sequence) = (how.0, start.sequence);
+    let sequence = start.sequence;
     let mut groups = Vec::with_capacity(config.groups.len());
     for group in &config.groups {
         let group = Arc::new(OpenGroup::open(medium, group, session)?);
         let header = group.read_header(&medium.owner, session)?;
-        let is_unreadable = matches!(header, Err(EndReason::Unreadable { .. }));
-        // What is called later than the log that begins belongs to no log of ours.
-        let holds = header.map_or(0, |header| header.log_sequence.get());
-        let holds = if holds < sequence { holds } else { 0 };
+        let is_unreadable = matches!(header, HeaderBlock::Other(EndReason::Unreadable { .. }));
+        let holds = match header {
+            // A log with a higher number than the one that begins isn't used.
+            HeaderBlock::Log(header) if header.log_sequence.get() < sequence => {
+                header.log_sequence.get()
+            }
+            _ => 0,
+        };
         groups.push(Entry::new(group, holds, is_unreadable));
     }
     let free = groups.iter_mut().filter(|entry| entry.sequence < start.checkpoint.sequence);
@@ -236,7 +231,7 @@ fn begin_first(
     };
     let beginning = Beginning { first_scn: start.next_scn, previous_end: start.previous_end };
     let waiting = session.waiting(WaitEvent::LogFileSingleWrite).p(free.group.number.into(), 0, 1);
-    let (begun, _) = members::begin(how, &free.group, (sequence, beginning), waiting)?;
+    let (begun, _) = members::begin(medium, keep, &free.group, sequence, beginning, waiting)?;
     *free = Entry::new(begun, sequence, false);
     Ok(Groups::new(groups, sequence, start.checkpoint.sequence))
 }

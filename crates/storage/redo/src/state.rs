@@ -1,4 +1,4 @@
-//! What the redo allocation latch guards: where the next record goes, what was promised, who waits.
+//! The state under redo allocation: where the next record goes, the credits, and who waits.
 //!
 //! ```text
 //!            append            take              land
@@ -11,15 +11,15 @@
 //!   * C <= L + the sum of B - R over the free groups (RD4)
 //!   * the active batch has number `number`; all before it are durable but for those in `flights`
 //!
-//! That appending and flushing keep both bounds is shown in the README. Everything here is plain
-//! data: no I/O, no waiting. Callers: `credits`, `commit`, `writer`, `lgwr`.
+//! README shows that appending and taking keep both bounds. This is plain data: no I/O, no waiting.
+//! Callers: `credits`, `commit`, `writer`, `lgwr`.
 
 mod check;
 
 use std::sync::Arc;
 
 use format::{RedoRecord, ScnLe};
-use ids::{BlockNo, Dba, FileNo, Rba, Scn};
+use ids::{Rba, Scn};
 use stop::Stop;
 
 use crate::batch::Batch;
@@ -29,54 +29,45 @@ use crate::gather::Gather;
 use crate::groups::Groups;
 use crate::log_file::Beginning;
 use crate::queue::{Lanes, Queue};
-use crate::{CommitLeader, LogStart};
+use crate::{CommitLeader, LogStart, RecordPosition};
 
-/// Where a record went.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Placed {
-    /// Its SCN: the SCN of its changes.
-    pub scn: Scn,
-    /// Where it begins.
-    pub rba: Rba,
-}
-
-/// What can't be admitted now, and why.
+/// Why a request for room can't be granted now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Blocked {
-    /// The log buffer has no room: a flush will help.
+    /// The log buffer has no room: a write will help.
     Buffer,
     /// The logs have no room: a checkpoint will help.
     Logs,
 }
 
-/// What one waits for in the queue.
+/// What a session asks for in the room queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Wish {
-    /// Credits for so many redo blocks.
+pub(crate) enum RoomRequest {
+    /// Credits for this many redo blocks.
     Blocks(u32),
-    /// To begin the next log.
+    /// That the next log begins.
     Switch,
 }
 
-/// A batch on its way to disk.
+/// A batch in flight.
 pub(crate) struct Flight {
     pub(crate) batch: Batch,
     pub(crate) number: u64,
-    /// SCN of its last record: durable when it lands.
+    /// SCN of its last record.
     pub(crate) through: Scn,
-    /// Redo was durable through this SCN when it was taken.
+    /// The SCN through which redo was durable when the batch was taken.
     pub(crate) durable: Scn,
-    /// Where those sleep who got room when it was taken.
+    /// The lanes of sessions that got room when the batch was taken.
     pub(crate) lanes: Lanes,
 }
 
-/// Who is to be told that a batch has landed, beside those who waited for it.
+/// Which side writes the active batch after another one has landed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Next {
+pub(crate) enum NextWriter {
     Nobody,
-    /// One of those who wait for the active batch writes it.
+    /// One of the sessions that wait for the active batch.
     Waiter,
-    /// The log writer has something to write.
+    /// The log writer.
     Lgwr,
 }
 
@@ -84,9 +75,9 @@ pub(crate) struct State {
     database: u64,
     pub(crate) groups: Groups,
     batch_blocks: u32,
-    /// There are spares for so many writes in flight.
+    /// The number of spares at the start: so many batches can be in flight.
     writes_max: u32,
-    /// From so many blocks on the log writer is posted: a third of the log buffer.
+    /// From this many blocks on the log writer is posted: a third of the log buffer.
     post_blocks: u32,
 
     pub(crate) active: Batch,
@@ -99,23 +90,23 @@ pub(crate) struct State {
     /// The next block to begin in the current log.
     next_block: u32,
 
-    /// Redo blocks of credits that are out.
+    /// Redo blocks of credits that are out (C).
     credits: u64,
     pub(crate) queue: Queue,
 
-    /// Who waits for each batch that isn't durable, the active one included: by its lane.
+    /// The waiters for each batch that isn't durable, the active one included, by its lane.
     pub(crate) waiters: [Waiters; LANES],
     pub(crate) gather: Gather,
     pub(crate) leader: CommitLeader,
     pub(crate) lgwr: Lgwr,
 }
 
-/// How many wait for a batch.
+/// How many sessions wait for a batch.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Waiters {
-    /// Those who want it written as soon as nobody writes.
+    /// Sessions that want it written as soon as possible.
     pub(crate) urgent: u32,
-    /// Those who leave it to others (RD14).
+    /// Sessions that leave the write to others (RD14).
     pub(crate) patient: u32,
 }
 
@@ -129,28 +120,29 @@ impl Waiters {
     }
 }
 
-/// What is to be known of the log writer.
+/// What the redo knows about the log writer.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Lgwr {
-    /// It runs: it can be posted.
+    /// It runs, so it can be posted.
     pub(crate) runs: bool,
-    /// It is to flush everything and leave.
+    /// It has to write everything and end.
     pub(crate) stops: bool,
-    /// It found another one writing and is to be posted when that ends.
+    /// It found too many writes in flight, and is posted when one has landed.
     pub(crate) wants: bool,
     /// It was posted because the active batch is large.
     posted: bool,
-    /// It is to write the active batch though nobody waits: for a commit that doesn't (RD14), or
-    /// because the time is up.
+    /// It has to write the active batch though no session waits: for a commit that doesn't wait
+    /// (RD14), or because its clock has struck.
     asked: bool,
 }
 
-/// From so much redo on that isn't on its way to disk, the log writer is posted, however large the
-/// log buffer is.
+/// From this much redo on that isn't in flight the log writer is posted, however large the log
+/// buffer is.
 const POST_BYTES: u64 = 1 << 20;
 
 impl State {
-    /// `start` was checked against the configuration, and its log has begun in one of the groups.
+    /// The state at the opening. `start` was checked against the configuration, and its log has
+    /// begun in one of the groups.
     pub(crate) fn new(config: &RedoConfig, start: &LogStart, groups: Groups) -> State {
         let batch_blocks = config.part_blocks();
         let batch = || Batch::new(batch_blocks);
@@ -179,11 +171,11 @@ impl State {
 
     // Room
 
-    /// Whether the wish can be granted now, whoever else waits.
-    pub(crate) fn check(&self, wish: Wish) -> Result<(), Blocked> {
+    /// Whether this request could be granted now if no other session waited.
+    pub(crate) fn check(&self, request: RoomRequest) -> Result<(), Blocked> {
         let free_room = self.groups.free_room();
-        match wish {
-            Wish::Blocks(blocks) => {
+        match request {
+            RoomRequest::Blocks(blocks) => {
                 let credits = self.credits + u64::from(blocks);
                 if u64::from(self.active.blocks()) + credits > u64::from(self.batch_blocks) {
                     return Err(Blocked::Buffer);
@@ -191,8 +183,8 @@ impl State {
                 let left = u64::from(self.blocks_left()) + free_room;
                 if credits <= left { Ok(()) } else { Err(Blocked::Logs) }
             }
-            Wish::Switch if self.groups.free() == 0 => Err(Blocked::Logs),
-            Wish::Switch => {
+            RoomRequest::Switch if self.groups.free() == 0 => Err(Blocked::Logs),
+            RoomRequest::Switch => {
                 // A free log becomes the current one, with B - 1 blocks left in it.
                 let left = free_room + u64::from(RECORD_BLOCKS_MAX) - 1;
                 if self.credits <= left { Ok(()) } else { Err(Blocked::Logs) }
@@ -200,39 +192,41 @@ impl State {
         }
     }
 
-    /// Grants what `check` allowed.
-    pub(crate) fn grant(&mut self, wish: Wish) {
-        match wish {
-            Wish::Blocks(blocks) => self.credits += u64::from(blocks),
-            Wish::Switch if self.next_block == 1 => {}
-            Wish::Switch => self.switch(),
+    /// Grants a request that `check` accepted.
+    pub(crate) fn grant(&mut self, request: RoomRequest) {
+        match request {
+            RoomRequest::Blocks(blocks) => self.credits += u64::from(blocks),
+            RoomRequest::Switch if self.next_block == 1 => {}
+            RoomRequest::Switch => self.switch(),
         }
     }
 
-    /// Hands out what room there is, in the order of the line. To be woken: all who were served,
-    /// and who is first now, to ask for what it still waits for.
-    pub(crate) fn serve_line(&mut self) -> Lanes {
+    /// Grants requests in the order of the room queue, as far as there is room. Returns the lanes
+    /// to wake: of all sessions that were served, and of the one that is first now, which has to
+    /// ask for what it still lacks.
+    pub(crate) fn serve_queue(&mut self) -> Lanes {
         let mut lanes = self.queue.first_lane();
-        while let Some(wish) = self.queue.first().filter(|wish| self.check(*wish).is_ok()) {
-            self.grant(wish);
+        while let Some(request) = self.queue.first().filter(|request| self.check(*request).is_ok())
+        {
+            self.grant(request);
             self.queue.serve_first();
             lanes = lanes.and(self.queue.first_lane());
         }
         lanes
     }
 
-    /// What the first in line waits for, and with it all behind.
-    pub(crate) fn line_is_blocked_by(&self) -> Option<Blocked> {
+    /// What the first request in the room queue lacks, and with it all behind.
+    pub(crate) fn queue_is_blocked_by(&self) -> Option<Blocked> {
         self.check(self.queue.first()?).err()
     }
 
-    /// Credits are used or given back.
+    /// Takes credits back that were used or dropped.
     pub(crate) fn return_credits(&mut self, blocks: u32) {
         let left = self.credits.checked_sub(u64::from(blocks));
         self.credits = left.expect("no more credits come back than went out");
     }
 
-    /// Logs below this one are free.
+    /// Frees the logs below this address.
     pub(crate) fn advance_checkpoint(&mut self, rba: Rba) {
         assert!(
             rba.sequence <= self.sequence(),
@@ -247,13 +241,13 @@ impl State {
         self.groups.sequence()
     }
 
-    /// Blocks that can still be begun in it.
+    /// Blocks that can still be begun in the current log (L).
     fn blocks_left(&self) -> u32 {
         self.groups.blocks() - self.next_block
     }
 
-    /// No log begins in this group any more, if all that was promised fits into the others. The log
-    /// before the first whose header isn't durable yet is needed: reading begins with its end.
+    /// Lets no log begin in this group any more, if the credits fit into the others. The log before
+    /// the first one without a durable header is needed: reading begins with its end.
     pub(crate) fn retire(&mut self, group: u16) -> Result<(), Stop> {
         let promised = self.credits.saturating_sub(self.blocks_left().into());
         let needed = self.sequence() - self.logs_not_begun();
@@ -262,8 +256,9 @@ impl State {
 
     // Appending
 
-    /// Lays down a record; its SCN is set on the way. Says where it went; may begin a log for it.
-    pub(crate) fn append(&mut self, record: &[u8]) -> Placed {
+    /// Copies a record into the active batch, sets its SCN, and returns its position. May begin a
+    /// log.
+    pub(crate) fn append(&mut self, record: &[u8]) -> RecordPosition {
         let scn = self.next_scn;
         if self.blocks_to_begin(record.len()) > self.blocks_left() {
             self.switch();
@@ -282,7 +277,7 @@ impl State {
         self.put(head.bytes());
         self.put(&record[RedoRecord::BYTES..]);
         self.next_scn = scn.next();
-        Placed { scn, rba }
+        RecordPosition { scn, rba }
     }
 
     /// The block in which, or after which, the next record will begin.
@@ -291,7 +286,7 @@ impl State {
         Rba::block(self.sequence(), self.next_block - open)
     }
 
-    /// How many blocks a record of this length will begin if it stays in the current log.
+    /// How many blocks a record of this length begins if it stays in the current log.
     fn blocks_to_begin(&self, bytes: usize) -> u32 {
         blocks_of(bytes.saturating_sub(self.active.room()))
     }
@@ -310,9 +305,8 @@ impl State {
         assert!(self.active.blocks() < self.batch_blocks, "the log buffer is full (rule RD3)");
         assert!(self.blocks_left() > 0, "the log is full (rule RD4)");
         self.active.close_block();
-        let group = self.groups.current();
-        let address = Dba { file: FileNo::redo(group), block: BlockNo::new(self.next_block) };
-        self.active.begin_block((group, self.sequence()), address, self.database);
+        let (group, sequence) = (self.groups.current(), self.sequence());
+        self.active.begin_block(group, sequence, self.next_block, self.database);
         self.next_block += 1;
     }
 
@@ -322,12 +316,12 @@ impl State {
         let beginning = Beginning { first_scn: self.next_scn, previous_end: self.next_block };
         self.groups.begin_next();
         self.next_block = 1;
-        self.active.begin_log((self.groups.current(), self.sequence()), beginning);
+        self.active.begin_log(self.groups.current(), self.sequence(), beginning);
     }
 
     // Writing
 
-    /// So many batches may be in flight at once, as far as there are parts of the log buffer.
+    /// Allows this many batches in flight, within the parts of the log buffer.
     pub(crate) fn set_writes_in_flight(&mut self, writes: u32) {
         self.flights.set_depth(writes.clamp(1, self.writes_max));
     }
@@ -337,12 +331,12 @@ impl State {
         !self.flights.is_empty()
     }
 
-    /// Whether the active batch can be taken now: not too many are in flight.
+    /// Whether the active batch can be taken now.
     pub(crate) fn can_take(&self) -> bool {
         self.flights.have_room(self.active.begins_log())
     }
 
-    /// Whether the switch to the current log isn't complete: its header isn't durable yet.
+    /// Whether the header of the current log isn't durable yet.
     pub(crate) fn is_switching(&self) -> bool {
         self.logs_not_begun() > 0
     }
@@ -352,12 +346,13 @@ impl State {
         self.flights.logs_begun() + self.active.logs_begun()
     }
 
-    /// The number of the batch that has the record with this SCN, if it isn't durable.
+    /// The number of the batch that has the record with this SCN, which isn't durable.
     pub(crate) fn number_of(&self, scn: Scn) -> u64 {
         self.flights.number_of(scn).unwrap_or(self.number)
     }
 
-    /// Takes the active batch to be written; a spare takes its place, with room for the line.
+    /// Takes the active batch to be written. A spare becomes the active one, and the room that this
+    /// makes is handed out.
     pub(crate) fn take(&mut self) -> Flight {
         let mut batch = self.spares.pop().expect("for each batch in flight there is one");
         self.gather.end(self.waiting_for_active());
@@ -370,94 +365,95 @@ impl State {
         self.flights.take(through, batch.logs_begun());
         self.number += 1;
         (self.lgwr.posted, self.lgwr.asked) = (false, false);
-        let lanes = self.serve_line();
+        let lanes = self.serve_queue();
         Flight { batch, number, through, durable, lanes }
     }
 
-    /// The batch with this number is on disk. Says through which SCN redo is durable now, and which
-    /// batches became so.
+    /// Notes that this batch is written. Returns the SCN through which redo is durable now, and the
+    /// batches that became durable.
     pub(crate) fn land(&mut self, batch: Batch, number: u64) -> (Scn, Landed) {
         self.spares.push(batch);
         let landed = self.flights.written(number);
         (self.flights.durable(), landed)
     }
 
-    /// Who waited for a batch that is durable now.
+    /// Removes and returns the count of waiters for a batch that has become durable.
     pub(crate) fn told(&mut self, number: u64) -> Waiters {
         std::mem::take(&mut self.waiters[lane(number)])
     }
 
-    /// Who is to write the active batch, after one has landed.
-    pub(crate) fn next_writer(&self) -> Next {
+    /// Which side has to write the active batch, after another one has landed.
+    pub(crate) fn next_writer(&self) -> NextWriter {
         if !self.can_take() {
-            // Whoever lands next looks again. Only the log writer's end waits for all of them.
-            return Next::Nobody;
+            // The next landing decides again. Only the log writer's end waits for all of them.
+            return NextWriter::Nobody;
         }
         if self.waiting_for_active() > 0 && self.sessions_lead() {
-            Next::Waiter
+            NextWriter::Waiter
         } else if self.lgwr.runs && (self.lgwr.wants || self.lgwr_is_due()) {
-            Next::Lgwr
+            NextWriter::Lgwr
         } else {
-            Next::Nobody
+            NextWriter::Nobody
         }
     }
 
-    /// How many wait for the active batch and want it written.
+    /// How many urgent waiters the active batch has.
     pub(crate) fn waiting_for_active(&self) -> u32 {
         self.waiters[lane(self.number)].urgent
     }
 
-    /// The log writer is to write the active batch, if there is anything in it. True if it has to
-    /// be posted for that.
+    /// Asks the log writer to write the active batch, if there is anything in it. Returns whether
+    /// the log writer has to be posted.
     pub(crate) fn ask_lgwr(&mut self) -> bool {
         let asks = self.lgwr.runs && !self.active.is_empty();
         asks && !std::mem::replace(&mut self.lgwr.asked, true) && self.can_take()
     }
 
-    /// Whether the log writer should write the active batch without being told by its clock.
+    /// Whether the log writer should write the active batch now, apart from its clock.
     pub(crate) fn lgwr_is_due(&self) -> bool {
         let large = self.is_large();
-        let waits = self.waiting_for_active() > 0 || self.line_wants_flush();
+        let waits = self.waiting_for_active() > 0 || self.queue_wants_write();
         !self.active.is_empty() && (large || waits || self.lgwr.asked || self.lgwr.stops)
     }
 
-    /// Whether there is so much in the active batch that it is written though nobody asks.
+    /// Whether the active batch is large enough to be written though no session asks.
     fn is_large(&self) -> bool {
         self.active.blocks() >= self.post_blocks || self.active.filled() >= POST_BYTES
     }
 
-    /// Whether those who wait for room wait for a write. A checkpoint makes redo durable by itself.
-    fn line_wants_flush(&self) -> bool {
-        self.line_is_blocked_by() == Some(Blocked::Buffer)
+    /// Whether sessions in the room queue wait for a write. A checkpoint makes redo durable by
+    /// itself.
+    fn queue_wants_write(&self) -> bool {
+        self.queue_is_blocked_by() == Some(Blocked::Buffer)
     }
 
     /// Whether to post the log writer after a record: once for a large batch, and for each record
-    /// while anybody waits for room in the buffer.
+    /// while a session waits for room in the log buffer.
     pub(crate) fn posts_after_append(&mut self) -> bool {
-        if self.line_wants_flush() {
+        if self.queue_wants_write() {
             return true;
         }
         self.is_large() && !std::mem::replace(&mut self.lgwr.posted, true)
     }
 
-    /// Whether the active batch is written by a session that needs room, or by nobody: there is no
-    /// log writer, and no write in flight that would wake the session.
+    /// Whether a session that needs room has to write the active batch: no log writer runs, and no
+    /// write in flight would wake the session.
     pub(crate) fn is_up_to_sessions(&self) -> bool {
         !self.lgwr.runs && self.can_take() && !self.active.is_empty()
     }
 
-    /// Whether a session that finds nobody writing is to write.
+    /// Whether a session may write, rather than the log writer alone.
     pub(crate) fn sessions_lead(&self) -> bool {
         self.leader == CommitLeader::Session || !self.lgwr.runs
     }
 }
 
-/// Lanes for the active batch and all in flight.
+/// One lane for the active batch and for each one in flight.
 pub(crate) const LANES: usize = 16;
 const _: () = assert!(LANES > WRITES_IN_FLIGHT_MAX as usize);
 
-/// Where the waiters for a batch are counted, and sleep. Only batches that aren't durable have any,
-/// and they follow each other.
+/// The lane in which the waiters for a batch are counted and sleep. Only batches that aren't
+/// durable have waiters, and their numbers follow each other.
 pub(crate) fn lane(number: u64) -> usize {
     (number % LANES as u64) as usize
 }

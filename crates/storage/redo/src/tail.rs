@@ -1,7 +1,7 @@
-//! The end of a log: is it the end of redo, does the next log go on, or is something missing?
+//! The end of a log: does redo end here, does the next log go on, or is redo missing?
 //!
-//! A crash can leave any part of the last write, and nothing else. So what was written *after* a
-//! write was durable proves that there was more:
+//! A crash can leave any part of the batches in flight, and nothing else. So a block that was
+//! written *after* a batch was durable proves that there was more:
 //!
 //! | found                                                      | then                        |
 //! |------------------------------------------------------------|-----------------------------|
@@ -13,25 +13,24 @@
 //! | no header of a log that the control file knows             | damage: redo is missing     |
 //! | nothing where reading begins, nor in the block before      | damage: redo is missing     |
 //!
-//! The fourth line is what the stamp of a redo block is for (RD8): one write follows the
-//! other, so a block lost from a write that was durable is found out if the next write left a
-//! block. The search goes as far as one write can reach.
+//! The fourth line uses the stamp of a redo block (RD8): a block lost from a batch that was durable
+//! is found out if a later batch left a block. The search goes as far as the log buffer reaches.
 //!
-//! A block that no member can read is no better and no worse than a damaged one, if the device
-//! works otherwise and goes on to say so (RD26). Callers: the reader.
+//! A block that no member can read counts as a damaged one, if the device works otherwise and the
+//! block stays unreadable (RD26). Callers: the reader.
 
 use format::{LogHeader, REDO_BLOCK, RESTORE_ALL};
 use ids::Rba;
 use os::{Cause, IoBuf, Session};
 use stop::{RefusalKind, Stop};
 
-use crate::log_file::{OpenGroup, corrupt};
+use crate::log_file::{HeaderBlock, OpenGroup, corrupt};
 use crate::log_files::LogFiles;
-use crate::reader::{Expected, Place, Reader};
+use crate::reader::{Cursor, Expected, NoRedo, Reader};
 use crate::{EndReason, LogEnd};
 
 impl Reader {
-    /// Whether the log where reading begins is there; if not, it is the one after the newest, and
+    /// Whether the log where reading begins exists. If not, it is the one after the newest, and
     /// reading begins at its start.
     pub(crate) fn first_log_is_there(
         &mut self,
@@ -42,7 +41,7 @@ impl Reader {
             return self.check_first_scn(header).map(|()| true);
         }
         let before = from.sequence - 1;
-        // The log before is done with: so its header needn't be readable either (RD28).
+        // The log before isn't needed any more: so its header needn't be readable either (RD28).
         let is_next = self.logs.newest() == before
             || self.logs.newest() < before && self.logs.unreadable().next().is_some();
         if is_next && from.block <= 1 && from.offset == 0 {
@@ -55,7 +54,7 @@ impl Reader {
         )))
     }
 
-    /// Reading begins in this log, so it has begun before the record that is expected.
+    /// Checks that the log where reading begins had begun before the expected record.
     fn check_first_scn(&self, header: &LogHeader) -> Result<(), Stop> {
         let (first, expected) = (header.first_scn.get(), self.expected.scn());
         if first <= expected {
@@ -68,8 +67,8 @@ impl Reader {
         )))
     }
 
-    /// There is no more redo in the present log, for this reason. Goes on in the next log, or sets
-    /// the end, or finds that redo is missing: then what the device says of it is said.
+    /// Leaves the present log, in which there is no more redo for this reason. Goes on in the next
+    /// log, sets the end, or refuses because redo is missing, with what the device says.
     pub(crate) fn leave_log(&mut self, reason: EndReason, session: &Session) -> Result<(), Stop> {
         let unreadable = self.unreadable.take();
         let left = self.leave_log_at(unreadable.as_ref().map(|(block, _)| *block), reason, session);
@@ -88,20 +87,20 @@ impl Reader {
         reason: EndReason,
         session: &Session,
     ) -> Result<(), Stop> {
-        let sequence = self.place.sequence;
+        let sequence = self.cursor.sequence;
         let block = self.first_without_redo(reason);
         self.sync(sequence + 1, session)?;
         let newest = self.logs.newest();
         let is_empty = matches!(self.expected, Expected::AtMost(_));
         if is_empty {
-            self.read_from_before((sequence, block), session)?;
+            self.read_from_before(sequence, block, session)?;
         }
         if newest <= sequence {
             if is_empty {
-                self.check_written_before((sequence, block), session)?;
+                self.check_written_before(sequence, block, session)?;
             }
             self.check_not_begun(sequence + 1, session)?;
-            self.find_lost_redo((block, unreadable), reason, session)?;
+            self.find_lost_redo(block, unreadable, reason, session)?;
             self.set_end(sequence, block, reason);
             return Ok(());
         }
@@ -124,46 +123,45 @@ impl Reader {
         Ok(())
     }
 
-    /// Reading has begun at this block, and there was no record: so nobody knows which SCN would be
-    /// the next, and a stamp behind the block would prove nothing. Records before it in the log say
-    /// it, if they can be read up to the block. They needn't be: that is done with.
-    fn read_from_before(
-        &mut self,
-        (sequence, end): (u32, u32),
-        session: &Session,
-    ) -> Result<(), Stop> {
-        let (expected, place) = (self.expected, self.place);
+    /// Learns the expected SCN from records before this block, where reading has begun without
+    /// finding a record: a stamp behind the block would prove nothing otherwise. The records must
+    /// be readable up to the block, but needn't be there: they aren't needed for anything else.
+    fn read_from_before(&mut self, sequence: u32, end: u32, session: &Session) -> Result<(), Stop> {
+        let (expected, cursor) = (self.expected, self.cursor);
         let first = self.logs.header(sequence).map(|header| header.first_scn.get());
         for start in (0..).map(|power| end.saturating_sub(1 << power).max(1)) {
-            self.place = Place::before(sequence, start);
+            self.cursor = Cursor::before(sequence, start);
             if start == 1 {
                 self.expected = first.map_or(expected, Expected::Exactly);
             }
             let reason = loop {
-                if let Err(reason) = self.gather(session)? {
-                    break reason;
+                match self.read_record(session) {
+                    Ok(_) => {}
+                    Err(NoRedo::Because(reason)) => break reason,
+                    Err(NoRedo::Unread(error)) => return Err(error.into()),
                 }
             };
             let is_known = matches!(self.expected, Expected::Exactly(_));
             if is_known && self.first_without_redo(reason) == end {
                 break;
             }
-            // Not from there, or not up to the block.
+            // The records don't begin there, or don't reach the block.
             self.expected = expected;
             if is_known || start == 1 {
                 break;
             }
         }
-        (self.place, self.unreadable) = (place, None);
+        (self.cursor, self.unreadable) = (cursor, None);
         Ok(())
     }
 
-    /// Reading has begun at this block, so the one before was written. If it is an earlier log's,
-    /// or nobody's, the log is an older copy of itself (RD27). One that can't be read, or isn't
-    /// whole, proves nothing.
+    /// Checks that the block before this one, where reading has begun, was written. If it is an
+    /// earlier log's, or was never written, the log is an older copy of itself (RD54). A block that
+    /// can't be read, or isn't whole, proves nothing.
     fn check_written_before(
         &mut self,
-        (sequence, block): (u32, u32),
+        sequence: u32,
+        block: u32,
         session: &Session,
     ) -> Result<(), Stop> {
         let before = block - 1;
@@ -171,44 +169,44 @@ impl Reader {
             return Ok(());
         }
         match self.block(sequence, before, session) {
-            Ok(Err(reason @ (EndReason::EarlierLife { .. } | EndReason::NeverWritten { .. }))) => {
-                Err(corrupt(format!(
-                    "redo is missing: the checkpoint is at block {block} of log {sequence}, and \
-                     {reason}: the log is an older copy of itself; put it back as it was; if it is \
-                     lost, {RESTORE_ALL}"
-                )))
-            }
+            Err(NoRedo::Because(
+                reason @ (EndReason::EarlierLife { .. } | EndReason::NeverWritten { .. }),
+            )) => Err(corrupt(format!(
+                "redo is missing: the checkpoint is at block {block} of log {sequence}, and \
+                 {reason}: the log is an older copy of itself; put it back as it was; if it is \
+                 lost, {RESTORE_ALL}"
+            ))),
             _ => Ok(()),
         }
     }
 
-    /// No group has a header of this log: its first block must not be there either, for a header is
-    /// durable before that is written (RD6).
+    /// Checks that this log, which has no header in any group, has no first block either: a header
+    /// is durable before that is written (RD6).
     fn check_not_begun(&self, sequence: u32, session: &Session) -> Result<(), Stop> {
         self.check_unreadable(sequence, session)?;
         for group in self.logs.groups() {
-            let begins = match self.logs.has_block(group, (sequence, 1), session) {
-                // One that can't be read proves nothing.
+            let begins = match group.has_block(&self.logs.medium.owner, sequence, 1, session) {
+                // A block that can't be read proves nothing.
                 Err(error) if error.cause() == Cause::Device => {
-                    let told = "the first block of a log that isn't needed is passed over, for I";
+                    let told = "the first block of a log that isn't needed is passed over:";
                     session.os().notice(&format!("{told} {error}"));
                     false
                 }
                 begins => begins?,
             };
             if begins {
-                return Err(has_begun(group, (sequence, 1)));
+                return Err(has_begun(group, sequence, 1));
             }
         }
         Ok(())
     }
 
-    /// A header that can't be read says as little as a torn one, but only if the device works
-    /// otherwise and goes on to say so (RD28): a block behind it is read, and the header isn't.
+    /// Checks the groups whose header can't be read. Such a header counts as a torn one only if the
+    /// device works otherwise and the header stays unreadable (RD49).
     fn check_unreadable(&self, sequence: u32, session: &Session) -> Result<(), Stop> {
         for group in self.logs.unreadable() {
             self.check_behind_header(group, sequence, session)?;
-            if let Ok(header) = group.read_header(&self.logs.medium.owner, session)?
+            if let HeaderBlock::Log(header) = group.read_header(&self.logs.medium.owner, session)?
                 && header.log_sequence.get() > self.logs.newest()
             {
                 let path = group.first().path().display();
@@ -220,9 +218,9 @@ impl Reader {
         Ok(())
     }
 
-    /// The first block behind a header that can be read isn't of this log. The power may have cut
-    /// off the first redo of a log, too. A device that is gone isn't asked for each block: each
-    /// step goes twice as far.
+    /// Checks that the first block behind a header that can be read isn't of this log. The power
+    /// may have cut off the first redo of a log, too. Each step goes twice as far, so that a device
+    /// that is gone isn't asked for each block.
     fn check_behind_header(
         &self,
         group: &OpenGroup,
@@ -231,9 +229,9 @@ impl Reader {
     ) -> Result<(), Stop> {
         let mut failed = None;
         for block in (0..u32::BITS).map(|power| 1 << power).take_while(|no| *no < group.blocks) {
-            match self.logs.has_block(group, (sequence, block), session) {
+            match group.has_block(&self.logs.medium.owner, sequence, block, session) {
                 Ok(false) => return Ok(()),
-                Ok(true) => return Err(has_begun(group, (sequence, block))),
+                Ok(true) => return Err(has_begun(group, sequence, block)),
                 Err(error) if error.cause() == Cause::Device => failed = failed.or(Some(error)),
                 Err(error) => return Err(error.into()),
             }
@@ -241,22 +239,24 @@ impl Reader {
         Err(failed.expect("a log has blocks of redo").into())
     }
 
-    /// Looks behind the end for a block that was written when more was durable than was read. One
-    /// that can't be read, or isn't whole, proves nothing. Where redo ends for a block that can't
-    /// be read, one behind it must be read, and that one not even then (RD26).
+    /// Looks behind the end for a block with a stamp above the last SCN. A block that can't be
+    /// read, or isn't whole, proves nothing. If redo ends at a block that can't be read, one behind
+    /// it must be readable, and that one must stay unreadable (RD26).
     fn find_lost_redo(
         &mut self,
-        (end, unreadable): (u32, Option<u32>),
+        end: u32,
+        unreadable: Option<u32>,
         reason: EndReason,
         session: &Session,
     ) -> Result<(), Stop> {
-        let (sequence, last) = (self.place.sequence, self.last_scn());
+        let (sequence, last) = (self.cursor.sequence, self.last_scn());
         let until = end.saturating_add(self.flight_blocks).saturating_add(1);
         let mut works = false;
         for number in end..until.min(self.logs.of(sequence).blocks) {
-            let found = match self.block(sequence, number, session) {
-                Ok(found) => found,
-                Err(error) => {
+            let durable = match self.block(sequence, number, session) {
+                Ok(block) => Some(block.durable),
+                Err(NoRedo::Because(_)) => None,
+                Err(NoRedo::Unread(error)) => {
                     session.os().notice(&format!(
                         "a block behind the end of the redo, at block {end} of log {sequence}, \
                          can't be read: {error}"
@@ -265,7 +265,7 @@ impl Reader {
                 }
             };
             works |= unreadable.is_some_and(|block| number > block);
-            if let Ok((durable, _)) = found
+            if let Some(durable) = durable
                 && durable > last
             {
                 return Err(corrupt(format!(
@@ -281,16 +281,16 @@ impl Reader {
         }
     }
 
-    /// Redo ends at this block only if the device works otherwise, and it can't be read even then.
-    /// Behind what was being written at the end of a log nothing lies that could be read, so the
-    /// log's header is.
+    /// Checks an end of redo at a block that can't be read: the device must work otherwise, and the
+    /// block must stay unreadable. Behind the blocks in flight at the end of a log nothing lies
+    /// that could be read, so there the log's header is read (RD53).
     fn check_unreadable_end(
         &mut self,
         block: u32,
         works: bool,
         session: &Session,
     ) -> Result<(), Stop> {
-        let (sequence, last) = (self.place.sequence, self.last_scn());
+        let (sequence, last) = (self.cursor.sequence, self.last_scn());
         let group = self.logs.of(sequence);
         let address = group.address(block);
         let is_last = group.blocks - block <= self.cut_blocks;
@@ -298,22 +298,22 @@ impl Reader {
         let works = works || is_last && group.read_any(0, &mut header, session).is_ok();
         if !works {
             return Err(corrupt(format!(
-                "redo can be read through SCN {last} only, for block {address} can't be read, nor \
-                 any behind it that would tell whether the device works: try again; if log_buffer \
-                 was larger when the database was open, open it with that"
+                "redo can be read through SCN {last} only, because block {address} can't be read, \
+                 nor any behind it that would tell whether the device works: try again; if \
+                 log_buffer was larger when the database was open, open it with that"
             )));
         }
         match self.block(sequence, block, session) {
-            Ok(_) => Err(corrupt(format!(
+            Err(NoRedo::Unread(_)) => Ok(()),
+            _ => Err(corrupt(format!(
                 "block {address} can be read now, and couldn't before: try again"
             ))),
-            Err(_) => Ok(()),
         }
     }
 }
 
-/// A log that is known to have begun is there, or a newer one, unless reading begins behind it
-/// (RD27).
+/// Checks that a log that is known to have begun, or a newer one, is there, unless reading begins
+/// behind it (RD27).
 pub(crate) fn check_newest(logs: &LogFiles, from: Rba, known: u32) -> Result<(), Stop> {
     if logs.newest() >= known || from.sequence > known {
         return Ok(());
@@ -325,7 +325,7 @@ pub(crate) fn check_newest(logs: &LogFiles, from: Rba, known: u32) -> Result<(),
     )))
 }
 
-fn has_begun(group: &OpenGroup, (sequence, block): (u32, u32)) -> Stop {
+fn has_begun(group: &OpenGroup, sequence: u32, block: u32) -> Stop {
     corrupt(format!(
         "redo is missing: {} has no header of log {sequence}, but block {block} of that log; put \
          the log back; if it is lost, {RESTORE_ALL}",

@@ -1,12 +1,12 @@
-//! Writing a batch: whoever has taken it seals it, writes it, makes it durable, and tells.
+//! Writing a batch: the session or process that took it seals it, writes it and lands it.
 //!
 //! Invariants
-//!   * a batch is durable when it is written and all before it are: so redo is durable without a
-//!     hole (RD10)
-//!   * the parts of a batch are made durable in their order, and before the first block of a log
-//!     its header (RD6): no log that has begun follows one that isn't whole
-//!   * a batch that could not be written halts the instance and never lands, so nobody is told that
-//!     it is durable, and no other is ever taken (RD7)
+//!   * a batch is durable when it and all before it are written: so redo is durable without a hole
+//!     (RD10)
+//!   * the ranges of a batch are made durable in their order, and a log's header before its first
+//!     block (RD6): no log that has begun follows one that isn't whole
+//!   * a batch that could not be written halts the instance and never lands: nobody is told that it
+//!     is durable, and no other is taken (RD7)
 //!
 //! Callers: `commit`, `lgwr`, `credits`.
 
@@ -16,18 +16,18 @@ use os::{Session, Waiting};
 use stop::{Halt, Stop};
 use waits::{Nanos, Statistic, Timestamp, WaitEvent};
 
-use crate::batch::Part;
+use crate::batch::LogRange;
 use crate::flights::WRITES_IN_FLIGHT_MAX;
 use crate::members::{self, Changes};
 use crate::redo::Shared;
-use crate::state::{Flight, Next, State, Waiters, lane};
+use crate::state::{Flight, NextWriter, State, Waiters, lane};
 
-/// In whose books the time of a write goes (RD12).
+/// To which account the time of a write goes (RD12).
 #[derive(Clone, Copy)]
-pub(crate) enum Books<'s> {
-    /// A session writes for itself and others: all of it is the wait that it is in anyway.
+pub(crate) enum WriteAccount<'s> {
+    /// A session writes: all of it is the wait in which the session is.
     Caller(Waiting<'s>),
-    /// The log writer does its work.
+    /// The log writer writes, with events of its own.
     Lgwr,
 }
 
@@ -52,20 +52,20 @@ impl Shared {
     pub(crate) fn write(
         &self,
         mut flight: Flight,
-        books: Books<'_>,
+        account: WriteAccount<'_>,
         session: &Session,
     ) -> Result<(), Stop> {
         latch::assert_none_held("a redo write");
         let unlanded = Unlanded { halt: &self.halt, session };
-        self.wake_line(flight.lanes, session);
+        self.wake_queue(flight.lanes, session);
         if self.acknowledges_early {
             self.durable.store(flight.through.get(), session);
             self.landings.wake(lane(flight.number), u32::MAX, session);
         }
         let started = session.now();
         flight.batch.seal(flight.durable, session);
-        for (part, bytes) in flight.batch.parts() {
-            if let Err(error) = self.write_part(part, bytes, books, session) {
+        for (range, bytes) in flight.batch.ranges() {
+            if let Err(error) = self.write_range(range, bytes, account, session) {
                 unlanded.defuse();
                 let cause = format!(
                     "redo can't be made durable through SCN {}, so no commit can be promised any \
@@ -79,61 +79,63 @@ impl Shared {
         session.count(Statistic::RedoWriteTime, took.0 / 1_000);
         session.count(Statistic::RedoBlocksWritten, flight.batch.blocks().into());
         session.count(Statistic::RedoWastage, flight.batch.wasted());
-        let session_wrote = matches!(books, Books::Caller(_));
+        let session_wrote = matches!(account, WriteAccount::Caller(_));
         self.land(flight, Written { session_wrote, ended: started.after(took), took }, session);
         unlanded.defuse();
         Ok(())
     }
 
-    fn write_part(
+    fn write_range(
         &self,
-        part: &Part,
+        range: &LogRange,
         bytes: &[u8],
-        books: Books<'_>,
+        account: WriteAccount<'_>,
         session: &Session,
     ) -> Result<(), Stop> {
-        let mut group = Arc::clone(part.group());
-        let writing = |event: WaitEvent, p: [u64; 3]| match books {
-            Books::Caller(waiting) => waiting,
-            Books::Lgwr => session.waiting(event).p(p[0], p[1], p[2]),
+        let mut group = Arc::clone(range.group());
+        let writing = |event: WaitEvent, p: [u64; 3]| match account {
+            WriteAccount::Caller(waiting) => waiting,
+            WriteAccount::Lgwr => session.waiting(event).p(p[0], p[1], p[2]),
         };
-        if let Some(beginning) = part.beginning {
+        if let Some(beginning) = range.beginning {
             let waiting = writing(WaitEvent::LogFileSingleWrite, [group.number.into(), 0, 1]);
-            let (how, log) = ((&self.medium, &self.keep_members), (part.sequence, beginning));
-            let (begun, changes) = members::begin(how, &group, log, waiting)?;
+            let (medium, keep) = (&self.medium, &self.keep_members);
+            let (begun, changes) =
+                members::begin(medium, keep, &group, range.sequence, beginning, waiting)?;
             self.take_over(begun.number, &changes, session);
-            self.newest_log.store(part.sequence, session);
+            self.newest_log.store(range.sequence, session);
             group = begun;
         }
-        if part.blocks == 0 {
+        if range.blocks == 0 {
             return Ok(());
         }
         let copies = group.copies();
-        let requests = [copies, copies * u64::from(part.blocks), copies];
+        let requests = [copies, copies * u64::from(range.blocks), copies];
         let waiting = writing(WaitEvent::LogFileParallelWrite, requests);
         session.count(Statistic::RedoWrites, 1);
-        let failed = group.write(&self.medium, part.first_block, bytes, waiting)?;
+        let failed = group.write(&self.medium, range.first_block, bytes, waiting)?;
         if !failed.is_empty() {
-            // Before anybody is told that this is durable (RD18).
+            // The control file is told before any session is (RD18).
             let none = Changes::new();
             let (group, changes) =
-                members::settle(&self.keep_members, &group, failed, none, session)?;
+                members::record_changes(&self.keep_members, &group, failed, none, session)?;
             self.take_over(group.number, &changes, session);
         }
         Ok(())
     }
 
-    /// From now on batches that are taken go to these members.
+    /// Makes batches that are taken from now on go to these members.
     fn take_over(&self, group: u16, changes: &Changes, session: &Session) {
         if !changes.is_empty() {
             self.state.exclusive(session).groups.change(group, changes);
         }
     }
 
-    /// A batch is written. If all before it are, it is durable, and so may be some after it. First
-    /// the next leader is woken, for the device has room now; then all who waited, batch by batch.
+    /// Lands a batch that is written. If all before it are, it is durable, and perhaps some after
+    /// it. First the next leader is woken, because the device has room now; then all waiters, batch
+    /// by batch.
     fn land(&self, mut flight: Flight, written: Written, session: &Session) {
-        // Files of members that have gone are closed here, and not under the latch.
+        // Files of members that have gone are closed here, not under the latch.
         flight.batch.clear();
         let mut told = [Waiters::default(); WRITES_IN_FLIGHT_MAX as usize];
         let (landed, active, next, lanes) = {
@@ -150,11 +152,11 @@ impl Shared {
             (landed, state.number, state.next_writer(), state.queue.first_lane())
         };
         match next {
-            Next::Nobody => {}
-            Next::Waiter => self.landings.wake(lane(active), 1, session),
-            Next::Lgwr => self.lgwr.post(session),
+            NextWriter::Nobody => {}
+            NextWriter::Waiter => self.landings.wake(lane(active), 1, session),
+            NextWriter::Lgwr => self.lgwr.post(session),
         }
-        self.wake_line(lanes, session);
+        self.wake_queue(lanes, session);
         for (number, told) in landed.zip(told) {
             if told.all() > 0 {
                 self.landings.wake(lane(number), u32::MAX, session);
@@ -163,8 +165,8 @@ impl Shared {
     }
 }
 
-/// A batch that was taken and has not landed. If its thread panics nobody will ever write again,
-/// so the instance halts.
+/// A batch that was taken and has not landed. If its thread panics no batch will ever be written
+/// again, so the instance halts.
 struct Unlanded<'a> {
     halt: &'a Halt,
     session: &'a Session,

@@ -1,8 +1,8 @@
-//! How fast rows are sorted, on this machine, and what limits.
+//! How fast rows are sorted on this machine, and what limits that.
 //!
 //! `cargo run --release -p sort --example ten_million -- DIRECTORY [ROWS [AREA_MIB]]`. Rows have
-//! random keys of 16 bytes and a payload of 8. For reference, the same rows sorted in memory as an
-//! array, by the standard library. The order of the rows is checked as they come.
+//! random keys of 16 bytes and a payload of 8. For reference, the standard library sorts the same
+//! rows as an array in memory. The order of the rows is checked as they come.
 #![forbid(unsafe_code)]
 
 use std::path::PathBuf;

@@ -7,10 +7,10 @@
 //!   in the order of pushing                 in its reverse, then sorted
 //! ```
 //!
-//! Invariant: of equal keys the one that was pushed first has the lower offset; so with the offset
-//! as the last thing compared, a sort that isn't stable gives a stable order (ST2).
+//! Invariant: of equal keys, the one that was pushed first has the lower offset. The offset is
+//! compared last, so a sort that isn't stable gives a stable order (ST2).
 //!
-//! Callers: `sorter`; `merge`, once it is sorted.
+//! Callers: `sorter`; `merge`, once the chunk is sorted.
 
 use os::{Cost, IoBuf, Session};
 use stop::Stop;
@@ -19,7 +19,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use crate::merge::Source;
 use crate::record;
 
-/// Where a record is, and how its key begins.
+/// The offset of a record, and the first bytes of its key.
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 struct Entry {
@@ -34,19 +34,20 @@ pub(crate) struct Chunk {
     bytes: IoBuf,
     /// Where the records end.
     end: usize,
-    /// Where the entries begin; while it is read, where those are that are still to come.
+    /// Where the entries begin; while the chunk is read, where the entries of the remaining rows
+    /// begin.
     entries: usize,
 }
 
 impl Chunk {
-    /// Without rows; `bytes` is a multiple of the size of an entry long.
+    /// Without rows; the length of `bytes` is a multiple of the size of an entry.
     pub(crate) fn new(bytes: IoBuf) -> Chunk {
         assert!(bytes.len().is_multiple_of(ENTRY));
         let entries = bytes.len();
         Chunk { bytes, end: 0, entries }
     }
 
-    /// Takes a row; false if there is no room for it.
+    /// Takes a row. Returns false if there is no room for it.
     #[inline]
     pub(crate) fn push(&mut self, key: &[u8], payload: &[u8]) -> bool {
         let end = self.end + record::length_of(key, payload);
@@ -61,7 +62,7 @@ impl Chunk {
         true
     }
 
-    /// Puts the rows in the order of their keys. After that no more come.
+    /// Sorts the rows by their keys. No rows are pushed after that.
     pub(crate) fn sort(&mut self, session: &Session) {
         let (records, entries) = self.bytes.split_at_mut(self.entries);
         let entries = <[Entry]>::mut_from_bytes(entries)

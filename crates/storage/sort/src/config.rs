@@ -1,4 +1,4 @@
-//! What a sort is told, and how it divides its memory.
+//! The configuration of a sort, and how it divides its memory.
 //!
 //! ```text
 //!   sort area ┌───────┬─────────────┬───────┬───────┬── … ──┬───────┐
@@ -21,43 +21,44 @@ use stop::{RefusalKind, Stop};
 pub const SORT_AREA_BYTES_MIN: u64 = 512 << 10;
 /// The largest sort area.
 pub const SORT_AREA_BYTES_MAX: u64 = 2 << 30;
-/// A key and its payload have so many bytes together at most.
+/// Bytes of a key and its payload together, at most.
 pub const RECORD_BYTES_MAX: usize = SORT_PAYLOAD_BYTES - SortRecord::BYTES;
 
-/// Rows go into a chunk of this size first, so that a small sort is cheap.
+/// Bytes of the chunk that rows go into first, so that a small sort is cheap.
 pub(crate) const FIRST_CHUNK_BYTES: usize = 64 << 10;
-/// An I/O moves so many bytes, if the area isn't too small for that.
+/// Bytes of one I/O, unless the area is too small for that.
 const PIECE_BYTES_MAX: usize = 1 << 20;
-/// Into so many pieces a small area is divided.
+/// How many pieces a small area is divided into.
 const PIECES_AIM: u64 = 64;
-/// So many writes are on their way at once.
+/// How many writes are in flight at once, at most.
 const WRITES_MAX: usize = 8;
-/// What is needed beside pieces: once, for lists of runs and for requests; and for each piece.
+/// Bytes that are needed beside the pieces: once, for lists of runs and for requests; and for each
+/// piece.
 const BOOKKEEPING_BYTES: u64 = 64 << 10;
 const BOOKKEEPING_PIECE_BYTES: u64 = 512;
 
-/// What a sort is told.
+/// The configuration of a sort.
 #[derive(Clone, Debug)]
 pub struct SortConfig {
-    /// Where its temporary file is, if it needs one.
+    /// The directory of the temporary file, if one is needed.
     pub directory: PathBuf,
-    /// How much memory it takes at most (`sort_area_size`).
+    /// Bytes of the sort area (`sort_area_size`).
     pub area_bytes: u64,
-    /// How files are read and written. Whether writes go through doesn't matter: nothing of a
-    /// sort need be durable.
+    /// How files are read and written. Write-through doesn't matter, because no byte of a sort has
+    /// to be durable.
     pub filesystem_io: FilesystemIo,
     /// The number under which waits and blocks name the temporary file.
     pub file: FileNo,
 }
 
-/// How the memory is divided.
+/// The division of the memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     /// Bytes of a piece, which is a number of whole blocks.
     pub(crate) piece_bytes: usize,
     /// How many pieces there are.
     pub(crate) pieces: usize,
-    /// How many of them are for writing.
+    /// How many of the pieces are for writing.
     pub(crate) writing: usize,
 }
 
@@ -80,12 +81,12 @@ impl Plan {
         Ok(Plan { piece_bytes, pieces, writing: (pieces / 8).clamp(2, WRITES_MAX) })
     }
 
-    /// How many chunks there are, beside the first one.
+    /// The number of chunks beside the first one.
     pub(crate) fn chunks(&self) -> usize {
         self.pieces - self.writing
     }
 
-    /// How many runs are merged at once: each has a piece in hand and one on its way.
+    /// The number of runs that are merged at once: each has a piece in hand and one in flight.
     pub(crate) fn fan_in(&self) -> usize {
         self.chunks() / 2
     }
@@ -99,8 +100,8 @@ impl Plan {
 mod tests {
     use super::*;
 
-    /// Whatever the size, at least two runs are merged at once, a chunk holds the longest row, and
-    /// no more memory is planned than there is.
+    /// With an area of any size at least two runs are merged at once, a chunk holds the longest
+    /// row, and no more memory is planned than there is.
     #[test]
     fn every_size_of_the_area_is_enough() {
         let sizes = (0..=4_096).map(|step| {

@@ -3,8 +3,8 @@
 //! ```text
 //!              winner
 //!                │
-//!              loser                  the way up from a leaf: each node has who lost there;
-//!            ╱       ╲                who comes from below plays, the winner goes on
+//!              loser                  the way up from a leaf: each node keeps the source that lost
+//!            ╱       ╲                there; the source from below plays it, the winner goes on
 //!        loser       loser
 //!        ╱   ╲       ╱   ╲
 //!      [0]   [1]   [2]   [3]          sources
@@ -20,36 +20,36 @@ use stop::Stop;
 
 use crate::record;
 
-/// Rows in the order of their keys.
+/// A source of rows in the order of their keys.
 pub(crate) trait Source {
-    /// What it takes them from.
+    /// What `advance` reads from.
     type From<'f>;
 
-    /// The row that it is at; none when it has ended.
+    /// The current row; none after the last.
     fn record(&self) -> Option<&[u8]>;
 
-    /// Goes to the next one. Not called when it has ended.
+    /// Goes to the next row. Not called after the last.
     fn advance(&mut self, from: &mut Self::From<'_>) -> Result<(), Stop>;
 }
 
-/// Sources in one order.
+/// Sources merged into one order.
 pub(crate) struct Merge<S> {
     sources: Vec<S>,
-    /// The prefix of the key that each source is at; the highest when it has ended.
+    /// The prefix of each source's current key; the highest number after its last row.
     prefixes: Vec<u64>,
-    /// Who lost at each node; the root is 1, below `n` are `2n` and `2n + 1`, and the leaf of
-    /// source `s` is `sources + s`.
+    /// The source that lost at each node. The root is 1, below `n` are `2n` and `2n + 1`, and the
+    /// leaf of source `s` is `sources + s`.
     losers: Vec<u32>,
     winner: usize,
 }
 
 impl<S: Source> Merge<S> {
-    /// Of these, each at its first row.
+    /// Merges these sources, each at its first row.
     pub(crate) fn new(sources: Vec<S>) -> Merge<S> {
         let count = sources.len();
         let prefixes = sources.iter().map(prefix_of).collect();
         let mut merge = Merge { sources, prefixes, losers: vec![0; count], winner: 0 };
-        // Who has won below each node, the leaves included.
+        // The source that has won below each node, leaves included.
         let mut winners: Vec<u32> = vec![0; count];
         winners.extend(0..count as u32);
         for node in (1..count).rev() {
@@ -95,7 +95,7 @@ impl<S: Source> Merge<S> {
         &self.sources
     }
 
-    /// Of the tree alone.
+    /// Bytes of the tree and the list of sources, without the sources' own memory.
     pub(crate) fn memory_bytes(&self) -> u64 {
         let each = size_of::<S>() + size_of::<u64>() + size_of::<u32>();
         (self.sources.capacity() * each) as u64
@@ -124,7 +124,7 @@ fn prefix_of<S: Source>(source: &S) -> u64 {
 mod tests {
     use super::*;
 
-    /// Records one after the other.
+    /// Records in memory, as a source.
     struct List(Vec<Vec<u8>>);
 
     impl Source for List {
@@ -149,7 +149,7 @@ mod tests {
         List(keys.iter().rev().map(record).collect())
     }
 
-    /// For every number of sources, also where keys are as high as keys can be.
+    /// Every number of sources merges in order, also where keys are as high as keys can be.
     #[test]
     fn every_number_of_sources_merges_in_order() {
         let high = [0xff; 9];

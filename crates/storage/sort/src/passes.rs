@@ -8,11 +8,10 @@
 //!     a      b    8 9
 //! ```
 //!
-//! Invariant: only neighbours are merged, and what they become takes their place; so the order of
-//! the runs stays the order in which their rows were pushed (ST2).
+//! Invariant: only neighbours are merged, and the result takes their place. So the order of the
+//! runs stays the order in which their rows were pushed (ST2).
 //!
-//! Callers: `sorter`.
-//! Sources: Knuth, volume 3, 5.4.9, for the first merge's size.
+//! Callers: `sorter`. Sources: Knuth, volume 3, 5.4.9, for the first merge's size.
 
 use stop::Stop;
 
@@ -22,7 +21,7 @@ use crate::run_reader::RunReader;
 use crate::run_writer::RunWriter;
 use crate::temp_file::TempFile;
 
-/// Merges until there are no more than `most` runs, each time those that are the least to write.
+/// Merges runs until there are at most `most`, each time the neighbours with the fewest blocks.
 pub(crate) fn reduce(
     runs: &mut Vec<Run>,
     most: usize,
@@ -30,7 +29,7 @@ pub(crate) fn reduce(
 ) -> Result<(), Stop> {
     let fan_in = temp.plan.fan_in();
     while let Some(excess) = runs.len().checked_sub(most).filter(|excess| *excess > 0) {
-        // A merge of n makes n - 1 fewer.
+        // A merge of n runs makes n - 1 fewer.
         let count = (excess - 1) % (fan_in - 1) + 2;
         let first = smallest(runs, count);
         let merged = merge(runs.drain(first..first + count).collect(), temp)?;
@@ -39,7 +38,7 @@ pub(crate) fn reduce(
     Ok(())
 }
 
-/// These as one order, each at its first row.
+/// Opens a merge of these runs, each at its first row.
 pub(crate) fn open(runs: Vec<Run>, temp: &mut TempFile<'_>) -> Result<Merge<RunReader>, Stop> {
     temp.await_writes(0)?;
     let among = runs.len();
@@ -54,7 +53,7 @@ pub(crate) fn open(runs: Vec<Run>, temp: &mut TempFile<'_>) -> Result<Merge<RunR
     Ok(Merge::new(readers))
 }
 
-/// Where so many neighbours begin that have the fewest blocks.
+/// The position of the first of `count` neighbours that have the fewest blocks.
 fn smallest(runs: &[Run], count: usize) -> usize {
     let blocks = |window: &[Run]| window.iter().map(|run| u64::from(run.blocks)).sum::<u64>();
     let sizes = runs.windows(count).map(blocks).enumerate();

@@ -6,17 +6,16 @@ use format::{SORT_BLOCK, SortRecord};
 use os::Session;
 use waits::Nanos;
 
-/// One comparison, for the simulator, with what comes with it. Random keys of 16 bytes took 215 ns
-/// of CPU a row, in 24 comparisons: 15 in a chunk, 6 among chunks, 3 among runs; copies and
-/// checksums are charged apart (2.8 GHz, 2026-11-22, `examples/ten_million.rs`).
+/// The cost of one comparison in the simulator. Random keys of 16 bytes took 215 ns of CPU a row,
+/// in 24 comparisons; copies and checksums are charged apart (docs/log/sort.md).
 const COMPARISON: Nanos = Nanos(8);
 
-/// Bytes of the record of these lengths.
+/// Bytes of the record of this key and payload.
 pub(crate) fn length_of(key: &[u8], payload: &[u8]) -> usize {
     SortRecord::BYTES + key.len() + payload.len()
 }
 
-/// Puts a record at the start of `room`, which is long enough.
+/// Writes a record at the start of `room`, which is long enough.
 pub(crate) fn put(room: &mut [u8], key: &[u8], payload: &[u8]) {
     let head = SortRecord::at_mut(room, 0);
     head.key_bytes.set(key.len() as u16);
@@ -49,8 +48,8 @@ pub(crate) fn split(bytes: &[u8]) -> (&[u8], &[u8]) {
     bytes[SortRecord::BYTES..].split_at(key_bytes)
 }
 
-/// The first bytes of a key as a number: of two keys with different ones, the key with the lower
-/// one comes first. A shorter key is filled up with zeros, so equal numbers say nothing.
+/// The first bytes of a key as a number. Of two keys with different numbers, the key with the lower
+/// one comes first. A shorter key is padded with zeros, so equal numbers say nothing.
 #[inline]
 pub(crate) fn prefix(key: &[u8]) -> u64 {
     let first = match key.first_chunk() {
@@ -64,17 +63,17 @@ pub(crate) fn prefix(key: &[u8]) -> u64 {
     u64::from_le_bytes(first).swap_bytes()
 }
 
-/// How often a row is compared when it is put in its place among so many.
+/// How often a row is compared when it is put in its place among this number of rows or sources.
 pub(crate) fn levels(among: usize) -> u64 {
     u64::from(usize::BITS - among.leading_zeros())
 }
 
-/// Charges so many comparisons.
+/// Charges this number of comparisons.
 pub(crate) fn charge(comparisons: u64, session: &Session) {
     session.charge_nanos(Nanos(COMPARISON.0 * comparisons));
 }
 
-/// Bytes of a block in KiB, for charging.
+/// The size of a block in KiB, for charging.
 pub(crate) const BLOCK_KIB: u64 = SORT_BLOCK.bytes() as u64 >> 10;
 
 #[cfg(test)]

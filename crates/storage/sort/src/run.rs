@@ -1,19 +1,19 @@
-//! Rows in order, in the temporary file.
+//! Runs: rows in order, in the temporary file.
 //!
-//! Callers: `run_writer` makes it, `run_reader` reads it, `passes` chooses among them.
+//! Callers: `run_writer` makes a run, `run_reader` reads it, `passes` chooses among runs.
 
 use crate::space::Extent;
 
-/// Where a run is, and how much.
+/// A run: where it is, and how long.
 #[derive(Debug)]
 pub(crate) struct Run {
-    /// Which of all that the sort has made: its blocks say the same.
+    /// The run's number in the sort, which its blocks have too.
     pub(crate) number: u32,
-    /// Its pieces, in the order of its rows.
+    /// The run's pieces, in the order of its rows.
     pub(crate) extents: Vec<Extent>,
-    /// Blocks with rows; the last piece may have more, which are empty.
+    /// The number of blocks with rows. The last piece may have more blocks, which are empty.
     pub(crate) blocks: u32,
-    /// How many rows it has.
+    /// The number of rows.
     pub(crate) rows: u64,
 }
 

@@ -1,8 +1,8 @@
-//! Reading a run, with pieces asked for ahead.
+//! Reading a run, with reads of its next pieces in flight.
 //!
 //! Invariants
 //!   * no byte of a block is used before it was checked to be this block of this run (ST4)
-//!   * a run ends with its last row and not before: as many come as were written
+//!   * a run ends with its last row and not before: the number of rows that were written is read
 //!
 //! Callers: `passes`, `sorted`.
 
@@ -19,24 +19,24 @@ use crate::run::Run;
 use crate::run_writer::RECORDS_AT;
 use crate::temp_file::{PendingRead, TempFile};
 
-/// A run has so many pieces at most, in hand or on their way.
+/// The number of pieces of a run in hand or in flight, at most.
 const PIECES_MAX: usize = 9;
 
 /// A run that is being read.
 pub(crate) struct RunReader {
     run: Run,
-    /// So many pieces may be in hand or on their way.
+    /// How many pieces may be in hand or in flight.
     share: usize,
-    /// Which extent, and which piece of it, is to be asked for next.
+    /// The extent, and the piece in it, that is read next.
     next: (usize, u32),
     asked: VecDeque<PendingRead>,
     /// The piece in hand, and its number.
     piece: Option<(u32, IoBuf)>,
-    /// How many blocks were begun.
+    /// The number of blocks that were begun.
     blocks: u32,
-    /// How many rows are still to come, the one that it is at included.
+    /// The number of remaining rows, the current one included.
     rows: u64,
-    /// The row that it is at, and the records after it in the same block; in the piece.
+    /// The current row in the piece, and where the records of its block end.
     record: Range<usize>,
     end: usize,
     /// How often a row is compared in the merge, for the simulator.
@@ -44,8 +44,8 @@ pub(crate) struct RunReader {
 }
 
 impl RunReader {
-    /// Of a run that is merged with so many others, each with the same share of the pieces. It is
-    /// at no row yet.
+    /// A reader of one of `among` runs that are merged, each with the same share of the pieces. It
+    /// is at no row yet.
     pub(crate) fn new(run: Run, among: usize, temp: &TempFile<'_>) -> RunReader {
         let share = (temp.plan.chunks() / among).min(PIECES_MAX);
         assert!(share >= 2, "one piece in hand, one on its way");
@@ -63,7 +63,7 @@ impl RunReader {
         }
     }
 
-    /// Asks for its first pieces, without waiting.
+    /// Begins reads of the next pieces, without waiting.
     pub(crate) fn ask(&mut self, temp: &mut TempFile<'_>) -> Result<(), Stop> {
         while self.asked.len() + usize::from(self.piece.is_some()) < self.share {
             let (extent, at) = self.next;
@@ -88,7 +88,7 @@ impl RunReader {
         asked as u64 + self.run.memory_bytes()
     }
 
-    /// Goes to the record after the one that it is at; there is one.
+    /// Goes to the next record; there is one.
     #[inline]
     fn find(&mut self, temp: &mut TempFile<'_>) -> Result<(), Stop> {
         if self.record.end == self.end {
@@ -168,7 +168,7 @@ impl Source for RunReader {
         if self.rows > 0 {
             return self.find(temp);
         }
-        // Its share is the others' now, and those on their way are none: all were needed.
+        // The other readers may have its share now. No read is in flight, because all were needed.
         self.piece = None;
         Ok(())
     }

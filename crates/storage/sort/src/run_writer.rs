@@ -18,9 +18,9 @@ pub(crate) const RECORDS_AT: usize = SortBlock::START + SortBlock::BYTES;
 pub(crate) struct RunWriter {
     run: Run,
     piece: Option<Piece>,
-    /// Which block of the piece is being filled.
+    /// The block of the piece that is being filled.
     block: u32,
-    /// Where its next record goes, in the block.
+    /// The offset of the next record in that block.
     at: usize,
 }
 
@@ -31,7 +31,7 @@ struct Piece {
 }
 
 impl RunWriter {
-    /// Of a run without rows yet.
+    /// A writer of a new run without rows.
     pub(crate) fn new(temp: &mut TempFile<'_>) -> RunWriter {
         let run = Run { number: temp.runs, extents: Vec::new(), blocks: 0, rows: 0 };
         temp.runs += 1;
@@ -55,7 +55,7 @@ impl RunWriter {
         Ok(())
     }
 
-    /// No more rows come. The run can be read once the writes have come back.
+    /// Ends the run. It can be read once the writes have completed.
     pub(crate) fn finish(mut self, temp: &mut TempFile<'_>) -> Result<Run, Stop> {
         if self.at > RECORDS_AT {
             self.end_block(temp)?;
@@ -76,7 +76,7 @@ impl RunWriter {
         Ok(self.piece.insert(Piece { number, buffer }))
     }
 
-    /// Completes the block, and writes the piece if it was its last.
+    /// Completes the block, and writes the piece if that was its last block.
     #[cold]
     fn end_block(&mut self, temp: &mut TempFile<'_>) -> Result<(), Stop> {
         let piece = self.piece.as_mut().expect("a block with records is in a piece");

@@ -1,6 +1,6 @@
 //! The rows in order.
 //!
-//! Callers: who had them sorted.
+//! Callers: index builds; ORDER BY.
 
 use std::fmt;
 
@@ -15,17 +15,16 @@ use crate::record;
 use crate::run_reader::RunReader;
 use crate::temp_file::TempFile;
 
-/// Rows in the order of their keys; of equal keys that which was pushed first comes first.
+/// Rows in the order of their keys. Of equal keys, the row that was pushed first comes first.
 pub struct Sorted<'a> {
     kept: Rows<'a>,
-    rows: u64,
-    /// The caller has had the row that the merge is at.
+    /// Whether the caller has had the merge's current row.
     is_had: bool,
     failed: Option<Stop>,
 }
 
 enum Rows<'a> {
-    /// The pool's memory goes with the last chunk.
+    /// The pool's memory is freed with the last chunk.
     Memory {
         merge: Merge<Chunk>,
         pool_bytes: usize,
@@ -34,7 +33,7 @@ enum Rows<'a> {
         merge: Merge<RunReader>,
         temp: Box<TempFile<'a>>,
     },
-    /// It has failed, and given everything back.
+    /// The sort has failed, and has given everything back.
     Nothing,
 }
 
@@ -47,7 +46,7 @@ impl<'a> Sorted<'a> {
     ) -> Sorted<'a> {
         session.count(Statistic::SortsMemory, 1);
         session.count(Statistic::SortsRows, rows);
-        Sorted { kept: Rows::Memory { merge, pool_bytes }, rows, is_had: false, failed: None }
+        Sorted { kept: Rows::Memory { merge, pool_bytes }, is_had: false, failed: None }
     }
 
     pub(crate) fn on_disk(
@@ -57,11 +56,11 @@ impl<'a> Sorted<'a> {
     ) -> Sorted<'a> {
         temp.session.count(Statistic::SortsDisk, 1);
         temp.session.count(Statistic::SortsRows, rows);
-        Sorted { kept: Rows::Disk { merge, temp }, rows, is_had: false, failed: None }
+        Sorted { kept: Rows::Disk { merge, temp }, is_had: false, failed: None }
     }
 
-    /// Key and payload of the next row; `None` after the last. May wait for the disk, so no latch
-    /// is held. A failure is for good (ST6).
+    /// The key and the payload of the next row; none after the last. May wait for the disk, so the
+    /// caller holds no latch. A failure is for good (ST6).
     #[expect(clippy::type_complexity, reason = "a row is two slices, if there is one, or a stop")]
     pub fn next_row(&mut self) -> Result<Option<(&[u8], &[u8])>, Stop> {
         if self.is_had
@@ -82,17 +81,7 @@ impl<'a> Sorted<'a> {
         Ok(record.map(record::split))
     }
 
-    /// How many rows there are, those that the caller has had included.
-    pub fn rows(&self) -> u64 {
-        self.rows
-    }
-
-    /// Whether they didn't fit the memory.
-    pub fn is_on_disk(&self) -> bool {
-        matches!(self.kept, Rows::Disk { .. })
-    }
-
-    /// How much memory it has: never more than it may (ST1).
+    /// Bytes of memory that the sort has: never more than the sort area (ST1).
     pub fn memory_bytes(&self) -> u64 {
         match &self.kept {
             Rows::Memory { merge, pool_bytes } => {
@@ -119,6 +108,6 @@ impl<'a> Sorted<'a> {
 
 impl fmt::Debug for Sorted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Sorted({} rows)", self.rows)
+        f.write_str("Sorted")
     }
 }

@@ -11,7 +11,7 @@
 //!
 //! Invariant: all chunks but the last are sorted.
 //!
-//! Callers: who has rows to sort.
+//! Callers: index builds; ORDER BY.
 
 use std::fmt;
 
@@ -28,31 +28,31 @@ use crate::run_writer::RunWriter;
 use crate::sorted::Sorted;
 use crate::temp_file::TempFile;
 
-/// When there are so many runs, half as many are made of them: a list of runs is memory too.
+/// When there are this many runs, they are merged into half as many: a list of runs is memory too.
 const RUNS_MAX: usize = 256;
 
-/// Takes rows in any order. For one session.
+/// Takes rows in any order, for one session.
 pub struct Sorter<'a> {
     disk: Disk,
     config: SortConfig,
     plan: Plan,
     halt: Halt,
     session: &'a Session,
-    /// The last is being filled.
+    /// The last chunk is being filled.
     chunks: Vec<Chunk>,
-    /// Memory for all but the first chunk, once it is needed.
+    /// Memory for all but the first chunk, from the first need on.
     pool: Option<IoPool>,
-    /// Once it is needed.
+    /// The temporary file, from the first need on.
     temp: Option<Box<TempFile<'a>>>,
-    /// In the order of their rows' pushing.
+    /// Runs, in the order in which their rows were pushed.
     runs: Vec<Run>,
     rows: u64,
-    /// Why it can't go on; then there are no chunks.
+    /// Why the sort can't go on; then there are no chunks.
     failed: Option<Stop>,
 }
 
 impl<'a> Sorter<'a> {
-    /// Without rows. Nothing is taken, of memory or of the disk, before it is needed.
+    /// Without rows. It takes no memory and no disk space before it needs them (ST8).
     pub fn new(
         disk: &Disk,
         config: SortConfig,
@@ -75,8 +75,8 @@ impl<'a> Sorter<'a> {
         })
     }
 
-    /// Takes a row. May wait for the disk, so no latch is held. What is refused because it is too
-    /// long isn't taken, and the sort goes on; any other failure is for good (ST6).
+    /// Takes a row. May wait for the disk, so the caller holds no latch. A row that is too long is
+    /// refused and not taken, and the sort goes on (ST9); any other failure is for good (ST6).
     #[inline]
     pub fn push(&mut self, key: &[u8], payload: &[u8]) -> Result<(), Stop> {
         let is_taken = key.len() + payload.len() <= RECORD_BYTES_MAX
@@ -88,7 +88,7 @@ impl<'a> Sorter<'a> {
         Ok(())
     }
 
-    /// No more rows come: all of them in order.
+    /// Ends the pushing. Returns all rows in order.
     pub fn finish(mut self) -> Result<Sorted<'a>, Stop> {
         if let Some(stop) = self.failed {
             return Err(stop);
@@ -110,12 +110,7 @@ impl<'a> Sorter<'a> {
         Ok(Sorted::on_disk(merge, temp, self.rows))
     }
 
-    /// How many rows it has taken.
-    pub fn rows(&self) -> u64 {
-        self.rows
-    }
-
-    /// How much memory it has: never more than it may (ST1).
+    /// Bytes of memory that the sort has: never more than the sort area (ST1).
     pub fn memory_bytes(&self) -> u64 {
         let first = !self.chunks.is_empty() && self.temp.is_none();
         let lists = self.chunks.capacity() * size_of::<Chunk>()
@@ -130,7 +125,7 @@ impl<'a> Sorter<'a> {
         self.pool.as_ref().map_or(0, |_| self.plan.piece_bytes * self.plan.pieces)
     }
 
-    /// The last chunk has no room for it.
+    /// Takes a row for which the last chunk has no room.
     #[cold]
     fn push_into_next(&mut self, key: &[u8], payload: &[u8]) -> Result<(), Stop> {
         if let Some(stop) = &self.failed {
@@ -154,7 +149,8 @@ impl<'a> Sorter<'a> {
         Ok(())
     }
 
-    /// Ends the last chunk, if there is one, and begins the next, where all are full an empty one.
+    /// Sorts the last chunk, if there is one, and begins an empty one, if need be after writing a
+    /// run.
     fn begin_chunk(&mut self) -> Result<(), Stop> {
         match self.chunks.last_mut() {
             Some(last) => last.sort(self.session),
@@ -211,7 +207,7 @@ impl<'a> Sorter<'a> {
         Ok(self.pool.insert(pool).clone())
     }
 
-    /// ST6: gives everything back, and stays failed.
+    /// Gives everything back. The sort stays failed (ST6).
     fn fail(&mut self, stop: &Stop) {
         self.failed = Some(stop.clone());
         self.chunks = Vec::new();

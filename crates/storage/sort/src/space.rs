@@ -1,6 +1,6 @@
-//! Which pieces of the temporary file are free.
+//! Free pieces of the temporary file.
 //!
-//! Runs that have been merged leave holes, and the next run fills them, the lowest first: so the
+//! Runs that have been merged leave holes, and the next run fills them, the lowest first. So the
 //! file grows by what one merge writes at most, however often its content is merged.
 //!
 //! Invariant: holes are in order, apart from one another, and below the end.
@@ -33,20 +33,20 @@ impl Extent {
 /// The pieces of a file.
 #[derive(Debug)]
 pub(crate) struct Space {
-    /// No piece from here on was ever given out.
+    /// No piece from this one on was ever given out.
     end: u32,
-    /// There are so many.
+    /// The number of pieces that a file can have.
     most: u32,
     holes: Vec<Extent>,
 }
 
 impl Space {
-    /// None given out yet, of so many.
+    /// With all pieces free; the file can have `most`.
     pub(crate) fn new(most: u32) -> Space {
         Space { end: 0, most, holes: Vec::new() }
     }
 
-    /// A free piece.
+    /// Takes a free piece.
     pub(crate) fn take(&mut self) -> Result<u32, Stop> {
         if let Some(hole) = self.holes.first_mut() {
             let piece = hole.first;
@@ -65,7 +65,7 @@ impl Space {
         Ok(self.end - 1)
     }
 
-    /// These are free.
+    /// Frees these pieces.
     pub(crate) fn give_back(&mut self, extents: &[Extent]) {
         self.holes.extend_from_slice(extents);
         self.holes.sort_unstable_by_key(|hole| hole.first);

@@ -1,18 +1,17 @@
-//! The temporary file of a sort: pieces read and written, several at once.
+//! The temporary file of a sort: pieces written and read, several at once.
 //!
 //! ```text
 //!   name made ─▶ opened ─▶ name taken away ─▶ written, read ─▶ cut to nothing, closed
 //! ```
 //!
-//! The file has a name only while it is opened. So it is gone with the process, whatever happens
-//! to that; only a power cut, or a kill within that moment, can leave the name, which the next
-//! opening of the database removes (rule space/SP10). It is cut before it is closed because giving
-//! back gigabytes takes a while, which has a name that way.
+//! The file has a name only while it is being opened (ST7), so it is gone with the process. It is
+//! cut before it is closed because freeing gigabytes takes a while, and that time has a wait event
+//! this way.
 //!
 //! Invariants
-//!   * nothing is synced: what a power cut takes nobody wants any more
-//!   * a piece isn't read before its write has come back (ST5)
-//!   * the buffers are the sort's own: nobody else waits for them (rule L4)
+//!   * nothing is synced (ST10)
+//!   * a piece isn't read before its write has completed (ST5)
+//!   * the buffers are the sort's own: no other session waits for them (ST3)
 //!
 //! Callers: `run_writer`, `run_reader`, `sorter`.
 
@@ -30,49 +29,49 @@ use waits::{Statistic, WaitEvent};
 use crate::config::{Plan, SortConfig};
 use crate::space::Space;
 
-/// So many requests are on their way at once.
+/// How many requests are in flight at once, at most.
 const IN_FLIGHT_MAX: usize = 64;
 
-/// A read that was asked for.
+/// A read that was begun.
 pub(crate) struct PendingRead {
     pub(crate) piece: u32,
     tag: u64,
 }
 
-/// A read that has come, or failed.
+/// A read that has completed or failed.
 struct CompletedRead {
     tag: u64,
     buffer: IoBuf,
     result: Result<(), Error>,
 }
 
-/// The file, its free space, and what is on its way.
+/// The file, its free pieces, and its I/O in flight.
 pub(crate) struct TempFile<'a> {
     pub(crate) session: &'a Session,
     halt: Halt,
-    /// Names the sort in its blocks.
+    /// A random number that names the sort in its blocks.
     pub(crate) sort: u64,
     pub(crate) plan: Plan,
     pub(crate) space: Space,
-    /// How many runs were begun.
+    /// The number of runs that were begun.
     pub(crate) runs: u32,
     pool: IoPool,
     file: File,
     number: FileNo,
-    /// `None`: one I/O after the other.
+    /// None: one I/O after the other.
     ring: Option<Ring>,
     tags: u64,
-    /// Writes on their way: piece and tag, in the order of their beginning.
+    /// Writes in flight: piece and tag, in the order in which they were begun.
     writes: VecDeque<(u32, u64)>,
     /// The first write that failed.
     failed: Option<Error>,
-    /// Reads that have come and weren't asked after yet.
+    /// Completed reads that weren't received yet.
     arrived: Vec<CompletedRead>,
     done: Vec<Completion>,
 }
 
 impl<'a> TempFile<'a> {
-    /// Makes it in the directory that the configuration says.
+    /// Creates the file in the directory of the configuration.
     pub(crate) fn create(
         disk: &Disk,
         config: &SortConfig,
@@ -113,12 +112,12 @@ impl<'a> TempFile<'a> {
         })
     }
 
-    /// Where a block of this piece belongs.
+    /// The address of a block of this piece.
     pub(crate) fn address(&self, piece: u32, block: u32) -> Dba {
         Dba::new(self.number.get(), piece * self.plan.piece_blocks() + block)
     }
 
-    /// Memory for a piece that is to be written. Waits until it can be had.
+    /// A buffer for a piece that is to be written. Waits until there is one.
     pub(crate) fn write_buffer(&mut self) -> Result<IoBuf, Stop> {
         self.await_writes(self.plan.writing - 1)?;
         Ok(self.pool.take().expect("what isn't being written is free"))
@@ -142,7 +141,8 @@ impl<'a> TempFile<'a> {
         Ok(())
     }
 
-    /// Waits until no more than so many writes are on their way, and says if any has failed.
+    /// Waits until at most `most` writes are in flight. The error is that of the first failed
+    /// write.
     pub(crate) fn await_writes(&mut self, most: usize) -> Result<(), Stop> {
         while let Some((piece, _)) = self.writes.front()
             && self.writes.len() > most
@@ -155,7 +155,7 @@ impl<'a> TempFile<'a> {
         }
     }
 
-    /// Asks for this piece.
+    /// Begins to read this piece.
     pub(crate) fn ask(&mut self, piece: u32) -> Result<PendingRead, Stop> {
         self.halt.check(self.session)?;
         let blocks = u64::from(self.plan.piece_blocks());
@@ -174,7 +174,7 @@ impl<'a> TempFile<'a> {
         Ok(PendingRead { piece, tag })
     }
 
-    /// Waits for this piece.
+    /// Waits for a read.
     pub(crate) fn receive(&mut self, asked: PendingRead) -> Result<IoBuf, Stop> {
         loop {
             if let Some(at) = self.arrived.iter().position(|read| read.tag == asked.tag) {
@@ -186,7 +186,7 @@ impl<'a> TempFile<'a> {
         }
     }
 
-    /// How many requests are on their way.
+    /// The number of requests in flight.
     pub(crate) fn in_flight(&self) -> usize {
         self.ring.as_ref().map_or(0, |ring| ring.in_flight() as usize)
     }
@@ -207,12 +207,12 @@ impl<'a> TempFile<'a> {
             self.reap(event, piece)?;
         }
         let (file, offset) = (self.file.clone(), self.offset(piece));
-        let ring = self.ring.as_mut().expect("asked for by who has one");
+        let ring = self.ring.as_mut().expect("requests are pushed only with a ring");
         ring.push(Request { file, kind, offset, buffer, tag }, self.session)?;
         Ok(ring.submit()?)
     }
 
-    /// Waits until something has come; `piece` is what the caller needs.
+    /// Waits until a request has completed; `piece` is the one that the caller needs.
     fn reap(&mut self, event: WaitEvent, piece: u32) -> Result<(), Stop> {
         latch::assert_none_held("the I/O of a sort");
         let waiting = self.waiting(event, piece);
@@ -250,8 +250,8 @@ fn open_ring(disk: &Disk, depth: usize, session: &Session) -> Result<Ring, Stop>
     Ok(disk.ring(&config, session)?)
 }
 
-/// Waits with a name for what is on its way, and gives the space back. What that says nobody wants
-/// to know: the space is free with the last handle, which is this one.
+/// Waits for the I/O in flight and frees the space. Errors are ignored: the space is free with the
+/// last handle, which is this one.
 impl Drop for TempFile<'_> {
     fn drop(&mut self) {
         let waiting = self.waiting(WaitEvent::DirectPathWriteTemp, 0);

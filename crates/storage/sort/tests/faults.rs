@@ -1,4 +1,4 @@
-//! What goes wrong with a disk is an error, never another order, and nothing is left of it.
+//! A faulty disk makes a sort fail, and never gives another order; nothing is left of the sort.
 #![forbid(unsafe_code)]
 
 mod common;
@@ -11,7 +11,7 @@ use sim::{Failure, Report, Simulation};
 use sort::{SortConfig, Sorter};
 use stop::{Halt, RefusalKind, Stop};
 
-/// Enough for a merge of runs before the last one.
+/// Enough rows for a merge of runs before the last merge.
 fn some() -> Vec<Row> {
     rows(1_900, 1_000, 11)
 }
@@ -41,7 +41,7 @@ fn disk<R>(report: &Report<R>) -> FileSystem {
 }
 
 /// Each operation in turn fails, is cut short, goes elsewhere or nowhere, or rots: the rows come in
-/// order, or not at all; and nothing is left but a name, of a file that couldn't be taken away.
+/// order or not at all, and nothing is left but a name that couldn't be removed.
 #[test]
 fn whatever_fails_the_order_is_right_or_there_is_none() {
     let faults = [
@@ -88,8 +88,8 @@ fn whatever_fails_the_order_is_right_or_there_is_none() {
     }
 }
 
-/// A disk that is too small for what is written is a refusal, at each size; nothing is left. Holes
-/// are filled again: twice the rows' size is enough for all passes.
+/// A disk that is too small is a refusal, at each size, and nothing is left. Holes are filled
+/// again: twice the rows' size is enough for all passes.
 #[test]
 fn a_full_disk_refuses_and_space_is_used_again() {
     let bytes: usize = some().iter().map(|(key, payload)| key.len() + payload.len() + 4).sum();
@@ -138,7 +138,8 @@ fn what_is_dropped_leaves_nothing() {
     }
 }
 
-/// When the instance halts, the next I/O of a sort says so, again and again, and gives all back.
+/// When the instance halts, each later I/O of a sort returns the halt, and the sort gives
+/// everything back.
 #[test]
 fn a_halt_ends_a_sort() {
     let report = world(None).run(|world, session| {
@@ -161,7 +162,7 @@ fn a_halt_ends_a_sort() {
     common::assert_nothing_is_left(&mut fs);
 }
 
-/// A power cut at each operation: what is left, at most, is a name that the next opening removes.
+/// A power failure at each operation leaves at most a name, which the next opening removes.
 #[test]
 fn a_power_cut_leaves_a_leftover_at_most() {
     let clean = run(world(None), FilesystemIo::SetAll);

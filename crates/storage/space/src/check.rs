@@ -1,7 +1,8 @@
-//! Whether space agrees with itself: directory, segment headers, extent maps and lengths of files.
+//! The check that directory, segment headers, extent maps and lengths of files agree.
 //!
-//! Callers: tests, and what checks a database after recovery.
+//! Callers: tests.
 
+use cache::Blocks;
 use format::{ExtentMap, SegmentHeader};
 use ids::FileNo;
 use latch::FrameOrder;
@@ -14,14 +15,14 @@ use crate::room::{first_block, is_taken};
 use crate::segment::{extents, is_header, object_of};
 use crate::{SegmentState, Space};
 
-/// An extent, by file and number, and the segment that has it.
+/// An extent, by file and number, and its segment.
 type Owner = (FileNo, u32, String);
 
 impl Space {
-    /// The directory is as it is on disk, and its headers are of the segments that it names; every
-    /// extent of every segment, also of those that are temporary or being dropped, is of that
-    /// segment alone and taken in its map, and nothing else is; maps don't go beyond their files.
-    /// While sessions change space this may be wrong.
+    /// Checks that the directory in memory is equal to that on disk; that each header belongs to
+    /// the segment that names it; that each extent belongs to one segment, also temporary or
+    /// dropping ones, and exactly these are taken in the maps; and that maps don't go beyond their
+    /// files. While sessions change space the result may be wrong.
     pub fn check(&self, session: &Session) -> Result<(), String> {
         let index = self.read_directory(session).map_err(|stop| stop.to_string())?;
         if !self.shared.index.shared(session).agrees_with(&index) {
@@ -42,7 +43,7 @@ impl Space {
         Ok(())
     }
 
-    /// In order.
+    /// The extents of all segments, sorted.
     fn owners<'e>(
         &self,
         entries: impl Iterator<Item = &'e Entry>,
@@ -60,7 +61,7 @@ impl Space {
                 extents(&block).collect()
             };
             let tablespace = self.tablespace_of(header.file, session);
-            for (first, blocks) in all {
+            for Blocks { first, count } in all {
                 if self.tablespace_of(first.file, session) != tablespace {
                     return Err(format!("{name} has an extent of another tablespace"));
                 }
@@ -68,7 +69,7 @@ impl Space {
                 let map = map.shared(FrameOrder::ExtentMap, session);
                 let begin = ExtentMap::at(&map, ExtentMap::START).first_block.get();
                 let number = (first.block.get() - begin) / tablespace.extent_blocks;
-                let count = blocks / tablespace.extent_blocks;
+                let count = count / tablespace.extent_blocks;
                 let each = (number..number + count).map(|n| (first.file, n, name.clone()));
                 owners.extend(each);
             }
@@ -99,7 +100,7 @@ impl Space {
     }
 }
 
-/// Whether the header says of its segment what the directory says.
+/// Checks that a header agrees with the directory, and with itself.
 fn check_header(block: &[u8], entry: &Entry) -> Result<(), String> {
     if !is_header(block) || object_of(block) != Some(entry.object) {
         return Err("its header is another block".to_string());
@@ -109,7 +110,7 @@ fn check_header(block: &[u8], entry: &Entry) -> Result<(), String> {
     if header.holds != entry.holds.number() || (header.dropping != 0) != dropping {
         return Err("its header and the directory don't agree".to_string());
     }
-    let blocks: u32 = extents(block).map(|(_, blocks)| blocks).sum();
+    let blocks: u32 = extents(block).map(|extent| extent.count).sum();
     if header.blocks.get() != blocks || header.high_water.get() > blocks {
         return Err(format!("its header doesn't count {blocks} blocks"));
     }

@@ -1,42 +1,39 @@
-//! Checkpoints of data files: what their headers say, and what the control file knows of it (SP19).
+//! Checkpoints of data files: their numbers in the headers and in the control file (SP19, SP38).
 //!
 //! ```text
-//!   control file: "number n may be met" ─▶ headers say n, durable ─▶ control file: "n is the
-//! least"
+//!   control file announces n ─▶ headers have n, durable ─▶ control file requires n
 //! ```
 //!
 //! Invariants
-//!   * each header has a number between the least that the control file knows for its file and the
-//!     highest that it knows at all, whatever moment a crash comes at
+//!   * each header's number lies between the least that the control file has for its file and the
+//!     highest that it has for all, at whatever moment a crash comes
 //!
 //! Callers: `recovery`, at its end; `instance`, at log switches and at shutdown.
 
+use cache::DataFile;
 use format::{FileHeader, ScnLe, U32Le, check, seal};
-use ids::{BlockNo, BlockSize, Dba, FileNo, Rba, Scn};
-use os::{Cause, File, FileOperation, IoBuf, Session};
+use ids::{BlockNo, Dba, Rba, Scn};
+use os::{Cause, FileOperation, IoBuf, Session};
 use stop::{RefusalKind, Stop};
 use waits::WaitEvent;
 
-use crate::ControlContent;
-use crate::data_file::History;
-
-/// A file of the database: its number, itself, and its block size.
-type DataFile = (FileNo, File, BlockSize);
+use crate::data_file::{ExpectedFile, History};
+use crate::{ControlContent, DataFileContent};
 
 /// A checkpoint of data files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FileCheckpoint {
     /// Its number, which the control file has announced.
     pub number: u32,
-    /// Every change below is in the files, durable.
+    /// Every change below this address is durable in the files.
     pub at: Rba,
-    /// The last SCN.
+    /// The last SCN below it.
     pub scn: Scn,
 }
 
 impl FileCheckpoint {
-    /// Has the headers of these files say so, durably. Where this fails a header says what it said
-    /// or what it was to say: its fields lie in one sector (M1).
+    /// Writes the checkpoint into the headers of these files, durably. After a failure a header has
+    /// its old or its new content, since its fields lie in one sector (M1).
     pub fn write(&self, files: &[DataFile], session: &Session) -> Result<(), Stop> {
         for file in files {
             self.write_header(file, read_header(file, session)?, session)?;
@@ -44,8 +41,8 @@ impl FileCheckpoint {
         sync(files, session)
     }
 
-    /// The same, but a file whose header can't be read just now, for the device can't or for want
-    /// of memory, is left out: it keeps the number that it has. Those that were written.
+    /// As `write`, but leaves out files whose header can't be read, because of the device or for
+    /// want of memory: they keep their numbers. Returns the files that were written.
     pub fn write_where_it_can(
         &self,
         files: &[DataFile],
@@ -71,7 +68,7 @@ impl FileCheckpoint {
 
     fn write_header(
         &self,
-        (number, file, _): &DataFile,
+        DataFile { number, file, .. }: &DataFile,
         mut block: IoBuf,
         session: &Session,
     ) -> Result<(), Stop> {
@@ -93,26 +90,23 @@ impl FileCheckpoint {
     }
 }
 
-fn read_header(
-    (number, file, block_size): &DataFile,
-    session: &Session,
-) -> Result<IoBuf, os::Error> {
-    let mut block = IoBuf::zeroed(block_size.bytes());
-    let what = u64::from(number.get());
+fn read_header(file: &DataFile, session: &Session) -> Result<IoBuf, os::Error> {
+    let mut block = IoBuf::zeroed(file.block_size.bytes());
+    let what = u64::from(file.number.get());
     let waiting = session.waiting(WaitEvent::DbFileSequentialRead).p(what, 0, 1);
-    file.read_at(0, &mut block, waiting)?;
+    file.file.read_at(0, &mut block, waiting)?;
     Ok(block)
 }
 
 fn sync(files: &[DataFile], session: &Session) -> Result<(), Stop> {
-    for (_, file, _) in files {
-        file.sync(FileOperation::Sync.waiting(session))?;
+    for data_file in files {
+        data_file.file.sync(FileOperation::Sync.waiting(session))?;
     }
     Ok(())
 }
 
 impl ControlContent {
-    /// To which database its data files belong.
+    /// The history of the database's data files.
     pub fn history(&self) -> History {
         History {
             database: self.database,
@@ -122,16 +116,22 @@ impl ControlContent {
         }
     }
 
-    /// Says that headers of data files may get the next checkpoint number.
+    /// The data file that this entry describes.
+    pub fn expected<'a>(&self, entry: &'a DataFileContent) -> ExpectedFile<'a> {
+        let (history, block_size) = (self.history(), self.block_size_of(entry));
+        ExpectedFile { history, entry, block_size }
+    }
+
+    /// Announces the next checkpoint number, which headers of data files may then get.
     pub fn announce_checkpoint(&mut self) {
         let next = self.checkpoint_number.checked_add(1);
         self.checkpoint_number = next.expect("4 billion checkpoints of data files were made");
     }
 
-    /// Says that the headers of these data files have a checkpoint's number.
+    /// Requires a checkpoint's number of the headers of these data files.
     pub fn require_checkpoint(&mut self, checkpoint: &FileCheckpoint, files: &[DataFile]) {
         for entry in &mut self.data_files {
-            if files.iter().any(|(number, ..)| *number == entry.number) {
+            if files.iter().any(|file| file.number == entry.number) {
                 entry.checkpoint_number = checkpoint.number;
             }
         }

@@ -1,16 +1,16 @@
-//! What the control file says, as values, and how it is laid out in its block.
+//! The content of the control file as values, and its layout in the block.
 //!
 //! ```text
 //!   head │ tablespaces … │ data files, each with its path … │ log groups, each with its members …
 //! ```
 //!
 //! Invariants (of a content that was checked)
-//!   * numbers and names are unique; every data file is of a tablespace that is there
+//!   * numbers and names are unique; every data file belongs to a listed tablespace
 //!   * every log group has a good member
 //!   * file 1 is the first of the system tablespace
 //!   * everything fits into the one block
 //!
-//! Callers: `control`; `instance`, which makes the first and reads the rest.
+//! Callers: `control`; `instance`, which makes the first content.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -26,14 +26,14 @@ use stop::{RefusalKind, Stop};
 use crate::new_file::leftovers_end;
 use crate::segment::stored_name;
 
-/// In which state a database was left.
+/// The state in which a database was left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ControlState {
-    /// Its creation didn't come to its end (SP3).
+    /// Its creation hasn't ended (SP3).
     Creating,
-    /// It is open, or wasn't shut in good order.
+    /// It is open, or wasn't shut cleanly.
     Open,
-    /// It was shut in good order.
+    /// It was shut cleanly.
     Shut,
 }
 
@@ -52,23 +52,23 @@ impl ControlState {
 pub struct TablespaceNo(pub u16);
 
 impl TablespaceNo {
-    /// The one that every database has.
+    /// The system tablespace, which every database has.
     pub const SYSTEM: TablespaceNo = TablespaceNo(1);
 }
 
-/// The name of the tablespace that is for undo; every database is made with it.
+/// The name of the tablespace for undo, with which every database is made.
 pub const UNDO_TABLESPACE: &str = "undo";
 
-/// A tablespace: files in which segments get extents in turn.
+/// A tablespace: data files from which segments get extents in turn.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TablespaceContent {
     /// Its number.
     pub number: TablespaceNo,
     /// Its name.
     pub name: String,
-    /// Size of the blocks of its files.
+    /// The block size of its files.
     pub block_size: BlockSize,
-    /// Blocks of an extent.
+    /// The number of blocks of an extent.
     pub extent_blocks: u32,
 }
 
@@ -77,26 +77,26 @@ pub struct TablespaceContent {
 pub struct DataFileContent {
     /// Its number.
     pub number: FileNo,
-    /// Whose it is.
+    /// The tablespace that it belongs to.
     pub tablespace: TablespaceNo,
-    /// Where it is: relative to the database's directory, or absolute.
+    /// Its path, relative to the database's directory or absolute.
     pub path: String,
-    /// Blocks that it has.
+    /// The number of its blocks.
     pub blocks: u32,
-    /// Blocks that it may have at most.
+    /// The most blocks that it may have.
     pub blocks_max: u32,
-    /// By how many it grows; 0 if it doesn't.
+    /// The blocks by which it grows; 0 if it doesn't.
     pub growth_blocks: u32,
-    /// The checkpoint number that its header has at least (SP19).
+    /// The least checkpoint number that its header may have (SP19).
     pub checkpoint_number: u32,
 }
 
 /// A member of a group.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogMemberContent {
-    /// Where it is: as data files' paths.
+    /// Its path, relative to the database's directory or absolute.
     pub path: String,
-    /// Whether it has all redo of its group.
+    /// Whether it has all the redo of its group.
     pub good: bool,
 }
 
@@ -105,15 +105,15 @@ pub struct LogMemberContent {
 pub struct LogGroupContent {
     /// Its number, from 1.
     pub number: u16,
-    /// Blocks of each member, its header included.
+    /// The number of blocks of each member, with its header.
     pub blocks: u32,
     /// Its members, at least one of them good.
     pub members: Vec<LogMemberContent>,
 }
 
 impl LogGroupContent {
-    /// These members of the group are good from now on, or aren't. The paths are of files in a
-    /// database in this directory.
+    /// Marks members of the group as good or not. `paths` are members of a database in this
+    /// directory.
     pub fn set_members(&mut self, directory: &Path, paths: &[PathBuf], good: bool) {
         let members = self.members.iter_mut();
         for member in members.filter(|member| paths.contains(&directory.join(&member.path))) {
@@ -122,7 +122,7 @@ impl LogGroupContent {
     }
 }
 
-/// What the control file says.
+/// The content of the control file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ControlContent {
     /// Identity of the database.
@@ -131,19 +131,19 @@ pub struct ControlContent {
     pub incarnation: (u32, Scn),
     /// When it was created: microseconds since 1970-01-01 00:00 UTC.
     pub created_us: u64,
-    /// Where it was when it was written (SP22); 0 if that isn't known.
+    /// The hash of its place when it was written (SP22); 0 if unknown.
     pub place: u64,
     /// The highest checkpoint number that a data file's header may have (SP19).
     pub checkpoint_number: u32,
-    /// How it was left.
+    /// The state of the database.
     pub state: ControlState,
-    /// Every change below is on disk (SP2); recovery begins here.
+    /// The checkpoint: every change below it is on disk (SP2), and recovery begins here.
     pub checkpoint: Rba,
-    /// The last SCN below the checkpoint, or a later one that had been given out by then.
+    /// The last SCN below the checkpoint, or a later one given out by then.
     pub checkpoint_scn: Scn,
-    /// The newest log of which it is known that it has begun (rule redo/RD27); 0 if none is.
+    /// The newest log that is known to have begun (rule redo/RD27); 0 if none.
     pub newest_log: u32,
-    /// Slots of the doublewrite file.
+    /// The number of slots of the doublewrite file.
     pub doublewrite_slots: u32,
     /// The tablespaces, the system tablespace first.
     pub tablespaces: Vec<TablespaceContent>,
@@ -166,25 +166,25 @@ impl ControlContent {
         self.tablespaces.iter().find(|tablespace| tablespace.number == number)
     }
 
-    /// The tablespace that every database has.
+    /// The system tablespace.
     pub fn system(&self) -> &TablespaceContent {
         self.tablespace(TablespaceNo::SYSTEM).expect("checked when it was read or made")
     }
 
-    /// The size of a file's blocks.
+    /// The block size of a file.
     pub fn block_size_of(&self, file: &DataFileContent) -> BlockSize {
         self.tablespace(file.tablespace).expect("checked when it was read or made").block_size
     }
 
-    /// These members of log groups are good from now on, or aren't. The paths are of files in a
-    /// database in this directory.
+    /// Marks members of log groups as good or not. `paths` are members of a database in this
+    /// directory.
     pub fn set_log_members(&mut self, directory: &Path, paths: &[PathBuf], good: bool) {
         for group in &mut self.log_groups {
             group.set_members(directory, paths, good);
         }
     }
 
-    /// Refuses what can't be said, or doesn't fit, naming the limit.
+    /// Refuses a content that contradicts itself or doesn't fit, naming the limit.
     pub fn check(&self) -> Result<(), Stop> {
         let refuse = |kind, message: String| Err(Stop::refuse(kind, message));
         let counts = [
@@ -228,8 +228,8 @@ impl ControlContent {
         Ok(())
     }
 
-    /// Refuses two names for one place, however they are spelled: `x.dbf`, `./x.dbf`, or by a link
-    /// to a directory.
+    /// Refuses two paths of one place, in whatever spelling: `x.dbf`, `./x.dbf`, or by a link to a
+    /// directory.
     pub fn check_places(&self, disk: &Disk, directory: &Path) -> Result<(), Stop> {
         let mut places: BTreeMap<PathBuf, &String> = BTreeMap::new();
         for path in self.paths() {
@@ -245,9 +245,8 @@ impl ControlContent {
         Ok(())
     }
 
-    /// Refuses names that the next opening would take for those of leftovers (SP10). Asked of a
-    /// database that is to be made: what a database lists already is no leftover, whatever it is
-    /// called.
+    /// Refuses names that the next opening would take for leftovers' (SP24). Called for a database
+    /// that is to be made: a file that is listed already is no leftover, whatever its name.
     pub fn check_names(&self) -> Result<(), Stop> {
         let taken = |path: &String| leftovers_end(Path::new(path)).map(|why| (path.clone(), why));
         match self.paths().find_map(taken) {
@@ -259,14 +258,14 @@ impl ControlContent {
         }
     }
 
-    /// Every file that it lists: data files and members of log groups.
+    /// The paths of all listed files: data files and members of log groups.
     pub fn paths(&self) -> impl Iterator<Item = &String> + Clone {
         let members = self.log_groups.iter().flat_map(|group| &group.members);
         let members = members.map(|member| &member.path);
         self.data_files.iter().map(|file| &file.path).chain(members)
     }
 
-    /// What contradicts itself, if anything does.
+    /// A contradiction among tablespaces and data files, if there is one.
     fn fault(&self) -> Option<String> {
         let spaces = &self.tablespaces;
         for (place, one) in spaces.iter().enumerate() {
@@ -289,7 +288,7 @@ impl ControlContent {
             .then(|| "there is no file 1 of the system tablespace".to_string())
     }
 
-    /// The same of the log groups.
+    /// A contradiction among the log groups, if there is one.
     fn log_fault(&self) -> Option<String> {
         let mut paths: BTreeSet<_> = self.data_files.iter().map(|file| &file.path).collect();
         for (place, group) in self.log_groups.iter().enumerate() {
@@ -352,7 +351,7 @@ impl ControlContent {
         bytes
     }
 
-    /// Into a block whose bytes behind the header are zero. Checked before.
+    /// Stores the content, which was checked, into a block whose bytes behind the header are zero.
     pub(crate) fn store(&self, version: u64, block: &mut [u8]) {
         let entries = self.entries();
         *Control::at_mut(block, Control::START) = Control {
@@ -379,7 +378,7 @@ impl ControlContent {
         block[Control::ENTRIES..Control::ENTRIES + entries.len()].copy_from_slice(&entries);
     }
 
-    /// From a block that is whole, with its version; none if it holds what no program has written.
+    /// The version and the content of a whole block; `None` if no program has written such a block.
     pub(crate) fn load(block: &[u8]) -> Option<(u64, ControlContent)> {
         let head = Control::at(block, Control::START);
         let state = ControlState::ALL.iter().find(|(_, number)| *number == head.state)?.0;
@@ -413,7 +412,7 @@ impl ControlContent {
     }
 }
 
-/// Entries that were not read yet.
+/// The entries that are still to be read.
 struct Entries<'a> {
     left: &'a [u8],
 }
@@ -564,7 +563,7 @@ mod tests {
         says(with(path), "is a file of the database already");
     }
 
-    /// Whatever bytes are there, reading ends: with a content that is sound, or with none.
+    /// Reading damaged bytes returns a sound content or none.
     #[test]
     fn damaged_entries_are_no_content() {
         let block = stored(&content(3, 9));

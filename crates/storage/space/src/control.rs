@@ -1,4 +1,4 @@
-//! The control file: what the database is, and where recovery begins (rules SP1 to SP3).
+//! The control file: its two copies, read and written (rules SP1, SP2, SP3).
 //!
 //! Callers: `instance` (create, open, shut), its checkpoint process (checkpoints).
 
@@ -18,30 +18,30 @@ use crate::place::place_of;
 pub(crate) const NAMES: [&str; 2] = ["control01.ctl", "control02.ctl"];
 const ADDRESS: Dba = Dba { file: FileNo::CONTROL, block: BlockNo::new(0) };
 
-/// A copy of the control file as it is, for who only looks.
+/// A copy of the control file, to be looked at only.
 #[derive(Debug)]
 pub struct ControlCopy {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// Its version and what it says, or what is wrong with it.
+    /// Its version and its content, or its fault.
     pub said: Result<(u64, ControlContent), String>,
-    /// Locked, so that nobody opens the database meanwhile (SP7).
+    /// The file, locked, so that the database can't be opened meanwhile (SP7).
     _file: Option<File>,
 }
 
-/// Both copies, open.
+/// The control file: both copies, open and locked.
 #[derive(Debug)]
 pub struct ControlFile {
-    /// In the order in which they are written: the one that is believed comes last (SP1).
+    /// The copies in the order in which they are written: the believed one last (SP1).
     copies: Vec<File>,
     content: ControlContent,
     version: u64,
-    /// Where they are (SP22).
+    /// The hash of the place where they are (SP22).
     place: u64,
 }
 
 impl ControlFile {
-    /// Makes both copies, locked until they are closed. The directory must have neither. If it
+    /// Makes both copies, locked until they are closed. The directory must have neither. If this
     /// fails, nothing is left.
     pub fn create(
         disk: &Disk,
@@ -72,7 +72,7 @@ impl ControlFile {
         }
     }
 
-    /// Opens both copies and believes the newer whole one.
+    /// Opens both copies and uses the newer whole one.
     pub fn open(
         disk: &Disk,
         directory: &Path,
@@ -92,7 +92,7 @@ impl ControlFile {
             owned.lock(&file, session).map_err(not_owned)?;
             match read(&file, session) {
                 Ok((version, content)) => whole.push((version, content, place)),
-                // Whoever wrote it knew more, also when the other copy is whole.
+                // Another program has written it, which knew more, even if the other copy is whole.
                 Err(Fault::Other(fault)) => return Err(corrupt(fault)),
                 Err(Fault::Damaged(fault)) => faults.push(fault),
             }
@@ -109,7 +109,7 @@ impl ControlFile {
         }
         let newest = whole.into_iter().max_by_key(|(version, ..)| *version);
         let (version, content, place) = newest.ok_or_else(|| no_control_file("open", &faults))?;
-        // The other one may be damaged, and this the only whole one: it is written last.
+        // This may be the only whole copy, so it is written last.
         copies[..].rotate_left(place + 1);
         faults.iter().for_each(|fault| {
             session.os().notice(&format!("the other copy of the control file is used, for {fault}"))
@@ -117,8 +117,8 @@ impl ControlFile {
         Ok(ControlFile { copies, content, version, place: place_of(disk, directory) })
     }
 
-    /// Looks at both copies, each by itself, and writes nothing. As long as they are kept nobody
-    /// opens the database.
+    /// Looks at both copies, each by itself, and writes nothing. While the result is kept the
+    /// database can't be opened.
     pub fn look(
         disk: &Disk,
         directory: &Path,
@@ -130,7 +130,7 @@ impl ControlFile {
             let path = directory.join(name);
             let file = match disk.open_read_only(&path, options(direct), session) {
                 Ok(file) => file,
-                // That says nothing of the file.
+                // This error tells nothing about the file.
                 Err(error) if !is_of_file(&error) => {
                     return Err(error.while_doing("look at the control file").into());
                 }
@@ -148,15 +148,16 @@ impl ControlFile {
         Ok([one?, two?])
     }
 
-    /// What it says.
+    /// Its content.
     pub fn content(&self) -> &ControlContent {
         &self.content
     }
 
-    /// Changes it and writes both copies (SP1). After an I/O error it isn't to be used any more.
+    /// Changes the content and writes both copies (SP1). After an I/O error the control file must
+    /// not be used any more.
     ///
     /// # Panics
-    /// When the change makes it unsound: what adds to it is checked before, by
+    /// When the change makes the content unsound: the caller has it checked before, by
     /// [`ControlContent::check`].
     pub fn update(
         &mut self,
@@ -167,7 +168,7 @@ impl ControlFile {
         self.write(session)
     }
 
-    /// Changes what it says, if it can be said as it is by now, and writes both copies. If they
+    /// Changes the content, unless the changed content is refused, and writes both copies. If they
     /// can't be written the instance halts.
     pub fn describe<T>(
         &mut self,
@@ -185,19 +186,19 @@ impl ControlFile {
         written.map(|()| changed).map_err(failed)
     }
 
-    /// Writes what was read again, so that both copies have it durably (SP12), and where they are
-    /// (SP22). Before anything is done that only goes with this content. A checkpoint of the data
-    /// files may follow (SP19).
+    /// Writes the content that was read again, so that both copies have it durably (SP12), with
+    /// their place (SP22). Opening does this before anything that only goes with this content. A
+    /// checkpoint of the data files may follow (SP19).
     pub fn settle(&mut self, session: &Session) -> Result<(), Error> {
-        // The number of the write that may have failed is passed over.
+        // Skips the version of a write that may have failed.
         self.version += 1;
         self.content.announce_checkpoint();
         self.content.place = self.place;
         self.write(session)
     }
 
-    /// Refused if none of its copies has its name any more: the directory was removed, renamed or
-    /// put in another's place, and what was made under its name would lie elsewhere.
+    /// Refuses if no copy has its name any more: then the directory was removed, renamed or
+    /// replaced, and a file made under its name would lie elsewhere.
     pub fn check_directory(
         &self,
         disk: &Disk,
@@ -217,7 +218,7 @@ impl ControlFile {
         Err(Stop::refuse(RefusalKind::WrongState, message))
     }
 
-    /// The files.
+    /// The files of the copies.
     pub fn copies(&self) -> &[File] {
         &self.copies
     }
@@ -240,7 +241,7 @@ impl ControlFile {
     }
 }
 
-/// Says of a file that isn't the database's alone what that means.
+/// The refusal to open a database of which another program has a file.
 pub(crate) fn not_owned(error: Error) -> Stop {
     Stop::from(error.while_doing("open the database"))
 }
@@ -249,14 +250,14 @@ fn options(direct: bool) -> FileOptions {
     FileOptions { direct, write_through: true }
 }
 
-/// Whether it is the file or its device that can't be opened, rather than this process that can't.
+/// Whether the error comes from the file or its device, rather than from this process.
 fn is_of_file(error: &Error) -> bool {
     matches!(error.cause(), os::Cause::NotFound | os::Cause::NotAFile | os::Cause::Device)
 }
 
-/// Neither copy can be used, for these faults, by who was about to do so.
+/// The refusal to `verb` a database of which neither copy can be used, for these faults.
 pub fn no_control_file(verb: &str, faults: &[String]) -> Stop {
-    // What to do is said once, behind them.
+    // The advice comes once, behind the faults.
     let faults = faults.iter().map(|fault| fault.split("; ").next().unwrap_or(fault));
     let message = format!(
         "cannot {verb} the database: {}; put a good copy of the control file there, as new as the \
@@ -280,14 +281,14 @@ fn missing(path: &Path) -> impl Fn(Error) -> Stop {
     }
 }
 
-/// What the whole control files of format 1 had.
+/// The length of a control file of format 1.
 const FORMAT_1_BYTES: u64 = 4 << 10;
 
 /// Why a copy can't be used.
 enum Fault {
-    /// The other copy may do.
+    /// The copy is damaged; the other may be used.
     Damaged(String),
-    /// Another program has written it, a later one or one before the first release.
+    /// Another program has written it: a later one, or one from before the first release.
     Other(String),
 }
 

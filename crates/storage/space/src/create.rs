@@ -1,8 +1,8 @@
-//! Making segments, for good or until somebody says so (rules SP6, SP13).
+//! Making segments, permanent or temporary (rules SP6, SP13).
 //!
 //! ```text
-//!   name, number and place ─▶ an extent that is free ─▶ one group: entry, header, extent map
-//!   reserved in memory        is looked for
+//!   name, number and slot ─▶ a free extent ─▶ one group: entry, header, extent map
+//!   reserved in memory       is found
 //! ```
 //!
 //! Callers: `undo` and `access`, for their segments; `directory`, for its own.
@@ -23,51 +23,55 @@ use crate::room::{Skipped, extent, first_block, is_taken};
 use crate::segment::stored_name;
 use crate::{Holds, Segment, SegmentState, Space, TablespaceContent};
 
-/// A statement that makes a segment finds at most so many extents that can't be read: a device that
-/// is gone doesn't hold it up for long.
+/// The most unreadable extents that a statement which makes a segment meets before it is refused: a
+/// device that is gone doesn't hold it up for long.
 const TRIED_MAX: usize = 8;
 
-/// An extent that was free when it was looked for.
+/// An extent that was free when it was found.
 struct FreeExtent<'a> {
     number: u32,
-    /// The map that has it.
+    /// The extent map of its file.
     map: Pin<'a>,
-    /// Its first block.
+    /// Its first block, which becomes the segment's header.
     header: Pin<'a>,
 }
 
 impl Space {
     /// Makes a segment in the system tablespace, with one extent.
     pub fn create(&self, name: &str, holds: Holds, session: &Session) -> Result<Segment, Stop> {
-        self.create_in(self.system(session), (name, holds), SegmentState::Permanent, session)
+        self.create_in(&self.system(session), name, holds, SegmentState::Permanent, session)
     }
 
     /// Makes a segment in the tablespace of this name, with one extent.
     pub fn create_within(
         &self,
         tablespace: &str,
-        what: (&str, Holds),
+        name: &str,
+        holds: Holds,
         session: &Session,
     ) -> Result<Segment, Stop> {
         let tablespace = self.tablespace(tablespace, session)?;
-        self.create_in(tablespace, what, SegmentState::Permanent, session)
+        self.create_in(&tablespace, name, holds, SegmentState::Permanent, session)
     }
 
-    /// The same, but the next opening drops it, unless [`keep`](Space::keep) comes before.
+    /// Makes a temporary segment in the tablespace of this name, with one extent. The next opening
+    /// drops it, unless [`keep`](Space::keep) comes before.
     pub fn create_temporary(
         &self,
         tablespace: &str,
-        what: (&str, Holds),
+        name: &str,
+        holds: Holds,
         session: &Session,
     ) -> Result<Segment, Stop> {
         let tablespace = self.tablespace(tablespace, session)?;
-        self.create_in(tablespace, what, SegmentState::Temporary, session)
+        self.create_in(&tablespace, name, holds, SegmentState::Temporary, session)
     }
 
     fn create_in(
         &self,
-        tablespace: TablespaceContent,
-        (name, holds): (&str, Holds),
+        tablespace: &TablespaceContent,
+        name: &str,
+        holds: Holds,
         state: SegmentState,
         session: &Session,
     ) -> Result<Segment, Stop> {
@@ -83,10 +87,10 @@ impl Space {
                 None => self.extend_directory(session)?,
             }
         };
-        self.make_segment(&entry, &tablespace, state, session)
+        self.make_segment(&entry, tablespace, state, session)
     }
 
-    /// Makes the segment that this entry was reserved for; if that fails, the entry is forgotten.
+    /// Makes the segment for which this entry was reserved. If that fails, the entry is forgotten.
     pub(crate) fn make_segment(
         &self,
         entry: &Entry,
@@ -98,7 +102,7 @@ impl Space {
         let mut index = self.shared.index.exclusive(session);
         match made {
             Ok(header) => {
-                index.settle(entry.object, (header, state));
+                index.settle(entry.object, header, state);
                 let Entry { name, object, holds, .. } = entry.clone();
                 Ok(Segment { name, object, header, holds })
             }
@@ -109,7 +113,7 @@ impl Space {
         }
     }
 
-    /// Its header.
+    /// Enters the segment into directory, header and extent map. Returns its header.
     fn enter_segment(
         &self,
         entry: &Entry,
@@ -117,11 +121,11 @@ impl Space {
         state: SegmentState,
         session: &Session,
     ) -> Result<Dba, Stop> {
-        let (place, name) = (entry.place, &entry.name);
+        let (slot, name) = (entry.slot, &entry.name);
         let body = header_body(entry, tablespace);
-        let directory = self.pin(place.block.file, place.block.block, session)?;
-        // The header's block isn't known before the map is latched, and is pinned without latches:
-        // so an extent is found first, and looked at again.
+        let directory = self.pin(slot.block.file, slot.block.block, session)?;
+        // The header's block isn't known before the map is latched, and is pinned without latches.
+        // So a free extent is found first, and checked again under the latch.
         loop {
             let FreeExtent { number, map, header } =
                 self.free_extent(entry, tablespace, session)?;
@@ -146,7 +150,7 @@ impl Space {
                 continue;
             }
             let left = free_count(&map) - 1;
-            let place = Place { number: U32Le::new(place.number) };
+            let place = Place { number: U32Le::new(slot.number) };
             let taken = ExtentRun { first: U32Le::new(number), count: U32Le::new(1) };
             group.change(block, &LAYER, ENTER, &[place.bytes(), stored.bytes()]);
             group.format(header, &LAYER, FORMAT, &[body.bytes(), extent.bytes()]);
@@ -157,8 +161,8 @@ impl Space {
         }
     }
 
-    /// Finds a free extent for a segment; its tablespace grows if there is none. Those whose first
-    /// block can't be read are passed over (SP16).
+    /// Finds a free extent for a segment; its tablespace grows if there is none. Extents whose
+    /// first block can't be read are passed over (SP31).
     fn free_extent<'a>(
         &'a self,
         entry: &Entry,
@@ -170,10 +174,10 @@ impl Space {
         let (mut tried, mut failed) = (Skipped::new(), None);
         loop {
             self.changes().halt().check(session)?;
-            let free = self.find_free((tablespace.number, turn), 1, &skipped, session)?;
-            let Some((file, number, _)) = free else {
-                match self.grow(tablespace, turn, (1, &entry.name), &skipped, session) {
-                    // What couldn't be read some time ago may be by now.
+            let free = self.find_free(tablespace.number, turn, 1, &skipped, session)?;
+            let Some((file, number)) = free else {
+                match self.grow(tablespace, turn, 1, &entry.name, &skipped, session) {
+                    // Extents that couldn't be read some time ago may be readable by now.
                     Err(stop) if is_no_space(&stop) && skipped.len() > tried.len() => {
                         skipped.clone_from(&tried);
                     }
@@ -184,10 +188,11 @@ impl Space {
             };
             let map = self.pin(file, EXTENT_MAP, session)?;
             let address = self.first_of(&map, number, tablespace, session);
-            // Read, though it is to be formatted: until the map is latched another session may take
-            // the extent, write it and let its buffer go, and zeros in its place would be wrong.
+            // The block is read, though it is to be formatted: until the map is latched another
+            // session may take the extent, write the block and let its buffer go, and zeros in its
+            // place would be wrong.
             match self.changes().cache().pin_to_format(address, session) {
-                // Nobody has it, and there are others.
+                // The extent is free, and there may be others.
                 Err(stop) if stop.refusal() == Some(RefusalKind::Io) => {
                     if self.shared.unreadable.exclusive(session).insert((file, number)) {
                         let line = format!("a free extent is passed over, for I {stop}");

@@ -1,6 +1,6 @@
-//! A data file: made full of zeros, with its first blocks (SP5), and recognised when it is opened.
+//! Data files: made full of zeros, with their first blocks (SP5), and checked when opened.
 //!
-//! Callers: `instance`, at creation and at opening; `tablespace`, while the database is open.
+//! Callers: `instance`, at creation and at opening; `ddl`, while the database is open; `verify`.
 
 use std::path::Path;
 
@@ -23,10 +23,11 @@ pub const DATA_FILE: FileNo = FileNo::new(1);
 
 pub(crate) const EXTENT_MAP: BlockNo = BlockNo::new(1);
 pub(crate) const DIRECTORY: BlockNo = BlockNo::new(2);
-/// In every file, so that all are laid out alike; the third block of another than file 1 is spare.
+/// The first block of the first extent, the same in every file. The third block is spare, except in
+/// file 1.
 pub(crate) const FIRST_EXTENT: u32 = 3;
 
-/// To which database a data file belongs, and which checkpoint numbers its header may have (SP19).
+/// The database that a data file belongs to, and the checkpoint numbers of its header (SP19).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct History {
     /// Identity of the database.
@@ -39,24 +40,35 @@ pub struct History {
     pub checkpoint: (Rba, Scn),
 }
 
-/// How a data file is laid out.
+/// A data file as the control file describes it.
+#[derive(Clone, Copy, Debug)]
+pub struct ExpectedFile<'a> {
+    /// The database and the checkpoint numbers.
+    pub history: History,
+    /// The file.
+    pub entry: &'a DataFileContent,
+    /// The size of its blocks.
+    pub block_size: BlockSize,
+}
+
+/// The layout of a data file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DataFileShape {
-    /// The database to which it belongs, and how far that is.
+    /// The database that it belongs to, and its checkpoint.
     pub history: History,
     /// The file's number.
     pub number: FileNo,
-    /// Whose it is.
+    /// The tablespace that it belongs to.
     pub tablespace: TablespaceNo,
     /// Size of a block.
     pub block_size: BlockSize,
-    /// Blocks of an extent, at least 2.
+    /// The blocks of an extent, at least 2.
     pub extent_blocks: u32,
-    /// Blocks of the file, at least 16.
+    /// The blocks of the file, at least 16.
     pub blocks: u32,
-    /// Blocks that it may have at most.
+    /// The most blocks that it may have.
     pub blocks_max: u32,
-    /// By how many it grows, at least an extent if it grows at all.
+    /// The blocks by which it grows: an extent at least, or 0.
     pub growth_blocks: u32,
 }
 
@@ -64,14 +76,14 @@ impl DataFileShape {
     /// The fewest blocks that make sense: the first three and an extent or two.
     pub const BLOCKS_MIN: u32 = 16;
 
-    /// The longest file that its extent map has room for, with extents of so many blocks.
+    /// The longest file for which an extent map has room, with extents of this many blocks.
     pub fn bytes_max(block_size: BlockSize, extent_blocks: u32) -> u64 {
         let blocks = map_bits(block_size) * u64::from(extent_blocks) + u64::from(FIRST_EXTENT);
         let bytes = blocks.min(u64::from(u32::MAX - 1)) * block_size.bytes() as u64;
         bytes - bytes % IO_ALIGNMENT as u64
     }
 
-    /// Refuses a shape that can't be, or of which a part could never be used.
+    /// Refuses an impossible layout, or one of which a part could never be used.
     pub fn check(&self) -> Result<(), Stop> {
         let refuse = |message: String| Err(Stop::refuse(RefusalKind::Invalid, message));
         let (blocks, least) = (self.blocks, DataFileShape::BLOCKS_MIN);
@@ -132,18 +144,17 @@ impl DataFileShape {
     }
 }
 
-/// How many extents a map in a block of this size has room for.
+/// The number of extents for which a map in a block of this size has room.
 fn map_bits(block_size: BlockSize) -> u64 {
     (block_size.bytes() as u64 - ExtentMap::BITS as u64) * 8
 }
 
-/// How many extents a file of so many blocks has.
+/// The number of extents of a file with this many blocks.
 pub(crate) fn extents_of(blocks: u32, extent_blocks: u32) -> u32 {
     (blocks - FIRST_EXTENT) / extent_blocks
 }
 
-/// Makes a data file, durable, with nothing in it. It is locked until it is closed. When this
-/// fails, nothing is left.
+/// Makes an empty data file, durably, locked until it is closed. If this fails, nothing is left.
 pub fn create_data_file(
     disk: &Disk,
     path: &Path,
@@ -155,7 +166,7 @@ pub fn create_data_file(
     let bytes = u64::from(shape.blocks) * shape.block_size.bytes() as u64;
     let file = disk.create(path, bytes, options, session)?;
     if let Err(error) = write_first_blocks(&file, shape, session) {
-        // While it is locked, so that it can't be another's.
+        // Removed while it is locked, so that it can't be another maker's.
         let error = error.while_doing(format!("create {}", path.display()));
         return Err(Stop::from(disk.unmake(path, error, session)));
     }
@@ -207,13 +218,12 @@ fn first_header(shape: &DataFileShape, created_us: u64) -> FileHeader {
     }
 }
 
-/// Opens a data file of this database, locks it, and looks whether it is the one that the control
-/// file means.
+/// Opens a data file, locks it, and refuses it if it isn't the one that the control file describes.
 pub fn open_data_file(
     disk: &Disk,
     path: &Path,
     options: FileOptions,
-    what: (History, &DataFileContent, BlockSize),
+    expected: &ExpectedFile<'_>,
     owned: &mut OwnedFiles,
     session: &Session,
 ) -> Result<File, Stop> {
@@ -221,24 +231,24 @@ pub fn open_data_file(
     if let Ok(file) = &opened {
         owned.lock(file, session).map_err(not_owned)?;
     }
-    check_opened(opened, path, what, session)
+    check_opened(opened, path, expected, session)
 }
 
-/// The same only to read it.
+/// As [`open_data_file`], to read it only, without a lock.
 pub fn open_data_file_read_only(
     disk: &Disk,
     path: &Path,
     options: FileOptions,
-    what: (History, &DataFileContent, BlockSize),
+    expected: &ExpectedFile<'_>,
     session: &Session,
 ) -> Result<File, Stop> {
-    check_opened(disk.open_read_only(path, options, session), path, what, session)
+    check_opened(disk.open_read_only(path, options, session), path, expected, session)
 }
 
 fn check_opened(
     opened: Result<File, Error>,
     path: &Path,
-    (history, entry, block_size): (History, &DataFileContent, BlockSize),
+    expected: &ExpectedFile<'_>,
     session: &Session,
 ) -> Result<File, Stop> {
     let refuse = |kind: RefusalKind, what: String| {
@@ -252,6 +262,7 @@ fn check_opened(
         }
         opened => opened?,
     };
+    let ExpectedFile { entry, block_size, .. } = expected;
     let bytes_of = |blocks: u32| u64::from(blocks) * block_size.bytes() as u64;
     let (found, least, most) = (file.length()?, bytes_of(entry.blocks), bytes_of(entry.blocks_max));
     if !(least..=most).contains(&found) {
@@ -261,20 +272,19 @@ fn check_opened(
         );
         return refuse(RefusalKind::Corrupt, what);
     }
-    match fault_of(&file, history, entry, block_size, session)? {
+    match fault_of(&file, expected, session)? {
         Some(what) => refuse(RefusalKind::Corrupt, what),
         None => Ok(file),
     }
 }
 
-/// Why this isn't the file that is meant, if it isn't.
+/// Why this isn't the expected file, if it isn't.
 fn fault_of(
     file: &File,
-    history: History,
-    entry: &DataFileContent,
-    block_size: BlockSize,
+    expected: &ExpectedFile<'_>,
     session: &Session,
 ) -> Result<Option<String>, Stop> {
+    let ExpectedFile { history, entry, block_size } = expected;
     let mut block = IoBuf::zeroed(block_size.bytes());
     let waiting = session.waiting(WaitEvent::DbFileSequentialRead);
     let read = file.read_at(0, &mut block, waiting.p(u64::from(entry.number.get()), 0, 1));
@@ -309,7 +319,7 @@ fn fault_of(
         Ok(_) => {}
     }
     let header = FileHeader::at(&block, FileHeader::START);
-    if let Some(what) = history_fault(header, &history, entry) {
+    if let Some(what) = history_fault(header, history, entry) {
         return Ok(Some(what));
     }
     if header.tablespace.get() != entry.tablespace.0 {
@@ -321,7 +331,7 @@ fn fault_of(
     Ok(None)
 }
 
-/// Which database this file is of, if it begins with the header of a data file.
+/// The database that this file belongs to, if it begins with a data file's header.
 pub fn database_of(file: &File, session: &Session) -> Result<Option<u64>, Error> {
     let length = file.length()?;
     for size in BlockSize::ALL.into_iter().filter(|size| size.bytes() as u64 <= length) {
@@ -338,7 +348,7 @@ pub fn database_of(file: &File, session: &Session) -> Result<Option<u64>, Error>
     Ok(None)
 }
 
-/// Why a header isn't that of this file as the control file knows it, if it isn't (SP19).
+/// Why a header isn't the one that the control file describes, if it isn't (SP19).
 pub(crate) fn history_fault(
     header: &FileHeader,
     history: &History,

@@ -4,20 +4,20 @@
 //!   x.dbf.forebay-new made, durable ─▶ control file lists x.dbf ─▶ renamed x.dbf ─▶ in use
 //! ```
 //!
-//! A crash before the control file leaves a file that nobody lists, under a name that is only ever
-//! a leftover: the next attempt removes it, and so does the next opening. A crash after it leaves a
-//! listed file under that name: the next opening gives it its own.
+//! A crash before the control file lists the file leaves an unlisted leftover: the next attempt or
+//! the next opening removes it. A crash after that leaves a listed file under the leftover's name:
+//! the next opening gives it its own.
 //!
 //! Invariants
-//!   * one session at a time makes tablespaces and files, so that numbers are given once
-//!   * nothing that has a user's name is removed or replaced
+//!   * one session at a time makes tablespaces and files, so numbers are given once
+//!   * no file with a user's name is removed or replaced
 //!
 //! Callers: `instance`.
 
 use std::path::{Path, PathBuf};
 
-use ids::FileNo;
-use os::{Disk, File, FileOptions, OwnedFiles, Session};
+use cache::DataFile;
+use os::{Disk, FileOptions, OwnedFiles, Session};
 use stop::{RefusalKind, Stop};
 
 use crate::data_file::{DataFileShape, create_data_file, open_data_file};
@@ -43,7 +43,8 @@ impl Space {
         self.describe(session, |content| Ok(vec![content.add_data_file(tablespace, spec)?]))
     }
 
-    /// Makes the files that `add` describes, and then describes them in the control file.
+    /// Makes the files that `add` adds to the content, then lists them in the control file and
+    /// takes them into use.
     fn describe(
         &self,
         session: &Session,
@@ -65,7 +66,7 @@ impl Space {
         self.check_buffers(&shapes, session)?;
         let mut new = NewFiles::new(&self.shared.disk, before.database, "the data file");
         let made = self.make_files(&shapes, entries, &mut new, session);
-        // What others have added meanwhile may have taken the room, which refuses.
+        // Refused if other sessions have taken the control file's room meanwhile.
         let listed = made.and_then(|()| {
             self.update_control(session, |content| {
                 content.tablespaces.extend_from_slice(tablespaces);
@@ -79,9 +80,9 @@ impl Space {
             }
             return Err(stop);
         }
-        // From here on the files are the database's: what fails is for recovery to mend.
+        // From here on the files are the database's: after a failure the next opening goes on.
         let named = new.give_names(session);
-        let used = named.and_then(|()| self.use_files(&after, (tablespaces, entries), session));
+        let used = named.and_then(|()| self.use_files(&after, tablespaces, entries, session));
         used.map_err(|stop| {
             let cause = format!("a data file that was made can't be used: {stop}");
             self.changes().halt().raise(cause, session)
@@ -104,7 +105,7 @@ impl Space {
         }
     }
 
-    /// Makes the files. `new` gets those that were made, also when one can't be.
+    /// Makes the files. `new` gets those that were made, also if one can't be made.
     fn make_files(
         &self,
         shapes: &[DataFileShape],
@@ -123,7 +124,8 @@ impl Space {
     fn use_files(
         &self,
         content: &ControlContent,
-        (tablespaces, entries): (&[TablespaceContent], &[DataFileContent]),
+        tablespaces: &[TablespaceContent],
+        entries: &[DataFileContent],
         session: &Session,
     ) -> Result<(), Stop> {
         let (disk, cache) = (&self.shared.disk, self.changes().cache());
@@ -131,11 +133,11 @@ impl Space {
         let mut owned = OwnedFiles::default();
         for entry in entries {
             let path = self.path(entry);
-            let block_size = content.block_size_of(entry);
-            let what = (content.history(), entry, block_size);
+            let expected = content.expected(entry);
             let options = self.shared.options;
-            let file = open_data_file(disk, &path, options, what, &mut owned, session)?;
-            cache.add_file(entry.number, file.clone(), block_size, session)?;
+            let file = open_data_file(disk, &path, options, &expected, &mut owned, session)?;
+            let data_file = DataFile::new(entry.number, file.clone(), expected.block_size);
+            cache.add_file(data_file, session)?;
             files.push(file);
         }
         self.shared.tablespaces.exclusive(session).add(tablespaces, entries, files);
@@ -147,8 +149,8 @@ impl Space {
     }
 }
 
-/// Opens the data files that the control file lists, in its order, each locked before it is read;
-/// and ends what a crash cut off.
+/// Opens the data files that the control file lists, in its order, each locked before it is read.
+/// Gives a file its name if a crash came before that.
 pub fn open_data_files(
     disk: &Disk,
     directory: &Path,
@@ -156,31 +158,31 @@ pub fn open_data_files(
     content: &ControlContent,
     owned: &mut OwnedFiles,
     session: &Session,
-) -> Result<Vec<(FileNo, File)>, Stop> {
+) -> Result<Vec<DataFile>, Stop> {
     let mut files = Vec::with_capacity(content.data_files.len());
     for entry in &content.data_files {
         let path = directory.join(&entry.path);
-        let what = (content.history(), entry, content.block_size_of(entry));
-        let opened = open_data_file(disk, &path, options, what, owned, session);
+        let expected = content.expected(entry);
+        let opened = open_data_file(disk, &path, options, &expected, owned, session);
         let file = match opened {
             Err(stop) if stop.refusal() == Some(RefusalKind::NotFound) => {
                 let new = new_path(&path);
                 if !disk.has_name(&new, session)? || disk.has_name(&path, session)? {
                     return Err(stop);
                 }
-                // Looked at, locked, before it gets its name (SP21).
-                let looked_at = open_data_file(disk, &new, options, what, owned, session)?;
+                // Locked and checked before it gets its name (SP21).
+                let looked_at = open_data_file(disk, &new, options, &expected, owned, session)?;
                 if !disk.has_its_name(&looked_at, session)? {
                     return Err(stop);
                 }
                 disk.rename(&new, &path, session)?;
                 owned.forget(&new);
                 drop(looked_at);
-                open_data_file(disk, &path, options, what, owned, session)?
+                open_data_file(disk, &path, options, &expected, owned, session)?
             }
             opened => opened?,
         };
-        files.push((entry.number, file));
+        files.push(DataFile::new(entry.number, file, expected.block_size));
     }
     Ok(files)
 }

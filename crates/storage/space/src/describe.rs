@@ -1,4 +1,4 @@
-//! What a tablespace and its data files are to be like, before they are.
+//! Specifications of tablespaces and data files to be made.
 //!
 //! Callers: `instance`, when it creates a database; `ddl`, while one is open.
 
@@ -10,13 +10,13 @@ use crate::{ControlContent, DataFileContent, DataFileShape, TablespaceContent, T
 /// A data file to be made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DataFileSpec {
-    /// Where: relative to the database's directory, or absolute, to spread files over disks.
+    /// Its path: relative to the database's directory, or absolute, to spread files over disks.
     pub path: String,
-    /// How long.
+    /// Its length.
     pub bytes: u64,
-    /// How long it may become; 0 if it is not to grow.
+    /// The greatest length that it may have; 0 if it is not to grow.
     pub bytes_max: u64,
-    /// By how much it grows when it has to.
+    /// The bytes by which it grows.
     pub growth_bytes: u64,
 }
 
@@ -34,7 +34,7 @@ pub struct TablespaceSpec {
 }
 
 impl ControlContent {
-    /// Adds a tablespace, with the next numbers for it and its files; refused as a whole.
+    /// Adds a tablespace, with the next numbers for it and its files. A refusal changes nothing.
     pub fn add_tablespace(&mut self, spec: &TablespaceSpec) -> Result<Vec<DataFileShape>, Stop> {
         if spec.files.is_empty() {
             let message = format!("tablespace {} has no data file; give it one", spec.name);
@@ -55,7 +55,7 @@ impl ControlContent {
         Ok(shapes)
     }
 
-    /// Adds a data file with the next number; refused without a change.
+    /// Adds a data file with the next number. A refusal changes nothing.
     pub fn add_data_file(
         &mut self,
         tablespace: TablespaceNo,
@@ -63,7 +63,7 @@ impl ControlContent {
     ) -> Result<DataFileShape, Stop> {
         let of = self.tablespace(tablespace).expect("the tablespace is there");
         let unit = of.block_size.bytes() as u64;
-        // More than fits is refused by the shape.
+        // The shape refuses a length that doesn't fit.
         let blocks = |bytes: u64| u32::try_from(bytes / unit).unwrap_or(u32::MAX);
         let last = self.data_files.iter().map(|file| file.number.get()).max().unwrap_or(0);
         let shape = DataFileShape {

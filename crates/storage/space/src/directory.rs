@@ -1,7 +1,7 @@
-//! The segment directory on disk: where entries lie, how it is read, and how it gets more blocks.
+//! The segment directory on disk: its entries, how it is read, and how it gets more blocks.
 //!
 //! ```text
-//!   block 2 of file 1 ──▶ entry, entry, …, in the last place that of the directory's own segment
+//!   block 2 of file 1 ──▶ entry, entry, …, in the last slot that of the directory's own segment
 //!                                    └──▶ further blocks, in the order of handing out
 //! ```
 //!
@@ -9,14 +9,14 @@
 //! dropped.
 //!
 //! Invariants
-//!   * a block of the segment is handed out in the group that formats it; older programs did that
-//!     in two groups, so the last may be one that a crash kept from being formatted: it is
-//!     formatted when it is needed
-//!   * a block has entries only in places of the index, and the other way round (SP13)
+//!   * a block of the segment is handed out in the group that formats it. Older programs did that
+//!     in two groups, so a crash may have left the last block unformatted: it is formatted when it
+//!     is needed
+//!   * a slot of a block has an entry exactly if the index has that entry (SP13)
 //!
-//! Callers: `space`, when the database is opened; `create`, when there is no place; `check`.
+//! Callers: `space`, at opening; `create`, when there is no free slot; `check`.
 
-use cache::Pin;
+use cache::{Blocks, Pin};
 use change::credits_for;
 use format::{BlockHeader, BlockKind, Directory, DirectoryEntry};
 use ids::{Dba, ObjectNo};
@@ -26,24 +26,25 @@ use stop::Stop;
 
 use crate::apply::{FORMAT_DIRECTORY, LAYER, place_at};
 use crate::data_file::{DATA_FILE, DIRECTORY};
-use crate::index::{Entry, Index, Place};
+use crate::index::{DirectorySlot, Entry, Index};
+use crate::look::EntrySeen;
 use crate::segment::{Holds, SegmentState, next_blocks};
 use crate::{HandOut, Space};
 
 const FIRST: Dba = Dba { file: DATA_FILE, block: DIRECTORY };
 
-/// How many places a directory block of this many bytes has.
-fn places(block_bytes: usize) -> u32 {
+/// The number of slots of a directory block of this many bytes.
+fn slots(block_bytes: usize) -> u32 {
     ((block_bytes - Directory::ENTRIES) / DirectoryEntry::BYTES) as u32
 }
 
-/// The place of the directory's own segment.
-fn own_place(block_bytes: usize) -> Place {
-    Place { block: FIRST, number: places(block_bytes) - 1 }
+/// The slot of the directory's own segment.
+fn own_slot(block_bytes: usize) -> DirectorySlot {
+    DirectorySlot { block: FIRST, number: slots(block_bytes) - 1 }
 }
 
 impl Space {
-    /// Everything that the directory says.
+    /// Reads the whole directory.
     pub(crate) fn read_directory(&self, session: &Session) -> Result<Index, Stop> {
         let mut index = Index::new();
         self.read_directory_block(self.pin(FIRST.file, FIRST.block, session)?, &mut index, session);
@@ -62,20 +63,17 @@ impl Space {
     /// The blocks of the directory's own segment, without its header.
     fn further_blocks(&self, header: Dba, session: &Session) -> Result<Vec<Dba>, Stop> {
         let runs = self.blocks(header, session)?;
-        let each = runs.iter().flat_map(|run| {
-            (0..run.count).map(|n| Dba::new(run.first.file.get(), run.first.block.get() + n))
-        });
-        Ok(each.skip(1).collect())
+        Ok(runs.into_iter().flat_map(Blocks::addresses).skip(1).collect())
     }
 
-    /// The last of the further blocks: with an older program a crash between the step that hands it
-    /// out and the one that formats it has left zeros there, or what another life wrote. One that
-    /// can't be read is refused, for nothing tells that it has no entries.
+    /// Pins the last of the further blocks. With an older program a crash between handing it out
+    /// and formatting it left zeros there, or the block of a former life. If it can't be read this
+    /// is refused, since nothing tells whether it has entries.
     fn pin_last<'a>(&'a self, address: Dba, session: &'a Session) -> Result<Pin<'a>, Stop> {
         self.changes().cache().pin_or_unwritten(address, session)
     }
 
-    /// One that isn't formatted says nothing.
+    /// Adds the entries and free slots of a block to the index. An unformatted block has none.
     fn read_directory_block(&self, pin: Pin<'_>, index: &mut Index, session: &Session) {
         let address = pin.address();
         let block = pin.shared(FrameOrder::Directory, session);
@@ -83,25 +81,26 @@ impl Space {
             return;
         }
         index.note_next(Directory::at(&block, Directory::START).next_object.get());
-        for number in 0..places(block.len()) {
-            let place = Place { block: address, number };
+        for number in 0..slots(block.len()) {
+            let slot = DirectorySlot { block: address, number };
             let stored = DirectoryEntry::at(&block, place_at(number));
             if stored.state == 0 {
-                if place != own_place(block.len()) {
-                    index.add_free(place);
+                if slot != own_slot(block.len()) {
+                    index.add_free(slot);
                 }
                 continue;
             }
             let name = stored.name.split(|byte| *byte == 0).next().unwrap_or_default();
             let name = String::from_utf8_lossy(name).into_owned();
             let object = ObjectNo::new(stored.object.get());
-            let what = (name, object, Holds::from_number(stored.holds));
-            let at = (stored.header.get(), SegmentState::from_number(stored.state));
-            index.add(Entry::read(what, place, at));
+            let (header, holds) = (stored.header.get(), Holds::from_number(stored.holds));
+            let state = SegmentState::from_number(stored.state);
+            let seen = EntrySeen { block: address, name, object, header, holds, state };
+            index.add(Entry::read(seen, slot));
         }
     }
 
-    /// Gives the directory another block, unless another session has done that meanwhile.
+    /// Gives the directory another block, unless another session has done so meanwhile.
     pub(crate) fn extend_directory(&self, session: &Session) -> Result<(), Stop> {
         let _extending = self.shared.extending.hold(0, session);
         self.changes().halt().check(session)?;
@@ -118,7 +117,7 @@ impl Space {
         let payloads = [0, HandOut::PAYLOAD_BYTES];
         let mut group = self.changes().begin(credits_for(&payloads), session)?;
         let block = pin.exclusive(FrameOrder::Directory, session);
-        let count = places(block.len());
+        let count = slots(block.len());
         group.format(block, &LAYER, FORMAT_DIRECTORY, &[]);
         if is_new {
             let next = self.next(&own, 1, session).expect("only who extends it takes its blocks");
@@ -126,7 +125,7 @@ impl Space {
         }
         group.commit(session);
         let mut index = self.shared.index.exclusive(session);
-        (0..count).for_each(|number| index.add_free(Place { block: address, number }));
+        (0..count).for_each(|number| index.add_free(DirectorySlot { block: address, number }));
         Ok(())
     }
 
@@ -134,7 +133,7 @@ impl Space {
     fn peek_next(&self, own: &Pin<'_>, session: &Session) -> Result<Dba, Stop> {
         self.ensure_room(own.address(), session)?;
         let header = own.shared(FrameOrder::SegmentHeader, session);
-        Ok(next_blocks(&header, 1).expect("there is room, and nobody else takes it").0)
+        Ok(next_blocks(&header, 1).expect("there is room, and nobody else takes it").first)
     }
 
     fn is_formatted(&self, address: Dba, session: &Session) -> Result<bool, Stop> {
@@ -143,7 +142,7 @@ impl Space {
         Ok(is_directory(&block))
     }
 
-    /// The header of the directory's own segment, which is made if it isn't there.
+    /// The header of the directory's own segment, which this makes if it isn't there.
     fn own_segment(&self, session: &Session) -> Result<Dba, Stop> {
         let tablespace = self.system(session);
         let entry = {
@@ -152,7 +151,7 @@ impl Space {
             if let Some((header, _)) = own.and_then(|entry| entry.at) {
                 return Ok(header);
             }
-            index.reserve_own(own_place(tablespace.block_size.bytes()))
+            index.reserve_own(own_slot(tablespace.block_size.bytes()))
         };
         let state = SegmentState::Permanent;
         let made = self.make_segment(&entry, &tablespace, state, session)?;

@@ -1,22 +1,23 @@
-//! The end of a segment: kept or dropped (rules SP14, SP15).
+//! Keeping and dropping segments (rules SP14, SP15).
 //!
 //! ```text
-//!   entry and header say so ─▶ the last extents, file by file ─▶ the first extent and the entry
+//!   entry, header: dropping ─▶ the last extents, file by file ─▶ the first extent and the entry
 //!   one group                  a group each                      one group
 //! ```
 //!
-//! A crash between two groups leaves a segment with fewer extents that says it is being dropped;
-//! the next opening goes on with it.
+//! A crash between two groups leaves a segment in state dropping with fewer extents. The next
+//! opening goes on with it.
 //!
 //! Invariants
-//!   * at each moment an extent is of a header that the directory names, or free in its map
+//!   * at each moment an extent is listed by a header that the directory names, or free in its map
 //!   * a segment that is being dropped gets no extents and hands out no blocks
 //!
-//! Callers: who defines and undefines tables and indexes; `instance`, when it opens a database.
+//! Callers: `catalog`, for tables and indexes; `instance`, when it opens a database.
 
+use cache::Blocks;
 use change::credits_for;
 use format::{ExtentMap, U32Le};
-use ids::{Dba, ObjectNo};
+use ids::ObjectNo;
 use latch::FrameOrder;
 use os::Session;
 use stop::{RefusalKind, Stop};
@@ -32,11 +33,11 @@ use crate::room::is_taken;
 use crate::segment::{extents, is_header, is_live, object_of};
 use crate::{SegmentState, Space};
 
-/// So many extents of a header are given back by one group at most: its redo stays small.
+/// The most extents that one group gives back, so that its redo stays small.
 const GIVEN_BACK_MAX: usize = 64;
 
 impl Space {
-    /// A segment that was being built is there for good. Durable with the redo of this change.
+    /// Makes a temporary segment permanent. This is durable with the redo of its change.
     pub fn keep(&self, object: ObjectNo, session: &Session) -> Result<(), Stop> {
         let entry = self.shared.index.exclusive(session).claim(object, "keep")?;
         let state = entry.state().expect("what was claimed was made");
@@ -53,20 +54,20 @@ impl Space {
     }
 
     fn set_permanent(&self, entry: &Entry, session: &Session) -> Result<(), Stop> {
-        let place = entry.place;
-        let directory = self.pin(place.block.file, place.block.block, session)?;
+        let slot = entry.slot;
+        let directory = self.pin(slot.block.file, slot.block.block, session)?;
         let mut group = self.changes().begin(credits_for(&[size_of::<PlaceState>()]), session)?;
         let block = directory.exclusive(FrameOrder::Directory, session);
-        let (number, state) = (U32Le::new(place.number), SegmentState::Permanent.number());
+        let (number, state) = (U32Le::new(slot.number), SegmentState::Permanent.number());
         let state = PlaceState { number, state };
         group.change(block, &LAYER, SET_STATE, &[state.bytes()]);
         group.commit(session);
         Ok(())
     }
 
-    /// Drops the segment with this number: its extents are free when this returns. Once it has
-    /// begun it can't be taken back; if it fails then, the next opening goes on with it. Nobody
-    /// uses the segment any more: who calls this has seen to that.
+    /// Drops the segment with this number: its extents are free when this returns. A drop that has
+    /// begun can't be taken back; if it fails later, the next opening goes on with it. The caller
+    /// has seen to it that no session uses the segment (SP15).
     pub fn drop_segment(&self, object: ObjectNo, session: &Session) -> Result<(), Stop> {
         let entry = self.shared.index.exclusive(session).claim(object, "drop")?;
         let state = entry.state().expect("what was claimed was made");
@@ -77,9 +78,10 @@ impl Space {
         self.finish_drop(&entry, session)
     }
 
-    /// Drops every segment that is temporary, or was being dropped: what a crash or a failure has
-    /// left. For the opening, before anybody makes segments or takes a snapshot. How many there
-    /// were; durable when it returns, so that nothing is newer than the first snapshot.
+    /// Drops every segment that is temporary or in state dropping, as a crash or a failure has left
+    /// it. Opening calls this before any session makes segments or takes a snapshot. Returns how
+    /// many there were. The drops are durable then, so that nothing is newer than the first
+    /// snapshot.
     pub fn finish_drops(&self, session: &Session) -> Result<u64, Stop> {
         let left: Vec<ObjectNo> = {
             let index = self.shared.index.shared(session);
@@ -100,8 +102,8 @@ impl Space {
         Ok(dropped)
     }
 
-    /// Drops a segment that is nobody's. If its header can't be used, it stays, which is told, and
-    /// this says false: its blocks are lost to others, which is no reason to stop anybody.
+    /// Drops a segment that nothing uses. False if its header can't be used: then the segment keeps
+    /// its blocks, with a notice (SP36).
     pub fn drop_leftover(&self, object: ObjectNo, session: &Session) -> Result<bool, Stop> {
         let entry = self.shared.index.exclusive(session).claim(object, "drop")?;
         let begun = match entry.state() {
@@ -126,17 +128,17 @@ impl Space {
         Ok(false)
     }
 
-    /// From here on it is being dropped, whatever happens.
+    /// Begins the drop, which then goes on to its end whatever happens.
     fn begin_drop(&self, entry: &Entry, session: &Session) -> Result<(), Stop> {
-        let (place, header) = (entry.place, entry.header());
-        let directory = self.pin(place.block.file, place.block.block, session)?;
+        let (slot, header) = (entry.slot, entry.header());
+        let directory = self.pin(slot.block.file, slot.block.block, session)?;
         let header = self.changes().cache().pin(header, session)?;
         let mut group =
             self.changes().begin(credits_for(&[size_of::<PlaceState>(), 0]), session)?;
         let block = directory.exclusive(FrameOrder::Directory, session);
         let header = header.exclusive(FrameOrder::SegmentHeader, session);
         check_is_of(&header, entry, false)?;
-        let (number, state) = (U32Le::new(place.number), SegmentState::Dropping.number());
+        let (number, state) = (U32Le::new(slot.number), SegmentState::Dropping.number());
         let state = PlaceState { number, state };
         group.change(block, &LAYER, SET_STATE, &[state.bytes()]);
         group.change(header, &LAYER, BEGIN_DROP, &[]);
@@ -145,7 +147,7 @@ impl Space {
         Ok(())
     }
 
-    /// Gives back what it still has, and then its entry.
+    /// Gives back the extents that it still has, and then its entry.
     fn finish_drop(&self, entry: &Entry, session: &Session) -> Result<(), Stop> {
         while self.give_back_last(entry, session)? {}
         self.give_back_first(entry, session)?;
@@ -154,17 +156,17 @@ impl Space {
         Ok(())
     }
 
-    /// Gives back its last extents, as many as lie in one file; false if it has only its first.
+    /// Gives back its last extents, as many as lie in one file. False if it has only its first.
     fn give_back_last(&self, entry: &Entry, session: &Session) -> Result<bool, Stop> {
         let pin = self.changes().cache().pin(entry.header(), session)?;
-        // Nobody else changes the header any more: what is read here stays so.
+        // No other session changes the header any more, so what is read here stays so.
         let last = {
             let header = pin.shared(FrameOrder::SegmentHeader, session);
             check_is_of(&header, entry, true)?;
             last_of_one_file(&header)
         };
-        let Some((first, _)) = last.first() else { return Ok(false) };
-        let file = first.file;
+        let Some(extent) = last.first() else { return Ok(false) };
+        let file = extent.first.file;
         let map = self.pin(file, EXTENT_MAP, session)?;
         let credits = credits_for(&[size_of::<Count>(), last.len() * size_of::<ExtentRun>()]);
         let mut group = self.changes().begin(credits, session)?;
@@ -183,24 +185,24 @@ impl Space {
         Ok(true)
     }
 
-    /// Gives back the extent with the header in it, together with the entry.
+    /// Gives back the first extent, with the header in it, together with the entry.
     fn give_back_first(&self, entry: &Entry, session: &Session) -> Result<(), Stop> {
-        let place = entry.place;
+        let slot = entry.slot;
         let run = {
             let pin = self.changes().cache().pin(entry.header(), session)?;
             let header = pin.shared(FrameOrder::SegmentHeader, session);
             extents(&header).next().expect("a segment has an extent")
         };
-        let directory = self.pin(place.block.file, place.block.block, session)?;
-        let map = self.pin(run.0.file, EXTENT_MAP, session)?;
+        let directory = self.pin(slot.block.file, slot.block.block, session)?;
+        let map = self.pin(run.first.file, EXTENT_MAP, session)?;
         let mut group = self
             .changes()
             .begin(credits_for(&[size_of::<Place>(), size_of::<ExtentRun>()]), session)?;
         let directory = directory.exclusive(FrameOrder::Directory, session);
         let map = map.exclusive(FrameOrder::ExtentMap, session);
-        let size = self.tablespace_of(run.0.file, session).extent_blocks;
+        let size = self.tablespace_of(run.first.file, session).extent_blocks;
         let run = run_of(&map, run, size);
-        let place = Place { number: U32Le::new(place.number) };
+        let place = Place { number: U32Le::new(slot.number) };
         group.change(directory, &LAYER, LEAVE, &[place.bytes()]);
         group.change(map, &LAYER, GIVE_BACK, &[run.bytes()]);
         group.commit(session);
@@ -208,19 +210,19 @@ impl Space {
     }
 }
 
-/// The last extents of a header that lie in one file, without the header's own first one.
-fn last_of_one_file(header: &[u8]) -> Vec<(Dba, u32)> {
-    let mut all: Vec<(Dba, u32)> = extents(header).skip(1).collect();
-    let Some(file) = all.last().map(|(first, _)| first.file) else { return all };
-    let count = all.iter().rev().take_while(|(first, _)| first.file == file).count();
+/// The last extents of a header that lie in one file, without the first extent of the segment.
+fn last_of_one_file(header: &[u8]) -> Vec<Blocks> {
+    let mut all: Vec<Blocks> = extents(header).skip(1).collect();
+    let Some(file) = all.last().map(|run| run.first.file) else { return all };
+    let count = all.iter().rev().take_while(|run| run.first.file == file).count();
     all.split_off(all.len() - count.min(GIVEN_BACK_MAX))
 }
 
-/// The extents that a run of blocks is, as the map is told.
-fn run_of(map: &[u8], (first, blocks): (Dba, u32), extent_blocks: u32) -> ExtentRun {
+/// A run of blocks as a run of extents of its file.
+fn run_of(map: &[u8], run: Blocks, extent_blocks: u32) -> ExtentRun {
     let begin = ExtentMap::at(map, ExtentMap::START).first_block.get();
-    let number = (first.block.get() - begin) / extent_blocks;
-    ExtentRun { first: U32Le::new(number), count: U32Le::new(blocks / extent_blocks) }
+    let number = (run.first.block.get() - begin) / extent_blocks;
+    ExtentRun { first: U32Le::new(number), count: U32Le::new(run.count / extent_blocks) }
 }
 
 fn is_all_taken(map: &[u8], run: &ExtentRun) -> bool {
@@ -228,8 +230,9 @@ fn is_all_taken(map: &[u8], run: &ExtentRun) -> bool {
     (first..first + count).all(|number| is_taken(map, number))
 }
 
-/// SP13: the directory names this header. Else the medium has something else there. And it says
-/// whether it is being dropped, as the directory does (SP14). Else one of both is an older version.
+/// Refuses a header that isn't the one that the directory names (SP13): then the medium has another
+/// block there. Also refuses one whose state isn't the directory's (SP14): then one of both is an
+/// older version.
 fn check_is_of(header: &[u8], entry: &Entry, is_dropping: bool) -> Result<(), Stop> {
     if !is_header(header) || object_of(header) != Some(entry.object) {
         let (name, at) = (&entry.name, entry.header());
@@ -242,7 +245,7 @@ fn check_is_of(header: &[u8], entry: &Entry, is_dropping: bool) -> Result<(), St
     }
 }
 
-/// A write was lost, or a block was put back.
+/// The refusal of a header of another time: a write was lost, or an older block was put back.
 fn older_header(entry: &Entry) -> Stop {
     let (name, at) = (&entry.name, entry.header());
     let message = format!(

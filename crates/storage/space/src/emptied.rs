@@ -1,9 +1,12 @@
-//! Which blocks of a segment may have become empty: whoever empties one notes it, and whoever wants
-//! a block looks at some that were noted.
+//! Which blocks of a segment may have become empty: a session that empties a block notes it, and a
+//! session that needs a block looks at some that were noted.
 //!
-//! Known in memory only, and never the truth: who is given one looks at it. What is forgotten, by a
-//! restart or because there are too many, stays in use until somebody who looks at all blocks in
-//! turn has come to it, and is no less right.
+//! Notes are in memory only, and are hints: a session that gets a block looks at it. A block whose
+//! note is forgotten, by a restart or because there are too many, stays in use until the hand,
+//! which goes around all blocks, has come to it.
+//!
+//! The notes are here, below their users, because a rollback in `txn` writes them, `access` reads
+//! them, and the drop of a segment clears them.
 //!
 //! Callers: `access`; `txn`, where a rollback empties a block.
 
@@ -14,44 +17,51 @@ use ids::{Dba, Scn};
 use latch::{Latch, LatchKind};
 use os::{Os, Session};
 
-/// So many blocks of a segment are kept in mind.
+/// How many blocks of a segment are noted at most.
 const BLOCKS_MAX: usize = 4_096;
 
-/// Blocks that may have become empty, of each segment by its header.
+/// The blocks that may have become empty, of each segment by its header.
 pub struct Emptied {
     noted: Latch<BTreeMap<Dba, Noted>>,
 }
 
-/// From when on a block is empty for every snapshot: as long as it has this version. It is kept,
-/// for when transactions ended is known less exactly later on.
+/// What is noted of a block that may be empty.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct EmptyNote {
+    /// From when on the block is empty, if that is known.
+    pub from: Option<EmptyFrom>,
+}
+
+/// From when on a block is empty for every snapshot, as long as it has this version. It is kept
+/// because it is known less exactly later when transactions ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EmptyFrom {
-    /// The SCN and the number of the block's last change.
+    /// The SCN and the sequence of the block's last change.
     pub version: (Scn, u32),
-    /// It is empty for snapshots that are at least this.
+    /// The block is empty for snapshots from this SCN on.
     pub scn: Scn,
 }
 
 #[derive(Default)]
 struct Noted {
-    blocks: BTreeMap<Dba, Option<EmptyFrom>>,
-    /// The last that was given: they take turns.
+    blocks: BTreeMap<Dba, EmptyNote>,
+    /// The block that was returned last: blocks take turns.
     last: Option<Dba>,
     hand: Hand,
-    /// Some weren't noted, for there were too many, while somebody looked at all in turn.
+    /// Whether a note was lost, because there were too many, while the hand went around.
     forgot: bool,
 }
 
-/// How far they have come who look at all blocks of a segment in turn, for empty ones that aren't
+/// The position of the hand that goes around all blocks of a segment, for empty ones that aren't
 /// noted.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub enum Hand {
-    /// Before the first block.
+    /// The hand is before the first block.
     #[default]
     Begins,
-    /// Before this block, and this place, in words of those who look.
+    /// It is before this block, and this position in the terms of the segment's owner.
     Before(Dba, Vec<u8>),
-    /// They were at each block, and none has been forgotten since.
+    /// It was at each block, and no note was lost since.
     Rests,
 }
 
@@ -60,31 +70,31 @@ impl Emptied {
         Emptied { noted: Latch::new(os, LatchKind::Innermost, BTreeMap::new()) }
     }
 
-    /// A block of the segment with this header may be empty.
-    pub fn note(&self, header: Dba, block: Dba, from: Option<EmptyFrom>, session: &Session) {
+    /// Notes that a block of the segment with this header may be empty.
+    pub fn note(&self, header: Dba, block: Dba, note: EmptyNote, session: &Session) {
         let mut noted = self.noted.exclusive(session);
         let of_segment = noted.entry(header).or_default();
         let is_full = of_segment.blocks.len() >= BLOCKS_MAX;
         match of_segment.blocks.entry(block) {
-            btree_map::Entry::Occupied(mut place) => _ = place.insert(from),
-            btree_map::Entry::Vacant(place) if !is_full => _ = place.insert(from),
+            btree_map::Entry::Occupied(mut noted) => _ = noted.insert(note),
+            btree_map::Entry::Vacant(free) if !is_full => _ = free.insert(note),
             btree_map::Entry::Vacant(_) => of_segment.forget(),
         }
     }
 
-    /// How many are noted.
+    /// How many blocks are noted.
     pub fn count(&self, header: Dba, session: &Session) -> u32 {
         let noted = self.noted.exclusive(session);
         noted.get(&header).map_or(0, |noted| noted.blocks.len() as u32)
     }
 
-    /// Where those are who look at all in turn.
+    /// Where the hand is.
     pub fn hand(&self, header: Dba, session: &Session) -> Hand {
         let noted = self.noted.exclusive(session);
         noted.get(&header).map_or(Hand::Begins, |noted| noted.hand.clone())
     }
 
-    /// They are here now. If some were forgotten meanwhile, they begin again instead of resting.
+    /// Moves the hand. If a note was lost meanwhile, it begins again instead of resting.
     pub fn set_hand(&self, header: Dba, hand: Hand, session: &Session) {
         let mut noted = self.noted.exclusive(session);
         let of_segment = noted.entry(header).or_default();
@@ -94,7 +104,7 @@ impl Emptied {
         }
     }
 
-    /// The next one in turn that was noted.
+    /// The next noted block in turn.
     pub fn next(&self, header: Dba, session: &Session) -> Option<Dba> {
         let mut noted = self.noted.exclusive(session);
         let of_segment = noted.get_mut(&header)?;
@@ -104,19 +114,19 @@ impl Emptied {
         of_segment.last
     }
 
-    /// It isn't noted any more. Whether it was; and from when on it was empty, if that was said.
-    pub fn take(&self, header: Dba, block: Dba, session: &Session) -> Option<Option<EmptyFrom>> {
+    /// Removes the note of a block, and returns it; none if there was none.
+    pub fn take(&self, header: Dba, block: Dba, session: &Session) -> Option<EmptyNote> {
         self.noted.exclusive(session).get_mut(&header)?.blocks.remove(&block)
     }
 
-    /// The segment with this header is gone.
+    /// Forgets the notes of the segment with this header, which is dropped.
     pub(crate) fn forget(&self, header: Dba, session: &Session) {
         self.noted.exclusive(session).remove(&header);
     }
 }
 
 impl Noted {
-    /// A block isn't noted, for there are too many.
+    /// Remembers that a note was lost.
     fn forget(&mut self) {
         match self.hand {
             Hand::Rests => self.hand = Hand::Begins,
@@ -131,17 +141,18 @@ mod tests {
 
     use super::*;
 
-    /// Who looks at all in turn may rest until some are forgotten, and begins again then.
+    /// The hand rests until a note is lost, and begins again then.
     #[test]
-    fn what_is_forgotten_is_looked_for_again() {
+    fn the_hand_looks_for_blocks_whose_notes_were_lost() {
         let report = Simulation::new(1).run(|_, session| {
             let (emptied, header) = (Emptied::new(session.os()), Dba::new(1, 8));
-            let note = |block| emptied.note(header, Dba::new(1, block), None, session);
+            let note =
+                |block| emptied.note(header, Dba::new(1, block), EmptyNote::default(), session);
             let hand = || emptied.hand(header, session);
             assert_eq!(hand(), Hand::Begins);
             emptied.set_hand(header, Hand::Rests, session);
             (0..BLOCKS_MAX as u32).for_each(note);
-            // It is noted already.
+            // This block is noted already.
             note(0);
             assert_eq!(hand(), Hand::Rests);
             note(BLOCKS_MAX as u32);
@@ -150,7 +161,7 @@ mod tests {
             emptied.set_hand(header, before.clone(), session);
             note(BLOCKS_MAX as u32);
             assert_eq!(hand(), before);
-            // That one was forgotten while they were on the way: twice around, and no more.
+            // The note was lost while the hand was on its way: it goes around twice, and no more.
             emptied.set_hand(header, Hand::Rests, session);
             assert_eq!(hand(), Hand::Begins);
             emptied.set_hand(header, Hand::Rests, session);

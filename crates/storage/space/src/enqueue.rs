@@ -1,15 +1,15 @@
-//! An enqueue: something that one thread at a time has, also across I/O, with no latch held.
+//! An enqueue: a value that one session at a time holds, also across I/O, without a latch.
 //!
 //! ```text
-//!   free(value) ── hold ──▶ held ── dropped ──▶ free(value), who waits is woken
+//!   free(value) ── hold ──▶ held ── dropped ──▶ free(value), one waiter is woken
 //! ```
 //!
 //! Invariants
-//!   * the value is with the holder, or there; so nobody uses it beside the holder
-//!   * who holds one gives it back whatever happens to him, so nobody waits for ever
+//!   * the holder has the value, or the enqueue has it; so only the holder uses it
+//!   * the guard gives it back, also after a panic, so no session waits for ever
 //!   * order: extending, growing or describing, the control file (SP9)
 //!
-//! Callers: `growth`, `tablespace`; `instance` for the control file.
+//! Callers: `growth`, `ddl`, `directory`, `tablespace`; `instance` for the control file.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -18,9 +18,9 @@ use latch::{Condition, Latch, LatchKind};
 use os::{Os, Session};
 use waits::WaitEvent;
 
-/// Something that one thread at a time has.
+/// A value that one session at a time holds.
 pub struct Enqueue<T> {
-    /// None while somebody has it.
+    /// The value, or `None` while a session holds it.
     value: Latch<Option<T>>,
     freed: Condition,
     event: WaitEvent,
@@ -28,7 +28,7 @@ pub struct Enqueue<T> {
     name_and_mode: u64,
 }
 
-/// What is held; given back when dropped.
+/// A held enqueue, given back when this is dropped.
 #[must_use = "an enqueue that is dropped at once holds nothing"]
 pub struct Held<'a, T> {
     enqueue: &'a Enqueue<T>,
@@ -37,7 +37,7 @@ pub struct Held<'a, T> {
 }
 
 impl<T> Enqueue<T> {
-    /// An enqueue of this event, which has the two letters as its name, that nobody holds.
+    /// A free enqueue with this wait event, whose name is these two letters.
     pub fn new(os: &Os, letters: [u8; 2], event: WaitEvent, value: T) -> Enqueue<T> {
         let value = Latch::new(os, LatchKind::Innermost, Some(value));
         let [first, second] = letters.map(u64::from);
@@ -45,7 +45,7 @@ impl<T> Enqueue<T> {
         Enqueue { value, freed: Condition::new(os), event, name_and_mode }
     }
 
-    /// Waits until nobody has it. `what` is p2 of the wait.
+    /// Waits until the enqueue is free, and holds it. `what` is p2 of the wait.
     pub fn hold<'a>(&'a self, what: u64, session: &'a Session) -> Held<'a, T> {
         latch::assert_none_held("a wait for an enqueue");
         let mut guard = self.value.exclusive(session);

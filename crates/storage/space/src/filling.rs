@@ -1,8 +1,7 @@
-//! Which blocks are being filled: each by one inserter, so that no two meet in one (rule SP17).
+//! Which blocks are being filled, each by one inserter, so that no two meet in one (rule SP17).
 //!
-//! Known in memory only. Who fills a block has one end of a counted reference; with the last of it
-//! the claim is over, and a restart ends them all. What the block has room for is known elsewhere,
-//! on disk.
+//! Claims are in memory only. An inserter holds one end of a counted reference: its claims end when
+//! that is dropped, and all claims end with the process. What room a block has is known on disk.
 //!
 //! Callers: `access`.
 
@@ -13,7 +12,7 @@ use ids::Dba;
 use latch::{Latch, LatchKind};
 use os::{Os, Session};
 
-/// Claims that are over are swept away when there are so many, or twice as many as were left.
+/// Ended claims are removed when there are this many claims, or twice as many as were left.
 const SWEPT_AT_LEAST: usize = 256;
 
 /// The blocks that are being filled.
@@ -32,7 +31,8 @@ impl Filling {
         Filling { claims: Latch::new(os, LatchKind::Innermost, claims) }
     }
 
-    /// Claims a block for who has the other end of `owner`; false if another has it.
+    /// Claims a block for the inserter that holds the other end of `owner`; false if another
+    /// inserter has claimed it.
     pub fn claim(&self, block: Dba, owner: &Arc<()>, session: &Session) -> bool {
         let mut claims = self.claims.exclusive(session);
         let is_free = claims.by.get(&block).is_none_or(|by| by.strong_count() == 0);
@@ -42,8 +42,8 @@ impl Filling {
         is_free
     }
 
-    /// Claims neighbouring blocks that were handed out just now: whoever had them had them in a
-    /// former life.
+    /// Claims neighbouring blocks that were just handed out. An older claim is of a former life of
+    /// the block.
     pub fn claim_new(&self, blocks: crate::Blocks, owner: &Arc<()>, session: &Session) {
         let mut claims = self.claims.exclusive(session);
         let (file, first) = (blocks.first.file.get(), blocks.first.block.get());
@@ -52,7 +52,7 @@ impl Filling {
         }
     }
 
-    /// The block may be filled by others.
+    /// Ends the claim of a block.
     pub fn release(&self, block: Dba, session: &Session) {
         self.claims.exclusive(session).by.remove(&block);
     }

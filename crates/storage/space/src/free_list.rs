@@ -1,10 +1,10 @@
-//! Blocks of a segment that were handed out and are free again (rule SP18).
+//! The free blocks of a segment: handed out once, and given back (rules SP18, SP34).
 //!
 //! ```text
-//!   segment header ──▶ free block ──▶ free block ──▶ …       the last one freed is the first taken
+//!   segment header ──▶ free block ──▶ free block ──▶ …       the last one freed is taken first
 //! ```
 //!
-//! Callers: `access`, for blocks of indexes; whoever checks them.
+//! Callers: `access`, for blocks of indexes; `verify`.
 
 use cache::{ExclusiveBlock, Pin};
 use change::Group;
@@ -16,10 +16,10 @@ use stop::Stop;
 
 use crate::Space;
 use crate::apply::{Count, FREE, HAND_OUT, LAYER, SET_FREE};
-use crate::look::look_at_free;
+use crate::look::{FreeSeen, look_at_free};
 use crate::segment::{check_live, is_live, next_blocks, object_of};
 
-/// A segment header, latched, and what it hands out: one block, perhaps one that was free.
+/// A latched segment header that hands out one block: a free one, or a new one.
 pub struct OneBlock<'a> {
     header: ExclusiveBlock<'a>,
     opcode: u8,
@@ -27,7 +27,7 @@ pub struct OneBlock<'a> {
 }
 
 impl<'a> OneBlock<'a> {
-    /// Bytes of payload of the change, at most.
+    /// The most payload bytes of the change.
     pub const PAYLOAD_BYTES: usize = size_of::<DbaLe>();
 
     /// Adds the handing out to the group.
@@ -36,16 +36,16 @@ impl<'a> OneBlock<'a> {
     }
 }
 
-/// A segment header, latched, that is about to take back a block.
+/// A latched segment header that takes a block back.
 pub struct GiveBack<'a> {
     header: ExclusiveBlock<'a>,
 }
 
 impl<'a> GiveBack<'a> {
-    /// Bytes of payload of both changes.
+    /// The payload bytes of both changes.
     pub const PAYLOAD_BYTES: [usize; 2] = [size_of::<FreeBlock>(), size_of::<DbaLe>()];
 
-    /// Adds to the group that the block is free, whatever it was.
+    /// Adds the giving back of the block, whatever it was, to the group.
     pub fn add_to(self, block: ExclusiveBlock<'a>, group: &mut Group<'a>) {
         let header = SegmentHeader::at(&self.header, SegmentHeader::START);
         let next = header.free().map_or(DbaLe::NONE, DbaLe::new);
@@ -57,8 +57,8 @@ impl<'a> GiveBack<'a> {
 }
 
 impl Space {
-    /// Pins the block that the segment would hand out now if it were asked for one; none if it
-    /// needs an extent first. One that is free again is read, for it names the next.
+    /// Pins the block that the segment would hand out now. `None` if it needs an extent first. A
+    /// free block is read, since it names the next one.
     pub fn pin_one<'a>(
         &'a self,
         header: &Pin<'_>,
@@ -70,7 +70,7 @@ impl Space {
                 return Ok(None);
             }
             let free = SegmentHeader::at(&block, SegmentHeader::START).free();
-            (free, next_blocks(&block, 1).map(|(first, _)| first))
+            (free, next_blocks(&block, 1).map(|next| next.first))
         };
         let cache = self.changes().cache();
         match (free, new) {
@@ -80,8 +80,8 @@ impl Space {
         }
     }
 
-    /// Latches the header of a segment, to hand out this block, which is latched, in a group of the
-    /// caller. None if it isn't the one that the segment would hand out, or not any more.
+    /// Latches the header of a segment, to hand out this block, which the caller has latched, in
+    /// the caller's group. `None` if the segment would hand out another block by now.
     pub fn one<'a>(
         &self,
         header: &'a Pin<'_>,
@@ -93,14 +93,15 @@ impl Space {
             return None;
         }
         let free = SegmentHeader::at(&header, SegmentHeader::START).free();
-        let first = free.or_else(|| next_blocks(&header, 1).map(|(first, _)| first));
+        let first = free.or_else(|| next_blocks(&header, 1).map(|next| next.first));
         if first != Some(block.address()) {
             return None;
         }
         let (opcode, payload) = match free {
             None => (HAND_OUT, Count { count: U32Le::new(1) }.bytes().to_vec()),
             Some(_) => {
-                let (object, next) = look_at_free(block).expect("a segment lists what is free");
+                let FreeSeen { object, next } =
+                    look_at_free(block).expect("a segment lists what is free");
                 let own = object_of(&header).map(|object| object.get());
                 assert!(own == Some(object), "a segment has another's block free (SP18)");
                 (SET_FREE, next.map_or(DbaLe::NONE, DbaLe::new).bytes().to_vec())
@@ -109,20 +110,15 @@ impl Space {
         Some(OneBlock { header, opcode, payload })
     }
 
-    /// Latches the header of a segment, to give back one of its blocks in a group of the caller,
-    /// where nothing leads to it any more from then on. None if the segment was dropped.
+    /// Latches the header of a segment, to give back one of its blocks in the caller's group, which
+    /// removes the last way to the block. `None` if the segment was dropped.
     pub fn give_back<'a>(&self, header: &'a Pin<'_>, session: &'a Session) -> Option<GiveBack<'a>> {
         let header = header.exclusive(FrameOrder::SegmentHeader, session);
         is_live(&header).then_some(GiveBack { header })
     }
 
-    /// The blocks that a segment has handed out and that are free again; or in words, what is wrong
-    /// with the list of them.
-    pub fn free_blocks(
-        &self,
-        segment: Dba,
-        session: &Session,
-    ) -> Result<Result<Vec<Dba>, String>, Stop> {
+    /// The free blocks of a segment.
+    pub fn free_blocks(&self, segment: Dba, session: &Session) -> Result<FreeList, Stop> {
         let pin = self.changes().cache().pin(segment, session)?;
         let look = || {
             let header = pin.shared(FrameOrder::SegmentHeader, session);
@@ -139,9 +135,9 @@ impl Space {
                     self.changes().cache().pin_shared(address, FrameOrder::Branch, session)?;
                 Ok::<_, Stop>(look_at_free(&block))
             };
-            let listed = list_of((first, object), &mut read)?;
-            // While others take and give back, what was read may be of different times.
-            if listed.is_ok() || look()?.0 == version {
+            let listed = list_of(first, object, &mut read)?;
+            // While other sessions take and give back blocks, the reads may be of different times.
+            if matches!(listed, FreeList::Sound(_)) || look()?.0 == version {
                 return Ok(listed);
             }
             session.relax(turn);
@@ -150,26 +146,46 @@ impl Space {
     }
 }
 
-/// What a free block says, or why it is none.
-type Looked = Result<(u32, Option<Dba>), String>;
+/// The free blocks of a segment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FreeList {
+    /// The blocks, in the order of their addresses.
+    Sound(Vec<Dba>),
+    /// What is wrong with the list.
+    Broken(String),
+}
 
-/// Goes along the free blocks of the segment with this number; `read` says what each says.
+impl FreeList {
+    /// The blocks, or as an error what is wrong.
+    pub fn sound(self) -> Result<Vec<Dba>, String> {
+        match self {
+            FreeList::Sound(blocks) => Ok(blocks),
+            FreeList::Broken(what) => Err(what),
+        }
+    }
+}
+
+/// Follows the free blocks of the segment with number `object` from the first. `read` returns what
+/// a block says, or why it is no free block.
 pub fn list_of<E>(
-    (first, object): (Option<Dba>, u32),
-    read: &mut dyn FnMut(Dba) -> Result<Looked, E>,
-) -> Result<Result<Vec<Dba>, String>, E> {
+    first: Option<Dba>,
+    object: u32,
+    read: &mut dyn FnMut(Dba) -> Result<Result<FreeSeen, String>, E>,
+) -> Result<FreeList, E> {
+    let broken = |what: String| Ok(FreeList::Broken(what));
     let (mut at, mut listed) = (first, std::collections::BTreeSet::new());
     while let Some(address) = at {
         if !listed.insert(address) {
-            return Ok(Err(format!("lists block {address} as free twice")));
+            return broken(format!("lists block {address} as free twice"));
         }
         match read(address)? {
-            Ok((of, next)) if of == object => at = next,
-            Ok((of, _)) => {
-                return Ok(Err(format!("lists block {address} as free, which segment {of} has")));
+            Ok(free) if free.object == object => at = free.next,
+            Ok(free) => {
+                let of = free.object;
+                return broken(format!("lists block {address} as free, which segment {of} has"));
             }
-            Err(what) => return Ok(Err(format!("lists block {address} as free, which {what}"))),
+            Err(what) => return broken(format!("lists block {address} as free, which {what}")),
         }
     }
-    Ok(Ok(listed.into_iter().collect()))
+    Ok(FreeList::Sound(listed.into_iter().collect()))
 }

@@ -1,15 +1,16 @@
-//! Data files grow (rule SP8).
+//! Growth of data files (rules SP8, SP27).
 //!
 //! ```text
-//!   zeros written, synced ─▶ control file says so ─▶ redo: the extent map says so ─▶ extents taken
+//!   zeros written, synced ─▶ control file has it ─▶ redo: the extent map has it ─▶ extents taken
 //! ```
 //!
-//! A crash between two steps leaves a file that is longer than somebody says, and zeros there: the
-//! next growth begins with the step that is missing.
+//! A crash between two steps leaves a file that is longer than the control file or the map says,
+//! with zeros there. The next growth begins with the missing step.
 //!
 //! Invariants
 //!   * no redo names a block that isn't durable as zeros
-//!   * one session at a time grows files; who waited for it looks again before growing more
+//!   * one session at a time grows files; a session that waited for it looks again before it grows
+//!     more
 //!   * the order of what is held: `growing`, then the control file; redo credits are taken with
 //!     neither control file nor latch held
 //!
@@ -31,26 +32,27 @@ use crate::room::{Skipped, doubled_max};
 use crate::tablespace::DataFile;
 use crate::{Space, TablespaceContent, UNDO_TABLESPACE};
 
-/// A file is filled with zeros in writes of this many bytes.
+/// The bytes of one write of zeros.
 const FILL_BYTES: usize = 1 << 20;
 
 impl Space {
-    /// Makes a file of the tablespace grow, so that it has free extents: the first from `turn` on
-    /// that can. Of those that are wanted it makes as many as a session waits for (SP16), or one
-    /// at least. Refused if none can; `whom` is who needs it. Extents that are free are enough, but
-    /// for those that the caller skips.
+    /// Makes the first file of the tablespace, from `turn` on, that can grow have `wanted` free
+    /// extents, or as many as a session waits for (SP29), but at least one. Returns at once if
+    /// there are free extents besides `skipped`. Refused if no file can grow; the message says that
+    /// `whom` needs the extent.
     pub(crate) fn grow(
         &self,
         tablespace: &TablespaceContent,
         turn: usize,
-        (wanted, whom): (u32, &str),
+        wanted: u32,
+        whom: &str,
         skipped: &Skipped,
         session: &Session,
     ) -> Result<(), Stop> {
         let _growing = self.shared.growing.hold(tablespace.number.0.into(), session);
         self.changes().halt().check(session)?;
         // Another session may have done it, or a tablespace may have got another file.
-        if self.find_free((tablespace.number, turn), 1, skipped, session)?.is_some() {
+        if self.find_free(tablespace.number, turn, 1, skipped, session)?.is_some() {
             return Ok(());
         }
         let mut refused = None;
@@ -66,8 +68,8 @@ impl Space {
         }
         Err(refused.unwrap_or_else(|| {
             let name = &tablespace.name;
-            // What the first data file of these may become is said when a database is created.
-            // Deleting makes undo, and its room comes back when transactions end.
+            // The greatest length of these first data files is chosen when a database is created.
+            // Deleting rows makes undo, whose room comes back when transactions end.
             let (shorten, most) = match name.as_str() {
                 UNDO_TABLESPACE => ("let transactions be shorter", "undo_bytes_max"),
                 _ => ("delete rows", "data_bytes_max"),
@@ -81,7 +83,7 @@ impl Space {
         }))
     }
 
-    /// Makes a file that has grown, and had nothing free before, grow on.
+    /// Makes a file that has grown once, and had nothing free before, grow on.
     fn grow_on(
         &self,
         file: FileNo,
@@ -101,14 +103,14 @@ impl Space {
             match self.grow_file(file, tablespace, session) {
                 Ok(true) => {}
                 Ok(false) => return Ok(()),
-                // There is some space, if less than was wanted.
+                // The file has some free extents, if fewer than wanted.
                 Err(stop) if stop.refusal() == Some(RefusalKind::NoSpace) => return Ok(()),
                 Err(stop) => return Err(stop),
             }
         }
     }
 
-    /// Makes a file grow once; false if it has all that it may have. The caller holds `growing`.
+    /// Makes a file grow once. False if it has its greatest length. The caller holds `growing`.
     pub(crate) fn grow_file(
         &self,
         number: FileNo,
@@ -122,7 +124,7 @@ impl Space {
             ExtentMap::at(&map, ExtentMap::START).extents.get()
         };
         let mut blocks = file.blocks;
-        // A growth that a crash cut off may have left blocks of which the map doesn't know yet.
+        // A growth that a crash cut off may have left blocks that the map doesn't have yet.
         if extents_of(blocks, tablespace.extent_blocks) <= mapped {
             blocks = file.blocks_after_growth();
             if extents_of(blocks, tablespace.extent_blocks) <= mapped {
@@ -140,7 +142,7 @@ impl Space {
         Ok(true)
     }
 
-    /// Makes the file longer, durably, and lets the control file say so.
+    /// Makes the file longer, durably, and writes its length to the control file.
     fn extend(
         &self,
         data_file: &DataFile,
@@ -153,11 +155,11 @@ impl Space {
         let filled = self.file_to_fill(file, session)?;
         if let Err(error) = fill(&filled, from, to, session) {
             if file.is_failed() || filled.is_failed() {
-                // What is on disk is unknown now, of blocks in use too.
+                // After a failed sync the content of blocks in use is unknown too (M11).
                 let cause = format!("a data file can't be made to grow: {error}");
                 return Err(self.changes().halt().raise(cause, session));
             }
-            // What was written is given back; if it can't be, the next growth writes over it.
+            // The file is cut back; if that fails, the next growth overwrites the blocks.
             let waiting = FileOperation::Resize.waiting(session);
             let _ = filled.set_len(from, waiting);
             let what = format!("make {} grow by {} bytes", file.path().display(), to - from);
@@ -177,8 +179,8 @@ impl Space {
         Ok(())
     }
 
-    /// How the file is opened to be made longer: where a full disk could be told to a write of a
-    /// block in use (rule os/O8) as another file, which is synced.
+    /// The opening through which the file is filled. If a write of a block in use could get the
+    /// error of a full disk (rule os/O8), it is another opening, which is synced.
     fn file_to_fill(&self, file: &File, session: &Session) -> Result<File, Stop> {
         let FileOptions { direct, write_through } = file.options();
         if direct || !write_through {

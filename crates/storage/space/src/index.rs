@@ -1,19 +1,19 @@
-//! The segment directory in memory: who is there by number and by name, and which places are free.
+//! The segment directory in memory: segments by number and by name, and free slots.
 //!
 //! ```text
 //!   reserve ──▶ being made ── settle ──▶ there ── claim ──▶ busy ──▶ release: there
-//!      └── forget ◀──┘                                        └────▶ remove: its place is free
+//!      └── forget ◀──┘                                        └────▶ remove: its slot is free
 //! ```
 //!
-//! What is said here was read from the directory's blocks when the database was opened, and is
-//! changed beside them: a name, number and place are reserved before they are entered there, a
-//! state is changed after it was changed there, a place is free after its entry has gone (SP13).
+//! The index is read from the directory's blocks at opening, and then changed beside them: a name,
+//! number and slot are reserved before they are entered there; a state changes after it has changed
+//! there; a slot is free after its entry has gone from there (SP13).
 //!
 //! Invariants
 //!   * a number is given once
-//!   * a name is of one segment that isn't being dropped
-//!   * a place is free, or of one entry
-//!   * who claims an entry is alone in changing its state
+//!   * a name belongs to one segment that isn't being dropped
+//!   * a slot is free, or belongs to one entry
+//!   * only the session that has claimed an entry changes its state
 //!
 //! Callers: `directory`, `create`, `drop`.
 
@@ -22,17 +22,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use ids::{Dba, ObjectNo};
 use stop::{RefusalKind, Stop};
 
+use crate::look::EntrySeen;
 use crate::segment::{Holds, SegmentState};
 
 /// The name of the directory's own segment.
 const OWN_NAME: &str = "_directory";
 
-/// A segment of this name is called by its number instead: number 57 is `#57`.
+/// A segment that is made with this name is named by its number: number 57 is `#57`.
 pub const NAMED_BY_NUMBER: &str = "#";
 
-/// A place for an entry: the directory's block, and the number there.
+/// A slot for an entry: a block of the directory, and the slot's number there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Place {
+pub(crate) struct DirectorySlot {
     pub(crate) block: Dba,
     pub(crate) number: u32,
 }
@@ -43,10 +44,10 @@ pub(crate) struct Entry {
     pub(crate) name: String,
     pub(crate) object: ObjectNo,
     pub(crate) holds: Holds,
-    pub(crate) place: Place,
-    /// None while it is being made.
+    pub(crate) slot: DirectorySlot,
+    /// The header and the state; `None` while the segment is being made.
     pub(crate) at: Option<(Dba, SegmentState)>,
-    /// A session changes its state.
+    /// Whether a session has claimed it.
     busy: bool,
 }
 
@@ -54,25 +55,22 @@ pub(crate) struct Entry {
 pub(crate) struct Index {
     entries: BTreeMap<ObjectNo, Entry>,
     names: BTreeMap<String, ObjectNo>,
-    free: BTreeSet<Place>,
+    free: BTreeSet<DirectorySlot>,
     next: ObjectNo,
 }
 
 impl Entry {
-    /// One that was read.
-    pub(crate) fn read(
-        (name, object, holds): (String, ObjectNo, Holds),
-        place: Place,
-        at: (Dba, SegmentState),
-    ) -> Entry {
-        Entry { name, object, holds, place, at: Some(at), busy: false }
+    /// An entry that was read from the directory.
+    pub(crate) fn read(seen: EntrySeen, slot: DirectorySlot) -> Entry {
+        let EntrySeen { name, object, holds, header, state, .. } = seen;
+        Entry { name, object, holds, slot, at: Some((header, state)), busy: false }
     }
 
     pub(crate) fn state(&self) -> Option<SegmentState> {
         self.at.map(|(_, state)| state)
     }
 
-    /// Of an entry that was claimed or read.
+    /// The header of an entry that was claimed or read.
     pub(crate) fn header(&self) -> Dba {
         self.at.expect("what was claimed or read was made").0
     }
@@ -88,14 +86,14 @@ impl Index {
         }
     }
 
-    /// Takes in what a block of the directory says: one more than the highest number that it had.
+    /// Notes what a block of the directory says: one more than the highest number that it had.
     pub(crate) fn note_next(&mut self, next_object: u32) {
         if next_object > self.next.get() {
             self.next = ObjectNo::new(next_object);
         }
     }
 
-    /// Takes in an entry that was read.
+    /// Adds an entry that was read.
     pub(crate) fn add(&mut self, entry: Entry) {
         if entry.state() != Some(SegmentState::Dropping) {
             self.names.insert(entry.name.clone(), entry.object);
@@ -104,16 +102,16 @@ impl Index {
         assert!(before.is_none(), "two segments have one number (SP13)");
     }
 
-    /// A place has no entry.
-    pub(crate) fn add_free(&mut self, place: Place) {
-        self.free.insert(place);
+    /// Adds a free slot.
+    pub(crate) fn add_free(&mut self, slot: DirectorySlot) {
+        self.free.insert(slot);
     }
 
     pub(crate) fn has_free(&self) -> bool {
         !self.free.is_empty()
     }
 
-    /// Number and place for a segment of this name; none if there is no place.
+    /// Reserves a number and a slot for a segment of this name. `None` if there is no free slot.
     pub(crate) fn reserve(&mut self, name: &str, holds: Holds) -> Result<Option<Entry>, Stop> {
         let own = (name == NAMED_BY_NUMBER).then(|| format!("{NAMED_BY_NUMBER}{}", self.next));
         let name = own.as_deref().unwrap_or(name);
@@ -121,37 +119,37 @@ impl Index {
             let message = format!("cannot create {name}: a segment has that name; choose another");
             return Err(Stop::refuse(RefusalKind::AlreadyExists, message));
         }
-        let Some(place) = self.free.pop_first() else { return Ok(None) };
+        let Some(slot) = self.free.pop_first() else { return Ok(None) };
         let object = self.next;
         self.next = object.next();
-        Ok(Some(self.begin(name, holds, object, place)))
+        Ok(Some(self.begin(name, holds, object, slot)))
     }
 
-    /// The same for the directory's own segment.
-    pub(crate) fn reserve_own(&mut self, place: Place) -> Entry {
-        self.begin(OWN_NAME, Holds::Directory, ObjectNo::DIRECTORY, place)
+    /// As `reserve`, for the directory's own segment.
+    pub(crate) fn reserve_own(&mut self, slot: DirectorySlot) -> Entry {
+        self.begin(OWN_NAME, Holds::Directory, ObjectNo::DIRECTORY, slot)
     }
 
-    fn begin(&mut self, name: &str, holds: Holds, object: ObjectNo, place: Place) -> Entry {
-        let entry = Entry { name: name.to_string(), object, holds, place, at: None, busy: false };
+    fn begin(&mut self, name: &str, holds: Holds, object: ObjectNo, slot: DirectorySlot) -> Entry {
+        let entry = Entry { name: name.to_string(), object, holds, slot, at: None, busy: false };
         self.names.insert(entry.name.clone(), object);
         self.entries.insert(object, entry.clone());
         entry
     }
 
-    /// It couldn't be made. Its number is not given again.
+    /// Forgets a segment that couldn't be made. Its number is not given again.
     pub(crate) fn forget(&mut self, entry: &Entry) {
         self.names.remove(&entry.name);
         self.entries.remove(&entry.object);
         if entry.holds != Holds::Directory {
-            self.free.insert(entry.place);
+            self.free.insert(entry.slot);
         }
     }
 
-    /// It was made.
-    pub(crate) fn settle(&mut self, object: ObjectNo, at: (Dba, SegmentState)) {
+    /// Notes that a segment was made.
+    pub(crate) fn settle(&mut self, object: ObjectNo, header: Dba, state: SegmentState) {
         let entry = self.entries.get_mut(&object).expect("it was reserved");
-        entry.at = Some(at);
+        entry.at = Some((header, state));
     }
 
     pub(crate) fn get(&self, object: ObjectNo) -> Option<&Entry> {
@@ -162,16 +160,17 @@ impl Index {
         self.names.get(name).and_then(|object| self.entries.get(object))
     }
 
-    /// All, in the order of their numbers, also those that are being made.
+    /// All entries, in the order of their numbers, also of segments that are being made.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Entry> {
         self.entries.values()
     }
 
-    /// Whether it says what was read. A number may have been given for nothing since.
+    /// Whether this index is equal to one that was read. A number may have been given in vain
+    /// since.
     pub(crate) fn agrees_with(&self, read: &Index) -> bool {
         let same = |(one, other): (&Entry, &Entry)| {
-            (&one.name, one.object, one.holds, one.place, one.at)
-                == (&other.name, other.object, other.holds, other.place, other.at)
+            (&one.name, one.object, one.holds, one.slot, one.at)
+                == (&other.name, other.object, other.holds, other.slot, other.at)
         };
         self.entries.len() == read.entries.len()
             && self.all().zip(read.all()).all(same)
@@ -180,7 +179,7 @@ impl Index {
             && self.next >= read.next
     }
 
-    /// Who gets it changes the segment's state, alone.
+    /// Claims an entry: only the caller may change the segment's state until it releases it.
     pub(crate) fn claim(&mut self, object: ObjectNo, what: &str) -> Result<Entry, Stop> {
         let entry = self.entries.get_mut(&object).filter(|entry| entry.at.is_some());
         let Some(entry) = entry else {
@@ -199,14 +198,14 @@ impl Index {
         Ok(entry.clone())
     }
 
-    /// It has this state now, and others may change it.
+    /// Sets the state of a claimed entry and ends the claim.
     pub(crate) fn release(&mut self, object: ObjectNo, state: SegmentState) {
         let entry = self.entries.get_mut(&object).expect("it was claimed");
         entry.busy = false;
         entry.at = entry.at.map(|(header, _)| (header, state));
     }
 
-    /// It is being dropped for good; its name is free.
+    /// Notes that a claimed segment is being dropped: its name is free.
     pub(crate) fn begin_drop(&mut self, object: ObjectNo) {
         let entry = self.entries.get_mut(&object).expect("it was claimed");
         if entry.state() != Some(SegmentState::Dropping) {
@@ -215,9 +214,9 @@ impl Index {
         entry.at = entry.at.map(|(header, _)| (header, SegmentState::Dropping));
     }
 
-    /// Its entry has gone, and so its place is free.
+    /// Removes an entry that has gone from its block: its slot is free.
     pub(crate) fn remove(&mut self, object: ObjectNo) {
         let entry = self.entries.remove(&object).expect("it was claimed");
-        self.free.insert(entry.place);
+        self.free.insert(entry.slot);
     }
 }

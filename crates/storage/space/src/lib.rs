@@ -1,4 +1,4 @@
-//! What the database consists of: control file, tablespaces, data files, extents, segments.
+//! Space: control file, tablespaces, data files, extents and segments of a database.
 //!
 //! ```text
 //!   control01.ctl  control02.ctl     identity, checkpoint; every tablespace, file and redo log
@@ -10,17 +10,17 @@
 //!     block 3…  extents         the first block of a segment is its header
 //! ```
 //!
-//! A tablespace has one data file or more; a segment is of one tablespace, and gets its extents
+//! A tablespace has one data file or more. A segment belongs to one tablespace and gets its extents
 //! from its files in turn, so that its blocks are spread over them.
 //!
-//! Rules SP1 to SP22 are in the README.
+//! Rules SP1 to SP39, with their reasons, are in the README.
 //!
-//! * [`ControlFile`]: reading, creating and writing it; [`ControlContent`]: what it says;
-//!   [`Enqueue`]: one thread at a time.
+//! * [`ControlFile`]: reads, creates and writes the control file; [`ControlContent`]: its content;
+//!   [`Enqueue`]: a value that one session at a time holds.
 //! * [`create_data_file`], [`open_data_file`]: data files and their first blocks.
 //! * [`Space`]: segments by name and number, made, kept and dropped, and blocks handed out to them;
 //!   files grow when they have to, or [`Ahead`] of that.
-//! * [`look_at_header`] and its like: what a block says, for who doesn't believe it.
+//! * [`look_at_header`] and its like: checked views of blocks, for `verify`.
 //! * [`LAYER`]: how blocks of this crate change.
 
 #![forbid(unsafe_code)]
@@ -53,6 +53,7 @@ mod tablespace;
 
 pub use ahead::Ahead;
 pub use apply::LAYER;
+pub use cache::Blocks;
 pub use checkpointed::FileCheckpoint;
 pub use content::{
     ControlContent, ControlState, DataFileContent, LogGroupContent, LogMemberContent,
@@ -60,22 +61,22 @@ pub use content::{
 };
 pub use control::{ControlCopy, ControlFile, no_control_file};
 pub use data_file::{
-    DATA_FILE, DataFileShape, History, create_data_file, database_of, open_data_file,
+    DATA_FILE, DataFileShape, ExpectedFile, History, create_data_file, database_of, open_data_file,
     open_data_file_read_only,
 };
 pub use ddl::open_data_files;
 pub use describe::{DataFileSpec, TablespaceSpec};
-pub use emptied::{Emptied, EmptyFrom, Hand};
+pub use emptied::{Emptied, EmptyFrom, EmptyNote, Hand};
 pub use enqueue::{Enqueue, Held};
 pub use filling::Filling;
-pub use free_list::{GiveBack, OneBlock, list_of};
+pub use free_list::{FreeList, GiveBack, OneBlock, list_of};
 pub use index::NAMED_BY_NUMBER;
 pub use look::{
-    BLOCKS_BEFORE_EXTENTS, DIRECTORY_FIRST, EntrySeen, HeaderSeen, MapSeen, extents_of_run,
-    kind_before_extents, look_at_directory, look_at_file_header, look_at_free, look_at_header,
-    look_at_map, map_of,
+    BLOCKS_BEFORE_EXTENTS, DIRECTORY_FIRST, EntrySeen, FreeSeen, HeaderSeen, MapSeen,
+    extents_of_run, kind_before_extents, look_at_directory, look_at_file_header, look_at_free,
+    look_at_header, look_at_map, map_of,
 };
 pub use new_file::{NewFiles, new_path, remove_leftovers, settle_name, unnamed_path};
 pub use place::{say_moved, unfinished, within_directory};
 pub use segment::{Holds, Segment, SegmentState};
-pub use space::{Blocks, HandOut, Space, Storage};
+pub use space::{HandOut, Space, Storage};

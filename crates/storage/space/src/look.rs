@@ -1,9 +1,9 @@
-//! What blocks of space say, or what is wrong with them, each by itself: any bytes are looked at,
-//! and none are believed. Their headers were checked.
+//! Checked views of the blocks of this room, each by itself: no byte is believed except the block
+//! headers, which were checked.
 //!
 //! Callers: `verify`.
 
-use cache::is_unwritten;
+use cache::{Blocks, is_unwritten};
 use format::{
     BlockHeader, BlockKind, DbaLe, Directory, DirectoryEntry, Extent, ExtentMap, FileHeader,
     FreeBlock, SegmentHeader,
@@ -19,7 +19,7 @@ use crate::{DATA_FILE, DataFileContent, Holds, SegmentState, TablespaceContent};
 /// An entry of the segment directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EntrySeen {
-    /// The block of the directory that has it.
+    /// The directory's block in which it lies.
     pub block: Dba,
     /// The segment's name.
     pub name: String,
@@ -29,7 +29,7 @@ pub struct EntrySeen {
     pub header: Dba,
     /// What it holds.
     pub holds: Holds,
-    /// How far it is in its life.
+    /// Its state.
     pub state: SegmentState,
 }
 
@@ -42,27 +42,36 @@ pub struct HeaderSeen {
     pub holds: Holds,
     /// Whether it is being dropped.
     pub is_dropping: bool,
-    /// Its extents: where each begins, and how many blocks it has.
-    pub extents: Vec<(Dba, u32)>,
-    /// How many blocks were handed out.
+    /// Its extents.
+    pub extents: Vec<Blocks>,
+    /// The number of blocks that were handed out.
     pub high_water: u32,
-    /// The first of those that are free again.
+    /// The first free block.
     pub free: Option<Dba>,
+}
+
+/// A free block.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FreeSeen {
+    /// The number of its segment.
+    pub object: u32,
+    /// The next free block of the segment.
+    pub next: Option<Dba>,
 }
 
 /// An extent map.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MapSeen {
-    /// How many extents the file has.
+    /// The number of extents of the file.
     pub extents: u32,
-    /// Numbers of those in use, in order.
+    /// The numbers of the extents in use, in order.
     pub taken: Vec<u32>,
 }
 
-/// Where the segment directory begins.
+/// The first block of the segment directory.
 pub const DIRECTORY_FIRST: Dba = Dba { file: DATA_FILE, block: DIRECTORY };
 
-/// Blocks of a file before its first extent.
+/// The number of blocks of a file before its first extent.
 pub const BLOCKS_BEFORE_EXTENTS: u32 = FIRST_EXTENT;
 
 /// The block with a file's extent map.
@@ -70,7 +79,7 @@ pub fn map_of(file: FileNo) -> Dba {
     Dba { file, block: EXTENT_MAP }
 }
 
-/// What kind of block lies at this place before the first extent; none if any may.
+/// The kind of the block at this address before the first extent; `None` if any kind may lie there.
 pub fn kind_before_extents(address: Dba) -> Option<BlockKind> {
     match address.block.get() {
         0 => Some(BlockKind::FileHeader),
@@ -88,14 +97,16 @@ fn is_kind(block: &[u8], kind: BlockKind) -> Result<(), String> {
 }
 
 fn is_zero(bytes: &[u8]) -> bool {
-    // Without a way out of the loop, it is done with vectors.
+    // A loop without an early exit compiles to vector instructions.
     bytes.iter().fold(0, |any, byte| any | byte) == 0
 }
 
-/// Whether the first block of a data file says what the control file does.
+/// Checks the first block of a data file against the control file.
 pub fn look_at_file_header(
     block: &[u8],
-    (history, file, tablespace): (History, &DataFileContent, &TablespaceContent),
+    history: &History,
+    file: &DataFileContent,
+    tablespace: &TablespaceContent,
 ) -> Result<(), String> {
     is_kind(block, BlockKind::FileHeader)?;
     let head = FileHeader::at(block, FileHeader::START);
@@ -114,7 +125,7 @@ pub fn look_at_file_header(
         .ok_or_else(|| "has something behind its head".to_string())
 }
 
-/// An extent map, of a file of so many blocks.
+/// The extent map of a file with this many blocks.
 pub fn look_at_map(block: &[u8], blocks: u32, extent_blocks: u32) -> Result<MapSeen, String> {
     is_kind(block, BlockKind::ExtentMap)?;
     let head = ExtentMap::at(block, ExtentMap::START);
@@ -195,7 +206,7 @@ pub fn look_at_header(block: &[u8]) -> Result<HeaderSeen, String> {
         return Err(format!("says {count} extents, or what no header says"));
     }
     let listed: Vec<_> = extents(block).collect();
-    let blocks: u64 = listed.iter().map(|(_, blocks)| u64::from(*blocks)).sum();
+    let blocks: u64 = listed.iter().map(|extent| u64::from(extent.count)).sum();
     let (said, high_water) = (head.blocks.get(), head.high_water.get());
     if u64::from(said) != blocks || high_water > said && head.dropping == 0 || high_water == 0 {
         return Err(format!(
@@ -210,23 +221,24 @@ pub fn look_at_header(block: &[u8]) -> Result<HeaderSeen, String> {
     Ok(HeaderSeen { object, holds, is_dropping, extents: listed, high_water, free })
 }
 
-/// A block that its segment has free: the segment's number, and the next such block.
-pub fn look_at_free(block: &[u8]) -> Result<(u32, Option<Dba>), String> {
+/// A free block of a segment.
+pub fn look_at_free(block: &[u8]) -> Result<FreeSeen, String> {
     is_kind(block, BlockKind::Free)?;
     let free = FreeBlock::at(block, FreeBlock::START);
     let end = FreeBlock::START + size_of::<FreeBlock>();
     match free.reserved == [0; 4] && is_zero(&block[end..]) {
-        true => Ok((free.object.get(), (free.next != DbaLe::NONE).then(|| free.next.get()))),
+        true => Ok(FreeSeen {
+            object: free.object.get(),
+            next: (free.next != DbaLe::NONE).then(|| free.next.get()),
+        }),
         false => Err("is free, and has something in it".to_string()),
     }
 }
 
-/// The numbers of a run's extents in its file; none if it doesn't consist of whole ones.
-pub fn extents_of_run(
-    (first, blocks): (Dba, u32),
-    extent_blocks: u32,
-) -> Option<std::ops::Range<u32>> {
-    let from = first.block.get().checked_sub(FIRST_EXTENT)?;
+/// The numbers of a run's extents in its file; `None` if it isn't made of whole extents.
+pub fn extents_of_run(run: Blocks, extent_blocks: u32) -> Option<std::ops::Range<u32>> {
+    let blocks = run.count;
+    let from = run.first.block.get().checked_sub(FIRST_EXTENT)?;
     let is_whole =
         from.is_multiple_of(extent_blocks) && blocks.is_multiple_of(extent_blocks) && blocks > 0;
     let number = from / extent_blocks;

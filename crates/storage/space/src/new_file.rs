@@ -1,15 +1,16 @@
-//! The name of a file that isn't the database's yet (rules SP10 and SP21).
+//! The name of a file in the making, which isn't the database's yet (rules SP10, SP21).
 //!
 //! ```text
 //!   x.forebay-new made, durable ─▶ control file lists x ─▶ renamed x ─▶ in use
 //! ```
 //!
-//! Under that name it is only ever a leftover: what isn't listed is removed, what is gets its own.
+//! A file with such a name is a leftover: if it is listed it gets its own name, else it is removed.
 //!
 //! Invariants
-//!   * who removes or renames a file of that name has its lock, and has seen that it has the name
-//!   * a file that is made is locked from before it is listed until it has its own name
-//!   * what is listed is never removed, and no file is replaced
+//!   * a session that removes or renames such a file has its lock, and has seen that it has the
+//!     name
+//!   * a file in the making is locked from before it is listed until it has its own name
+//!   * a listed file is never removed, and no file is replaced
 //!
 //! Callers: `ddl`; `instance`, for redo logs.
 
@@ -22,37 +23,37 @@ use stop::{RefusalKind, Stop};
 use crate::ControlContent;
 use crate::data_file::database_of;
 
-/// Behind the name of a file that isn't in use yet.
+/// The end of the name of a file that isn't in use yet.
 const NEW: &str = ".forebay-new";
 
-/// For who only wants to know whether a file is there.
+/// How a file is opened only to look at it.
 const PLAIN: FileOptions = FileOptions { direct: false, write_through: false };
 
-/// Where the file of this name is made.
+/// The path at which the file of this path is made.
 pub fn new_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(NEW);
     PathBuf::from(name)
 }
 
-/// Files of one kind in the making: those of one statement.
+/// The files of one kind that a statement is making.
 pub struct NewFiles<'a> {
     disk: &'a Disk,
-    /// Whose they are.
+    /// The database that they belong to.
     database: u64,
     kind: &'static str,
-    /// The name that each is to have; and the file, locked, under that of a leftover.
+    /// Each file's own path, and the file, locked, under a leftover's name.
     made: Vec<(PathBuf, File)>,
 }
 
 impl<'a> NewFiles<'a> {
-    /// None yet, of this database. `kind` is what messages call one.
+    /// No files yet, for this database. Messages call a file `kind`.
     pub fn new(disk: &'a Disk, database: u64, kind: &'static str) -> NewFiles<'a> {
         NewFiles { disk, database, kind, made: Vec::new() }
     }
 
-    /// Makes the file that is to have this name: `make` makes it, locked, under the name that it
-    /// is given. Refused if the name is taken, or is that of a leftover.
+    /// Makes the file that is to have this path: `make` makes it, locked, under the path that it is
+    /// given. Refused if the name is taken, or is a leftover's.
     pub fn make(
         &mut self,
         path: &Path,
@@ -79,18 +80,18 @@ impl<'a> NewFiles<'a> {
         Ok(())
     }
 
-    /// Refuses if the name of one has been taken while they were made. Nobody else gives such a
-    /// name to a file that he makes: the leftover's name is locked.
+    /// Refuses if a file's own name has been taken since it was made. Another maker can't have
+    /// taken it: the file under the leftover's name is locked.
     pub fn check_names(&self, session: &Session) -> Result<(), Stop> {
         self.made.iter().try_for_each(|(path, _)| self.check_free(path, session))
     }
 
-    /// Where they are now.
+    /// The paths at which the files are now.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.made.iter().map(|(_, file)| file.path())
     }
 
-    /// Each gets its name, durably; they are locked until all have theirs.
+    /// Gives each file its own name, durably. All stay locked until the last has its name.
     pub fn give_names(self, session: &Session) -> Result<(), Stop> {
         for (path, _locked) in &self.made {
             self.disk.rename(&new_path(path), path, session)?;
@@ -98,7 +99,8 @@ impl<'a> NewFiles<'a> {
         Ok(())
     }
 
-    /// Removes them, while they aren't listed. Those that can't be are removed by the next attempt.
+    /// Removes the files, which aren't listed. A file that can't be removed is left to the next
+    /// attempt.
     pub fn remove(self, session: &Session) {
         for (_, locked) in &self.made {
             let _ = self.disk.remove(locked.path(), session);
@@ -121,8 +123,8 @@ impl<'a> NewFiles<'a> {
     }
 }
 
-/// Where a file that is listed lies, if a crash came before it got its name; none if it has that,
-/// or isn't there.
+/// The path of a listed file that a crash kept from getting its own name. `None` if it has that, or
+/// isn't there.
 pub fn unnamed_path(disk: &Disk, path: &Path, session: &Session) -> Result<Option<PathBuf>, Error> {
     let new = new_path(path);
     let is_new =
@@ -130,8 +132,8 @@ pub fn unnamed_path(disk: &Disk, path: &Path, session: &Session) -> Result<Optio
     Ok(is_new.then_some(new))
 }
 
-/// A file that is listed gets its name, if a crash came before that. One that another is just
-/// making isn't it, and is left alone (SP21).
+/// Gives a listed file its own name, if a crash came before that. A file that another session is
+/// just making isn't the listed one, and is left alone (SP21).
 pub fn settle_name(disk: &Disk, path: &Path, session: &Session) -> Result<(), Stop> {
     let Some(new) = unnamed_path(disk, path, session)? else { return Ok(()) };
     let file = match disk.open_read_only(&new, PLAIN, session) {
@@ -144,7 +146,7 @@ pub fn settle_name(disk: &Disk, path: &Path, session: &Session) -> Result<(), St
     Ok(())
 }
 
-/// Why no file may be made by this name, if it ends as those of leftovers do.
+/// The reason to refuse this name for a file, if it ends as the name of a leftover.
 pub(crate) fn leftovers_end(path: &Path) -> Option<String> {
     let name = path.as_os_str().as_encoded_bytes();
     let ends = [NEW, TEMPORARY_NAME_END];
@@ -154,18 +156,18 @@ pub(crate) fn leftovers_end(path: &Path) -> Option<String> {
     ))
 }
 
-/// What became of what has a leftover's name.
+/// What is there under a leftover's name after an attempt to remove it.
 enum Leftover {
-    /// It isn't there, or not any more.
+    /// Nothing is there, or not any more.
     Gone,
-    /// Somebody is just making it, and so has its lock; or its header says that it is another
-    /// database's, which may list it.
+    /// Another session is making the file and has its lock; or its header is another database's,
+    /// which may list it.
     InUse,
-    /// It is no regular file, so nobody has left it.
+    /// It is no regular file, so no database has left it.
     NoFile,
 }
 
-/// Removes a file that ends in a leftover's name, if it is there and nobody's.
+/// Removes a leftover, if it is there and belongs to no other maker or database.
 fn remove_leftover(
     disk: &Disk,
     path: &Path,
@@ -178,11 +180,13 @@ fn remove_leftover(
         Some(Named::File) => {}
     }
     match disk.open_read_only(path, PLAIN, session) {
-        // Whoever had the lock may have given the file its own name, and the next one be at work.
+        // The maker that had the lock may have given the file its own name, and another maker may
+        // be at work.
         Ok(file) if !file.try_lock()? || !disk.has_its_name(&file, session)? => Ok(Leftover::InUse),
         Ok(locked) => {
             let found = match database_of(&locked, session) {
-                // The power may have cut off the write of its header: as a file, it is no one's.
+                // The power may have cut off the write of its header: no database can use it
+                // (SP26).
                 Err(error) if error.cause() == Cause::Device => None,
                 found => found?,
             };
@@ -197,9 +201,9 @@ fn remove_leftover(
     }
 }
 
-/// Removes what attempts that were cut off have left in the database's directory, but for what
-/// `content` lists: that is a file of the database, or waits for its name. What can't be looked at
-/// or removed is nobody's obstacle.
+/// Removes the leftovers in the database's directory, except files that `content` lists, and files
+/// that may be waiting for a listed name. A leftover that can't be examined or removed stays, with
+/// a notice.
 pub fn remove_leftovers(
     disk: &Disk,
     directory: &Path,

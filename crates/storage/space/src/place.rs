@@ -1,8 +1,8 @@
-//! Where a database is, and which of its files lie elsewhere (rule SP22).
+//! The place of a database, and its files that lie elsewhere (rule SP22).
 //!
-//! A copy of a database's directory has a control file that lists the original's files outside of
-//! it. The control file says where it was when it was written: anywhere else it is a copy's, or the
-//! directory was moved, and only people know which.
+//! The control file in a copy of a database's directory lists the original's files outside of it.
+//! A control file has the place in which it was written. In another place it belongs to a copy, or
+//! the directory was moved; only a person can tell which.
 //!
 //! Callers: `control`; `ddl`; `instance`, before it opens anything else, and when it lists files.
 
@@ -14,7 +14,7 @@ use stop::{RefusalKind, Stop};
 use crate::ControlContent;
 use crate::control::{ControlFile, NAMES};
 
-/// What the control file says of its place: FNV-1a of the path, and not 0.
+/// The hash by which the control file knows its place: FNV-1a of the path, and not 0.
 pub(crate) fn place_of(disk: &Disk, directory: &Path) -> u64 {
     let place = own_place(disk, directory);
     let bytes = place.as_os_str().as_encoded_bytes().iter();
@@ -28,8 +28,8 @@ fn own_place(disk: &Disk, directory: &Path) -> PathBuf {
     disk.place_of(&directory.join(NAMES[0]))
 }
 
-/// A path as the control file lists it: an absolute one of a file inside of the database's
-/// directory is taken from the directory on, so that the file moves along with it.
+/// A path as the control file lists it: an absolute path of a file inside the database's directory
+/// becomes relative to the directory, so that the file moves along with it.
 pub fn within_directory(disk: &Disk, directory: &Path, path: &str) -> String {
     let file = Path::new(path);
     if !file.is_absolute() {
@@ -37,13 +37,13 @@ pub fn within_directory(disk: &Disk, directory: &Path, path: &str) -> String {
     }
     let (own, place) = (own_place(disk, directory), disk.place_of(file));
     let inside = own.parent().and_then(|own| place.strip_prefix(own).ok());
-    // By a link inside of it the file may lie elsewhere.
+    // By a link inside the directory the file may lie elsewhere.
     let inside = inside.or_else(|| file.strip_prefix(directory).ok());
     inside.and_then(Path::to_str).filter(|rest| !rest.is_empty()).unwrap_or(path).to_string()
 }
 
 impl ControlContent {
-    /// Lists each file by its path within the directory, if it lies there.
+    /// Makes the paths of all files inside the directory relative to it.
     pub fn list_within(&mut self, disk: &Disk, directory: &Path) {
         let members = self.log_groups.iter_mut().flat_map(|group| &mut group.members);
         let members = members.map(|member| &mut member.path);
@@ -54,11 +54,12 @@ impl ControlContent {
 }
 
 impl ControlFile {
-    /// Refuses a control file that was written in another directory if a file of the database lies
-    /// outside of this one: one that is listed, a control file, or one of `others`.
+    /// Refuses a control file that was written in another directory if a listed file, a control
+    /// file or one of `others` lies outside of this one.
     pub fn check_place(
         &self,
-        (disk, directory): (&Disk, &Path),
+        disk: &Disk,
+        directory: &Path,
         others: &[&str],
         session: &Session,
     ) -> Result<(), Stop> {
@@ -84,18 +85,19 @@ impl ControlFile {
     }
 }
 
-/// Somebody who knows says that the database was moved to this directory, and isn't a copy: the
-/// files outside are its own.
+/// Declares that the database was moved to this directory and is no copy: the files outside are its
+/// own.
 pub fn say_moved(disk: &Disk, directory: &Path, session: &Session) -> Result<(), Stop> {
     let mut control = ControlFile::open(disk, directory, false, session)?;
     Ok(control.settle(session)?)
 }
 
-/// Why nothing is done with a database whose creation didn't come to its end (SP3). Another
-/// database may have got the names of its files elsewhere by now, once somebody had removed those.
+/// The refusal of a database whose creation hasn't ended (SP3). Its files elsewhere may have been
+/// removed, and another database may have their names by now.
 pub fn unfinished(
     content: &ControlContent,
-    (disk, directory): (&Disk, &Path),
+    disk: &Disk,
+    directory: &Path,
     what: &str,
     session: &Session,
 ) -> Stop {
@@ -117,8 +119,8 @@ pub fn unfinished(
     Stop::refuse(RefusalKind::WrongState, message)
 }
 
-/// Whether a file lies outside the directory, also by a link. What is no file, such as a directory
-/// in its place, is called so by who opens it.
+/// Whether a file lies outside the directory, also by a link. If something else than a file has its
+/// name, opening it says so.
 fn lies_outside(
     disk: &Disk,
     directory: &Path,

@@ -1,6 +1,6 @@
-//! Extents for segments: which are free, and how many a segment gets at once (rules SP4, SP16).
+//! Extents for segments: finding free ones, and how many a segment gets at once (SP4, SP16).
 //!
-//! Callers: `create`, `space`, and layers that hand out blocks in groups of their own.
+//! Callers: `create`, `space`, and layers that hand out blocks in their own groups.
 
 use std::collections::BTreeSet;
 
@@ -18,17 +18,18 @@ use crate::data_file::EXTENT_MAP;
 use crate::segment::{check_live, extents, extents_max, next_blocks};
 use crate::{Space, TablespaceContent, TablespaceNo};
 
-/// A segment doubles until it gets so many bytes at once ...
+/// A segment doubles until it gets this many bytes at once.
 const DOUBLED_BYTES_MAX: u64 = 64 << 20;
-/// ... and grows by such a share of what it has when that is more: one in ...
+/// A segment grows by one in this many of its extents if that is more.
 const GROWTH_SHARE: u32 = 8;
 
-/// Free extents that somebody can't use.
+/// Free extents that a session can't use, by file and number.
 pub(crate) type Skipped = BTreeSet<(FileNo, u32)>;
 
 impl Space {
-    /// Makes sure that the segment can hand out a block, by giving it extents; or refuses, also if
-    /// it was dropped. Nothing keeps others from taking it first: look again under the latch.
+    /// Makes sure that the segment can hand out a block, by giving it extents. Refused if there are
+    /// none, or if the segment was dropped. Another session may take the block first: the caller
+    /// looks again under the latch (SP30).
     pub fn ensure_room(&self, segment: Dba, session: &Session) -> Result<(), Stop> {
         let pin = self.changes().cache().pin(segment, session)?;
         loop {
@@ -38,25 +39,25 @@ impl Space {
                 if next_blocks(&header, 1).is_some() {
                     return Ok(());
                 }
-                extents(&header).last().expect("a segment has an extent").0.file
+                extents(&header).last().expect("a segment has an extent").first.file
             };
             let tablespace = self.tablespace_of(last, session);
             // SP4: the files take turns, from extent to extent.
             let turn = self.turn_after(last, session);
             let wanted = self.extents_wanted(&pin, &tablespace, session)?;
             let all = Skipped::new();
-            match self.find_free((tablespace.number, turn), wanted, &all, session)? {
-                Some((file, ..)) => {
-                    if self.add_extent(&pin, (file, wanted), &tablespace, session)? {
+            match self.find_free(tablespace.number, turn, wanted, &all, session)? {
+                Some((file, _)) => {
+                    if self.add_extent(&pin, file, wanted, &tablespace, session)? {
                         return Ok(());
                     }
                 }
-                None => self.grow(&tablespace, turn, (wanted, "a segment"), &all, session)?,
+                None => self.grow(&tablespace, turn, wanted, "a segment", &all, session)?,
             }
         }
     }
 
-    /// How many extents a segment is to get next (SP16); refused if its header has no room for
+    /// The number of extents that a segment gets next (SP16). Refused if its header has no room for
     /// them.
     fn extents_wanted(
         &self,
@@ -82,12 +83,13 @@ impl Space {
         Ok(growth(blocks / tablespace.extent_blocks, tablespace))
     }
 
-    /// Gives a segment up to `wanted` extents of a file. True if it has a block to hand out now;
-    /// false if another session took what was free.
+    /// Gives a segment up to `wanted` extents of a file. True if it has a block to hand out now,
+    /// false if another session took the free extents.
     fn add_extent(
         &self,
         pin: &Pin<'_>,
-        (file, wanted): (FileNo, u32),
+        file: FileNo,
+        wanted: u32,
         tablespace: &TablespaceContent,
         session: &Session,
     ) -> Result<bool, Stop> {
@@ -119,34 +121,34 @@ impl Space {
         Ok(true)
     }
 
-    /// A file of the tablespace with free extents, the first such one from `turn` on: its number,
-    /// and the number of the first of up to `wanted` free neighbours, and how many. None of those
-    /// that the caller can't use.
+    /// The first file of the tablespace, from `turn` on, that has free extents besides those that
+    /// the caller skips. Also the number of the first of up to `wanted` free neighbours there.
     pub(crate) fn find_free(
         &self,
-        (tablespace, turn): (TablespaceNo, usize),
+        tablespace: TablespaceNo,
+        turn: usize,
         wanted: u32,
         skipped: &Skipped,
         session: &Session,
-    ) -> Result<Option<(FileNo, u32, u32)>, Stop> {
+    ) -> Result<Option<(FileNo, u32)>, Stop> {
         for file in self.files_of(tablespace, turn, session) {
             let map = self.pin(file, EXTENT_MAP, session)?;
             let map = map.shared(FrameOrder::ExtentMap, session);
             let is_skipped = |extent| skipped.contains(&(file, extent));
-            if let Some((number, count)) = free_extents(&map, wanted, is_skipped) {
-                return Ok(Some((file, number, count)));
+            if let Some((number, _)) = free_extents(&map, wanted, is_skipped) {
+                return Ok(Some((file, number)));
             }
         }
         Ok(None)
     }
 }
 
-/// How many extents a segment that has so many is to get next (SP16).
+/// The number of extents that a segment with this many gets next (SP16).
 fn growth(extents: u32, tablespace: &TablespaceContent) -> u32 {
     extents.min(doubled_max(tablespace).max(extents / GROWTH_SHARE)).max(1)
 }
 
-/// For so many extents at once a session waits while a file grows: more come if they are there.
+/// The most extents for which a session waits while a file grows (SP29).
 pub(crate) fn doubled_max(tablespace: &TablespaceContent) -> u32 {
     let bytes = u64::from(tablespace.extent_blocks) * tablespace.block_size.bytes() as u64;
     u32::try_from(DOUBLED_BYTES_MAX / bytes).expect("64 MiB have few extents").max(1)
@@ -170,8 +172,7 @@ pub(crate) fn is_taken(map: &[u8], extent: u32) -> bool {
     map[byte] & bit != 0
 }
 
-/// Up to `wanted` free neighbours, by number and count: the first such run that is whole, or else
-/// the longest.
+/// Number and count of free neighbours: the first run of `wanted`, or else the longest run.
 fn free_extents(map: &[u8], wanted: u32, is_skipped: impl Fn(u32) -> bool) -> Option<(u32, u32)> {
     let extents = ExtentMap::at(map, ExtentMap::START).extents.get();
     let mut best: Option<(u32, u32)> = None;

@@ -1,13 +1,13 @@
-//! What a segment header says, as values; pure functions on its bytes.
+//! Segment headers as values: pure functions on their bytes.
 //!
 //! Callers: `space`, and layers that hand out a block in a group of their own.
 
-use cache::is_unwritten;
+use cache::{Blocks, is_unwritten};
 use format::{BlockHeader, BlockKind, Extent, SegmentHeader};
-use ids::{BlockNo, Dba, ObjectNo};
+use ids::{Dba, ObjectNo};
 use stop::{RefusalKind, Stop};
 
-/// What a segment is for.
+/// What a segment holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Holds {
     /// Rows of a table.
@@ -16,7 +16,7 @@ pub enum Holds {
     Undo,
     /// Entries of an index.
     Index,
-    /// Blocks of the segment directory but for the first.
+    /// Blocks of the segment directory except the first.
     Directory,
 }
 
@@ -34,14 +34,14 @@ impl Holds {
         Holds::read(number).unwrap_or_else(|| panic!("a segment is said to hold {number}"))
     }
 
-    /// None if nothing has that number.
+    /// `None` if the number is none of these.
     pub(crate) fn read(number: u8) -> Option<Holds> {
         let all = [Holds::Table, Holds::Undo, Holds::Index, Holds::Directory];
         all.into_iter().find(|holds| holds.number() == number)
     }
 }
 
-/// How far a segment is in its life.
+/// The state of a segment.
 ///
 /// ```text
 ///   create_temporary ──▶ Temporary ── keep ──▶ Permanent ◀── create
@@ -49,11 +49,11 @@ impl Holds {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SegmentState {
-    /// It stays until it is dropped.
+    /// The segment stays until it is dropped.
     Permanent,
-    /// It is being built: the next opening drops it.
+    /// The segment is being built: the next opening drops it.
     Temporary,
-    /// It gives its extents back: the next opening goes on with that.
+    /// The segment is giving its extents back: the next opening goes on with that.
     Dropping,
 }
 
@@ -71,37 +71,37 @@ impl SegmentState {
         found.unwrap_or_else(|| panic!("an entry of the segment directory has state {number}"))
     }
 
-    /// None if no state has that number.
+    /// `None` if no state has that number.
     pub(crate) fn read(number: u8) -> Option<SegmentState> {
         let all = [SegmentState::Permanent, SegmentState::Temporary, SegmentState::Dropping];
         all.into_iter().find(|state| state.number() == number)
     }
 }
 
-/// A segment as the directory describes it; none of this ever changes.
+/// A segment as the directory describes it. These values never change.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Segment {
     /// Its name.
     pub name: String,
-    /// Its number, which no other segment ever has: what its blocks say of whose they are.
+    /// Its object number, which no other segment ever has and all its blocks have.
     pub object: ObjectNo,
     /// Its header.
     pub header: Dba,
-    /// What it is for.
+    /// What it holds.
     pub holds: Holds,
 }
 
-/// Whether these bytes are the header of a segment that is there and isn't being dropped (SP15).
+/// Whether these bytes are the header of a segment that isn't being dropped (SP15).
 pub(crate) fn is_live(header: &[u8]) -> bool {
     is_header(header) && SegmentHeader::at(header, SegmentHeader::START).dropping == 0
 }
 
-/// Whether these bytes are the header of a segment, perhaps one that is being dropped.
+/// Whether these bytes are the header of a segment, whatever its state.
 pub(crate) fn is_header(block: &[u8]) -> bool {
     !is_unwritten(block) && BlockHeader::at(block, 0).kind() == BlockKind::SegmentHeader
 }
 
-/// Refuses to go on with a segment that was dropped.
+/// Refuses a segment that was dropped or is being dropped.
 pub(crate) fn check_live(header: &[u8], address: Dba) -> Result<(), Stop> {
     if is_live(header) {
         return Ok(());
@@ -110,41 +110,42 @@ pub(crate) fn check_live(header: &[u8], address: Dba) -> Result<(), Stop> {
     Err(Stop::refuse(RefusalKind::NotFound, message))
 }
 
-/// What a segment header says of its segment's number; none if it names none.
+/// The object number in a segment header; `None` if it has none.
 pub(crate) fn object_of(header: &[u8]) -> Option<ObjectNo> {
     let number = SegmentHeader::at(header, SegmentHeader::START).object.get();
     (number > 0).then(|| ObjectNo::new(number))
 }
 
-/// The extents of a segment header: where each begins, and how many blocks it has.
-pub(crate) fn extents(header: &[u8]) -> impl Iterator<Item = (Dba, u32)> {
+/// The extents in a segment header.
+pub(crate) fn extents(header: &[u8]) -> impl Iterator<Item = Blocks> {
     let count = usize::from(SegmentHeader::at(header, SegmentHeader::START).extents.get());
     (0..count).map(|number| {
         let extent = Extent::at(header, SegmentHeader::EXTENTS + number * Extent::BYTES);
-        (Dba::new(extent.file.get(), extent.first.get()), extent.blocks.get())
+        let first = Dba::new(extent.file.get(), extent.first.get());
+        Blocks { first, count: extent.blocks.get() }
     })
 }
 
-/// How many extents a segment header of this many bytes has room for.
+/// The number of extents for which a segment header of this many bytes has room.
 pub(crate) fn extents_max(block_bytes: usize) -> usize {
     (block_bytes - SegmentHeader::EXTENTS) / Extent::BYTES
 }
 
-/// The blocks that come next in a segment: the first, and how many of `wanted` follow each other.
-/// None if the segment needs another extent first.
-pub(crate) fn next_blocks(header: &[u8], wanted: u32) -> Option<(Dba, u32)> {
+/// The next blocks to be handed out: up to `wanted` neighbours. `None` if the segment needs another
+/// extent first.
+pub(crate) fn next_blocks(header: &[u8], wanted: u32) -> Option<Blocks> {
     let mut passed = SegmentHeader::at(header, SegmentHeader::START).high_water.get();
-    for (first, blocks) in extents(header) {
-        if passed < blocks {
-            let block = BlockNo::new(first.block.get() + passed);
-            return Some((Dba { file: first.file, block }, wanted.min(blocks - passed)));
+    for Blocks { first, count } in extents(header) {
+        if passed < count {
+            let first = Dba::new(first.file.get(), first.block.get() + passed);
+            return Some(Blocks { first, count: wanted.min(count - passed) });
         }
-        passed -= blocks;
+        passed -= count;
     }
     None
 }
 
-/// A name as it is stored; `what` is named so.
+/// A name as it is stored. Messages call the named thing `what`.
 pub(crate) fn stored_name(what: &str, name: &str) -> Result<[u8; 32], Stop> {
     let mut stored = [0; 32];
     if name.is_empty() || name.len() > stored.len() || name.contains('\0') {

@@ -1,11 +1,12 @@
-//! Segments by name and number, and blocks handed out to them (rules SP4, SP6, SP15).
+//! The space of an open database: segments by name and number, and blocks handed out to them (rules
+//! SP4, SP6, SP15).
 //!
 //! Callers: `undo` and `access`, for their segments; `instance`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cache::{ExclusiveBlock, Pin};
+use cache::{Blocks, ExclusiveBlock, Pin};
 use change::{Changes, Group, credits_for};
 use format::{SegmentHeader, U32Le};
 use ids::{BlockNo, Dba, FileNo, ObjectNo};
@@ -28,35 +29,35 @@ pub struct Space {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// What all clones share.
+/// The part that all clones share.
 pub(crate) struct Shared {
     pub(crate) disk: Disk,
     pub(crate) directory: PathBuf,
     pub(crate) options: FileOptions,
     pub(crate) control: Arc<Enqueue<ControlFile>>,
     pub(crate) tablespaces: Latch<Tablespaces>,
-    /// One session at a time makes files grow.
+    /// Held by the session that makes a file grow.
     pub(crate) growing: Enqueue<()>,
     pub(crate) ahead: Arc<Ahead>,
-    /// One session at a time makes tablespaces and data files.
+    /// Held by the session that makes tablespaces and data files.
     pub(crate) describing: Enqueue<()>,
     /// The segment directory.
     pub(crate) index: Latch<Index>,
-    /// One session at a time gives the directory another block.
+    /// Held by the session that gives the directory another block.
     pub(crate) extending: Enqueue<()>,
     pub(crate) filling: Filling,
     pub(crate) emptied: Emptied,
-    /// Free extents whose first block the device couldn't read when a segment was to begin there.
+    /// Free extents whose first block the device couldn't read (SP31).
     pub(crate) unreadable: Latch<Skipped>,
 }
 
-/// The files of an open database, and how to make more.
+/// The files of an open database, and the means to make more.
 pub struct Storage {
     /// The disk.
     pub disk: Disk,
     /// The database's directory, to which paths are relative.
     pub directory: PathBuf,
-    /// How data files are opened.
+    /// The options with which data files are opened.
     pub options: FileOptions,
     /// The control file.
     pub control: Arc<Enqueue<ControlFile>>,
@@ -64,26 +65,17 @@ pub struct Storage {
     pub files: Vec<File>,
 }
 
-/// Neighbouring blocks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Blocks {
-    /// The first.
-    pub first: Dba,
-    /// How many.
-    pub count: u32,
-}
-
-/// A segment header, latched, and the blocks that a group is about to hand out.
+/// A latched segment header, and the blocks that a group hands out.
 pub struct HandOut<'a> {
     /// The blocks.
     pub blocks: Blocks,
-    /// Number in the segment of the first of them; the header is block 0.
+    /// The number of the first of them in the segment, of which the header is block 0.
     pub number: u32,
     header: ExclusiveBlock<'a>,
 }
 
 impl<'a> HandOut<'a> {
-    /// Bytes of payload of the change.
+    /// The payload bytes of the change.
     pub const PAYLOAD_BYTES: usize = size_of::<Count>();
 
     /// Adds the handing out to the group.
@@ -94,8 +86,8 @@ impl<'a> HandOut<'a> {
 }
 
 impl Space {
-    /// The space of an open database. Before others work there,
-    /// [`finish_drops`](Space::finish_drops) ends what a crash cut off.
+    /// Opens the space of a database and reads the directory. Before other sessions work, the
+    /// caller has [`finish_drops`](Space::finish_drops) end the drops that a crash cut off.
     pub fn open(changes: Changes, storage: Storage, session: &Session) -> Result<Space, Stop> {
         let Storage { disk, directory, options, control, files } = storage;
         let os = session.os();
@@ -123,7 +115,7 @@ impl Space {
         Ok(space)
     }
 
-    /// What its changes are made with.
+    /// The changes, by which its groups are made.
     pub fn changes(&self) -> &Changes {
         &self.changes
     }
@@ -138,30 +130,30 @@ impl Space {
         &self.shared.emptied
     }
 
-    /// The segment of that name.
+    /// The segment of this name.
     pub fn find(&self, name: &str, session: &Session) -> Result<Option<Segment>, Stop> {
         let found = self.shared.index.shared(session).find(name).cloned();
         found.map_or(Ok(None), |entry| self.describe_segment(&entry, session))
     }
 
-    /// The segment with that number.
+    /// The segment with this number.
     pub fn segment(&self, object: ObjectNo, session: &Session) -> Result<Option<Segment>, Stop> {
         let found = self.shared.index.shared(session).get(object).cloned();
         found.map_or(Ok(None), |entry| self.describe_segment(&entry, session))
     }
 
-    /// How far the segment with that number is in its life; none if it isn't there.
+    /// The state of the segment with this number; `None` if there is none.
     pub fn state(&self, object: ObjectNo, session: &Session) -> Option<SegmentState> {
         self.shared.index.shared(session).get(object)?.state()
     }
 
-    /// Every segment that holds rows, entries or undo, in the order of their numbers; without those
-    /// that are being dropped. Reads each one's header.
+    /// Every segment that holds rows, entries or undo and isn't being dropped, in the order of
+    /// their numbers. This reads the header of each.
     pub fn list(&self, session: &Session) -> Result<Vec<Segment>, Stop> {
         self.list_where(|holds| holds != Holds::Directory, session)
     }
 
-    /// Number and name of every segment that isn't being dropped, as the directory has them.
+    /// Number and name of every segment that isn't being dropped, from memory.
     pub fn names(&self, session: &Session) -> Vec<(ObjectNo, String)> {
         let index = self.shared.index.shared(session);
         let is_there = |entry: &&Entry| {
@@ -171,7 +163,7 @@ impl Space {
         index.all().filter(is_there).map(|entry| (entry.object, entry.name.clone())).collect()
     }
 
-    /// Every segment that holds this.
+    /// Every segment that holds this and isn't being dropped.
     pub fn list_of(&self, holds: Holds, session: &Session) -> Result<Vec<Segment>, Stop> {
         self.list_where(|one| one == holds, session)
     }
@@ -189,7 +181,7 @@ impl Space {
         described.filter_map(Result::transpose).collect()
     }
 
-    /// As its header describes it; none if it isn't there yet, or is being dropped.
+    /// The segment of an entry; `None` if it isn't made yet, or is being dropped.
     fn describe_segment(&self, entry: &Entry, session: &Session) -> Result<Option<Segment>, Stop> {
         let Some((header, state)) = entry.at else { return Ok(None) };
         if state == SegmentState::Dropping {
@@ -197,7 +189,7 @@ impl Space {
         }
         let pin = self.changes.cache().pin(header, session)?;
         let block = pin.shared(FrameOrder::SegmentHeader, session);
-        // It may have been dropped since we looked, and the block be another's header.
+        // It may have been dropped since, and the block may be another segment's header.
         if !is_live(&block) || object_of(&block) != Some(entry.object) {
             return Ok(None);
         }
@@ -205,9 +197,9 @@ impl Space {
         Ok(Some(Segment { name, object, header, holds }))
     }
 
-    /// Latches the header of a segment and looks for up to `count` neighbouring blocks to hand out,
-    /// in a group of the caller. None if the segment has no room: let go of everything and
-    /// [`ensure_room`](Space::ensure_room).
+    /// Latches the header of a segment and finds up to `count` neighbouring blocks to hand out in
+    /// the caller's group. `None` if the segment has no room: the caller lets go of everything and
+    /// calls [`ensure_room`](Space::ensure_room).
     pub fn next<'a>(
         &self,
         header: &'a Pin<'_>,
@@ -218,9 +210,9 @@ impl Space {
         if !is_live(&guard) {
             return None;
         }
-        let (first, count) = next_blocks(&guard, count)?;
+        let blocks = next_blocks(&guard, count)?;
         let number = SegmentHeader::at(&guard, SegmentHeader::START).high_water.get();
-        Some(HandOut { blocks: Blocks { first, count }, number, header: guard })
+        Some(HandOut { blocks, number, header: guard })
     }
 
     /// Hands out up to `count` neighbouring blocks, at least one, in a group of its own.
@@ -238,18 +230,18 @@ impl Space {
         }
     }
 
-    /// The blocks that a segment has handed out, its header first.
+    /// The blocks that a segment has handed out, in runs, its header first.
     pub fn blocks(&self, segment: Dba, session: &Session) -> Result<Vec<Blocks>, Stop> {
         let pin = self.changes.cache().pin(segment, session)?;
         let header = pin.shared(FrameOrder::SegmentHeader, session);
         check_live(&header, segment)?;
         let mut left = SegmentHeader::at(&header, SegmentHeader::START).high_water.get();
         let mut runs = Vec::new();
-        for (first, blocks) in extents(&header) {
-            let count = blocks.min(left);
+        for extent in extents(&header) {
+            let count = extent.count.min(left);
             left -= count;
             if count > 0 {
-                runs.push(Blocks { first, count });
+                runs.push(Blocks { count, ..extent });
             }
         }
         Ok(runs)

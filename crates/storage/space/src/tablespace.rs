@@ -2,9 +2,9 @@
 //!
 //! Invariants
 //!   * what is here is in the control file, which was written first
-//!   * files are in the order of their numbers, and none goes away
+//!   * files are in the order of their numbers, and none is removed
 //!
-//! Callers: `space`, `growth`.
+//! Callers: `space`, `growth`, `room`, `create`, `ddl`.
 
 use ids::{BlockSize, FileNo};
 use os::{File, Session};
@@ -12,7 +12,7 @@ use stop::{RefusalKind, Stop};
 
 use crate::{ControlContent, DataFileContent, Space, TablespaceContent, TablespaceNo};
 
-/// All of them.
+/// All tablespaces and data files.
 pub(crate) struct Tablespaces {
     tablespaces: Vec<TablespaceContent>,
     files: Vec<DataFile>,
@@ -45,14 +45,14 @@ impl DataFile {
         self.blocks_after_growth() > self.blocks
     }
 
-    /// How many blocks it has when it has grown once; as many as now if it can't.
+    /// The number of its blocks after one growth, or as now if it can't grow.
     pub(crate) fn blocks_after_growth(&self) -> u32 {
         self.blocks.saturating_add(self.growth_blocks).min(self.blocks_max)
     }
 }
 
 impl Tablespaces {
-    /// What the control file says, and its data files, open, in the same order.
+    /// The tablespaces of the control file, and its data files, open, in the same order.
     pub(crate) fn new(content: &ControlContent, files: Vec<File>) -> Tablespaces {
         assert_eq!(content.data_files.len(), files.len(), "each data file is open");
         let files = content.data_files.iter().zip(files);
@@ -62,7 +62,7 @@ impl Tablespaces {
         }
     }
 
-    /// What was made, in the order of the numbers.
+    /// Adds tablespaces and data files that were made, in the order of their numbers.
     pub(crate) fn add(
         &mut self,
         tablespaces: &[TablespaceContent],
@@ -96,7 +96,7 @@ impl Space {
         self.shared.tablespaces.shared(session).tablespaces.clone()
     }
 
-    /// The tablespace of this name; refused if there is none.
+    /// The tablespace of this name. Refused if there is none.
     pub(crate) fn tablespace(
         &self,
         name: &str,
@@ -109,7 +109,7 @@ impl Space {
         })
     }
 
-    /// The size of the blocks of the tablespace of this name.
+    /// The block size of the tablespace of this name.
     pub fn block_size_of(&self, tablespace: &str, session: &Session) -> Result<BlockSize, Stop> {
         Ok(self.tablespace(tablespace, session)?.block_size)
     }
@@ -130,7 +130,7 @@ impl Space {
         self.shared.tablespaces.shared(session).file(number).clone()
     }
 
-    /// The files of a tablespace, the one whose turn it is first.
+    /// The files of a tablespace, beginning with the one whose turn it is.
     pub(crate) fn files_of(
         &self,
         tablespace: TablespaceNo,
@@ -143,26 +143,26 @@ impl Space {
         files
     }
 
-    /// Whose turn it is after a file, in its tablespace.
+    /// The turn after a file's, in its tablespace.
     pub(crate) fn turn_after(&self, file: FileNo, session: &Session) -> usize {
         let all = self.shared.tablespaces.shared(session);
         let files = all.of(all.file(file).tablespace);
         1 + files.iter().position(|one| *one == file).expect("a file is of its tablespace")
     }
 
-    /// The data files of the tablespace of this name; refused if there is none.
+    /// The data files of the tablespace of this name. Refused if there is none.
     pub fn files_of_tablespace(&self, name: &str, session: &Session) -> Result<Vec<FileNo>, Stop> {
         let number = self.tablespace(name, session)?.number;
         Ok(self.files_of(number, 0, session))
     }
 
-    /// Every data file, and how many blocks it has.
+    /// Every data file, and the number of its blocks.
     pub fn file_blocks(&self, session: &Session) -> Vec<(FileNo, u32)> {
         let all = self.shared.tablespaces.shared(session);
         all.files.iter().map(|file| (file.number, file.blocks)).collect()
     }
 
-    /// Changes the control file, if it can be said, or halts if that fails (rule SP1).
+    /// Changes the control file, unless the changed content is refused. Halts if the write fails.
     pub(crate) fn update_control(
         &self,
         session: &Session,

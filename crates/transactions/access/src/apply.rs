@@ -1,5 +1,5 @@
-//! How heap blocks, and maps of free space, change (rule change/CH1). `format::changes::heap`
-//! declares the changes and their payloads.
+//! Applies the changes of heap blocks and of maps of free space (rule change/CH1).
+//! `format::changes::heap` declares the changes and their payloads.
 
 use change::{BlockMut, Layer, Watch};
 pub(crate) use format::changes::heap::{BACK, CHANGE, FORMAT, FORMAT_MAP, NOTE};
@@ -10,15 +10,15 @@ use txn::block;
 use txn::undo::APPLIED;
 use txn::{apply_itl_back, apply_itl_change};
 
-use crate::free_map::{self, MapPlace};
+use crate::free_map::{self, MapEntry};
 use crate::inspect::{check_free_map, check_heap_block};
 use crate::ops::apply_all;
 
-/// The numbers with the bit are met in copies only, which were made before the change was taken
-/// back for good: then it is taken back in the copy as any other (rule txn/UN8).
+/// An opcode with the bit is met only in copies that were made before the change was taken back for
+/// good: there it is taken back like any other (rule txn/UN8).
 const _: () = assert!(BACK_APPLIED == BACK | APPLIED);
 
-/// Tables.
+/// The layer of tables: heap blocks, and maps of free space.
 pub static LAYER: Layer = Layer {
     number: CHANGES.layer,
     name: CHANGES.name,
@@ -36,7 +36,7 @@ fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
         FORMAT => {
             let HeapFormat { object, itl_count, map, entry } = *HeapFormat::whole(payload);
             block::create(bytes, BlockKind::Heap, block.address, object.get(), itl_count);
-            MapPlace { map, entry: entry.get() }.write(bytes);
+            MapEntry { map, number: entry.get() }.write(bytes);
         }
         CHANGE => {
             let (_, steps) = apply_itl_change(bytes, payload);
@@ -61,7 +61,7 @@ fn check(block: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Each active transaction can roll back (rule txn/BL4).
+/// Asserts that the block has room for the rollbacks of all active transactions (rule txn/BL4).
 #[inline]
 fn assert_kept(block: &[u8]) {
     let (kept, free) = (block::kept(block), block::room_of(block));

@@ -1,19 +1,20 @@
-//! Maps of free space: which blocks of a table have room, for inserters (rules AC10 to AC12).
+//! Maps of free space: which blocks of a table have room for inserts (rules AC10, AC11, AC24, AC26,
+//! AC30).
 //!
 //! ```text
 //!   segment:   header │ map │ block │ block │ … │ map │ block │ …
-//!                        └── a byte each ──┘ ◀── each block names its map, and its byte
+//!                        └─ an entry each ─┘ ◀── each block names its map, and its entry there
 //! ```
 //!
-//! A byte says how much of its block is free, in parts of 128. It is a hint, and never the truth:
-//! who believes it looks at the block. It is written in a group of its own, with the block latched
-//! so that it can't change: so the last note of a block says what the block had room for then.
+//! An entry is a byte that says how much of its block is free, in parts of 128. It is a hint: an
+//! inserter that believes it looks at the block. It is written in a group of its own, with the
+//! block latched so that it can't change: so the last note says what room the block had then.
 //!
 //! Invariants
-//!   * no byte is between 0 and [`REFILL`]
+//!   * no entry is between 0 and [`REFILL`]
 //!   * a heap block names a map of its own segment, or none
 //!
-//! Callers: `inserter`; `heap` and `txn`, where a change has made room.
+//! Callers: `inserter`; `block_change` and `txn`, where a change has made room.
 //! Sources: PostgreSQL's freespace/README; Oracle's segments with bitmap blocks, and PCTFREE.
 
 use cache::{Pin, is_unwritten};
@@ -27,105 +28,97 @@ use stop::Stop;
 use txn::block;
 
 use crate::apply::{LAYER, NOTE};
-use crate::heap::is_of;
+use crate::inspect::is_heap_block;
 
-/// A block's room is told in so many parts of it.
+/// How many parts of a block's room an entry tells apart.
 const PARTS: usize = 128;
-/// What a block has that was handed out, and not formatted.
+/// The entry of a block that was handed out and not formatted.
 pub(crate) const WHOLE: u8 = PARTS as u8;
-/// What a block has at most that was formatted.
+/// The largest entry of a block that was formatted.
 pub(crate) const FORMATTED: u8 = WHOLE - 1;
-/// Of an object's blocks those with less room are not offered: so a block that was filled isn't
-/// filled again for each row that goes.
+/// The smallest entry of a block that is offered for inserts: a block that was filled isn't filled
+/// again for each row that goes.
 pub(crate) const REFILL: u8 = WHOLE / LEVELS;
-/// A note is made where the room of a block rises to another of so many levels, and where its last
-/// row goes.
+/// How many levels of room there are: a note is made where the room of a block rises to another
+/// level, and where its last row goes.
 const LEVELS: u8 = 4;
 
-/// Where a block has its byte.
+/// Where a block has its entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct MapPlace {
-    /// None if it has none.
+pub(crate) struct MapEntry {
+    /// The map; none if the block has no entry.
     pub(crate) map: DbaLe,
-    pub(crate) entry: u16,
+    /// The number of the entry in the map.
+    pub(crate) number: u16,
 }
 
-impl MapPlace {
-    /// Of a block of a segment without maps.
-    pub(crate) const NONE: MapPlace = MapPlace { map: DbaLe::NONE, entry: 0 };
+impl MapEntry {
+    /// What a block names in a segment without maps.
+    pub(crate) const NONE: MapEntry = MapEntry { map: DbaLe::NONE, number: 0 };
 
-    pub(crate) fn new(map: Dba, entry: u32) -> MapPlace {
-        let entry = u16::try_from(entry).expect("a map has fewer bytes than a block");
-        MapPlace { map: DbaLe::new(map), entry }
+    pub(crate) fn new(map: Dba, number: u32) -> MapEntry {
+        let number = u16::try_from(number).expect("a map has fewer entries than a block has bytes");
+        MapEntry { map: DbaLe::new(map), number }
     }
 
-    /// That of the block behind this one.
-    pub(crate) fn next(self) -> MapPlace {
+    /// The entry of the block behind this one.
+    pub(crate) fn next(self) -> MapEntry {
         match self.map {
-            DbaLe::NONE => MapPlace::NONE,
-            map => MapPlace { map, entry: self.entry + 1 },
+            DbaLe::NONE => MapEntry::NONE,
+            map => MapEntry { map, number: self.number + 1 },
         }
     }
 
-    /// Has the block say it.
+    /// Writes the entry's place into the block's head.
     pub(crate) fn write(&self, block: &mut [u8]) {
         let head = DataHead::at_mut(block, DataHead::START);
         head.next = self.map;
-        head.own = U16Le::new(self.entry);
-    }
-
-    /// What the block says; none if it has no place.
-    fn of(block: &[u8]) -> Option<(MapPlace, u32)> {
-        if is_unwritten(block) || BlockHeader::at(block, 0).kind() != BlockKind::Heap {
-            return None;
-        }
-        let head = DataHead::at(block, DataHead::START);
-        let entry = head.own.get();
-        (head.next != DbaLe::NONE).then(|| (MapPlace { map: head.next, entry }, head.object.get()))
+        head.own = U16Le::new(self.number);
     }
 }
 
-/// How many blocks a map of so many bytes is of.
+/// How many entries a map has whose block has this size.
 pub(crate) fn entries_of(block_bytes: usize) -> u32 {
     (block_bytes - FreeMap::ENTRIES) as u32
 }
 
-/// Number in its segment of the map that a block belongs to: itself, if it is one. `number` is the
-/// block's, which isn't the header's 0.
-pub(crate) fn map_of(number: u32, block_bytes: usize) -> u32 {
+/// The number, in its segment, of the map that has the entry of block `number`, which isn't the
+/// header; the block itself, if it is a map.
+pub fn map_of(number: u32, block_bytes: usize) -> u32 {
     number - (number - 1) % (entries_of(block_bytes) + 1)
 }
 
-/// The byte of a block with so many bytes free.
+/// The entry of a formatted block with this many bytes free.
 pub(crate) fn class_of(room: usize, block_bytes: usize) -> u8 {
     (room * PARTS / block_bytes).min(FORMATTED.into()) as u8
 }
 
-/// Whether this is a map of the object.
-pub(crate) fn is_map(block: &[u8], object: u32) -> bool {
+/// Whether this block is a map of free space of the object.
+pub fn is_map(block: &[u8], object: u32) -> bool {
     !is_unwritten(block)
         && BlockHeader::at(block, 0).kind() == BlockKind::FreeMap
         && FreeMap::at(block, FreeMap::START).object.get() == object
 }
 
-/// All bytes of a map.
+/// All entries of a map.
 pub(crate) fn entries(map: &[u8]) -> &[u8] {
     &map[FreeMap::ENTRIES..]
 }
 
-/// Which of these bytes, from one on, are at least `wanted`. Most are not, and are passed in runs.
-pub(crate) fn at_least(wanted: u8, bytes: &[u8], from: usize) -> impl Iterator<Item = u32> {
+/// The numbers of the entries, from one on, that are at least `wanted`. Most are less, and are
+/// skipped in runs.
+pub(crate) fn at_least(wanted: u8, entries: &[u8], from: usize) -> impl Iterator<Item = u32> {
     const RUN: usize = 64;
-    let from = from.min(bytes.len());
-    let runs = (from..).step_by(RUN).zip(bytes[from..].chunks(RUN));
+    let from = from.min(entries.len());
+    let runs = (from..).step_by(RUN).zip(entries[from..].chunks(RUN));
     let some =
         runs.filter(move |(_, run)| run.iter().fold(0, |most, byte| *byte.max(&most)) >= wanted);
     let each = some.flat_map(|(start, run)| (start as u32..).zip(run));
     each.filter(move |(_, byte)| **byte >= wanted).map(|(at, _)| at)
 }
 
-/// Free bytes of a heap block, with those of free slots at the end of its directory: those may be
-/// trimmed. Of one without rows, with those of all slots: they are free, or will be.
+/// The free bytes of a heap block, with those of the free slots at the end of its directory, which
+/// may be trimmed. In a block without rows all slots count: they are free, or will be.
 pub(crate) fn room_of(block: &[u8]) -> usize {
     let slots = block::directory(block);
     let trimmed = match block::used(block) {
@@ -135,7 +128,7 @@ pub(crate) fn room_of(block: &[u8]) -> usize {
     block::room_of(block) + trimmed * DataSlot::BYTES
 }
 
-/// How much room a heap block has, in the steps at which the map is told (see `LAYER`).
+/// The level of a heap block's room, at whose change the map is told (see `LAYER`).
 pub(crate) fn level(block: &[u8]) -> u8 {
     match block::used(block) {
         0 => LEVELS,
@@ -143,41 +136,47 @@ pub(crate) fn level(block: &[u8]) -> u8 {
     }
 }
 
-/// A block has another level. If that can't be noted, the map is a worse hint.
+/// Notes that a block has another level. If that fails, the map is a worse hint.
 pub(crate) fn told(changes: &Changes, pin: &Pin<'_>, session: &Session) {
     _ = note(changes, pin, WHOLE, session);
 }
 
-/// Has the map say how much room the block has, but not more than `most`. Called without latches
-/// and credits.
+/// Writes into the map how much room the block has, but not more than `most`. Called without
+/// latches and credits.
 pub(crate) fn note(
     changes: &Changes,
     pin: &Pin<'_>,
     most: u8,
     session: &Session,
 ) -> Result<(), Stop> {
-    let Some((place, object)) = MapPlace::of(&pin.shared(FrameOrder::Heap, session)) else {
-        return Ok(());
+    let (map, number, object) = {
+        let block = pin.shared(FrameOrder::Heap, session);
+        let head = DataHead::at(&block, DataHead::START);
+        let object = head.object.get();
+        if !is_heap_block(&block, object) || head.next == DbaLe::NONE {
+            return Ok(());
+        }
+        (head.next.get(), head.own.get(), object)
     };
-    let map = changes.cache().pin(place.map.get(), session)?;
+    let map = changes.cache().pin(map, session)?;
     let mut group = changes.begin(credits_for(&[size_of::<MapNote>()]), session)?;
     // Held until the note is made: so notes come in the order in which they were true.
     let block = pin.shared(FrameOrder::Heap, session);
     let map = map.exclusive(FrameOrder::FreeMap, session);
-    if !is_of(&block, object) || !is_map(&map, object) {
+    if !is_heap_block(&block, object) || !is_map(&map, object) {
         return Ok(());
     }
     let class = class_of(room_of(&block), block.len()).min(most);
     let class = if class < REFILL { 0 } else { class };
-    if entries(&map).get(usize::from(place.entry)).is_none_or(|noted| *noted == class) {
+    if entries(&map).get(usize::from(number)).is_none_or(|noted| *noted == class) {
         return Ok(());
     }
-    group.change(map, &LAYER, NOTE, &[note_of(place.entry, 1, class).bytes()]);
+    group.change(map, &LAYER, NOTE, &[note_of(number, 1, class).bytes()]);
     group.commit(session);
     Ok(())
 }
 
-/// That so many blocks from one on have this class.
+/// The change that gives `count` entries, from one on, this class.
 pub(crate) fn note_of(entry: u16, count: u16, class: u8) -> MapNote {
     MapNote { entry: U16Le::new(entry), count: U16Le::new(count), class }
 }
@@ -188,7 +187,8 @@ pub(crate) fn apply_note(map: &mut [u8], payload: &[u8]) {
     map[first..first + usize::from(note.count.get())].fill(note.class);
 }
 
-/// That a block is the map of an object, whose byte 0 is of this block of the segment.
+/// The change that makes a block a map of the object, whose entry 0 is of block `first` of the
+/// segment.
 pub(crate) fn format_of(object: u32, first: u32) -> MapFormat {
     MapFormat { object: U32Le::new(object), first: U32Le::new(first) }
 }
@@ -210,7 +210,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
         #[test]
-        fn all_bytes_that_are_enough_are_found_in_order(
+        fn all_entries_that_are_enough_are_found_in_order(
             bytes in proptest::collection::vec(0..=WHOLE, 0..300),
             (wanted, from) in (0..=WHOLE, 0..320_usize),
         ) {
@@ -220,7 +220,7 @@ mod tests {
             prop_assert_eq!(found, expected.collect::<Vec<_>>());
         }
 
-        /// A block behind a map has a byte in it, and no block has two.
+        /// A block behind a map has an entry in it, and no block has two.
         #[test]
         fn each_block_has_one_map(number in 1..100_000_u32, size in 0..3_usize) {
             let bytes = [2_048, 4_096, 8_192][size];

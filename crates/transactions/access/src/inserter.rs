@@ -1,11 +1,11 @@
-//! Where a session's inserts go: a block of its own, that it fills before it looks for the next
-//! (rules AC4, AC10 to AC12).
+//! Where a session's inserts go: a block of its own, which it fills before it looks for the next
+//! (rules AC4, AC10 to AC12, AC26 to AC28).
 //!
 //! ```text
 //!   the block that is filled ──full──▶ blocks handed out to it ──none──▶ what the maps offer, from
 //!        ▲                                  │   ▲                        where it looked last
-//!        └──────────────────────────────────┘   └── as many again ◀──nothing───────┘ │
-//!        └──────────────────── one that nobody fills ◀───────────────────────────────┘
+//!        └──────────────────────────────────┘   └── a new run ◀──────nothing───────┘ │
+//!        └──────────────── one that no inserter fills ◀──────────────────────────────┘
 //! ```
 //!
 //! Callers: `rows`, to insert.
@@ -24,62 +24,70 @@ use stop::{RefusalKind, Stop};
 
 use crate::apply::{FORMAT, FORMAT_MAP, LAYER, NOTE};
 use crate::free_map::{
-    FORMATTED, MapPlace, REFILL, WHOLE, at_least, class_of, entries, entries_of, format_of, is_map,
+    FORMATTED, MapEntry, REFILL, WHOLE, at_least, class_of, entries, entries_of, format_of, is_map,
     map_of, note, note_of, room_of,
 };
-use crate::heap::is_of;
-use crate::read::lost;
+use crate::inspect::is_heap_block;
+use crate::lost::lost;
 
-/// An inserter gets so many neighbouring blocks at a time.
+/// How many neighbouring blocks an inserter gets at a time.
 const BLOCKS_AT_ONCE: u32 = 8;
-/// So many maps it looks at, before it gets new blocks.
+/// How many maps an inserter looks at before it gets new blocks.
 const MAPS_AT_ONCE: u32 = 2;
-/// So many blocks whose room is kept for others, or whose list is full of them, it tries, before it
-/// gets a new one.
+/// How many blocks whose room or ITL other transactions hold an inserter tries before it gets a new
+/// one.
 const VAIN_MAX: u8 = 4;
-/// So many blocks with less room than their maps say it looks at, before it gets a new one. Each is
-/// met once: then its map says what is true.
+/// How many blocks with less room than their maps say an inserter looks at before it gets a new
+/// one. Each is met once: then its map says what is true.
 const WRONG_MAX: u8 = 32;
-/// A new block has a ITL of so many entries.
-pub(crate) const LIST_ENTRIES: u8 = 2;
+/// How many ITL entries a new block has.
+pub(crate) const ITL_ENTRIES: u8 = 2;
 
-/// Where one session's inserts into a table go (AC4). Used with another table it begins anew. What
-/// it hasn't filled when it is dropped, others fill.
+/// Where one session's inserts into a table go (AC4). Used with another table it begins anew. A
+/// block that it hasn't filled when it is dropped is filled by others.
 #[derive(Debug, Default)]
 pub struct HeapInserter {
     /// The block being filled.
     filling: Option<Dba>,
-    /// Blocks that come after it, not formatted yet.
+    /// The blocks that come next, not formatted yet.
     next: Option<Run>,
-    /// The table that they are of.
+    /// The table whose blocks they are.
     object: Option<u32>,
-    /// Number in the segment of the block where it looks next for room.
+    /// The number, in the segment, of the block where it looks next for room.
     from: u32,
-    /// Blocks that it tried, and whose room or list others have, since it got new ones or found
-    /// room.
+    /// How many blocks it tried in vain, because other transactions hold their room or ITL, since
+    /// it last got new blocks or found room.
     vain: u8,
-    /// Blocks that it looked at, and that had less room than their maps said, since then.
+    /// How many blocks it met that had less room than their maps said, since then.
     wrong: u8,
-    /// Blocks that it passes still, once around, before it says that there is no space: set when
-    /// the tablespace had no new ones.
+    /// How many blocks it still passes on its way around the whole table, before it says that
+    /// there is no space: set when the tablespace had no new blocks.
     around: Option<u32>,
     /// Its end of the claims (see `space::Filling`).
     claims: Arc<()>,
 }
 
-/// Neighbouring blocks, and the first one's place in the map.
+/// Neighbouring blocks, and the map entry of the first.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     blocks: Blocks,
-    place: MapPlace,
+    entry: MapEntry,
 }
 
-/// How an insert was refused by the block that is filled.
+/// A block that a map offers and the inserter has claimed.
+struct Offer {
+    block: Dba,
+    entry: MapEntry,
+    /// What the entry says.
+    class: u8,
+}
+
+/// Why the block that is filled didn't take an insert.
 #[derive(Clone, Copy)]
 pub(crate) struct NoRoom {
-    /// Bytes for which it was offered.
+    /// How many bytes the insert needed.
     pub(crate) needed: usize,
-    /// Whether it had room, which is kept for others.
+    /// Whether the block has the room, but keeps it for other transactions.
     pub(crate) is_kept: bool,
 }
 
@@ -87,33 +95,34 @@ pub(crate) struct NoRoom {
 #[derive(Clone, Copy)]
 pub(crate) struct Filler<'a> {
     pub(crate) space: &'a Space,
-    /// Its segment's header.
+    /// The header of the table's segment.
     pub(crate) header: Dba,
     pub(crate) object: u32,
+    pub(crate) block_bytes: usize,
 }
 
 impl HeapInserter {
-    /// A row was put into the block that is filled.
+    /// Notes that a row was put into the block that is filled.
     pub(crate) fn found_room(&mut self) {
         (self.vain, self.wrong, self.around) = (0, 0, None);
     }
 
-    /// The block that is filled wasn't to be had. If that isn't for want of buffers, the next
-    /// insert looks elsewhere. The claim stays: so of this inserter, and of others meanwhile, none
-    /// meets the block again.
-    fn not_had(&mut self, stop: Stop) -> Stop {
+    /// The block that is filled couldn't be pinned. Unless buffers were short, the next insert
+    /// looks elsewhere. The claim stays, so neither this inserter nor another meets the block
+    /// again meanwhile.
+    fn not_pinned(&mut self, stop: Stop) -> Stop {
         if stop.refusal() != Some(RefusalKind::NoBuffer) {
             (self.filling, self.around) = (None, None);
         }
         stop
     }
 
-    /// Whether the maps are asked, before new blocks are had.
+    /// Whether the inserter asks the maps before it gets new blocks.
     fn searches(&self) -> bool {
         self.around.is_some() || self.vain < VAIN_MAX && self.wrong < WRONG_MAX
     }
 
-    /// It looks next at the block of this number, which is behind where it looked.
+    /// The inserter looks next at the block of this number, which is behind where it looked.
     fn go_on_from(&mut self, number: u32) {
         if let Some(left) = &mut self.around {
             *left = left.saturating_sub(number - self.from);
@@ -123,8 +132,8 @@ impl HeapInserter {
 }
 
 impl<'a> Filler<'a> {
-    /// The block that the inserter fills, formatted and pinned; if there is none, another with
-    /// about so many bytes free.
+    /// Returns the block that the inserter fills, formatted and pinned; if there is none, another
+    /// with about `needed` bytes free.
     pub(crate) fn block(
         &self,
         inserter: &mut HeapInserter,
@@ -137,25 +146,23 @@ impl<'a> Filler<'a> {
         }
         if let Some(block) = inserter.filling {
             let pin = self.space.changes().cache().pin_or_unwritten(block, session);
-            return pin.map_err(|stop| inserter.not_had(stop));
+            return pin.map_err(|stop| inserter.not_pinned(stop));
         }
         loop {
             if let Some(run) = inserter.next {
                 return self.next_of(run, inserter, session);
             }
             let searches = inserter.searches();
-            if searches
-                && let Some((block, place, class)) = self.offered(inserter, needed, session)?
-            {
-                inserter.filling = Some(block);
-                let pin = match self.open(block, (place, class), session) {
-                    // Nobody can tell what it has. It stays claimed, so it isn't offered again.
+            if searches && let Some(offer) = self.claim_offered(inserter, needed, session)? {
+                inserter.filling = Some(offer.block);
+                let pin = match self.open(&offer, session) {
+                    // Its room is unknown. It stays claimed, so it isn't offered again.
                     Err(stop) if stop.refusal() == Some(RefusalKind::Corrupt) => {
                         inserter.filling = None;
                         inserter.wrong = inserter.wrong.saturating_add(1);
                         continue;
                     }
-                    opened => opened.map_err(|stop| inserter.not_had(stop))?,
+                    opened => opened.map_err(|stop| inserter.not_pinned(stop))?,
                 };
                 let found = room_of(&pin.shared(FrameOrder::Heap, session));
                 if found >= needed {
@@ -174,13 +181,16 @@ impl<'a> Filler<'a> {
                 Err(stop) if was_around || stop.refusal() != Some(RefusalKind::NoSpace) => {
                     return Err(stop);
                 }
-                // There is nothing but what the table has: so all of that is looked at.
-                Err(_) => inserter.around = Some(self.count(session)?),
+                // The tablespace is full: so the inserter looks at all blocks that the table has.
+                Err(_) => {
+                    inserter.around = Some(count_of(&self.space.blocks(self.header, session)?))
+                }
             }
         }
     }
 
-    /// The inserter looks for another block. If this one had no room, its map is told.
+    /// Has the inserter leave its block and look for another. If the block had no room, that is
+    /// noted in its map.
     pub(crate) fn leave(
         &self,
         inserter: &mut HeapInserter,
@@ -189,21 +199,21 @@ impl<'a> Filler<'a> {
         session: &Session,
     ) -> Result<(), Stop> {
         let Some(block) = inserter.filling.take() else { return Ok(()) };
-        // What isn't enough isn't offered for as much again. But those for whom room is kept, or
-        // who have its list, will end.
+        // The block isn't offered for this many bytes again. But if transactions hold its room or
+        // its ITL it is, for they will end.
         let is_kept = no_room.is_none_or(|no_room| no_room.is_kept);
         inserter.vain = inserter.vain.saturating_add(u8::from(is_kept));
         let mut noted = Ok(());
         if let Some(NoRoom { needed, .. }) = no_room {
-            let most = if is_kept { WHOLE } else { self.wanted(needed, session) - 1 };
+            let most = if is_kept { WHOLE } else { self.wanted(needed) - 1 };
             noted = note(self.space.changes(), pin, most, session);
         }
-        // Also if nobody could be told of its room: else nobody would fill it.
+        // Also if the note failed: otherwise no inserter would fill the block.
         self.space.filling().release(block, session);
         noted
     }
 
-    /// The first of a run that is the inserter's alone, and wasn't formatted in this life.
+    /// Formats the first block of the inserter's run of new blocks, and pins it.
     fn next_of(
         &self,
         run: Run,
@@ -212,39 +222,34 @@ impl<'a> Filler<'a> {
     ) -> Result<Pin<'a>, Stop> {
         let Blocks { first, count } = run.blocks;
         let pin = self.space.changes().cache().pin_new(first, session)?;
-        // Kept until it is formatted: what is refused is tried again with the next row.
-        self.format(&pin, run.place, session)?;
+        // The run keeps the block until it is formatted: after a refusal the next row tries again.
+        self.format(&pin, run.entry, session)?;
         let rest = Blocks { first: after(first, 1), count: count - 1 };
-        let place = run.place.next();
-        inserter.next = (count > 1).then_some(Run { blocks: rest, place });
+        let entry = run.entry.next();
+        inserter.next = (count > 1).then_some(Run { blocks: rest, entry });
         inserter.filling = Some(first);
         Ok(pin)
     }
 
-    /// A block that was claimed: formatted, if whoever it was handed out to didn't come to that, as
-    /// its byte says.
-    fn open(
-        &self,
-        block: Dba,
-        (place, class): (MapPlace, u8),
-        session: &'a Session,
-    ) -> Result<Pin<'a>, Stop> {
-        let pin = self.space.changes().cache().pin_or_unwritten(block, session)?;
-        if is_of(&pin.shared(FrameOrder::Heap, session), self.object) {
+    /// Pins a block that a map offered. Formats it if the session that it was handed out to didn't,
+    /// which its map entry says.
+    fn open(&self, offer: &Offer, session: &'a Session) -> Result<Pin<'a>, Stop> {
+        let pin = self.space.changes().cache().pin_or_unwritten(offer.block, session)?;
+        if is_heap_block(&pin.shared(FrameOrder::Heap, session), self.object) {
             return Ok(pin);
         }
-        // Entries of indexes would lead from the lost rows to new ones (AC10).
-        if class != WHOLE {
-            return Err(lost("put a row into", (block, self.object)));
+        // If it were formatted again, index entries of the lost rows would lead to new ones (AC24).
+        if offer.class != WHOLE {
+            return Err(lost("put a row into", offer.block, self.object));
         }
-        self.format(&pin, place, session)?;
+        self.format(&pin, offer.entry, session)?;
         Ok(pin)
     }
 
-    /// Formats a block, and has its map say so.
-    fn format(&self, pin: &Pin<'_>, place: MapPlace, session: &Session) -> Result<(), Stop> {
+    /// Formats a block, and notes that in its map, in one group.
+    fn format(&self, pin: &Pin<'_>, entry: MapEntry, session: &Session) -> Result<(), Stop> {
         let changes = self.space.changes();
-        let map = match place.map {
+        let map = match entry.map {
             DbaLe::NONE => None,
             map => Some(changes.cache().pin(map.get(), session)?),
         };
@@ -254,29 +259,29 @@ impl<'a> Filler<'a> {
         let map = map.as_ref().map(|map| map.exclusive(FrameOrder::FreeMap, session));
         let format = HeapFormat {
             object: U32Le::new(self.object),
-            itl_count: LIST_ENTRIES,
-            map: place.map,
-            entry: U16Le::new(place.entry),
+            itl_count: ITL_ENTRIES,
+            map: entry.map,
+            entry: U16Le::new(entry.number),
         };
         group.format(block, &LAYER, FORMAT, &[format.bytes()]);
         if let Some(map) = map.filter(|map| is_map(map, self.object)) {
-            group.change(map, &LAYER, NOTE, &[note_of(place.entry, 1, FORMATTED).bytes()]);
+            group.change(map, &LAYER, NOTE, &[note_of(entry.number, 1, FORMATTED).bytes()]);
         }
         group.commit(session);
         Ok(())
     }
 
-    /// A block that has about so many bytes free, as its map says, and that nobody else fills: it
-    /// is the inserter's now. With its byte.
-    fn offered(
+    /// Claims for the inserter a block that has about `needed` bytes free, as its map says, and
+    /// that no other inserter fills.
+    fn claim_offered(
         &self,
         inserter: &mut HeapInserter,
         needed: usize,
         session: &Session,
-    ) -> Result<Option<(Dba, MapPlace, u8)>, Stop> {
+    ) -> Result<Option<Offer>, Stop> {
         let runs = self.space.blocks(self.header, session)?;
         let count = count_of(&runs);
-        let (bytes, wanted) = (self.block_bytes(session), self.wanted(needed, session));
+        let (bytes, wanted) = (self.block_bytes, self.wanted(needed));
         let mut maps = 0;
         while inserter.around.map_or(maps < MAPS_AT_ONCE, |left| left > 0) {
             maps += 1;
@@ -296,7 +301,8 @@ impl<'a> Filler<'a> {
                     if self.space.filling().claim(block, &inserter.claims, session) {
                         inserter.go_on_from(at + 1);
                         let class = entries[entry as usize];
-                        return Ok(Some((block, MapPlace::new(map, entry), class)));
+                        let entry = MapEntry::new(map, entry);
+                        return Ok(Some(Offer { block, entry, class }));
                     }
                 }
             }
@@ -305,9 +311,9 @@ impl<'a> Filler<'a> {
         Ok(None)
     }
 
-    /// New blocks, which are the inserter's, and which the map has as free.
+    /// Hands out new blocks to the inserter, and notes them in the map as free.
     fn hand_out(&self, wanted: u32, claims: &Arc<()>, session: &Session) -> Result<Run, Stop> {
-        let (cache, bytes) = (self.space.changes().cache(), self.block_bytes(session));
+        let (cache, bytes) = (self.space.changes().cache(), self.block_bytes);
         let header = cache.pin(self.header, session)?;
         let mut turn = 0;
         loop {
@@ -317,51 +323,53 @@ impl<'a> Filler<'a> {
                 continue;
             };
             let map_number = map_of(number, bytes);
-            let run = match map_number == number {
-                true => self.make_map(&header, (number, block), session)?,
-                false => {
-                    let runs = self.space.blocks(self.header, session)?;
-                    let map = block_at(&runs, map_number).expect("it was handed out");
-                    let map = cache.pin(map, session)?;
-                    let behind = map_number + 1 + entries_of(bytes);
-                    let within = (number, wanted.min(behind - number));
-                    self.hand_out_within([&header, &map], within, claims, session)?
+            if map_number == number {
+                self.make_map(&header, number, block, session)?;
+            } else {
+                let runs = self.space.blocks(self.header, session)?;
+                let map = block_at(&runs, map_number).expect("it was handed out");
+                let map = cache.pin(map, session)?;
+                let behind = map_number + 1 + entries_of(bytes);
+                let wanted = wanted.min(behind - number);
+                let run = self.hand_out_within(&header, &map, number, wanted, claims, session)?;
+                if let Some(run) = run {
+                    return Ok(run);
                 }
-            };
-            if let Some(run) = run {
-                return Ok(run);
             }
             turn += 1;
             session.relax(turn);
         }
     }
 
-    /// Makes a map of the segment's next block. None: look again.
+    /// Makes a map of the segment's next block, unless another session has handed that out by now.
     fn make_map(
         &self,
         header: &Pin<'_>,
-        (number, block): (u32, Dba),
+        number: u32,
+        block: Dba,
         session: &Session,
-    ) -> Result<Option<Run>, Stop> {
-        // Read, though it is to be formatted: another session may make it first.
+    ) -> Result<(), Stop> {
+        // Read, though it is to be formatted: another session may make the map first.
         let map = self.space.changes().cache().pin_to_format(block, session)?;
         let credits = credits_for(&[size_of::<MapFormat>(), HandOut::PAYLOAD_BYTES]);
         let mut group = self.space.changes().begin(credits, session)?;
         let map = map.exclusive(FrameOrder::FreeMap, session);
         let next = self.space.next(header, 1, session);
-        let Some(next) = next.filter(|next| next.number == number) else { return Ok(None) };
+        let Some(next) = next.filter(|next| next.number == number) else { return Ok(()) };
         group.format(map, &LAYER, FORMAT_MAP, &[format_of(self.object, number + 1).bytes()]);
         next.add_to(&mut group);
         group.commit(session);
-        Ok(None)
+        Ok(())
     }
 
-    /// Up to so many blocks that have their bytes in this map, from block `number` on. None: look
-    /// again.
+    /// Hands out up to `wanted` blocks that have their entries in this map, from block `number` on.
+    /// None if another session has handed that block out by now.
     fn hand_out_within(
         &self,
-        [header, map_pin]: [&Pin<'_>; 2],
-        (number, wanted): (u32, u32),
+        header: &Pin<'_>,
+        map_pin: &Pin<'_>,
+        number: u32,
+        wanted: u32,
         claims: &Arc<()>,
         session: &Session,
     ) -> Result<Option<Run>, Stop> {
@@ -371,41 +379,31 @@ impl<'a> Filler<'a> {
         let next = self.space.next(header, wanted, session);
         let Some(next) = next.filter(|next| next.number == number) else { return Ok(None) };
         let blocks = next.blocks;
-        let mut place = MapPlace::NONE;
+        let mut entry = MapEntry::NONE;
         if is_map(&map, self.object) {
-            place = MapPlace::new(map_pin.address(), number - map_of(number, map.len()) - 1);
-            let whole = note_of(place.entry, blocks.count as u16, WHOLE);
+            entry = MapEntry::new(map_pin.address(), number - map_of(number, map.len()) - 1);
+            let whole = note_of(entry.number, blocks.count as u16, WHOLE);
             group.change(map, &LAYER, NOTE, &[whole.bytes()]);
         }
         next.add_to(&mut group);
-        // Before anybody else can read of them.
+        // The claim comes before the commit: no other inserter can read of the blocks earlier.
         self.space.filling().claim_new(blocks, claims, session);
         group.commit(session);
-        Ok(Some(Run { blocks, place }))
+        Ok(Some(Run { blocks, entry }))
     }
 
-    /// How many blocks the table has, with its header and its maps.
-    fn count(&self, session: &Session) -> Result<u32, Stop> {
-        Ok(count_of(&self.space.blocks(self.header, session)?))
-    }
-
-    /// What a block's byte says at least if so much is free.
-    fn wanted(&self, needed: usize, session: &Session) -> u8 {
-        class_of(needed, self.block_bytes(session)).max(REFILL)
-    }
-
-    fn block_bytes(&self, session: &Session) -> usize {
-        let cache = self.space.changes().cache();
-        let size = cache.block_size_of(self.header.file, session);
-        size.unwrap_or(cache.block_size()).bytes()
+    /// The least map entry of a block that has `needed` bytes free.
+    fn wanted(&self, needed: usize) -> u8 {
+        class_of(needed, self.block_bytes).max(REFILL)
     }
 }
 
+/// How many blocks the segment has, with its header and its maps.
 fn count_of(runs: &[Blocks]) -> u32 {
     runs.iter().map(|run| run.count).sum()
 }
 
-/// The segment's block of this number.
+/// The block of this number in the segment with these blocks.
 pub(crate) fn block_at(runs: &[Blocks], number: u32) -> Option<Dba> {
     let mut passed = 0;
     runs.iter().find_map(|run| {
@@ -415,7 +413,7 @@ pub(crate) fn block_at(runs: &[Blocks], number: u32) -> Option<Dba> {
     })
 }
 
-/// The number in its segment of a block; none if it isn't one of these.
+/// The number of a block in the segment with these blocks; none if it isn't one of them.
 pub(crate) fn number_of(block: Dba, runs: &[Blocks]) -> Option<u32> {
     let mut passed = 0;
     runs.iter().find_map(|run| {
@@ -426,6 +424,6 @@ pub(crate) fn number_of(block: Dba, runs: &[Blocks]) -> Option<u32> {
     })
 }
 
-fn after(first: Dba, blocks: u32) -> Dba {
+pub(crate) fn after(first: Dba, blocks: u32) -> Dba {
     Dba::new(first.file.get(), first.block.get() + blocks)
 }

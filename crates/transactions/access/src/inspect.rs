@@ -1,7 +1,7 @@
-//! Blocks of tables and indexes, each by itself, for who doesn't believe them: any bytes are looked
-//! at. What `check_…` has passed, the rest reads.
+//! Checks and reads one block of a table or an index by itself, whatever bytes it has. The
+//! functions `check_…` accept any bytes; the others read blocks that have passed their check.
 //!
-//! Callers: `verify`; `btree::check`.
+//! Callers: `verify`; `btree::check`; this crate, for [`is_of`] and the maps of free space.
 
 use format::{BlockHeader, BlockKind, DataHead, DataSlot, DbaLe, FreeMap};
 use ids::Dba;
@@ -11,28 +11,35 @@ use crate::RowAddress;
 use crate::free_map::{REFILL, WHOLE, entries, entries_of, is_map, map_of};
 use crate::rows::{ADDRESS_BYTES, NEXT, PIECE, ROW, SHORT, piece_of};
 
-/// What a slot of a heap block has of a row.
+/// A row, or a piece of one, in a slot of a heap block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HeapSlot<'a> {
-    /// Its number.
+    /// The number of the slot.
     pub slot: u16,
-    /// Whether it is the row's first piece, and so its address the row's.
+    /// Whether this is the row's first piece: then the slot's address is the row's.
     pub is_row: bool,
-    /// Bytes of the row.
+    /// The bytes of the row that are here.
     pub data: &'a [u8],
-    /// Where the row goes on.
+    /// The address of the row's next piece, if there is one.
     pub next: Option<RowAddress>,
 }
 
-/// Whether the block says that it is of this kind and object.
+/// Whether the block says that it is of one of these kinds, and of this object.
+#[inline]
 pub fn is_of(block: &[u8], kinds: &[BlockKind], object: u32) -> bool {
     !cache::is_unwritten(block)
         && kinds.contains(&BlockHeader::at(block, 0).kind())
         && DataHead::at(block, DataHead::START).object.get() == object
 }
 
-/// What is wrong with a map of free space, if anything is. Its header was checked. What its bytes
-/// say of blocks is a hint, and may be wrong.
+/// Whether this is a heap block of the object.
+#[inline]
+pub(crate) fn is_heap_block(block: &[u8], object: u32) -> bool {
+    is_of(block, &[BlockKind::Heap], object)
+}
+
+/// Checks a map of free space whose header was checked; the error says what is wrong. What the map
+/// says of other blocks is a hint, and isn't checked.
 pub fn check_free_map(block: &[u8]) -> Result<(), String> {
     if FreeMap::at(block, FreeMap::START).reserved != [0; 8] {
         return Err("its head has more than a map's has".to_string());
@@ -43,7 +50,7 @@ pub fn check_free_map(block: &[u8]) -> Result<(), String> {
     }
 }
 
-/// What is wrong with a heap block, if anything is. Its header was checked.
+/// Checks a heap block whose header was checked; the error says what is wrong.
 pub fn check_heap_block(block: &[u8]) -> Result<(), String> {
     block::check(block)?;
     let head = DataHead::at(block, DataHead::START);
@@ -80,10 +87,10 @@ pub fn check_heap_block(block: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// What is wrong with the place in a map of free space that a block of a heap says it has, if
-/// anything is: `number` is the block's in its segment, whose blocks are these, the header first.
-/// It has passed [`check_heap_block`].
-pub fn check_map_place(block: &[u8], number: u32, segment: &[Dba]) -> Result<(), String> {
+/// Checks that a heap block names its own entry in a map of free space; the error says what is
+/// wrong. `number` is the block's in its segment, and `segment` has all blocks of that, the header
+/// first. The block has passed [`check_heap_block`].
+pub fn check_map_entry(block: &[u8], number: u32, segment: &[Dba]) -> Result<(), String> {
     let head = DataHead::at(block, DataHead::START);
     if head.next == DbaLe::NONE {
         return Ok(());
@@ -101,36 +108,25 @@ pub fn check_map_place(block: &[u8], number: u32, segment: &[Dba]) -> Result<(),
     Ok(())
 }
 
-/// Whether a map of free space says that this block of its segment, by its number there, has been
-/// formatted: it was noted with less room than a block has that was only handed out.
-pub fn was_formatted(map: &[u8], block: (u32, u32)) -> bool {
-    entry_of(map, block).is_some_and(|entry| entry != WHOLE)
+/// Whether the object's map of free space says that block `number` of the segment has been
+/// formatted: its entry has less room than that of a block that was only handed out.
+pub fn was_formatted(map: &[u8], object: u32, number: u32) -> bool {
+    entry_of(map, object, number).is_some_and(|entry| entry != WHOLE)
 }
 
-/// Whether it says that the block was handed out at most. What isn't a map says nothing.
-pub(crate) fn is_unformatted(map: &[u8], block: (u32, u32)) -> bool {
-    entry_of(map, block) == Some(WHOLE)
+/// Whether the map says that the block was handed out at most. A block that isn't a map of the
+/// object says nothing.
+pub(crate) fn is_unformatted(map: &[u8], object: u32, number: u32) -> bool {
+    entry_of(map, object, number) == Some(WHOLE)
 }
 
-fn entry_of(map: &[u8], (object, number): (u32, u32)) -> Option<u8> {
-    let place = number - map_of(number, map.len());
-    // A map is no block of rows.
-    let entry = place.checked_sub(1).filter(|_| is_map(map, object))?;
-    Some(entries(map)[entry as usize])
+fn entry_of(map: &[u8], object: u32, number: u32) -> Option<u8> {
+    // A map has no entry for itself.
+    let entry = (number - map_of(number, map.len())).checked_sub(1)?;
+    is_map(map, object).then(|| entries(map)[entry as usize])
 }
 
-/// The number in a segment of the map of free space that a block belongs to, which isn't the
-/// header.
-pub fn map_number(number: u32, block_bytes: usize) -> u32 {
-    map_of(number, block_bytes)
-}
-
-/// Whether this block is a map of free space of the object.
-pub fn is_free_map(block: &[u8], object: u32) -> bool {
-    is_map(block, object)
-}
-
-/// Rows and pieces that are there, in a block that is in order.
+/// The rows and pieces of a block that has passed its check.
 pub fn heap_slots(block: &[u8]) -> impl Iterator<Item = HeapSlot<'_>> {
     let all = (0_u16..).zip(block::directory(block));
     all.filter(|(_, slot)| slot.flags & (ROW | PIECE) != 0).map(|(number, slot)| {
@@ -140,7 +136,7 @@ pub fn heap_slots(block: &[u8]) -> impl Iterator<Item = HeapSlot<'_>> {
     })
 }
 
-/// One slot, if it has a row or a piece.
+/// The row or piece in a slot, if there is one.
 pub fn heap_slot(block: &[u8], number: u16) -> Option<HeapSlot<'_>> {
     heap_slots(block).find(|found| found.slot == number)
 }

@@ -1,35 +1,39 @@
-//! Tables: heap blocks and their rows; and indexes, in `btree`.
+//! Tables and indexes: heap blocks with rows, and B-trees.
 //!
 //! ```text
-//!   block: header │ head │ interested transactions │ slots ──▶   free   ◀── rows
-//!                                                     each names who has it locked
+//!   block: header │ head │ ITL │ slots ──▶   free   ◀── rows, or entries
+//!                                 └─ each names the ITL entry that has it locked
 //! ```
 //!
-//! A row is bytes, found by its address; what they mean is `relation`'s. Rules AC1 to AC16 are in
-//! the README.
+//! A row is bytes, found by its address; `relation` says what the bytes mean. Rules AC1 to AC34 and
+//! BT1 to BT35 are in the README.
 //!
-//! * [`Heap`]: insert, update, delete and lock rows, several of a block together; fetch, visit all.
-//! * [`HeapInserter`]: where one session's inserts go.
-//! * [`LAYER`]: how heap blocks change.
-//! * [`check_heap_block`], [`check_index_block`], [`check_tree`]: whether they are in order; for
-//!   who doesn't believe them.
-//! * [`Index`]: insert, delete, find; [`Cursor`]: ranges, both ways; [`Now`]: a range as it is now,
-//!   for constraints; [`IndexBuilder`]: from the bottom up; [`INDEX_LAYER`]: how their blocks
-//!   change. Rules BT1 to BT14.
+//! * [`Heap`]: insert, update, delete and lock rows, one by one or several of a block together;
+//!   fetch a row, scan all. [`HeapInserter`]: the block that a session's inserts fill.
+//! * [`Index`]: insert, delete and find entries. [`Cursor`]: ranges, both ways. [`Now`]: a range as
+//!   it is at this moment, for constraints. [`IndexBuilder`]: an index from the bottom up.
+//! * [`LAYER`], [`INDEX_LAYER`]: how blocks of tables and of indexes change.
+//! * [`check_heap_block`], [`check_index_block`], [`check_tree`]: checks of blocks that may be
+//!   damaged, for `verify`.
 //!
-//! Callers: `instance`'s users.
+//! Modules: `block_change` changes one block, for both kinds. `rows` has the heap; `inserter` and
+//! `free_map` its free space; `ops` the steps of its changes, `apply` their redo. `btree` has the
+//! index. `outline` guesses where the bytes of a block lie, `inspect` checks it, `lost` refuses
+//! readers whose blocks are gone.
+//!
+//! Callers: `relation` and `catalog`; `verify`; `instance`, for the layers.
 
 #![forbid(unsafe_code)]
 
 mod apply;
+mod block_change;
 mod btree;
 mod free_map;
-mod heap;
 mod inserter;
 mod inspect;
+mod lost;
 mod ops;
 mod outline;
-mod read;
 mod row;
 mod rows;
 
@@ -38,10 +42,11 @@ pub use btree::{
     Checked, Current, Cursor, Direction, HandedOut, Index, IndexBuilder, Inserted,
     LAYER as INDEX_LAYER, Now, TreeFault, TreeFaultKind, TreeSeen, check_index_block, check_tree,
 };
+pub use free_map::{is_map as is_free_map, map_of as map_number};
 pub use inserter::HeapInserter;
 pub use inspect::{
-    HeapSlot, check_free_map, check_heap_block, check_map_place, heap_slot, heap_slots,
-    is_free_map, is_of, map_number, was_formatted,
+    HeapSlot, check_free_map, check_heap_block, check_map_entry, heap_slot, heap_slots, is_of,
+    was_formatted,
 };
 pub use row::RowAddress;
-pub use rows::{Changed, FreeSpace, Heap};
+pub use rows::{Changed, Heap};

@@ -1,5 +1,5 @@
-//! What a change does to the rows of a heap block: a list of small steps, forward and back alike.
-//! `format::changes::heap` declares how they are stored.
+//! The steps by which a change alters the rows of a heap block. A change and its undo are lists of
+//! the same steps; `format::changes::heap` declares how they are stored.
 //!
 //! | step      | taken back by          |
 //! |-----------|------------------------|
@@ -9,21 +9,21 @@
 //! | `Splice`  | `Splice` the other way |
 //! | `Lock`    | `Lock`                 |
 //! | `Replace` | `Replace`              |
-//! | `Trim`    | not                    |
+//! | `Trim`    | nothing                |
 //!
-//! Free slots behind the last that is in use may be trimmed: nobody takes anything back in them for
-//! good, and a copy that goes back to when they were in use gets them again.
+//! `Trim` removes the free slots behind the last one in use. No transaction takes anything back in
+//! them for good, and a copy that goes back to when they were in use gets them again.
 //!
-//! Callers: `heap`, which makes steps; `apply`, which does them.
+//! Callers: `rows`, which makes steps; `apply`, which applies them.
 
 use format::DataSlot;
 pub(crate) use format::changes::heap::Step as Op;
 use txn::block;
 
-/// Flag of a slot that has a row, or the first piece of one.
+/// The flag of a slot with a row, or with the first piece of one.
 pub(crate) const ROW: u8 = 1;
 
-/// The slot whose row a step changes; none of a step that changes only a lock, or no row.
+/// The slot whose row a step changes; none if the step changes only a lock, or no row.
 fn changed_slot(step: Op<'_>) -> Option<u16> {
     match step {
         Op::Put { slot, .. }
@@ -35,11 +35,11 @@ fn changed_slot(step: Op<'_>) -> Option<u16> {
     }
 }
 
-/// Does a step.
+/// Applies a step.
 fn apply(step: Op<'_>, to: &mut [u8]) {
     match step {
         Op::Put { slot, flags, lock, bytes } => {
-            // More than one only in a copy, of a block that was trimmed since.
+            // More than one slot is added only in a copy of a block that was trimmed since.
             while slot >= block::slots(to) {
                 block::add_slot(to);
             }
@@ -76,7 +76,7 @@ fn apply(step: Op<'_>, to: &mut [u8]) {
     }
 }
 
-/// Does all of these steps.
+/// Applies all of these steps.
 pub(crate) fn apply_all(to: &mut [u8], mut steps: &[u8]) {
     while !steps.is_empty() {
         let (step, rest) = Op::read(steps).expect("the payload was checked (rule change/CH9)");

@@ -1,27 +1,29 @@
-//! What a block looks like: a guess at what others of its object look like, so that memory is asked
-//! for before the block itself has said where what is.
+//! The outline of a block: where its slots and their bytes lie. Blocks of one object look alike, so
+//! the outline of one is a guess at all others, by which cache lines are prefetched before the
+//! block itself says where they are.
 //!
-//! It holds for slots that were filled in order with about as many bytes each: keys that ascend,
-//! rows of about one length, and what was moved together. Else some lines come for nothing.
+//! The guess is right for slots that were filled in order with about the same number of bytes each:
+//! ascending keys, rows of about one length, and slots that were moved together. Otherwise some
+//! lines are fetched for nothing.
 //!
-//! Callers: who gets a block to look at one of its slots.
+//! Callers: readers that look at one slot of a block.
 
 use format::{DataHead, DataSlot, ItlEntry};
 use latch::Guess;
 use os::CACHE_LINE;
 use txn::block;
 
-/// One block in so many is asked what it looks like: what every reader wrote to would be in no
-/// processor's cache for long.
+/// One block in this many gives its outline: a word that every reader wrote to would stay in no
+/// processor's cache.
 const ASKED: u32 = 64;
 
-/// Offsets of bytes in a block.
-pub(crate) type Places = [usize; 4];
+/// Offsets, in a block, of lines to prefetch.
+pub(crate) type Offsets = [usize; 4];
 
-/// Where a block's slots, and the bytes of the first and of the last of them, are.
+/// Where a block's slots are, and the bytes of the first and of the last of them.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Outline {
-    /// Offset of the first one in the block.
+    /// The offset of the first slot in the block.
     directory: u16,
     count: u16,
     first: u16,
@@ -29,7 +31,7 @@ pub(crate) struct Outline {
 }
 
 impl Outline {
-    /// What was guessed last.
+    /// The outline that was stored last.
     #[inline]
     pub(crate) fn guessed(guess: &Guess) -> Outline {
         let packed = guess.load();
@@ -37,10 +39,10 @@ impl Outline {
         Outline { directory: part(0), count: part(16), first: part(32), last: part(48) }
     }
 
-    /// Guesses that others look like this block, of number `number` in its file, from slot `from`
-    /// on; if it is one of those that are asked.
+    /// Stores the outline of this block, from slot `from` on, if it is one of those that give
+    /// theirs. `number` is the block's in its file.
     #[inline]
-    pub(crate) fn guess(guess: &Guess, (number, block): (u32, &[u8]), from: u16) {
+    pub(crate) fn guess(guess: &Guess, number: u32, block: &[u8], from: u16) {
         if number.is_multiple_of(ASKED) {
             guess.store(Outline::of(block, from).pack());
         }
@@ -66,10 +68,10 @@ impl Outline {
         self.count
     }
 
-    /// What is likely to be read for a slot: it itself, its first bytes, those of its neighbour or
-    /// in the next line, and its last.
+    /// The offsets that a reader of a slot is likely to read: the slot itself, its first bytes,
+    /// those of its neighbour or in the next line, and its last.
     #[inline]
-    pub(crate) fn places(self, slot: u16) -> Places {
+    pub(crate) fn offsets(self, slot: u16) -> Offsets {
         let (first, way) = (i64::from(self.first), i64::from(self.last) - i64::from(self.first));
         let steps = i64::from(self.count).max(2) - 1;
         let at = (first + way * i64::from(slot) / steps).max(0) as usize;
@@ -86,7 +88,7 @@ mod tests {
 
     use super::*;
 
-    /// With rows of 100 bytes, placed one below the other.
+    /// A block with rows of 100 bytes, placed one below the other.
     fn block() -> Vec<u8> {
         let mut block = vec![0; 8 << 10];
         block::create(&mut block, BlockKind::Heap, Dba::new(1, ASKED), 7, 3);
@@ -100,14 +102,14 @@ mod tests {
     #[test]
     fn a_slot_is_where_a_block_like_it_has_it() {
         let (block, guess) = (block(), Guess::default());
-        Outline::guess(&guess, (ASKED + 1, &block), 0);
+        Outline::guess(&guess, ASKED + 1, &block, 0);
         assert_eq!(Outline::guessed(&guess), Outline::default(), "not every block is asked");
         for from in [0, 2] {
-            Outline::guess(&guess, (ASKED, &block), from);
+            Outline::guess(&guess, ASKED, &block, from);
             let outline = Outline::guessed(&guess);
             assert_eq!(outline.count(), 50 - from);
             for slot in from..50 {
-                let [directory, first, .., last] = outline.places(slot - from);
+                let [directory, first, .., last] = outline.offsets(slot - from);
                 let slot = block::slot(&block, slot);
                 assert_eq!(*DataSlot::at(&block, directory), slot);
                 assert_eq!((first, last), (slot.at.get().into(), first + 100));
@@ -128,7 +130,7 @@ mod tests {
                 let outline = Outline::of(&block, from);
                 assert_eq!(outline.count(), keep.saturating_sub(from));
                 for slot in (0..500).chain([u16::MAX]) {
-                    outline.places(slot);
+                    outline.offsets(slot);
                 }
             }
         }

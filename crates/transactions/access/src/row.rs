@@ -1,17 +1,17 @@
-//! Where rows are.
+//! The address of a row.
 //!
-//! Callers: `rows`, `btree`, and whoever keeps a row's address.
+//! Callers: `rows`, `btree`, and users that keep a row's address.
 
 use std::fmt;
 
 use ids::Dba;
 
-/// Where a row lies. It never moves.
+/// Where a row lies. A row keeps its address as long as it lives (AC6).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RowAddress {
-    /// Its block.
+    /// The row's block.
     pub block: Dba,
-    /// Its slot in the block.
+    /// The row's slot in the block.
     pub slot: u16,
 }
 

@@ -1,4 +1,4 @@
-//! What locks cost that nobody waits for, on this machine: nanoseconds a call.
+//! The cost of locks without waits, on this machine: nanoseconds a call.
 //!
 //! `cargo run --release -p txn --example lock_costs`. Each line is the best and the middle of nine
 //! rounds; with two threads, each does the same at once, for its own transactions.
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ids::TxnId;
 use os::{Os, Session, ThreadSpec};
-use stop::Halt;
+use stop::{Failpoints, Halt};
 use txn::{LockWait, Locks, TableMode};
 use waits::SessionKind;
 
@@ -16,16 +16,16 @@ const ROUNDS: u64 = 9;
 const CALLS: u32 = 200_000;
 const SEGMENTS: u16 = 64;
 
-/// What is measured: a lock, and whether the transaction ends each time.
+/// A case: a lock, and whether the transaction ends each time.
 struct Case {
     name: &'static str,
-    /// By the thread's segment.
+    /// The table, by the thread's segment.
     table: fn(u16) -> u32,
     mode: TableMode,
     ends: bool,
 }
 
-/// The table that somebody has in share mode.
+/// A table that a transaction has in share mode.
 const WATCHED: u32 = 500;
 
 const CASES: [Case; 4] = [
@@ -77,7 +77,7 @@ fn round(case: &Case, locks: &Locks, segment: u16, session: &Session) -> f64 {
 }
 
 fn rounds(case: &'static Case, threads: u16, os: &Os, session: &Session) -> Vec<f64> {
-    let locks = Arc::new(Locks::new(os, SEGMENTS, Halt::new(os)));
+    let locks = Arc::new(Locks::new(os, SEGMENTS, Failpoints::NONE, Halt::new(os)));
     let sharer = TxnId { segment: SEGMENTS - 1, slot: 0, sequence: 1 };
     lock(&locks, sharer, WATCHED, TableMode::Share, session);
     let mut costs = Vec::new();

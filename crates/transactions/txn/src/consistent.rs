@@ -1,4 +1,4 @@
-//! Reading a block as of a snapshot (rule TX16).
+//! Consistent reads: a block as a snapshot sees it (TX16).
 //!
 //! ```text
 //!   all that changed it ended by the snapshot?  ──yes──▶ read it as it is, under its latch
@@ -9,13 +9,12 @@
 //!                        └───────────────── until all are seen ◀────────────────────────┘
 //! ```
 //!
-//! Entries are taken back one after the other: active ones first, then those that committed last.
-//! A transaction that has changed what another had changed did so after that one had committed; so
-//! no change is taken back before those on top of it.
+//! ITL entries are taken back one after the other: active ones first, then those that ended last. A
+//! transaction that has changed what another had changed did so after that one had ended. So no
+//! change is taken back before those on top of it.
 //!
-//! Callers: layers with rows or entries.
-//! Sources: Oracle's consistent read clones; Bridge et al., "The Oracle Universal Server Buffer
-//! Manager" (VLDB '97).
+//! Callers: layers with rows or entries. Sources: Oracle's consistent read clones; Bridge et al.,
+//! "The Oracle Universal Server Buffer Manager" (VLDB '97).
 
 use change::BlockMut;
 use format::{ItlEntry, PayloadFault, RESTORE_ALL, ScnLe};
@@ -30,54 +29,55 @@ use crate::block;
 use crate::itl::entry_before;
 use crate::undo::{RecordView, TableStatus, UndoPointer};
 
-/// A copy has so many more bytes for each byte of its block: versions of different times together
+/// How many more bytes a copy has for each byte of its block: versions of different times together
 /// may need more room than any one of them.
 const SLACK: usize = 1;
-/// In a copy `inexact` is this where the transaction may not have ended when the block was copied.
+/// The value of `inexact` in a copy where the transaction may not have ended when the block was
+/// copied.
 const NOT_ENDED: u8 = 2;
 
-/// Offsets in a block have 16 bits.
+/// The length of a copy, at most: offsets in a block have 16 bits.
 const COPY_BYTES_MAX: usize = 65_535;
 
 /// What a read sees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct View {
-    /// Whatever was committed by this SCN.
+    /// The snapshot: commits up to this SCN are seen.
     pub scn: Scn,
-    /// Changes of the reader's own transaction.
+    /// Which changes of the reader's own transaction are seen; none if it has changed nothing.
     pub own: Option<OwnChanges>,
 }
 
 impl View {
-    /// The same, but all that the reader has done is seen.
+    /// The view with all of the reader's own changes.
     pub fn with_all_own(self) -> View {
         let own = self.own.map(|own| OwnChanges { all: true, ..own });
         View { own, ..self }
     }
 }
 
-/// Which of a transaction's own changes it sees.
+/// Which of its own transaction's changes a reader sees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OwnChanges {
     /// The transaction.
     pub id: TxnId,
-    /// Those of its first so many undo records.
+    /// Changes with fewer undo records before them are seen.
     pub before: u32,
-    /// It has no more than those.
+    /// Whether the transaction has no other changes.
     pub all: bool,
 }
 
-/// Whether what an entry did is seen.
+/// Whether a view sees what an ITL entry's transaction did.
 enum Visibility {
     Visible,
-    /// It isn't, and is to be taken back in the order of these, the highest first.
+    /// It doesn't. Of such entries, the one with the highest SCN is taken back first.
     Hidden(Scn),
-    /// Its undo would say, and isn't there any more.
+    /// Undo would tell, and isn't there any more.
     UndoGone,
 }
 
-/// Its undo isn't there any more. It may have been rolled back meanwhile: then a new copy of the
-/// block doesn't name it.
+/// An ITL entry whose undo isn't there any more. Its transaction may have been rolled back
+/// meanwhile; then a new copy of the block doesn't name it (TX43).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UndoGone(ItlEntry);
 
@@ -85,14 +85,14 @@ pub struct UndoGone(ItlEntry);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use = "a copy isn't consistent if its undo was gone"]
 pub enum CrCopy {
-    /// It is as the view sees it.
+    /// The copy is as the view sees the block.
     Consistent,
-    /// The undo that was needed isn't there any more.
+    /// Undo that was needed isn't there any more.
     UndoGone(UndoGone),
 }
 
 impl Transactions {
-    /// Whether a block can be read as it is. It is latched, and nobody waits in here.
+    /// Whether the view sees a latched block as it is. Doesn't wait.
     #[inline]
     pub fn is_current(&self, block: &[u8], view: View, session: &Session) -> bool {
         let seen = |number| {
@@ -111,9 +111,9 @@ impl Transactions {
         (0..block::entries(block)).all(seen)
     }
 
-    /// Whether all that the view may not see of a latched block was done by undo records of which
-    /// `concerns` says, given their payloads, that they don't concern the caller. Looks at so
-    /// many records at most, and only at those at hand: also false where that doesn't tell.
+    /// Whether `concerns` is false for each undo record of a latched block that the view may not
+    /// see; it is given the record's payload. Reads at most `records_max` records, and only those
+    /// in the cache; also returns false where that isn't enough to tell.
     pub fn nothing_unseen(
         &self,
         block: &[u8],
@@ -159,8 +159,8 @@ impl Transactions {
         }
     }
 
-    /// By when the transaction of an ITL entry had ended, as far as that is known without reading
-    /// undo; none if it hasn't ended.
+    /// The SCN by which the transaction of an ITL entry had ended, as far as that is known without
+    /// reading undo; none if it hasn't ended.
     fn ended_by_entry(&self, entry: &ItlEntry, session: &Session) -> Option<Scn> {
         match self.entry_status(entry, session) {
             TransactionStatus::Active | TransactionStatus::Committing => None,
@@ -176,18 +176,18 @@ impl Transactions {
         all.reduce(|one, other| Some(one?.max(other?))).unwrap_or(Some(Scn::ZERO))
     }
 
-    /// A copy of a latched block, to be made consistent when its latch was let go.
+    /// Copies a latched block, to be made consistent after its latch is released.
     pub fn copy(&self, block: &[u8], copy: &mut Vec<u8>, session: &Session) {
         self.copy_if(block, copy, |id| self.active().is_active(id, session));
     }
 
-    /// A copy of a block that was read from disk a while ago.
+    /// Copies a block that was read from disk a while ago.
     pub fn copy_of_old(&self, block: &[u8], copy: &mut Vec<u8>) {
         self.copy_if(block, copy, |_| true);
     }
 
-    /// Notes in the copy of which transactions the undo may be taken away because they are rolled
-    /// back: of others that named in a block have ended it goes only when no snapshot needs it.
+    /// Notes in the copy which transactions may be rolled back from now on. Undo of other
+    /// transactions, which have ended, goes only when no snapshot needs it (TX43).
     fn copy_if(&self, block: &[u8], copy: &mut Vec<u8>, may_go_on: impl Fn(TxnId) -> bool) {
         let length = (block.len() * (1 + SLACK)).min(COPY_BYTES_MAX);
         copy.clear();
@@ -205,7 +205,7 @@ impl Transactions {
         }
     }
 
-    /// Takes back in a copy what the view doesn't see. `address` is the block's.
+    /// Takes back in a copy of the block with this address what the view doesn't see.
     pub fn make_consistent(
         &self,
         address: Dba,
@@ -216,8 +216,8 @@ impl Transactions {
         self.make_consistent_watched(address, copy, view, &mut |_, _| (), session)
     }
 
-    /// Does the same; `watch` is given the transaction and the payload of each undo record that is
-    /// taken back.
+    /// As [`make_consistent`](Self::make_consistent); `watch` is given the transaction and the
+    /// payload of each undo record that is taken back.
     pub fn make_consistent_watched(
         &self,
         address: Dba,
@@ -250,8 +250,8 @@ impl Transactions {
         }
     }
 
-    /// What to do when undo was gone: nothing, if that hasn't been so before, for the block was
-    /// rolled back meanwhile; else the snapshot is too old.
+    /// Lets the caller copy the block again when undo was gone. Refused (snapshot too old) if the
+    /// same undo was gone `before`.
     pub fn try_again(&self, gone: UndoGone, before: &mut Option<UndoGone>) -> Result<(), Stop> {
         if before.replace(gone) != Some(gone) {
             return Ok(());
@@ -265,7 +265,7 @@ impl Transactions {
         Err(Stop::refuse(RefusalKind::SnapshotTooOld, message))
     }
 
-    /// False if the undo isn't there.
+    /// Takes back the newest change of an ITL entry. Returns false if the undo record isn't there.
     fn take_back_one(
         &self,
         address: Dba,
@@ -316,9 +316,9 @@ impl Transactions {
                     let table = self.active().table_of(id, session);
                     match self.undo().ended_by_table(id, table, session)? {
                         TableStatus::Ended(scn) => by(scn),
-                        // Its record, if it comes, gets an SCN above the snapshot's.
+                        // If its record comes, the record's SCN is above the snapshot's.
                         TableStatus::Active => Visibility::Hidden(Scn::new(u64::MAX)),
-                        // It has ended since it was asked about: memory knows when.
+                        // It has ended since memory was asked, so memory knows when.
                         TableStatus::SlotReused => continue,
                     }
                 }
@@ -344,8 +344,8 @@ impl Transactions {
         })
     }
 
-    /// Of a transaction of which is known only that it ended by `by`, which is after `snapshot`:
-    /// its undo says more.
+    /// Whether a view with this snapshot sees a transaction that ended by `by`, which is after the
+    /// snapshot. Undo may tell an earlier end.
     fn ended_before(
         &self,
         entry: &ItlEntry,
@@ -360,16 +360,16 @@ impl Transactions {
         };
         let exact = match found {
             Some(scn) => scn,
-            // Perhaps it was rolled back, and isn't named if the block is copied again.
+            // It may have been rolled back; then a new copy of the block doesn't name it.
             None if entry.inexact == NOT_ENDED => return Ok(Visibility::UndoGone),
             // Asked after the undo was.
-            None => by.min(self.taken().ended_by(id, session)),
+            None => by.min(self.shared.overwritten.ended_by(id, session)),
         };
         Ok(if exact <= snapshot { Visibility::Visible } else { Visibility::Hidden(exact) })
     }
 }
 
-/// An undo record whose payload its layer can't read (rule change/CH9).
+/// The refusal for an undo record with a payload that its layer can't read (rule change/CH9).
 pub(crate) fn unreadable(at: UndoAddress, fault: PayloadFault) -> Stop {
     let UndoAddress { block, record } = at;
     let message = format!(

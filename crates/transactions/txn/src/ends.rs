@@ -66,7 +66,7 @@ impl Transactions {
         session: &Session,
     ) -> Result<Option<Scn>, Stop> {
         let id = undo.transaction;
-        if let Some(known) = self.ends().of(id, session) {
+        if let Some(known) = self.shared.ends.of(id, session) {
             return Ok(Some(known));
         }
         // Read before the undo is: if the transaction is the last one then, this was its end.
@@ -76,7 +76,7 @@ impl Transactions {
             EndInUndo::Last => last,
             EndInUndo::Gone => return Ok(None),
         };
-        Ok(Some(self.ends().remember(id, found, session)))
+        Ok(Some(self.shared.ends.remember(id, found, session)))
     }
 }
 

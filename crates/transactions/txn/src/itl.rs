@@ -1,11 +1,9 @@
-//! The ITL (interested transaction list) of a block: how a transaction gets an entry in it, and how
-//! the entry is written and taken back (rules TX8, TX9).
+//! The ITL of a block: how a transaction gets an entry in it, and how the entry is written and
+//! taken back (TX8, TX9).
 //!
 //! The payload of a change of a data block begins with its *ITL change*: the number of the
-//! transaction's entry, what the entry says from now on, and which other entries are cleaned out
-//! because their transactions have ended. The undo of the change begins with what the entry said
-//! before.
-//!
+//! transaction's entry, the entry's new content, and cleanouts of entries whose transactions have
+//! ended. The payload of the undo record begins with the entry's former content.
 //! `format::changes::itl` declares how both are stored.
 //!
 //! Callers: layers with rows or entries, under the block's exclusive latch.
@@ -21,86 +19,87 @@ use crate::block;
 use crate::undo::{TransactionEnd, UndoPointer};
 use crate::{Active, Transactions};
 
-/// No list is longer.
+/// The number of entries of a list, at most.
 const ENTRIES_MAX: u8 = 250;
 
-/// An entry that a transaction has, or is about to take.
+/// The ITL entry that a transaction has in a block, or takes with its change.
 #[derive(Clone, Debug)]
 pub struct OwnItlEntry {
-    /// Its number in the list. As a lock in a slot it is one more.
+    /// The entry's number in the list. The lock byte of a slot is one more.
     number: u8,
     transaction: TxnId,
-    /// What it says before the change, with its end noted.
+    /// The entry's content before the change, with its end noted.
     before: ItlEntry,
-    /// Whether the list grows by it.
+    /// Whether the list grows by the entry.
     grows: bool,
     cleanouts: Vec<Cleanout>,
-    /// Free bytes of the block that others have freed and may need again.
+    /// Free bytes of the block that the rollbacks of other transactions may need (BL4).
     kept_for_others: usize,
     /// See [`inexact_ends`](OwnItlEntry::inexact_ends).
     inexact_ends: Vec<UndoPointer>,
-    /// A test wants to see what comes of rows that nobody has locked.
+    /// Set by a test: rows that others have locked count as unlocked.
     ignores_locks: bool,
 }
 
-/// What asking for an entry came to.
+/// Whether a transaction has an ITL entry for a change.
 #[derive(Debug)]
 pub enum ItlAllocation {
-    /// Here it is.
+    /// It has this one.
     Entry(OwnItlEntry),
-    /// There is none, and no room for more.
+    /// It has none, and the list can't grow.
     NoRoom(NoRoom),
 }
 
-/// Why a transaction has no entry in a list that can't grow.
+/// Why a transaction gets no entry in a list that can't grow.
 #[derive(Debug)]
 pub struct NoRoom {
-    /// Active transactions that have one: if it ends, one of them leaves it to others.
+    /// Active transactions with an entry, each of which leaves it to others when it ends.
     pub holders: Vec<TxnId>,
-    /// Whether there is an entry of a transaction that ended after the statement's snapshot: a
-    /// newer snapshot could take it over (TX9).
+    /// Whether a transaction in the list ended after the statement's snapshot: with a newer
+    /// snapshot its entry could be taken over (TX9).
     pub is_too_new: bool,
-    /// Of these it is known only by when they ended, and it may have been by the snapshot.
+    /// Transactions of which only an upper bound of the end is known; the end may be by the
+    /// snapshot.
     pub inexact_ends: Vec<UndoPointer>,
 }
 
 impl NoRoom {
-    /// Whether the statement is to wait for a holder rather than to begin again. With a snapshot of
-    /// the whole transaction that wouldn't help: the entry would still be too new when it is left.
-    /// With one of the statement it lets as many on as the list has room for: where all began again
-    /// as soon as a commit was durable, 32 sessions got in each other's way in one block, and did a
-    /// third of the work (TX9).
+    /// Whether the statement is to wait for a holder rather than to begin again or be refused
+    /// (TX38). With a snapshot of the whole transaction waiting wouldn't help: the entry would
+    /// still be too new. With one of the statement it lets as many sessions on as the list has room
+    /// for.
     pub fn is_worth_waiting(&self, is_serializable: bool) -> bool {
         !(self.holders.is_empty() || is_serializable && self.is_too_new)
     }
 }
 
 impl OwnItlEntry {
-    /// Bytes of the longest ITL entry of a change, with a list of so many entries.
+    /// Bytes of the longest ITL change with this number of cleanouts.
     pub fn forward_bytes_max(entries: u8) -> usize {
         size_of::<ItlChangeHead>() + usize::from(entries) * size_of::<Cleanout>()
     }
 
-    /// Bytes of the longest ITL entry of an undo record.
+    /// Bytes of the longest entry content in an undo record.
     pub const BACK_BYTES_MAX: usize = Before::BYTES_MAX;
 
-    /// If the list grows by it: transactions whose entries it might have had, but it isn't known
-    /// that they ended by the snapshot.
+    /// If the list grows by the entry: transactions of which only an upper bound of the end is
+    /// known, and whose entries might be taken over instead.
     pub fn inexact_ends(&self) -> &[UndoPointer] {
         &self.inexact_ends
     }
 
-    /// How many ended transactions are noted with it.
+    /// How many entries of ended transactions are cleaned out with the change.
     pub fn cleanouts(&self) -> u8 {
         self.cleanouts.len() as u8
     }
 
-    /// How a slot says that the transaction has it locked.
+    /// The lock byte of a slot that the transaction locks.
     pub fn lock(&self) -> u8 {
         self.number + 1
     }
 
-    /// The transaction that has a slot with this lock, if it is another one and hasn't ended.
+    /// The transaction that has a slot with this lock byte locked, if it is another one and hasn't
+    /// ended.
     pub fn holder(&self, block: &[u8], lock: u8) -> Option<TxnId> {
         let number = lock.checked_sub(1)?;
         if self.ignores_locks
@@ -113,36 +112,36 @@ impl OwnItlEntry {
         (entry.ended == ScnLe::ZERO).then(|| entry.transaction.get()).flatten()
     }
 
-    /// Whether a slot with this lock has none when the ITL entry is written: its transaction's end
-    /// is noted with it.
+    /// Whether the change cleans out the entry of this lock byte, so that the slot isn't locked any
+    /// more.
     pub fn cleans(&self, lock: u8) -> bool {
         self.cleanouts.iter().any(|cleanout| cleanout.number + 1 == lock)
     }
 
-    /// Whether the transaction itself has a slot with this lock.
+    /// Whether the transaction itself has a slot with this lock byte locked.
     pub fn owns(&self, lock: u8) -> bool {
         lock == self.lock() && self.before.transaction == TxnIdLe::new(self.transaction)
     }
 
-    /// The lock that a slot with this lock gets when the change is taken back.
+    /// The lock byte that a slot with this lock byte gets when the change is taken back.
     pub fn lock_before(&self, lock: u8) -> u8 {
         if self.owns(lock) { lock } else { 0 }
     }
 
-    /// Free bytes of the block that this transaction may give to rows.
+    /// Free bytes of the block that this transaction may use for rows.
     pub fn room(&self, block: &[u8]) -> usize {
         let grown = if self.grows { ItlEntry::BYTES } else { 0 };
         block::room_of(block).saturating_sub(grown + self.kept_for_others)
     }
 
-    /// Free bytes of the block that this transaction may give to the directory: not those that its
-    /// own rollback needs, because a rollback doesn't give bytes of the directory back (rule
-    /// BL4).
+    /// Free bytes of the block that this transaction may use for the directory. Those that its own
+    /// rollback needs aren't among them, because a rollback doesn't free bytes of the directory
+    /// (BL5).
     pub fn directory_room(&self, block: &[u8]) -> usize {
         self.room(block).saturating_sub(self.held_before().1.into())
     }
 
-    /// How many slots the transaction has locked before the change, and how many free bytes its
+    /// How many slots the transaction had locked before the change, and how many free bytes its
     /// rollback needs.
     fn held_before(&self) -> (u16, u16) {
         match self.before.transaction == TxnIdLe::new(self.transaction) {
@@ -151,8 +150,8 @@ impl OwnItlEntry {
         }
     }
 
-    /// How the entry is stored with the change: whose undo is at `undo`, that locks so many slots
-    /// more, and frees so many bytes of rows, or takes them if it is negative.
+    /// The ITL change: the undo record is at `undo`; the change locks `locks` more slots and frees
+    /// `freed` bytes of rows, or takes them if that is negative.
     pub fn forward(&self, undo: UndoAddress, locks: u16, freed: isize) -> Vec<u8> {
         let (held, kept) = self.held_before();
         let kept = (kept as isize + freed).clamp(0, u16::MAX as isize) as u16;
@@ -169,7 +168,7 @@ impl OwnItlEntry {
         parts.concat()
     }
 
-    /// What the undo record begins with.
+    /// The entry's former content, with which the undo record begins.
     pub fn back(&self) -> Vec<u8> {
         let before = &self.before;
         let own = ItlOwn { undo: before.undo, freed: before.freed, locks: before.locks };
@@ -181,8 +180,8 @@ impl OwnItlEntry {
     }
 }
 
-/// Writes the ITL entry of a change into its block: the number of its entry, and what follows it in
-/// the payload.
+/// Writes the ITL change at the start of a payload into its block. Returns the entry's number and
+/// the rest of the payload.
 pub fn apply_itl_change<'p>(block: &mut [u8], payload: &'p [u8]) -> (u8, &'p [u8]) {
     let (stored, rest) = stored::ItlChange::read(payload).expect(CHECKED);
     for cleanout in stored.cleanouts {
@@ -202,8 +201,8 @@ pub fn apply_itl_change<'p>(block: &mut [u8], payload: &'p [u8]) -> (u8, &'p [u8
     (number, rest)
 }
 
-/// Writes what the entry said before the change that is taken back: the entry's number, and what
-/// follows in the payload.
+/// Writes the entry's former content, at the start of an undo record's payload, into its block.
+/// Returns the entry's number and the rest of the payload.
 pub fn apply_itl_back<'p>(block: &mut [u8], payload: &'p [u8]) -> (u8, &'p [u8]) {
     let (before, rest) = Before::read(payload).expect(CHECKED);
     let entry = block::entry_mut(block, before.number);
@@ -211,7 +210,7 @@ pub fn apply_itl_back<'p>(block: &mut [u8], payload: &'p [u8]) -> (u8, &'p [u8])
     (before.number, rest)
 }
 
-/// What a list's entry said before the change of its newest undo record, which has this payload.
+/// The content of an entry before the change of its newest undo record, which has this payload.
 pub(crate) fn entry_before(entry: ItlEntry, payload: &[u8]) -> ItlEntry {
     let (before, _) = Before::read(payload).expect(CHECKED);
     as_it_was(entry, before.entry)
@@ -227,19 +226,20 @@ fn as_it_was(entry: ItlEntry, before: BeforeEntry<'_>) -> ItlEntry {
     }
 }
 
-/// The number of the entry in the payload of an undo record, and what follows its ITL entry there.
+/// The entry's number in the payload of an undo record, and the payload after the entry's former
+/// content.
 pub fn split_itl_back(payload: &[u8]) -> (u8, &[u8]) {
     let (before, rest) = Before::read(payload).expect(CHECKED);
     (before.number, rest)
 }
 
-/// Why a payload can be read.
+/// Why reading a payload can't fail.
 const CHECKED: &str = "the payload was checked (rule change/CH9)";
 
 impl Transactions {
-    /// The transaction's entry in the list of a block that it is about to change, by a statement
-    /// with a snapshot of this SCN. The block is latched exclusively. Of `known` transactions the
-    /// caller has found out that they had ended by these SCNs.
+    /// Finds the ITL entry of the transaction in a block that it is about to change, by a statement
+    /// with a snapshot of this SCN. The block is latched exclusively. `known` are ends that the
+    /// caller has found out.
     pub fn allocate_itl_entry(
         &self,
         block: &[u8],
@@ -251,7 +251,7 @@ impl Transactions {
         let entries = block::entries(block);
         let (mut cleanouts, mut kept_for_others) = (Vec::new(), 0);
         let (mut holders, mut is_too_new, mut inexact_ends) = (Vec::new(), false, Vec::new());
-        // Of those that nobody needs any more, the one that ended first.
+        // Of the entries that may be taken over, the one whose transaction ended first.
         let mut free: Option<(Scn, u8, ItlEntry)> = None;
         let mut own = None;
         for number in 0..entries {
@@ -309,7 +309,7 @@ impl Transactions {
     }
 }
 
-/// The end that was estimated of an entry's transaction, if the caller knows better.
+/// Lowers the upper bound of an entry's end if the caller knows better.
 fn correct(entry: &mut ItlEntry, known: &[TransactionEnd]) {
     let id = entry.transaction.get();
     if entry.inexact != 0
@@ -320,8 +320,8 @@ fn correct(entry: &mut ItlEntry, known: &[TransactionEnd]) {
 }
 
 impl Transactions {
-    /// By when these transactions had ended, as far as undo says more than memory. Waits; called
-    /// without latches.
+    /// The ends of these transactions, as far as undo says more than memory. Waits; called without
+    /// latches.
     pub fn exact_ends(
         &self,
         inexact_ends: &[UndoPointer],
@@ -332,14 +332,15 @@ impl Transactions {
             let transaction = undo.transaction;
             let exact = self.exact_end(*undo, session)?;
             // Asked after the undo was.
-            let ended = exact.unwrap_or_else(|| self.taken().ended_by(transaction, session));
+            let ended =
+                exact.unwrap_or_else(|| self.shared.overwritten.ended_by(transaction, session));
             known.push(TransactionEnd { transaction, ended });
         }
         Ok(known)
     }
 }
 
-/// When a transaction ended, and whether it may have been earlier; none if it has locks.
+/// When a transaction ended, and whether that is only an upper bound; none if it has locks.
 fn ended(active: &Active, id: TxnId, session: &Session) -> Option<(Scn, bool)> {
     if active.is_active(id, session) {
         return None;
@@ -347,7 +348,7 @@ fn ended(active: &Active, id: TxnId, session: &Session) -> Option<(Scn, bool)> {
     match active.status(id, session) {
         TransactionStatus::Ended(scn) => Some((scn, false)),
         TransactionStatus::EndedBy(scn) => Some((scn, true)),
-        // It began between the two questions: so it isn't the one that was asked about.
+        // Another transaction of the slot began between the two questions.
         TransactionStatus::Active | TransactionStatus::Committing => None,
     }
 }

@@ -1,22 +1,25 @@
-//! Transactions: begin, commit, roll back; snapshots; who has which row, and who waits.
+//! Transactions: begin, commit, roll back; row and table locks; undo; snapshots and consistent
+//! reads.
 //!
 //! ```text
 //!   none ── first change ──▶ active ── commit record ──▶ committed ──durable──▶ ended
-//!                              └── rollback: pop, take back, … ───────────────▶ ended
+//!                              └── rollback: take back, pop, … ───────────────▶ ended
 //! ```
 //!
-//! Rows are locked in their blocks: a slot names an entry of the block's list of interested
-//! transactions, and is locked as long as that one is active. What a transaction has changed is in
-//! its undo, from where it is taken back and read as it was. Rules TX, UN and BL are in the README.
+//! Row locks are in the blocks: a slot names an ITL entry of its block, and is locked as long as
+//! the entry's transaction is active. Table locks are in memory. A change's undo record takes the
+//! change back, in the block for a rollback, in a copy of it for a consistent read. Rules TX, UN
+//! and BL are in the README.
 //!
-//! * [`Transactions`]: begin, commit, roll back, snapshots.
+//! * [`Transactions`]: begin, commit, roll back, snapshots. [`Transaction`]: one session's.
+//! * [`Locks`]: table locks, and waits for the ends of transactions.
 //! * [`OwnItlEntry`]: a transaction's entry in a block that it changes.
 //! * [`View`]: what a read sees; [`Transactions::make_consistent`]: a block as a view sees it.
-//! * [`Active`]: who is active, and who waits for whom.
+//! * [`Active`]: which transactions are active, and when the last ones ended.
 //! * [`undo`]: undo segments, their rings of blocks, and transaction tables.
-//! * [`block`]: the bytes that blocks of tables and indexes have in common, with the list.
+//! * [`block`]: the bytes that blocks with rows or keys have in common, ITL included.
 //!
-//! Callers: `access`, `instance`, `recovery`.
+//! Callers: `access`, `relation`, `catalog`, `instance`, `verify`.
 
 #![forbid(unsafe_code)]
 
@@ -27,10 +30,10 @@ mod ends;
 mod itl;
 mod locks;
 mod needed;
+mod overwritten;
 mod retention;
 mod snapshots;
 mod take_back;
-mod taken;
 mod transaction;
 pub mod undo;
 mod waited;

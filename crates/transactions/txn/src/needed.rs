@@ -32,7 +32,7 @@ impl Transactions {
         // Every snapshot to come needs the undo of an end that isn't visible yet, however old it
         // is.
         let has_expired =
-            || by <= self.visible(session) && self.retention().has_expired(by, session);
+            || by <= self.visible(session) && self.shared.retention.has_expired(by, session);
         by > self.oldest_snapshot(session)
             && !has_expired()
             && !self.failpoints().has(Failpoint::ForgetSnapshots)
@@ -48,7 +48,7 @@ impl Transactions {
 
     /// Notes that the undo of these transactions of one segment, and of earlier ones, is gone from
     /// now on (TX20). The last one is the newest.
-    pub(crate) fn note_taken(&self, taken: &[TransactionEnd], session: &Session) {
-        self.taken().note(taken, self.oldest_snapshot(session), session);
+    pub(crate) fn note_overwritten(&self, taken: &[TransactionEnd], session: &Session) {
+        self.shared.overwritten.note(taken, self.oldest_snapshot(session), session);
     }
 }

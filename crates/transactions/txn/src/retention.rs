@@ -106,18 +106,18 @@ impl Transactions {
     /// Sets the retention: older undo is overwritten before the undo tablespace grows. With zero,
     /// undo is kept as long as a snapshot needs it and there is room.
     pub fn set_undo_retention(&self, length: Nanos, session: &Session) {
-        self.retention().length.store(length.0, session);
+        self.shared.retention.length.store(length.0, session);
         if length == Nanos::ZERO {
-            *self.retention().notes.exclusive(session) = Notes::default();
+            *self.shared.retention.notes.exclusive(session) = Notes::default();
         }
     }
 
     /// Notes the newest SCN. One session calls it about once a second.
     pub fn note_time(&self, session: &Session) {
         let (by, at) = (self.changes().redo().last_scn(session), session.now());
-        let mut notes = self.retention().notes.exclusive(session);
+        let mut notes = self.shared.retention.notes.exclusive(session);
         // Read under the latch: a session that sets it to zero clears the notes after that.
-        let length = Nanos(self.retention().length.load(session));
+        let length = Nanos(self.shared.retention.length.load(session));
         if length == Nanos::ZERO {
             return;
         }

@@ -59,7 +59,8 @@ impl Transactions {
         group.commit(session);
         drop(undo_pin);
         if let Some(header) = emptied {
-            self.undo().space().emptied().note(header, address, None, session);
+            let note = space::EmptyNote::default();
+            self.undo().space().emptied().note(header, address, note, session);
         }
         if let Some((watch, before)) = level
             && (watch.level)(&block_pin.shared(layer.order, session)) != before

@@ -15,9 +15,9 @@ use waits::{Statistic, WaitEvent};
 
 use crate::active::SegmentChoice;
 use crate::ends::Ends;
+use crate::overwritten::OverwrittenUndo;
 use crate::retention::Retention;
 use crate::snapshots::{SnapshotSlot, Snapshots};
-use crate::taken::OverwrittenUndo;
 use crate::undo::{Ended, SegmentState, Tail, Undo, UndoLog};
 use crate::waited::Waited;
 use crate::{Active, LockWait, Locks, OwnChanges, RowRequest, View};
@@ -32,16 +32,16 @@ pub struct Transactions {
     undo: Undo,
     active: Arc<Active>,
     locks: Arc<Locks>,
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     layers: &'static [&'static Layer],
     failpoints: Failpoints,
 }
 
-struct Shared {
+pub(crate) struct Shared {
     snapshots: Snapshots,
-    retention: Retention,
-    ends: Ends,
-    taken: OverwrittenUndo,
+    pub(crate) retention: Retention,
+    pub(crate) ends: Ends,
+    pub(crate) overwritten: OverwrittenUndo,
     /// The SCN of the newest rollback that left undo. No session waits for it to be durable.
     rolled_back: Shared64,
     /// The SCN of the newest commit that didn't wait to be durable. Snapshots see it all the same
@@ -127,11 +127,6 @@ impl Transaction {
         self.log.as_mut().expect("a transaction that changes something has begun")
     }
 
-    /// The transaction's undo, if it has a name.
-    pub fn log(&self) -> Option<&UndoLog> {
-        self.log.as_ref()
-    }
-
     /// Whether all statements share one snapshot.
     pub fn is_serializable(&self) -> bool {
         self.snapshot.is_some()
@@ -139,7 +134,7 @@ impl Transaction {
 
     /// A savepoint at this moment.
     pub fn savepoint(&self) -> Savepoint {
-        Savepoint(self.log.as_ref().map_or(0, UndoLog::records))
+        Savepoint(self.log.as_ref().map_or(0, |log| log.records))
     }
 
     /// Begins a statement: its reads don't see what the transaction changes from now on, until the
@@ -166,7 +161,7 @@ impl Transaction {
     fn own(&self) -> Option<OwnChanges> {
         let log = self.log.as_ref()?;
         let before = self.statement.unwrap_or(u32::MAX);
-        Some(OwnChanges { id: log.id, before, all: log.records() <= before })
+        Some(OwnChanges { id: log.id, before, all: log.records <= before })
     }
 }
 
@@ -184,9 +179,8 @@ impl Transactions {
         let os = session.os();
         let config = changes.cache().config();
         let buffers = config.frames..=config.frames_max.max(config.frames);
-        let active = Active::new(os, undo.slots(), buffers, segments.len());
-        let locks = Locks::new(os, active.segments_max(), changes.halt().clone());
-        let locks = locks.broken_at(failpoints);
+        let active = Active::new(os, undo.slots, buffers, segments.len());
+        let locks = Locks::new(os, active.segments_max(), failpoints, changes.halt().clone());
         // Transactions that aren't active ended before every snapshot to come.
         let by = changes.redo().durable_scn(session);
         let mut dead = Vec::new();
@@ -204,7 +198,7 @@ impl Transactions {
             snapshots: Snapshots::new(os),
             retention: Retention::new(os),
             ends: Ends::new(by, os),
-            taken: OverwrittenUndo::new(by, os),
+            overwritten: OverwrittenUndo::new(by, os),
             rolled_back: Shared64::new(0),
             not_waited_for: Shared64::new(0),
             waiting: Shared64::new(0),
@@ -229,18 +223,6 @@ impl Transactions {
     /// The active transactions.
     pub fn active(&self) -> &Arc<Active> {
         &self.active
-    }
-
-    pub(crate) fn retention(&self) -> &Retention {
-        &self.shared.retention
-    }
-
-    pub(crate) fn ends(&self) -> &Ends {
-        &self.shared.ends
-    }
-
-    pub(crate) fn taken(&self) -> &OverwrittenUndo {
-        &self.shared.taken
     }
 
     /// The table locks, and the waits of transactions.
@@ -441,9 +423,9 @@ impl Transactions {
         mode: CommitMode,
         session: &Session,
     ) -> Result<Option<Scn>, Stop> {
-        self.let_go(&mut transaction, session);
+        self.release_snapshot(&mut transaction, session);
         let Some(log) = transaction.log else { return Ok(None) };
-        if log.records() == 0 {
+        if log.records == 0 {
             // It leaves no undo, from which others could find out when it ended (UN7).
             return self.end_by_rollback(log, session).map(|()| None);
         }
@@ -483,7 +465,7 @@ impl Transactions {
     /// Rolls the transaction back (TX26). A failure halts the instance, because the transaction's
     /// rows would be locked for ever (TX27).
     pub fn rollback(&self, mut transaction: Transaction, session: &Session) -> Result<(), Stop> {
-        self.let_go(&mut transaction, session);
+        self.release_snapshot(&mut transaction, session);
         let Some(log) = transaction.log else { return Ok(()) };
         self.end_by_rollback(log, session)?;
         session.count(Statistic::UserRollbacks, 1);
@@ -499,7 +481,7 @@ impl Transactions {
         session: &Session,
     ) -> Result<(), Stop> {
         let Some(log) = transaction.log.as_mut() else { return Ok(()) };
-        match log.has_begun() {
+        match log.has_begun {
             true => self.take_back(log, savepoint.0, session),
             false => Ok(()),
         }
@@ -541,7 +523,7 @@ impl Transactions {
         self.active.set_buffers(buffers, session)
     }
 
-    fn let_go(&self, transaction: &mut Transaction, session: &Session) {
+    fn release_snapshot(&self, transaction: &mut Transaction, session: &Session) {
         if transaction.snapshot.take().is_some() {
             let own = Arc::downgrade(&transaction.alive);
             self.forget_snapshots(|alive| alive.ptr_eq(&own), session);
@@ -562,7 +544,7 @@ impl Transactions {
     /// to find that end.
     fn remember_end(&self, log: &UndoLog, at: Scn, session: &Session) {
         if log.blocks_filled >= BLOCKS_MANY {
-            self.ends().remember(log.id, at, session);
+            self.shared.ends.remember(log.id, at, session);
         }
     }
 
@@ -575,7 +557,7 @@ impl Transactions {
 
     fn end_by_rollback(&self, mut log: UndoLog, session: &Session) -> Result<(), Stop> {
         let mut left = None;
-        if log.has_begun() {
+        if log.has_begun {
             self.take_back(&mut log, 0, session)?;
             let ended = insist(|| self.undo.end(&log, Ended::RolledBack, session));
             let placed = ended.map_err(|stop| self.cannot_roll_back(log.id, &stop, session))?;

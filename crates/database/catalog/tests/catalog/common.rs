@@ -62,7 +62,7 @@ pub(crate) fn machine(seed: u64, content: FileSystem) -> Simulation {
     simulation
 }
 
-/// The same with a schedule that finds races.
+/// Runs a test with a schedule that finds races.
 pub(crate) fn racy(seed: u64, content: FileSystem) -> Simulation {
     Simulation { perturbation: Perturbation::RACES, ..machine(seed, content) }
 }
@@ -147,7 +147,7 @@ impl Db {
         }
     }
 
-    /// Shuts it; nobody else uses it any more.
+    /// Shuts the catalog, which no other session uses any more.
     pub(crate) fn shut(self, session: &Session) {
         let Db { instance, catalog } = self;
         drop(catalog);
@@ -220,7 +220,7 @@ impl Db {
         rows
     }
 
-    /// What there is, without numbers, which differ from run to run.
+    /// All definitions without their numbers, which differ from run to run.
     pub(crate) fn describe(&self, session: &Session) -> String {
         let mut text = String::new();
         for table in self.catalog.definitions(session) {
@@ -239,11 +239,17 @@ impl Db {
                 let flags = (index.unique, index.primary);
                 writeln!(text, "  index {name} {columns:?} {flags:?}").expect("text");
             }
+            for check in &table.checks {
+                writeln!(text, "  check {check:?}").expect("text");
+            }
+            for key in &table.foreign_keys {
+                let parent = self.catalog.relation_of(key.references, session).expect("there");
+                let (parent, columns) = (&parent.definition().name, &key.columns);
+                let to = (&key.referenced_columns, key.on_delete);
+                writeln!(text, "  {} {columns:?} to {parent} {to:?}", key.name).expect("text");
+            }
             let rows = self.rows(&table.name, session);
             writeln!(text, "  {} rows {:?}", rows.len(), rows.first()).expect("text");
-        }
-        for constraint in self.catalog.constraints(session) {
-            writeln!(text, "{constraint:?}").expect("text");
         }
         for sequence in self.catalog.sequences(session) {
             writeln!(text, "sequence {}", sequence.definition.name).expect("text");
@@ -254,7 +260,7 @@ impl Db {
     /// Asks for all that can be asked for.
     pub(crate) fn describe_all(&self, session: &Session) {
         self.catalog.tables(session).expect("listed");
-        self.catalog.constraints(session);
+        self.catalog.definitions(session);
         self.catalog.sequences(session);
     }
 

@@ -71,8 +71,8 @@ fn a_truncate_waits_for_who_changes_rows_that_refer_to_the_table() {
     });
 }
 
-/// Who deletes rows of a table looks at those that refer to it: it keeps the constraint as it is.
-/// What else is done to the other table doesn't concern it.
+/// A session that deletes a parent's rows looks at their children, and keeps the foreign key as it
+/// is. Other DDL on the child doesn't disturb it.
 #[test]
 fn a_constraint_goes_when_nobody_changes_the_table_that_it_refers_to() {
     on_new(|db, session| {
@@ -304,8 +304,8 @@ fn rows_and_definitions_change_at_once() {
     assert!(waits.take() > 0, "nobody waited for a definition");
 }
 
-/// A statement that has waited for its table's lock goes on with the definition that the one before
-/// it has made, and never brings back what that has taken away.
+/// A statement that has waited for its table's lock goes on with the definition that the statement
+/// before it made, and doesn't bring back what that one removed.
 #[test]
 fn of_two_statements_on_one_table_each_leaves_what_the_other_has_done() {
     let disk = database(|db, session| {
@@ -476,7 +476,8 @@ fn what_is_referred_to_is_there_whatever_is_truncated_and_constrained() {
     assert!(deleted.take() > 0, "no delete met a row");
 }
 
-/// Who was active at a crash has no locks: its rows are taken back before their segment goes.
+/// A transaction that was active at a crash has no locks: its rows are taken back before their
+/// segment is dropped.
 #[test]
 fn a_table_is_dropped_after_the_dead_have_been_rolled_back() {
     let base = database(|db, session| {

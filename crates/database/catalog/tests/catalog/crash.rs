@@ -112,7 +112,7 @@ fn base() -> FileSystem {
     })
 }
 
-/// What there is on this disk, which agrees with itself; and how many orphans there were.
+/// Checks the database on this disk. Returns its definitions and how many orphans there were.
 fn found(disk: FileSystem, what: &str) -> (String, usize) {
     let report = machine(7, disk).run(|world, session| {
         let db = Db::open(world, session).unwrap_or_else(|stop| panic!("it doesn't open: {stop}"));

@@ -23,7 +23,7 @@ fn an_index_that_finds_no_room_leaves_nothing_behind() {
         db.catalog.create_table(&spec, WAIT, session).expect("created");
         let long = "x".repeat(150);
         let mut number = 0;
-        // Until half of what there is is full.
+        // Fills the space until half of it is used.
         let full = loop {
             let name = format!("{long}{number}");
             match db.insert("t", &[Value::Int(number), Value::Text(&name)], session) {
@@ -41,7 +41,7 @@ fn an_index_that_finds_no_room_leaves_nothing_behind() {
         assert_eq!(made.refusal(), Some(RefusalKind::NoSpace), "{made}");
         assert_eq!(db.describe(session), before);
         db.check(session);
-        // What it had taken is free: the table goes, and another comes.
+        // The space that it had taken is free: the table can be dropped, and another made.
         db.catalog.drop_table("t", false, WAIT, session).expect("dropped");
         db.catalog.create_table(&customer(), WAIT, session).expect("created");
         db.check(session);

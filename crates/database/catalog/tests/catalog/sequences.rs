@@ -1,4 +1,4 @@
-//! Sequences: no value twice, whoever asks and whatever crashes.
+//! Sequences give no value twice, whichever sessions ask and whatever crashes.
 
 use std::collections::BTreeSet;
 

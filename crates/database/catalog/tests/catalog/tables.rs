@@ -1,6 +1,6 @@
 //! CREATE, DROP and TRUNCATE of tables and indexes.
 
-use catalog::{ColumnSpec, ConstraintKind, DefaultSpec, SequenceOptions};
+use catalog::{ColumnSpec, DefaultSpec, SequenceOptions};
 use relation::{Comparison, Condition, OnDelete, Operand};
 use stop::RefusalKind;
 use value::{Type, Value};
@@ -33,16 +33,12 @@ fn what_is_created_is_there_after_a_restart() {
         assert_eq!(all[0].indexes[1].columns, ["city", "id"]);
         assert!(all[0].blocks > 1 && all[0].indexes[1].blocks > 1, "{all:?}");
         assert_eq!(all[0].definition.referenced_by.len(), 1);
-        let constraints = db.catalog.constraints(session);
-        let kind = |name: &str| {
-            let found = constraints.iter().find(|one| one.name == name);
-            found.unwrap_or_else(|| panic!("{name} of {constraints:?}")).kind.clone()
-        };
-        assert_eq!(kind("customer_pk"), ConstraintKind::PrimaryKey);
-        let references = "customer".to_string();
-        let (columns, on_delete) = (vec!["id".to_string()], OnDelete::Cascade);
-        let key = ConstraintKind::ForeignKey { references, columns, on_delete };
-        assert_eq!(kind("orders_customer_fk"), key);
+        let primary = &all[0].definition.indexes[0];
+        assert_eq!((&*primary.name, primary.primary), ("customer_pk", true));
+        let key = &all[1].definition.foreign_keys[0];
+        assert_eq!((&*key.name, key.on_delete), ("orders_customer_fk", OnDelete::Cascade));
+        assert_eq!(key.references, all[0].definition.object);
+        assert_eq!(key.referenced_columns, [0]);
         db.catalog.drop_table("orders", false, WAIT, session).expect("dropped");
         db.catalog.drop_index("by_city", WAIT, session).expect("dropped");
         refused(db.catalog.relation("orders", session), RefusalKind::NotFound, "no table");
@@ -128,7 +124,7 @@ fn a_table_may_refer_to_itself_and_count_by_itself() {
     });
 }
 
-/// What follows the key's name in the index's is cut off.
+/// The index's name is cut off behind the key's name.
 #[test]
 fn a_foreign_key_of_the_longest_name_gets_an_index_of_another_name() {
     on_new(|db, session| {

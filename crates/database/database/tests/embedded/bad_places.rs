@@ -436,8 +436,8 @@ fn leftover(is_dropped: bool, is_zero: bool) {
     let database = Database::create_in(&disk, &scratch.0, &options, &session).expect("created");
     filled_by(&mut database.connect_with(&session));
     let space = database.instance().space();
-    let what = (NAMED_BY_NUMBER, Holds::Table);
-    let segment = space.create_temporary("system", what, &session).expect("made");
+    let segment =
+        space.create_temporary("system", NAMED_BY_NUMBER, Holds::Table, &session).expect("made");
     if is_dropped {
         // Permanent, and no row names it.
         space.keep(segment.object, &session).expect("kept");

@@ -45,8 +45,8 @@ fn number_of(key: &[u8]) -> u64 {
 /// An index with all keys but twenty near its end, which were deleted.
 fn filled(database: &Database, session: &Session) -> Index {
     let (space, transactions) = (database.instance().space(), database.instance().transactions());
-    let what = ("index", false);
-    let index = Index::create("system", what, space, transactions, session).expect("made");
+    let made = Index::create("system", "index", false, space, transactions, session);
+    let index = made.expect("made");
     let mut builder = IndexBuilder::new(&index, session);
     for number in 0..KEYS {
         builder.add(&key(&index, number, 0), row(number)).expect("added");
@@ -54,8 +54,8 @@ fn filled(database: &Database, session: &Session) -> Index {
     builder.finish().expect("finished");
     let mut tx = Transaction::new();
     for number in KEYS - 40..KEYS - 20 {
-        let entry = (&key(&index, number, 0)[..], row(number));
-        assert!(index.delete(&mut tx, entry, session).expect("deleted"));
+        let key = key(&index, number, 0);
+        assert!(index.delete(&mut tx, &key, row(number), session).expect("deleted"));
     }
     database.instance().commit(tx, session).expect("committed");
     index
@@ -65,7 +65,7 @@ fn filled(database: &Database, session: &Session) -> Index {
 fn insert_before(database: &Database, index: &Index, keys: u8, session: &Session) {
     let mut tx = Transaction::new();
     for more in 1..=keys {
-        index.insert(&mut tx, (&key(index, 0, more), row(0)), session).expect("inserted");
+        index.insert(&mut tx, &key(index, 0, more), row(0), session).expect("inserted");
     }
     database.instance().commit(tx, session).expect("committed");
 }
@@ -130,7 +130,7 @@ fn a_cursor_whose_next_leaf_was_freed_and_is_damaged_goes_on() {
     insert_before(&database, &index, 6, session);
     database.instance().checkpoint(session).expect("written");
     let header = index.segment().header;
-    let freed = space.free_blocks(header, session).expect("read").expect("right");
+    let freed = space.free_blocks(header, session).expect("read").sound().expect("right");
     assert!(!freed.is_empty(), "no leaf went");
     // Nothing of them stays in the cache.
     for way in [Direction::Ascending, Direction::Descending].repeat(6) {

@@ -91,11 +91,11 @@ fn add(
         // Kept as long as the view is used, or its undo may be overwritten.
         let snapshot = transactions.snapshot(Some(transaction), session)?;
         let view = transactions.view_of(&snapshot, Some(transaction));
-        let target = (address, Some(view));
         let mut change = |old: &[u8], new: &mut Vec<u8>| {
             new.extend_from_slice(&row(balance(old) + amount, length));
         };
-        let changed = heap.update(transaction, inserter, target, &mut change, session)?;
+        let changed =
+            heap.update(transaction, inserter, address, Some(view), &mut change, session)?;
         transaction.end_statement();
         match changed {
             Changed::Yes => return Ok(()),

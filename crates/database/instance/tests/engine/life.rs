@@ -285,8 +285,8 @@ fn rows_of_every_length(instance: &Instance, block_bytes: usize, session: &Sessi
         let mut second = Transaction::new();
         for byte in 8..12 {
             let mut change = |_: &[u8], new: &mut Vec<u8>| new.extend_from_slice(&row(byte));
-            let target = (address, None);
-            let changed = heap.update(&mut second, &mut inserter, target, &mut change, session);
+            let changed =
+                heap.update(&mut second, &mut inserter, address, None, &mut change, session);
             assert_eq!(changed.expect("updated"), Changed::Yes);
         }
         instance.rollback(second, session).expect("rolled back");

@@ -96,7 +96,7 @@ impl<'a> Client<'a> {
         let going: Vec<RowAddress> =
             self.rows.keys().copied().filter(|_| dice.below(2) == 0).collect();
         for at in going {
-            let deleted = self.heap.delete(transaction, (at, None), self.session);
+            let deleted = self.heap.delete(transaction, at, None, &mut |_| {}, self.session);
             assert_eq!(deleted.expect("deleted"), Changed::Yes);
             self.rows.remove(&at);
         }
@@ -107,10 +107,9 @@ impl<'a> Client<'a> {
         for (at, row) in &mut self.rows {
             let new = self::row(&mut self.dice, longest);
             let mut change = |_: &[u8], into: &mut Vec<u8>| into.extend_from_slice(&new);
-            let target = (*at, None);
             let inserter = &mut self.inserter;
             let updated =
-                self.heap.update(transaction, inserter, target, &mut change, self.session);
+                self.heap.update(transaction, inserter, *at, None, &mut change, self.session);
             assert_eq!(updated.expect("changed"), Changed::Yes);
             *row = new;
         }

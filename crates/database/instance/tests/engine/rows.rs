@@ -56,8 +56,7 @@ impl Rows {
         (tablespace, name): (&str, &str),
         session: &Session,
     ) -> Result<Rows, Stop> {
-        let what = (name, Holds::Table);
-        let segment = instance.space().create_within(tablespace, what, session)?;
+        let segment = instance.space().create_within(tablespace, name, Holds::Table, session)?;
         let redo = instance.redo();
         redo.make_durable(redo.last_scn(session), session, WaitEvent::LogFileSync)?;
         Ok(Rows::of(segment, instance, session))
@@ -113,8 +112,8 @@ impl Rows {
             new.extend_from_slice(&row.bytes());
         };
         // Rows of one length stay where they are.
-        let (mut inserter, target) = (HeapInserter::default(), (address, None));
-        match self.heap.update(transaction, &mut inserter, target, &mut change, session)? {
+        let inserter = &mut HeapInserter::default();
+        match self.heap.update(transaction, inserter, address, None, &mut change, session)? {
             Changed::Yes | Changed::Already => Ok(true),
             Changed::NotThere => Ok(false),
             Changed::Held => unreachable!("it is waited for"),

@@ -44,7 +44,7 @@ fn striped() -> Creation {
 }
 
 fn make(instance: &Instance, name: &str, session: &Session) -> Segment {
-    let made = instance.space().create_within("striped", (name, Holds::Index), session);
+    let made = instance.space().create_within("striped", name, Holds::Index, session);
     made.expect("there is room")
 }
 
@@ -97,8 +97,7 @@ fn keep_drop_and_cut_off(instance: &Instance, told: &AtomicU64, session: &Sessio
     let one = space.find("one", session).expect("read").expect("there");
     space.drop_segment(one.object, session).expect("dropped");
     tell(1);
-    let what = ("built", Holds::Index);
-    let built = space.create_temporary("striped", what, session).expect("made");
+    let built = space.create_temporary("striped", "built", Holds::Index, session).expect("made");
     hand_out(instance, &built, 40, session);
     space.keep(built.object, session).expect("kept");
     tell(2);
@@ -106,8 +105,8 @@ fn keep_drop_and_cut_off(instance: &Instance, told: &AtomicU64, session: &Sessio
     let one = make(instance, "one", session);
     hand_out(instance, &one, 20, session);
     tell(3);
-    let what = ("unfinished", Holds::Table);
-    let unfinished = space.create_temporary("striped", what, session).expect("made");
+    let unfinished =
+        space.create_temporary("striped", "unfinished", Holds::Table, session).expect("made");
     hand_out(instance, &unfinished, 30, session);
     instance.checkpoint(session).expect("written");
     space.drop_segment(built.object, session).expect("dropped");
@@ -543,8 +542,7 @@ fn storm(instance: &Instance, user: u32, seed: u64, told: &Outside<Told>, sessio
             _ => {
                 let name = format!("s{user}_{step}");
                 told.with(|told| told.doing.insert(name.clone()));
-                let what = (&*name, Holds::Index);
-                match space.create_temporary("striped", what, session) {
+                match space.create_temporary("striped", &name, Holds::Index, session) {
                     Ok(segment) => {
                         if dice.below(4) == 0 {
                             // Left to the next opening.

@@ -1,6 +1,6 @@
 //! Space: no block is of two, whoever asks for it at once, and whatever was cut off.
 
-use space::{Blocks, Holds};
+use space::Holds;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -12,10 +12,6 @@ use crate::common::{
     Dice, check, creation, database, database_with, ended, join, left, machine, open, parameters,
     racy, shut, start,
 };
-
-fn each(run: Blocks) -> impl Iterator<Item = Dba> {
-    (0..run.count).map(move |n| Dba::new(run.first.file.get(), run.first.block.get() + n))
-}
 
 /// Sessions make segments and hand out blocks at random until the file is full: no block comes
 /// twice, map and headers agree, also after a restart.
@@ -49,7 +45,7 @@ fn blocks_handed_out_to_many_sessions_come_once() {
                             Ok(run) => {
                                 assert!((1..=wanted).contains(&run.count));
                                 let mut seen = seen.exclusive(session);
-                                each(run).for_each(|block| {
+                                run.addresses().for_each(|block| {
                                     assert!(seen.insert(block), "{block} came twice");
                                 });
                             }

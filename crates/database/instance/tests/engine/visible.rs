@@ -101,16 +101,21 @@ impl<'a> Desk<'a> {
         &self,
         transaction: &mut Transaction,
         inserter: &mut HeapInserter,
-        target: (RowAddress, Option<View>),
+        (at, view): (RowAddress, Option<View>),
         to: &[u8],
     ) -> Changed {
         let mut change = |_: &[u8], new: &mut Vec<u8>| new.extend_from_slice(to);
-        let updated = self.heap.update(transaction, inserter, target, &mut change, self.session);
+        let updated = self.heap.update(transaction, inserter, at, view, &mut change, self.session);
         updated.expect("nobody has it for ever")
     }
 
-    fn delete(&self, transaction: &mut Transaction, target: (RowAddress, Option<View>)) -> Changed {
-        self.heap.delete(transaction, target, self.session).expect("nobody has it for ever")
+    fn delete(
+        &self,
+        transaction: &mut Transaction,
+        (at, view): (RowAddress, Option<View>),
+    ) -> Changed {
+        let deleted = self.heap.delete(transaction, at, view, &mut |_| {}, self.session);
+        deleted.expect("nobody has it for ever")
     }
 
     fn lock(
@@ -118,8 +123,8 @@ impl<'a> Desk<'a> {
         transaction: &mut Transaction,
         (at, view): (RowAddress, Option<View>),
     ) -> Changed {
-        let target = (at, view, LockWait::Forever);
-        self.heap.lock(transaction, target, self.session).expect("nobody has it for ever")
+        let locked = self.heap.lock(transaction, at, view, Some(LockWait::Forever), self.session);
+        locked.expect("nobody has it for ever")
     }
 
     /// The row, as a snapshot sees it.

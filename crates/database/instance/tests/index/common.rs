@@ -106,7 +106,7 @@ pub(crate) fn sized(size: BlockSize) -> Parameters {
 pub(crate) fn make(name: &str, unique: bool, instance: &Instance, session: &Session) -> Index {
     let (space, transactions) = (instance.space(), instance.transactions());
     let system = space.tablespaces(session)[0].name.clone();
-    Index::create(&system, (name, unique), space, transactions, session).expect("made")
+    Index::create(&system, name, unique, space, transactions, session).expect("made")
 }
 
 /// An open instance that sessions share.

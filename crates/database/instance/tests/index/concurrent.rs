@@ -72,11 +72,11 @@ pub(crate) fn move_all(
             let number = (step * 3 + version as u64) % ROWS;
             let row = row(user * ROWS + number);
             if let Some(old) = &keys[number as usize] {
-                let deleted = index.delete(transaction, (old, row), session);
+                let deleted = index.delete(transaction, old, row, session);
                 assert!(deleted.expect("deleted"), "{row} has its key");
             }
             let new = key(user, version, dice);
-            let inserted = index.insert(transaction, (&new, row), session).expect("inserted");
+            let inserted = index.insert(transaction, &new, row, session).expect("inserted");
             assert_eq!(inserted, Inserted::Done);
             keys[number as usize] = Some(new);
         }
@@ -171,8 +171,7 @@ fn a_rollback_finds_entries_that_splits_have_moved() {
             let mut fill = |first: u64, count: u64, transaction: &mut Transaction| {
                 for number in first..first + count {
                     let key = key(1, number as u32, &mut dice);
-                    let entry = (&key[..], row(number));
-                    index.insert(transaction, entry, session).expect("inserted");
+                    index.insert(transaction, &key, row(number), session).expect("inserted");
                 }
             };
             let mut first = Transaction::new();
@@ -185,7 +184,7 @@ fn a_rollback_finds_entries_that_splits_have_moved() {
 
             let (mut large, mut other) = (Transaction::new(), Transaction::new());
             for (key, row) in before.iter().step_by(2) {
-                assert!(index.delete(&mut large, (key, *row), session).expect("deleted"));
+                assert!(index.delete(&mut large, key, *row, session).expect("deleted"));
             }
             fill(1_000, 25, &mut large);
             let savepoint = large.savepoint();
@@ -225,8 +224,8 @@ fn two_indexes_with_the_same_keys_stay_apart() {
         let (mut kept, mut lost) = (Transaction::new(), Transaction::new());
         for number in 0..200_u64 {
             let key = (number * 7 % 200).to_le_bytes();
-            one.insert(&mut kept, (&key, row(number)), session).expect("inserted");
-            two.insert(&mut lost, (&key, row(number)), session).expect("inserted");
+            one.insert(&mut kept, &key, row(number), session).expect("inserted");
+            two.insert(&mut lost, &key, row(number), session).expect("inserted");
         }
         instance.rollback(lost, session).expect("rolled back");
         instance.commit(kept, session).expect("committed");

@@ -55,9 +55,9 @@ fn holds(instance: &Instance, told: &BTreeMap<u64, (u32, u32)>, session: &Sessio
     // Writers that come by everywhere.
     let mut own = Transaction::new();
     for (key, _) in &entries {
-        index.insert(&mut own, (key, row(5_000)), session).expect("inserted");
+        index.insert(&mut own, key, row(5_000), session).expect("inserted");
     }
-    index.insert(&mut own, (&[255; 9], row(5_000)), session).expect("inserted");
+    index.insert(&mut own, &[255; 9], row(5_000), session).expect("inserted");
     instance.rollback(own, session).expect("rolled back");
     let checked = check(&index, &entries, session);
     assert_eq!(checked.unposted, 0, "splits are completed");

@@ -24,24 +24,24 @@ fn an_entry_is_there_held_or_gone_whatever_a_snapshot_sees() {
         };
         let (mut first, mut second) = (Transaction::new(), Transaction::new());
         assert_eq!(now(&first), Current::None);
-        let inserted = index.insert(&mut first, (b"key", row(1)), session).expect("inserted");
+        let inserted = index.insert(&mut first, b"key", row(1), session).expect("inserted");
         assert_eq!(inserted, Inserted::Done);
         let holder = first.id().expect("it has begun");
         assert_eq!((now(&first), now(&second)), (Current::Row(row(1)), Current::Held(holder)));
         instance.rollback(first, session).expect("rolled back");
         assert_eq!(now(&second), Current::None);
         let old = instance.transactions().begin_serializable(session).expect("begun");
-        index.insert(&mut second, (b"key", row(1)), session).expect("inserted");
-        index.insert(&mut second, (b"keyless", row(2)), session).expect("inserted");
+        index.insert(&mut second, b"key", row(1), session).expect("inserted");
+        index.insert(&mut second, b"keyless", row(2), session).expect("inserted");
         instance.commit(second, session).expect("committed");
         assert_eq!(now(&old), Current::Row(row(1)), "its snapshot doesn't count");
         let mut third = Transaction::new();
-        assert!(index.delete(&mut third, (b"key", row(1)), session).expect("deleted"));
+        assert!(index.delete(&mut third, b"key", row(1), session).expect("deleted"));
         let holder = third.id().expect("it has begun");
         assert_eq!((now(&third), now(&old)), (Current::None, Current::Held(holder)));
         // Another of the same key is there for good: that goes before what is held.
         let mut fourth = Transaction::new();
-        index.insert(&mut fourth, (b"key", row(9)), session).expect("inserted");
+        index.insert(&mut fourth, b"key", row(9), session).expect("inserted");
         instance.commit(fourth, session).expect("committed");
         assert_eq!(now(&old), Current::Row(row(9)));
         instance.commit(third, session).expect("committed");
@@ -60,16 +60,16 @@ fn a_range_of_many_leaves_is_looked_through_to_its_end() {
         let index = index(&instance, session);
         let mut own = Transaction::new();
         for number in 0..500 {
-            index.insert(&mut own, (b"key", row(number)), session).expect("inserted");
+            index.insert(&mut own, b"key", row(number), session).expect("inserted");
         }
         instance.commit(own, session).expect("committed");
         let mut own = Transaction::new();
         for number in 0..499 {
-            assert!(index.delete(&mut own, (b"key", row(number)), session).expect("deleted"));
+            assert!(index.delete(&mut own, b"key", row(number), session).expect("deleted"));
         }
         let found = index.now(exactly(b"key")).next(&own, session).expect("read");
         assert_eq!(found, Some(row(499)));
-        assert!(index.delete(&mut own, (b"key", row(499)), session).expect("deleted"));
+        assert!(index.delete(&mut own, b"key", row(499), session).expect("deleted"));
         assert_eq!(index.now(exactly(b"key")).next(&own, session).expect("read"), None);
         instance.rollback(own, session).expect("rolled back");
         let none = Transaction::new();
@@ -88,17 +88,17 @@ fn who_deletes_what_is_found_meets_every_entry_and_then_what_came_before() {
         let index = index(&instance, session);
         let mut own = Transaction::new();
         for number in 1..=500 {
-            index.insert(&mut own, (b"key", row(number)), session).expect("inserted");
+            index.insert(&mut own, b"key", row(number), session).expect("inserted");
         }
         let mut now = index.now(exactly(b"key"));
         let mut found = Vec::new();
         while let Some(at) = now.next(&own, session).expect("read") {
             assert_eq!(now.next(&own, session).expect("read"), Some(at), "it is still there");
-            assert!(index.delete(&mut own, (b"key", at), session).expect("deleted"));
+            assert!(index.delete(&mut own, b"key", at, session).expect("deleted"));
             found.push(at);
             if found.len() == 300 {
                 let mut other = Transaction::new();
-                index.insert(&mut other, (b"key", row(0)), session).expect("inserted");
+                index.insert(&mut other, b"key", row(0), session).expect("inserted");
                 instance.commit(other, session).expect("committed");
             }
         }
@@ -126,7 +126,7 @@ fn of_two_that_write_and_then_look_one_sees_the_other() {
                     let mut own = Transaction::new();
                     let pause = Nanos::from_micros(Dice(seed * 2 + side as u64).below(300));
                     session.pause(pause, session.waiting(WaitEvent::PlSqlLockTimer));
-                    index.insert(&mut own, (keys[side], row(1)), session).expect("inserted");
+                    index.insert(&mut own, keys[side], row(1), session).expect("inserted");
                     let other = exactly(keys[1 - side]);
                     match index.now(other).next(&own, session) {
                         Ok(None) => instance.commit(own, session).expect("committed"),

@@ -20,14 +20,14 @@ fn who_waits_for_a_leafs_list_comes_in_when_any_of_it_has_ended() {
             for number in 0..8_u8 {
                 let mut one = Transaction::new();
                 let key = [b'k', number];
-                own.insert(&mut one, (&key[..], row(number.into())), session).expect("inserted");
+                own.insert(&mut one, &key[..], row(number.into()), session).expect("inserted");
                 all.push(one);
             }
             let waiter = start("waiter", &instance, session, |instance, session| {
                 let index = index(instance, session);
                 let mut ninth = Transaction::new();
                 ninth.set_lock_wait(LockWait::For(Nanos::from_secs(5)));
-                let inserted = index.insert(&mut ninth, (b"x", row(99)), session);
+                let inserted = index.insert(&mut ninth, b"x", row(99), session);
                 instance.rollback(ninth, session).expect("rolled back");
                 assert_eq!(inserted.expect("an entry is free"), Inserted::Done);
             });

@@ -48,8 +48,8 @@ fn step(
     let known = model.iter().nth(any).cloned();
     match known {
         Some((key, row)) if dice.below(5) < 2 => {
-            assert!(index.delete(transaction, (&key, row), session).expect("deleted"));
-            assert!(!index.delete(transaction, (&key, row), session).expect("looked for"));
+            assert!(index.delete(transaction, &key, row, session).expect("deleted"));
+            assert!(!index.delete(transaction, &key, row, session).expect("looked for"));
             model.remove(&(key, row));
         }
         _ => {
@@ -58,7 +58,7 @@ fn step(
                 true => has_key(model, &key),
                 false => model.contains(&(key.clone(), row)).then_some(row),
             };
-            let inserted = index.insert(transaction, (&key, row), session).expect("inserted");
+            let inserted = index.insert(transaction, &key, row, session).expect("inserted");
             match there {
                 Some(there) => assert_eq!(inserted, Inserted::Duplicate(there)),
                 None => {

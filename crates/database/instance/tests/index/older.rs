@@ -38,7 +38,7 @@ fn step(
         let stride = if dice.below(2) == 0 { 1 } else { 20 };
         let mut next = there.last().map_or(0, |last| last + stride);
         for _ in 0..dice.below(40) {
-            index.insert(transaction, (&key(next), row(next)), session).expect("inserted");
+            index.insert(transaction, &key(next), row(next), session).expect("inserted");
             there.insert(next);
             next += stride;
         }
@@ -46,7 +46,7 @@ fn step(
     }
     for _ in 0..dice.below(30) {
         let Some(number) = there.iter().rev().nth(dice.below(3) as usize).copied() else { return };
-        assert!(index.delete(transaction, (&key(number), row(number)), session).expect("deleted"));
+        assert!(index.delete(transaction, &key(number), row(number), session).expect("deleted"));
         there.remove(&number);
     }
 }
@@ -120,7 +120,7 @@ fn a_list_is_left_behind_where_entries_were_purged_too() {
         let mut insert = |transaction: &mut Transaction, count: u64| {
             for _ in 0..count {
                 let next = there.last().map_or(0, |last| last + 1);
-                index.insert(transaction, (&key(next), row(next)), session).expect("inserted");
+                index.insert(transaction, &key(next), row(next), session).expect("inserted");
                 there.insert(next);
             }
             there.clone()
@@ -139,8 +139,9 @@ fn a_list_is_left_behind_where_entries_were_purged_too() {
         let mut deleting = Transaction::new();
         let gone: Vec<u64> = there.iter().rev().take(5).copied().collect();
         for number in &gone {
-            let entry = (&key(*number)[..], row(*number));
-            assert!(index.delete(&mut deleting, entry, session).expect("deleted"));
+            assert!(
+                index.delete(&mut deleting, &key(*number), row(*number), session).expect("deleted")
+            );
         }
         instance.commit(deleting, session).expect("committed");
         let after = transactions.snapshot(None, session).expect("a snapshot");
@@ -175,8 +176,9 @@ fn what_a_rolled_back_transaction_purged_is_seen_behind_the_end() {
         let insert = |numbers: &mut dyn Iterator<Item = u64>| {
             let mut transaction = Transaction::new();
             for number in numbers {
-                let entry = (&key(number)[..], row(number));
-                index.insert(&mut transaction, entry, session).expect("inserted");
+                index
+                    .insert(&mut transaction, &key(number), row(number), session)
+                    .expect("inserted");
             }
             transaction
         };
@@ -185,8 +187,9 @@ fn what_a_rolled_back_transaction_purged_is_seen_behind_the_end() {
         let before = transactions.snapshot(None, session).expect("a snapshot");
         let mut deleting = Transaction::new();
         for number in there.iter().skip(8) {
-            let entry = (&key(*number)[..], row(*number));
-            assert!(index.delete(&mut deleting, entry, session).expect("deleted"));
+            assert!(
+                index.delete(&mut deleting, &key(*number), row(*number), session).expect("deleted")
+            );
         }
         instance.commit(deleting, session).expect("committed");
         let behind = insert(&mut (100..106).map(|number| number * 1_000));

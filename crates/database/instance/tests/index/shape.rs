@@ -52,13 +52,13 @@ fn what_is_built_from_the_bottom_up_is_in_order_and_can_be_changed() {
             assert_eq!(built.unposted, 0);
             let mut own = Transaction::new();
             for (key, row) in entries.iter().step_by(2) {
-                assert!(index.delete(&mut own, (key, *row), session).expect("deleted"));
+                assert!(index.delete(&mut own, key, *row, session).expect("deleted"));
             }
             for (key, row) in entries.iter().step_by(2) {
-                let inserted = index.insert(&mut own, (key, *row), session).expect("inserted");
+                let inserted = index.insert(&mut own, key, *row, session).expect("inserted");
                 assert_eq!(inserted, Inserted::Done);
             }
-            let inserted = index.insert(&mut own, (b"another", row(9)), session).expect("inserted");
+            let inserted = index.insert(&mut own, b"another", row(9), session).expect("inserted");
             assert_eq!(inserted, Inserted::Done);
             assert_eq!(seen(&instance, &index, None, session), entries);
             instance.rollback(own, session).expect("rolled back");
@@ -105,7 +105,7 @@ fn an_index_that_grows_at_its_end_fills_its_leaves() {
         let mut expected = Vec::new();
         for number in 0..3_000_u32 {
             let key = [number / 65_536, number / 256 % 256, number % 256].map(|n| n as u8);
-            index.insert(&mut own, (&key, row(1)), session).expect("inserted");
+            index.insert(&mut own, &key, row(1), session).expect("inserted");
             expected.push((key.to_vec(), row(1)));
         }
         instance.commit(own, session).expect("committed");
@@ -130,10 +130,13 @@ fn space_of_committed_deletions_is_used_again() {
             for number in 0..20_u64 {
                 let key = |round: u64| [number as u8, (round * 37 % 251) as u8];
                 if round > 0 {
-                    let entry = (&key(round - 1)[..], row(number));
-                    assert!(index.delete(&mut own, entry, session).expect("deleted"));
+                    assert!(
+                        index
+                            .delete(&mut own, &key(round - 1), row(number), session)
+                            .expect("deleted")
+                    );
                 }
-                index.insert(&mut own, (&key(round), row(number)), session).expect("inserted");
+                index.insert(&mut own, &key(round), row(number), session).expect("inserted");
             }
             instance.commit(own, session).expect("committed");
         }
@@ -164,13 +167,13 @@ fn keys_up_to_the_longest_are_taken_and_longer_ones_refused() {
 fn longest_keys(instance: &Instance, index: &Index, session: &Session) {
     let mut own = Transaction::new();
     let too_long = vec![1; index.key_max() + 1];
-    let stop = index.insert(&mut own, (&too_long, row(1)), session).expect_err("too long");
+    let stop = index.insert(&mut own, &too_long, row(1), session).expect_err("too long");
     assert!(stop.to_string().contains("it takes keys of up to"), "{stop}");
     // They differ in their last byte only: so separators are as long.
     for number in 0..200_u8 {
         let mut key = vec![1; index.key_max()];
         key[index.key_max() - 1] = number.wrapping_mul(77);
-        let inserted = index.insert(&mut own, (&key, row(number.into())), session);
+        let inserted = index.insert(&mut own, &key, row(number.into()), session);
         assert_eq!(inserted.expect("inserted"), Inserted::Done);
     }
     instance.commit(own, session).expect("committed");

@@ -122,11 +122,11 @@ impl Client<'_> {
         let table = &self.table;
         let at = table.heap.insert(transaction, &mut self.inserter, &row, self.session)?;
         let (own, shared) = keys(&row);
-        if let Inserted::Duplicate(_) = table.own.insert(transaction, (&own, at), self.session)? {
+        if let Inserted::Duplicate(_) = table.own.insert(transaction, &own, at, self.session)? {
             let transactions = self.instance.transactions();
             return transactions.rollback_to(transaction, savepoint, self.session);
         }
-        let inserted = table.shared.insert(transaction, (&shared, at), self.session)?;
+        let inserted = table.shared.insert(transaction, &shared, at, self.session)?;
         assert_eq!(inserted, Inserted::Done);
         Ok(())
     }
@@ -155,12 +155,11 @@ impl Client<'_> {
         let Some((at, old)) = found else { return Ok(()) };
         let (new, savepoint) = (row(&mut self.dice), transaction.savepoint());
         let (table, inserter, session) = (&self.table, &mut self.inserter, self.session);
-        let target = (at, Some(view));
         let changed = match deletes {
-            true => table.heap.delete(transaction, target, session)?,
+            true => table.heap.delete(transaction, at, Some(view), &mut |_| {}, session)?,
             false => {
                 let mut to = |_: &[u8], into: &mut Vec<u8>| into.extend_from_slice(&new);
-                table.heap.update(transaction, inserter, target, &mut to, session)?
+                table.heap.update(transaction, inserter, at, Some(view), &mut to, session)?
             }
         };
         transaction.end_statement();
@@ -168,15 +167,15 @@ impl Client<'_> {
             return Ok(());
         }
         let ((own, shared), (new_own, new_shared)) = (keys(&old), keys(&new));
-        assert!(table.own.delete(transaction, (&own, at), session)?, "a row has its entry");
-        assert!(table.shared.delete(transaction, (&shared, at), session)?, "a row has its entry");
+        assert!(table.own.delete(transaction, &own, at, session)?, "a row has its entry");
+        assert!(table.shared.delete(transaction, &shared, at, session)?, "a row has its entry");
         if deletes {
             return Ok(());
         }
-        if let Inserted::Duplicate(_) = table.own.insert(transaction, (&new_own, at), session)? {
+        if let Inserted::Duplicate(_) = table.own.insert(transaction, &new_own, at, session)? {
             return transactions.rollback_to(transaction, savepoint, session);
         }
-        let inserted = table.shared.insert(transaction, (&new_shared, at), session)?;
+        let inserted = table.shared.insert(transaction, &new_shared, at, session)?;
         assert_eq!(inserted, Inserted::Done);
         Ok(())
     }

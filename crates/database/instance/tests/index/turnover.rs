@@ -83,7 +83,7 @@ impl User<'_> {
         for _ in 0..STEP {
             let number = live.next;
             let key = key(self.pattern, (self.user, number));
-            let inserted = self.index.insert(transaction, (&key, row(number)), self.session);
+            let inserted = self.index.insert(transaction, &key, row(number), self.session);
             inserted.expect("inserted");
             live.there.insert(number);
             live.next += 1;
@@ -95,7 +95,7 @@ impl User<'_> {
             };
             let number = *live.there.iter().nth(any as usize).expect("it is there");
             let key = key(self.pattern, (self.user, number));
-            let deleted = self.index.delete(transaction, (&key, row(number)), self.session);
+            let deleted = self.index.delete(transaction, &key, row(number), self.session);
             assert!(deleted.expect("deleted"), "{number} is there");
             live.there.remove(&number);
         }
@@ -271,7 +271,7 @@ fn try_and_give_up(instance: &Instance, (user, seed): (u64, u64), count: u64, se
         let insert = |own: &mut Transaction, numbers: std::ops::Range<u64>| {
             for number in numbers {
                 let key = key(pattern, (user, load * AT_ONCE_TRIED + number));
-                let inserted = index.insert(own, (&key, row(number)), session);
+                let inserted = index.insert(own, &key, row(number), session);
                 inserted.expect("inserted");
             }
         };
@@ -292,7 +292,7 @@ fn try_and_give_up(instance: &Instance, (user, seed): (u64, u64), count: u64, se
         let mut own = Transaction::new();
         for number in 0..AT_ONCE_TRIED {
             let key = key(pattern, (user, load * AT_ONCE_TRIED + number));
-            let deleted = index.delete(&mut own, (&key, row(number)), session);
+            let deleted = index.delete(&mut own, &key, row(number), session);
             assert!(deleted.expect("deleted"), "{number} is there");
         }
         instance.commit(own, session).expect("committed");
@@ -416,10 +416,13 @@ fn come_and_go(instance: &Instance, (user, seed): (u64, u64), count: u64, sessio
         for deletes in [false, true] {
             let mut own = Transaction::new();
             for (number, key) in (0..).zip(&keys) {
-                let entry = (&key[..], row(number));
                 match deletes {
-                    false => _ = index.insert(&mut own, entry, session).expect("inserted"),
-                    true => assert!(index.delete(&mut own, entry, session).expect("deleted")),
+                    false => {
+                        _ = index.insert(&mut own, key, row(number), session).expect("inserted")
+                    }
+                    true => {
+                        assert!(index.delete(&mut own, key, row(number), session).expect("deleted"))
+                    }
                 }
             }
             instance.commit(own, session).expect("committed");

@@ -22,7 +22,7 @@ fn insert(
     number: u64,
     session: &Session,
 ) -> Inserted {
-    index.insert(transaction, (b"key", row(number)), session).expect("inserted or a duplicate")
+    index.insert(transaction, b"key", row(number), session).expect("inserted or a duplicate")
 }
 
 /// A session that wants the key; what it must get.
@@ -75,8 +75,7 @@ fn who_inserts_a_key_waits_for_its_deleter_and_gets_it_or_not() {
             assert_eq!(insert(&index, &mut before, 1, session), Inserted::Done);
             instance.commit(before, session).expect("committed");
             let mut first = Transaction::new();
-            let entry = (&b"key"[..], row(1));
-            assert!(index.delete(&mut first, entry, session).expect("deleted"));
+            assert!(index.delete(&mut first, b"key", row(1), session).expect("deleted"));
             let second = if commits { Inserted::Done } else { Inserted::Duplicate(row(1)) };
             let waiter = start("waiter", &instance, session, wants(second));
             pause(Nanos::from_millis(3), session);
@@ -106,9 +105,8 @@ fn a_transaction_gives_its_own_key_to_other_rows_and_takes_that_back() {
         for commits in [false, true] {
             let mut own = Transaction::new();
             for number in 0..50 {
-                let entry = (&b"key"[..], row(number));
                 assert_eq!(insert(&index, &mut own, 99, session), Inserted::Duplicate(row(number)));
-                assert!(index.delete(&mut own, entry, session).expect("deleted"));
+                assert!(index.delete(&mut own, b"key", row(number), session).expect("deleted"));
                 assert_eq!(insert(&index, &mut own, number + 1, session), Inserted::Done);
                 assert_eq!(seen(&instance, &index, None, session), old);
             }
@@ -135,7 +133,7 @@ fn two_that_want_each_others_key_are_a_deadlock() {
                     let index = index(instance, session);
                     let mut own = Transaction::new();
                     let mut wants = |key: u8| {
-                        let wanted = index.insert(&mut own, (&[key], row(user.into())), session);
+                        let wanted = index.insert(&mut own, &[key], row(user.into()), session);
                         pause(Nanos::from_millis(2), session);
                         wanted
                     };
@@ -169,14 +167,12 @@ fn a_find_sees_a_leaf_as_it_was_before_it_grew() {
         let instance = open(world, session);
         let (index, transactions) = (index(&instance, session), instance.transactions());
         let mut first = Transaction::new();
-        index.insert(&mut first, (&[0, 0], row(0)), session).expect("inserted");
+        index.insert(&mut first, &[0, 0], row(0), session).expect("inserted");
         instance.commit(first, session).expect("committed");
         let old = transactions.snapshot(None, session).expect("a snapshot");
         let mut second = Transaction::new();
         for number in 1..40_u8 {
-            index
-                .insert(&mut second, (&[number, 0], row(number.into())), session)
-                .expect("inserted");
+            index.insert(&mut second, &[number, 0], row(number.into()), session).expect("inserted");
         }
         instance.commit(second, session).expect("committed");
         for number in 0..40_u8 {
@@ -201,17 +197,17 @@ fn a_key_stays_unique_where_the_list_of_the_last_leaf_is_full() {
         let mut three = Transaction::new();
         three.set_lock_wait(LockWait::NoWait);
         // The list of a leaf has two entries at first, and a leaf that is split off has the same.
-        index.insert(&mut two, (b"a", row(0)), session).expect("inserted");
+        index.insert(&mut two, b"a", row(0), session).expect("inserted");
         let mut twice = Vec::new();
         // An entry takes 17 bytes: so each leaf comes to have 11 to 29 free bytes, too few for an
         // entry of the list and enough for a fence with a row.
         for number in 0..400_u16 {
             let [low, high] = number.to_le_bytes();
             let key = [b'k', high, low];
-            let inserted = index.insert(&mut one, (&key[..], row(1)), session).expect("inserted");
+            let inserted = index.insert(&mut one, &key[..], row(1), session).expect("inserted");
             assert_eq!(inserted, Inserted::Done);
             // The key is held by a transaction that is active.
-            match index.insert(&mut three, (&key[..], row(2)), session) {
+            match index.insert(&mut three, &key[..], row(2), session) {
                 Ok(inserted) => twice.push((number, inserted)),
                 Err(stop) => assert_eq!(stop.refusal(), Some(RefusalKind::Busy), "{stop}"),
             }

@@ -199,7 +199,9 @@ fn a_key_that_another_row_has_is_refused_and_nothing_of_the_statement_is_left() 
         let many = [row(301), row(302), row(3)];
         let many: Vec<_> = many.iter().map(|row| values(row)).collect();
         let many = many.iter().map(Vec::as_slice);
-        let refused = relation.insert_many(&mut client.work(), many, |_| ()).expect_err("the last");
+        let refused = relation
+            .insert_many(&mut client.work(), relation.layout().columns(), many, |_| ())
+            .expect_err("the last");
         assert_eq!(refused.refusal(), Some(RefusalKind::UniqueViolation));
         let to_seven = &mut |_: &value::RowView<'_>, change: &mut relation::RowChange<'_>| {
             change.set(0, Value::Int(7))
@@ -210,7 +212,7 @@ fn a_key_that_another_row_has_is_refused_and_nothing_of_the_statement_is_left() 
             Some(RefusalKind::UniqueViolation)
         );
         assert_eq!(rows(relation, client.view(), client.session), before);
-        // With a NULL in it a key is like no other.
+        // A key with a NULL in it is like no other.
         let mut null = row(5);
         null[0] = Value::Int(500).to_owned();
         relation.insert(&mut client.work(), &values(&null)).expect("two with the code NULL");
@@ -254,10 +256,14 @@ fn long_rows_leave_no_memory_to_the_session_that_has_worked_on_them() {
         left(client, "delete");
         let (one, other) = (row(1_002), row(1_003));
         let rows = [&one[..], &other[..]];
-        let inserted = relation.insert_many(&mut client.work(), rows, |_| ()).expect("inserted");
+        let inserted = relation
+            .insert_many(&mut client.work(), relation.layout().columns(), rows, |_| ())
+            .expect("inserted");
         assert_eq!(inserted, 2);
         left(client, "two rows at once");
-        relation.insert_many(&mut client.work(), rows, |_| ()).expect_err("they are there");
+        relation
+            .insert_many(&mut client.work(), relation.layout().columns(), rows, |_| ())
+            .expect_err("they are there");
         left(client, "a refused insert");
         let (view, key) = (client.view(), [Value::Text(&long), Value::Null]);
         let (scratch, session) = (&mut client.scratch, client.session);
@@ -266,14 +272,17 @@ fn long_rows_leave_no_memory_to_the_session_that_has_worked_on_them() {
     });
 }
 
-/// As in a loop, also where the iterator would go on behind its end.
+/// The insert stops at the first None, as a loop does, also if the iterator would go on behind its
+/// end.
 #[test]
 fn rows_end_with_the_first_none_that_their_iterator_gives() {
     with_rows(|client, relation| {
         let all: Vec<_> = (1_001..1_011).map(row).collect();
         let all: Vec<_> = all.iter().map(|row| values(row)).collect();
         let until = all.iter().map_while(|row| (row[0] != Value::Int(1_004)).then_some(&row[..]));
-        let count = relation.insert_many(&mut client.work(), until, |_| ()).expect("inserted");
+        let count = relation
+            .insert_many(&mut client.work(), relation.layout().columns(), until, |_| ())
+            .expect("inserted");
         assert_eq!((count, rows(relation, client.view(), client.session).len()), (3, 303));
     });
 }
@@ -291,10 +300,11 @@ fn rows_that_are_inserted_together_are_as_few_as_they_are_long() {
             taken.set(taken.get() + 1);
             &row[..]
         });
-        let count = relation.insert_many(&mut client.work(), taking, |_| {
-            most.set(most.get().max(taken.get() - inserted.get()));
-            inserted.set(inserted.get() + 1);
-        });
+        let count =
+            relation.insert_many(&mut client.work(), relation.layout().columns(), taking, |_| {
+                most.set(most.get().max(taken.get() - inserted.get()));
+                inserted.set(inserted.get() + 1);
+            });
         assert_eq!(count.expect("inserted"), 10);
         assert!(most.get() <= 3, "{} rows of 30 KiB at once", most.get());
     });

@@ -11,8 +11,8 @@ use instance::{Creation, Instance, Parameters, Transaction};
 use os::probe::DurableWrite;
 use os::{Session, ThreadHandle, ThreadSpec};
 use relation::{
-    ColumnDefinition, Default as ColumnDefault, IndexColumn, IndexDefinition, Relation, Relations,
-    Scratch, TableDefinition, Work,
+    ColumnDefinition, IndexColumn, IndexDefinition, Relation, Relations, Scratch, TableDefinition,
+    Work,
 };
 use sim::fs::FileSystem;
 use sim::{Perturbation, Report, Simulation, World};
@@ -39,7 +39,7 @@ pub(crate) fn directory() -> &'static Path {
     Path::new("/db")
 }
 
-/// As small as everything still happens.
+/// Sizes so small that everything happens.
 fn creation() -> Creation {
     Creation {
         db_block_size: BlockSize::KIB_2,
@@ -72,7 +72,7 @@ pub(crate) fn machine(seed: u64, content: FileSystem) -> Simulation {
     simulation
 }
 
-/// The same with a schedule that finds races.
+/// Runs a test with a schedule that finds races.
 pub(crate) fn racy(seed: u64, content: FileSystem) -> Simulation {
     Simulation { perturbation: Perturbation::RACES, ..machine(seed, content) }
 }
@@ -122,7 +122,7 @@ pub(crate) fn open_broken(
     Arc::new(opened.unwrap_or_else(|stop| panic!("it doesn't open: {stop}")))
 }
 
-/// Shuts an instance that nobody else uses any more.
+/// Shuts an instance that no other session uses any more.
 pub(crate) fn shut(instance: Arc<Instance>, session: &Session) {
     instance.shutdown(session).expect("shut in good order");
 }
@@ -139,7 +139,7 @@ pub(crate) fn start(
     session.spawn(ThreadSpec::foreground(name), body).expect("started")
 }
 
-/// Lets so many microseconds pass.
+/// Lets this many microseconds pass.
 pub(crate) fn pause(us: u64, session: &Session) {
     session.pause(Nanos::from_micros(us), session.waiting(WaitEvent::PlSqlLockTimer));
 }
@@ -183,7 +183,7 @@ impl Relations for Known {
 }
 
 impl Known {
-    /// These tables, made where they aren't there.
+    /// Opens these tables, and makes those that aren't there.
     pub(crate) fn of(instance: &Instance, tables: &[Table], session: &Session) -> Known {
         let mut numbers = Numbers::new();
         let mut defined: Vec<_> =
@@ -229,7 +229,7 @@ fn define(
         let system = space.tablespaces(session)[0].name.clone();
         let object = found.map(|segment| segment.object).unwrap_or_else(|| {
             let transactions = instance.transactions();
-            let made = Index::create(&system, (name, *unique), space, transactions, session);
+            let made = Index::create(&system, name, *unique, space, transactions, session);
             made.expect("made").segment().object
         });
         numbers.insert((*name).into(), object);
@@ -244,24 +244,13 @@ fn define(
         });
     }
     numbers.insert(table.name.into(), segment.object);
-    let column = |(name, kind, nullable): &(&str, Type, bool)| ColumnDefinition {
-        name: (*name).into(),
-        kind: *kind,
-        not_null: !nullable,
-        default: ColumnDefault::Constant(OwnedValue::NULL),
-        missing: OwnedValue::NULL,
-    };
+    let columns = table.columns.iter();
+    let columns =
+        columns.map(|(name, kind, nullable)| ColumnDefinition::new(name, *kind, !nullable));
     TableDefinition {
-        object: segment.object,
-        name: table.name.into(),
-        segment: segment.object,
-        truncated: Scn::ZERO,
-        promised: Scn::ZERO,
-        columns: table.columns.iter().map(column).collect(),
+        columns: columns.collect(),
         indexes,
-        checks: Vec::new(),
-        foreign_keys: Vec::new(),
-        referenced_by: Vec::new(),
+        ..TableDefinition::new(segment.object, table.name, segment.object)
     }
 }
 
@@ -299,7 +288,7 @@ impl<'a> Client<'a> {
         self.instance.rollback(transaction, self.session).expect("rolled back");
     }
 
-    /// As a statement sees it that begins now.
+    /// The view of a statement that begins now.
     pub(crate) fn view(&self) -> View {
         self.instance.transactions().view(Some(&self.transaction), self.session).expect("no halt")
     }

@@ -139,7 +139,11 @@ fn rows_of_one_statement_may_refer_to_each_other_and_a_long_chain_goes_with_its_
         let rows: Vec<[Value<'_>; 2]> =
             (1..=400).map(|id| [int(id), int(if id == 400 { 0 } else { id + 1 })]).collect();
         let rows = rows.iter().map(|row| &row[..]);
-        assert_eq!(tree.insert_many(&mut client.work(), rows, |_| ()).expect("all"), 400);
+        assert_eq!(
+            tree.insert_many(&mut client.work(), tree.layout().columns(), rows, |_| ())
+                .expect("all"),
+            400
+        );
         assert_eq!(delete(client, "tree", 200).expect("with those before it"), 1);
         assert_eq!(all(client, "tree", 0).len(), 201);
         let mut up = |row: &RowView<'_>, change: &mut RowChange<'_>| {
@@ -155,8 +159,8 @@ fn rows_of_one_statement_may_refer_to_each_other_and_a_long_chain_goes_with_its_
     });
 }
 
-/// Tables of which one gets another definition the next few times that it is asked for, before who
-/// asks has locked it.
+/// Relations of which one gets another definition the next few times that it is asked for, before
+/// the asking session has locked it.
 struct Changing<'a> {
     known: &'a Known,
     instance: &'a Instance,

@@ -73,7 +73,7 @@ fn is_unique(model: &Model) -> bool {
     keys.all(|key| seen.insert(key))
 }
 
-/// What the step makes of the rows; none if it is refused.
+/// The rows after the step; none if it is refused.
 fn expected(model: &Model, step: &Step) -> Option<Model> {
     let mut new = model.clone();
     match step {
@@ -128,7 +128,9 @@ fn perform(client: &mut Client<'_>, relation: &Relation, step: &Step) -> Result<
         Step::Insert(rows) => {
             let rows: Vec<_> = rows.iter().map(values).collect();
             let rows = rows.iter().map(|row| &row[..]);
-            relation.insert_many(&mut client.work(), rows, |_| ()).map(drop)
+            relation
+                .insert_many(&mut client.work(), relation.layout().columns(), rows, |_| ())
+                .map(drop)
         }
         Step::Delete(id) => {
             let which = Which::Key(0, &[Value::Int(*id)]);

@@ -1,5 +1,5 @@
-//! Two to eight sessions that change the same few rows of all tables at once; afterwards indexes
-//! agree with rows and whatever is referred to is there.
+//! Two to eight sessions change the same few rows of all tables at once. Afterwards indexes agree
+//! with rows, and every row that is referred to is there.
 
 use os::Session;
 use relation::Which;
@@ -11,7 +11,7 @@ use crate::common::{Client, Dice, Known, check, database, ended, join, open, rac
 use crate::races::base;
 use crate::shop::{check_all, delete, insert, int, set, tables};
 
-/// What a statement of a storm may be refused for.
+/// The refusals that a statement of a storm may get.
 const REFUSALS: [RefusalKind; 4] = [
     RefusalKind::UniqueViolation,
     RefusalKind::ForeignKeyViolation,
@@ -19,8 +19,8 @@ const REFUSALS: [RefusalKind; 4] = [
     RefusalKind::Serialization,
 ];
 
-/// Transactions of a few statements; who is told of a deadlock, or of a change since its snapshot,
-/// begins again.
+/// Transactions of a few statements. A session that is refused for a deadlock, or for a change
+/// since its snapshot, begins again.
 fn transactions(
     client: &mut Client<'_>,
     (dice, count): (&mut Dice, u32),

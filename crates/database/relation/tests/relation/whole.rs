@@ -44,7 +44,7 @@ fn count(row: &RowView<'_>) -> i64 {
     row.get_i64(1).expect("not NULL")
 }
 
-/// How the note of a row becomes another length each time; now and then it needs another block.
+/// Changes the length of a row's note each time, so that the row sometimes needs another block.
 fn note_length(id: i64, round: i64) -> usize {
     match (id * 7 + round * 13) % 50 {
         49 => 900,
@@ -80,9 +80,9 @@ fn expected(count: i64, round: i64) -> Seen {
     (0..ROWS).map(|id| (id, count, note_length(id, round))).collect()
 }
 
-/// Rows that grow and shrink, again and again in one transaction, are what the last statement has
-/// made of them; taken back to a savepoint they are as they were, also for whoever sees the past,
-/// and after a crash.
+/// Rows that grow and shrink several times in one transaction are what the last statement has made
+/// of them. After a rollback to a savepoint they are as they were, also as of an older snapshot and
+/// after a crash.
 #[test]
 fn rows_that_are_changed_together_are_taken_back_together() {
     let mut report = machine(3, base()).run(move |world, session| {
@@ -91,7 +91,7 @@ fn rows_that_are_changed_together_are_taken_back_together() {
             let known = Known::of(&instance, &counters(), session);
             let mut client = Client::new(&instance, &known, session);
             change_and_take_back(&mut client, &known.named("counters"));
-            // It is never committed.
+            // This transaction is never committed.
             std::mem::forget(std::mem::take(&mut client.transaction));
         }
         instance.abort(session);
@@ -135,7 +135,7 @@ fn change_and_take_back(client: &mut Client<'_>, relation: &Relation) {
     client.instance.checkpoint(session).expect("what is not committed is on disk too");
 }
 
-/// What a check forbids takes the whole statement back, wherever it is met.
+/// A row that a CHECK forbids takes the whole statement back, wherever in the statement it comes.
 #[test]
 fn a_statement_that_is_refused_in_the_middle_leaves_nothing() {
     let report = machine(4, base()).run(move |world, session| {
@@ -202,7 +202,7 @@ fn sum_of() -> Arc<latch::Shared64> {
     Arc::new(latch::Shared64::new(0))
 }
 
-/// What it has added to the sum of all counts.
+/// The amount that it has added to the sum of all counts.
 fn one_transaction(client: &mut Client<'_>, whole: bool, dice: &mut Dice) -> u64 {
     let relation = client.known.named("counters");
     let statements = 1 + dice.below(2);

@@ -91,11 +91,10 @@ impl Schema {
     pub(crate) fn make(instance: &Instance, session: &Session) -> Schema {
         let (space, transactions) = (instance.space(), instance.transactions());
         let system = space.tablespaces(session)[0].name.clone();
-        let what = ("h", Holds::Table);
-        let segment = space.create_within(&system, what, session).expect("made");
+        let segment = space.create_within(&system, "h", Holds::Table, session).expect("made");
         for unique in [true, false] {
             let name = if unique { "u" } else { "m" };
-            Index::create(&system, (name, unique), space, transactions, session).expect("made");
+            Index::create(&system, name, unique, space, transactions, session).expect("made");
         }
         Schema::of(instance, &segment, session)
     }
@@ -127,7 +126,7 @@ impl Schema {
         let at = self.heap.insert(transaction, inserter, row, session)?;
         for (index, key) in [(&self.unique, key_of(row)), (&self.many, many_of(row))] {
             if let Some(key) = key {
-                let inserted = index.insert(transaction, (&key, at), session)?;
+                let inserted = index.insert(transaction, &key, at, session)?;
                 assert_eq!(inserted, Inserted::Done);
             }
         }
@@ -141,10 +140,10 @@ impl Schema {
         (at, row): (RowAddress, &[u8]),
         session: &Session,
     ) -> Result<(), Stop> {
-        self.heap.delete(transaction, (at, None), session)?;
+        self.heap.delete(transaction, at, None, &mut |_| {}, session)?;
         for (index, key) in [(&self.unique, key_of(row)), (&self.many, many_of(row))] {
             if let Some(key) = key {
-                assert!(index.delete(transaction, (&key, at), session)?);
+                assert!(index.delete(transaction, &key, at, session)?);
             }
         }
         Ok(())
@@ -191,9 +190,8 @@ fn fill(instance: &Instance, session: &Session) -> Objects {
                 new.extend_from_slice(old);
                 new.resize(old.len() + 900, 9);
             };
-            let what = (*at, None);
-            let changed =
-                schema.heap.update(&mut transaction, &mut inserter, what, &mut grow, session);
+            let (inserter, heap) = (&mut inserter, &schema.heap);
+            let changed = heap.update(&mut transaction, inserter, *at, None, &mut grow, session);
             changed.expect("updated");
         }
         match number % 24 {

@@ -339,7 +339,7 @@ fn a_row_without_entry_and_an_entry_without_row_are_found() {
         heap.through_cache(&mut each, damage.session).expect("read");
         drop(snapshot);
         let mut transaction = Transaction::new();
-        heap.delete(&mut transaction, (all[3], None), damage.session).expect("deleted");
+        heap.delete(&mut transaction, all[3], None, &mut |_| {}, damage.session).expect("deleted");
         instance.commit(transaction, damage.session).expect("committed");
     });
     assert_eq!(found, only(Kind::EntryWithoutRow, 4), "one for each index");

@@ -49,7 +49,7 @@ fn ddl(instance: &Instance, session: &Session) {
     instance.add_data_file("t", &file("t1.dbf".to_string()), session).expect("added");
     for n in 0..2 {
         let name = format!("s{n}");
-        let made = instance.space().create_within("t", (&name, Holds::Table), session);
+        let made = instance.space().create_within("t", &name, Holds::Table, session);
         let transactions = instance.transactions();
         let heap = Heap::new(&made.expect("made"), instance.space(), transactions, session);
         let (mut transaction, mut inserter) = (Transaction::new(), HeapInserter::default());

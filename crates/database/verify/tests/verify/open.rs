@@ -61,9 +61,8 @@ fn work(instance: &Instance, seed: u64, rounds: u32, session: &Session) -> Resul
                         new.extend_from_slice(&old[..4]);
                         new.resize(4 + bytes, 3);
                     };
-                    let what = (at, None);
                     let heap = &schema.heap;
-                    heap.update(&mut transaction, &mut inserter, what, &mut grow, session)
+                    heap.update(&mut transaction, &mut inserter, at, None, &mut grow, session)
                         .map(|_| ())
                 }
                 _ => {
@@ -101,7 +100,7 @@ pub(crate) fn pass_through(
 ) -> Result<(), Stop> {
     let (space, transactions) = (instance.space(), instance.transactions());
     let system = space.tablespaces(session)[0].name.clone();
-    let index = Index::create(&system, ("q", false), space, transactions, session)?;
+    let index = Index::create(&system, "q", false, space, transactions, session)?;
     let entry = |number: u64| {
         let mut key = vec![b'q'; 150];
         key.extend_from_slice(&number.swap_bytes().to_le_bytes());
@@ -111,10 +110,10 @@ pub(crate) fn pass_through(
         let mut transaction = Transaction::new();
         for number in round * 10..round * 10 + 10 {
             let (key, row) = entry(number);
-            index.insert(&mut transaction, (&key, row), session)?;
+            index.insert(&mut transaction, &key, row, session)?;
             if let Some(old) = number.checked_sub(150) {
                 let (key, row) = entry(old);
-                assert!(index.delete(&mut transaction, (&key, row), session)?, "{old} is there");
+                assert!(index.delete(&mut transaction, &key, row, session)?, "{old} is there");
             }
         }
         instance.commit(transaction, session)?;
@@ -124,13 +123,13 @@ pub(crate) fn pass_through(
     let mut transaction = Transaction::new();
     for number in next - 150..next - 20 {
         let (key, row) = entry(number);
-        assert!(index.delete(&mut transaction, (&key, row), session)?, "{number} is there");
+        assert!(index.delete(&mut transaction, &key, row, session)?, "{number} is there");
     }
     instance.commit(transaction, session)?;
     let mut transaction = Transaction::new();
     for number in next..next + 30 {
         let (key, row) = entry(number);
-        index.insert(&mut transaction, (&key, row), session)?;
+        index.insert(&mut transaction, &key, row, session)?;
     }
     instance.commit(transaction, session)
 }
@@ -280,8 +279,10 @@ fn a_map_of_zeros_stays_refused_after_a_check_has_looked_at_it() {
         let instance = Instance::open(&disk, directory(), &roomy, session).expect("opened");
         assert!(!check_open(&instance, objects, session).1.is_empty());
         let system = instance.space().tablespaces(session)[0].name.clone();
-        let what = ("new", space::Holds::Table);
-        let made = instance.space().create_within(&system, what, session).map(|one| one.header);
+        let made = instance
+            .space()
+            .create_within(&system, "new", space::Holds::Table, session)
+            .map(|one| one.header);
         instance.abort(session);
         made
     });

@@ -7,7 +7,7 @@ use format::{BlockHeader, BlockKind};
 use ids::{Dba, FileNo};
 use sim::fs::FileSystem;
 use space::{
-    ControlContent, DIRECTORY_FIRST, EntrySeen, HeaderSeen, Holds, look_at_directory,
+    Blocks, ControlContent, DIRECTORY_FIRST, EntrySeen, HeaderSeen, Holds, look_at_directory,
     look_at_header,
 };
 
@@ -149,9 +149,7 @@ impl Image {
     fn segment(&self, entry: &EntrySeen) -> Option<Segment> {
         let HeaderSeen { extents, high_water, .. } =
             look_at_header(self.block(entry.header)?).ok()?;
-        let blocks = extents.iter().flat_map(|(first, count)| {
-            (0..*count).map(|n| Dba::new(first.file.get(), first.block.get() + n))
-        });
+        let blocks = extents.into_iter().flat_map(Blocks::addresses);
         Some(Segment {
             object: entry.object.get(),
             holds: entry.holds,

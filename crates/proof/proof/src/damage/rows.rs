@@ -146,7 +146,8 @@ pub(super) fn gone(below: &Below<'_>, random: &mut Xoshiro256PlusPlus) -> Option
     let (table, row) = pick(random, &tables)?;
     let relation = below.open(table, |_| ());
     below.transact(|work| {
-        relation.heap().delete(work.transaction, (row.at, None), work.session).map(|_| ())
+        let (heap, transaction) = (relation.heap(), &mut *work.transaction);
+        heap.delete(transaction, row.at, None, &mut |_| {}, work.session).map(drop)
     });
     let what = format!("row {} of {} is gone, and its entries aren't", row.at, table.name);
     Some(Done { what, expects: &[Kind::EntryWithoutRow] })

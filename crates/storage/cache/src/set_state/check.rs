@@ -1,12 +1,12 @@
-//! Whether a working set is in order: the invariants of `set_state`, of its lists and its frames.
+//! The check of a working set: the invariants of `set_state`, of its lists and its frames.
 //!
-//! Caller: the latch of the set, as a session that has changed the set lets go of it.
+//! Caller: the latch of the set, when a session that has changed the set lets go of it.
 
-use super::{Place, SetState};
+use super::{Membership, SetState};
 use crate::frame::{DIRTY, FAILED, Frame, NO_ADDRESS, VACANT, WRITING};
 
 impl SetState {
-    /// Looks at the whole set; how many slots that are. All frames of the cache are given.
+    /// Checks the whole set. Returns its number of slots. `frames` are all frames of the cache.
     ///
     /// # Panics
     /// When an invariant doesn't hold.
@@ -14,22 +14,22 @@ impl SetState {
         if let Err(what) = self.check(set, frames) {
             panic!("working set {set} is broken: {what}");
         }
-        self.places.len()
+        self.memberships.len()
     }
 
     fn check(&self, set: u32, frames: &[Frame]) -> Result<(), String> {
-        self.check_places()?;
+        self.check_memberships()?;
         let queued = self.check_queue()?;
         let flying = self.check_flights()?;
-        let mut is_here = vec![true; self.places.len()];
+        let mut is_here = vec![true; self.memberships.len()];
         for slot in &self.vacated {
             let was_here = std::mem::replace(&mut is_here[*slot as usize], false);
-            if !was_here || self.places[*slot as usize] != Place::Nowhere {
+            if !was_here || self.memberships[*slot as usize] != Membership::None {
                 return Err(format!("slot {slot}, whose frame has left, is in use"));
             }
         }
-        if let Some((slot, _)) = self.asked.iter().find(|(slot, _)| !is_here[*slot as usize]) {
-            return Err(format!("a write is asked for of slot {slot}, whose frame has left"));
+        if let Some((slot, _)) = self.requested.iter().find(|(slot, _)| !is_here[*slot as usize]) {
+            return Err(format!("a write is requested of slot {slot}, whose frame has left"));
         }
         for slot in (0..is_here.len()).filter(|slot| is_here[*slot]) {
             let frame = &frames[self.frames[slot] as usize];
@@ -42,15 +42,15 @@ impl SetState {
             if frame.home_to_check() != Some((set, slot as u32)) {
                 return Err(format!("the frame of slot {slot} says that its home is elsewhere"));
             }
-            let is_sound = match self.places[slot] {
-                Place::Nowhere => true,
-                Place::Free => address == NO_ADDRESS && status == VACANT,
-                Place::Replacement(_) | Place::Write => {
+            let is_sound = match self.memberships[slot] {
+                Membership::None => true,
+                Membership::Free => address == NO_ADDRESS && status == VACANT,
+                Membership::Replacement(_) | Membership::Write => {
                     address != NO_ADDRESS && status & (VACANT | FAILED) == 0
                 }
             };
             if !is_sound || (address == NO_ADDRESS && flags != 0) {
-                let place = self.places[slot];
+                let place = self.memberships[slot];
                 return Err(format!(
                     "slot {slot} is in {place:?} with address {address:x}, status {status} and \
                      flags {flags}"
@@ -60,28 +60,28 @@ impl SetState {
         Ok(())
     }
 
-    /// Every slot is in the list that its place names, and in no other.
-    fn check_places(&self) -> Result<(), String> {
-        let mut found = vec![Place::Nowhere; self.places.len()];
+    /// Every slot is in the list that its membership names, and in no other.
+    fn check_memberships(&self) -> Result<(), String> {
+        let mut found = vec![Membership::None; self.memberships.len()];
         let halves = self.replacement.halves();
-        let halves = halves.map(|(half, list)| (Place::Replacement(half), list));
-        let others = [(Place::Free, &self.free), (Place::Write, &self.write)];
+        let halves = halves.map(|(half, list)| (Membership::Replacement(half), list));
+        let others = [(Membership::Free, &self.free), (Membership::Write, &self.write)];
         for (place, list) in halves.into_iter().chain(others) {
             for slot in list.check(&self.links)? {
                 let other = std::mem::replace(&mut found[slot as usize], place);
-                if other != Place::Nowhere {
+                if other != Membership::None {
                     return Err(format!("slot {slot} is in the lists {other:?} and {place:?}"));
                 }
             }
         }
-        let wrong = (0..found.len()).find(|slot| found[*slot] != self.places[*slot]);
+        let wrong = (0..found.len()).find(|slot| found[*slot] != self.memberships[*slot]);
         wrong.map_or(Ok(()), |slot| {
-            let (found, place) = (found[slot], self.places[slot]);
-            Err(format!("slot {slot} is in the list {found:?}, and its place says {place:?}"))
+            let (found, place) = (found[slot], self.memberships[slot]);
+            Err(format!("slot {slot} is in the list {found:?}, and its membership is {place:?}"))
         })
     }
 
-    /// The checkpoint queue is sorted (CB10); which slots are in it.
+    /// The checkpoint queue is sorted (CB10). Returns which slots are in it.
     fn check_queue(&self) -> Result<Vec<bool>, String> {
         let queue = self.queue.check(&self.queue_links)?;
         let low = |slot: u32| self.lows[slot as usize];
@@ -92,8 +92,8 @@ impl SetState {
         Ok(self.members(&queue))
     }
 
-    /// The batches that have frames of this set know how many, and from when; which slots these
-    /// are.
+    /// The number and the low of each batch's frames are right. Returns which slots are being
+    /// written.
     fn check_flights(&self) -> Result<Vec<bool>, String> {
         let flying = self.in_flight.check(&self.flight_links)?;
         let counted: u32 = self.flights.iter().map(|flight| flight.frames).sum();
@@ -116,7 +116,7 @@ impl SetState {
     }
 
     fn members(&self, slots: &[u32]) -> Vec<bool> {
-        let mut is_member = vec![false; self.places.len()];
+        let mut is_member = vec![false; self.memberships.len()];
         slots.iter().for_each(|slot| is_member[*slot as usize] = true);
         is_member
     }
@@ -160,7 +160,7 @@ mod tests {
 
     type Break = fn(&mut SetState, &[Frame], &Session);
 
-    /// Each invariant is broken in turn, and the check says which.
+    /// Each invariant is broken in turn, and the check names it.
     #[test]
     fn what_is_broken_in_a_set_is_named() {
         let cases: [(&str, Break); 12] = [
@@ -169,14 +169,14 @@ mod tests {
                 let first = state.free.first().expect("two are free");
                 state.links[first as usize] = Link::FREE;
             }),
-            ("its place says Write", |state, _, _| state.places[2] = Place::Write),
+            ("its membership is Write", |state, _, _| state.memberships[2] = Membership::Write),
             ("is in the lists", |state, _, _| {
                 [0, 1, 4].into_iter().for_each(|slot| state.take_out(slot));
                 state.free.push_last(&mut state.links, 0);
                 state.write.push_last(&mut state.links, 0);
             }),
-            ("its place says Replacement(Cold)", |state, _, _| {
-                state.places[0] = Place::Replacement(Half::Cold);
+            ("its membership is Replacement(Cold)", |state, _, _| {
+                state.memberships[0] = Membership::Replacement(Half::Cold);
             }),
             ("(CB10)", |state, _, _| state.lows[4] = Rba::block(9, 1)),
             ("slot 3 has flags 0", |_, frames, session| frames[3].flags.store(0, session)),

@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cache::{Cache, CacheConfig, Pin, PoolSize, RedoGate};
+use cache::{Cache, CacheConfig, DataFile, Pin, PoolSize, RedoGate};
 use format::{BlockHeader, BlockKind};
 use ids::{BlockSize, Dba, FileNo, Rba, Scn};
 use latch::FrameOrder;
-use os::{File, FilesystemIo, Session, ThreadHandle, ThreadSpec};
+use os::{FilesystemIo, Session, ThreadHandle, ThreadSpec};
 use sim::fs::FileSystem;
 use sim::model::DiskParameters;
 use sim::{DiskSpec, Perturbation, Simulation, World};
@@ -178,7 +178,7 @@ pub(crate) struct Bed {
     pub(crate) toy: Toy,
     pub(crate) halt: Halt,
     /// To look at the disk around the cache.
-    data: Vec<(FileNo, File, BlockSize)>,
+    data: Vec<DataFile>,
     writers: Arc<Vec<ThreadHandle>>,
 }
 
@@ -196,9 +196,10 @@ impl Bed {
     ) -> Bed {
         let (disk, options) = (world.disk(), config.filesystem_io.file_options());
         let open = |path: &str| disk.open(Path::new(path), options, session).expect("it exists");
-        let (mut data, doublewrite) = (vec![(FILE, open(DATA), SIZE)], open(DOUBLEWRITE));
+        let (mut data, doublewrite) =
+            (vec![DataFile::new(FILE, open(DATA), SIZE)], open(DOUBLEWRITE));
         if !config.pools.is_empty() {
-            data.push((LONG_FILE, open(LONG_DATA), LONG_SIZE));
+            data.push(DataFile::new(LONG_FILE, open(LONG_DATA), LONG_SIZE));
         }
         let halt = Halt::new(world.os());
         let (gate, files) = (Arc::new(toy.clone()), data.clone());
@@ -243,7 +244,7 @@ impl Bed {
             return seen;
         }
         let newest = self.toy.log().newest(position);
-        for (number, file, size) in &self.data {
+        for DataFile { number, file, block_size: size, .. } in &self.data {
             let length = file.length().expect("it is open") as usize;
             let mut bytes = vec![0; length];
             let waiting = session.waiting(WaitEvent::DirectPathRead);

@@ -1,12 +1,12 @@
-//! Whether what the redo allocation latch guards is in order: the invariants of `state`, `groups`,
-//! `flights` and `batch`.
+//! Checks of the state under redo allocation: the invariants of `state`, `groups`, `flights` and
+//! `batch` (RD23).
 //!
 //! Caller: the redo allocation latch, as a session that has changed the state lets go of it.
 
 use super::{LANES, State, Waiters, lane};
 
 impl State {
-    /// Looks at everything; how many parts that are.
+    /// Checks every invariant, and returns how many parts were looked at.
     ///
     /// # Panics
     /// When an invariant doesn't hold.
@@ -25,10 +25,10 @@ impl State {
         self.check_batches()?;
         self.check_active()?;
         self.check_waiters()?;
-        self.check_line()
+        self.check_queue()
     }
 
-    /// What was promised fits into the batch and into the logs.
+    /// The credits fit into the batch and into the logs.
     fn check_room(&self) -> Result<(), String> {
         let (credits, batch) = (self.credits, u64::from(self.batch_blocks));
         let begun = u64::from(self.active.blocks());
@@ -50,7 +50,8 @@ impl State {
         }
     }
 
-    /// The active batch follows those in flight, and each of those has a spare in its place.
+    /// The active batch follows those in flight, and there is a spare for each one not being
+    /// written.
     fn check_batches(&self) -> Result<(), String> {
         if self.number != self.flights.next_number() {
             let next = self.flights.next_number();
@@ -78,7 +79,7 @@ impl State {
         }
     }
 
-    /// The active batch ends where the current log does.
+    /// The active batch ends where the current log ends.
     fn check_active(&self) -> Result<(), String> {
         let Some((sequence, end)) = self.active.end() else { return Ok(()) };
         match (sequence, end) == (self.sequence(), self.next_block) {
@@ -109,9 +110,11 @@ impl State {
     }
 
     /// A session that makes room hands it out before it lets go of the latch.
-    fn check_line(&self) -> Result<(), String> {
-        match self.queue.first().filter(|wish| self.check(*wish).is_ok()) {
-            Some(wish) => Err(format!("the first in line waits for {wish:?}, and there is room")),
+    fn check_queue(&self) -> Result<(), String> {
+        match self.queue.first().filter(|request| self.check(*request).is_ok()) {
+            Some(request) => {
+                Err(format!("the first in line waits for {request:?}, and there is room"))
+            }
             None => Ok(()),
         }
     }
@@ -120,6 +123,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+    use std::sync::Arc;
 
     use ids::{Rba, Scn};
     use os::Session;
@@ -128,14 +132,24 @@ mod tests {
     use stop::{Failpoints, Halt};
 
     use super::*;
-    use crate::state::Wish;
+    use crate::config::blocks_of;
+    use crate::groups::{Entry, Groups};
+    use crate::log_file::OpenGroup;
+    use crate::state::RoomRequest;
     use crate::{
         CommitLeader, Hooks, LOG_BLOCKS_MIN, LOG_BUFFER_BYTES_MIN, LogGroup, LogStart, Redo,
         RedoConfig,
     };
 
-    fn opened(world: &World, session: &Session) -> Redo {
-        let config = RedoConfig {
+    const START: LogStart = LogStart {
+        sequence: 1,
+        next_scn: Scn::new(1),
+        checkpoint: Rba::block(1, 1),
+        previous_end: 0,
+    };
+
+    fn config() -> RedoConfig {
+        RedoConfig {
             database: 1,
             incarnation: (1, Scn::new(1)),
             newest_log: 0,
@@ -146,19 +160,97 @@ mod tests {
             commit_leader: CommitLeader::Session,
             owned: os::OwnedFiles::default(),
             failpoints: Failpoints::NONE,
-        };
+        }
+    }
+
+    fn opened(world: &World, session: &Session) -> Redo {
+        let config = config();
         crate::create(&world.disk(), &config.groups, session).expect("there is room");
-        let (next_scn, checkpoint) = (Scn::new(1), Rba::block(1, 1));
-        let start = LogStart { sequence: 1, next_scn, checkpoint, previous_end: 0 };
         let checkpoint_wanted = Box::new(|_: &Session| ());
         let hooks = Hooks { checkpoint_wanted, keep_members: Box::new(|_, _, _| Ok(())) };
         let halt = Halt::new(world.os());
-        Redo::open(&world.disk(), &config, start, &halt, hooks, session).expect("it opens")
+        Redo::open(&world.disk(), &config, START, &halt, hooks, session).expect("it opens")
+    }
+
+    /// A group of this many blocks, without files.
+    fn group(number: u16, blocks: u32) -> Arc<OpenGroup> {
+        Arc::new(OpenGroup { number, blocks, members: Vec::new() })
+    }
+
+    /// All the room that is ever promised is there (RD3, RD4): everything that can be reserved is,
+    /// then all of it is appended at once, with records that waste as much of a log's end as they
+    /// can, while logs are switched and groups come and go.
+    #[test]
+    fn all_that_was_promised_is_there() {
+        let (mut random, mut gone) = (1_u64, 0);
+        let mut draw = |below: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 33) % below
+        };
+        for seed in 0..300 {
+            let blocks: Vec<u32> =
+                (0..2 + seed % 4).map(|n| LOG_BLOCKS_MIN + (seed * (n + 7) % 90) as u32).collect();
+            let all = (1..).zip(&blocks).map(|(number, blocks)| {
+                Entry::new(group(number, *blocks), u32::from(number == 1), false)
+            });
+            let mut state = State::new(
+                // Larger than all logs together.
+                &RedoConfig { log_buffer_bytes: 600 * 4_096, ..config() },
+                &START,
+                Groups::new(all.collect(), 1, 1),
+            );
+            for round in 0..6 {
+                let mut promised = Vec::new();
+                for _ in 0..draw(200) {
+                    let bytes = match draw(3) {
+                        0 => 65_000,
+                        1 => 4_048 * draw(16) as usize + 4_000,
+                        _ => 48 + draw(65_000) as usize,
+                    };
+                    let request = RoomRequest::Blocks(blocks_of(bytes));
+                    if state.check(request).is_err() {
+                        break;
+                    }
+                    state.grant(request);
+                    promised.push(bytes);
+                }
+                if round % 2 == 1 {
+                    let unused = promised.split_off(promised.len() / 2);
+                    unused.iter().for_each(|bytes| state.return_credits(blocks_of(*bytes)));
+                }
+                if round % 4 == 2 && state.check(RoomRequest::Switch).is_ok() {
+                    state.grant(RoomRequest::Switch);
+                }
+                let number = 1 + draw(blocks.len() as u64) as u16;
+                let goes = state.retire(number).is_ok();
+                if goes {
+                    state.groups.end_retirement(number, true);
+                }
+                for bytes in promised {
+                    state.append(&vec![0; bytes]);
+                    state.return_credits(blocks_of(bytes));
+                    assert_eq!(state.check_room(), Ok(()), "seed {seed}");
+                }
+                if round % 4 == 2 || draw(2) == 0 {
+                    if !state.active.is_empty() {
+                        let flight = state.take();
+                        state.land(flight.batch, flight.number);
+                    }
+                    state.advance_checkpoint(state.position());
+                }
+                if goes {
+                    state.groups.add(group(number, blocks[usize::from(number) - 1]));
+                    gone += 1;
+                }
+            }
+            assert!(state.sequence() > 1, "seed {seed}");
+        }
+        assert!(gone > 200, "{gone} groups went");
     }
 
     type Break = fn(&mut State);
 
-    /// Each invariant is broken in turn, and the check says which.
+    /// Each broken invariant is named by the check.
     #[test]
     fn what_is_broken_in_the_redo_is_named() {
         let cases: [(&str, Break); 12] = [
@@ -176,7 +268,7 @@ mod tests {
             }),
             ("wait in lane 9", |state| state.waiters[9].patient = 1),
             ("the first in line waits for", |state| {
-                state.queue.enter(Wish::Blocks(1));
+                state.queue.enter(RoomRequest::Blocks(1));
             }),
             ("free groups have room", |state| state.groups.spoil(0)),
             ("is the current", |state| state.groups.spoil(1)),
@@ -184,7 +276,7 @@ mod tests {
         ];
         for (named, break_it) in cases {
             let mut simulation = Simulation::new(1);
-            // What is broken here is let go again.
+            // The broken state must not be checked again when the latch is released.
             simulation.check_effort = Some(0);
             let report = simulation.run(move |world, session| {
                 let redo = opened(world, session);

@@ -20,13 +20,13 @@ use crate::common::{
     record, small,
 };
 
-/// How a run of committing sessions is made.
+/// The load of a run of committing sessions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     sessions: u64,
     commits: u64,
     lgwr: bool,
-    /// Somebody changes the leader all the time.
+    /// Whether a session changes the leader all the time.
     switches: bool,
     /// The longest pause between two commits.
     thinks_ns: u64,
@@ -49,7 +49,7 @@ fn thread(
     session.spawn(ThreadSpec::foreground(name), body).expect("a thread starts")
 }
 
-/// Runs the load to its end; `acknowledged` has the highest SCN that anybody was told is durable.
+/// Runs the load to its end; `acknowledged` has the highest SCN that a session was told is durable.
 pub(crate) fn run_load(
     load: Load,
     config: &RedoConfig,
@@ -69,7 +69,7 @@ pub(crate) fn run_load(
         let (redo, acknowledged) = (redo.clone(), Arc::clone(acknowledged));
         thread(format!("user{number}"), session, move |session| {
             for turn in 0..load.commits {
-                // So that some come just when a write ends.
+                // Pauses are random, so that some sessions come just when a write ends.
                 let thinks = session.os().random() % load.thinks_ns;
                 session.pause(Nanos(thinks), session.waiting(WaitEvent::SqlNetMessageFromClient));
                 let length = session.os().random() % 6_000;
@@ -102,7 +102,7 @@ pub(crate) fn run_load(
     }
 }
 
-/// The smallest with so many writes in flight.
+/// The smallest configuration with this many writes in flight.
 pub(crate) fn with_writes(writes_in_flight: u32) -> RedoConfig {
     let log_buffer_bytes = LOG_BUFFER_BYTES_MIN / 2 * (writes_in_flight as usize + 1);
     RedoConfig { writes_in_flight, log_buffer_bytes, ..small() }
@@ -126,9 +126,10 @@ fn config_of(seed: u64) -> RedoConfig {
     config
 }
 
-/// Nobody waits for ever, whoever leads; the simulator would tell of a deadlock. Sessions that lead
-/// do so even with no log writer that could rescue them. (Seed 86: who gathered fell asleep, for
-/// its batch had come to begin a log, and whoever was woken left the write to the sleeper.)
+/// No session waits for ever, whichever side leads; the simulator would report a deadlock. Sessions
+/// that lead do so even with no log writer that could rescue them. (Seed 86: a gatherer fell asleep
+/// because its batch had come to begin a log, and each session that was woken left the write to the
+/// sleeper.)
 #[test]
 fn every_commit_ends_under_every_leader() {
     for seed in 0..400 {
@@ -146,8 +147,8 @@ fn every_commit_ends_under_every_leader() {
     }
 }
 
-/// On a disk as fast as memory a write ends while others are on their way to sleep for it: none of
-/// them sleeps on. No log writer is there to rescue them.
+/// On a disk as fast as memory a write ends while other sessions are on their way to sleep for it:
+/// none of them sleeps on. No log writer is there to rescue them.
 #[test]
 fn a_write_that_ends_just_now_wakes_who_is_about_to_sleep() {
     let fast = "name = 'fast'\nkind = 'fixed'\nsource = 'for this test'\nservice_us = 2\n\
@@ -185,12 +186,12 @@ fn what_was_acknowledged_survives_a_power_cut() {
     assert!(cut > 200, "only {cut} runs lost power");
 }
 
-/// Runs a load and cuts the power in it; whether it did, or what was lost.
+/// Runs a load and cuts the power in it. Returns whether it did, or what was lost.
 pub(crate) fn cut_power(seed: u64, config: &RedoConfig) -> Result<bool, String> {
     cut_power_and(seed, config, &mut |_, _, _| Ok(()))
 }
 
-/// What is looked at in each state that is left: the files, from where redo is needed, and the SCN
+/// The check of each state that a cut leaves: the files, from where redo is needed, and the SCN
 /// that was acknowledged last.
 pub(crate) type Look<'a> = dyn FnMut(FileSystem, (Rba, Scn), u64) -> Result<(), Stop> + 'a;
 
@@ -313,7 +314,7 @@ fn sessions_gather_for_a_slow_device() {
     assert!(writes <= 60, "800 commits took {writes} writes");
 }
 
-/// In the books of a session the whole of a commit is `log file sync`, whoever wrote.
+/// In the account of a session the whole of a commit is `log file sync`, whichever session wrote.
 #[test]
 fn a_commit_is_log_file_sync_from_end_to_end() {
     for leader in [CommitLeader::Session, CommitLeader::Lgwr] {
@@ -347,7 +348,7 @@ fn a_commit_is_log_file_sync_from_end_to_end() {
 }
 
 /// Two writes of a log are in flight and their syncs overlap; one of them fails. The other's pages
-/// are as much in doubt, whatever it was told (rule M11).
+/// are as much in doubt, whatever its sync returned (rule M11).
 #[test]
 fn a_sync_that_ends_well_beside_one_that_failed_is_not_believed() {
     let (mut faults, mut commits, mut refusals) = (0, 0, 0);

@@ -1,4 +1,4 @@
-//! A small redo, records that say what they should be, and reading back what is left.
+//! A small redo, records that can be checked by their content, and reading back what is left.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use os::probe::DurableWrite;
 use os::{Disk, Session, ThreadSpec};
 use redo::{
     CheckpointWanted, CommitLeader, Hooks, LOG_BLOCKS_MIN, LOG_BUFFER_BYTES_MIN, LogEnd, LogGroup,
-    LogMember, LogStart, Placed, Reader, Record, Redo, RedoConfig,
+    LogMember, LogStart, Reader, Record, RecordPosition, Redo, RedoConfig,
 };
 use sim::fs::FileSystem;
 use sim::fs::crash::CrashStates;
@@ -22,7 +22,7 @@ use waits::{Nanos, WaitEvent};
 
 pub(crate) const DATABASE: u64 = 0xF0_2EBA;
 
-/// The smallest that there can be: three logs of 204 KiB.
+/// The smallest configuration: three logs of 204 KiB.
 pub(crate) fn small() -> RedoConfig {
     RedoConfig {
         database: DATABASE,
@@ -38,12 +38,12 @@ pub(crate) fn small() -> RedoConfig {
     }
 }
 
-/// Three groups of one member, with logs of so many blocks.
+/// Three groups of one member, with logs of `blocks` blocks.
 pub(crate) fn groups(blocks: u32) -> Vec<LogGroup> {
     LogGroup::usual(Path::new("/"), 3, blocks)
 }
 
-/// Groups with logs of these sizes and so many members each: `/a/1.log`, `/b/1.log` …
+/// Groups with logs of these sizes and `members` members each: `/a/1.log`, `/b/1.log` …
 pub(crate) fn mirrored(sizes: &[u32], members: usize) -> Vec<LogGroup> {
     let path = |number, member: usize| {
         PathBuf::from(format!("/{}/{number}.log", char::from(b'a' + member as u8)))
@@ -57,7 +57,7 @@ pub(crate) fn mirrored(sizes: &[u32], members: usize) -> Vec<LogGroup> {
     sizes.iter().zip(1..).map(group).collect()
 }
 
-/// Nobody writes down what becomes of members.
+/// Hooks that don't write down what becomes of members.
 pub(crate) fn hooks(checkpoint_wanted: CheckpointWanted) -> Hooks {
     Hooks { checkpoint_wanted, keep_members: Box::new(|_, _, _| Ok(())) }
 }
@@ -92,7 +92,7 @@ pub(crate) fn racing(mut simulation: Simulation) -> Simulation {
 pub(crate) const FIRST: LogStart =
     LogStart { sequence: 1, next_scn: Scn::new(1), checkpoint: Rba::block(1, 1), previous_end: 0 };
 
-/// Opens with log 1; nobody makes checkpoints.
+/// Opens with log 1. No checkpoints are made.
 pub(crate) fn open(world: &World, config: &RedoConfig, session: &Session) -> Redo {
     open_at(world, config, FIRST, session)
 }
@@ -148,14 +148,14 @@ pub(crate) fn tag_of(record: &Record<'_>) -> u64 {
 }
 
 /// Reserves and appends one record.
-pub(crate) fn put(redo: &Redo, tag: u64, length: usize, session: &Session) -> Placed {
+pub(crate) fn put(redo: &Redo, tag: u64, length: usize, session: &Session) -> RecordPosition {
     let mut record = record(tag, length);
     let credits = redo.reserve(record.len() - RedoRecord::BYTES, session).expect("room");
     redo.append(credits, &mut record, session)
 }
 
-/// The same and waits until it is durable.
-pub(crate) fn commit(redo: &Redo, tag: u64, length: usize, session: &Session) -> Placed {
+/// Commits one record and waits until it is durable.
+pub(crate) fn commit(redo: &Redo, tag: u64, length: usize, session: &Session) -> RecordPosition {
     let placed = put(redo, tag, length, session);
     redo.make_durable(placed.scn, session, WaitEvent::LogFileSync).expect("no halt");
     placed
@@ -185,7 +185,7 @@ pub(crate) fn read(
     read_from(&world.disk(), config, from, first_scn, session)
 }
 
-/// The same from a disk that may be spoiled.
+/// Reads from a disk that may be spoiled.
 pub(crate) fn read_from(
     disk: &Disk,
     config: &RedoConfig,
@@ -193,7 +193,8 @@ pub(crate) fn read_from(
     first_scn: Scn,
     session: &Session,
 ) -> Result<Found, Stop> {
-    let mut reader = Reader::open(disk, config, from, first_scn, session)?;
+    let from = RecordPosition { scn: first_scn, rba: from };
+    let mut reader = Reader::open(disk, config, from, session)?;
     let mut records = Vec::new();
     while let Some(record) = reader.next(session)? {
         records.push((record.scn, record.rba, tag_of(&record)));
@@ -207,7 +208,7 @@ pub(crate) fn read_from(
     Ok(Found { records, end })
 }
 
-/// The same after a crash, from the files that are left.
+/// Reads after a crash, from the files that are left.
 pub(crate) fn read_files(
     files: FileSystem,
     config: &RedoConfig,
@@ -223,8 +224,8 @@ pub(crate) fn read_files(
 /// A control file in memory, and the process that makes checkpoints when it is asked to.
 #[derive(Clone, Default)]
 pub(crate) struct Checkpoints {
-    /// Packed block address of the checkpoint, and the SCN from which on redo is needed. Nobody
-    /// comes between the two: there is no interleaving point.
+    /// Packed block address of the checkpoint, and the SCN from which on redo is needed. There is
+    /// no interleaving point between the two.
     pub(crate) rba: Arc<AtomicU64>,
     pub(crate) first_scn: Arc<AtomicU64>,
     stop: Arc<AtomicU64>,

@@ -1,15 +1,13 @@
-//! Credits: no append ever waits, nobody starves, and no circle closes through the checkpoint.
+//! Credits: no append ever waits, no session starves, and no circle closes through the checkpoint.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use os::{Session, ThreadSpec};
-use redo::{LOG_BLOCKS_MIN, RECORD_BYTES_MAX, Redo};
+use redo::{RECORD_BYTES_MAX, Redo};
 use waits::{Nanos, WaitEvent};
 
-use crate::common::{
-    Checkpoints, fresh, groups, hooks, mirrored, open, put, racing, record, small,
-};
+use crate::common::{Checkpoints, fresh, groups, hooks, open, put, racing, record, small};
 
 fn lgwr(redo: &Redo, session: &Session) -> os::ThreadHandle {
     let redo = redo.clone();
@@ -18,8 +16,8 @@ fn lgwr(redo: &Redo, session: &Session) -> os::ThreadHandle {
 }
 
 /// Tiny logs, a tiny buffer, a slow checkpoint, records up to the largest: an append that found no
-/// room would panic, and it never does. Large records wait for their turn and get it.
-/// (Seed 63: the first in line wrote, and went to sleep though others had appended meanwhile.)
+/// room would panic, and it never does. Large records wait for their turn and get it. (Seed 63: the
+/// first in the room queue wrote, and went to sleep though others had appended meanwhile.)
 #[test]
 fn no_append_ever_finds_the_buffer_or_the_logs_full() {
     let (mut space, mut checkpoint) = (0, 0);
@@ -29,7 +27,7 @@ fn no_append_ever_finds_the_buffer_or_the_logs_full() {
             let checkpoints = Checkpoints::new();
             let slow = Nanos::from_millis(3);
             let (redo, signal, ckpt) = checkpoints.open(world, &config, slow, session);
-            // Without a log writer, who waits for room flushes by itself.
+            // Without a log writer a session that waits for room writes by itself.
             let lgwr = (seed % 3 > 0).then(|| lgwr(&redo, session));
             let user = |number: u64| {
                 let redo = redo.clone();
@@ -47,7 +45,6 @@ fn no_append_ever_finds_the_buffer_or_the_logs_full() {
                         match random % 8 {
                             0 => continue,
                             1 => session.pause(Nanos::from_micros(40), waiting),
-                            2 => drop(redo.try_reserve(asked, session)),
                             _ => {}
                         }
                         redo.append(credits, &mut record, session);
@@ -74,76 +71,6 @@ fn no_append_ever_finds_the_buffer_or_the_logs_full() {
         (space, checkpoint) = (space + buffer, checkpoint + logs);
     }
     assert!(space > 100 && checkpoint > 100, "{space} waits for space, {checkpoint} for logs");
-}
-
-/// As much as is ever admitted is really there: everything that can be reserved is, then all of it
-/// is appended at once, with records that waste as much of a log's end as they can.
-#[test]
-fn all_that_was_promised_is_there() {
-    let mut all_gone = 0;
-    for seed in 0..300 {
-        let mut config = small();
-        let sizes = (0..2 + seed % 4).map(|n| LOG_BLOCKS_MIN + (seed * (n + 7) % 90) as u32);
-        config.groups = mirrored(&sizes.collect::<Vec<_>>(), 1);
-        // Larger than all logs together.
-        config.log_buffer_bytes = 600 * 4_096;
-        let report = fresh(&config, seed).run(move |world, session| {
-            let redo = open(world, &config, session);
-            let (groups, mut gone) = (&config.groups, 0);
-            for round in 0..6 {
-                let mut promised = Vec::new();
-                let wanted = world.os().random() % 200;
-                for tag in 0..wanted {
-                    let length = match world.os().random() % 3 {
-                        0 => 65_000,
-                        1 => 4_048 * (world.os().random() % 16) as usize + 4_000,
-                        _ => world.os().random() as usize % 65_000,
-                    };
-                    let record = record(tag, length);
-                    match redo.try_reserve(record.len() - 16, session) {
-                        Some(credits) => promised.push((credits, record)),
-                        None => break,
-                    }
-                }
-                if round % 2 == 1 {
-                    let middle = promised.len() / 2;
-                    promised.drain(middle..);
-                }
-                let inside = redo.clone();
-                let body = move |s: &Session| inside.switch(s).expect("no halt");
-                let switch = (round % 4 == 2).then(|| {
-                    session.spawn(ThreadSpec::foreground("switch"), body).expect("a thread")
-                });
-                session.pause(Nanos::from_micros(200), session.waiting(WaitEvent::PlSqlLockTimer));
-                // Groups that can be done without go, and come again as another size of log.
-                let number = 1 + (world.os().random() % groups.len() as u64) as u16;
-                let goes = redo.retire_group(number, session).is_ok();
-                if goes {
-                    redo.end_retirement(number, true, session);
-                }
-                for (credits, mut record) in promised {
-                    redo.append(credits, &mut record, session);
-                }
-                if switch.is_some() || world.os().random() % 2 == 0 {
-                    let (rba, last) = (redo.position(session), redo.last_scn(session));
-                    redo.make_durable(last, session, WaitEvent::LogFileSync).expect("no halt");
-                    redo.checkpoint_advanced(rba, session);
-                }
-                switch.iter().for_each(|switch| switch.join(session).expect("no panic"));
-                if goes {
-                    let group = &groups[usize::from(number) - 1];
-                    redo.add_group(group, session).expect("its file is there");
-                    gone += 1;
-                }
-            }
-            (redo.position(session).sequence, gone)
-        });
-        let ended = report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
-        let (logs, gone) = ended;
-        assert!(logs > 1, "seed {seed}");
-        all_gone += gone;
-    }
-    assert!(all_gone > 200, "{all_gone} groups went");
 }
 
 /// The circle that credits break: a session holds a latch and appends, the checkpoint that would
@@ -203,14 +130,13 @@ fn a_checkpoint_that_waits_for_a_latch_of_ours_is_no_deadlock() {
     }
 }
 
-/// Credits that are dropped are room again, and who gives up waiting for nothing gets it.
+/// Credits that are dropped are room again, and a session in the room queue gets it.
 #[test]
 fn dropped_credits_come_back() {
     let config = small();
     let report = fresh(&config, 1).run(move |world, session| {
         let redo = open(world, &config, session);
         let all = redo.reserve(RECORD_BYTES_MAX - 16, session).expect("room");
-        assert!(redo.try_reserve(4_100, session).is_none(), "everything is promised");
         let inside = redo.clone();
         let body = move |s: &Session| drop(inside.reserve(4_100, s).expect("no halt"));
         let other = session.spawn(ThreadSpec::foreground("waiter"), body).expect("a thread");
@@ -218,16 +144,17 @@ fn dropped_credits_come_back() {
         assert!(!other.has_ended());
         drop(all);
         other.join(session).expect("no panic");
-        assert!(redo.try_reserve(RECORD_BYTES_MAX - 16, session).is_some());
+        drop(redo.reserve(RECORD_BYTES_MAX - 16, session).expect("all of it is room again"));
         put(&redo, 1, 10, session);
         world.os().totals().event(WaitEvent::LogBufferSpace).count
     });
     assert_eq!(report.result.expect("it runs"), 1);
 }
 
-/// A line that has formed once dissolves when there is room again: who makes room hands it out. If
-/// each in line had to come for its own and wake the next, sessions that reserve again at once
-/// would keep the line up, and each record would wait for a wake-up.
+/// A room queue that has formed once dissolves when there is room again, because the session that
+/// makes room hands it out. If each session in the queue took its own and woke the next, sessions
+/// that reserve again at once would keep the queue up, and each record would wait for a wake-up
+/// (RD16).
 #[test]
 fn a_line_for_room_goes_away_with_its_reason() {
     const SESSIONS: u64 = 12;

@@ -64,7 +64,8 @@ fn after(
     report.result.expect("it runs")
 }
 
-/// The reason, when block `block` of log 1 was changed like this, and everything behind it is gone.
+/// The reason of the end, when block `block` of log 1 was changed like this, and everything behind
+/// it is gone.
 fn reason(block: u32, change: impl FnOnce(&mut [u8]) + Send + 'static) -> EndReason {
     let found = after(move |world, _, session| {
         (block + 1..=10).for_each(|behind| with_block(world, (1, behind), session, |b| b.fill(0)));
@@ -102,8 +103,8 @@ fn redo_ends_at_a_damaged_block() {
     assert_eq!((end.block, end.last_scn), (10, Scn::new(9)));
 }
 
-/// What is read after ten records, each in a block of its own, when of these blocks of log 1 so
-/// many reads fail.
+/// What is read after ten records, each in a block of its own, when `reads` reads of these blocks
+/// of log 1 fail.
 fn unreadable(blocks: std::ops::Range<u64>, reads: u32) -> Result<Found, Stop> {
     let config = small();
     let report = fresh(&config, 1).run(move |world, session| {
@@ -120,8 +121,8 @@ fn unreadable(blocks: std::ops::Range<u64>, reads: u32) -> Result<Found, Stop> {
     report.result.expect("it runs")
 }
 
-/// Rule RD26: a block that can't be read is the end where a damaged one is, and missed where that
-/// is. Not so where the device may be silent for a while.
+/// Rule RD26: an unreadable block is an end where a damaged one is, and missing redo where a
+/// damaged one is. It is refused where the device may be silent for a while.
 #[test]
 fn redo_ends_at_a_block_that_can_not_be_read_as_at_a_damaged_one() {
     for block in 1..=11 {
@@ -142,7 +143,7 @@ fn redo_ends_at_a_block_that_can_not_be_read_as_at_a_damaged_one() {
     }
 }
 
-/// Rule RD28: a header that can't be read is none, but not where its log has begun, nor where the
+/// Rule RD28: an unreadable header counts as none, but not where its log has begun, nor where the
 /// device may be silent for a while.
 #[test]
 fn a_header_that_can_not_be_read_makes_no_end_of_a_log_that_has_begun() {
@@ -162,7 +163,7 @@ fn a_header_that_can_not_be_read_makes_no_end_of_a_log_that_has_begun() {
         for (blocks, reads) in [(1, u32::MAX), (2, u32::MAX), (1, 1), (2, 1), (2, 2)] {
             assert!(read(2, blocks, reads).is_err(), "{blocks} blocks, {reads} reads");
         }
-        // Nobody needs it. The power may have cut off its header and, before, its first redo.
+        // No session needs it. The power may have cut off its header and, before, its first redo.
         for blocks in [1, 2, 20] {
             assert_eq!(read(3, blocks, u32::MAX).expect("it is free").records.len(), 10);
         }
@@ -207,7 +208,7 @@ fn redo_ends_at_a_misdirected_block() {
     assert_eq!(end.reason, EndReason::WrongAddress { address: address(10), found: address(3) });
 }
 
-/// Blocks that are whole and none of ours.
+/// Blocks that are whole, of another database or log.
 #[test]
 fn redo_ends_at_a_foreign_block() {
     let other = reason(7, |block| head(block).database = U64Le::new(5));
@@ -222,7 +223,7 @@ fn redo_ends_at_a_foreign_block() {
     assert_eq!(kind, EndReason::OtherKind { address: address(7), found: BlockKind::Heap });
 }
 
-/// A block that says the impossible of itself.
+/// A block whose head can't be true.
 #[test]
 fn redo_ends_at_a_block_that_can_not_be() {
     for (used, first) in [(0, 0), (4_049, 0), (u16::MAX, u16::MAX), (100, 101), (164, 20)] {
@@ -235,7 +236,7 @@ fn redo_ends_at_a_block_that_can_not_be() {
     }
 }
 
-/// Records that can't be, or aren't next.
+/// Records that can't be records, or aren't the next.
 #[test]
 fn redo_ends_at_a_record_that_can_not_be() {
     let rba = Rba { sequence: 1, block: 6, offset: HEAD as u16 };
@@ -321,7 +322,7 @@ fn redo_ends_with_the_last_log() {
     assert_eq!((nothing.records.len(), nothing.end), (0, found.end));
 }
 
-/// A block lost from a write that was durable: the next write knew better.
+/// A block lost from a write that was durable: the stamp of the next write proves it.
 #[test]
 fn redo_that_was_durable_is_missed() {
     for lost in 1..10 {
@@ -454,7 +455,8 @@ fn any_bytes_give_an_end_or_an_error() {
                 });
             }
             let (disk, from) = (world.disk(), Rba::block(1, 1));
-            let opened = redo::Reader::open(&disk, &config, from, Scn::new(1), session);
+            let from = redo::RecordPosition { scn: Scn::new(1), rba: from };
+            let opened = redo::Reader::open(&disk, &config, from, session);
             let mut reader = opened.expect("the header is whole");
             loop {
                 match reader.next(session) {

@@ -1,4 +1,4 @@
-//! The tests of durability would notice: broken on purpose, they fail.
+//! The tests of durability notice what is broken on purpose.
 
 use stop::{Failpoint, Failpoints};
 
@@ -19,7 +19,7 @@ fn an_early_acknowledgement_is_noticed() {
     is_noticed(Failpoint::AcknowledgeBeforeDurable);
 }
 
-/// Writes that nobody syncs.
+/// Writes that are never synced.
 #[test]
 fn a_skipped_sync_is_noticed() {
     is_noticed(Failpoint::SkipLogSync);

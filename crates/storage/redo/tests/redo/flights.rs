@@ -1,4 +1,4 @@
-//! Several writes in flight: what they win, and what holds all the same.
+//! Several writes in flight: what they gain, and what holds all the same.
 
 use os::{Session, ThreadHandle, ThreadSpec};
 use redo::{CommitLeader, RedoConfig};
@@ -42,7 +42,8 @@ fn commits(writes_in_flight: u32, sessions: u64, thinks_us: u64) -> (u64, u64) {
     report.result.expect("it runs")
 }
 
-/// Who comes while another writes needn't wait for the end of that write before its own begins.
+/// A session that comes while another writes needn't wait for the end of that write before its own
+/// begins.
 #[test]
 fn sessions_that_think_wait_less_with_several_writes_in_flight() {
     for (sessions, thinks_us) in [(4, 100), (4, 300), (16, 300), (16, 1_000), (16, 0), (64, 0)] {

@@ -1,5 +1,5 @@
-//! What the log writer writes though nobody asks: a third of the buffer, a megabyte, and what it
-//! finds every three seconds (that one is in `modes`).
+//! What the log writer writes though no session asks: a third of the buffer, a megabyte, and what
+//! it finds every three seconds (that one is in `modes`).
 
 use os::{Session, ThreadHandle, ThreadSpec};
 use redo::{CommitMode, Redo, RedoConfig};
@@ -31,7 +31,7 @@ fn pause(length: Nanos, session: &Session) {
     session.pause(length, session.waiting(WaitEvent::PlSqlLockTimer));
 }
 
-/// After how many records of 4 KiB each write came, that nobody had asked for.
+/// After how many records of 4 KiB each write came that no session had asked for.
 fn writes(config: RedoConfig, records: u64) -> Vec<u64> {
     let report = fresh(&config, 1).run(move |world, session| {
         let redo = open(world, &config, session);
@@ -60,7 +60,7 @@ fn redo_is_written_when_a_megabyte_of_it_is_not() {
     assert_eq!(writes(config(8 * MIB), 3 * PER_MIB), [PER_MIB, 2 * PER_MIB, 3 * PER_MIB]);
 }
 
-/// Of the buffer, so in blocks: each record of 4 KiB fills a little more than one.
+/// A third of the buffer in blocks: each record of 4 KiB fills a little more than one.
 #[test]
 fn redo_is_written_when_a_third_of_the_buffer_is_full() {
     let third = u64::from(format::REDO_BLOCK.bytes() as u32) * 100;
@@ -88,7 +88,7 @@ fn commit_times(sizes: &[u64]) -> Vec<Nanos> {
                 let (last, begin) = (redo.last_scn(session), session.now());
                 redo.commit(last, CommitMode::DURABLE, session).expect("no halt");
                 times[at].push(session.now().since(begin));
-                // Nobody needs the redo, so every log but the current is free.
+                // The redo isn't needed, so every log but the current is free.
                 redo.checkpoint_advanced(redo.position(session), session);
             }
         }
@@ -104,7 +104,7 @@ fn commit_times(sizes: &[u64]) -> Vec<Nanos> {
 }
 
 /// The saw-tooth: a commit takes the longer the more redo there is since the last, and falls back
-/// at each megabyte, exactly: what was written before needn't be waited for.
+/// at each megabyte, exactly: a commit needn't wait for what was written before.
 #[test]
 fn the_time_of_a_commit_falls_back_at_each_megabyte_of_redo() {
     let sizes: Vec<u64> = (4..4 * PER_MIB + 64).step_by(4).collect();

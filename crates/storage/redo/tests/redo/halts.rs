@@ -1,10 +1,11 @@
-//! A write that fails halts the instance: nobody is told that it is durable, and nobody sleeps on.
+//! A write that fails halts the instance: no session is told that it is durable, and none sleeps
+//! on.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use os::{Session, ThreadSpec};
-use redo::{CommitLeader, LOG_BLOCKS_MIN, RECORD_BYTES_MAX, Redo, RedoConfig};
+use redo::{CommitLeader, LOG_BLOCKS_MIN, Redo, RedoConfig};
 use sim::fs::Operation;
 use sim::fs::faults::{Fault, FaultPlan, Scope};
 use stop::{Halt, Stop};
@@ -16,8 +17,8 @@ fn is_halted<T>(result: Result<T, Stop>) -> bool {
     matches!(result, Err(Stop::Halted(_)))
 }
 
-/// Whatever write or sync fails: whoever waits, for durability or for room, is told; later callers
-/// too; and what is durable is what was said to be.
+/// Whichever write or sync fails, every session that waits, for durability or for room, is told,
+/// and later callers are too; and redo is durable that was said to be.
 #[test]
 fn a_failed_write_wakes_everybody_with_the_cause() {
     for seed in 0..250 {
@@ -30,7 +31,7 @@ fn a_failed_write_wakes_everybody_with_the_cause() {
         simulation.disks[0].content.plan_faults(plan);
         let report = simulation.run(move |world, session| {
             let halt = Halt::new(world.os());
-            // No checkpoint is ever made: in the end everybody waits for a log.
+            // No checkpoint is ever made: in the end every session waits for a log.
             let opened =
                 Redo::open(&world.disk(), &config, FIRST, &halt, hooks(Box::new(|_| ())), session);
             let redo = opened.expect("its header is written");
@@ -60,7 +61,6 @@ fn a_failed_write_wakes_everybody_with_the_cause() {
             users.iter().for_each(|user| user.join(session).expect("no panic"));
             lgwr.join(session).expect("no panic");
             assert!(is_halted(redo.reserve(10, session)));
-            assert!(redo.try_reserve(RECORD_BYTES_MAX - 16, session).is_none());
             assert!(is_halted(redo.switch(session)));
             let durable = redo.durable_scn(session);
             assert!(durable.get() >= acknowledged.load(SeqCst));
@@ -79,8 +79,8 @@ fn a_failed_write_wakes_everybody_with_the_cause() {
 /// The groups' numbers, and the log that each holds.
 type Held = Vec<(u16, u32)>;
 
-/// Opens where these logs can be neither read nor written, and switches twice. What the groups hold
-/// then, or what it is refused with.
+/// Opens where these logs can be neither read nor written, and switches twice. Returns what the
+/// groups hold then, or the refusal.
 fn opened_without(bad: &[&str]) -> Result<Held, String> {
     let config = RedoConfig { groups: groups(LOG_BLOCKS_MIN), ..small() };
     let mut simulation = fresh(&config, 1);
@@ -104,7 +104,7 @@ fn opened_without(bad: &[&str]) -> Result<Held, String> {
     report.result.expect("it runs")
 }
 
-/// Rule RD21: another free group does as well, and a log begins in that one only if there is no
+/// Rule RD21: another free group does as well, and a log begins in the bad one only if there is no
 /// other.
 #[test]
 fn a_free_log_that_can_not_be_written_keeps_no_redo_shut() {

@@ -1,4 +1,4 @@
-//! Groups with several members: what one of them can do without the other.
+//! Groups with several members: what one member can do without the other.
 
 use std::sync::Arc;
 
@@ -6,7 +6,9 @@ use format::REDO_BLOCK;
 use ids::{Rba, Scn};
 use latch::{Latch, LatchKind};
 use os::Session;
-use redo::{Hooks, LOG_BLOCKS_MIN, LogStart, MemberChange, Redo, RedoConfig, examine};
+use redo::{
+    Hooks, LOG_BLOCKS_MIN, LogStart, MemberChange, RecordPosition, Redo, RedoConfig, examine,
+};
 use sim::World;
 use sim::fs::faults::{Fault, FaultPlan, Scope};
 use sim::fs::{FileSystem, Operation};
@@ -18,7 +20,7 @@ use crate::common::{
     FIRST, commit, fresh, groups, hooks, mirrored, over, put, read, read_files, small,
 };
 
-const FROM: (Rba, Scn) = (Rba::block(1, 1), Scn::new(1));
+const FROM: RecordPosition = RecordPosition { scn: Scn::new(1), rba: Rba::block(1, 1) };
 
 fn two() -> RedoConfig {
     RedoConfig { groups: mirrored(&[LOG_BLOCKS_MIN; 3], 2), ..small() }
@@ -28,7 +30,7 @@ fn two() -> RedoConfig {
 /// when it was written down.
 type Kept = Arc<Latch<Vec<(u16, MemberChange, Scn)>>>;
 
-/// Opens, and keeps what becomes of members. A group without a good one is refused.
+/// Opens, and keeps what becomes of members. It refuses a group without a good member.
 fn open_kept(
     world: &World,
     config: &RedoConfig,
@@ -82,7 +84,7 @@ fn all_members_get_everything() {
             redo.stop(session);
             lgwr.join(session).expect("no panic");
             assert_eq!(kept.shared(session).len(), 0);
-            let found = read(world, &inside, FROM.0, FROM.1, session).expect("whole");
+            let found = read(world, &inside, FROM.rba, FROM.scn, session).expect("whole");
             assert_eq!(found.records.len(), 61);
             let totals = world.os().totals();
             (totals.statistic(Statistic::RedoWrites), totals)
@@ -118,20 +120,20 @@ fn put_bytes(disk: &mut FileSystem, path: &str, bytes: &[u8]) {
     disk.close(file).expect("closed");
 }
 
-/// What is looked at before reading, on these files; and what is read then.
+/// Examines these files before reading; returns the members that are lost, and what is read then.
 fn examined(files: FileSystem, config: &RedoConfig) -> Result<(Vec<String>, u64), Stop> {
     let mut config = config.clone();
     let report = over(files, 1).run(move |world, session| {
         let lost = examine(&world.disk(), &mut config, session)?;
-        let found = read(world, &config, FROM.0, FROM.1, session)?;
+        let found = read(world, &config, FROM.rba, FROM.scn, session)?;
         let names = lost.iter().map(|path| path.display().to_string()).collect();
         Ok((names, found.records.len() as u64))
     });
     report.result.expect("it runs")
 }
 
-/// Rule RD19: a file that was away while its group's log was written is found out, by the redo that
-/// the other has; one that only lacks a header without redo isn't, and gets it.
+/// Rule RD19: a file that was away while its group's log was written is found out by the redo that
+/// the other has; one that only lacks a header without redo is good, and gets it.
 #[test]
 fn a_member_that_was_away_is_found_out() {
     let config = two();
@@ -158,7 +160,7 @@ fn a_member_that_was_away_is_found_out() {
         put_bytes(&mut files, member, &old);
         let (lost, records) = examined(files, &config).expect("the other has all");
         assert_eq!((lost, records), (vec![member.to_string()], 51));
-        // Both, and the redo is missed.
+        // Without both, redo is missing.
         let mut files = other.clone();
         for member in ["/a/2.log", "/b/2.log"] {
             put_bytes(&mut files, member, &old);
@@ -171,7 +173,7 @@ fn a_member_that_was_away_is_found_out() {
     assert_eq!(examined(files, &config).expect("cut off between"), (Vec::new(), 0));
 }
 
-/// The files after so many records of 3,000 bytes; nobody made a checkpoint.
+/// The files after `records` records of 3,000 bytes. No checkpoint was made.
 fn written(config: &RedoConfig, records: u64) -> FileSystem {
     let inside = config.clone();
     let mut report = fresh(config, 1).run(move |world, session| {
@@ -184,7 +186,7 @@ fn written(config: &RedoConfig, records: u64) -> FileSystem {
     disk
 }
 
-/// That files are refused for what lies in `path`.
+/// Asserts that files are refused because of what lies in `path`.
 fn is_refused(found: Result<(), Stop>, path: &str) {
     let stop = found.expect_err("none is its own");
     assert_eq!(stop.refusal(), Some(RefusalKind::Corrupt), "{stop}");
@@ -194,8 +196,8 @@ fn is_refused(found: Result<(), Stop>, path: &str) {
     }
 }
 
-/// Rule RD24: a member of another owner is as a lost one while its group has one that isn't.
-/// Without one nothing is opened, whether anybody looked at the members before or not.
+/// Rule RD24: a member of another owner counts as lost while its group has one that isn't. Without
+/// one nothing is opened, whether the members were examined before or not.
 #[test]
 fn a_log_of_another_owner_is_never_the_groups_own() {
     let config = two();
@@ -224,7 +226,7 @@ fn a_log_of_another_owner_is_never_the_groups_own() {
             is_refused(report.result.expect("it runs"), &a);
             put_bytes(&mut files, &b, &foreign);
             is_refused(examined(files.clone(), &config).map(drop), &a);
-            is_refused(read_files(files.clone(), &config, FROM.0, FROM.1).map(drop), &a);
+            is_refused(read_files(files.clone(), &config, FROM.rba, FROM.scn).map(drop), &a);
             let inside = config.clone();
             let report = over(files, 1).run(move |world, session| {
                 let next = (Rba::block(3, 1), Scn::new(99));
@@ -282,12 +284,12 @@ fn each_block_comes_from_the_member_that_has_it() {
         put_bytes(&mut disk, &path, &bytes);
     }
     let report = over(disk, 1).run(move |world, session| {
-        read(world, &config, FROM.0, FROM.1, session).expect("all is there").records.len()
+        read(world, &config, FROM.rba, FROM.scn, session).expect("all is there").records.len()
     });
     assert_eq!(report.result.expect("it runs"), 120);
 }
 
-/// The same where neither member can be read in one piece.
+/// Rule RD20, where neither member can be read in one piece.
 #[test]
 fn members_that_each_fail_in_one_piece_are_read_block_by_block() {
     let config = two();
@@ -296,7 +298,8 @@ fn members_that_each_fail_in_one_piece_are_read_block_by_block() {
     // The first read of each is of its header, the second of a piece.
     let plan = FaultPlan::new(1).nth(2, Fault::Eio, reads("/a/1.log"));
     files.plan_faults(plan.nth(2, Fault::Eio, reads("/b/1.log")));
-    let found = read_files(files, &config, FROM.0, FROM.1).expect("each block is in one of them");
+    let found =
+        read_files(files, &config, FROM.rba, FROM.scn).expect("each block is in one of them");
     assert_eq!(found.records.len(), 40);
 }
 
@@ -310,11 +313,11 @@ fn what_can_not_be_read_behind_the_end_of_the_redo_is_nobodys_loss() {
     let scope = Scope::of(&[Operation::Read]).under("/redo01.log");
     let fails = |plan: FaultPlan, nth| plan.nth(nth, Fault::Eio, scope.clone());
     files.plan_faults([3, 6, 7].into_iter().fold(FaultPlan::new(1), fails));
-    let found = read_files(files, &config, FROM.0, FROM.1).expect("all acknowledged is there");
+    let found = read_files(files, &config, FROM.rba, FROM.scn).expect("all acknowledged is there");
     assert_eq!(found.records.len(), 10);
 }
 
-/// Rule RD9: a log that only a member knew of that couldn't be synced hasn't begun. The process was
+/// Rule RD9: a log that only a member knew that couldn't be synced hasn't begun. The process was
 /// killed between the headers of the two.
 #[test]
 fn a_header_that_only_a_lost_member_has_begins_no_log() {
@@ -330,11 +333,12 @@ fn a_header_that_only_a_lost_member_has_begins_no_log() {
     files.plan_faults(FaultPlan::new(1).nth(1, Fault::Eio, scope));
     let report = over(files, 1).run(move |world, session| {
         let (disk, mut config) = (world.disk(), config);
-        let mut reader = redo::Reader::open(&disk, &config, FROM.0, FROM.1, session)?;
+        let mut reader = redo::Reader::open(&disk, &config, FROM, session)?;
         while reader.next(session)?.is_some() {}
         let (end, lost) = (reader.end().expect("the end"), reader.lost_members().to_vec());
-        config.distrust(&lost);
-        redo::secure(&disk, &config, FROM.0, &end, session).map(|_| (end.sequence, lost.len()))
+        config.mark_invalid(&lost);
+        redo::rewrite_tail(&disk, &config, FROM.rba, &end, session)
+            .map(|_| (end.sequence, lost.len()))
     });
     assert_eq!(report.result.expect("it runs").expect("log 1 is the last"), (1, 1));
 }
@@ -359,7 +363,7 @@ fn a_group_goes_only_when_nothing_needs_it() {
         commit(&redo, 2, 100, session);
         retire(1).expect("the header of log 2 is durable");
         redo.end_retirement(1, false, session);
-        // Unused ones first, then the oldest; the one that leaves not at all.
+        // Unused groups first, then the one with the oldest log; the retired one not at all.
         for (sequence, group) in [(2, 2), (3, 3), (4, 4), (5, 2), (6, 3)] {
             if sequence == 4 {
                 retire(1).expect("it is free");
@@ -405,7 +409,7 @@ fn a_member_that_fails_is_left_out_until_its_next_log() {
                 let mut told = kept.shared(session).len();
                 for tag in 0..400 {
                     let placed = commit(&redo, tag, 3_000, session);
-                    // Rule RD18: written down when nobody had been told of the batch yet.
+                    // Rule RD18: it was written down before any session had been told of the batch.
                     let all = kept.shared(session);
                     let mut new = all[told..].iter();
                     assert!(new.all(|(_, _, durable)| *durable < placed.scn));
@@ -432,7 +436,7 @@ fn a_member_that_fails_is_left_out_until_its_next_log() {
     }
 }
 
-/// When both fail nobody is told that anything is durable.
+/// When both members fail, no session is told that anything is durable.
 #[test]
 fn without_a_good_member_the_instance_halts() {
     for n in 3..20 {
@@ -462,7 +466,7 @@ fn without_a_good_member_the_instance_halts() {
 }
 
 /// The power goes at any moment. Whichever member is then lost, what was acknowledged is there; and
-/// once the end was secured, either member alone says the same.
+/// once the tail was written again, either member alone says the same.
 #[test]
 fn after_a_power_cut_either_member_will_do() {
     let (mut cut, mut differ) = (0, 0);
@@ -491,8 +495,8 @@ fn after_a_power_cut_either_member_will_do() {
             let mut report = over(files, 1).run(move |world, session| {
                 let mut config = config;
                 let lost = examine(&world.disk(), &mut config, session)?;
-                let secured = redo::secure(&world.disk(), &config, from.0, &end, session)?;
-                assert_eq!(secured.lost.len(), 0);
+                let rewritten = redo::rewrite_tail(&world.disk(), &config, from.0, &end, session)?;
+                assert_eq!(rewritten.lost.len(), 0);
                 Ok::<_, Stop>(lost)
             });
             let lost = std::mem::replace(&mut report.result, Ok(Ok(Vec::new())));

@@ -33,9 +33,8 @@ fn pause(length: Nanos, session: &Session) {
     session.pause(length, session.waiting(WaitEvent::PlSqlLockTimer));
 }
 
-/// Commits of all kinds at once, under both leaders. Who waits has what it waits for. Who wants it
-/// written at once never waits for the clock: not even when a session is woken to write that would
-/// have left it to others.
+/// Commits of all modes at once, under both leaders. A commit that waits is durable on return. One
+/// that is urgent never waits for the clock: not even when a patient session is woken to write.
 #[test]
 fn patient_commits_never_keep_the_others_waiting() {
     let longest = Arc::new(AtomicU64::new(0));
@@ -81,7 +80,7 @@ fn patient_commits_never_keep_the_others_waiting() {
     assert!(patient > SOON && patient <= Nanos(TICK.0 + SOON.0), "{patient:?} for a patient one");
 }
 
-/// Without a log writer a patient commit writes for itself: nobody else would.
+/// Without a log writer a patient commit writes for itself.
 #[test]
 fn a_patient_commit_without_a_log_writer_ends() {
     let config = small();
@@ -95,7 +94,7 @@ fn a_patient_commit_without_a_log_writer_ends() {
     assert!(report.result.expect("it runs"));
 }
 
-/// Nobody waits, and it is durable soon: also if a write was on its way just then.
+/// A commit that doesn't wait is durable soon, also if a write was in flight just then.
 #[test]
 fn a_commit_that_does_not_wait_is_written_at_once_by_the_log_writer() {
     for seed in 0..300 {
@@ -132,8 +131,8 @@ fn a_commit_that_does_not_wait_is_written_at_once_by_the_log_writer() {
     }
 }
 
-/// Neither waits nor asks: it is written with the next write, at the latest by the log writer's
-/// clock, which strikes however often the log writer is posted meanwhile.
+/// A commit that neither waits nor asks is written with the next write, at the latest by the log
+/// writer's clock, which strikes however often the log writer is posted meanwhile.
 #[test]
 fn a_batched_commit_is_durable_after_three_seconds_at_the_latest() {
     let config = small();

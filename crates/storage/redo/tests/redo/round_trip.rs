@@ -1,4 +1,4 @@
-//! What is appended and flushed is read back, across blocks, batches and logs.
+//! What is appended and written is read back, across blocks, batches and logs.
 
 use ids::{Rba, Scn};
 use os::ThreadSpec;
@@ -10,7 +10,7 @@ use crate::common::{
     Checkpoints, commit, commit_all, fresh, hooks, open, open_at, put, racing, read, record, small,
 };
 
-/// Records of every size, each flushed or not, come back in order and unchanged.
+/// Records of every size, each written at once or not, come back in order and unchanged.
 #[test]
 fn records_of_all_sizes_come_back() {
     for seed in 0..60 {
@@ -53,7 +53,8 @@ fn records_of_all_sizes_come_back() {
     }
 }
 
-/// Logs follow each other, forced and because they are full, and are written over when they may be.
+/// Logs follow each other, by force and because they are full, and are written over when they may
+/// be.
 #[test]
 fn redo_goes_on_from_log_to_log() {
     for seed in 0..40 {
@@ -78,7 +79,7 @@ fn redo_goes_on_from_log_to_log() {
             let found = read(world, &config, from, first, session).expect("nothing is damaged");
             let needed = placed.iter().filter(|record| record.1 >= from);
             assert!(found.records.iter().eq(needed), "{found:?}");
-            // Whoever makes room for a switch that waits, counts it.
+            // The session that makes room for a waiting switch counts it.
             assert!(world.os().totals().statistic(Statistic::RedoLogSwitches) > 4);
         });
         report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
@@ -110,7 +111,7 @@ fn one_batch_may_reach_into_the_next_log() {
     assert_eq!(found.end.sequence, 2);
 }
 
-/// Recovery's way: read to the end, begin the next log, read again from there.
+/// The way of recovery: read to the end, begin the next log, read again from there.
 #[test]
 fn an_open_after_the_end_begins_the_next_log() {
     let config = small();
@@ -170,7 +171,8 @@ fn what_does_not_fit_is_refused() {
     report.result.expect("it runs");
 }
 
-/// The log writer alone: what nobody waits for is durable after its 3 seconds, or when it stops.
+/// The log writer alone: what no session waits for is durable after its 3 seconds, or when it
+/// stops.
 #[test]
 fn the_log_writer_writes_what_nobody_waits_for() {
     let config = small();

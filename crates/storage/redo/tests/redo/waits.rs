@@ -8,7 +8,7 @@ use waits::{Level, Nanos, WaitEvent, WaitRecord, WaitSink};
 
 use crate::common::{Checkpoints, fresh, open, put, small};
 
-/// The device takes so long for a write.
+/// How long the device takes for a write.
 const WRITE: Nanos = Nanos::from_micros(100);
 
 fn config() -> RedoConfig {
@@ -25,7 +25,7 @@ impl WaitSink for Sink {
 }
 
 /// The session's waits while `act` runs: each with its parameters and its length, in order. Its
-/// books close to the nanosecond.
+/// account adds up to the nanosecond.
 fn waits_of(session: &Session, act: impl FnOnce()) -> Vec<(WaitEvent, [u64; 3], Nanos)> {
     let records = Outside::default();
     session.os().set_level(Level::Trace);
@@ -57,7 +57,7 @@ fn reserve(redo: &Redo, session: &Session) {
     drop(redo.reserve(100, session).expect("room in the end"));
 }
 
-/// The buffer is full and nobody writes: the session writes itself, and that is its wait.
+/// The buffer is full and no write is in flight: the session writes itself, and that is its wait.
 #[test]
 fn a_full_buffer_is_log_buffer_space() {
     let report = fresh(&config(), 1).run(|world, session| {
@@ -86,7 +86,7 @@ fn a_full_buffer_while_a_log_begins_is_log_file_switch_completion() {
             inside.make_durable(last, session, event).expect("no halt");
         };
         let other = session.spawn(ThreadSpec::foreground("other"), body).expect("a thread");
-        // Until it has taken what there is.
+        // Until the other session has taken the batch.
         session.pause(Nanos::from_micros(60), session.waiting(WaitEvent::PlSqlLockTimer));
         fill(&redo, session);
         let found = waits_of(session, || reserve(&redo, session));

@@ -1,8 +1,8 @@
-//! How blocks of indexes change (rule change/CH1). `format::changes::index` declares the changes
-//! and their payloads.
+//! Applies the changes of index blocks (rule change/CH1). `format::changes::index` declares the
+//! changes and their payloads.
 //!
-//! What is taken back for good leaves the ITL as it is: the chain of
-//! undo that it names stays whole (rule txn/UN8).
+//! A change that is taken back for good leaves the ITL as it is: the chain of undo that the ITL
+//! names stays whole (rule txn/UN8).
 
 use cache::{Cache, Get};
 use change::{BlockMut, Layer, Moves};
@@ -31,7 +31,7 @@ use crate::outline::Outline;
 
 const _: () = assert!(BACK_APPLIED == BACK | APPLIED);
 
-/// Indexes.
+/// The layer of indexes: leaves and branches.
 pub static LAYER: Layer = Layer {
     number: CHANGES.layer,
     name: CHANGES.name,
@@ -48,8 +48,8 @@ fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
     match opcode {
         WRITE => write(bytes, block.address, payload),
         CUT => {
-            let (count, end) = read_cut(payload);
-            cut(bytes, count, end);
+            let (count, right) = read_cut(payload);
+            cut(bytes, count, right);
         }
         ADD_CHILD => add_child(bytes, payload),
         REMOVE_CHILD => remove_child(bytes, payload),
@@ -59,8 +59,7 @@ fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
         }
         BACK | BACK_APPLIED => {
             let (number, back) = apply_itl_back(bytes, payload);
-            let is_applied = opcode == BACK_APPLIED;
-            Back::read(back).apply_in_copy(bytes, (number + 1, is_applied));
+            Back::read(back).apply_in_copy(bytes, number + 1, opcode == BACK_APPLIED);
         }
         BACK_FOR_GOOD => {
             let (number, back) = split_itl_back(payload);
@@ -80,15 +79,15 @@ fn add_child(block: &mut [u8], payload: &[u8]) {
     let slot = Node(block).lower_bound(at) + FENCES;
     block::insert_slot(block, slot);
     block::set_slot(block, slot, DataSlot { flags: fence_flags(at), ..DataSlot::FREE });
-    let (key, row, row_bytes) = at.parts();
-    block::place(block, slot, &[child.bytes(), key, &row[..row_bytes]]);
+    let parts = at.parts();
+    block::place(block, slot, &[child.bytes(), parts.key, parts.row()]);
 }
 
 fn remove_child(block: &mut [u8], payload: &[u8]) {
     let (at, node) = (read_position(payload), Node(block));
     let number = node.lower_bound(at);
-    let is_it = number > 0 && number < node.count() && node.place(number) == at;
-    assert!(is_it, "a branch loses what it hasn't, or where it begins (BT9)");
+    let is_it = number > 0 && number < node.count() && node.position(number) == at;
+    assert!(is_it, "a branch loses an entry that it hasn't, or its first (BT9)");
     block::release(block, number + FENCES);
     block::remove_slot(block, number + FENCES);
 }
@@ -107,10 +106,11 @@ fn locate(cache: &Cache, payload: &[u8], session: &Session) -> Result<Dba, Stop>
         get: Get::Current,
         outline: Outline::default(),
     };
-    Ok(tree.reach((Probe::At(back.entry()), 0), None, session)?.address)
+    Ok(tree.reach(Probe::At(back.entry()), 0, None, session)?.address)
 }
 
-/// The segment whose leaf has no entry any more but deleted ones, when this is taken back.
+/// The header of the leaf's segment, if only deleted entries are left in the leaf when this is
+/// taken back.
 fn empties(block: &[u8], payload: &[u8]) -> Option<Dba> {
     let back = back_of(payload);
     if back.kind == Kind::Delete {

@@ -1,16 +1,16 @@
-//! Building an index from the bottom up, of entries that come in order.
+//! Building an index from the bottom up, from entries in order (BT26).
 //!
 //! ```text
-//!   entries ──▶ the leaf that is filled ──full: written──▶ its place and address
+//!   entries ──▶ the leaf that is filled ──full: written──▶ its low fence and address
 //!                                                               │
 //!               the branch that is filled ◀─────────────────────┘     … up to the root
 //! ```
 //!
-//! Each block is written once, when the one to its right has an address; the root comes last. Until
-//! then the index is empty for everybody, and a crash leaves a segment with blocks that no search
-//! finds: the caller drops it.
+//! Each block is written once, when its right neighbour has an address; the root is written last.
+//! Until then every reader sees an empty index, and a crash leaves a segment with blocks that no
+//! search finds: the caller drops it.
 //!
-//! Callers: whoever makes an index of a table that has rows.
+//! Callers: DDL that makes an index of a table with rows.
 
 use change::credits_for;
 use format::{DataHead, DataSlot, ItlEntry};
@@ -22,50 +22,51 @@ use stop::{RefusalKind, Stop};
 use super::Index;
 use super::apply::{LAYER, WRITE};
 use super::content::{Content, fence_flags};
-use super::index::{LIST_ENTRIES, NEW_LIST};
-use super::node::ENTRY;
+use super::index::{ITL_ENTRIES, NEW_ITL};
+use super::node::{ENTRY, RightNeighbour};
 use super::position::{OwnPosition, Position, ROW_BYTES, block_bytes, row_bytes};
 use crate::RowAddress;
 
-/// Of a hundred bytes of a block so many are filled.
+/// How many hundredths of a block are filled.
 const FILL_PERCENT: usize = 90;
 
-/// Builds an index that has no entries, and is used by nobody else, from entries in order.
+/// Builds an index from entries in order. The index has no entries, and no other session uses it.
 pub struct IndexBuilder<'a> {
     index: &'a Index,
     session: &'a Session,
-    /// The blocks that are filled, from the leaf up.
-    levels: Vec<Filling>,
+    /// The block that is filled on each level, from the leaf up.
+    levels: Vec<OpenBlock>,
     /// The last entry.
     last: Option<OwnPosition>,
     count: u64,
 }
 
-/// A block that is filled.
-struct Filling {
-    /// Where it will be; the first of a level has no place until it is full: it may be the root.
+/// A block that is being filled.
+struct OpenBlock {
+    /// The block's address. The first block of a level has none until it is full: it may be the
+    /// root.
     address: Option<Dba>,
-    /// Where it begins; none is where the index does.
+    /// The block's low fence; none at the beginning of the index.
     low: Option<OwnPosition>,
-    /// Flags and bytes of its entries.
+    /// The flags and bytes of its entries.
     slots: Vec<(u8, Vec<u8>)>,
     bytes: usize,
 }
 
-impl Filling {
-    fn new(address: Option<Dba>, low: Option<OwnPosition>) -> Filling {
-        Filling { address, low, slots: Vec::new(), bytes: 0 }
+impl OpenBlock {
+    fn new(address: Option<Dba>, low: Option<OwnPosition>) -> OpenBlock {
+        OpenBlock { address, low, slots: Vec::new(), bytes: 0 }
     }
 }
 
 impl<'a> IndexBuilder<'a> {
-    /// For this index.
+    /// A builder of this index.
     pub fn new(index: &'a Index, session: &'a Session) -> IndexBuilder<'a> {
-        let levels = vec![Filling::new(None, None)];
+        let levels = vec![OpenBlock::new(None, None)];
         IndexBuilder { index, session, levels, last: None, count: 0 }
     }
 
-    /// Adds the next entry. Refused if it is one that a unique index can't have.
+    /// Adds the next entry. Refuses a key that is too long, or that a unique index has already.
     ///
     /// # Panics
     /// When the entries are not in order.
@@ -83,9 +84,8 @@ impl<'a> IndexBuilder<'a> {
             );
             return Err(Stop::refuse(RefusalKind::AlreadyExists, message));
         }
-        let begins = last.map_or(Position::FIRST, |last| Position::between(last, entry));
-        let begins = begins.to_own();
-        self.put(0, (ENTRY, [key, &row_bytes(row)].concat()), begins.get())?;
+        let low = last.map_or(Position::FIRST, |last| Position::between(last, entry)).to_own();
+        self.put(0, ENTRY, [key, &row_bytes(row)].concat(), low.get())?;
         match &mut self.last {
             Some(last) => {
                 last.key.clear();
@@ -98,60 +98,62 @@ impl<'a> IndexBuilder<'a> {
         Ok(())
     }
 
-    /// Writes what is left, and the root. How many entries there are.
+    /// Writes the blocks that aren't written yet, the root last. Returns how many entries there
+    /// are.
     pub fn finish(mut self) -> Result<u64, Stop> {
         let mut level = 0;
         loop {
-            let filled = std::mem::replace(&mut self.levels[level], Filling::new(None, None));
+            let filled = std::mem::replace(&mut self.levels[level], OpenBlock::new(None, None));
             let Some(address) = filled.address else {
-                self.write(level, (&filled, self.index.root()), None)?;
+                self.write(level, &filled, self.index.root(), None)?;
                 return Ok(self.count);
             };
-            self.write(level, (&filled, address), None)?;
+            self.write(level, &filled, address, None)?;
             self.add_block(level, address, filled.low)?;
             level += 1;
         }
     }
 
-    /// Puts an entry into the block that is filled on this level; if it is full, into the next one,
-    /// which then begins at `begins`.
+    /// Puts an entry into the block that is filled on this level; if that is full, into the next
+    /// one, which then begins at `low`.
     fn put(
         &mut self,
         level: usize,
-        (flags, bytes): (u8, Vec<u8>),
-        begins: Position<'_>,
+        flags: u8,
+        bytes: Vec<u8>,
+        low: Position<'_>,
     ) -> Result<(), Stop> {
         let takes = DataSlot::BYTES + bytes.len();
-        let filling = &mut self.levels[level];
+        let open = &self.levels[level];
         // Both fences may be as long as the longest key.
         let fences = 2 * (self.index.key_max() + ROW_BYTES + DataSlot::BYTES);
-        let list = if level == 0 { LIST_ENTRIES * ItlEntry::BYTES } else { 0 };
-        let room = self.index.block_bytes() - DataHead::LIST - list;
-        let fits = filling.bytes + takes <= room - fences;
-        let is_full = filling.bytes + takes > room * FILL_PERCENT / 100;
-        if !filling.slots.is_empty() && (!fits || is_full) {
-            self.go_on(level, begins)?;
+        let itl = if level == 0 { ITL_ENTRIES * ItlEntry::BYTES } else { 0 };
+        let room = self.index.block_bytes - DataHead::LIST - itl;
+        let fits = open.bytes + takes <= room - fences;
+        let is_full = open.bytes + takes > room * FILL_PERCENT / 100;
+        if !open.slots.is_empty() && (!fits || is_full) {
+            self.begin_next(level, low)?;
         }
-        let filling = &mut self.levels[level];
-        filling.slots.push((flags, bytes));
-        filling.bytes += takes;
+        let open = &mut self.levels[level];
+        open.slots.push((flags, bytes));
+        open.bytes += takes;
         Ok(())
     }
 
-    /// Writes the block that is full, and begins the next one of the level.
-    fn go_on(&mut self, level: usize, begins: Position<'_>) -> Result<(), Stop> {
-        let next = self.new_block()?;
-        let filling = Filling::new(Some(next), Some(begins.to_own()));
-        let filled = std::mem::replace(&mut self.levels[level], filling);
+    /// Writes the block that is full, and begins the next one of the level at `low`.
+    fn begin_next(&mut self, level: usize, low: Position<'_>) -> Result<(), Stop> {
+        let block = self.new_block()?;
+        let next = OpenBlock::new(Some(block), Some(low.to_own()));
+        let filled = std::mem::replace(&mut self.levels[level], next);
         let address = match filled.address {
             Some(address) => address,
             None => self.new_block()?,
         };
-        self.write(level, (&filled, address), Some((begins, next)))?;
+        self.write(level, &filled, address, Some(RightNeighbour { low, block }))?;
         self.add_block(level, address, filled.low)
     }
 
-    /// Has the level above know of a block.
+    /// Adds a block to the level above.
     fn add_block(
         &mut self,
         level: usize,
@@ -159,34 +161,30 @@ impl<'a> IndexBuilder<'a> {
         low: Option<OwnPosition>,
     ) -> Result<(), Stop> {
         if self.levels.len() == level + 1 {
-            self.levels.push(Filling::new(None, None));
+            self.levels.push(OpenBlock::new(None, None));
         }
         let low = low.as_ref().map_or(Position::FIRST, OwnPosition::get);
-        let (key, row, row_len) = low.parts();
-        let bytes = [&block_bytes(address), key, &row[..row_len]].concat();
-        self.put(level + 1, (fence_flags(low), bytes), low)
+        let parts = low.parts();
+        let bytes = [&block_bytes(address), parts.key, parts.row()].concat();
+        self.put(level + 1, fence_flags(low), bytes, low)
     }
 
     fn new_block(&self) -> Result<Dba, Stop> {
         let header = self.index.segment().header;
-        Ok(self.index.space().hand_out(header, 1, self.session)?.first)
+        Ok(self.index.space.hand_out(header, 1, self.session)?.first)
     }
 
     fn write(
         &self,
         level: usize,
-        (filled, address): (&Filling, Dba),
-        end: Option<(Position<'_>, Dba)>,
+        filled: &OpenBlock,
+        address: Dba,
+        right: Option<RightNeighbour<'_>>,
     ) -> Result<(), Stop> {
-        let list = match level {
-            0 => &NEW_LIST[..],
-            _ => &[],
-        };
+        let itl = if level == 0 { &NEW_ITL[..] } else { &[] };
         let low = filled.low.as_ref().map(OwnPosition::get);
-        let fences = (low, end.map(|(high, _)| high));
-        let shape = self.index.shape(level as u8);
-        let mut content = Content::new(shape, fences, end.map(|(_, next)| next), list);
-        filled.slots.iter().for_each(|(flags, bytes)| content.add((*flags, 0), &[bytes]));
+        let mut content = Content::new(self.index.shape(level as u8), low, right, itl);
+        filled.slots.iter().for_each(|(flags, bytes)| content.add(*flags, 0, &[bytes]));
         let pin = self.index.changes().cache().pin_new(address, self.session)?;
         let mut group =
             self.index.changes().begin(credits_for(&[content.0.len()]), self.session)?;

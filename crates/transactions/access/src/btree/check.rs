@@ -1,22 +1,23 @@
-//! Whether an index is in order, as a whole.
+//! The check of a whole index.
 //!
-//! A tree is checked as somebody gives its blocks: from the cache, or from files. Nothing that a
-//! block says is believed before [`check_index_block`] has passed it.
+//! The caller gives the blocks of the tree: from the cache, or from files. Nothing that a block
+//! says is believed before the block has passed [`check_index_block`].
 //!
-//! While others change the index it can be checked all the same: a block's low fence never moves as
-//! long as the block is there, and where a block ended at one moment its right neighbour of that
-//! moment begins. What is told from above and isn't met may have been taken out: then it isn't told
-//! any more. What was handed out is asked for twice: what was in use before the walk is reached, or
-//! free by its end, and what is reached was handed out by then. Two things may look like a fault
-//! and be none, if others are fast: a block that was taken out between two looks, and one that was
-//! taken out and is used again where the walk has been. Then the next walk doesn't find them.
+//! An index can be checked while other sessions change it: a block's low fence never moves as long
+//! as the block is in the tree, and where a block ended at one moment, its right neighbour of that
+//! moment begins. A block that is posted in its parent and isn't met may have been deleted from the
+//! tree: then the parent doesn't have it any more. The blocks that were handed out are read twice:
+//! a block in use before the walk must be reached, or be free by its end, and a block that is
+//! reached must be handed out by then. If others are fast, two things may look like a fault and be
+//! none: a block that was deleted between two looks, and a block that was deleted and is used again
+//! where the walk has been. The next walk doesn't find those.
 //!
 //! Callers: `verify`, and tests.
 
 use std::collections::BTreeSet;
 use txn::block;
 
-use cache::is_unwritten;
+use cache::{Blocks, is_unwritten};
 use format::{BlockHeader, BlockKind, DataHead};
 use ids::Dba;
 use latch::FrameOrder;
@@ -27,79 +28,76 @@ use super::node::{ENTRY, FENCES, MARKED, Node, PURGED, UNIQUE, WITH_ROW};
 use super::position::{BLOCK_BYTES, OwnPosition, Position, ROW_BYTES};
 use crate::RowAddress;
 
-/// More levels than any tree has.
+/// A level that is higher than any tree.
 const LEVELS_MAX: u8 = 32;
 
-/// What a check has found.
+/// The result of a check that found no fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Checked {
-    /// Entries, without those that are deleted.
+    /// How many entries aren't deleted.
     pub entries: u64,
-    /// Entries that are deleted and were not purged yet.
+    /// How many entries are deleted and not purged yet.
     pub deleted: u64,
-    /// Levels: 1 if the root is a leaf.
+    /// How many levels the tree has: 1 if the root is a leaf.
     pub levels: u8,
-    /// Leaves.
+    /// How many leaves the tree has.
     pub leaves: u64,
-    /// Leaves of which all entries are deleted.
+    /// How many leaves have only deleted entries.
     pub empty: u64,
-    /// Blocks of which the level above doesn't know yet.
+    /// How many blocks aren't posted in their parents yet.
     pub unposted: u64,
 }
 
-/// What is wrong with a tree.
+/// A fault of a tree.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TreeFault {
-    /// The block that shows it.
+    /// The block that shows the fault.
     pub block: Dba,
-    /// What it is.
+    /// What is wrong.
     pub what: String,
-    /// Which of its rules it breaks.
+    /// The rule that is broken.
     pub kind: TreeFaultKind,
 }
 
-/// Which rule of trees is broken.
+/// A rule of trees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TreeFaultKind {
     /// Blocks hang together, and entries are in order.
     Order,
-    /// A unique index has a key once.
+    /// A unique index has each key once.
     Unique,
-    /// What was handed out is reached, or free. Not so while an index is built from the bottom up.
+    /// Each block that was handed out is reached, or free. The rule doesn't hold while an index is
+    /// built from the bottom up.
     Reached,
 }
 
-/// The tree of an index.
+/// The tree to be checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TreeSeen {
-    /// Its object number.
+    /// The index's object number.
     pub object: u32,
-    /// Its segment's header; the root is the block behind it.
+    /// The header of the index's segment; the root is the block behind it.
     pub header: Dba,
 }
 
-/// Every block that the tree's segment has handed out, ...
+/// The blocks that the tree's segment has handed out.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct HandedOut {
-    /// all of them, ...
+    /// All blocks that were handed out.
     pub blocks: BTreeSet<Dba>,
-    /// and those that are free again.
+    /// Those of them that are free again.
     pub free: BTreeSet<Dba>,
 }
 
-/// What one level says of a block below.
-struct Told {
-    /// Where it begins.
-    at: OwnPosition,
+/// An entry of a branch: a block that is posted in its parent.
+struct Posted {
+    /// Where the block begins, as its parent says.
+    low: OwnPosition,
     block: Dba,
-    /// Who says so.
-    above: Dba,
+    parent: Dba,
 }
 
-/// What one level says of the one below, from left to right.
-type Below = Vec<Told>;
-
-/// Gives a block's bytes, whole, with a header that was checked.
+/// Returns the bytes of a block whose header was checked.
 type Read<'r> = dyn FnMut(Dba) -> Result<Vec<u8>, String> + 'r;
 
 impl TreeSeen {
@@ -113,8 +111,8 @@ fn fault(block: Dba, what: impl Into<String>) -> TreeFault {
 }
 
 impl Index {
-    /// Checks every block, and that all blocks that were handed out are reached; `visit` is told
-    /// every entry that isn't deleted, in order.
+    /// Checks every block, and that all blocks that were handed out are reached. `visit` gets every
+    /// entry that isn't deleted, in order.
     pub fn check(
         &self,
         visit: &mut dyn FnMut(&[u8], RowAddress),
@@ -127,42 +125,40 @@ impl Index {
             Ok(block.map_err(|stop| stop.to_string())?.to_vec())
         };
         let handed_out = || -> Result<HandedOut, String> {
-            let runs = self.space().blocks(header, session).map_err(|stop| stop.to_string())?;
-            let each = runs.iter().flat_map(|run| {
-                let first = run.first;
-                (0..run.count).map(move |n| Dba::new(first.file.get(), first.block.get() + n))
-            });
-            let blocks = each.collect();
-            let free = self.space().free_blocks(header, session).map_err(|s| s.to_string())??;
-            Ok(HandedOut { blocks, free: BTreeSet::from_iter(free) })
+            let runs = self.space.blocks(header, session).map_err(|stop| stop.to_string())?;
+            let blocks = runs.into_iter().flat_map(Blocks::addresses).collect();
+            let free = self.space.free_blocks(header, session).map_err(|s| s.to_string())?;
+            Ok(HandedOut { blocks, free: BTreeSet::from_iter(free.sound()?) })
         };
         let before = handed_out()?;
-        let checked = check_tree(tree, &mut read, (&before, &handed_out), visit);
+        let checked = check_tree(tree, &mut read, &before, &handed_out, visit);
         checked.map_err(|fault| format!("block {}: {}", fault.block, fault.what))
     }
 }
 
-/// Checks a tree. `before` is what was handed out before, `by_now` says what is handed out.
+/// Checks a tree. `before` has the blocks that were handed out before, `by_now` returns those that
+/// are handed out now. `visit` gets every entry that isn't deleted, in order.
 pub fn check_tree(
     tree: TreeSeen,
     read: &mut Read<'_>,
-    (before, by_now): (&HandedOut, &dyn Fn() -> Result<HandedOut, String>),
+    before: &HandedOut,
+    by_now: &dyn Fn() -> Result<HandedOut, String>,
     visit: &mut dyn FnMut(&[u8], RowAddress),
 ) -> Result<Checked, TreeFault> {
     let mut walk =
         Walk { tree, checked: Checked::default(), is_unique: None, reached: BTreeSet::new() };
     walk.reached.insert(tree.header);
-    let at = Position::FIRST.to_own();
-    let mut told: Below = vec![Told { at, block: tree.root(), above: tree.header }];
+    let low = Position::FIRST.to_own();
+    let mut posted = vec![Posted { low, block: tree.root(), parent: tree.header }];
     let mut level = None;
     loop {
-        let (below, is) = walk.level(&told, level, read, visit)?;
+        let (below, found) = walk.level(&posted, level, read, visit)?;
         walk.checked.levels += 1;
-        match is.checked_sub(1) {
+        match found.checked_sub(1) {
             None => break,
             under => level = under,
         }
-        told = below;
+        posted = below;
     }
     let by_now = by_now().map_err(|what| fault(tree.header, what))?;
     walk.hold_against(before, &by_now)?;
@@ -173,27 +169,29 @@ pub fn check_tree(
 struct Walk {
     tree: TreeSeen,
     checked: Checked,
-    /// As the first block says.
+    /// Whether keys are unique, as the first block says.
     is_unique: Option<bool>,
     reached: BTreeSet<Dba>,
 }
 
 impl Walk {
-    /// Goes along a level; what it says of the one below, and which level it is.
+    /// Checks the blocks of a level, of which these are posted. Returns the blocks that are posted
+    /// there, and the level's number.
     fn level(
         &mut self,
-        told: &Below,
+        posted: &[Posted],
         mut level: Option<u8>,
         read: &mut Read<'_>,
         visit: &mut dyn FnMut(&[u8], RowAddress),
-    ) -> Result<(Below, u8), TreeFault> {
-        let (mut below, mut at) = (Below::new(), Some(told[0].block));
+    ) -> Result<(Vec<Posted>, u8), TreeFault> {
+        let (mut below, mut at) = (Vec::new(), Some(posted[0].block));
         let mut begins: Option<OwnPosition> = None;
         let mut last: Option<OwnPosition> = None;
-        let mut told = told.iter().peekable();
+        let mut posted = posted.iter().peekable();
         while let Some(address) = at {
             let say = |what: String| fault(address, what);
-            // Twice only if it was taken out and used again: for it begins behind the one before.
+            // It was reached before only if it was deleted and used again, for each block begins
+            // behind the one before.
             self.reached.insert(address);
             let bytes = read(address).map_err(say)?;
             let node = Node::of(&bytes, self.tree.object);
@@ -209,45 +207,47 @@ impl Walk {
                 return Err(say(format!("begins at {:?}, not at {begins:?}", node.low())));
             }
             let low = node.low().unwrap_or(Position::FIRST);
-            while let Some(missed) = told.next_if(|told| told.at.get() < low) {
-                self.was_taken_out(missed, read)?;
+            while let Some(missed) = posted.next_if(|posted| posted.low.get() < low) {
+                self.check_deleted(missed, read)?;
             }
-            match told.next_if(|told| told.block == address) {
-                Some(told) if told.at.get() != low => {
-                    return Err(say(format!("is said to begin at {:?}", told.at)));
+            match posted.next_if(|posted| posted.block == address) {
+                Some(posted) if posted.low.get() != low => {
+                    return Err(say(format!("is said to begin at {:?}", posted.low)));
                 }
                 Some(_) => {}
                 None => self.checked.unposted += 1,
             }
             check_unique(&node, &mut last)
                 .map_err(|what| TreeFault { kind: TreeFaultKind::Unique, ..say(what) })?;
-            self.take_in(&node, (address, &mut below), visit);
+            self.take_in(&node, address, &mut below, visit);
             begins = node.high().map(Position::to_own);
             at = node.next();
         }
-        for missed in told {
-            self.was_taken_out(missed, read)?;
+        for missed in posted {
+            self.check_deleted(missed, read)?;
         }
         Ok((below, level.expect("a level has a block")))
     }
 
-    /// A block that wasn't met isn't told from above any more.
-    fn was_taken_out(&self, missed: &Told, read: &mut Read<'_>) -> Result<(), TreeFault> {
-        let bytes = read(missed.above).map_err(|what| fault(missed.above, what))?;
-        let above = Node::of(&bytes, self.tree.object).filter(|node| node.level() > 0);
-        let is_told = above.is_some_and(|above| {
+    /// Checks that a posted block which wasn't met was deleted: its parent doesn't have it any
+    /// more.
+    fn check_deleted(&self, missed: &Posted, read: &mut Read<'_>) -> Result<(), TreeFault> {
+        let bytes = read(missed.parent).map_err(|what| fault(missed.parent, what))?;
+        let parent = Node::of(&bytes, self.tree.object).filter(|node| node.level() > 0);
+        let is_posted = parent.is_some_and(|parent| {
             check_index_block(&bytes).is_ok()
-                && (0..above.count()).any(|number| {
-                    above.child(number) == missed.block && above.place(number) == missed.at.get()
+                && (0..parent.count()).any(|number| {
+                    let low = parent.position(number);
+                    parent.child(number) == missed.block && low == missed.low.get()
                 })
         });
-        match is_told {
+        match is_posted {
             true => Err(fault(missed.block, "isn't reached from its left neighbour")),
             false => Ok(()),
         }
     }
 
-    /// What was handed out is in the tree or free, and only that.
+    /// Checks that exactly the blocks that were handed out are in the tree, or free.
     fn hold_against(&self, before: &HandedOut, by_now: &HandedOut) -> Result<(), TreeFault> {
         let say =
             |block: &Dba, what| TreeFault { kind: TreeFaultKind::Reached, ..fault(*block, what) };
@@ -266,15 +266,19 @@ impl Walk {
         }
     }
 
+    /// Counts the entries of a leaf and visits them; adds those of a branch to `below`.
     fn take_in(
         &mut self,
         node: &Node<'_>,
-        (above, below): (Dba, &mut Below),
+        address: Dba,
+        below: &mut Vec<Posted>,
         visit: &mut dyn FnMut(&[u8], RowAddress),
     ) {
         if node.level() > 0 {
-            let told = |n| Told { at: node.place(n).to_own(), block: node.child(n), above };
-            below.extend((0..node.count()).map(told));
+            below.extend((0..node.count()).map(|number| {
+                let low = node.position(number).to_own();
+                Posted { low, block: node.child(number), parent: address }
+            }));
             return;
         }
         self.checked.leaves += 1;
@@ -285,36 +289,36 @@ impl Walk {
                 continue;
             }
             self.checked.entries += 1;
-            let place = node.place(number);
-            visit(place.key, place.row.expect("an entry of a leaf has a row"));
+            let entry = node.position(number);
+            visit(entry.key, entry.row.expect("an entry of a leaf has a row"));
         }
         self.checked.empty += u64::from(self.checked.entries == before);
     }
 }
 
-/// In a unique index no two entries have the same key, in one leaf or in two.
+/// Checks that no two entries of a unique index have the same key, in this leaf or in this and the
+/// one before, whose last entry is `last`.
 pub(super) fn check_unique(node: &Node<'_>, last: &mut Option<OwnPosition>) -> Result<(), String> {
     if node.level() > 0 || !node.is_unique() {
         return Ok(());
     }
     for number in 0..node.count() {
-        let place = node.place(number);
         let before = match number.checked_sub(1) {
-            Some(before) => Some(node.place(before).key),
+            Some(before) => Some(node.position(before).key),
             None => last.as_ref().map(|last| &last.key[..]),
         };
-        if before == Some(place.key) {
+        if before == Some(node.position(number).key) {
             return Err(format!("entry {number} has the key of the entry before it"));
         }
     }
     if let Some(number) = node.count().checked_sub(1) {
-        *last = Some(node.place(number).to_own());
+        *last = Some(node.position(number).to_own());
     }
     Ok(())
 }
 
-/// What is wrong with a block of an index by itself, if anything is: its slots are as slots are,
-/// its entries in order and between its fences. Its header was checked.
+/// Checks a block of an index by itself, whose header was checked: its slots are sound, its entries
+/// in order and between its fences. The error says what is wrong.
 pub fn check_index_block(bytes: &[u8]) -> Result<(), String> {
     block::check(bytes)?;
     let head = DataHead::at(bytes, DataHead::START);
@@ -351,7 +355,7 @@ pub fn check_index_block(bytes: &[u8]) -> Result<(), String> {
     check_order(&Node(bytes))
 }
 
-/// Entries are in order, and between the fences.
+/// Checks that the entries are in order and between the fences.
 fn check_order(node: &Node<'_>) -> Result<(), String> {
     if node.next().is_some() != node.high().is_some() {
         return Err("has a right neighbour or a high fence, and not both".into());
@@ -366,14 +370,14 @@ fn check_order(node: &Node<'_>) -> Result<(), String> {
     }
     let mut last: Option<Position<'_>> = None;
     for number in 0..node.count() {
-        let place = node.place(number);
-        let rises = last.is_none_or(|last| last < place);
+        let entry = node.position(number);
+        let rises = last.is_none_or(|last| last < entry);
         let is_first = number == 0 && node.level() > 0;
-        let after_low = node.low().is_none_or(|low| low <= place) || is_first;
-        if !rises || !after_low || node.high().is_some_and(|high| place >= high) {
-            return Err(format!("entry {number} isn't in order: {place:?} behind {last:?}"));
+        let after_low = node.low().is_none_or(|low| low <= entry) || is_first;
+        if !rises || !after_low || node.high().is_some_and(|high| entry >= high) {
+            return Err(format!("entry {number} isn't in order: {entry:?} behind {last:?}"));
         }
-        last = Some(place);
+        last = Some(entry);
     }
     Ok(())
 }

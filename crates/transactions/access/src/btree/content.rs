@@ -1,11 +1,11 @@
-//! The whole content of a block, as a change that writes it: of a new index, of what a split moves,
-//! of what is built from the bottom up.
-//!
+//! The whole content of a block, as the payload of the change that writes it: for a new index, for
+//! the right half of a split, for a block that is built from the bottom up.
 //! `format::changes::index` declares how it is stored.
 //!
-//! Locks of the list are counted when it is written, for a split leaves some on either side.
+//! The locks of each ITL entry are counted when the block is written, because a split leaves some
+//! on either side.
 //!
-//! Callers: `split`, `build`, `index`; `apply`.
+//! Callers: `split`, `page_delete`, `build`, `index`; `apply`.
 
 use format::changes::index::{
     Content as Stored, ContentHead, ContentSlot, Cut, PlaceHead, StoredBlock,
@@ -14,15 +14,15 @@ use format::{BlockKind, DataHead, DataSlot, DbaLe, ItlEntry, U16Le, U32Le};
 use ids::Dba;
 use txn::block;
 
-use super::node::{ENTRY, FENCES, Node, PURGED, UNIQUE, WITH_ROW};
-use super::position::{Position, ROW_BYTES, block_bytes};
+use super::node::{ENTRY, FENCES, Node, PURGED, RightNeighbour, UNIQUE, WITH_ROW};
+use super::position::{Position, block_bytes};
 
 const HEAD_BYTES: usize = size_of::<ContentHead>();
 const SLOT_BYTES: usize = size_of::<ContentSlot>();
 
-/// Bytes of the longest content of a block of so many.
+/// How many bytes the longest content of a block with `block` bytes has.
 pub(super) fn content_bytes_max(block: usize) -> usize {
-    // What a slot takes here is less than in the block.
+    // A slot takes no more here than in the block.
     const { assert!(SLOT_BYTES <= DataSlot::BYTES && HEAD_BYTES <= DataHead::LIST) };
     block
 }
@@ -30,10 +30,10 @@ pub(super) fn content_bytes_max(block: usize) -> usize {
 /// Why a payload can be read.
 const CHECKED: &str = "the payload was checked (rule change/CH9)";
 
-/// A content that is put together.
+/// The content of a block, as it is put together.
 pub(super) struct Content(pub(super) Vec<u8>);
 
-/// What a block is.
+/// What the head of a block says.
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
     pub(super) object: u32,
@@ -53,8 +53,8 @@ impl Shape {
         }
     }
 
-    /// The same, with a list that is empty.
-    pub(super) fn anew(self) -> Shape {
+    /// The shape of the block with an empty ITL.
+    pub(super) fn with_new_itl(self) -> Shape {
         Shape { was_purged: false, ..self }
     }
 
@@ -65,30 +65,30 @@ impl Shape {
 }
 
 impl Content {
-    /// One without entries, with this ITL.
+    /// A content without entries, with this ITL.
     pub(super) fn new(
         shape: Shape,
-        (low, high): (Option<Position<'_>>, Option<Position<'_>>),
-        next: Option<Dba>,
-        list: &[u8],
+        low: Option<Position<'_>>,
+        right: Option<RightNeighbour<'_>>,
+        itl: &[u8],
     ) -> Content {
-        let mut bytes = Vec::with_capacity(HEAD_BYTES + list.len());
+        let mut bytes = Vec::with_capacity(HEAD_BYTES + itl.len());
         let head = ContentHead {
             object: U32Le::new(shape.object),
             level: shape.level,
             flags: shape.flags(),
-            next: next.map_or(StoredBlock::NONE, StoredBlock::new),
-            itl_count: (list.len() / ItlEntry::BYTES) as u8,
+            next: right.map_or(StoredBlock::NONE, |right| StoredBlock::new(right.block)),
+            itl_count: (itl.len() / ItlEntry::BYTES) as u8,
         };
         bytes.extend_from_slice(head.bytes());
-        bytes.extend_from_slice(list);
+        bytes.extend_from_slice(itl);
         let mut content = Content(bytes);
-        for fence in [low, high] {
+        for fence in [low, right.map(|right| right.low)] {
             match fence {
-                None => content.add((0, 0), &[]),
+                None => content.add(0, 0, &[]),
                 Some(at) => {
-                    let (key, row, row_bytes) = at.parts();
-                    content.add((fence_flags(at), 0), &[key, &row[..row_bytes]]);
+                    let parts = at.parts();
+                    content.add(fence_flags(at), 0, &[parts.key, parts.row()]);
                 }
             }
         }
@@ -96,7 +96,7 @@ impl Content {
     }
 
     /// Adds a slot with these flags and this lock.
-    pub(super) fn add(&mut self, (flags, lock): (u8, u8), bytes: &[&[u8]]) {
+    pub(super) fn add(&mut self, flags: u8, lock: u8, bytes: &[&[u8]]) {
         let length: usize = bytes.iter().map(|part| part.len()).sum();
         let slot = ContentSlot { flags, lock, length: U16Le::new(length as u16) };
         self.0.extend_from_slice(slot.bytes());
@@ -107,29 +107,29 @@ impl Content {
     pub(super) fn add_entries(&mut self, node: &Node<'_>, numbers: std::ops::Range<u16>) {
         for number in numbers {
             let slot = node.slot(number);
-            self.add((slot.flags, slot.lock), &[node.bytes(slot)]);
+            self.add(slot.flags, slot.lock, &[node.bytes(slot)]);
         }
     }
 
-    /// Adds a branch's entry.
+    /// Adds an entry of a branch.
     pub(super) fn add_child(&mut self, at: Position<'_>, child: Dba) {
-        let (key, row, row_bytes) = at.parts();
-        self.add((fence_flags(at), 0), &[&block_bytes(child), key, &row[..row_bytes]]);
+        let parts = at.parts();
+        self.add(fence_flags(at), 0, &[&block_bytes(child), parts.key, parts.row()]);
     }
 }
 
-/// Flags of a fence or a separator.
+/// The flags of a fence or a separator.
 pub(super) fn fence_flags(at: Position<'_>) -> u8 {
     if at.row.is_some() { ENTRY | WITH_ROW } else { ENTRY }
 }
 
-/// The list of a block, as bytes.
-pub(super) fn list_of(block: &[u8]) -> &[u8] {
+/// The bytes of a block's ITL.
+pub(super) fn itl_of(block: &[u8]) -> &[u8] {
     let length = usize::from(block::entries(block)) * ItlEntry::BYTES;
     &block[DataHead::LIST..DataHead::LIST + length]
 }
 
-/// Makes a block this content.
+/// Writes this content into a block.
 pub(super) fn write(block: &mut [u8], address: Dba, content: &[u8]) {
     let Stored { head, list, mut slots } = Stored::read(content).expect(CHECKED);
     let kind = if head.level == 0 { BlockKind::Leaf } else { BlockKind::Branch };
@@ -155,23 +155,24 @@ pub(super) fn write(block: &mut [u8], address: Dba, content: &[u8]) {
     count_locks(block);
 }
 
-/// Ends a block at a place, from entry `count` on what it had went to `next`.
-pub(super) fn cut(block: &mut [u8], count: u16, (high, next): (Position<'_>, Dba)) {
+/// Cuts a block: it keeps its first `count` entries, and gets this right neighbour.
+pub(super) fn cut(block: &mut [u8], count: u16, right: RightNeighbour<'_>) {
+    let high = right.low;
     for number in (count + FENCES..block::slots(block)).rev() {
         block::release(block, number);
         block::remove_slot(block, number);
     }
     block::release(block, 1);
     block::set_slot(block, 1, DataSlot { flags: fence_flags(high), ..DataSlot::FREE });
-    let (key, row, row_bytes) = high.parts();
-    if key.len() + row_bytes > 0 {
-        block::place(block, 1, &[key, &row[..row_bytes]]);
+    if high.stored_bytes() > 0 {
+        let parts = high.parts();
+        block::place(block, 1, &[parts.key, parts.row()]);
     }
-    DataHead::at_mut(block, DataHead::START).next = DbaLe::new(next);
+    DataHead::at_mut(block, DataHead::START).next = DbaLe::new(right.block);
     count_locks(block);
 }
 
-/// Has the list say how many slots each has locked.
+/// Counts the slots that each ITL entry has locked, and writes that into the ITL.
 fn count_locks(block: &mut [u8]) {
     let mut counts = [0_u16; u8::MAX as usize + 1];
     for number in 0..block::slots(block) {
@@ -182,35 +183,35 @@ fn count_locks(block: &mut [u8]) {
     }
 }
 
-/// Bytes of the payload of a cut, but for its place's.
+/// How many bytes the payload of a cut has without its position.
 pub(super) const CUT_HEAD_BYTES: usize = size_of::<Cut>() + size_of::<PlaceHead>();
 
-pub(super) fn cut_payload(count: u16, (high, next): (Position<'_>, Dba)) -> Vec<u8> {
-    let mut payload = Vec::with_capacity(CUT_HEAD_BYTES + high.stored_bytes());
-    let cut = Cut { count: U16Le::new(count), next: StoredBlock::new(next) };
+pub(super) fn cut_payload(count: u16, right: RightNeighbour<'_>) -> Vec<u8> {
+    let mut payload = Vec::with_capacity(CUT_HEAD_BYTES + right.low.stored_bytes());
+    let cut = Cut { count: U16Le::new(count), next: StoredBlock::new(right.block) };
     payload.extend_from_slice(cut.bytes());
-    write_position(&mut payload, high);
+    write_position(&mut payload, right.low);
     payload
 }
 
-pub(super) fn read_cut(payload: &[u8]) -> (u16, (Position<'_>, Dba)) {
+/// Reads the payload of a cut: how many entries stay, and the right neighbour.
+pub(super) fn read_cut(payload: &[u8]) -> (u16, RightNeighbour<'_>) {
     let (cut, place) = Cut::read(payload).expect(CHECKED);
-    (cut.count.get(), (read_position(place), cut.next.get()))
+    (cut.count.get(), RightNeighbour { low: read_position(place), block: cut.next.get() })
 }
 
-/// The block below that a branch gets, and where it begins.
+/// Reads the block below that a branch gets, and where it begins.
 pub(super) fn read_child(payload: &[u8]) -> (StoredBlock, Position<'_>) {
     let (child, place) = StoredBlock::read(payload).expect(CHECKED);
     (*child, read_position(place))
 }
 
-/// A position at the end of a payload: whether it has a row, and its bytes.
+/// Appends a position to a payload: whether it has a row, and its bytes.
 pub(super) fn write_position(payload: &mut Vec<u8>, at: Position<'_>) {
-    let (key, row, row_bytes) = at.parts();
-    let head = PlaceHead { with_row: u8::from(row_bytes == ROW_BYTES) };
-    payload.extend_from_slice(head.bytes());
-    payload.extend_from_slice(key);
-    payload.extend_from_slice(&row[..row_bytes]);
+    let parts = at.parts();
+    payload.extend_from_slice(PlaceHead { with_row: at.row.is_some().into() }.bytes());
+    payload.extend_from_slice(parts.key);
+    payload.extend_from_slice(parts.row());
 }
 
 pub(super) fn read_position(payload: &[u8]) -> Position<'_> {

@@ -1,12 +1,12 @@
 //! Going through a range of an index's entries, up or down, as a view sees them (BT6).
 //!
-//! The place of a cursor is a fence, not a slot: of each leaf it takes all entries of the range at
-//! one moment, and goes on where the leaf ended then. So nothing that happens meanwhile, to leaves
-//! that it has left or will come to, makes it miss an entry or give one twice.
+//! The position of a cursor is a fence, not a slot: it takes all entries of the range that a leaf
+//! has at one moment, and goes on where the leaf ended then. So whatever happens meanwhile to the
+//! leaves that it has left or will come to, it neither misses an entry nor gives one twice.
 //!
 //! Callers: users of indexes.
 
-use std::ops::Bound;
+use std::ops::{Bound, RangeBounds};
 
 use ids::Dba;
 use os::{Cost, Session};
@@ -18,7 +18,7 @@ use super::node::{MARKED, Node};
 use super::position::{OwnPosition, Position, Probe};
 use crate::RowAddress;
 
-/// Which way a cursor goes.
+/// The direction in which a cursor goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// From the smallest key.
@@ -32,12 +32,12 @@ pub struct Cursor<'a> {
     index: &'a Index,
     view: View,
     direction: Direction,
-    /// What is left of the range: from here.
+    /// Where the rest of the range begins.
     from: OwnPosition,
-    /// To here; none is to the end.
+    /// Where it ends; none is the end of the index.
     to: Option<OwnPosition>,
     is_over: bool,
-    /// Ascending: where the next leaf was.
+    /// The address that the next leaf had; only of an ascending cursor.
     hint: Option<Dba>,
     batch: Batch,
 }
@@ -46,22 +46,22 @@ pub struct Cursor<'a> {
 #[derive(Default)]
 struct Batch {
     keys: Vec<u8>,
-    /// For each entry where its key ends, and its row.
+    /// Where the key of each entry ends in `keys`, and its row.
     entries: Vec<(usize, RowAddress)>,
-    /// How many were given.
+    /// How many entries the user got.
     given: usize,
 }
 
 impl Index {
-    /// A cursor over the entries whose keys are in the range. The view's snapshot has to be kept
-    /// meanwhile.
+    /// A cursor over the entries whose keys are in the range. The caller keeps the view's snapshot
+    /// in use meanwhile.
     pub fn cursor(
         &self,
-        range: (Bound<&[u8]>, Bound<&[u8]>),
+        range: impl RangeBounds<[u8]>,
         direction: Direction,
         view: View,
     ) -> Cursor<'_> {
-        let (from, to) = ends(range);
+        let (from, to) = ends(&range);
         let is_over = to.as_ref().is_some_and(|to| *to <= from);
         let (index, hint, batch) = (self, None, Batch::default());
         Cursor { index, view, direction, from, to, is_over, hint, batch }
@@ -69,7 +69,7 @@ impl Index {
 }
 
 impl Cursor<'_> {
-    /// The next entry; none behind the last one.
+    /// The next entry; none after the last one.
     pub fn next(&mut self, session: &Session) -> Result<Option<(&[u8], RowAddress)>, Stop> {
         while self.batch.given == self.batch.entries.len() {
             let mut batch = std::mem::take(&mut self.batch);
@@ -92,8 +92,8 @@ impl Cursor<'_> {
         Ok(Some((&self.batch.keys[start..end], row)))
     }
 
-    /// Visits the entries of the next leaf, under its latch: `visit` only computes. False when
-    /// there was none any more.
+    /// Visits the entries of the next leaf, under its latch: `visit` must only compute. False if
+    /// there was no leaf left.
     pub fn visit(
         &mut self,
         visit: &mut dyn FnMut(&[u8], RowAddress),
@@ -106,11 +106,11 @@ impl Cursor<'_> {
         let direction = self.direction;
         let (mut goes_on, mut next, mut count) = (None, None, 0);
         let mut look = |node: Node<'_>, _| {
-            let (first, end) = range_of(&node, (from, to));
+            let (first, end) = range_of(&node, from, to);
             let mut give = |number| {
-                let place = node.place(number);
+                let entry = node.position(number);
                 if node.slot(number).flags & MARKED == 0 {
-                    visit(place.key, place.row.expect("an entry of a leaf has a row"));
+                    visit(entry.key, entry.row.expect("an entry of a leaf has a row"));
                 }
             };
             match direction {
@@ -130,7 +130,7 @@ impl Cursor<'_> {
             (Direction::Descending, Some(to)) => Probe::Before(to),
             (Direction::Descending, None) => Probe::Last,
         };
-        self.index.read_leaf((probe, self.hint), self.view, &mut look, session)?;
+        self.index.read_leaf(probe, self.hint, self.view, &mut look, session)?;
         session.charge(Cost::RowRead, u64::from(count));
         match (goes_on, direction) {
             (None, _) => self.is_over = true,
@@ -149,10 +149,11 @@ impl Batch {
     }
 }
 
-/// Numbers of the leaf's entries between two places: the first, and the one behind the last.
+/// The numbers of the leaf's entries between two positions: the first, and the one behind the last.
 pub(super) fn range_of(
     node: &Node<'_>,
-    (from, to): (Position<'_>, Option<Position<'_>>),
+    from: Position<'_>,
+    to: Option<Position<'_>>,
 ) -> (u16, u16) {
     let first = node.lower_bound(from);
     let end = match to {
@@ -162,14 +163,14 @@ pub(super) fn range_of(
     (first, end.max(first))
 }
 
-/// Where a range of keys begins, and where it ends; none is to the end of the index.
-pub(super) fn ends((from, to): (Bound<&[u8]>, Bound<&[u8]>)) -> (OwnPosition, Option<OwnPosition>) {
-    let from = match from {
+/// The positions at which a range of keys begins and ends; none is the end of the index.
+pub(super) fn ends(range: &impl RangeBounds<[u8]>) -> (OwnPosition, Option<OwnPosition>) {
+    let from = match range.start_bound() {
         Bound::Unbounded => Position::FIRST.to_own(),
         Bound::Included(key) => at(key),
         Bound::Excluded(key) => behind(key),
     };
-    let to = match to {
+    let to = match range.end_bound() {
         Bound::Unbounded => None,
         Bound::Included(key) => Some(behind(key)),
         Bound::Excluded(key) => Some(at(key)),
@@ -177,12 +178,12 @@ pub(super) fn ends((from, to): (Bound<&[u8]>, Bound<&[u8]>)) -> (OwnPosition, Op
     (from, to)
 }
 
-/// Before all entries of the key.
+/// The position before all entries of the key.
 fn at(key: &[u8]) -> OwnPosition {
     OwnPosition { key: key.to_vec(), row: None }
 }
 
-/// Behind all entries of the key: before those of the next key that there can be.
+/// The position behind all entries of the key: that of the next possible key.
 fn behind(key: &[u8]) -> OwnPosition {
     OwnPosition { key: [key, &[0]].concat(), row: None }
 }

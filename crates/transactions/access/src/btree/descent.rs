@@ -1,15 +1,14 @@
-//! From the root to the block that covers a place (BT1, BT2).
+//! The descent from the root to the block that covers a position (BT1, BT16, BT27).
 //!
 //! ```text
 //!   root ──▶ branch ──▶ … ──▶ leaf     behind its high fence:  to the right
 //!                                      before its low fence, or no such block:  from the root
 //! ```
 //!
-//! A block that was the next one may be another's neighbour by now: taken out, and used again far
-//! to the left. So who goes far to the right goes back to the root a few times before.
-//!
-//! One block is latched at a time. Between two latches blocks may be split; then the place has
-//! moved to the right, and the high fence says so.
+//! One block is latched at a time. Between two latches a block may be split: then the position has
+//! moved to the right, and the high fence says so. Or the block that a descent is about to visit
+//! may be deleted, and used again far to the left: so a descent that goes far to the right begins
+//! again at the root a few times before it goes on.
 //!
 //! Callers: `index`, `cursor`, `split`; rolling back, by `apply`.
 //! Sources: Lehman & Yao (TODS '81); Lanin & Shasha (FJCC '86).
@@ -22,17 +21,17 @@ use stop::{RefusalKind, Stop};
 
 use super::node::{Node, Step};
 use super::position::{OwnPosition, Probe};
-use crate::outline::{Outline, Places};
-use crate::read::dropped;
+use crate::lost::dropped;
+use crate::outline::{Offsets, Outline};
 
-/// So often a descent begins again, before the index is held to be damaged.
+/// How often a descent begins again before the index is held to be damaged.
 const DESCENTS_MAX: u32 = 1_000;
-/// So many blocks a descent visits at most.
+/// How many blocks a descent visits at most.
 const STEPS_MAX: u32 = 100_000;
-/// So many steps to the right make it likelier that the way began at a block that is used elsewhere
-/// by now, than that so many splits aren't known above, ...
+/// After this many steps to the right a descent begins again at the root: it is likelier that it
+/// began at a block that is used elsewhere by now than that so many splits aren't posted.
 const RIGHT_MAX: u32 = 8;
-/// ... unless it was so as often as this.
+/// How often it does that before it goes on to the right.
 const FROM_ROOT_MAX: u32 = 3;
 
 /// The blocks of an index.
@@ -41,9 +40,9 @@ pub(super) struct Tree<'a> {
     pub(super) cache: &'a Cache,
     pub(super) object: u32,
     pub(super) root: Dba,
-    /// To what end blocks are had.
+    /// Why blocks are read: each reason has its own statistic.
     pub(super) get: Get,
-    /// What its leaves look like.
+    /// The outline of its leaves.
     pub(super) outline: Outline,
 }
 
@@ -51,37 +50,40 @@ pub(super) struct Tree<'a> {
 pub(super) struct Reached<'a> {
     pub(super) address: Dba,
     pub(super) block: PinnedBlock<'a>,
-    /// About the number of the entry that is looked for.
+    /// The approximate number of the entry that is looked for.
     pub(super) near: u16,
-    /// Splits that the level above may not know of: blocks that were reached from the left.
-    pub(super) passed: Vec<Passed>,
+    /// The splits on the way that may not be posted.
+    pub(super) unposted: Vec<UnpostedSplit>,
 }
 
-/// A block that was reached from its left neighbour.
-pub(super) struct Passed {
-    /// Where it begins.
-    pub(super) at: OwnPosition,
+/// The right half of a split that its parent may not have yet: a block that a descent reached from
+/// its left neighbour.
+pub(super) struct UnpostedSplit {
+    /// Where the block begins.
+    pub(super) low: OwnPosition,
     pub(super) block: Dba,
     pub(super) level: u8,
 }
 
 impl<'a> Tree<'a> {
-    /// The block on this level that covers the place; tried first at `hint`, which nobody needs.
+    /// Returns the block on this level that covers what is looked for, latched. The descent begins
+    /// at `hint` if there is one, and at the root if the hint is of no use.
     #[inline]
     pub(super) fn reach(
         &self,
-        (probe, level): (Probe<'_>, u8),
+        probe: Probe<'_>,
+        level: u8,
         hint: Option<Dba>,
         session: &'a Session,
     ) -> Result<Reached<'a>, Stop> {
         let order = if level == 0 { FrameOrder::Leaf } else { FrameOrder::Branch };
         let (mut hint, mut address) = (hint, hint.unwrap_or(self.root));
-        let (mut passed, mut lost, mut from_root) = (Vec::new(), 0, 0);
-        let (mut share, mut places) = (None, Places::default());
+        let (mut unposted, mut lost, mut from_root) = (Vec::new(), 0, 0);
+        let (mut share, mut offsets) = (None, Offsets::default());
         for _ in 0..STEPS_MAX {
-            let pinned = self.cache.pin_shared_ahead(self.get, (address, &places), order, session);
+            let pinned = self.cache.pin_shared_ahead(self.get, address, &offsets, order, session);
             let block = match (pinned, hint.take()) {
-                // It may have been freed since.
+                // The block of the hint may have been freed since.
                 (Err(stop), Some(_)) if stop.is_of_medium() => {
                     address = self.root;
                     continue;
@@ -90,25 +92,28 @@ impl<'a> Tree<'a> {
             };
             let node = Node::of(&block, self.object);
             match node.map_or(Step::Lost, |node| node.step(probe, level, share)) {
-                Step::Here(near) => return Ok(Reached { address, block, near, passed }),
+                Step::Here(near) => return Ok(Reached { address, block, near, unposted }),
                 Step::Down(below, there) => {
                     (address, share) = (below, Some(there));
                     let is_leaf = node.is_some_and(|node| node.level() == 1);
-                    places = if is_leaf { there.places(self.outline) } else { Places::default() };
+                    offsets =
+                        if is_leaf { there.offsets(self.outline) } else { Offsets::default() };
                 }
-                Step::Right(_) if passed.len() as u32 >= RIGHT_MAX && from_root < FROM_ROOT_MAX => {
+                Step::Right(_)
+                    if unposted.len() as u32 >= RIGHT_MAX && from_root < FROM_ROOT_MAX =>
+                {
                     from_root += 1;
-                    passed.clear();
+                    unposted.clear();
                     (address, share) = (self.root, None);
                 }
-                Step::Right(next) => {
+                Step::Right(block) => {
                     let node = node.expect("it has a right neighbour");
-                    let at = node.high().expect("it ends before the place").to_own();
-                    passed.push(Passed { at, block: next, level: node.level() });
-                    (address, share) = (next, None);
+                    let low = node.high().expect("it ends before the position").to_own();
+                    unposted.push(UnpostedSplit { low, block, level: node.level() });
+                    (address, share) = (block, None);
                 }
                 Step::Lost => {
-                    // The root is never another's as long as the index is there (AC15).
+                    // As long as the index is there, the root isn't another object's (AC15).
                     if node.is_none() && address == self.root {
                         return Err(dropped(self.object));
                     }
@@ -118,7 +123,7 @@ impl<'a> Tree<'a> {
                     }
                     drop(block);
                     session.relax(lost);
-                    passed.clear();
+                    unposted.clear();
                     (address, share) = (self.root, None);
                 }
             }

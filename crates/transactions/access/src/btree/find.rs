@@ -1,6 +1,6 @@
 //! Finding keys, and the leaves that have them, as a view sees them.
 //!
-//! Callers: as of the module; cursors.
+//! Callers: users of indexes; `cursor`, `now`.
 
 use std::ops::Bound;
 
@@ -16,8 +16,8 @@ use super::index::Index;
 use super::node::{FENCES, MARKED, Node};
 use super::position::{Position, Probe};
 use crate::RowAddress;
+use crate::lost::check_there;
 use crate::outline::Outline;
-use crate::read::check_there;
 
 impl Index {
     /// The row of the first entry with this key, as the view sees it.
@@ -32,22 +32,22 @@ impl Index {
         let at = Position { key, row: None };
         let (mut found, mut goes_on) = (None, false);
         let mut look = |node: Node<'_>, near| {
-            found = self.only_row(node, (key, near));
+            found = self.only_row(node, key, near);
             if found.is_some() {
                 return;
             }
             let first = node.lower_bound_near(at, near);
-            let places = (first..node.count()).map(|number| (node.slot(number), number));
-            let mut live = places.filter(|(slot, _)| slot.flags & MARKED == 0);
-            let place = live.next().map(|(_, number)| node.place(number));
-            if let Some(place) = place.filter(|place| place.key == key) {
-                found = place.row;
-            } else if place.is_none() {
+            let mut entries = first..node.count();
+            let entry = entries.find(|number| node.slot(*number).flags & MARKED == 0);
+            let entry = entry.map(|number| node.position(number));
+            if let Some(entry) = entry.filter(|entry| entry.key == key) {
+                found = entry.row;
+            } else if entry.is_none() {
                 // Entries of this key may go on in the next leaf.
                 goes_on = node.high().is_some_and(|high| high.key == key);
             }
         };
-        self.read_leaf((Probe::At(at), None), view, &mut look, session)?;
+        self.read_leaf(Probe::At(at), None, view, &mut look, session)?;
         if found.is_some() || !goes_on {
             return Ok(found);
         }
@@ -56,63 +56,68 @@ impl Index {
         Ok(cursor.next(session)?.map(|(_, row)| row))
     }
 
-    /// The row of this key if the index is unique and the entry of this number has the key, and is
-    /// no deleted one.
+    /// The row of this key, if the index is unique and the entry of this number has the key and
+    /// isn't deleted.
     #[inline]
-    fn only_row(&self, node: Node<'_>, (key, number): (&[u8], u16)) -> Option<RowAddress> {
+    fn only_row(&self, node: Node<'_>, key: &[u8], number: u16) -> Option<RowAddress> {
         let is_there = self.is_unique && number < node.count();
-        let place = is_there.then(|| node.place(number)).filter(|place| place.key == key)?;
-        place.row.filter(|_| node.slot(number).flags & MARKED == 0)
+        let entry = is_there.then(|| node.position(number)).filter(|entry| entry.key == key)?;
+        entry.row.filter(|_| node.slot(number).flags & MARKED == 0)
     }
 
-    /// The leaf that covers a place, to be read. Refused if the index was dropped (AC15).
+    /// The leaf that covers what is looked for, to be read. Refuses if the index was dropped
+    /// (AC15).
     #[inline]
     pub(super) fn reach<'a>(
         &'a self,
         get: Get,
-        (probe, hint): (Probe<'_>, Option<Dba>),
+        probe: Probe<'_>,
+        hint: Option<Dba>,
         session: &'a Session,
     ) -> Result<Reached<'a>, Stop> {
-        let reached = Tree { get, ..self.tree() }.reach((probe, 0), hint, session);
-        reached.map_err(|stop| match check_there((&self.space, self.object()), session) {
-            // Its root may still be its own when blocks below aren't any more.
+        let reached = Tree { get, ..self.tree() }.reach(probe, 0, hint, session);
+        reached.map_err(|stop| match check_there(&self.space, self.object(), session) {
+            // The root may still be the index's when blocks below aren't any more.
             Err(dropped) if stop.refusal() == Some(RefusalKind::Corrupt) => dropped,
             _ => stop,
         })
     }
 
-    /// Looks at the leaf that covers a place, as the view sees it: under its latch if it is so now,
-    /// so that `look` only computes; else in a copy. `look` gets the entry's number too, about.
+    /// Gives `look` the leaf that covers what is looked for, as the view sees it, and the entry's
+    /// approximate number. If the leaf is current for the view, `look` runs under its latch and
+    /// must only compute; otherwise it gets a copy.
     #[inline]
     pub(super) fn read_leaf(
         &self,
-        (probe, hint): (Probe<'_>, Option<Dba>),
+        probe: Probe<'_>,
+        hint: Option<Dba>,
         view: View,
         look: &mut dyn FnMut(Node<'_>, u16),
         session: &Session,
     ) -> Result<(), Stop> {
-        let reached = self.reach(Get::Consistent, (probe, hint), session)?;
+        let reached = self.reach(Get::Consistent, probe, hint, session)?;
         let number = reached.address.block.get();
-        Outline::guess(&self.outline, (number, &reached.block), FENCES);
+        Outline::guess(&self.outline, number, &reached.block, FENCES);
         if self.transactions.is_current(&reached.block, view, session) {
             look(Node(&reached.block), reached.near);
             return Ok(());
         }
         drop(reached);
-        self.read_copy((probe, hint), view, look, session)
+        self.read_copy(probe, hint, view, look, session)
     }
 
     #[cold]
     fn read_copy(
         &self,
-        (probe, hint): (Probe<'_>, Option<Dba>),
+        probe: Probe<'_>,
+        hint: Option<Dba>,
         view: View,
         look: &mut dyn FnMut(Node<'_>, u16),
         session: &Session,
     ) -> Result<(), Stop> {
         let (mut copy, mut gone_before) = (Vec::new(), None);
         loop {
-            let reached = self.reach(Get::Consistent, (probe, hint), session)?;
+            let reached = self.reach(Get::Consistent, probe, hint, session)?;
             let (address, near) = (reached.address, reached.near);
             self.transactions.copy(&reached.block, &mut copy, session);
             drop(reached);

@@ -1,9 +1,9 @@
-//! An index: making and opening it, and its entries one by one (rules BT1 to BT14).
+//! An index: creating and opening it, inserting and deleting its entries (BT4, BT7, BT12, BT15,
+//! BT20).
 //!
 //! Callers: users of tables that have indexes.
 
 use std::sync::Arc;
-use txn::block;
 
 use cache::Get;
 use change::{Changes, credits_for};
@@ -11,10 +11,10 @@ use format::{DataHead, DataSlot, ItlEntry};
 use ids::{Dba, TxnId};
 use latch::{FrameOrder, Guess};
 use os::Session;
-use space::{Holds, Segment, Space};
+use space::{EmptyNote, Holds, Segment, Space};
 use stop::{RefusalKind, Stop};
 use txn::undo::UndoLog;
-use txn::{OwnItlEntry, RowWait, Transaction, Transactions, View};
+use txn::{OwnItlEntry, RowWait, Transaction, Transactions, View, block};
 
 use super::apply::{BACK, CHANGE, LAYER, WRITE};
 use super::content::{Content, Shape};
@@ -23,70 +23,72 @@ use super::node::{MARKED, Node};
 use super::ops::{Back, Kind, Op, is_dead};
 use super::page_delete::{PageDelete, is_last};
 use super::position::{BLOCK_BYTES, Position, Probe, ROW_BYTES};
-use super::split::Splitter;
+use super::split::{SplitTarget, Splitter};
 use crate::RowAddress;
-use crate::heap::{Awaited, Outcome, Plan, Target, Waiter, Wish, change_block, wait_for_visible};
+use crate::block_change::{
+    Awaited, BlockTarget, ChangeResult, Decision, Plan, Waiter, change_block, wait_for_visible,
+};
 use crate::outline::Outline;
 
-/// A new leaf has a ITL of so many entries.
-pub(super) const LIST_ENTRIES: usize = 2;
-/// It, without any.
-pub(super) const NEW_LIST: [u8; LIST_ENTRIES * ItlEntry::BYTES] =
-    [0; LIST_ENTRIES * ItlEntry::BYTES];
-/// So many entries with the longest key fit into a block, besides both fences.
+/// How many ITL entries a new leaf has.
+pub(super) const ITL_ENTRIES: usize = 2;
+/// The ITL of a new leaf: all entries are free.
+pub(super) const NEW_ITL: [u8; ITL_ENTRIES * ItlEntry::BYTES] = [0; ITL_ENTRIES * ItlEntry::BYTES];
+/// How many entries with the longest key fit into a block, besides both fences.
 const ENTRIES_MIN: usize = 4;
-/// A ITL has one entry for so many bytes of a leaf at most.
-const BYTES_FOR_LIST_ENTRY: usize = 256;
+/// The ITL of a leaf has at most one entry for this many bytes of the leaf.
+const BYTES_PER_ITL_ENTRY: usize = 256;
 
 /// An index.
 #[derive(Clone)]
 pub struct Index {
     segment: Segment,
-    /// What messages call it.
+    /// The index's name in messages.
     name: Arc<str>,
     pub(super) is_unique: bool,
     key_max: usize,
-    block_bytes: usize,
+    pub(super) block_bytes: usize,
     pub(super) space: Space,
     pub(super) transactions: Transactions,
-    /// What the leaf looked like that was read last, of those that are asked.
+    /// The outline of the last leaf that gave it.
     pub(super) outline: Arc<Guess>,
 }
 
-/// What an insert came to.
+/// How an insert ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Inserted {
     /// The entry is there.
     Done,
-    /// It isn't: a unique index has one with that key, of this row; or the entry was there.
+    /// The entry isn't inserted: a unique index has one with that key, of this row; or the same
+    /// entry was there.
     Duplicate(RowAddress),
 }
 
-/// What a leaf that was found came to.
-enum Found {
+/// How a change of a leaf ended.
+enum LeafResult {
     Changed,
-    /// And nothing is left in the leaf but what is deleted.
+    /// The leaf is changed, and has only deleted entries now.
     Emptied,
     Duplicate(RowAddress),
     Missing,
-    /// Its ITL may not grow, and all in it ended after the snapshot.
-    ListFull,
-    /// It may not grow, and all in it are active: these.
-    ListHeld(Vec<TxnId>),
-    /// The leaf was changed after the transaction's only snapshot, and what that sees matters.
-    Newer(View),
-    /// The transaction's only snapshot sees the key, and another transaction has deleted it since.
+    /// The ITL may not grow, and all transactions in it ended after the snapshot.
+    ItlTooNew,
+    /// The ITL may not grow, and all transactions in it are active: these.
+    ItlHeld(Vec<TxnId>),
+    /// The leaf was changed after the transaction's one snapshot: whether this view sees the key
+    /// has to be found out.
+    ChangedSince(View),
+    /// The transaction's one snapshot sees the key, and another transaction has deleted it since.
     DeletedSince,
 }
 
-/// What an insert knows of its key as the transaction's only snapshot sees it (BT12).
+/// Whether the transaction's one snapshot sees the key of an insert (BT12).
 #[derive(Clone, Copy)]
-enum Before {
-    /// Nothing yet. This is what the transaction sees.
+enum KeyInSnapshot {
+    /// That isn't known yet. This view says it.
     Unknown(View),
-    /// The key is there.
     Seen,
-    /// The key isn't there, or nothing depends on it.
+    /// The snapshot doesn't see it, or it doesn't matter.
     Unseen,
 }
 
@@ -94,26 +96,29 @@ impl Index {
     /// Makes an index without entries in the tablespace of this name.
     pub fn create(
         tablespace: &str,
-        (name, unique): (&str, bool),
+        name: &str,
+        unique: bool,
         space: &Space,
         transactions: &Transactions,
         session: &Session,
     ) -> Result<Index, Stop> {
-        let segment = space.create_within(tablespace, (name, Holds::Index), session)?;
-        Index::format((segment, unique), space, transactions, session)
+        let segment = space.create_within(tablespace, name, Holds::Index, session)?;
+        Index::format(segment, unique, space, transactions, session)
     }
 
-    /// The same, but the next opening drops it, unless [`Space::keep`] comes before.
+    /// As [`Index::create`], but the next opening of the database drops the index, unless
+    /// [`Space::keep`] was called before.
     pub fn create_temporary(
         tablespace: &str,
-        (name, unique): (&str, bool),
+        name: &str,
+        unique: bool,
         space: &Space,
         transactions: &Transactions,
         session: &Session,
     ) -> Result<Index, Stop> {
-        let segment = space.create_temporary(tablespace, (name, Holds::Index), session)?;
+        let segment = space.create_temporary(tablespace, name, Holds::Index, session)?;
         let object = segment.object;
-        let made = Index::format((segment, unique), space, transactions, session);
+        let made = Index::format(segment, unique, space, transactions, session);
         if matches!(made, Err(Stop::Refused(_))) {
             space.drop_segment(object, session)?;
         }
@@ -122,7 +127,8 @@ impl Index {
 
     /// Writes the root of a segment that was just made.
     fn format(
-        (segment, unique): (Segment, bool),
+        segment: Segment,
+        unique: bool,
         space: &Space,
         transactions: &Transactions,
         session: &Session,
@@ -144,10 +150,10 @@ impl Index {
             group.format(block, &LAYER, WRITE, &[&content.0]);
             group.commit(session);
         }
-        Ok(Index::with(segment, unique, space, transactions, session))
+        Ok(Index::of(segment, unique, space, transactions, session))
     }
 
-    /// The index of that name.
+    /// Opens the index of this name.
     pub fn open(
         name: &str,
         space: &Space,
@@ -168,20 +174,11 @@ impl Index {
         };
         let unique =
             unique.ok_or_else(|| refuse(" that was finished: drop what there is of it"))?;
-        Ok(Index::with(segment, unique, space, transactions, session))
+        Ok(Index::of(segment, unique, space, transactions, session))
     }
 
-    /// The index in this segment, which was made so: nothing is read.
+    /// The index in this segment, which was made unique or not. Nothing is read.
     pub fn of(
-        (segment, unique): (Segment, bool),
-        space: &Space,
-        transactions: &Transactions,
-        session: &Session,
-    ) -> Index {
-        Index::with(segment, unique, space, transactions, session)
-    }
-
-    fn with(
         segment: Segment,
         is_unique: bool,
         space: &Space,
@@ -205,19 +202,19 @@ impl Index {
         }
     }
 
-    /// What messages call it: as its segment, unless another name was given.
+    /// The index's name in messages: that of its segment, unless another was given.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The same index, for whose messages this is its name: that of its segment may be one that no
-    /// user has given.
+    /// The same index with this name in messages, for the segment's name may be one that no user
+    /// has given.
     #[must_use]
     pub fn called(self, name: &str) -> Index {
         Index { name: name.into(), ..self }
     }
 
-    /// Its segment.
+    /// The index's segment.
     pub fn segment(&self) -> &Segment {
         &self.segment
     }
@@ -227,60 +224,63 @@ impl Index {
         self.is_unique
     }
 
-    /// The longest key that it takes.
+    /// The length of the longest key that the index takes.
     pub fn key_max(&self) -> usize {
         self.key_max
     }
 
-    /// Inserts an entry. In a unique index waits while another transaction has one of that key. A
-    /// transaction with one snapshot is refused if that sees the key, and another has deleted it
-    /// since.
+    /// Inserts an entry. In a unique index, waits while another transaction holds an entry with
+    /// that key, and refuses if the transaction's one snapshot sees the key and another transaction
+    /// has deleted it since.
     pub fn insert(
         &self,
         transaction: &mut Transaction,
-        (key, row): (&[u8], RowAddress),
+        key: &[u8],
+        row: RowAddress,
         session: &Session,
     ) -> Result<Inserted, Stop> {
         self.check_key(key)?;
         let entry = Position { key, row: Some(row) };
         let fixed = transaction.fixed_view().filter(|_| self.is_unique);
-        let mut before = fixed.map_or(Before::Unseen, |view| Before::Unknown(view.with_all_own()));
+        let mut snapshot =
+            fixed.map_or(KeyInSnapshot::Unseen, |view| KeyInSnapshot::Unknown(view.with_all_own()));
         loop {
-            let mut wish = |block: &[u8], itl: &OwnItlEntry| match before {
-                Before::Unknown(view) if !self.transactions.is_current(block, view, session) => {
-                    Wish::Nothing(Outcome::Done(Found::Newer(view)))
+            let mut decide = |block: &[u8], itl: &OwnItlEntry| match snapshot {
+                KeyInSnapshot::Unknown(view)
+                    if !self.transactions.is_current(block, view, session) =>
+                {
+                    nothing(LeafResult::ChangedSince(view))
                 }
-                _ => self.plan_insert(block, itl, (entry, before)),
+                _ => self.plan_insert(block, itl, entry, snapshot),
             };
-            match self.change(transaction, entry, &mut wish, session)? {
-                Found::Changed | Found::Emptied => return Ok(Inserted::Done),
-                Found::Duplicate(row) => return Ok(Inserted::Duplicate(row)),
-                Found::DeletedSince => return Err(self.deleted_since()),
-                Found::Newer(view) => {
+            match self.change(transaction, entry, &mut decide, session)? {
+                LeafResult::Changed | LeafResult::Emptied => return Ok(Inserted::Done),
+                LeafResult::Duplicate(row) => return Ok(Inserted::Duplicate(row)),
+                LeafResult::DeletedSince => return Err(self.deleted_since()),
+                LeafResult::ChangedSince(view) => {
                     let found = self.find(view, key, session)?;
-                    before = found.map_or(Before::Unseen, |_| Before::Seen);
+                    snapshot = found.map_or(KeyInSnapshot::Unseen, |_| KeyInSnapshot::Seen);
                 }
-                Found::Missing | Found::ListFull | Found::ListHeld(_) => {
-                    unreachable!(
-                        "an insert doesn't miss what it inserts, and waits for its leaf's list"
-                    )
+                LeafResult::Missing | LeafResult::ItlTooNew | LeafResult::ItlHeld(_) => {
+                    unreachable!("an insert misses no entry, and waits for its leaf's ITL")
                 }
             }
         }
     }
 
-    /// Deletes an entry. Waits while another transaction has it. False if there is none.
+    /// Deletes an entry. Waits while another transaction holds it. False if there is none.
     pub fn delete(
         &self,
         transaction: &mut Transaction,
-        (key, row): (&[u8], RowAddress),
+        key: &[u8],
+        row: RowAddress,
         session: &Session,
     ) -> Result<bool, Stop> {
         self.check_key(key)?;
         let entry = Position { key, row: Some(row) };
-        let mut wish = |block: &[u8], itl: &OwnItlEntry| self.plan_delete(block, itl, entry);
-        let found = self.change(transaction, entry, &mut wish, session)?;
-        Ok(matches!(found, Found::Changed))
+        let mut decide = |block: &[u8], itl: &OwnItlEntry| self.plan_delete(block, itl, entry);
+        let result = self.change(transaction, entry, &mut decide, session)?;
+        Ok(matches!(result, LeafResult::Changed))
     }
 
     pub(super) fn tree(&self) -> Tree<'_> {
@@ -302,18 +302,6 @@ impl Index {
         Shape { object, is_unique, level, was_purged: false }
     }
 
-    pub(super) fn block_bytes(&self) -> usize {
-        self.block_bytes
-    }
-
-    pub(super) fn space(&self) -> &Space {
-        &self.space
-    }
-
-    pub(super) fn transactions(&self) -> &Transactions {
-        &self.transactions
-    }
-
     pub(super) fn changes(&self) -> &Changes {
         self.transactions.changes()
     }
@@ -333,110 +321,114 @@ impl Index {
     }
 
     fn splitter(&self) -> Splitter<'_> {
-        let (header, key_max) = (self.segment.header, self.key_max);
-        let (space, transactions) = (&self.space, &self.transactions);
-        Splitter { tree: self.tree(), space, transactions, header, key_max }
+        let Index { space, transactions, key_max, block_bytes, .. } = self;
+        let (tree, header) = (self.tree(), self.segment.header);
+        let (key_max, block_bytes) = (*key_max, *block_bytes);
+        Splitter { tree, space, transactions, header, key_max, block_bytes }
     }
 
-    /// Changes the leaf that covers an entry as `wish` says.
+    /// Changes the leaf that covers an entry as `decide` says.
     fn change(
         &self,
         transaction: &mut Transaction,
         entry: Position<'_>,
-        wish: &mut dyn FnMut(&[u8], &OwnItlEntry) -> Wish<Found>,
+        decide: &mut dyn FnMut(&[u8], &OwnItlEntry) -> Decision<LeafResult>,
         session: &Session,
-    ) -> Result<Found, Stop> {
+    ) -> Result<LeafResult, Stop> {
         let longest = Back::HEAD_BYTES.max(Op::HEAD_BYTES) + entry.key.len();
         let undo_bytes = OwnItlEntry::BACK_BYTES_MAX + longest;
-        let (object, place) = (self.object(), entry.looked_for(self.is_unique));
+        let (object, at) = (self.object(), entry.looked_for(self.is_unique));
         let is_it = |block: &[u8]| {
             let node = Node::of(block, object);
-            node.is_some_and(|node| node.level() == 0 && node.covers(Probe::At(place)))
+            node.is_some_and(|node| node.level() == 0 && node.covers(Probe::At(at)))
         };
         let opcodes = (CHANGE, BACK);
         let mut waiter = Waiter::new(Some(transaction.lock_wait()));
         loop {
             self.transactions.prepare(transaction, undo_bytes, session)?;
-            let address = self.leaf_to_change(place, session)?;
+            let address = self.leaf_to_change(at, session)?;
             let pin = self.changes().cache().pin(address, session)?;
             let (layer, snapshot) = (&LAYER, None);
-            let target = Target { pin: &pin, layer, opcodes, longest, snapshot, is_it: &is_it };
-            let tried = change_block(&self.transactions, transaction, &target, wish, session)?;
+            let target =
+                BlockTarget { pin: &pin, layer, opcodes, longest, snapshot, is_it: &is_it };
+            let tried = change_block(&self.transactions, transaction, &target, decide, session)?;
             drop(pin);
             let awaited = match tried {
-                Outcome::Done(Found::ListFull) => {
+                ChangeResult::Done(LeafResult::ItlTooNew) => {
                     self.wait_for_newer(transaction, session)?;
                     continue;
                 }
-                Outcome::Done(Found::ListHeld(holders)) => Awaited::Any(holders),
-                Outcome::Done(Found::Emptied) => {
-                    self.space.emptied().note(self.segment.header, address, None, session);
-                    return Ok(Found::Changed);
+                ChangeResult::Done(LeafResult::ItlHeld(holders)) => Awaited::Any(holders),
+                ChangeResult::Done(LeafResult::Emptied) => {
+                    let note = EmptyNote::default();
+                    self.space.emptied().note(self.segment.header, address, note, session);
+                    return Ok(LeafResult::Changed);
                 }
-                Outcome::Done(found) => return Ok(found),
-                Outcome::Foreign => continue,
-                Outcome::Wait(holder) => Awaited::One(holder, RowWait::UniqueKey),
-                Outcome::Full => {
-                    let has_room = self.make_room(place, session)?;
+                ChangeResult::Done(result) => return Ok(result),
+                ChangeResult::Foreign => continue,
+                ChangeResult::RowLocked(holder) => Awaited::One(holder, RowWait::UniqueKey),
+                ChangeResult::Full => {
+                    let has_room = self.make_room(at, session)?;
                     assert!(has_room, "a leaf has room for some entries of any length");
                     continue;
                 }
-                Outcome::NoUndo(_) => unreachable!("room was made for its undo"),
-                Outcome::WaitForEntry(holders) => match self.make_room_if_any(place, session)? {
+                ChangeResult::NoUndoRoom(_) => unreachable!("room was made for its undo"),
+                ChangeResult::ItlFull(holders) => match self.make_room_if_any(at, session)? {
                     true => continue,
                     false => Awaited::Any(holders),
                 },
-                Outcome::TooNew => {
-                    if !self.make_room_if_any(place, session)? {
+                ChangeResult::TooNew => {
+                    if !self.make_room_if_any(at, session)? {
                         self.wait_for_newer(transaction, session)?;
                     }
                     continue;
                 }
             };
-            // Which entry it is may change while one waits.
+            // The wait names no slot: the entry's number may change meanwhile.
             let leaf = RowAddress { block: address, slot: 0 };
-            let whose = (&self.transactions, &*transaction);
-            waiter.wait(&awaited, whose, (object, leaf), session)?;
+            waiter.wait(&awaited, &self.transactions, transaction, object, leaf, session)?;
         }
     }
 
-    /// The leaf that covers the place. Splits on the way that were left undone are completed.
-    fn leaf_to_change(&self, place: Position<'_>, session: &Session) -> Result<Dba, Stop> {
-        let reached = self.tree().reach((Probe::At(place), 0), None, session)?;
-        let (address, passed) = (reached.address, reached.passed);
+    /// The leaf that covers the position. Splits on the way that weren't posted are posted.
+    fn leaf_to_change(&self, at: Position<'_>, session: &Session) -> Result<Dba, Stop> {
+        let reached = self.tree().reach(Probe::At(at), 0, None, session)?;
+        let (address, unposted) = (reached.address, reached.unposted);
         drop(reached.block);
-        for passed in &passed {
-            self.splitter().post_to_parent(passed, session)?;
+        for split in &unposted {
+            self.splitter().post_to_parent(split, session)?;
         }
         Ok(address)
     }
 
-    /// Splits the leaf that covers the place, unless it has room for an entry there by now; false
-    /// if it has too few entries. Where the tablespace is full, all leaves are looked at first.
-    fn make_room(&self, place: Position<'_>, session: &Session) -> Result<bool, Stop> {
-        match self.split(place, session) {
+    /// Splits the leaf that covers the position, unless it has room for an entry there by now. If
+    /// the tablespace is full, all leaves are looked at for one that can be deleted. False if the
+    /// leaf has too few entries to be split.
+    fn make_room(&self, at: Position<'_>, session: &Session) -> Result<bool, Stop> {
+        match self.split(at, session) {
             Err(stop)
                 if stop.refusal() == Some(RefusalKind::NoSpace)
                     && self.page_delete().once_around(session)? =>
             {
-                self.split(place, session)
+                self.split(at, session)
             }
             split => split,
         }
     }
 
-    /// The same for who may wait instead: false too if the tablespace has no block for the split.
-    fn make_room_if_any(&self, place: Position<'_>, session: &Session) -> Result<bool, Stop> {
-        match self.split(place, session) {
+    /// As `make_room`, for a caller that may wait instead: false also if the tablespace has no
+    /// block for the split.
+    fn make_room_if_any(&self, at: Position<'_>, session: &Session) -> Result<bool, Stop> {
+        match self.split(at, session) {
             Err(stop) if stop.refusal() == Some(RefusalKind::NoSpace) => Ok(false),
             made => made,
         }
     }
 
-    fn split(&self, place: Position<'_>, session: &Session) -> Result<bool, Stop> {
-        self.page_delete().before_split(place, session)?;
-        let needed = bytes_needed(place) + ItlEntry::BYTES;
-        self.splitter().split((place, 0), needed, session)
+    fn split(&self, at: Position<'_>, session: &Session) -> Result<bool, Stop> {
+        self.page_delete().before_split(at, session)?;
+        let needed = bytes_needed(at) + ItlEntry::BYTES;
+        self.splitter().split(SplitTarget { at, level: 0, needed }, session)
     }
 
     fn page_delete(&self) -> PageDelete<'_> {
@@ -453,7 +445,8 @@ impl Index {
         Stop::refuse(RefusalKind::Serialization, message)
     }
 
-    /// All of a leaf's list ended after the statement's snapshot.
+    /// Waits until the ends of the transactions in a leaf's ITL are visible: all ended after the
+    /// snapshot. Refuses if the transaction has one snapshot.
     fn wait_for_newer(&self, transaction: &Transaction, session: &Session) -> Result<(), Stop> {
         if transaction.is_serializable() {
             let message = format!(
@@ -466,90 +459,94 @@ impl Index {
         wait_for_visible(&self.transactions, session)
     }
 
-    /// Whether the list of a leaf may be as long as the ITL entry would have it; else of whom one
-    /// has to end before.
-    fn list_room(&self, block: &[u8], itl: &OwnItlEntry) -> Option<Wish<Found>> {
-        let most = self.block_bytes / BYTES_FOR_LIST_ENTRY;
+    /// The decision if the transaction's entry would make the ITL longer than it may be (BT20);
+    /// none if it wouldn't.
+    fn check_itl_room(&self, block: &[u8], itl: &OwnItlEntry) -> Option<Decision<LeafResult>> {
+        let most = self.block_bytes / BYTES_PER_ITL_ENTRY;
         if usize::from(itl.lock()) <= most.max(block::entries(block).into()) {
             return None;
         }
-        // An end that isn't visible yet comes sooner than that of an active transaction, and
-        // nobody who waits for it is waited for.
+        // An end becomes visible sooner than an active transaction ends, and waiting for it can't
+        // be part of a deadlock.
         let holders = (0..block::entries(block)).map(|number| itl.holder(block, number + 1));
-        let found = holders.collect::<Option<_>>().map_or(Found::ListFull, Found::ListHeld);
-        Some(Wish::NotIfGrows(Outcome::Done(found)))
+        let result =
+            holders.collect::<Option<_>>().map_or(LeafResult::ItlTooNew, LeafResult::ItlHeld);
+        Some(Decision::NothingIfItlGrows(ChangeResult::Done(result)))
     }
 
     fn plan_insert(
         &self,
         block: &[u8],
         itl: &OwnItlEntry,
-        (entry, before): (Position<'_>, Before),
-    ) -> Wish<Found> {
-        if let Some(wish) = self.list_room(block, itl) {
-            return wish;
+        entry: Position<'_>,
+        snapshot: KeyInSnapshot,
+    ) -> Decision<LeafResult> {
+        if let Some(decision) = self.check_itl_room(block, itl) {
+            return decision;
         }
         let node = Node(block);
         let row = entry.row.expect("an entry has a row");
         let op = Op { kind: Kind::Insert, purges: false, key: entry.key, row };
-        let is_gone = Wish::Nothing(Outcome::Done(Found::DeletedSince));
         let Ok(number) = node.find(entry) else {
-            if let Before::Seen = before {
-                return is_gone;
+            if let KeyInSnapshot::Seen = snapshot {
+                return nothing(LeafResult::DeletedSince);
             }
             let takes = bytes_needed(entry);
             let room = itl.room(block);
             let purges = room < takes;
             if purges && room + self.dead_bytes(&node, itl) < takes {
-                return Wish::Nothing(Outcome::Full);
+                return Decision::Nothing(ChangeResult::Full);
             }
-            return Wish::Change(self.plan(Op { purges, ..op }, (false, row)), Found::Changed);
+            let plan = self.plan(Op { purges, ..op }, false, row);
+            return Decision::Change(plan, LeafResult::Changed);
         };
         let slot = node.slot(number);
         if let Some(holder) = itl.holder(block, slot.lock) {
-            return Wish::Nothing(Outcome::Wait(holder));
+            return Decision::Nothing(ChangeResult::RowLocked(holder));
         }
-        let old_row = node.place(number).row.expect("an entry of a leaf has a row");
+        let old_row = node.position(number).row.expect("an entry of a leaf has a row");
         if slot.flags & MARKED == 0 {
-            return Wish::Nothing(Outcome::Done(Found::Duplicate(old_row)));
+            return nothing(LeafResult::Duplicate(old_row));
         }
-        if let Before::Seen = before {
-            return is_gone;
+        if let KeyInSnapshot::Seen = snapshot {
+            return nothing(LeafResult::DeletedSince);
         }
         let op = Op { kind: Kind::Replace, ..op };
-        Wish::Change(self.plan(op, (itl.owns(slot.lock), old_row)), Found::Changed)
+        Decision::Change(self.plan(op, itl.owns(slot.lock), old_row), LeafResult::Changed)
     }
 
-    fn plan_delete(&self, block: &[u8], itl: &OwnItlEntry, entry: Position<'_>) -> Wish<Found> {
-        if let Some(wish) = self.list_room(block, itl) {
-            return wish;
+    fn plan_delete(
+        &self,
+        block: &[u8],
+        itl: &OwnItlEntry,
+        entry: Position<'_>,
+    ) -> Decision<LeafResult> {
+        if let Some(decision) = self.check_itl_room(block, itl) {
+            return decision;
         }
         let node = Node(block);
         let row = entry.row.expect("an entry has a row");
-        let Ok(number) = node.find(entry) else {
-            return Wish::Nothing(Outcome::Done(Found::Missing));
-        };
+        let Ok(number) = node.find(entry) else { return nothing(LeafResult::Missing) };
         let slot = node.slot(number);
         if let Some(holder) = itl.holder(block, slot.lock) {
-            return Wish::Nothing(Outcome::Wait(holder));
+            return Decision::Nothing(ChangeResult::RowLocked(holder));
         }
-        if slot.flags & MARKED != 0 || node.place(number).row != Some(row) {
-            return Wish::Nothing(Outcome::Done(Found::Missing));
+        if slot.flags & MARKED != 0 || node.position(number).row != Some(row) {
+            return nothing(LeafResult::Missing);
         }
         let op = Op { kind: Kind::Delete, purges: false, key: entry.key, row };
-        let found = if is_last(&node, number) { Found::Emptied } else { Found::Changed };
-        Wish::Change(self.plan(op, (itl.owns(slot.lock), row)), found)
+        let result = if is_last(&node, number) { LeafResult::Emptied } else { LeafResult::Changed };
+        Decision::Change(self.plan(op, itl.owns(slot.lock), row), result)
     }
 
-    fn plan(&self, op: Op<'_>, (was_locked, old_row): (bool, RowAddress)) -> Plan {
+    fn plan(&self, op: Op<'_>, was_locked: bool, old_row: RowAddress) -> Plan {
         let Op { kind, key, row, .. } = op;
         let (object, root) = (self.object(), self.root());
         let back = Back { kind, was_locked, object, root, key, row, old_row };
-        let locks = u16::from(!was_locked);
-        Plan { forward: op.write(), back: back.write(), locks, freed: 0 }
+        Plan { forward: op.write(), back: back.write(), locks: u16::from(!was_locked), freed: 0 }
     }
 
-    /// Bytes of entries that a purge takes away, once the ITL entry is written.
+    /// How many bytes a purge frees, once the ITL entry is written.
     fn dead_bytes(&self, node: &Node<'_>, itl: &OwnItlEntry) -> usize {
         let slots = (0..node.count()).map(|number| node.slot(number));
         let dead = slots.filter(|slot| {
@@ -558,6 +555,11 @@ impl Index {
         });
         dead.map(|slot| DataSlot::BYTES + usize::from(slot.length.get())).sum()
     }
+}
+
+/// Changes nothing: this is the result.
+fn nothing(result: LeafResult) -> Decision<LeafResult> {
+    Decision::Nothing(ChangeResult::Done(result))
 }
 
 /// The root of the index in the segment with this header.
@@ -570,27 +572,27 @@ pub(super) fn header_of(root: Dba) -> Dba {
     Dba::new(root.file.get(), root.block.get() - 1)
 }
 
-/// The number that all blocks of the index have; as in tables.
+/// The object number that all blocks of the index have.
 fn object_of(segment: &Segment) -> u32 {
     segment.object.get()
 }
 
 /// The content of a leaf without entries.
 pub(super) fn empty_leaf(shape: Shape) -> Content {
-    Content::new(shape, (None, None), None, &NEW_LIST)
+    Content::new(shape, None, None, &NEW_ITL)
 }
 
-/// Bytes that an entry takes in its leaf.
+/// How many bytes an entry takes in its leaf.
 pub(super) fn bytes_needed(entry: Position<'_>) -> usize {
     DataSlot::BYTES + entry.key.len() + ROW_BYTES
 }
 
-/// The longest key for blocks of so many bytes, with undo blocks of so many: with the longest list
-/// some entries and both fences fit into a block, and a change into undo.
+/// The length of the longest key in blocks of this size, with undo blocks of this size. Beside the
+/// longest ITL, both fences and some entries fit into a block, and a change fits into undo.
 fn key_max(block: usize, undo_block: usize) -> usize {
-    let list = (block / BYTES_FOR_LIST_ENTRY + 1) * ItlEntry::BYTES;
+    let itl = (block / BYTES_PER_ITL_ENTRY + 1) * ItlEntry::BYTES;
     let each = DataSlot::BYTES + BLOCK_BYTES + ROW_BYTES;
-    let key = (block - DataHead::LIST - list) / (ENTRIES_MIN + 2) - each;
+    let key = (block - DataHead::LIST - itl) / (ENTRIES_MIN + 2) - each;
     let undo = UndoLog::payload_max(undo_block) - OwnItlEntry::BACK_BYTES_MAX - Back::HEAD_BYTES;
     key.min(undo)
 }

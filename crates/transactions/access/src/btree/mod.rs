@@ -4,15 +4,15 @@
 //!                 root                              keys: bytes that are compared as bytes
 //!               /       \                           entry: key, address of a row
 //!        branch ───▶ branch ───▶                      one block latched at a time (BT1)
-//!       /   |          |   \                          readers see a moment, as in tables
+//!       /   |          |   \                          readers see a snapshot, as in tables
 //!   leaf ─▶ leaf ─▶ leaf ─▶ leaf
 //! ```
 //!
-//! Rules BT1 to BT14 are in the README.
+//! Rules BT1 to BT35 are in the README.
 //!
 //! Callers: users of tables that have indexes.
 //! Sources: Lehman & Yao, "Efficient Locking for Concurrent Operations on B-Trees" (TODS '81);
-//! Oracle's index leaves, with a ITL.
+//! Oracle's index leaves, with an ITL.
 
 mod apply;
 mod build;

@@ -6,11 +6,12 @@
 //!
 //! Invariants (held by `check`)
 //!   * low fence <= every entry < high fence; an end without a fence is the end of the index
+//!   * a block has a right neighbour exactly if it has a high fence
 //!   * entries are in strict order; in a unique leaf no two have the same key
 //!   * a branch has an entry, and its first entry is its low fence, or lower
 //!
 //! Callers: this module's files.
-//! Source: Graefe, Modern B-Tree Techniques (2011), of interpolation search.
+//! Source: Graefe, Modern B-Tree Techniques (2011), for interpolation search.
 
 use cache::is_unwritten;
 use format::{BlockHeader, BlockKind, DataHead, DataSlot, DbaLe};
@@ -18,51 +19,58 @@ use ids::Dba;
 use txn::block;
 
 use super::position::{BLOCK_BYTES, Position, Probe, block_from};
-use crate::outline::{Outline, Places};
+use crate::outline::{Offsets, Outline};
 
-/// Slots before the first entry: the fences.
+/// How many slots come before the first entry: the fences.
 pub(super) const FENCES: u16 = 2;
-/// Flag of a slot that has an entry, or a fence.
+/// The flag of a slot with an entry or a fence.
 pub(super) const ENTRY: u8 = 1;
-/// Flag of an entry that is deleted. It stays until that is committed and its space is needed.
+/// The flag of a deleted entry. It stays until the deletion is committed and its space is needed.
 pub(super) const MARKED: u8 = 2;
-/// Flag of a fence or a separator that has a row.
+/// The flag of a fence or separator with a row.
 pub(super) const WITH_ROW: u8 = 4;
-/// `own[0]` of the head of every block of a unique index.
+/// The flag in the head of every block of a unique index.
 pub(super) const UNIQUE: u8 = 1;
-/// Flag beside it, of a leaf: entries were purged, at some time since its list was empty.
+/// The flag in the head of a leaf from which entries were purged since its ITL was empty.
 pub(super) const PURGED: u8 = 2;
 
 /// A block of an index.
 #[derive(Clone, Copy)]
 pub(super) struct Node<'a>(pub(super) &'a [u8]);
 
-/// Where to go from a block.
+/// The right neighbour of a block.
+#[derive(Clone, Copy)]
+pub(super) struct RightNeighbour<'a> {
+    /// Where it begins: the high fence of the block.
+    pub(super) low: Position<'a>,
+    pub(super) block: Dba,
+}
+
+/// The next step of a descent from a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Step {
-    /// It is the one; what is looked for is near the entry of this number.
+    /// The descent ends at this block, near the entry of this number.
     Here(u16),
-    /// To the right neighbour.
+    /// It goes on at the right neighbour.
     Right(Dba),
-    /// To this block, a level below; and about how far on it is there.
+    /// It goes on at this block, a level below, about this far through its entries.
     Down(Dba, Share),
-    /// It isn't to the right or below.
+    /// What is looked for is neither to the right nor below.
     Lost,
 }
 
-/// How far on something lies on the way from one place to another, if keys lie evenly between
-/// them: of 65,536 parts. A guess.
+/// A guess at how far a key lies between two others, if keys lie evenly there: in parts of 65,536.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Share(u16);
 
 impl Share {
     const HALF: Share = Share(1 << 15);
 
-    /// All are numbers of keys.
+    /// The share of a key between two others. All three are given as numbers of keys.
     #[inline]
-    fn between(number: u64, (low, high): (u64, u64)) -> Share {
+    fn between(number: u64, low: u64, high: u64) -> Share {
         let (from_low, width) = (number.saturating_sub(low), high.saturating_sub(low));
-        // So that there is room for 16 bits more.
+        // So that 16 more bits have room.
         let shift = u16::BITS.saturating_sub(width.leading_zeros());
         match width >> shift {
             0 => Share::HALF,
@@ -73,13 +81,13 @@ impl Share {
         }
     }
 
-    /// What is likely to be read in a leaf that looks so.
+    /// The offsets that are likely to be read in a leaf with this outline.
     #[inline]
-    pub(super) fn places(self, outline: Outline) -> Places {
-        outline.places(self.of(outline.count().into()) as u16)
+    pub(super) fn offsets(self, outline: Outline) -> Offsets {
+        outline.offsets(self.of(outline.count().into()) as u16)
     }
 
-    /// As much of so many.
+    /// This share of `count`.
     #[inline]
     fn of(self, count: usize) -> usize {
         (usize::from(self.0) * count + (1 << (u16::BITS - 1))) >> u16::BITS
@@ -87,7 +95,7 @@ impl Share {
 }
 
 impl<'a> Node<'a> {
-    /// The block, if it is one of this object.
+    /// The block, if it is a leaf or branch of this object.
     #[inline]
     pub(super) fn of(block: &'a [u8], object: u32) -> Option<Node<'a>> {
         let head = DataHead::at(block, DataHead::START);
@@ -103,7 +111,7 @@ impl<'a> Node<'a> {
         DataHead::at(self.0, DataHead::START)
     }
 
-    /// 0 for a leaf.
+    /// The block's level: 0 for a leaf.
     #[inline]
     pub(super) fn level(&self) -> u8 {
         self.head().level
@@ -118,23 +126,29 @@ impl<'a> Node<'a> {
         self.head().own.get() & u16::from(UNIQUE) != 0
     }
 
-    /// Whether undo may have entries of the leaf that aren't there, for snapshots (BT13).
+    /// Whether the leaf's undo may have entries that are no longer in it, for snapshots (BT13).
     pub(super) fn was_purged(&self) -> bool {
         self.head().own.get() & u16::from(PURGED) != 0
     }
 
+    /// The address of the right neighbour.
     pub(super) fn next(&self) -> Option<Dba> {
         let next = self.head().next;
         (next != DbaLe::NONE).then(|| next.get())
     }
 
-    /// Where its entries begin, if there are others to the left.
+    pub(super) fn right(&self) -> Option<RightNeighbour<'a>> {
+        self.high().zip(self.next()).map(|(low, block)| RightNeighbour { low, block })
+    }
+
+    /// The low fence: none if the block is the first of its level.
     #[inline]
     pub(super) fn low(&self) -> Option<Position<'a>> {
         self.fence(0)
     }
 
-    /// Where its right neighbour begins.
+    /// The high fence, where the right neighbour begins: none if the block is the last of its
+    /// level.
     #[inline]
     pub(super) fn high(&self) -> Option<Position<'a>> {
         self.fence(1)
@@ -147,27 +161,28 @@ impl<'a> Node<'a> {
         is_there.then(|| Position::read(self.bytes(slot), slot.flags & WITH_ROW != 0))
     }
 
-    /// How many entries there are.
+    /// How many entries the block has.
     #[inline]
     pub(super) fn count(&self) -> u16 {
         block::slots(self.0) - FENCES
     }
 
-    /// Slot of entry `number`, from 0.
+    /// The slot of entry `number`, counted from 0.
     #[inline]
     pub(super) fn slot(&self, number: u16) -> DataSlot {
         block::slot(self.0, number + FENCES)
     }
 
-    /// A slot's bytes.
+    /// The bytes of a slot.
     #[inline]
     pub(super) fn bytes(&self, slot: DataSlot) -> &'a [u8] {
         block::bytes_of(self.0, slot)
     }
 
-    /// Place of entry `number`: in a leaf with a row, in a branch where the block below begins.
+    /// The position of entry `number`: in a leaf its key and row, in a branch where the block below
+    /// begins.
     #[inline(always)] // A scan does little else for each entry.
-    pub(super) fn place(&self, number: u16) -> Position<'a> {
+    pub(super) fn position(&self, number: u16) -> Position<'a> {
         let slot = self.slot(number);
         let bytes = self.bytes(slot);
         match self.level() {
@@ -176,28 +191,28 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The block below of entry `number`.
+    /// The block below that entry `number` of a branch leads to.
     #[inline]
     pub(super) fn child(&self, number: u16) -> Dba {
         block_from(self.bytes(self.slot(number)))
     }
 
-    /// Whether what is looked for lies between the fences.
+    /// Whether the fences include what is looked for.
     #[inline]
     pub(super) fn covers(&self, probe: Probe<'_>) -> bool {
         !self.low().is_some_and(|low| probe.is_left_of(low))
             && self.high().is_none_or(|high| probe.is_left_of(high))
     }
 
-    /// Where to go to the block on `level` that covers what is looked for, which is about so far
-    /// on in this one. Fences lie elsewhere in memory: they are read only if entries on both sides
-    /// don't say already that it is between them.
+    /// The next step to the block on `level` that covers what is looked for. `share` guesses how
+    /// far that is through this block's entries. Fences lie elsewhere in memory: they are read only
+    /// if the search ends at the first or behind the last entry.
     #[inline]
     pub(super) fn step(&self, probe: Probe<'_>, level: u8, share: Option<Share>) -> Step {
         if self.level() < level {
             return Step::Lost;
         }
-        // A branch's first begins where the block does, whatever it says.
+        // A branch's first entry leads to what begins at its low fence, whatever the entry says.
         let slots = &self.entries()[usize::from(self.level() > 0)..];
         let share = share.unwrap_or_else(|| self.share(probe.number()));
         let stored = self.stored();
@@ -218,26 +233,26 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// To the block below of entry `entry`, and how far on a key is there.
+    /// The step to the block below of entry `entry`, with the share of a key there.
     #[inline]
     fn down(&self, entry: u16, number: u64) -> Step {
-        let from = self.place(entry).number();
+        let from = self.position(entry).number();
         let to = match entry + 1 < self.count() {
-            true => Some(self.place(entry + 1)),
+            true => Some(self.position(entry + 1)),
             false => self.high(),
         };
-        let share = to.map_or(Share::HALF, |to| Share::between(number, (from, to.number())));
+        let share = to.map_or(Share::HALF, |to| Share::between(number, from, to.number()));
         Step::Down(self.child(entry), share)
     }
 
-    /// Number of the first entry that isn't before this place.
+    /// The number of the first entry that isn't before this position.
     #[inline]
     pub(super) fn lower_bound(&self, at: Position<'_>) -> u16 {
         let share = self.share(at.number());
         self.lower_bound_near(at, share.of(self.count().into()) as u16)
     }
 
-    /// The same, looked for first at entry `near`.
+    /// As `lower_bound`, with a search that begins at entry `near`.
     #[inline]
     pub(super) fn lower_bound_near(&self, at: Position<'_>, near: u16) -> u16 {
         let stored = self.stored();
@@ -248,21 +263,21 @@ impl<'a> Node<'a> {
         partition_point_near(self.entries(), near.into(), is_before) as u16
     }
 
-    /// How far on a key is between the fences. A probe of a block that isn't in the processor's
-    /// cache waits for memory: so it is worth a guess.
+    /// The share of a key between the fences. Each probe of a block that isn't in the processor's
+    /// cache waits for memory: so a guess pays.
     #[inline]
     fn share(&self, number: u64) -> Share {
         let low = self.low().map_or(0, |low| low.number());
-        self.high().map_or(Share::HALF, |high| Share::between(number, (low, high.number())))
+        self.high().map_or(Share::HALF, |high| Share::between(number, low, high.number()))
     }
 
-    /// Slots of the entries.
+    /// The slots of the entries.
     #[inline]
     fn entries(&self) -> &'a [DataSlot] {
         &block::directory(self.0)[usize::from(FENCES)..]
     }
 
-    /// Gives an entry's place as it is stored, and whether it has a row.
+    /// A function that gives an entry's stored position, and whether that has a row.
     #[inline(always)]
     fn stored(&self) -> impl Fn(DataSlot) -> (&'a [u8], bool) + 'a {
         let node = *self;
@@ -270,19 +285,19 @@ impl<'a> Node<'a> {
         move |slot| (&node.bytes(slot)[skipped..], (slot.flags | row_flag) & WITH_ROW != 0)
     }
 
-    /// In a leaf: where the entry is, or would be; in a unique leaf the one of this key, whatever
-    /// its row.
+    /// In a leaf: the number of the entry, or the number it would get. In a unique leaf the entry
+    /// is that of the key, whatever its row.
     pub(super) fn find(&self, entry: Position<'_>) -> Result<u16, u16> {
         let number = self.lower_bound(entry.looked_for(self.is_unique()));
         let is_it = number < self.count() && {
-            let found = self.place(number);
+            let found = self.position(number);
             found.key == entry.key && (self.is_unique() || found.row == entry.row)
         };
         if is_it { Ok(number) } else { Err(number) }
     }
 }
 
-/// As `partition_point` of the slots, searched from any guess in steps that double.
+/// `partition_point` of the slots, with a search that begins at a guess and doubles its steps.
 #[inline]
 fn partition_point_near(
     slots: &[DataSlot],
@@ -292,7 +307,7 @@ fn partition_point_near(
     let (mut low, mut high) = (0, slots.len());
     let mut at = guess.min(slots.len());
     let mut step = 1;
-    // Below `low` all are before, from `high` on none is.
+    // All slots below `low` are before, and none from `high` on.
     if at < high && is_before(&slots[at]) {
         low = at + 1;
         at += step;
@@ -330,7 +345,7 @@ mod tests {
         fn a_share_is_as_far_on_as_the_key(low: u64, width: u64, from_low: u64, count: u16) {
             let (width, from_low) = (width.min(u64::MAX - low), from_low.min(width));
             let number = low + from_low.min(width);
-            let found = Share::between(number, (low, low + width)).of(count.into()) as f64;
+            let found = Share::between(number, low, low + width).of(count.into()) as f64;
             let even = match width {
                 0 => 0.5,
                 _ => (number - low) as f64 / width as f64,

@@ -1,4 +1,4 @@
-//! What a change does to the entries of a leaf, and what takes it back.
+//! The changes of the entries of a leaf, and the undo that takes them back.
 //!
 //! | change    | what it does                             | taken back                     |
 //! |-----------|------------------------------------------|--------------------------------|
@@ -8,13 +8,14 @@
 //!
 //! Undo names object, key and row, for the entry may be in another leaf when it is taken back. It
 //! is taken back in one of two ways:
-//!   * *for good*, in the leaf that has it: it is there, and it is its transaction's
-//!   * in a *copy* of any leaf that was there when the change was made, or was split off from such
-//!     a one: what lies outside its fences isn't its business; what was purged comes back. If the
-//!     record is applied (rule txn/UN8), the copy may be from before or from after that: what
+//!   * *for good*, in the leaf that has the entry: the entry is there, and the transaction has it
+//!     locked
+//!   * in a *copy* of a leaf that was there when the change was made, or was split off from such a
+//!     leaf: an entry outside the copy's fences is skipped, and a purged entry comes back. If the
+//!     record is applied (rule txn/UN8), the copy may be from before or after that: an entry that
 //!     the transaction hasn't locked was taken back already.
 //!
-//! Callers: `index`, which makes them; `apply`, which does them.
+//! Callers: `index`, which makes them; `apply`, which applies them.
 
 pub(super) use format::changes::index::LeafKind as Kind;
 use format::changes::index::{LeafBack, LeafChange, StoredBlock};
@@ -33,14 +34,14 @@ const CHECKED: &str = "the payload was checked (rule change/CH9)";
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Op<'a> {
     pub(super) kind: Kind,
-    /// Entries that are deleted, and committed, go first.
+    /// Whether entries whose deletion is committed are purged first.
     pub(super) purges: bool,
     pub(super) key: &'a [u8],
     pub(super) row: RowAddress,
 }
 
 impl<'a> Op<'a> {
-    /// Bytes that it takes besides its key.
+    /// How many bytes it takes besides its key.
     pub(super) const HEAD_BYTES: usize = size_of::<LeafChange>();
 
     pub(super) fn write(&self) -> Vec<u8> {
@@ -58,7 +59,7 @@ impl<'a> Op<'a> {
         Op { kind, purges: head.purges != 0, key, row: row_of(head.row) }
     }
 
-    /// Does it, for the transaction with this lock.
+    /// Applies it, for the transaction with this lock.
     pub(super) fn apply(&self, block: &mut [u8], lock: u8) {
         if self.purges {
             purge(block);
@@ -66,35 +67,35 @@ impl<'a> Op<'a> {
         let entry = Position { key: self.key, row: Some(self.row) };
         let found = Node(block).find(entry);
         match (self.kind, found) {
-            (Kind::Insert, Err(number)) => insert(block, number, (0, lock), entry),
-            (Kind::Delete, Ok(number)) => set(block, number, (MARKED, lock)),
+            (Kind::Insert, Err(number)) => insert(block, number, 0, lock, entry),
+            (Kind::Delete, Ok(number)) => set(block, number, MARKED, lock),
             (Kind::Replace, Ok(number)) => {
                 set_row(block, number, self.row);
-                set(block, number, (0, lock));
+                set(block, number, 0, lock);
             }
             (kind, found) => panic!("an entry is found so for {kind:?}: {found:?}"),
         }
     }
 }
 
-/// What takes a change of a leaf back.
+/// The undo of a change of a leaf.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Back<'a> {
-    /// What was done.
+    /// The kind of the change that is taken back.
     pub(super) kind: Kind,
     /// Whether the transaction had the entry locked before.
     pub(super) was_locked: bool,
-    /// The index, and its root.
+    /// The index's object number.
     pub(super) object: u32,
     pub(super) root: Dba,
     pub(super) key: &'a [u8],
     pub(super) row: RowAddress,
-    /// The row before; the same, but for `Replace`.
+    /// The row before a `Replace`; equal to `row` in other kinds.
     pub(super) old_row: RowAddress,
 }
 
 impl<'a> Back<'a> {
-    /// Bytes that it takes besides its key.
+    /// How many bytes it takes besides its key.
     pub(super) const HEAD_BYTES: usize = size_of::<LeafBack>();
 
     pub(super) fn write(&self) -> Vec<u8> {
@@ -131,12 +132,12 @@ impl<'a> Back<'a> {
         Position { key: self.key, row: Some(self.old_row) }
     }
 
-    /// What the slot's lock was, for the transaction with this lock now.
+    /// The slot's lock before the change; `lock` is that of the transaction.
     fn old_lock(&self, lock: u8) -> u8 {
         if self.was_locked { lock } else { 0 }
     }
 
-    /// Takes it back for good, for the transaction with this lock.
+    /// Takes the change back for good, for the transaction with this lock.
     pub(super) fn apply_for_good(&self, block: &mut [u8], lock: u8) {
         let number = Node(block).find(self.entry()).expect("what is taken back is there");
         let slot = Node(block).slot(number);
@@ -147,32 +148,32 @@ impl<'a> Back<'a> {
         }
         match self.kind {
             Kind::Insert => remove(block, number),
-            Kind::Delete => set(block, number, (0, self.old_lock(lock))),
+            Kind::Delete => set(block, number, 0, self.old_lock(lock)),
             Kind::Replace => {
                 set_row(block, number, self.old_row);
-                set(block, number, (MARKED, self.old_lock(lock)));
+                set(block, number, MARKED, self.old_lock(lock));
             }
         }
     }
 
-    /// Takes it back in a copy.
-    pub(super) fn apply_in_copy(&self, block: &mut [u8], (lock, is_applied): (u8, bool)) {
+    /// Takes the change back in a copy.
+    pub(super) fn apply_in_copy(&self, block: &mut [u8], lock: u8, is_applied: bool) {
         if !Node(block).covers(Probe::At(self.entry())) {
             return;
         }
         let old_lock = self.old_lock(lock);
         let number = match Node(block).find(self.entry()) {
             Ok(number) => number,
-            // It was purged: so who deleted it has committed.
+            // It was purged: so the transaction that deleted it has committed.
             Err(number) if self.kind == Kind::Delete && !is_applied => {
-                insert(block, number, (0, old_lock), self.old_entry());
+                insert(block, number, 0, old_lock, self.old_entry());
                 return;
             }
             Err(_) => return,
         };
         let slot = Node(block).slot(number);
-        // A lock of another transaction is a change on top of this one that the view sees: one of
-        // the reader's own (BT12).
+        // If another transaction has the entry locked, that is a later change which the view sees:
+        // one of the reader's own (BT12).
         let is_free = slot.lock == 0 && !is_applied;
         if slot.lock != lock && !is_free {
             return;
@@ -180,22 +181,22 @@ impl<'a> Back<'a> {
         match self.kind {
             Kind::Insert => remove(block, number),
             Kind::Delete if slot.flags & MARKED == 0 => {}
-            Kind::Delete => set(block, number, (0, old_lock)),
+            Kind::Delete => set(block, number, 0, old_lock),
             Kind::Replace => {
                 set_row(block, number, self.old_row);
-                set(block, number, (MARKED, old_lock));
+                set(block, number, MARKED, old_lock);
             }
         }
     }
 }
 
-/// Whether the slot is of an entry that goes when its leaf is purged. The ends of transactions have
-/// been noted.
+/// Whether a purge of the leaf removes the entry of this slot. The ends of transactions have been
+/// noted.
 pub(super) fn is_dead(slot: DataSlot) -> bool {
     slot.flags & MARKED != 0 && slot.lock == 0
 }
 
-/// Takes away entries whose deletion was committed.
+/// Removes the entries whose deletion was committed.
 fn purge(block: &mut [u8]) {
     let head = DataHead::at_mut(block, DataHead::START);
     head.own = U16Le::new(head.own.get() | u16::from(PURGED));
@@ -206,12 +207,12 @@ fn purge(block: &mut [u8]) {
     }
 }
 
-fn insert(block: &mut [u8], number: u16, (mark, lock): (u8, u8), entry: Position<'_>) {
+fn insert(block: &mut [u8], number: u16, mark: u8, lock: u8, entry: Position<'_>) {
     let slot = number + FENCES;
     block::insert_slot(block, slot);
     block::set_slot(block, slot, DataSlot { flags: ENTRY | mark, lock, ..DataSlot::FREE });
-    let (key, row, _) = entry.parts();
-    block::place(block, slot, &[key, &row]);
+    let parts = entry.parts();
+    block::place(block, slot, &[parts.key, parts.row()]);
 }
 
 fn remove(block: &mut [u8], number: u16) {
@@ -219,7 +220,7 @@ fn remove(block: &mut [u8], number: u16) {
     block::remove_slot(block, number + FENCES);
 }
 
-fn set(block: &mut [u8], number: u16, (mark, lock): (u8, u8)) {
+fn set(block: &mut [u8], number: u16, mark: u8, lock: u8) {
     let slot = Node(block).slot(number);
     block::set_slot(block, number + FENCES, DataSlot { flags: ENTRY | mark, lock, ..slot });
 }

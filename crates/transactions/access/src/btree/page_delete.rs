@@ -1,164 +1,197 @@
-//! Taking blocks out of a tree again that have become empty (rules BT8 to BT11).
+//! Page deletes: taking blocks out of the tree that have become empty (rules BT8 to BT11, BT25,
+//! BT28 to BT31).
 //!
 //! ```text
-//!   level above:   … L, B, C …                   … L, C …
-//!                    │  │  │         ──▶           │  │
-//!   a level:         L ─▶ B ─▶ C                   L ─▶ C        B is free
+//!   parent:    … L, B, C …                   … L, C …
+//!                │  │  │         ──▶           │  │
+//!   a level:     L ─▶ B ─▶ C                   L ─▶ C        B is free
 //! ```
 //!
-//! One group: what is above loses B, the left neighbour gets B's range, and B goes to the free
-//! blocks of the segment. A branch with one block below goes the same way, and gives that block to
-//! its left neighbour: so the first block of a branch, whose left neighbour another branch has,
-//! goes when the branch has nothing else.
+//! One group: the parent loses B, the left neighbour L gets B's range, and B goes to the free
+//! blocks of the segment. A branch with one block below is deleted the same way, and gives that
+//! block to its left neighbour. The first block of a branch has its left neighbour under another
+//! branch: so it is deleted when its branch has nothing else, after that branch.
 //!
-//! Callers: `index`, before a split, which wants a block.
+//! Callers: `index`, before a split, which needs a block; `hand`.
 //! Sources: Lanin & Shasha, "A Symmetric Concurrent B-Tree Algorithm" (FJCC '86).
 
 use std::ops::Range;
-use txn::block;
 
 use cache::{Cache, Pin};
 use change::credits_for;
-use format::BlockHeader;
 use format::changes::index::PlaceHead;
+use format::{BlockHeader, DataSlot};
 use ids::{Dba, Scn};
 use latch::FrameOrder;
 use os::Session;
-use space::{EmptyFrom, GiveBack};
+use space::{EmptyFrom, EmptyNote, GiveBack};
 use stop::{Failpoint, RefusalKind, Stop};
+use txn::block;
 
 use super::apply::{CUT, LAYER, REMOVE_CHILD, WRITE};
 use super::content::{
-    CUT_HEAD_BYTES, Content, Shape, content_bytes_max, cut_payload, list_of, write_position,
+    CUT_HEAD_BYTES, Content, Shape, content_bytes_max, cut_payload, itl_of, write_position,
 };
-use super::index::NEW_LIST;
+use super::index::NEW_ITL;
 use super::node::{MARKED, Node};
-use super::position::{BLOCK_BYTES, OwnPosition, Position, Probe, ROW_BYTES};
+use super::position::{BLOCK_BYTES, Position, Probe, ROW_BYTES};
 use super::split::Splitter;
 
-/// So many blocks that may be empty are looked at for each split, ...
+/// How many noted leaves are looked at for each split.
 const LOOKS: u32 = 4;
-/// ... and from each that is, so many are taken out one after the other, going left.
-pub(super) const AROUND_MAX: u32 = 8;
-/// So often latches are tried that others have.
+/// How many leaves are deleted one after the other, going left, from each that is empty.
+pub(super) const DELETES_MAX: u32 = 8;
+/// How often latches are tried that other sessions hold.
 const TURNS: u32 = 8;
 
-/// What takes blocks out of an index.
+/// Deletes blocks of an index.
 #[derive(Clone, Copy)]
 pub(super) struct PageDelete<'a> {
     pub(super) splitter: Splitter<'a>,
 }
 
-/// What trying to take a block out came to.
-pub(super) enum Tried {
-    /// It is out; this is its left neighbour, which has its range.
-    Out(Dba),
-    /// It isn't to go.
+/// How a page delete ended.
+pub(super) enum PageDeleteResult {
+    /// The block is deleted; this is its left neighbour, which has its range.
+    Deleted(Dba),
+    /// The block can't be deleted.
     Stays,
-    /// A snapshot needs it still, or another session was in the way.
+    /// The block may be deleted later: a snapshot needs it, or another session was in the way.
     Later,
 }
 
-/// What a group changes.
-struct Merge {
-    /// The change of the left neighbour: opcode and payload.
+/// A block to be deleted.
+#[derive(Clone, Copy)]
+struct Victim<'a> {
+    /// Its low fence.
+    low: Position<'a>,
+    level: u8,
+    /// From when on the leaf is empty. If the victim is a branch: the leaf below it.
+    from: EmptyFrom,
+    /// The oldest snapshot in use.
+    oldest: Scn,
+}
+
+/// The blocks of a page delete, pinned.
+struct DeletePins<'a> {
+    /// The header of the segment.
+    header: Pin<'a>,
+    parent: Pin<'a>,
+    /// The left neighbour of the victim.
+    left: Pin<'a>,
+    victim: Pin<'a>,
+}
+
+/// The changes of a page delete.
+struct DeletePlan {
+    /// The opcode and payload of the left neighbour's change.
     left: (u8, Vec<u8>),
-    /// The change of the block above.
-    above: Vec<u8>,
+    /// The payload of the parent's change.
+    parent: Vec<u8>,
 }
 
 impl<'a> PageDelete<'a> {
-    pub(super) fn cache(&self) -> &'a Cache {
+    fn cache(&self) -> &'a Cache {
         self.splitter.tree.cache
     }
 
-    /// Before the leaf that covers a place is split: takes out leaves that have become empty, if
-    /// there are some among those that were noted, or to the left of it, or where the hand is.
+    /// Deletes leaves that have become empty before the leaf that covers a position is split: some
+    /// of those that were noted, those to the left of that leaf, and those in front of the hand.
     pub(super) fn before_split(&self, at: Position<'_>, session: &'a Session) -> Result<(), Stop> {
-        self.noted(LOOKS, session)?;
-        not_ours(self.left_of(at, session))?;
+        self.delete_noted(LOOKS, session)?;
+        not_refused(self.delete_left_of(at, session))?;
         self.move_hand(session)
     }
 
-    /// Looks at some leaves that were noted, in turn. Whether some were taken out.
-    pub(super) fn noted(&self, looks: u32, session: &'a Session) -> Result<bool, Stop> {
+    /// Looks at some leaves that were noted, in turn. Returns whether some were deleted.
+    pub(super) fn delete_noted(&self, looks: u32, session: &'a Session) -> Result<bool, Stop> {
         let mut some = false;
         for _ in 0..looks {
             let next = self.splitter.space.emptied().next(self.splitter.header, session);
             let Some(leaf) = next else { break };
-            some |= not_ours(self.around(leaf, session))?;
+            some |= not_refused(self.delete_from(leaf, session))?;
         }
         Ok(some)
     }
 
-    /// Takes out the leaves left of the one that covers a place, as long as they are empty.
-    fn left_of(&self, at: Position<'_>, session: &'a Session) -> Result<bool, Stop> {
+    /// Deletes the leaves left of the one that covers a position, as long as they are empty.
+    fn delete_left_of(&self, at: Position<'_>, session: &'a Session) -> Result<bool, Stop> {
         let low = {
-            let leaf = self.splitter.tree.reach((Probe::At(at), 0), None, session)?;
+            let leaf = self.splitter.tree.reach(Probe::At(at), 0, None, session)?;
             Node(&leaf.block).low().map(Position::to_own)
         };
         let Some(low) = low else { return Ok(false) };
-        let left = (Probe::Before(low.get()), 0);
-        let left = self.splitter.tree.reach(left, None, session)?.address;
-        self.around(left, session)
+        let left = self.splitter.tree.reach(Probe::Before(low.get()), 0, None, session)?.address;
+        self.delete_from(left, session)
     }
 
-    /// Takes out a leaf, and those left of it, as long as they are empty. Whether one went.
-    fn around(&self, leaf: Dba, session: &'a Session) -> Result<bool, Stop> {
+    /// Deletes a leaf, and those left of it, as long as they are empty. Returns whether one was
+    /// deleted.
+    fn delete_from(&self, leaf: Dba, session: &'a Session) -> Result<bool, Stop> {
         let mut at = leaf;
-        for _ in 0..AROUND_MAX {
-            match self.leaf(at, session)? {
-                Tried::Out(left) => at = left,
-                Tried::Stays | Tried::Later => break,
+        for _ in 0..DELETES_MAX {
+            match self.delete_leaf(at, session)? {
+                PageDeleteResult::Deleted(left) => at = left,
+                PageDeleteResult::Stays | PageDeleteResult::Later => break,
             }
         }
         Ok(at != leaf)
     }
 
-    /// Takes out a leaf, if it is one. If it is empty and doesn't go now, it is noted again: even
-    /// the first of a branch goes, when its branch has nothing else.
-    pub(super) fn leaf(&self, leaf: Dba, session: &'a Session) -> Result<Tried, Stop> {
-        let (emptied, header) = (self.splitter.space.emptied(), self.splitter.header);
-        let noted = emptied.take(header, leaf, session);
-        let mut again = noted;
-        let tried = self.if_empty(leaf, &mut again, session);
-        let stays = match &tried {
-            Ok(tried) => !matches!(tried, Tried::Out(_)),
-            // It can be had another time, unlike one that can't be read.
-            Err(stop) => stop.refusal() == Some(RefusalKind::NoBuffer),
-        };
-        if let Some(from) = again.filter(|_| stays) {
-            emptied.note(header, leaf, from, session);
-        }
-        tried
-    }
-
-    /// Takes out a leaf, if it is one. Says in `noted` whether it is worth another look, and from
-    /// when on it is empty.
-    fn if_empty(
+    /// Deletes a block, if it is an empty leaf of the index. An empty leaf that isn't deleted now
+    /// is noted again: even the first of a branch may be deleted when its branch has nothing else.
+    pub(super) fn delete_leaf(
         &self,
         leaf: Dba,
-        noted: &mut Option<Option<EmptyFrom>>,
         session: &'a Session,
-    ) -> Result<Tried, Stop> {
+    ) -> Result<PageDeleteResult, Stop> {
+        let (emptied, header) = (self.splitter.space.emptied(), self.splitter.header);
+        let mut note = emptied.take(header, leaf, session);
+        let result = self.delete_if_empty(leaf, &mut note, session);
+        let stays = match &result {
+            Ok(result) => !matches!(result, PageDeleteResult::Deleted(_)),
+            // It can be pinned another time, unlike a block that can't be read.
+            Err(stop) => stop.refusal() == Some(RefusalKind::NoBuffer),
+        };
+        if let Some(note) = note.filter(|_| stays) {
+            emptied.note(header, leaf, note, session);
+        }
+        result
+    }
+
+    /// Deletes a block, if it is an empty leaf. `note` is what was noted of the leaf; afterwards it
+    /// is what should be noted if the leaf stays.
+    fn delete_if_empty(
+        &self,
+        leaf: Dba,
+        note: &mut Option<EmptyNote>,
+        session: &'a Session,
+    ) -> Result<PageDeleteResult, Stop> {
         let (low, from) = {
             let block = self.cache().pin_shared(leaf, FrameOrder::Leaf, session)?;
-            let before = noted.take().flatten();
+            let before = note.take().and_then(|note| note.from);
             let node = Node::of(&block, self.splitter.tree.object).filter(|n| n.level() == 0);
-            let Some(node) = node.filter(has_nothing) else { return Ok(Tried::Stays) };
-            // The first of the index has no left neighbour.
-            let Some(low) = node.low() else { return Ok(Tried::Stays) };
+            let node = node.filter(is_empty_leaf);
+            // The first leaf of the index has no low fence, and no left neighbour: it stays.
+            let Some((node, low)) = node.and_then(|node| node.low().map(|low| (node, low))) else {
+                return Ok(PageDeleteResult::Stays);
+            };
             (low.to_own(), self.empty_from(&node, before, session))
         };
-        *noted = Some(from);
-        match from {
-            Some(from) => self.page_delete(low, from, session),
-            None => Ok(Tried::Later),
+        *note = Some(EmptyNote { from });
+        let Some(from) = from else { return Ok(PageDeleteResult::Later) };
+        let oldest = match self.splitter.transactions.failpoints().has(Failpoint::TakeOutEarly) {
+            true => self.splitter.transactions.visible(session),
+            false => self.splitter.transactions.oldest_snapshot(session),
+        };
+        match from.scn <= oldest {
+            true => self.delete_victim(Victim { low: low.get(), level: 0, from, oldest }, session),
+            false => Ok(PageDeleteResult::Later),
         }
     }
 
-    /// From when on a leaf, all of whose entries are deleted, is empty for all; as was known
-    /// before, if that is still so and says more.
+    /// From when on a leaf with only deleted entries is empty for all snapshots. `before` is what
+    /// was known earlier, if that is still true and says more.
     fn empty_from(
         &self,
         leaf: &Node<'_>,
@@ -173,156 +206,150 @@ impl<'a> PageDelete<'a> {
         Some(EmptyFrom { version, scn })
     }
 
-    /// BT8: no entry of the leaf is there for any snapshot in use, or any to come.
+    /// Whether no snapshot in use, and none to come, sees an entry of the leaf (BT8).
     fn is_dead(
         &self,
         leaf: &Node<'_>,
-        (before, oldest): (Option<EmptyFrom>, Scn),
+        before: Option<EmptyFrom>,
+        oldest: Scn,
         session: &Session,
     ) -> bool {
         let from = || self.empty_from(leaf, before, session);
-        has_nothing(leaf) && from().is_some_and(|from| from.scn <= oldest)
+        is_empty_leaf(leaf) && from().is_some_and(|from| from.scn <= oldest)
     }
 
-    /// Takes out the leaf that begins here, and first the branches above that it is alone in.
-    fn page_delete(
+    /// Deletes an empty leaf, and before it the branches above that have nothing but the leaf.
+    fn delete_victim(
         &self,
-        low: OwnPosition,
-        from: EmptyFrom,
+        leaf: Victim<'_>,
         session: &'a Session,
-    ) -> Result<Tried, Stop> {
-        let oldest = match self.splitter.transactions.failpoints().has(Failpoint::TakeOutEarly) {
-            true => self.splitter.transactions.visible(session),
-            false => self.splitter.transactions.oldest_snapshot(session),
-        };
-        if from.scn > oldest {
-            return Ok(Tried::Later);
-        }
-        let (at, seen) = (low.get(), (from, oldest));
+    ) -> Result<PageDeleteResult, Stop> {
         let mut top = 0;
         loop {
-            let above = self.splitter.tree.reach((Probe::At(at), top + 1), None, session)?;
-            let node = Node(&above.block);
-            match place_of(&node, at) {
+            let parent = self.splitter.tree.reach(Probe::At(leaf.low), top + 1, None, session)?;
+            let node = Node(&parent.block);
+            match number_of(&node, leaf.low) {
                 Some(number) if number > 0 => break,
                 Some(_) if node.count() == 1 => top += 1,
-                // Its left neighbour is another branch's; or the level above doesn't know of it.
-                Some(_) | None => return Ok(Tried::Stays),
+                // Its left neighbour is under another branch, or it isn't posted.
+                Some(_) | None => return Ok(PageDeleteResult::Stays),
             }
         }
-        let mut tried = Tried::Stays;
+        let mut result = PageDeleteResult::Stays;
         for level in (0..=top).rev() {
-            tried = self.merge((at, level), seen, session)?;
-            if !matches!(tried, Tried::Out(_)) {
+            result = self.delete_page(Victim { level, ..leaf }, session)?;
+            if !matches!(result, PageDeleteResult::Deleted(_)) {
                 break;
             }
         }
-        Ok(tried)
+        Ok(result)
     }
 
-    /// Takes out the block of this level that begins here.
-    fn merge(
+    /// Deletes one block.
+    fn delete_page(
         &self,
-        (at, level): (Position<'_>, u8),
-        seen: (EmptyFrom, Scn),
+        victim: Victim<'_>,
         session: &'a Session,
-    ) -> Result<Tried, Stop> {
-        let (above, left, gone) = {
-            let above = self.splitter.tree.reach((Probe::At(at), level + 1), None, session)?;
-            let node = Node(&above.block);
-            let number = place_of(&node, at).filter(|number| *number > 0);
-            let Some(number) = number else { return Ok(Tried::Stays) };
-            (above.address, node.child(number - 1), node.child(number))
+    ) -> Result<PageDeleteResult, Stop> {
+        let (parent, left, address) = {
+            let probe = Probe::At(victim.low);
+            let parent = self.splitter.tree.reach(probe, victim.level + 1, None, session)?;
+            let node = Node(&parent.block);
+            let number = number_of(&node, victim.low).filter(|number| *number > 0);
+            let Some(number) = number else { return Ok(PageDeleteResult::Stays) };
+            (parent.address, node.child(number - 1), node.child(number))
         };
         let header = self.cache().pin(self.splitter.header, session)?;
-        let above = self.cache().pin(above, session)?;
+        let parent = self.cache().pin(parent, session)?;
         let left = self.cache().pin(left, session)?;
-        // The fourth is not waited for (rule txn/TX5).
-        let Some(gone) = self.cache().pin_cached(gone, session) else { return Ok(Tried::Later) };
+        // No session waits for a fourth buffer (rule txn/TX5).
+        let Some(pin) = self.cache().pin_cached(address, session) else {
+            return Ok(PageDeleteResult::Later);
+        };
+        let pins = DeletePins { header, parent, left, victim: pin };
         for turn in 0..TURNS {
-            let pins = [&header, &above, &left, &gone];
-            match self.try_merge(pins, (at, level), seen, session)? {
-                Tried::Later => session.relax(turn),
-                tried => return Ok(tried),
+            match self.try_delete_page(&pins, victim, session)? {
+                PageDeleteResult::Later => session.relax(turn),
+                result => return Ok(result),
             }
         }
-        Ok(Tried::Later)
+        Ok(PageDeleteResult::Later)
     }
 
-    fn try_merge(
+    fn try_delete_page(
         &self,
-        [header_pin, above_pin, left_pin, gone_pin]: [&Pin<'_>; 4],
-        (at, level): (Position<'_>, u8),
-        seen: (EmptyFrom, Scn),
+        pins: &DeletePins<'_>,
+        victim: Victim<'_>,
         session: &Session,
-    ) -> Result<Tried, Stop> {
+    ) -> Result<PageDeleteResult, Stop> {
         let fence = size_of::<PlaceHead>() + self.splitter.key_max + ROW_BYTES;
-        let left = content_bytes_max(self.splitter.block_bytes(session)) + CUT_HEAD_BYTES + fence;
+        let left = content_bytes_max(self.splitter.block_bytes) + CUT_HEAD_BYTES + fence;
         let [free, set_free] = GiveBack::PAYLOAD_BYTES;
         let credits = credits_for(&[left, fence, free, set_free]);
         let mut group = self.splitter.changes().begin(credits, session)?;
-        let order = if level == 0 { FrameOrder::Leaf } else { FrameOrder::Branch };
-        let above = above_pin.exclusive(FrameOrder::Branch, session);
-        // Three of one kind, or two: so they are only tried.
-        let left = left_pin.try_exclusive(order, session);
-        let gone = gone_pin.try_exclusive(order, session);
-        let (Some(left), Some(gone)) = (left, gone) else { return Ok(Tried::Later) };
-        let (pins, blocks) = ([left_pin, gone_pin], [&above[..], &left[..], &gone[..]]);
-        let Some(merge) = self.plan(pins, blocks, (at, level), seen, session) else {
-            return Ok(Tried::Stays);
+        let order = if victim.level == 0 { FrameOrder::Leaf } else { FrameOrder::Branch };
+        let parent = pins.parent.exclusive(FrameOrder::Branch, session);
+        // Two or three blocks of one latch rank: so these latches are only tried.
+        let left = pins.left.try_exclusive(order, session);
+        let gone = pins.victim.try_exclusive(order, session);
+        let (Some(left), Some(gone)) = (left, gone) else { return Ok(PageDeleteResult::Later) };
+        let Some(plan) = self.plan(pins, &parent, &left, &gone, victim, session) else {
+            return Ok(PageDeleteResult::Stays);
         };
-        let give_back = self.splitter.space.give_back(header_pin, session);
-        let Some(give_back) = give_back else { return Ok(Tried::Stays) };
-        group.change(above, &LAYER, REMOVE_CHILD, &[&merge.above]);
-        group.change(left, &LAYER, merge.left.0, &[&merge.left.1]);
+        let give_back = self.splitter.space.give_back(&pins.header, session);
+        let Some(give_back) = give_back else { return Ok(PageDeleteResult::Stays) };
+        group.change(parent, &LAYER, REMOVE_CHILD, &[&plan.parent]);
+        group.change(left, &LAYER, plan.left.0, &[&plan.left.1]);
         give_back.add_to(gone, &mut group);
         group.commit(session);
-        Ok(Tried::Out(left_pin.address()))
+        Ok(PageDeleteResult::Deleted(pins.left.address()))
     }
 
-    /// BT9: the changes, if the blocks are still what they were, and there is room.
+    /// The changes, if the latched blocks are still what they were, and there is room (BT29).
     fn plan(
         &self,
-        [left_pin, gone_pin]: [&Pin<'_>; 2],
-        [above, left, gone]: [&[u8]; 3],
-        (at, level): (Position<'_>, u8),
-        seen: (EmptyFrom, Scn),
+        pins: &DeletePins<'_>,
+        parent: &[u8],
+        left: &[u8],
+        gone: &[u8],
+        victim: Victim<'_>,
         session: &Session,
-    ) -> Option<Merge> {
+    ) -> Option<DeletePlan> {
+        let Victim { low, level, from, oldest } = victim;
         let on = |block, level| {
             Node::of(block, self.splitter.tree.object).filter(|node| node.level() == level)
         };
-        let above = on(above, level + 1).filter(|node| node.covers(Probe::At(at)))?;
-        let number = place_of(&above, at).filter(|number| *number > 0)?;
-        let below = (above.child(number - 1), above.child(number));
-        if below != (left_pin.address(), gone_pin.address()) {
+        let parent = on(parent, level + 1).filter(|node| node.covers(Probe::At(low)))?;
+        let number = number_of(&parent, low).filter(|number| *number > 0)?;
+        let below = (parent.child(number - 1), parent.child(number));
+        if below != (pins.left.address(), pins.victim.address()) {
             return None;
         }
-        let left = on(left, level).filter(|node| node.next() == Some(gone_pin.address()))?;
-        let gone = on(gone, level).filter(|node| node.low() == Some(at))?;
+        let left = on(left, level).filter(|node| node.next() == Some(pins.victim.address()))?;
+        let gone = on(gone, level).filter(|node| node.low() == Some(low))?;
         let left = match level {
-            0 if !self.is_dead(&gone, (Some(seen.0), seen.1), session) => return None,
-            0 if self.is_dead(&left, (None, seen.1), session) => (WRITE, emptied(&left, &gone).0),
+            0 if !self.is_dead(&gone, Some(from), oldest, session) => return None,
+            0 if self.is_dead(&left, None, oldest, session) => (WRITE, emptied(&left, &gone).0),
             0 => wider_leaf(&left, &gone)?,
             _ if gone.count() > 1 => return None,
             _ => (WRITE, wider_branch(&left, &gone)?.0),
         };
-        let mut above = Vec::new();
-        write_position(&mut above, at);
-        Some(Merge { left, above })
+        let mut parent = Vec::new();
+        write_position(&mut parent, low);
+        Some(DeletePlan { left, parent })
     }
 }
 
-/// What is wrong with leaves that may be empty is no business of who wants to split another.
-fn not_ours(taken: Result<bool, Stop>) -> Result<bool, Stop> {
-    match taken {
+/// Ignores a refusal: a leaf that can't be deleted doesn't stop the split of another.
+fn not_refused(deleted: Result<bool, Stop>) -> Result<bool, Stop> {
+    match deleted {
         Err(Stop::Refused(_)) => Ok(false),
         other => other,
     }
 }
 
 /// Whether all entries of a leaf are deleted.
-pub(super) fn has_nothing(leaf: &Node<'_>) -> bool {
+pub(super) fn is_empty_leaf(leaf: &Node<'_>) -> bool {
     are_deleted(leaf, 0..leaf.count())
 }
 
@@ -331,48 +358,48 @@ pub(super) fn are_deleted(leaf: &Node<'_>, mut entries: Range<u16>) -> bool {
     entries.all(|number| leaf.slot(number).flags & MARKED != 0)
 }
 
-/// Whether all entries but this one are deleted; not of the first leaf, which stays. Queues are
-/// emptied from one of the ends: so mostly one of two looks is enough.
+/// Whether all entries but this one are deleted; false for the first leaf, which stays. A queue is
+/// emptied from one of its ends: so mostly one of the first two looks finds an entry.
 pub(super) fn is_last(node: &Node<'_>, number: u16) -> bool {
     let is_deleted = |other| other == number || node.slot(other).flags & MARKED != 0;
     node.low().is_some() && is_deleted(0) && (0..node.count()).rev().all(is_deleted)
 }
 
-/// Number of a branch's entry that begins here.
-fn place_of(branch: &Node<'_>, at: Position<'_>) -> Option<u16> {
-    let number = branch.lower_bound(at);
-    (number < branch.count() && branch.place(number) == at).then_some(number)
+/// The number of a branch's entry that begins here.
+fn number_of(branch: &Node<'_>, low: Position<'_>) -> Option<u16> {
+    let number = branch.lower_bound(low);
+    (number < branch.count() && branch.position(number) == low).then_some(number)
 }
 
-/// A leaf that has nothing that anybody sees gets the range of the one to its right: without what
-/// there is in it, and so with room for any fence.
+/// The content of a leaf without anything that a snapshot sees, once it has the range of its right
+/// neighbour: no entries and a new ITL, and so room for any fence.
 fn emptied(left: &Node<'_>, gone: &Node<'_>) -> Content {
-    Content::new(Shape::of(left).anew(), (left.low(), gone.high()), gone.next(), &NEW_LIST)
+    Content::new(Shape::of(left).with_new_itl(), left.low(), gone.right(), &NEW_ITL)
 }
 
-/// A leaf gets the range of the one to its right. Its list stays: of transactions that have changed
-/// the other, and aren't in it, no snapshot wants to know (BT8).
+/// The change that gives a leaf the range of its right neighbour; none if the fence has no room.
+/// The leaf keeps its ITL: no snapshot needs the changes of the neighbour (BT8).
 fn wider_leaf(left: &Node<'_>, gone: &Node<'_>) -> Option<(u8, Vec<u8>)> {
-    let (Some(high), Some(next)) = (gone.high(), gone.next()) else {
-        let mut content = Content::new(Shape::of(left), (left.low(), None), None, list_of(left.0));
+    let Some(right) = gone.right() else {
+        let mut content = Content::new(Shape::of(left), left.low(), None, itl_of(left.0));
         content.add_entries(left, 0..left.count());
         return Some((WRITE, content.0));
     };
     let room = block::room_of(left.0) + left.high().map_or(0, Position::stored_bytes);
-    (room >= high.stored_bytes()).then(|| (CUT, cut_payload(left.count(), (high, next))))
+    (room >= right.low.stored_bytes()).then(|| (CUT, cut_payload(left.count(), right)))
 }
 
-/// A branch gets the range of the one to its right, and the one block that it has below.
+/// The content of a branch once it has the range of its right neighbour, and the one block below
+/// that; none if they have no room.
 fn wider_branch(left: &Node<'_>, gone: &Node<'_>) -> Option<Content> {
     let low = gone.low()?;
     let room = block::room_of(left.0) + left.high().map_or(0, Position::stored_bytes);
     let high = gone.high().map_or(0, Position::stored_bytes);
-    let entry = format::DataSlot::BYTES + BLOCK_BYTES + low.stored_bytes();
+    let entry = DataSlot::BYTES + BLOCK_BYTES + low.stored_bytes();
     if room < high + entry {
         return None;
     }
-    let fences = (left.low(), gone.high());
-    let mut content = Content::new(Shape::of(left), fences, gone.next(), &[]);
+    let mut content = Content::new(Shape::of(left), left.low(), gone.right(), &[]);
     content.add_entries(left, 0..left.count());
     content.add_child(low, gone.child(0));
     Some(content)

@@ -1,13 +1,13 @@
-//! Places in the order of an index's entries, and how keys, rows and blocks are stored in it.
+//! Positions in the order of an index's entries, and how keys, rows and blocks are stored in it.
 //!
 //! ```text
-//!   leaf entry:    key │ row (8)                fence:    key │ row, if the place has one
-//!   branch entry:  block (6) │ key │ row, if the place has one
+//!   leaf entry:    key │ row (8)                fence:    key │ row, if the position has one
+//!   branch entry:  block (6) │ key │ row, if the position has one
 //! ```
 //!
 //! An entry is a key and a row; entries are in order by both. A [`Position`] lies between entries:
-//! at the first one with this key, or at this key and row. Separators and fences are positions, and
-//! as short as they can be.
+//! before the first entry with its key, or before the entry with its key and row. Separators and
+//! fences are positions, as short as they can be.
 //!
 //! Callers: this module's files.
 
@@ -19,19 +19,19 @@ use ids::Dba;
 
 use crate::RowAddress;
 
-/// Bytes of a row's address.
+/// How many bytes a row's address has.
 pub(super) const ROW_BYTES: usize = size_of::<StoredRow>();
-/// Bytes of a block's address.
+/// How many bytes a block's address has.
 pub(super) const BLOCK_BYTES: usize = size_of::<StoredBlock>();
 
-/// A place in the order of entries. Without a row it is before all entries of the key.
+/// A position in the order of entries. Without a row it is before all entries of the key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Position<'a> {
     pub(super) key: &'a [u8],
     pub(super) row: Option<RowAddress>,
 }
 
-/// A position that keeps its key.
+/// A position that owns its key.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct OwnPosition {
     pub(super) key: Vec<u8>,
@@ -46,7 +46,7 @@ impl<'a> Position<'a> {
         OwnPosition { key: self.key.to_vec(), row: self.row }
     }
 
-    /// The shortest place behind `left` and not behind `right`, which are entries in order.
+    /// The shortest position behind `left` and not behind `right`, which are entries in order.
     pub(super) fn between(left: Position<'_>, right: Position<'a>) -> Position<'a> {
         let same = left.key.iter().zip(right.key).take_while(|(a, b)| a == b).count();
         match same < right.key.len() {
@@ -56,13 +56,13 @@ impl<'a> Position<'a> {
         }
     }
 
-    /// Where the entry is looked for: in a unique index by its key alone, for the key's one entry
-    /// may have another row (BT7).
+    /// The position at which the entry is looked for: in a unique index that of its key alone, for
+    /// the key's one entry may have another row (BT7).
     pub(super) fn looked_for(self, is_unique: bool) -> Position<'a> {
         if is_unique { Position { row: None, ..self } } else { self }
     }
 
-    /// Reads what a fence has, or a branch entry behind its block.
+    /// Reads a fence, or a branch entry without its block.
     #[inline]
     pub(super) fn read(bytes: &'a [u8], with_row: bool) -> Position<'a> {
         match with_row {
@@ -71,14 +71,14 @@ impl<'a> Position<'a> {
         }
     }
 
-    /// Of a leaf entry.
+    /// Reads a leaf entry.
     #[inline]
     pub(super) fn of_entry(bytes: &'a [u8]) -> Position<'a> {
         let (key, row) = bytes.split_at(bytes.len() - ROW_BYTES);
         Position { key, row: Some(row_from(row)) }
     }
 
-    /// Its order to a stored place. Rows are looked at only if keys are equal.
+    /// Compares it with a stored position. Rows are compared only if the keys are equal.
     #[inline]
     pub(super) fn cmp_stored(&self, bytes: &[u8], with_row: bool) -> Ordering {
         let row_bytes = if with_row { ROW_BYTES } else { 0 };
@@ -86,21 +86,18 @@ impl<'a> Position<'a> {
         cmp_keys(self.key, key).then_with(|| self.row.cmp(&with_row.then(|| row_from(row))))
     }
 
-    /// How far on in the order of keys it is, as a number: that of its first eight bytes.
+    /// A number with the order of keys: the key's first eight bytes.
     #[inline]
     pub(super) fn number(&self) -> u64 {
         first_eight(self.key)
     }
 
-    /// As stored: the key, and the row's bytes, if there are any.
-    pub(super) fn parts(self) -> (&'a [u8], [u8; ROW_BYTES], usize) {
-        match self.row {
-            Some(row) => (self.key, row_bytes(row), ROW_BYTES),
-            None => (self.key, [0; ROW_BYTES], 0),
-        }
+    /// The position as it is stored.
+    pub(super) fn parts(self) -> Parts<'a> {
+        Parts { key: self.key, row: self.row.map(row_bytes) }
     }
 
-    /// Bytes that it takes as it is stored.
+    /// How many bytes it takes as it is stored.
     pub(super) fn stored_bytes(self) -> usize {
         self.key.len() + if self.row.is_some() { ROW_BYTES } else { 0 }
     }
@@ -112,17 +109,32 @@ impl OwnPosition {
     }
 }
 
-/// What is looked for: the block that covers the place at, or right before, a position.
+/// The parts of a stored position.
+pub(super) struct Parts<'a> {
+    pub(super) key: &'a [u8],
+    row: Option<[u8; ROW_BYTES]>,
+}
+
+impl Parts<'_> {
+    /// The bytes of the row; empty if the position has none.
+    pub(super) fn row(&self) -> &[u8] {
+        self.row.as_ref().map_or(&[], |row| &row[..])
+    }
+}
+
+/// What a descent looks for: the block that covers a position, or what is right before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Probe<'a> {
+    /// The block that covers the position.
     At(Position<'a>),
+    /// The block that covers what is right before the position.
     Before(Position<'a>),
-    /// Behind every entry.
+    /// The last block.
     Last,
 }
 
 impl Probe<'_> {
-    /// How far on in the order of keys it is, as a number.
+    /// A number with the order of keys.
     #[inline]
     pub(super) fn number(&self) -> u64 {
         match self {
@@ -131,17 +143,17 @@ impl Probe<'_> {
         }
     }
 
-    /// Whether what begins at this place is behind what is looked for.
+    /// Whether a block that begins at this position is behind what is looked for.
     #[inline]
-    pub(super) fn is_left_of(&self, place: Position<'_>) -> bool {
+    pub(super) fn is_left_of(&self, low: Position<'_>) -> bool {
         match self {
-            Probe::At(at) => place.cmp(at) == Ordering::Greater,
-            Probe::Before(at) => place.cmp(at) != Ordering::Less,
+            Probe::At(at) => low.cmp(at) == Ordering::Greater,
+            Probe::Before(at) => low.cmp(at) != Ordering::Less,
             Probe::Last => false,
         }
     }
 
-    /// The same of a stored place.
+    /// As `is_left_of`, for a stored position.
     #[inline]
     pub(super) fn is_left_of_stored(&self, bytes: &[u8], with_row: bool) -> bool {
         match self {
@@ -152,7 +164,7 @@ impl Probe<'_> {
     }
 }
 
-/// The order of two keys: most differ in their first eight bytes, which is seen without a call.
+/// Compares two keys. Most differ in their first eight bytes, which are compared without a call.
 #[inline]
 fn cmp_keys(a: &[u8], b: &[u8]) -> Ordering {
     match first_eight(a).cmp(&first_eight(b)) {
@@ -161,7 +173,7 @@ fn cmp_keys(a: &[u8], b: &[u8]) -> Ordering {
     }
 }
 
-/// The first eight bytes as a number with the same order; zeros follow a key that is shorter.
+/// The first eight bytes as a number with the same order; a shorter key is padded with zeros.
 #[inline]
 fn first_eight(key: &[u8]) -> u64 {
     let four = |at: usize| {
@@ -170,7 +182,7 @@ fn first_eight(key: &[u8]) -> u64 {
     };
     match (key.first_chunk::<8>(), key.len()) {
         (Some(eight), _) => u64::from_le_bytes(*eight).swap_bytes(),
-        // Two halves that may have bytes in common.
+        // The two halves may overlap.
         (None, length @ 4..) => four(0) << 32 | four(length - 4) << (64 - 8 * length),
         (None, _) => (0..).zip(key).map(|(at, byte)| u64::from(*byte) << (56 - 8 * at)).sum(),
     }
@@ -201,7 +213,7 @@ pub(super) fn stored_row(row: RowAddress) -> StoredRow {
     StoredRow { block: StoredBlock::new(row.block), slot: U16Le::new(row.slot) }
 }
 
-/// The row that is stored.
+/// The row from its stored form.
 #[inline]
 pub(super) fn row_of(stored: StoredRow) -> RowAddress {
     RowAddress { block: stored.block.get(), slot: stored.slot.get() }

@@ -4,13 +4,16 @@
 
 use crate::ops::Op;
 
-/// How a slot's bytes become others, and how that is taken back: what differs, or but the lock.
+/// The step that replaces a slot's bytes, and the step that takes it back. Only the range that
+/// differs is replaced; if nothing differs, only the lock changes. `before` is the lock before.
 pub(super) fn splices<'a>(
-    (slot, lock, before): (u16, u8, u8),
+    slot: u16,
+    lock: u8,
+    before: u8,
     old: &'a [u8],
     new: &'a [u8],
 ) -> (Op<'a>, Op<'a>) {
-    let Some((first, removed, with)) = difference(old, new) else {
+    let Some(Difference { first, removed, with }) = difference(old, new) else {
         return (Op::Lock { slot, lock }, Op::Lock { slot, lock: before });
     };
     let splice = |lock, removed: usize, with| {
@@ -21,18 +24,28 @@ pub(super) fn splices<'a>(
     (splice(lock, removed, with), splice(before, with.len(), was))
 }
 
-/// What differs: from which byte on, how many bytes of the old, and the bytes of the new.
-fn difference<'a>(old: &[u8], new: &'a [u8]) -> Option<(usize, usize, &'a [u8])> {
+/// The range in which old and new bytes differ.
+struct Difference<'a> {
+    /// The first byte that differs.
+    first: usize,
+    /// How many old bytes differ.
+    removed: usize,
+    /// The new bytes.
+    with: &'a [u8],
+}
+
+fn difference<'a>(old: &[u8], new: &'a [u8]) -> Option<Difference<'a>> {
     let shorter = old.len().min(new.len());
     let first = same_at_start(old, new);
     if first == shorter && old.len() == new.len() {
         return None;
     }
     let same = same_at_end(&old[first..], &new[first..]);
-    Some((first, old.len() - same - first, &new[first..new.len() - same]))
+    let (removed, with) = (old.len() - same - first, &new[first..new.len() - same]);
+    Some(Difference { first, removed, with })
 }
 
-/// Bytes that are compared at once.
+/// How many bytes are compared at once.
 const WORD: usize = 8;
 
 /// How many bytes are the same from the start on.
@@ -54,7 +67,7 @@ fn same_at_end(a: &[u8], b: &[u8]) -> usize {
 mod tests {
     use proptest::prelude::*;
 
-    use super::difference;
+    use super::{Difference, difference};
 
     proptest! {
         #![proptest_config(ProptestConfig {
@@ -62,13 +75,13 @@ mod tests {
             ..ProptestConfig::default()
         })]
 
-        /// What differs, put into the old, makes the new; and begins and ends with what differs.
+        /// The difference put into the old bytes makes the new; its ends are bytes that differ.
         #[test]
-        fn a_difference_is_what_makes_the_new_of_the_old(
+        fn a_difference_makes_the_new_bytes_of_the_old(
             old in prop::collection::vec(0..3_u8, 0..40),
             new in prop::collection::vec(0..3_u8, 0..40),
         ) {
-            let Some((first, removed, with)) = difference(&old, &new) else {
+            let Some(Difference { first, removed, with }) = difference(&old, &new) else {
                 prop_assert_eq!(old, new);
                 return Ok(());
             };

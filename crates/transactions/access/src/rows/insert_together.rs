@@ -1,4 +1,4 @@
-//! Putting several rows into a block by one change: one latch, one group, one undo record.
+//! Putting several rows into a block by one change: one latch, one group, one undo record (AC13).
 //!
 //! Callers: tables, for statements that insert many rows.
 
@@ -12,27 +12,26 @@ use super::insert::is_free;
 use super::piece::{ROW, whole};
 use super::{Heap, HeapInserter, PCTFREE};
 use crate::RowAddress;
-use crate::heap::{Outcome, Plan, Wish, change_block};
-use crate::inserter::Filler;
+use crate::block_change::{ChangeResult, Decision, Plan, change_block};
 use crate::ops::Op;
 
-/// A block is looked for that has room for undo of so many rows.
+/// The undo block must have room for the undo of this many rows; otherwise the next one is taken.
 const ROWS_MIN: usize = 8;
 
 impl Heap {
-    /// Inserts rows, those that come to lie in one block by one change; appends where each is to
-    /// `placed`. If it is refused, the caller goes back to a savepoint.
+    /// Inserts rows, those for one block by one change, and appends their addresses to `placed`. If
+    /// the insert is refused, the caller rolls back to a savepoint.
     pub fn insert_together(
         &self,
         transaction: &mut Transaction,
         inserter: &mut HeapInserter,
-        (mut rows, placed): (&[&[u8]], &mut Vec<RowAddress>),
+        mut rows: &[&[u8]],
+        placed: &mut Vec<RowAddress>,
         session: &Session,
     ) -> Result<(), Stop> {
         while let Some((first, others)) = rows.split_first() {
-            let count = self.fill_block(transaction, inserter, (rows, placed), session)?;
-            rows = match count {
-                // It is long, or there is no room, or somebody is in the way.
+            rows = match self.fill_block(transaction, inserter, rows, placed, session)? {
+                // The row is long, or the block has no room, or its ITL has none.
                 0 => {
                     placed.push(self.insert(transaction, inserter, first, session)?);
                     others
@@ -43,12 +42,13 @@ impl Heap {
         Ok(())
     }
 
-    /// Puts rows into the block that is being filled, from the first on; how many.
+    /// Puts rows into the block that is being filled, from the first row on. Returns how many.
     fn fill_block(
         &self,
         transaction: &mut Transaction,
         inserter: &mut HeapInserter,
-        (rows, placed): (&[&[u8]], &mut Vec<RowAddress>),
+        rows: &[&[u8]],
+        placed: &mut Vec<RowAddress>,
         session: &Session,
     ) -> Result<usize, Stop> {
         let first = rows[0].len();
@@ -59,24 +59,22 @@ impl Heap {
         self.transactions.prepare(transaction, undo_bytes, session)?;
         let undo_block = self.transactions.changes().cache().block_size().bytes();
         let most_back = transaction.undo().room(undo_block) - OwnItlEntry::BACK_BYTES_MAX;
-        let Heap { header, object, .. } = *self;
-        let filler = Filler { space: &self.space, header, object };
-        let pin = filler.block(inserter, self.bytes_needed(first), session)?;
+        let pin = self.filler().block(inserter, self.bytes_needed(first), session)?;
         let fixed = transaction.fixed_view().map(View::with_all_own);
-        let mut wish = |block: &[u8], itl: &OwnItlEntry| {
+        let mut decide = |block: &[u8], itl: &OwnItlEntry| {
             if fixed.is_some_and(|view| !self.transactions.is_current(block, view, session)) {
-                return Wish::Nothing(Outcome::Full);
+                return Decision::Nothing(ChangeResult::Full);
             }
-            let (plan, slots) = self.plan_many((block, rows), itl, most_back);
+            let (plan, slots) = self.plan_many(block, rows, itl, most_back);
             match slots.is_empty() {
-                true => Wish::Nothing(Outcome::Full),
-                false => Wish::Change(plan, slots),
+                true => Decision::Nothing(ChangeResult::Full),
+                false => Decision::Change(plan, slots),
             }
         };
         let is_it = |block: &[u8]| self.is_its(block);
-        let target = Heap::target(&pin, (self.block_bytes, None), &is_it);
-        match change_block(&self.transactions, transaction, &target, &mut wish, session)? {
-            Outcome::Done(slots) => {
+        let target = Heap::target(&pin, self.block_size.bytes(), None, &is_it);
+        match change_block(&self.transactions, transaction, &target, &mut decide, session)? {
+            ChangeResult::Done(slots) => {
                 inserter.found_room();
                 session.charge(Cost::RowChangeMore, slots.len() as u64 - 1);
                 let block = pin.address();
@@ -87,10 +85,11 @@ impl Heap {
         }
     }
 
-    /// As many rows as there is room for, and the slots that they get.
+    /// Plans the insert of as many rows as the block has room for. Returns the plan and the slots.
     fn plan_many(
         &self,
-        (block, rows): (&[u8], &[&[u8]]),
+        block: &[u8],
+        rows: &[&[u8]],
         itl: &OwnItlEntry,
         most_back: usize,
     ) -> (Plan, Vec<u16>) {

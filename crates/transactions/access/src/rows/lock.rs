@@ -2,60 +2,34 @@
 //!
 //! Callers: tables.
 
-use format::DataSlot;
 use os::Session;
 use stop::Stop;
-use txn::{LockWait, OwnItlEntry, Transaction, View};
+use txn::{LockWait, Transaction, View};
 
 use super::Heap;
-use super::change::{Changed, Target, lock_plan};
+use super::change::{Changed, LatchedSlot, RowTarget};
 use crate::RowAddress;
-use crate::heap::Wish;
 
 impl Heap {
-    /// Locks a row, so that nobody else changes it. Waits while another transaction has it, as long
-    /// as `lock wait` says.
+    /// Locks a row, so that no other transaction changes it. Waits up to `lock_wait` while another
+    /// transaction holds the row, or the block's ITL is full. Without a `lock_wait` it doesn't
+    /// wait: the row is `Held`.
     pub fn lock(
         &self,
         transaction: &mut Transaction,
-        (address, view, lock_wait): (RowAddress, Option<View>, LockWait),
+        address: RowAddress,
+        view: Option<View>,
+        lock_wait: Option<LockWait>,
         session: &Session,
     ) -> Result<Changed, Stop> {
-        let target = Target::row(address, view).within(Some(lock_wait));
-        self.lock_target(transaction, target, session)
-    }
-
-    /// The same, but a row that another transaction has is `Held`, and nobody waits. So is one in a
-    /// block whose ITL is full.
-    pub fn try_lock(
-        &self,
-        transaction: &mut Transaction,
-        (address, view): (RowAddress, Option<View>),
-        session: &Session,
-    ) -> Result<Changed, Stop> {
-        let target = Target::row(address, view).within(None);
-        self.lock_target(transaction, target, session)
-    }
-
-    fn lock_target(
-        &self,
-        transaction: &mut Transaction,
-        target: Target,
-        session: &Session,
-    ) -> Result<Changed, Stop> {
-        let (savepoint, address) = (transaction.savepoint(), target.address);
-        let mut plan = |_: &[u8], slot: DataSlot, itl: &OwnItlEntry| {
-            Wish::Change(lock_plan(address.slot, slot, itl), ())
-        };
-        match self.change_slot(transaction, target, &mut plan, session)? {
-            Ok(()) => Ok(Changed::Yes),
-            Err(why) => {
-                // It may have been locked to be compared.
-                if transaction.savepoint() != savepoint {
-                    self.transactions.rollback_to(transaction, savepoint, session)?;
-                }
-                Ok(why)
-            }
+        let savepoint = transaction.savepoint();
+        let target = RowTarget::new(address, view, lock_wait);
+        let mut plan = |latched: LatchedSlot<'_>| latched.lock();
+        let changed = self.change_slot(transaction, target, &mut plan, session)?;
+        // The row may have been locked to be compared.
+        if changed != Changed::Yes && transaction.savepoint() != savepoint {
+            self.transactions.rollback_to(transaction, savepoint, session)?;
         }
+        Ok(changed)
     }
 }

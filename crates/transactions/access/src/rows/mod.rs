@@ -1,7 +1,7 @@
-//! Heaps: rows of any length, found by their addresses (rules AC6 to AC9).
+//! Heaps: rows of any length, found by their addresses (rules AC1 to AC9, AC13 to AC25).
 //!
-//! A row that fits lies whole in a slot, and keeps its address as long as it lives. One that
-//! doesn't fit into a block, or doesn't fit any more, is in pieces: see `piece.rs`.
+//! A row that fits lies whole in a slot, and keeps its address as long as it lives. A row that is
+//! longer than a block, or has outgrown its block, is in pieces: see `piece.rs`.
 //!
 //! Callers: tables, which know what the bytes mean.
 
@@ -17,68 +17,54 @@ mod together;
 mod version;
 
 use std::sync::Arc;
-use txn::block;
 
 use cache::Pin;
-use change::Wanted;
 use format::{DataHead, DataSlot, ItlEntry};
-use ids::{Dba, Scn};
+use ids::{BlockSize, Dba, Scn};
 use latch::{FrameOrder, Guess};
 use os::Session;
 use space::{Blocks, Segment, Space};
 use stop::{RefusalKind, Stop};
 use txn::undo::UndoLog;
-use txn::{OwnItlEntry, Transactions};
+use txn::{OwnItlEntry, Transactions, block};
 
 use crate::apply::{BACK, CHANGE, LAYER};
-use crate::free_map::{WHOLE, entries, map_of, room_of};
-use crate::heap::{Target, is_of};
-use crate::inserter::LIST_ENTRIES;
+use crate::block_change::BlockTarget;
+use crate::inserter::{Filler, ITL_ENTRIES};
+use crate::inspect::is_heap_block;
 use crate::ops::Op;
 use crate::{HeapInserter, RowAddress};
 
 pub(crate) use piece::{ADDRESS_BYTES, NEXT, PIECE, ROW, SHORT, piece_of};
 
 pub use change::Changed;
+use change::SlotKind;
 
-/// So many hundredths of a block are left free by inserts, for rows that grow.
+/// How many hundredths of a block inserts leave free, for rows that grow.
 const PCTFREE: usize = 10;
 
-/// Of a block one part in so many is left free by the longest pieces, so that they fit into one
+/// The longest pieces leave one part in this many of a block free, so that they fit into a block
 /// that was used before: ITLs grow, and never shrink.
-const LIST_SHARE: usize = 32;
+const ITL_SHARE: usize = 32;
 
 /// The rows of a table.
 #[derive(Clone)]
 pub struct Heap {
     header: Dba,
     object: u32,
-    /// Bytes of a slot at most.
+    /// The most bytes of a slot.
     piece_max: usize,
-    /// Bytes that an empty block has room for.
+    /// How many bytes an empty block has room for.
     empty_room: usize,
-    block_bytes: usize,
+    block_size: BlockSize,
     space: Space,
     transactions: Transactions,
-    /// What the block looked like that was read last, of those that are asked.
+    /// The outline of the last block that gave it.
     outline: Arc<Guess>,
 }
 
-/// A block, and what is known of its room.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FreeSpace {
-    /// The block.
-    pub block: Dba,
-    /// Bytes free as its map says; 0 if it isn't offered.
-    pub offered: usize,
-    /// Bytes free.
-    pub free: usize,
-    /// Whether it has no rows.
-    pub is_empty: bool,
-}
-
 impl Heap {
-    /// The rows in this segment.
+    /// The heap in this segment.
     pub fn new(
         segment: &Segment,
         space: &Space,
@@ -90,54 +76,38 @@ impl Heap {
         let block = cache.block_size_of(segment.header.file, session).unwrap_or(undo_block);
         let steps = OwnItlEntry::BACK_BYTES_MAX + Op::HEAD_BYTES_MAX;
         let fits_undo = UndoLog::payload_max(undo_block.bytes()) - steps;
-        let list = usize::from(LIST_ENTRIES) * ItlEntry::BYTES;
-        let grown = block.bytes() / LIST_SHARE;
+        let list = usize::from(ITL_ENTRIES) * ItlEntry::BYTES;
+        let grown = block.bytes() / ITL_SHARE;
         let fits_block = block.bytes() - DataHead::LIST - list - grown - DataSlot::BYTES;
         Heap {
             header: segment.header,
             object: segment.object.get(),
             piece_max: fits_undo.min(fits_block),
             empty_room: fits_block,
-            block_bytes: block.bytes(),
+            block_size: block,
             space: space.clone(),
             transactions: transactions.clone(),
             outline: Arc::default(),
         }
     }
 
-    /// Transactions that change it.
+    /// The transactions that change it.
     pub fn transactions(&self) -> &Transactions {
         &self.transactions
     }
 
-    /// Its blocks that were handed out, as runs of neighbours; the first of them is its header.
+    /// The heap's blocks that were handed out, as runs of neighbours; the first is the header.
     pub fn runs(&self, session: &Session) -> Result<Vec<Blocks>, Stop> {
         self.space.blocks(self.header, session)
     }
 
-    /// What its maps say of each of its blocks, and what it has; for tests, and to verify.
-    pub fn free_space(&self, session: &Session) -> Result<Vec<FreeSpace>, Stop> {
-        let runs = self.runs(session)?;
-        let blocks = runs.into_iter().flat_map(|run| (0..run.count).map(move |n| (run.first, n)));
-        let blocks = blocks.map(|(first, n)| Dba::new(first.file.get(), first.block.get() + n));
-        let (mut map, mut found): (Vec<u8>, _) = (Vec::new(), Vec::new());
-        for (number, block) in (0..).zip(blocks).skip(1) {
-            let bytes = self.look_now(block, <[u8]>::to_vec, session)?;
-            let entry = (number - map_of(number, self.block_bytes)) as usize;
-            if entry == 0 {
-                map = entries(&bytes).to_vec();
-                continue;
-            }
-            let is_empty = !self.is_its(&bytes) || block::used(&bytes) == 0;
-            let free = if self.is_its(&bytes) { room_of(&bytes) } else { bytes.len() };
-            let offered = usize::from(map[entry - 1]) * self.block_bytes / usize::from(WHOLE);
-            found.push(FreeSpace { block, offered, free, is_empty });
-        }
-        Ok(found)
+    fn filler(&self) -> Filler<'_> {
+        let Heap { header, object, block_size, .. } = *self;
+        Filler { space: &self.space, header, object, block_bytes: block_size.bytes() }
     }
 
     fn is_its(&self, block: &[u8]) -> bool {
-        is_of(block, self.object)
+        is_heap_block(block, self.object)
     }
 
     /// The slot, if the block is the heap's and has it.
@@ -146,13 +116,13 @@ impl Heap {
         is_there.then(|| block::slot(block, number))
     }
 
-    /// The slot, if it has what is `wanted`.
-    fn slot_with(&self, block: &[u8], number: u16, wanted: Wanted) -> Option<DataSlot> {
+    /// The slot, if it has a row, or a piece, that isn't deleted.
+    fn slot_with(&self, block: &[u8], number: u16, kind: SlotKind) -> Option<DataSlot> {
         let slot = self.slot(block, number)?;
-        (slot.flags & wanted.flag() != 0 && slot.flags & DataSlot::DELETED == 0).then_some(slot)
+        (slot.flags & kind.flag() != 0 && slot.flags & DataSlot::DELETED == 0).then_some(slot)
     }
 
-    /// Looks at a block by `look` under its latch, as it is now.
+    /// Gives `look` the block as it is now, under its latch.
     fn look_now<T>(
         &self,
         address: Dba,
@@ -164,13 +134,14 @@ impl Heap {
         Ok(look(&block))
     }
 
-    /// A block that is to be changed by steps of so many bytes, by a statement with this snapshot.
+    /// A block to be changed by steps of up to `longest` bytes, by a statement with this snapshot.
     fn target<'a>(
         pin: &'a Pin<'a>,
-        (longest, snapshot): (usize, Option<Scn>),
+        longest: usize,
+        snapshot: Option<Scn>,
         is_it: &'a dyn Fn(&[u8]) -> bool,
-    ) -> Target<'a> {
-        Target { pin, layer: &LAYER, opcodes: (CHANGE, BACK), longest, snapshot, is_it }
+    ) -> BlockTarget<'a> {
+        BlockTarget { pin, layer: &LAYER, opcodes: (CHANGE, BACK), longest, snapshot, is_it }
     }
 
     fn no_piece(&self, address: RowAddress) -> Stop {

@@ -18,14 +18,14 @@ use txn::block;
 use crate::RowAddress;
 pub(crate) use crate::ops::ROW;
 
-/// Flag: the row goes on elsewhere, and the bytes begin with the address.
+/// The flag of a slot whose row goes on elsewhere: its bytes begin with the address.
 pub(crate) const NEXT: u8 = 2;
-/// Flag: a piece that isn't the first.
+/// The flag of a piece that isn't the row's first.
 pub(crate) const PIECE: u8 = 4;
-/// Flag: a row shorter than an address.
+/// The flag of a row shorter than an address.
 pub(crate) const SHORT: u8 = 8;
 
-/// Bytes of an address.
+/// How many bytes an address has.
 pub(crate) const ADDRESS_BYTES: usize = size_of::<PieceAddress>();
 
 /// An address as it is stored.
@@ -45,12 +45,12 @@ fn address_in(bytes: &[u8]) -> RowAddress {
     RowAddress { block, slot: stored.slot.get() }
 }
 
-/// What a slot has of a row.
+/// A row, or a piece of one, in a slot.
 #[derive(Clone, Copy)]
 pub(crate) struct Piece<'a> {
-    /// Bytes of the row.
+    /// The bytes of the row that are here.
     pub(crate) data: &'a [u8],
-    /// Where it goes on.
+    /// The address of the row's next piece, if there is one.
     pub(crate) next: Option<RowAddress>,
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn piece_of(block: &[u8], slot: DataSlot) -> Piece<'_> {
     Piece { data, next: None }
 }
 
-/// A whole row as it lies in a slot: flags beside `ROW` or `PIECE`, and bytes.
+/// A whole row as it lies in a slot: its flags beside `ROW` or `PIECE`, and its bytes.
 pub(super) fn whole(row: &[u8]) -> (u8, std::borrow::Cow<'_, [u8]>) {
     if row.len() >= ADDRESS_BYTES {
         return (0, row.into());

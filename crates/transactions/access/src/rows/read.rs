@@ -2,34 +2,34 @@
 //!
 //! Callers: tables.
 
+use cache::Get;
 use ids::Dba;
 use latch::FrameOrder;
 use os::{Cost, Session};
 use stop::Stop;
-use txn::View;
-use txn::block;
+use txn::{CrCopy, View, block};
 
 use super::Heap;
-use super::change::Wanted;
+use super::change::SlotKind;
 use super::piece::piece_of;
 use crate::RowAddress;
 use crate::free_map::map_of;
 use crate::inserter::{block_at, number_of};
 use crate::inspect::{is_unformatted, was_formatted};
+use crate::lost::{check_there, lost};
 use crate::outline::Outline;
-use crate::read::{check_there, lost, read_block};
 
-/// A row, as far as it was found in one slot.
-enum Found<T> {
-    /// It was whole, and this is what was made of it.
+/// What the first slot of a row had.
+enum FirstPiece<T> {
+    /// The whole row, and this is what was made of it.
     Whole(T),
-    /// Its first bytes, and where it goes on.
+    /// The row's first bytes, and the address of its next piece.
     Part(Vec<u8>, RowAddress),
 }
 
 impl Heap {
-    /// Looks at a row by `look`, as the view sees it: under its block's latch if it can be, so that
-    /// `look` only computes. None if there is no such row.
+    /// Gives `look` the row as the view sees it, under the block's latch if possible: so `look`
+    /// must only compute. None if there is no such row.
     pub fn fetch<T>(
         &self,
         view: View,
@@ -39,54 +39,56 @@ impl Heap {
     ) -> Result<Option<T>, Stop> {
         self.transactions.changes().halt().check(session)?;
         session.charge(Cost::RowRead, 1);
-        let places = Outline::guessed(&self.outline).places(address.slot);
-        let found = self.read_block_ahead(
-            (address.block, &places),
+        let offsets = Outline::guessed(&self.outline).offsets(address.slot);
+        let found = self.read_block(
+            address.block,
+            &offsets,
             view,
             &mut |block| {
-                let slot = self.slot_with(block, address.slot, Wanted::Row)?;
-                Outline::guess(&self.outline, (address.block.block.get(), block), 0);
+                let slot = self.slot_with(block, address.slot, SlotKind::Row)?;
+                Outline::guess(&self.outline, address.block.block.get(), block, 0);
                 let piece = piece_of(block, slot);
                 Some(match piece.next {
-                    None => Found::Whole(look(piece.data)),
-                    Some(next) => Found::Part(piece.data.to_vec(), next),
+                    None => FirstPiece::Whole(look(piece.data)),
+                    Some(next) => FirstPiece::Part(piece.data.to_vec(), next),
                 })
             },
             session,
         )?;
         Ok(match found {
             None => None,
-            Some(Found::Whole(made)) => Some(made),
-            Some(Found::Part(mut row, next)) => {
-                self.read_on(view, (&mut row, next), session)?;
+            Some(FirstPiece::Whole(made)) => Some(made),
+            Some(FirstPiece::Part(mut row, next)) => {
+                self.read_pieces(view, &mut row, next, session)?;
                 Some(look(&row))
             }
         })
     }
 
     /// Appends the pieces of a row from `next` on.
-    fn read_on(
+    fn read_pieces(
         &self,
         view: View,
-        (row, next): (&mut Vec<u8>, RowAddress),
+        row: &mut Vec<u8>,
+        next: RowAddress,
         session: &Session,
     ) -> Result<(), Stop> {
         let mut next = Some(next);
         while let Some(at) = next {
             let mut look = |block: &[u8]| {
-                let slot = self.slot_with(block, at.slot, Wanted::Piece)?;
+                let slot = self.slot_with(block, at.slot, SlotKind::Piece)?;
                 let piece = piece_of(block, slot);
                 row.extend_from_slice(piece.data);
                 Some(piece.next)
             };
-            let found = self.read_block(at.block, view, &mut look, session)?;
+            let found = self.read_block(at.block, &[], view, &mut look, session)?;
             next = found.ok_or_else(|| self.no_piece(at))?;
         }
         Ok(())
     }
 
-    /// Visits the rows of a block as the view sees them: whole ones under its latch if it can be,
-    /// then those in pieces.
+    /// Visits the rows of a block as the view sees them: first the whole rows, under the block's
+    /// latch if possible, then those in pieces.
     pub fn visit_block(
         &self,
         view: View,
@@ -94,15 +96,16 @@ impl Heap {
         visit: &mut dyn FnMut(RowAddress, &[u8]),
         session: &Session,
     ) -> Result<(), Stop> {
-        let mut look = |block: &[u8]| self.visit_whole((address, block), visit, session);
-        let parts = self.read_block(address, view, &mut look, session)?;
+        let mut look = |block: &[u8]| self.visit_whole(address, block, visit, session);
+        let parts = self.read_block(address, &[], view, &mut look, session)?;
         self.visit_parts(view, parts, visit, session)
     }
 
-    /// Visits the whole rows of a block as it is given; those that are in pieces are given back.
+    /// Visits the whole rows of a block. Returns the addresses of those that are in pieces.
     pub(super) fn visit_whole(
         &self,
-        (address, block): (Dba, &[u8]),
+        address: Dba,
+        block: &[u8],
         visit: &mut dyn FnMut(RowAddress, &[u8]),
         session: &Session,
     ) -> Vec<RowAddress> {
@@ -113,12 +116,12 @@ impl Heap {
         let slots = block::slots(block);
         session.charge(Cost::RowRead, slots.into());
         for number in 0..slots {
-            if let Some(slot) = self.slot_with(block, number, Wanted::Row) {
-                let place = RowAddress { block: address, slot: number };
+            if let Some(slot) = self.slot_with(block, number, SlotKind::Row) {
+                let row = RowAddress { block: address, slot: number };
                 let piece = piece_of(block, slot);
                 match piece.next {
-                    None => visit(place, piece.data),
-                    Some(_) => parts.push(place),
+                    None => visit(row, piece.data),
+                    Some(_) => parts.push(row),
                 }
             }
         }
@@ -139,83 +142,87 @@ impl Heap {
         Ok(())
     }
 
-    /// Looks at a block by `look`, as the view sees it. Refused if it isn't the heap's because the
-    /// segment was dropped (AC15).
-    pub(super) fn read_block<T>(
+    /// Gives `look` the block as the view sees it. If the block is current for the view, or isn't
+    /// the heap's, `look` runs under its latch and must only compute; otherwise it gets a copy that
+    /// was taken back to the view. `look` is likely to read at these offsets. Refuses if the block
+    /// isn't the heap's because the segment was dropped (AC15), or its rows are lost (AC24).
+    fn read_block<T>(
         &self,
         address: Dba,
+        offsets: &[usize],
         view: View,
         look: &mut dyn FnMut(&[u8]) -> T,
         session: &Session,
     ) -> Result<T, Stop> {
-        self.read_block_ahead((address, &[]), view, look, session)
-    }
-
-    /// The same, where `look` is likely to read these places.
-    fn read_block_ahead<T>(
-        &self,
-        (address, places): (Dba, &[usize]),
-        view: View,
-        look: &mut dyn FnMut(&[u8]) -> T,
-        session: &Session,
-    ) -> Result<T, Stop> {
-        let mut is_its = true;
-        let mut look = |block: &[u8]| {
-            is_its = self.is_its(block);
-            look(block)
-        };
-        let within = (&self.transactions, self.object);
-        let found = read_block(within, ((address, places), view), &mut look, session)?;
-        if !is_its {
-            self.check_foreign(address, session)?;
+        let transactions = &self.transactions;
+        let (cache, order) = (transactions.changes().cache(), FrameOrder::Heap);
+        let (mut copy, mut gone_before) = (Vec::new(), None);
+        loop {
+            {
+                let get = Get::Consistent;
+                let block = cache.pin_shared_ahead(get, address, offsets, order, session)?;
+                if !self.is_its(&block) {
+                    let found = look(&block);
+                    drop(block);
+                    self.check_foreign(address, session)?;
+                    return Ok(found);
+                }
+                if transactions.is_current(&block, view, session) {
+                    return Ok(look(&block));
+                }
+                transactions.copy(&block, &mut copy, session);
+            }
+            match transactions.make_consistent(address, &mut copy, view, session)? {
+                CrCopy::Consistent => return Ok(look(&copy)),
+                CrCopy::UndoGone(gone) => transactions.try_again(gone, &mut gone_before)?,
+            }
         }
-        Ok(found)
     }
 
-    /// For who has met a block that isn't the heap's. It is a map, or it wasn't formatted yet. If
-    /// it was, its rows are lost (AC10), and if the segment was dropped, the block is another's by
-    /// now (AC15): both are refused.
+    /// Called by a reader that has met a block that isn't the heap's. A map, or a block that wasn't
+    /// formatted yet, is no reason to refuse. Refuses if the block was formatted, for its rows are
+    /// lost (AC24), and if the segment was dropped, for the block may be another's (AC15).
     pub(super) fn check_foreign(&self, address: Dba, session: &Session) -> Result<(), Stop> {
-        let there = || check_there((&self.space, self.object), session);
+        let there = || check_there(&self.space, self.object, session);
         there()?;
         let is_lost = self.is_lost(address, session);
-        // What was looked at was the heap's all the while, if the segment is there still.
+        // If the segment is still there, its maps were its own all the while.
         there()?;
         match is_lost? {
-            true => Err(lost("read", (address, self.object))),
+            true => Err(lost("read", address, self.object)),
             false => Ok(()),
         }
     }
 
     /// Whether a block was formatted, as its map says, and isn't the heap's now.
     fn is_lost(&self, address: Dba, session: &Session) -> Result<bool, Stop> {
-        // It may have been formatted since it was read.
+        // The block may have been formatted since it was read.
         Ok(self.by_map(address, was_formatted, session)? == Some(true)
             && !self.look_now(address, |block| self.is_its(block), session)?)
     }
 
-    /// Whether a block that can't be had has no rows: it is a map, or was handed out at most, as
-    /// its map says.
+    /// Whether a block that can't be read has no rows: it is a map, or its map says that it was
+    /// handed out at most.
     pub(super) fn has_no_rows(&self, address: Dba, session: &Session) -> Result<bool, Stop> {
         Ok(self.by_map(address, is_unformatted, session)? != Some(false))
     }
 
-    /// What the map of a block says of it; none if it is a map, or no block of the heap's.
+    /// What the map says of a block; none if that is a map itself, or no block of the heap.
     fn by_map(
         &self,
         address: Dba,
-        says: fn(&[u8], (u32, u32)) -> bool,
+        says: fn(&[u8], u32, u32) -> bool,
         session: &Session,
     ) -> Result<Option<bool>, Stop> {
         let runs = self.runs(session)?;
         let Some(number) = number_of(address, &runs).filter(|number| *number > 0) else {
             return Ok(None);
         };
-        let map_number = map_of(number, self.block_bytes);
+        let map_number = map_of(number, self.block_size.bytes());
         let map = block_at(&runs, map_number).filter(|_| map_number != number);
         let Some(map) = map else { return Ok(None) };
         let cache = self.transactions.changes().cache();
         let map = cache.pin_shared(map, FrameOrder::FreeMap, session)?;
-        Ok(Some(says(&map, (self.object, number))))
+        Ok(Some(says(&map, self.object, number)))
     }
 }

@@ -1,33 +1,33 @@
-//! Scans: every row of a table, in the order of its blocks.
+//! Scans: every row of a table, in the order of its blocks (AC5).
 //!
 //! ```text
-//!   small: runs of blocks into the cache       db file scattered read   each read there
+//!   small: runs of blocks into the cache       db file scattered read   rows read in the cache
 //!   large: a checkpoint of the table's         enq: KO - fast object checkpoint
-//!          blocks; then blocks around the      direct path read         each read out of a buffer
-//!          cache                                                        of the session's own
+//!          blocks; then blocks around the      direct path read         rows read in a buffer of
+//!          cache                                                        the session's own
 //! ```
 //!
-//! A block that was read around the cache has whatever was committed by the snapshot, and may have
-//! more: what is too new is taken back in it, as in any copy (AC5).
+//! A block that was read around the cache has every change that was committed by the snapshot, and
+//! may have more: changes that are too new are taken back in it, as in any copy.
 //!
 //! Callers: tables.
 
-use cache::Span;
-use ids::{BlockSize, Dba};
+use cache::Blocks;
+use ids::Dba;
 use os::Session;
 use stop::Stop;
 use txn::{CrCopy, View};
 
 use super::Heap;
 use crate::RowAddress;
+use crate::inserter::after;
 
-/// A table is read around the cache if it has more blocks than this share of the buffers: one
-/// in ...
+/// A table is read around the cache if it has more blocks than one in this many of the buffers.
 const LARGE_SHARE: u32 = 10;
 
 impl Heap {
     /// Visits all rows as the view sees them, in the order of their blocks. The view's snapshot was
-    /// taken before. Waits for nobody.
+    /// taken before. Waits for no other transaction.
     pub fn visit(
         &self,
         view: View,
@@ -37,23 +37,24 @@ impl Heap {
         let spans = self.spans(session)?;
         let blocks: u64 = spans.iter().map(|span| u64::from(span.count)).sum();
         let cache = self.transactions.changes().cache();
-        let buffers = cache.buffers(self.block_size(session), session);
+        let buffers = cache.buffers(self.block_size, session);
         if blocks > u64::from(buffers / LARGE_SHARE) {
-            return self.visit_direct((view, &spans), visit, session);
+            return self.visit_direct(view, &spans, visit, session);
         }
         let mut visit = |block| self.visit_block(view, block, visit, session).map(|()| true);
         self.each_of(&spans, &mut visit, session).map(drop)
     }
 
-    /// A checkpoint of the table's segment: returns when every change made to it before is on disk.
+    /// Does a checkpoint of the table's segment: returns when every change made to it before is on
+    /// disk.
     pub fn checkpoint(&self, session: &Session) -> Result<(), Stop> {
         let mut spans = self.spans(session)?;
-        spans.push(Span { first: self.header, count: 1 });
+        spans.push(Blocks { first: self.header, count: 1 });
         self.transactions.changes().cache().checkpoint_blocks(&spans, session)
     }
 
-    /// Visits each block that may have rows, when it has been brought into the cache with its
-    /// neighbours, as long as `visit` says to go on; whether it always did.
+    /// Visits each block that may have rows, after it was read into the cache with its neighbours,
+    /// until `visit` returns false. Returns whether all blocks were visited.
     pub fn through_cache(
         &self,
         visit: &mut dyn FnMut(Dba) -> Result<bool, Stop>,
@@ -64,13 +65,13 @@ impl Heap {
 
     fn each_of(
         &self,
-        spans: &[Span],
+        spans: &[Blocks],
         visit: &mut dyn FnMut(Dba) -> Result<bool, Stop>,
         session: &Session,
     ) -> Result<bool, Stop> {
         let cache = self.transactions.changes().cache();
         let mut reader = cache.multiblock_reader(session);
-        let run_max = cache.run_max(self.block_size(session), session);
+        let run_max = cache.run_max(self.block_size, session);
         for span in spans {
             for at in 0..span.count {
                 let block = after(span.first, at);
@@ -78,7 +79,7 @@ impl Heap {
                     reader.read_run(block, run_max.min(span.count - at))?;
                 }
                 let goes_on = match visit(block) {
-                    // Nobody needs one that was handed out, and not formatted yet (AC15).
+                    // A block that was handed out and not formatted has no rows (AC21).
                     Err(stop) if stop.is_of_medium() && self.has_no_rows(block, session)? => true,
                     visited => visited?,
                 };
@@ -90,10 +91,11 @@ impl Heap {
         Ok(true)
     }
 
-    /// Around the cache.
+    /// Visits all rows of blocks that are read around the cache.
     fn visit_direct(
         &self,
-        (view, spans): (View, &[Span]),
+        view: View,
+        spans: &[Blocks],
         visit: &mut dyn FnMut(RowAddress, &[u8]),
         session: &Session,
     ) -> Result<(), Stop> {
@@ -108,18 +110,18 @@ impl Heap {
                     }
                     continue;
                 }
-                // What isn't the table's was never formatted, as of the checkpoint; or it is gone.
+                // It wasn't formatted by the checkpoint, or its rows are lost, or the table is.
                 if !self.is_its(block) {
                     foreign.push(address);
                     continue;
                 }
                 let parts = if transactions.is_current(block, view, session) {
-                    self.visit_whole((address, block), visit, session)
+                    self.visit_whole(address, block, visit, session)
                 } else {
                     transactions.copy_of_old(block, &mut copy);
                     match transactions.make_consistent(address, &mut copy, view, session)? {
-                        CrCopy::Consistent => self.visit_whole((address, &copy), visit, session),
-                        // It was rolled back since it was written.
+                        CrCopy::Consistent => self.visit_whole(address, &copy, visit, session),
+                        // The change was rolled back since the block was written.
                         CrCopy::UndoGone(_) => {
                             self.visit_block(view, address, visit, session)?;
                             continue;
@@ -132,14 +134,9 @@ impl Heap {
         foreign.into_iter().try_for_each(|address| self.check_foreign(address, session))
     }
 
-    fn block_size(&self, session: &Session) -> BlockSize {
-        let cache = self.transactions.changes().cache();
-        cache.block_size_of(self.header.file, session).unwrap_or(cache.block_size())
-    }
-
-    /// Its blocks without the segment's header, neighbours together.
-    fn spans(&self, session: &Session) -> Result<Vec<Span>, Stop> {
-        let mut spans: Vec<Span> = Vec::new();
+    /// The heap's blocks without the segment's header, neighbours together.
+    fn spans(&self, session: &Session) -> Result<Vec<Blocks>, Stop> {
+        let mut spans: Vec<Blocks> = Vec::new();
         for run in self.runs(session)? {
             let (first, count) = match run.first == self.header {
                 true => (after(run.first, 1), run.count - 1),
@@ -148,13 +145,9 @@ impl Heap {
             match spans.last_mut() {
                 Some(last) if after(last.first, last.count) == first => last.count += count,
                 _ if count == 0 => {}
-                _ => spans.push(Span { first, count }),
+                _ => spans.push(Blocks { first, count }),
             }
         }
         Ok(spans)
     }
-}
-
-fn after(first: Dba, blocks: u32) -> Dba {
-    Dba::new(first.file.get(), first.block.get() + blocks)
 }

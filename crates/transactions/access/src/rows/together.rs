@@ -1,14 +1,15 @@
-//! Changing several rows of a block by one change: one latch, one group, one undo record.
+//! Changing several rows of a block by one change: one latch, one group, one undo record (AC13).
 //!
 //! ```text
 //!   rows 3 4 5 6 7 8 of a block, as a view sees them
 //!        └──┬──┘ │
-//!           │    in pieces, or will be; changed by others since …: whoever calls does it alone
+//!           │    in pieces, or will be; changed by others since …: the caller changes it alone
 //!           one group
 //! ```
 //!
-//! Each step is of one slot, so in what order they are taken back matters for room only: what the
-//! group has freed is kept for it as a whole (rule txn/TX8), so first goes what makes room.
+//! Each step is of one slot, so the order in which they are taken back matters for room only: the
+//! room that the group has freed is kept for it as a whole (rule txn/TX8), so the steps that make
+//! room come first.
 //!
 //! Callers: tables, for statements over many rows.
 
@@ -19,45 +20,47 @@ use txn::block;
 use txn::{OwnItlEntry, Transaction, View};
 
 use super::Heap;
-use super::change::{Wanted, all_of};
+use super::change::{SlotKind, all_of};
 use super::difference::splices;
 use super::piece::{ADDRESS_BYTES, ROW};
 use crate::RowAddress;
-use crate::heap::{Outcome, Plan, Wish, change_block};
+use crate::block_change::{ChangeResult, Decision, Plan, change_block};
 use crate::ops::Op;
 
-/// Makes a row's new bytes of its old ones; false if the row is to be done alone.
+/// Makes a row's new bytes of its old ones; false if the row is to be changed alone.
 type Changer<'a> = dyn FnMut(&[u8], &mut Vec<u8>) -> bool + 'a;
 
-/// Steps of rows.
+/// The steps that change several rows.
 struct Steps {
     plan: Plan,
-    /// Those back that make room.
+    /// The steps back that make room.
     shrinking: Vec<u8>,
-    /// Bytes by which rows may still grow.
+    /// By how many bytes rows may still grow.
     room: usize,
-    /// Bytes that there may be, forward, and back.
+    /// The most bytes of steps, forward and back.
     most: usize,
     rows: usize,
 }
 
-/// What came of a try.
-struct Tried {
-    /// So many rows were changed, from the first on.
-    rows: usize,
-    /// The next one's steps need so many bytes, which weren't there.
+/// The result of one change of several rows.
+struct ChangedRows {
+    /// How many rows were changed, from the first on.
+    count: usize,
+    /// How many bytes the steps of the next row need, if there was no room for them.
     needed: Option<usize>,
 }
 
 impl Heap {
-    /// Changes rows of one block, as many as can be done together, from the first on; how many. The
-    /// next is to be changed alone, or says why it can't be. `change` makes the new bytes of the
-    /// old ones and says whether the row may be changed so; it only computes, and may be called
-    /// again. The view sees the rows, and its statement has changed none of them.
+    /// Changes rows of one block together, from the first on, and returns how many. The next row
+    /// has to be changed alone, which says why it can't be if it can't. `change` makes the new
+    /// bytes of the old ones and says whether the row may be changed together with others; it only
+    /// computes, and may be called again. The view sees the rows, and its statement has changed
+    /// none of them.
     pub fn update_together(
         &self,
         transaction: &mut Transaction,
-        (rows, view): (&[RowAddress], View),
+        rows: &[RowAddress],
+        view: View,
         change: &mut dyn FnMut(&[u8], &mut Vec<u8>) -> bool,
         session: &Session,
     ) -> Result<usize, Stop> {
@@ -66,13 +69,13 @@ impl Heap {
             let undo_bytes = OwnItlEntry::BACK_BYTES_MAX + needed;
             self.transactions.prepare(transaction, undo_bytes, session)?;
             let pin = self.transactions.changes().cache().pin_or_unwritten(first.block, session)?;
-            let what = (&pin, &rows[done..], view);
-            let tried = self.try_together(transaction, what, change, session)?;
-            if tried.rows > 1 {
-                session.charge(Cost::RowChangeMore, tried.rows as u64 - 1);
+            let changed =
+                self.try_together(transaction, &pin, &rows[done..], view, change, session)?;
+            if changed.count > 1 {
+                session.charge(Cost::RowChangeMore, changed.count as u64 - 1);
             }
-            done += tried.rows;
-            let Some(bytes) = tried.needed else { break };
+            done += changed.count;
+            let Some(bytes) = changed.needed else { break };
             needed = bytes;
         }
         Ok(done)
@@ -81,48 +84,51 @@ impl Heap {
     fn try_together(
         &self,
         transaction: &mut Transaction,
-        (pin, rows, view): (&Pin<'_>, &[RowAddress], View),
+        pin: &Pin<'_>,
+        rows: &[RowAddress],
+        view: View,
         change: &mut Changer<'_>,
         session: &Session,
-    ) -> Result<Tried, Stop> {
+    ) -> Result<ChangedRows, Stop> {
         let undo_block = self.transactions.changes().cache().block_size().bytes();
         let most = transaction.undo().room(undo_block) - OwnItlEntry::BACK_BYTES_MAX;
-        // The statement sees all that its transaction did before it, and did nothing here.
+        // The statement sees all earlier changes of its transaction, and has changed nothing here.
         let seen = View { own: Some(all_of(transaction, view)), ..view };
         let mut needed = None;
-        let mut wish = |block: &[u8], itl: &OwnItlEntry| {
+        let mut decide = |block: &[u8], itl: &OwnItlEntry| {
             if !self.transactions.is_current(block, seen, session) {
-                return Wish::Nothing(Outcome::Done(0));
+                return Decision::Nothing(ChangeResult::Done(0));
             }
             let mut steps = Steps::new(itl.room(block), most);
-            needed = self.gather_steps(&mut steps, (block, rows), itl, change);
+            needed = self.gather_steps(&mut steps, block, rows, itl, change);
             match steps.rows {
-                0 => Wish::Nothing(Outcome::Done(0)),
-                count => Wish::Change(steps.into_plan(), count),
+                0 => Decision::Nothing(ChangeResult::Done(0)),
+                count => Decision::Change(steps.into_plan(), count),
             }
         };
         let is_it = |block: &[u8]| self.is_its(block);
-        let target = Heap::target(pin, (most, Some(view.scn)), &is_it);
-        let tried = change_block(&self.transactions, transaction, &target, &mut wish, session)?;
+        let target = Heap::target(pin, most, Some(view.scn), &is_it);
+        let tried = change_block(&self.transactions, transaction, &target, &mut decide, session)?;
         Ok(match tried {
-            Outcome::Done(rows) => Tried { rows, needed },
-            // Who changes the next row alone waits, or says why it can't be.
-            _ => Tried { rows: 0, needed: None },
+            ChangeResult::Done(count) => ChangedRows { count, needed },
+            // The change of the next row alone waits, or says why the row can't be changed.
+            _ => ChangedRows { count: 0, needed: None },
         })
     }
 
-    /// The steps of the rows, up to one that can't be among them; if it can't be for want of room
-    /// for its steps, how many bytes these have.
+    /// Gathers the steps of the rows, up to a row that can't be changed with them. If there is no
+    /// room for the steps of that row, returns how many bytes they have.
     fn gather_steps(
         &self,
         steps: &mut Steps,
-        (block, rows): (&[u8], &[RowAddress]),
+        block: &[u8],
+        rows: &[RowAddress],
         itl: &OwnItlEntry,
         change: &mut Changer<'_>,
     ) -> Option<usize> {
         let mut new = Vec::new();
         for row in rows {
-            let slot = self.slot_with(block, row.slot, Wanted::Row)?;
+            let slot = self.slot_with(block, row.slot, SlotKind::Row)?;
             if slot.flags != ROW || itl.holder(block, slot.lock).is_some() {
                 return None;
             }
@@ -132,12 +138,12 @@ impl Heap {
                 return None;
             }
             let before = itl.lock_before(slot.lock);
-            let ops = splices((row.slot, itl.lock(), before), old, &new);
+            let (forward, back) = splices(row.slot, itl.lock(), before, old, &new);
             let freed = old.len() as isize - new.len() as isize;
             if freed < 0 && freed.unsigned_abs() > steps.room {
                 return None;
             }
-            let bytes = steps.add(ops, freed);
+            let bytes = steps.add(forward, back, freed);
             if bytes.is_some() {
                 return bytes;
             }
@@ -152,8 +158,8 @@ impl Steps {
         Steps { plan: Plan::default(), shrinking: Vec::new(), room, most, rows: 0 }
     }
 
-    /// Adds a row's; if there is no room for these, says how many bytes they have.
-    fn add(&mut self, (forward, back): (Op<'_>, Op<'_>), freed: isize) -> Option<usize> {
+    /// Adds the steps of a row. If there is no room for them, returns how many bytes they have.
+    fn add(&mut self, forward: Op<'_>, back: Op<'_>, freed: isize) -> Option<usize> {
         let back_to = if freed < 0 { &mut self.shrinking } else { &mut self.plan.back };
         let starts = (self.plan.forward.len(), back_to.len());
         forward.write(&mut self.plan.forward);

@@ -1,12 +1,12 @@
-//! Whether a row has another version than a view sees (AC9).
+//! Whether a row has another version than a view sees (AC9, AC22, AC23).
 //!
 //! Versions are compared, not bytes: a row that was changed and changed back has a new version. The
-//! versions of a slot are in the undo of its block, so the block is copied, and taken back to the
-//! view. A record that is taken back there, and changes the row of the slot, is of a version that
-//! the view doesn't see. A lock alone makes no version.
+//! versions of a slot are in the undo of its block, so a copy of the block is taken back to the
+//! view. Each undo record that is applied to the copy and changes the row of the slot stands for a
+//! version that the view doesn't see. A lock alone makes no version.
 //!
-//! Every change of a row in pieces changes the slot of its first piece (AC7), so only that slot is
-//! looked at.
+//! Every change of a row in pieces locks or changes the slot of its first piece (AC7), so only that
+//! slot is compared.
 //!
 //! Callers: `change`.
 
@@ -19,26 +19,26 @@ use txn::block;
 use txn::{CrCopy, View, split_itl_back};
 
 use super::Heap;
-use super::change::{Changed, Target};
+use super::change::{Changed, RowTarget};
 use crate::RowAddress;
 use crate::ops::changes_row;
 
-/// So many undo records are looked at while a block's latch is held: a few µs.
+/// How many undo records are read while a block's latch is held: a few µs.
 const LOOKED_AT_MAX: u32 = 24;
 
-/// How a row differs from what a view sees, as it was found while its block had a version.
+/// The result of comparing a row with what a view sees, and the version of the block it is true of.
 #[derive(Clone, Copy)]
 pub(super) struct Compared {
     /// Why the row may not be changed; none if it is as the view sees it.
     pub(super) why: Option<Changed>,
-    /// SCN and sequence of the block's last change.
+    /// The SCN and sequence of the block's last change.
     block: (Scn, u32),
-    /// The transaction that asks has locked the row.
+    /// Whether the transaction that asks has locked the row.
     is_locked: bool,
 }
 
 impl Compared {
-    /// Whether it is true of the row in this latched block too: nobody has changed the row since.
+    /// Whether it is true of the row in this latched block too: the row hasn't changed since.
     pub(super) fn holds(&self, block: &[u8]) -> bool {
         let is_unseen = self.why == Some(Changed::NotThere);
         is_unseen || self.is_locked || self.block == version_of(block)
@@ -46,12 +46,13 @@ impl Compared {
 }
 
 impl Heap {
-    /// Compares a row with what the view of its statement sees. The transaction of this name asks;
-    /// the view sees what it had done before the statement.
+    /// Compares a row with what the view of its statement sees. `id` is the transaction that asks;
+    /// the view sees what that had done before the statement.
     pub(super) fn compare(
         &self,
-        target: Target,
-        (view, id): (View, TxnId),
+        target: RowTarget,
+        view: View,
+        id: TxnId,
         session: &Session,
     ) -> Result<Compared, Stop> {
         let address = target.address;
@@ -80,7 +81,7 @@ impl Heap {
                 .make_consistent_watched(block, &mut copy, view, &mut watch, session)?
             {
                 CrCopy::Consistent => {
-                    if self.slot_with(&copy, address.slot, target.wanted).is_none() {
+                    if self.slot_with(&copy, address.slot, target.kind).is_none() {
                         compared.why = Some(Changed::NotThere);
                     }
                     return Ok(compared);
@@ -90,12 +91,13 @@ impl Heap {
         }
     }
 
-    /// Whether the view sees a row as it is in this latched block, which the transaction that asks
-    /// hasn't locked; false also where that can't be told at once.
+    /// Whether the view sees the row as it is in this latched block. The transaction that asks
+    /// hasn't locked the row. False also if that can't be told at once.
     pub(super) fn is_row_current(
         &self,
         block: &[u8],
-        (view, row): (View, RowAddress),
+        view: View,
+        row: RowAddress,
         session: &Session,
     ) -> bool {
         let mut changes = |payload: &[u8]| changes_row(split_itl_back(payload).1, row.slot);

@@ -1,4 +1,4 @@
-//! Whether a block is in order.
+//! Whether a block with rows or keys is in order.
 //!
 //! Callers: `access`, for `verify` and for tests.
 
@@ -7,7 +7,7 @@ use format::{DataHead, DataSlot, ItlEntry, ScnLe, TxnIdLe};
 use super::list::{entries, entry, kept};
 use super::slots::{room_of, slot, slots};
 
-/// What is wrong with a block, if anything is: the invariants of the crate.
+/// Checks the invariants of a block; the error says what is wrong.
 pub fn check(block: &[u8]) -> Result<(), String> {
     let list = usize::from(entries(block)) * ItlEntry::BYTES;
     let end = DataHead::LIST + list + usize::from(slots(block)) * DataSlot::BYTES;

@@ -1,6 +1,6 @@
-//! The ITL.
+//! The entries of a block's ITL.
 //!
-//! Callers: as of the crate.
+//! Callers: `itl`, `consistent`; `access`, within its `apply`.
 
 use format::{DataHead, DataSlot, ItlEntry, ScnLe, U16Le};
 
@@ -18,7 +18,7 @@ pub fn entry(block: &[u8], number: u8) -> &ItlEntry {
     ItlEntry::at(block, place_of(number))
 }
 
-/// The same, to be changed.
+/// Entry `number`, from 0, to be changed.
 #[inline]
 pub fn entry_mut(block: &mut [u8], number: u8) -> &mut ItlEntry {
     ItlEntry::at_mut(block, place_of(number))
@@ -37,11 +37,11 @@ pub fn kept(block: &[u8]) -> usize {
     (0..entries(block)).map(of).sum()
 }
 
-/// Adds an entry that nobody has.
+/// Adds an entry that names no transaction.
 ///
 /// # Panics
 /// When there is no room for it between directory and bytes: see [`room_of`](super::room_of).
-pub fn grow_list(block: &mut [u8]) {
+pub(crate) fn grow_list(block: &mut [u8]) {
     let (begin, end) = (place_of(entries(block)), directory_end(block));
     let grown = end + ItlEntry::BYTES;
     super::slots::make_gap(block, grown);
@@ -52,7 +52,8 @@ pub fn grow_list(block: &mut [u8]) {
     *ItlEntry::at_mut(block, begin) = ItlEntry::NONE;
 }
 
-/// Takes away all locks of entry `number`, which has ended; slots that it has deleted become free.
+/// Removes all locks of entry `number`, whose transaction has ended. Slots that it has deleted
+/// become free.
 pub fn unlock(block: &mut [u8], number: u8) {
     let mut left = entry(block, number).locks.get();
     for at in 0..slots(block) {

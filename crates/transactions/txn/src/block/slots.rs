@@ -1,16 +1,16 @@
-//! The directory, and the bytes of its slots.
+//! The directory of slots, and the bytes of the slots.
 //!
-//! Bytes are placed below the lowest; when there is no room there, all are moved together to the
-//! block's end, in the order of the slots, so that the same happens in recovery.
+//! Bytes are placed below the lowest ones. If there is no room there, all bytes are moved together
+//! to the block's end first, in the order of the slots, so that recovery does the same (BL2).
 //!
-//! Callers: as of the crate.
+//! Callers: `access`, within its `apply`.
 
 use format::{BlockHeader, BlockKind, DataHead, DataSlot, DbaLe, ItlEntry, U16Le, U32Le};
 use ids::Dba;
 
 use super::list::entries;
 
-/// An empty block of this kind, with a list of so many entries.
+/// Makes an empty block of this kind, with an ITL of `itl_count` entries.
 pub fn create(block: &mut [u8], kind: BlockKind, address: Dba, object: u32, itl_count: u8) {
     block.fill(0);
     *BlockHeader::of_mut(block) = BlockHeader::new(kind, address);
@@ -49,32 +49,32 @@ pub fn directory(block: &[u8]) -> &[DataSlot] {
     DataSlot::many(&block[from..], count)
 }
 
-/// Writes the slot as it is given; its bytes stay as they are.
+/// Writes a slot's entry of the directory. Its bytes stay as they are.
 pub fn set_slot(block: &mut [u8], number: u16, to: DataSlot) {
     let at = place_of(block, number);
     *DataSlot::at_mut(block, at) = to;
 }
 
-/// The bytes of a slot; none if it has none.
+/// The bytes of a slot; empty if it has none.
 #[inline]
 pub fn bytes_of(block: &[u8], slot: DataSlot) -> &[u8] {
     let at = usize::from(slot.at.get());
     &block[at..at + usize::from(slot.length.get())]
 }
 
-/// Free bytes, wherever they are.
+/// The number of free bytes, wherever they are (BL3).
 #[inline]
 pub fn room_of(block: &[u8]) -> usize {
     DataHead::at(block, DataHead::START).free.get().into()
 }
 
-/// Bytes of its slots.
+/// The number of bytes of its slots.
 #[inline]
 pub fn used(block: &[u8]) -> usize {
     block.len() - directory_end(block) - room_of(block)
 }
 
-/// Adds a free slot behind the others; its number.
+/// Adds a free slot behind the others. Returns its number.
 ///
 /// # Panics
 /// When there is no room for it.
@@ -99,7 +99,7 @@ pub fn insert_slot(block: &mut [u8], number: u16) {
     head.free = U16Le::new(head.free.get() - DataSlot::BYTES as u16);
 }
 
-/// Takes away slot `number`, which has no bytes; those behind it move down.
+/// Removes slot `number`, which has no bytes; the slots behind it move down.
 pub fn remove_slot(block: &mut [u8], number: u16) {
     assert!(slot(block, number).at.get() == 0, "a slot that is taken away has bytes");
     let (at, end) = (place_of(block, number), directory_end(block));
@@ -109,7 +109,7 @@ pub fn remove_slot(block: &mut [u8], number: u16) {
     head.free = U16Le::new(head.free.get() + DataSlot::BYTES as u16);
 }
 
-/// Gives a slot that has no bytes these.
+/// Puts bytes into a slot that has none.
 ///
 /// # Panics
 /// When there is no room for them.
@@ -126,7 +126,7 @@ pub fn place(block: &mut [u8], number: u16, bytes: &[&[u8]]) {
     set_slot(block, number, found);
 }
 
-/// Takes a slot's bytes away from it; they are free.
+/// Frees a slot's bytes.
 pub fn release(block: &mut [u8], number: u16) {
     let mut found = slot(block, number);
     let head = DataHead::at_mut(block, DataHead::START);
@@ -138,7 +138,7 @@ pub fn release(block: &mut [u8], number: u16) {
     set_slot(block, number, found);
 }
 
-/// Puts `with` in place of `removed` bytes of a slot from `offset` on.
+/// Replaces `removed` bytes of a slot, from `offset` on, by `with`.
 ///
 /// # Panics
 /// When there is no room for it, or the slot has no such bytes.
@@ -150,7 +150,7 @@ pub fn splice(block: &mut [u8], number: u16, offset: usize, removed: usize, with
         block[start..start + removed].copy_from_slice(with);
         return;
     }
-    // The old bytes are kept aside: placing the new ones may move everything.
+    // The old bytes are copied, because placing the new ones may move everything.
     let old = bytes_of(block, found).to_vec();
     release(block, number);
     place(block, number, &[&old[..offset], with, &old[offset + removed..]]);
@@ -161,7 +161,7 @@ pub(crate) fn directory_end(block: &[u8]) -> usize {
     place_of(block, slots(block))
 }
 
-/// Moves bytes out of the way, so that those below `end` are not in use behind the directory.
+/// Moves bytes so that none below `end` are in use behind the directory.
 pub(crate) fn make_gap(block: &mut [u8], end: usize) {
     if lowest(block) < end {
         compact(block);
@@ -179,7 +179,7 @@ fn place_of(block: &[u8], number: u16) -> usize {
     DataHead::LIST + list + usize::from(number) * DataSlot::BYTES
 }
 
-/// Takes so many bytes below the lowest that are in use; where they begin.
+/// Takes `length` bytes below the lowest ones in use. Returns where they begin.
 fn take(block: &mut [u8], length: usize) -> usize {
     if lowest(block) - directory_end(block) < length {
         compact(block);

@@ -1,5 +1,5 @@
-//! Whether the queues are in order: what holds of tables, waits and circles whenever the latch of
-//! the queues is let go (rules TX12 to TX14), and of a seat whenever its own is.
+//! Checks of the queues, whenever their latch is released (TX12 to TX14), and of a seat, whenever
+//! its latch is.
 //!
 //! Callers: the latches.
 
@@ -12,11 +12,11 @@ use crate::locks::queues::Queues;
 use crate::locks::seat::{Holdings, Seat};
 use crate::locks::table::Table;
 
-/// How many wait for the end of each segment's transaction.
+/// How many sessions wait for the end of each segment's transaction.
 type Counts = BTreeMap<u16, u32>;
 
 impl Queues {
-    /// Looks at every table and every wait; how many these are, and one.
+    /// Checks every table and every wait. Returns how many checks that were.
     ///
     /// # Panics
     /// When an invariant doesn't hold.
@@ -24,7 +24,7 @@ impl Queues {
         if let Err(what) = self.check(|segment| seats[segment].waiters.peek()) {
             panic!("the lock queues are broken: {what}");
         }
-        // From each waiter a circle is looked for.
+        // From each waiter a cycle is looked for.
         let waiting = self.waits.iter().flatten().count();
         let tables: usize = self.tables.values().map(Table::length).sum();
         1 + self.waits.len() + tables + waiting * waiting
@@ -53,7 +53,7 @@ impl Queues {
                     }
                 }
             }
-            if self.circle(waiter).is_some() {
+            if self.cycle(waiter).is_some() {
                 return Err(format!("{waiter} waits for itself (TX14)"));
             }
         }
@@ -74,7 +74,7 @@ impl Queues {
 }
 
 impl Holdings {
-    /// Looks at every table of the seat; how many these are, and one.
+    /// Checks every table of the seat. Returns how many checks that were.
     ///
     /// # Panics
     /// When an invariant doesn't hold.
@@ -119,7 +119,8 @@ mod tests {
         Request { owner, mode }
     }
 
-    /// The first has the table alone, the second waits for it, the third for a row of the second.
+    /// The first transaction has the table alone, the second waits for it, the third for a row of
+    /// the second.
     fn sound(session: &Session) -> Queues {
         let mut queues = Queues::new(4);
         let table = queues.table(TABLE);
@@ -142,7 +143,7 @@ mod tests {
     #[test]
     fn what_is_broken_in_the_queues_is_named() {
         let cases: [(&str, Break); 12] = [
-            ("nobody has it", |queues, _| {
+            ("no transaction has it", |queues, _| {
                 queues.table(18);
             }),
             ("waits twice", |queues, _| queues.table(TABLE).enqueue(request(TWO, Share))),
@@ -153,7 +154,7 @@ mod tests {
             ("is in the queue, and has it", |queues, _| {
                 queues.table(TABLE).grant(request(TWO, RowExclusive));
             }),
-            ("waits for nobody (TX13)", |queues, _| queues.table(TABLE).release(ONE)),
+            ("waits for no transaction (TX13)", |queues, _| queues.table(TABLE).release(ONE)),
             ("that don't go together", |queues, _| {
                 queues.table(TABLE).grant(request(THREE, RowExclusive));
             }),
@@ -180,12 +181,12 @@ mod tests {
 
     type BreakSeat = fn(&mut Holdings, &Session);
 
-    /// The same of a seat.
+    /// Each invariant of a seat is broken in turn, and the check says which.
     #[test]
     fn what_is_broken_at_a_seat_is_named() {
         let now = Timestamp::ZERO;
         let cases: [(&str, BreakSeat); 3] = [
-            ("nobody's, with 2 tables", Holdings::forget_owner),
+            ("no owner, with 2 tables", Holdings::forget_owner),
             ("in order", |seat, _| seat.tables_mut().reverse()),
             ("it keeps Exclusive of table 18 (TX12)", |seat, _| {
                 seat.tables_mut()[1].place = ModeAt::Seat(Exclusive);

@@ -1,10 +1,10 @@
-//! What people are told about a lock that couldn't be had: the circle, or who is in the way.
+//! Messages about a lock that was refused: the cycle of a deadlock, or the transactions in the way.
 //!
 //! A deadlock reads so, in at most 80 columns:
 //!
 //! ```text
 //! deadlock: transaction 3.0.17 would wait for itself,
-//! through 1 other, and is refused: roll it back, and try again. Who waits:
+//! through 1 other, and is refused: roll it back, and try again. The waits:
 //! 1 3.0.17, session user1 (t4), refused now
 //!     wants table ACCOUNTS (71) in mode X (6)
 //!     5.0.9 has it in mode RX (3)
@@ -15,7 +15,7 @@
 //!     3.0.17 has the row locked
 //! ```
 //!
-//! Callers: `manager.rs`.
+//! Callers: `waiting`.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -29,20 +29,20 @@ use crate::locks::table::BlockReason;
 use crate::locks::wanted::cut;
 use crate::locks::{LockWanted, RowWanted};
 
-/// Names in messages are cut to so much, that lines stay within 80 columns.
+/// The length of names in messages, at most, so that lines stay within 80 columns.
 const NAME_CHARS_MAX: usize = 30;
-/// And so are keys.
+/// The length of keys in messages, at most.
 const KEY_CHARS_MAX: usize = 70;
 
-/// What messages call objects and rows. The lock manager asks without latches.
+/// The names of objects and rows in messages. They are asked for without latches.
 pub trait LockNames: Send + Sync {
-    /// The name of a table, or of an index and its table; none if nobody knows it.
+    /// The name of a table, or of an index and its table; none if it isn't known.
     fn object(&self, object: u32, session: &Session) -> Option<LockName>;
-    /// The primary key of a row, with the names of its columns; none if nobody knows it.
+    /// The primary key of a row, with the names of its columns; none if it isn't known.
     fn key(&self, row: &RowWanted, session: &Session) -> Option<String>;
 }
 
-/// What an object is called.
+/// The name of an object.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LockName {
     /// A table, by its name.
@@ -51,25 +51,25 @@ pub enum LockName {
     Index(String, String),
 }
 
-/// Says the names that messages have, as far as they are known.
+/// Gives the names for messages, as far as they are known.
 pub(super) struct Namer<'n> {
     pub(super) names: Option<Arc<dyn LockNames>>,
     pub(super) session: &'n Session,
 }
 
-/// So many transactions of a circle are described.
+/// How many waits of a cycle a message describes, at most.
 const SHOWN_MAX: usize = 12;
 
-/// So many who are in the way are named.
+/// How many transactions in the way a message names, at most.
 pub(super) const BLOCKERS_MAX: usize = 3;
 
-/// The circle, for people.
-pub(super) fn circle(links: &[WaitsForEdge], now: Timestamp, names: &Namer<'_>) -> String {
+/// The message about a deadlock.
+pub(super) fn cycle(links: &[WaitsForEdge], now: Timestamp, names: &Namer<'_>) -> String {
     let victim = links[0].wait.waiter;
     let (count, plural) = (links.len() - 1, if links.len() == 2 { "" } else { "s" });
     let mut text = format!(
         "deadlock: transaction {victim} would wait for itself,\n\
-         through {count} other{plural}, and is refused: roll it back, and try again. Who waits:"
+         through {count} other{plural}, and is refused: roll it back, and try again. The waits:"
     );
     for (number, WaitsForEdge { wait, blocker, reason }) in links.iter().take(SHOWN_MAX).enumerate()
     {
@@ -90,7 +90,7 @@ pub(super) fn circle(links: &[WaitsForEdge], now: Timestamp, names: &Namer<'_>) 
     text
 }
 
-/// Those who are in the way, as many as are named, with what is known of their sessions.
+/// The transactions in the way: those that a message names, and how many there are.
 pub(super) struct Blockers {
     pub(super) named: Vec<Blocker>,
     pub(super) count: usize,
@@ -104,7 +104,7 @@ pub(super) struct Blocker {
     pub(super) session: Option<String>,
 }
 
-/// A lock that wasn't had in time, in one line.
+/// The message about a lock that wasn't granted in time, in one line.
 pub(super) fn refused(
     wanted: &LockWanted,
     in_the_way: &Blockers,
@@ -151,7 +151,7 @@ impl Namer<'_> {
     }
 }
 
-/// In lines or in one: `between` goes between them.
+/// What is wanted; `between` goes between the parts, so that they are in one line or in several.
 fn wants(wanted: &LockWanted, names: &Namer<'_>, between: &str) -> String {
     match wanted {
         LockWanted::Row { wanted, .. } => {
@@ -170,7 +170,7 @@ fn wants(wanted: &LockWanted, names: &Namer<'_>, between: &str) -> String {
     }
 }
 
-/// What the blocker does that the waiter waits for.
+/// What the blocker has or does that the waiter waits for.
 fn because(reason: BlockReason, wanted: &LockWanted) -> String {
     match (reason, wanted) {
         (BlockReason::Row, LockWanted::Row { wanted, .. }) => wanted.what.held().into(),

@@ -1,12 +1,12 @@
-//! The lock manager: how locks are had at once, and let go. How they are waited for is in
-//! `waiting.rs`.
+//! The lock manager: granting locks at once, and releasing them. Waits are in `waiting`.
 //!
-//! Why a weak mode that is kept at a seat is never at odds with a strong one (rule TX12): who wants
-//! a strong mode first raises the table's watch, then looks at every seat under its latch. A
-//! transaction looks at the watch and puts its weak mode down under the latch of its seat. So
-//! either it comes first, and its mode is found; or later, and it sees the watch.
+//! Why a weak mode at a seat is never in conflict with a strong one (TX36): a session that wants a
+//! strong mode first raises the table's watch, then reads every seat under the seat's latch. A
+//! session that wants a weak mode reads the watch and puts its mode at its seat under the latch of
+//! the seat. So either it comes first, and its mode is found; or it comes later, and sees the
+//! watch.
 //!
-//! Callers: `access` asks for tables, `instance` ends transactions.
+//! Callers: `relation` and `catalog` lock tables; `transaction` ends transactions.
 
 use std::sync::Arc;
 
@@ -22,26 +22,27 @@ use crate::locks::seat::{ModeAt, Seat};
 use crate::locks::table::Request;
 use crate::locks::{LockWait, TableMode};
 
-/// Tables share so many watches. A table whose watch is raised for another is slower, not wrong.
+/// The number of watches. A table whose watch is raised for another table is slower, not wrong.
 const WATCHES: usize = 1024;
 
-/// The locks of an instance.
+/// The table locks of an instance, and the waits for the ends of transactions.
 pub struct Locks {
-    /// By undo segment.
+    /// The seats, by undo segment.
     pub(super) seats: Arc<[Seat]>,
-    /// By object modulo their number: so many tables are watched. Read by all, seldom written.
+    /// How many tables with this remainder of their numbers are watched. Read often, seldom
+    /// written.
     pub(super) watches: Vec<Shared32>,
-    /// In a place of its own: waiting must not slow those down who meet nobody.
+    /// In a box of its own, so that waits don't slow down transactions that meet no other.
     pub(super) queues: Box<Latch<Queues>>,
     pub(super) halt: Halt,
-    /// Once somebody has named objects and rows.
+    /// Set once the catalog is open.
     names: Latch<Option<Arc<dyn LockNames>>>,
     pub(super) failpoints: Failpoints,
 }
 
 impl Locks {
-    /// Nobody has or waits for anything. Segments have numbers below `segments_max`.
-    pub fn new(os: &Os, segments_max: u16, halt: Halt) -> Locks {
+    /// Without locks and waits. Segments have numbers below `segments_max`.
+    pub fn new(os: &Os, segments_max: u16, failpoints: Failpoints, halt: Halt) -> Locks {
         let seats: Arc<[Seat]> = (0..segments_max).map(|_| Seat::new(os)).collect();
         let seen = Arc::clone(&seats);
         let look = move |queues: &Queues| queues.assert_consistent(&seen);
@@ -53,25 +54,19 @@ impl Locks {
             queues: Box::new(queues),
             halt,
             names: Latch::new(os, LatchKind::Innermost, None),
-            failpoints: Failpoints::NONE,
+            failpoints,
         }
     }
 
-    /// From now on messages name objects and rows so.
+    /// Sets the names of objects and rows for messages.
     pub fn name_by(&self, names: Arc<dyn LockNames>, session: &Session) {
         *self.names.exclusive(session) = Some(names);
     }
 
-    /// The same with what a test breaks on purpose.
-    #[must_use]
-    pub fn broken_at(self, failpoints: Failpoints) -> Locks {
-        Locks { failpoints, ..self }
-    }
-
-    /// Locks a table for a transaction, until it ends; a mode that it has already costs a look at
-    /// its seat. Waits (`enq: TM - contention`) while others have or wanted the table otherwise;
-    /// refused if that takes longer than `lock wait`, or would close a circle. Called without
-    /// latches.
+    /// Locks a table for a transaction until it ends. A mode that the transaction has already costs
+    /// a look at its seat. Waits (`enq: TM - contention`) while other transactions have or wanted
+    /// the table in a conflicting mode. Refused if the lock wait is over, or if the wait would
+    /// close a cycle. Called without latches.
     pub fn lock_table(
         &self,
         owner: TxnId,
@@ -107,8 +102,9 @@ impl Locks {
         self.wait_for_table(queues, object, request, lock_wait, session)
     }
 
-    /// The transaction has ended; its status says so already. Lets go of its tables and wakes who
-    /// waits for it. Before its segment serves another (rule TX10).
+    /// Releases the tables of a transaction that has ended and wakes the sessions that wait for it.
+    /// The transaction's status says already that it has ended, and its segment serves no other yet
+    /// (TX10).
     pub fn ended(&self, id: TxnId, session: &Session) {
         let seat = self.seat(id);
         let objects = seat.holdings.exclusive(session).leave(id);
@@ -116,7 +112,8 @@ impl Locks {
         if objects.is_empty() && !is_awaited {
             return;
         }
-        // Also if there are no tables: who saw it active has gone to sleep when we have the latch.
+        // Taken even without tables to release: a session that saw the transaction active is asleep
+        // once this session has the latch.
         let mut queues = self.queues.exclusive(session);
         let mut woken = Vec::new();
         for object in objects {
@@ -130,7 +127,7 @@ impl Locks {
         }
     }
 
-    /// The instance halts: whoever waits looks up, and is told.
+    /// Wakes all waiting sessions when the instance halts.
     pub fn wake_all(&self, session: &Session) {
         let _queues = self.queues.exclusive(session);
         for seat in &*self.seats {
@@ -139,8 +136,8 @@ impl Locks {
         }
     }
 
-    /// The usual case: a mode that the transaction has, or a weak one of a table that nobody
-    /// watches. Whether it was that.
+    /// Grants the usual requests: a mode that the transaction has, or a weak mode of a table that
+    /// isn't watched. Returns whether it was one of these.
     fn lock_at_seat(&self, owner: TxnId, object: u32, mode: TableMode, session: &Session) -> bool {
         let mut holdings = self.seat(owner).holdings.exclusive(session);
         holdings.enter(owner, session);
@@ -160,7 +157,7 @@ impl Locks {
         true
     }
 
-    /// What the transaction has of the table.
+    /// The mode in which the transaction has the table.
     fn mode_of(
         &self,
         queues: &Queues,
@@ -174,7 +171,7 @@ impl Locks {
         }
     }
 
-    /// From now on all who want the table come to the queues; and what seats know of it does.
+    /// Makes a table watched: raises its watch, then takes the modes of it from all seats (TX36).
     fn watch(&self, queues: &mut Queues, object: u32, session: &Session) {
         let table = queues.table(object);
         table.watched = true;
@@ -189,7 +186,8 @@ impl Locks {
         }
     }
 
-    /// The transaction has the table now: with the table, if that is watched or knows of it.
+    /// Grants the request: at the table if it is watched or knows the transaction, else at the
+    /// seat.
     pub(super) fn grant(
         &self,
         queues: &mut Queues,
@@ -211,8 +209,8 @@ impl Locks {
         }
     }
 
-    /// Something of the table was let go: grants what can be granted now, and stops watching if
-    /// there is no more need. Adds who is to be woken.
+    /// Grants the waiting requests for a table that can be granted now, and stops watching it if
+    /// that isn't needed any more. Adds the transactions that are to be woken.
     pub(super) fn serve(
         &self,
         queues: &mut Queues,
@@ -235,7 +233,7 @@ impl Locks {
         }
     }
 
-    /// Wakes who was granted a table.
+    /// Wakes the transactions that were granted a table.
     pub(super) fn wake(&self, woken: &[TxnId], session: &Session) {
         woken.iter().for_each(|id| self.seat(*id).granted.notify_all(session));
     }
@@ -244,7 +242,7 @@ impl Locks {
         &self.seats[usize::from(id.segment)]
     }
 
-    /// What messages call objects and rows. Called, and used, without latches.
+    /// The names for messages. Called, and used, without latches.
     pub(super) fn namer<'n>(&self, session: &'n Session) -> Namer<'n> {
         Namer { names: self.names.exclusive(session).clone(), session }
     }
@@ -254,5 +252,5 @@ impl Locks {
     }
 }
 
-/// The latch of the queues, held.
+/// The guard of the queues' latch.
 pub(super) type QueuesGuard<'a> = ExclusiveGuard<'a, Queues>;

@@ -1,23 +1,23 @@
-//! Locks that are waited for: of tables, and the ends of other transactions.
+//! Locks that are waited for: table locks, and the ends of other transactions.
 //!
 //! ```text
-//!                          nobody is met                     somebody is met
+//!                          no other is met                   another is met
 //!   lock_table ───────────▶ seat (its own cache lines) ─────▶ queues: one latch for the instance
-//!   wait_for_end ───────────────────────────────────────────▶   tables, waits, circles
+//!   wait_for_end ───────────────────────────────────────────▶   tables, waits, cycles
 //!   ended ────────────────▶ seat ── others wait for it ─────▶
 //! ```
 //!
-//! A row has no lock here: it names the transaction that changed it, and whoever wants it waits for
-//! the end of that one. A table has one. Nearly all of them are RS and RX, which all go together:
-//! these a transaction keeps at its own seat, and looks at no table. Only while somebody has or
-//! wants a table in a mode that RX doesn't go with, is the table *watched*: then what seats know of
-//! it is collected, and all that ask for it come to the queues.
+//! A row has no lock here: its block names the transaction that has it locked, and other sessions
+//! wait for the end of that one. A table has a lock. Nearly all modes are RS and RX, which go
+//! together: a transaction keeps these at its own seat and looks at no table. Only while a
+//! transaction has or wants a table in a stronger mode, the table is *watched*: its modes are
+//! collected from the seats, and all requests for it come to the queues (TX12).
 //!
-//! Rules TX are in the README. Callers: `access`, `instance`.
+//! Rules TX are in the README. Callers: `transaction`; `relation` and `catalog`, for tables.
 //!
 //! Sources: Oracle Database Concepts, "Data Concurrency and Consistency", for modes, conversion and
-//! what is reported; PostgreSQL's `lmgr/README`, "Fast Path Locking", for weak modes that look at
-//! no shared table.
+//! messages; PostgreSQL's `lmgr/README`, "Fast Path Locking", for weak modes that look at no shared
+//! table.
 
 mod check;
 mod deadlock;

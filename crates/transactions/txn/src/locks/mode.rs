@@ -1,20 +1,21 @@
-//! The modes of table locks: which go together, and what two of them come to in one hand.
+//! The modes of table locks: which go together, and what two of them make in one transaction
+//! (TX34).
 //!
 //! ```text
-//!             RS  RX  S   SRX X         who takes it
-//!   RS  (2)   +   +   +   +   -         LOCK TABLE; SELECT FOR UPDATE of old
+//!             RS  RX  S   SRX X         taken by
+//!   RS  (2)   +   +   +   +   -         LOCK TABLE; checks of foreign keys
 //!   RX  (3)   +   +   -   -   -         INSERT, UPDATE, DELETE, SELECT FOR UPDATE
-//!   S   (4)   +   -   +   -   -         LOCK TABLE, foreign keys without an index
+//!   S   (4)   +   -   +   -   -         LOCK TABLE, CREATE INDEX, DDL on foreign keys
 //!   SRX (5)   +   -   -   -   -         LOCK TABLE
 //!   X   (6)   -   -   -   -   -         DDL, LOCK TABLE
 //! ```
 //!
-//! Callers: all of `locks`, and whoever locks tables.
-//! Sources: Oracle Database Concepts, "Table Locks (TM)"; the numbers are those of `v$lock`.
+//! Callers: all of `locks`; `relation` and `catalog`. Sources: Oracle Database Concepts, "Table
+//! Locks (TM)"; the numbers are those of `v$lock`.
 
 use std::fmt;
 
-/// How a transaction locks a table.
+/// The mode of a table lock.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum TableMode {
@@ -22,11 +23,11 @@ pub enum TableMode {
     RowShare = 2,
     /// Row exclusive: some rows are changed.
     RowExclusive = 3,
-    /// Share: no rows are changed, by anybody.
+    /// Share: no transaction changes rows.
     Share = 4,
-    /// Share row exclusive: one transaction changes rows, and others lock some at most.
+    /// Share row exclusive: one transaction changes rows; others lock some at most.
     ShareRowExclusive = 5,
-    /// Exclusive: one transaction does what it wants.
+    /// Exclusive: no other transaction locks the table.
     Exclusive = 6,
 }
 
@@ -40,7 +41,7 @@ impl TableMode {
         TableMode::Exclusive,
     ];
 
-    /// Whether two transactions can have the table locked so at once.
+    /// Whether two transactions can have the table in these modes at once.
     pub const fn goes_with(self, other: TableMode) -> bool {
         use TableMode::{Exclusive, RowShare, Share};
         match (self, other) {
@@ -51,7 +52,7 @@ impl TableMode {
         }
     }
 
-    /// What a transaction has that has both: the weakest mode that keeps out whom either does.
+    /// The weakest mode that keeps out each mode that either of these keeps out.
     #[must_use]
     pub fn and(self, other: TableMode) -> TableMode {
         match (self, other) {
@@ -61,8 +62,8 @@ impl TableMode {
         }
     }
 
-    /// Whether it goes with what statements that change rows take. All weak modes go together.
-    pub const fn is_weak(self) -> bool {
+    /// Whether the mode goes with RX. All such modes go together.
+    pub(super) const fn is_weak(self) -> bool {
         matches!(self, TableMode::RowShare | TableMode::RowExclusive)
     }
 
@@ -94,7 +95,7 @@ impl fmt::Display for TableMode {
 mod tests {
     use super::TableMode;
 
-    /// The picture above, line by line.
+    /// The modes go together as in the picture above.
     #[test]
     fn the_modes_go_together_as_drawn() {
         let drawn = ["++++-", "++---", "+-+--", "+----", "-----"];
@@ -107,7 +108,7 @@ mod tests {
         }
     }
 
-    /// Two modes in one hand keep out exactly whom one of them does.
+    /// Two modes together keep out exactly the modes that one of them keeps out.
     #[test]
     fn a_mode_and_another_keep_out_whom_either_does() {
         for one in TableMode::ALL {

@@ -1,22 +1,22 @@
-//! Who waits for what: the tables that are watched, each transaction's wait, and the circles that
-//! waits close.
+//! The watched tables, each transaction's wait, and the cycles that waits close.
 //!
-//! All of it is under one latch, so a circle is looked for in one moment of the whole instance. It
-//! is taken by who waits, by who is waited for, and by strong modes; not by a transaction that
-//! meets nobody.
+//! All of it is under one latch, so a cycle is looked for in one moment of the whole instance. The
+//! latch is taken by sessions that wait or are waited for, and for strong modes; not by a
+//! transaction that meets no other.
 //!
-//! When a circle can close (rule TX14): an edge goes from who waits to whom it waits for. Edges
-//! come into being
-//!   * when a wait begins: from the new waiter, and, if it converts, to it from who is in the queue
-//!   * when a transaction that runs is granted a table, or more of it: to it from waiters
-//!   * when somebody in the queue gives up: from the next one to the one before, which it came to
-//!     through the one that gave up anyhow
+//! When a cycle can close (TX14): an edge goes from a waiter to a transaction that it waits for.
+//! Edges appear
+//!   * when a wait begins: from the new waiter; and, if it converts, to it from waiters in the
+//!     queue
+//!   * when a running transaction is granted a table, or more of it: to it from waiters
+//!   * when a waiter in the queue gives up: from the next waiter to the one before, which it
+//!     reached through the one that gave up anyhow
 //!
-//! A circle consists of waiters. So it can close only in the first way, and then goes through the
-//! new waiter: to look for a way from it to itself, once, as its wait begins, finds every circle.
-//! Nothing else has to be looked at later.
+//! A cycle consists of waiters. So it can close only in the first way, and then leads through the
+//! new waiter. One search for a way from the new waiter to itself, as its wait begins, finds every
+//! cycle. No later search is needed.
 //!
-//! Callers: `manager.rs`, views.
+//! Callers: `manager`, `waiting`, `views`.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -27,13 +27,13 @@ use crate::locks::table::{BlockReason, Request, Table};
 use crate::locks::wanted::Wait;
 
 pub(super) struct Queues {
-    /// By object. Bounded by the tables that active transactions have locked.
+    /// Tables by number; as many as active transactions have locked or want, at most.
     pub(super) tables: BTreeMap<u32, Table>,
-    /// By segment: what its transaction waits for. None: it runs, even if it hasn't woken yet.
+    /// By segment, what its transaction waits for. None: it runs, even if it hasn't woken yet.
     pub(super) waits: Vec<Option<Wait>>,
 }
 
-/// One step of a circle: who waits, for whom, and why for that one.
+/// An edge of the waits-for graph: a wait, a transaction that it waits for, and why.
 #[derive(Clone)]
 pub(super) struct WaitsForEdge {
     pub(super) wait: Wait,
@@ -50,13 +50,12 @@ impl Queues {
         self.tables.entry(object).or_default()
     }
 
-    /// The wait of this transaction. One that has ended waits no more, and the next one of its
-    /// segment isn't meant.
+    /// The wait of this transaction, not of a later one of its segment.
     pub(super) fn wait_of(&self, id: TxnId) -> Option<&Wait> {
         self.waits[usize::from(id.segment)].as_ref().filter(|wait| wait.waiter == id)
     }
 
-    /// For whom it waits, and why.
+    /// The transactions that a wait waits for, and why.
     pub(super) fn blockers(&self, wait: &Wait) -> Vec<(TxnId, BlockReason)> {
         match wait.wanted {
             LockWanted::Row { holder, .. } => vec![(holder, BlockReason::Row)],
@@ -68,13 +67,13 @@ impl Queues {
         }
     }
 
-    /// The shortest circle through this transaction, beginning with it; none if there is none.
-    pub(super) fn circle(&self, start: TxnId) -> Option<Vec<WaitsForEdge>> {
-        // From each that was come to, the one before it on the way.
+    /// The shortest cycle through this transaction, beginning with it.
+    pub(super) fn cycle(&self, start: TxnId) -> Option<Vec<WaitsForEdge>> {
+        // For each transaction that was reached, the one before it on the way.
         let mut ways: BTreeMap<TxnId, (TxnId, BlockReason)> = BTreeMap::new();
         let mut next = VecDeque::from([start]);
-        // Who wants the same of a table waits for the same who have it: they are asked for once,
-        // or a long queue behind many would take the square of its length.
+        // Requests for the same mode of a table wait for the same holders. These are asked for
+        // once, or a long queue behind many holders would take the square of its length.
         let mut asked = BTreeSet::new();
         while let Some(at) = next.pop_front() {
             let Some(wait) = self.wait_of(at) else { continue };

@@ -1,22 +1,21 @@
-//! What the one active transaction of an undo segment has locked: its *seat*.
+//! The table locks of an undo segment's active transaction: its *seat*.
 //!
 //! ```text
-//!   seat 0 ── tables: 71 RX here, 80 RS here         nobody else looks
+//!   seat 0 ── tables: 71 RX here, 80 RS here         no other session looks
 //!   seat 1 ── tables: 71 RX here, 90 ↗
 //!   seat 2 ── tables: 90 ↗                           ↗ the mode is with the table, in `table.rs`
 //! ```
 //!
 //! Invariants
-//!   * a mode is kept in one place: at the seat, or with the table; while a table is watched, with
-//!     the table (rule TX12)
+//!   * a mode is kept in one place: at the seat or with the table; while a table is watched, with
+//!     the table (TX12)
 //!   * only weak modes are at seats, so those of one table always go together
 //!   * a seat lists a table once, and only while its transaction is active
 //!
 //! Bounded: one entry for each table that an active transaction has locked. The memory stays for
 //! the segment's next transaction.
 //!
-//! Callers: `manager.rs`: the transaction's own thread, and whoever works under the latch of the
-//! queues.
+//! Callers: `manager`: the transaction's own session, and sessions with the latch of the queues.
 
 use ids::TxnId;
 use latch::{Condition, Latch, LatchKind, Shared32};
@@ -26,16 +25,16 @@ use waits::Timestamp;
 use crate::locks::TableMode;
 use crate::locks::wanted::SessionName;
 
-/// One undo segment's. Apart from others by cache lines, for it's written for each transaction.
+/// The seat of one undo segment. It has cache lines of its own, because each transaction writes it.
 #[repr(align(128))]
 pub(super) struct Seat {
     pub(super) holdings: Latch<Holdings>,
-    /// So many wait for the end of its transaction, or have just stopped. Changed under the latch
-    /// of the queues.
+    /// How many sessions wait for the end of the transaction, or have just stopped. Changed under
+    /// the latch of the queues.
     pub(super) waiters: Shared32,
-    /// Where they wait.
+    /// Sessions that wait for the end of the transaction sleep here.
     pub(super) ended: Condition,
-    /// Where its own transaction waits for a table.
+    /// The transaction's own session sleeps here while it waits for a table.
     pub(super) granted: Condition,
 }
 
@@ -54,15 +53,16 @@ impl Seat {
 /// The tables that a transaction has locked.
 #[derive(Default)]
 pub(super) struct Holdings {
-    /// Whose they are, if there are any.
+    /// The transaction, if it has asked for a table.
     owner: Option<TxnId>,
-    /// Its session. Stays for the next one, which may be the same session's.
+    /// The transaction's session. It stays for the next transaction, which may be the same
+    /// session's.
     who: Option<SessionName>,
-    /// By object.
+    /// The tables, in order of their numbers.
     tables: Vec<HeldTable>,
 }
 
-/// One table.
+/// A table that a transaction has locked.
 pub(super) struct HeldTable {
     pub(super) object: u32,
     pub(super) place: ModeAt,
@@ -77,7 +77,7 @@ pub(super) enum ModeAt {
 }
 
 impl Holdings {
-    /// The transaction asks for a table.
+    /// Notes the transaction that asks for a table, and its session.
     pub(super) fn enter(&mut self, owner: TxnId, session: &Session) {
         if self.owner != Some(owner) {
             assert!(self.tables.is_empty(), "{:?} has ended with locks (rule TX10)", self.owner);
@@ -93,18 +93,18 @@ impl Holdings {
         self.who.as_ref().filter(|_| self.owner == Some(owner))
     }
 
-    /// Where the transaction has the table.
+    /// Where the mode of the table is kept, if the transaction has the table.
     pub(super) fn place(&self, object: u32) -> Option<ModeAt> {
         self.find(object).ok().map(|at| self.tables[at].place)
     }
 
-    /// Whose these are, and what.
+    /// The tables, each with the transaction that has it.
     pub(super) fn all(&self) -> impl Iterator<Item = (TxnId, &HeldTable)> {
         let owner = self.owner;
         self.tables.iter().filter_map(move |held| owner.map(|owner| (owner, held)))
     }
 
-    /// The transaction has got the table, or more of it.
+    /// Notes that the transaction was granted the table.
     pub(super) fn put(&mut self, object: u32, place: ModeAt, now: Timestamp) {
         match self.find(object) {
             Ok(at) => self.tables[at] = HeldTable { object, place, since: now },
@@ -112,15 +112,16 @@ impl Holdings {
         }
     }
 
-    /// The table is being watched: takes the mode away from here, and says whose it is.
+    /// Takes the mode of a table that is being watched away from here. Returns the transaction and
+    /// its mode.
     pub(super) fn hand_over(&mut self, object: u32) -> Option<(TxnId, TableMode)> {
         let at = self.find(object).ok()?;
         let ModeAt::Seat(mode) = self.tables[at].place else { return None };
         self.tables[at].place = ModeAt::Table;
-        Some((self.owner.expect("what is held is somebody's"), mode))
+        Some((self.owner.expect("held tables have an owner"), mode))
     }
 
-    /// The transaction has ended: forgets everything. The tables where it has more to be let go.
+    /// Forgets everything of a transaction that has ended. Returns the tables that keep its mode.
     pub(super) fn leave(&mut self, owner: TxnId) -> Vec<u32> {
         if self.owner != Some(owner) {
             return Vec::new();
@@ -132,15 +133,15 @@ impl Holdings {
         with_tables
     }
 
-    /// How many tables there are.
+    /// The number of tables.
     pub(super) fn length(&self) -> usize {
         self.tables.len()
     }
 
-    /// What is wrong, if the invariants of this file don't hold that are seen from here.
+    /// Checks the invariants of this file that concern one seat. The error says what is wrong.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.owner.is_none() && !self.tables.is_empty() {
-            return Err(format!("nobody's, with {} tables", self.tables.len()));
+            return Err(format!("no owner, with {} tables", self.tables.len()));
         }
         if !self.tables.is_sorted_by(|a, b| a.object < b.object) {
             return Err("it doesn't list each table once, in order".to_string());
@@ -156,13 +157,13 @@ impl Holdings {
         Ok(())
     }
 
-    /// The tables, to be broken by a test.
+    /// The tables, for a test that breaks them.
     #[cfg(test)]
     pub(super) fn tables_mut(&mut self) -> &mut Vec<HeldTable> {
         &mut self.tables
     }
 
-    /// Says that the tables are nobody's, for a test.
+    /// Breaks the seat for a test: its tables have no owner.
     #[cfg(test)]
     pub(super) fn forget_owner(&mut self, _: &Session) {
         self.owner = None;

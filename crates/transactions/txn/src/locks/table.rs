@@ -1,4 +1,4 @@
-//! A table of which the locks can't be kept at seats: who has it, who waits for it, in which order.
+//! A table whose locks can't be kept at seats: its holders, and its waiters in their order.
 //!
 //! ```text
 //!   grants        T1 RX, T2 RX, T3 RS      each goes with each
@@ -6,16 +6,18 @@
 //!   queue         T4 S, T5 RX              have nothing of it yet
 //! ```
 //!
-//! The order (rule TX13)
+//! The order (TX13)
 //!   * a converter needs only that its mode goes with all that others *have*
-//!   * who is in the queue needs that too, and that nobody converts or is before it in the queue
+//!   * a transaction in the queue also needs that no transaction converts or is before it in the
+//!     queue
 //!
-//! So a converter waits for transactions that have the table, of which there are ever fewer, for
-//! nobody comes in while it waits; and who is in the queue, for those and for those before it.
+//! So a converter waits for transactions that have the table, of which there are ever fewer,
+//! because none comes in while it waits. A transaction in the queue waits for those and for the
+//! ones before it.
 //!
 //! Bounded: a transaction is in each list once at most, so each is as long as there are seats.
 //!
-//! Callers: `queues.rs`.
+//! Callers: `manager`, `queues`.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -23,24 +25,24 @@ use ids::TxnId;
 
 use crate::locks::TableMode;
 
-/// A wish for the table.
+/// A request for the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Request {
     pub(super) owner: TxnId,
-    /// What the transaction comes to have.
+    /// The mode that the transaction will have, with what it has already.
     pub(super) mode: TableMode,
 }
 
-/// Why somebody waits for a transaction.
+/// Why a transaction waits for another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum BlockReason {
-    /// It has what the row wait wants.
+    /// The other has what a row request wants.
     Row,
-    /// It has the table in this mode.
+    /// The other has the table in this mode.
     Holds(TableMode),
-    /// It has the table and waits for this mode, which goes first.
+    /// The other has the table and waits for this mode, which goes first.
     Converts(TableMode),
-    /// It was first in the queue, for this mode.
+    /// The other is before it in the queue, for this mode.
     First(TableMode),
 }
 
@@ -49,37 +51,37 @@ pub(super) struct Table {
     grants: BTreeMap<TxnId, TableMode>,
     converters: Vec<Request>,
     queue: VecDeque<Request>,
-    /// Whether transactions must come here for a weak mode too (rule TX12).
+    /// Whether weak modes too are kept here (TX12).
     pub(super) watched: bool,
 }
 
 impl Table {
-    /// What the transaction has.
+    /// The mode in which the transaction has the table.
     pub(super) fn mode_of(&self, owner: TxnId) -> Option<TableMode> {
         self.grants.get(&owner).copied()
     }
 
-    /// Gives the transaction the mode that it asked for.
+    /// Grants a request.
     pub(super) fn grant(&mut self, request: Request) {
         self.grants.insert(request.owner, request.mode);
     }
 
-    /// Takes away what the transaction has.
+    /// Releases the table.
     pub(super) fn release(&mut self, owner: TxnId) {
         self.grants.remove(&owner);
     }
 
-    /// Whether a wish can be granted that somebody has now.
+    /// Whether a new request can be granted at once.
     pub(super) fn may_have(&self, request: Request) -> bool {
         self.fits(request) && (self.mode_of(request.owner).is_some() || !self.is_waited_for())
     }
 
-    /// Whether it goes with what others have, whoever waits.
+    /// Whether the mode goes with the modes that others have, whatever is waited for.
     pub(super) fn fits(&self, request: Request) -> bool {
         self.conflicts(request).next().is_none()
     }
 
-    /// Puts a wish that can't be granted in its place.
+    /// Adds a request that can't be granted to its list.
     pub(super) fn enqueue(&mut self, request: Request) {
         match self.mode_of(request.owner) {
             Some(_) => self.converters.push(request),
@@ -87,13 +89,13 @@ impl Table {
         }
     }
 
-    /// Who waited gives up.
+    /// Removes the request of a transaction that gives up.
     pub(super) fn give_up(&mut self, owner: TxnId) {
         self.converters.retain(|request| request.owner != owner);
         self.queue.retain(|request| request.owner != owner);
     }
 
-    /// Takes the next wish that can be granted out of the lists.
+    /// Removes the next request that can be granted from the lists.
     pub(super) fn next(&mut self) -> Option<Request> {
         if let Some(at) = self.converters.iter().position(|request| self.fits(*request)) {
             return Some(self.converters.remove(at));
@@ -105,21 +107,21 @@ impl Table {
         if self.fits(first) { self.queue.pop_front() } else { None }
     }
 
-    /// For whom `waiter` waits, and why: those who have the table, then those before it.
+    /// The transactions that a request waits for, and why: holders, then those that go before it.
     pub(super) fn blockers(&self, waiter: Request) -> Vec<(TxnId, BlockReason)> {
         let holders = self.conflicts(waiter).map(|(id, mode)| (id, BlockReason::Holds(mode)));
         holders.chain(self.before(waiter.owner)).collect()
     }
 
-    /// Those who go before somebody in the queue, if they don't have what it wants: who converts,
-    /// and the next one in the queue, which waits for the rest itself.
+    /// The transactions that go before a waiter of the queue: converters, and the next one in the
+    /// queue, which waits for the rest itself.
     pub(super) fn before(&self, waiter: TxnId) -> Vec<(TxnId, BlockReason)> {
         if self.mode_of(waiter).is_some() {
             return Vec::new();
         }
         let converts = |request: &Request| (request.owner, BlockReason::Converts(request.mode));
         let mut before: Vec<_> = self.converters.iter().map(converts).collect();
-        // From the end, where who has just come is.
+        // From the end, where the last request is.
         let at = self.queue.iter().rposition(|request| request.owner == waiter);
         let next = at.unwrap_or(self.queue.len()).checked_sub(1).map(|at| self.queue[at]);
         before.extend(next.map(|request| (request.owner, BlockReason::First(request.mode))));
@@ -130,7 +132,7 @@ impl Table {
         !self.converters.is_empty() || !self.queue.is_empty()
     }
 
-    /// Whether a weak mode could be at odds with something here.
+    /// Whether a weak mode may conflict with a grant or a request here.
     pub(super) fn needs_watching(&self) -> bool {
         self.is_waited_for() || self.grants.values().any(|mode| !mode.is_weak())
     }
@@ -139,7 +141,7 @@ impl Table {
         self.grants.is_empty() && !self.is_waited_for()
     }
 
-    /// Those others who have the table in a mode that doesn't go with the wish.
+    /// The other holders whose mode doesn't go with the request.
     fn conflicts(&self, request: Request) -> impl Iterator<Item = (TxnId, TableMode)> {
         let others = self.grants.iter().map(|(id, mode)| (*id, *mode));
         others.filter(move |(id, mode)| *id != request.owner && !mode.goes_with(request.mode))
@@ -148,20 +150,20 @@ impl Table {
 
 // For checks.
 impl Table {
-    /// How many have it or wait for it.
+    /// The number of holders and waiters.
     pub(super) fn length(&self) -> usize {
         self.grants.len() + self.waiters().count()
     }
 
-    /// Those who wait for it.
+    /// The transactions that wait for the table.
     pub(super) fn waiters(&self) -> impl Iterator<Item = TxnId> {
         self.converters.iter().chain(&self.queue).map(|request| request.owner)
     }
 
-    /// What is wrong, if the invariants of this file don't hold.
+    /// Checks the invariants of this file. The error says what is wrong.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.is_empty() {
-            return Err("nobody has it or waits for it".to_string());
+            return Err("no transaction has it or waits for it".to_string());
         }
         let mut waiters: Vec<_> = self.waiters().collect();
         waiters.sort_unstable();
@@ -177,7 +179,7 @@ impl Table {
         let first = if self.converters.is_empty() { self.queue.front() } else { None };
         let mut next = self.converters.iter().chain(first);
         if let Some(idle) = next.find(|request| self.fits(**request)) {
-            return Err(format!("{} waits for nobody (TX13)", idle.owner));
+            return Err(format!("{} waits for no transaction (TX13)", idle.owner));
         }
         let grants = || self.grants.iter();
         let at_odds = |one: &TxnId, mode: &TableMode| {

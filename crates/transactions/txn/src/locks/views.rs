@@ -1,9 +1,8 @@
-//! Who has what and who waits, as `v$lock` shows it.
+//! Held locks and waits, as `v$lock` shows them.
 //!
-//! What a view says of two transactions is of one moment as far as waits and watched tables go;
-//! what is kept at seats is read seat by seat.
+//! A view's waits and watched tables are of one moment; modes at seats are read seat by seat.
 //!
-//! Callers: views.
+//! Callers: views; tests.
 
 use ids::TxnId;
 use os::Session;
@@ -15,32 +14,32 @@ use crate::locks::{LockWanted, Locks, TableMode};
 /// A table that a transaction has locked.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LockHeld {
-    /// Who has it.
+    /// The transaction.
     pub owner: TxnId,
     /// The name of its session.
     pub session: String,
     /// The table.
     pub object: u32,
-    /// How.
+    /// The mode.
     pub mode: TableMode,
-    /// Since when in this mode.
+    /// Since when the transaction has the table in this mode.
     pub since: Timestamp,
-    /// Whether others wait for the table.
+    /// Whether other transactions wait for the table.
     pub is_waited_for: bool,
 }
 
 /// A transaction that waits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LockWaiting {
-    /// Who waits.
+    /// The transaction.
     pub waiter: TxnId,
     /// The name of its session.
     pub session: String,
-    /// For what.
+    /// What it waits for.
     pub wanted: LockWanted,
-    /// Since when.
+    /// Since when it waits.
     pub since: Timestamp,
-    /// For whom: those who have it, then those who go first.
+    /// The transactions that it waits for: holders, then those that go first.
     pub blockers: Vec<TxnId>,
 }
 
@@ -57,7 +56,7 @@ impl Locks {
                     ModeAt::Seat(mode) => Some(mode),
                     ModeAt::Table => table.and_then(|table| table.mode_of(owner)),
                 };
-                // None: it is just being let go.
+                // None: the lock is just being released.
                 let Some(mode) = mode else { continue };
                 all.push(LockHeld {
                     owner,
@@ -72,7 +71,7 @@ impl Locks {
         all
     }
 
-    /// Who waits, by segment.
+    /// The transactions that wait, by segment.
     pub fn waiting(&self, session: &Session) -> Vec<LockWaiting> {
         let queues = self.queues.shared(session);
         let waits = queues.waits.iter().flatten().map(|wait| LockWaiting {
@@ -85,8 +84,7 @@ impl Locks {
         waits.collect()
     }
 
-    /// How many tables are watched: those that somebody has or wants in a mode that RX doesn't go
-    /// with (rule TX12).
+    /// The number of watched tables (TX12).
     pub fn tables_watched(&self, session: &Session) -> usize {
         let queues = self.queues.shared(session);
         let watched = queues.tables.values().filter(|table| table.watched).count();

@@ -1,21 +1,22 @@
-//! How locks are waited for, and how a wait ends.
+//! Waits for locks, and how they end.
 //!
 //! ```text
-//!                    ┌─ a circle ────────────────▶ refused: Deadlock
+//!                    ┌─ a cycle ─────────────────▶ refused: Deadlock
 //!   enter the wait ──┤                ┌──────────▶ granted, or the other one has ended
 //!                    └─ sleep ◀──────▶┼─ halt ───▶ halted
 //!                       look again    └─ time up ▶ refused: LockTimeout
 //! ```
 //!
-//! Nothing is held while a session sleeps, and what it waits for is looked at again each time it
-//! wakes. Messages are made after the latch was let go, for names of tables may have to be read.
+//! A session that sleeps holds nothing, and looks again each time it wakes. Messages are made after
+//! the latch is released, because names of tables may have to be read.
 //!
-//! Why no wake-up is lost: a table is granted under the latch. Who waits for a transaction counts
-//! itself first, then looks whether that one is active, both under the latch, and sleeps; who ends
-//! stores its status first, then looks at the count, takes the latch and wakes. So either it finds
-//! the waiter counted, and asleep when it has the latch; or the waiter finds it ended.
+//! Why no wake-up is lost: a table is granted under the latch of the queues. A session that waits
+//! for the end of a transaction counts itself and then reads the transaction's status, both under
+//! the latch; then it sleeps. A session that ends a transaction stores the status first, then reads
+//! the count, then takes the latch and wakes. So either it finds the waiter counted, and the waiter
+//! sleeps once it has the latch; or the waiter finds the transaction ended.
 //!
-//! Callers: `manager.rs`, and `access`, which waits for rows.
+//! Callers: `manager`; `transaction`, for rows.
 
 use ids::TxnId;
 use latch::{Condition, assert_none_held};
@@ -31,18 +32,19 @@ use crate::locks::table::{BlockReason, Request};
 use crate::locks::wanted::{SessionName, Wait};
 use crate::locks::{LockWait, LockWanted, RowRequest, RowWait};
 
-/// A sleeper looks up so often, should it ever be forgotten.
+/// A sleeper looks again after this time, in case it was forgotten.
 const LOOK_UP: Nanos = Nanos::from_secs(3);
 
-/// Who waits for any of several looks at all of them so often: the end of but one wakes it.
+/// A session that waits for an ITL entry returns after this time, because it sleeps until the end
+/// of one holder only (TX37).
 const ITL_LOOK_UP: Nanos = Nanos::from_millis(100);
 
 /// "TM" as p1 of a wait shows it, with the mode in the lower half.
 const TM: u64 = 0x544d_0000;
 
-/// How a wait ended other than well.
+/// How a wait ended without the lock.
 enum WaitEnd {
-    Circle(Vec<WaitsForEdge>),
+    Cycle(Vec<WaitsForEdge>),
     Halted,
     TimeUp(Vec<(TxnId, BlockReason)>),
 }
@@ -102,9 +104,9 @@ impl Locks {
         end.map_or(Ok(()), |end| Err(self.refusal(end, &lock, began, session)))
     }
 
-    /// Enters a wait for one of several that closes no circle; if each does, that circle. Which of
-    /// them is asked first differs by the waiter, so that one end doesn't wake all who wait for the
-    /// same list.
+    /// Enters a wait for one of the holders that closes no cycle; if each does, returns the last
+    /// cycle. The holder that is tried first differs by the waiter, so that one end doesn't wake
+    /// all that wait for the same ITL.
     fn enter_for_any(
         &self,
         queues: &mut QueuesGuard<'_>,
@@ -119,17 +121,17 @@ impl Locks {
             queues.waits[usize::from(waiter.segment)] = None;
             let wanted = LockWanted::Row { holder: *holder, wanted };
             self.enter(queues, Wait { waiter, who: SessionName::of(session), since, wanted });
-            let circle = self.circle(queues, waiter, session);
-            let is_open = circle.is_none();
-            last = Some((*holder, circle));
+            let cycle = self.cycle(queues, waiter, session);
+            let is_open = cycle.is_none();
+            last = Some((*holder, cycle));
             if is_open {
                 break;
             }
         }
-        last.expect("somebody is waited for")
+        last.expect("there is a holder")
     }
 
-    /// The table can't be had at once.
+    /// Waits for a table that can't be granted at once.
     pub(super) fn wait_for_table(
         &self,
         mut queues: QueuesGuard<'_>,
@@ -144,7 +146,7 @@ impl Locks {
         let lock = LockWanted::Table { object, mode, converts };
         if lock_wait == LockWait::NoWait {
             let blockers = table.blockers(request);
-            // It may be watched for this request only.
+            // The table may be watched for this request only.
             self.serve(&mut queues, object, &mut Vec::new(), session);
             drop(queues);
             return Err(self.busy(&lock, &blockers, session));
@@ -157,11 +159,11 @@ impl Locks {
         let (p1, p2) = (TM | u64::from(mode.number()), u64::from(object));
         let waiting = session.waiting(WaitEvent::EnqTmContention).p(p1, p2, 0);
         let until = lock_wait.until(began);
-        let circle = self.circle(&queues, owner, session);
-        session.count(Statistic::EnqueueWaits, u64::from(circle.is_none()));
+        let cycle = self.cycle(&queues, owner, session);
+        session.count(Statistic::EnqueueWaits, u64::from(cycle.is_none()));
         let end = loop {
-            if circle.is_some() {
-                break circle;
+            if cycle.is_some() {
+                break cycle;
             }
             if queues.wait_of(owner).is_none() {
                 return Ok(());
@@ -193,24 +195,20 @@ impl Locks {
         *place = Some(wait);
     }
 
-    /// Whether the wait that begins closes a circle. For whom nobody waits is in none: so where
-    /// many wait that have nothing yet, none of them walks along all the others.
-    fn circle(
-        &self,
-        queues: &QueuesGuard<'_>,
-        waiter: TxnId,
-        session: &Session,
-    ) -> Option<WaitEnd> {
+    /// The cycle that the wait closes as it begins, if any. A transaction without waiters is in no
+    /// cycle. So where many wait that have nothing yet, none of them searches along all the others.
+    fn cycle(&self, queues: &QueuesGuard<'_>, waiter: TxnId, session: &Session) -> Option<WaitEnd> {
         let is_awaited = self.seat(waiter).waiters.load(session) > 0;
         if self.failpoints.has(Failpoint::SkipDeadlocks)
             || !(is_awaited || self.is_in_the_way(queues, waiter, session))
         {
             return None;
         }
-        queues.circle(waiter).map(WaitEnd::Circle)
+        queues.cycle(waiter).map(WaitEnd::Cycle)
     }
 
-    /// Whether it has a table that others wait for. Who waits for it in a queue came later.
+    /// Whether the transaction has a table that others wait for. Requests that wait for it in a
+    /// queue came later.
     fn is_in_the_way(&self, queues: &QueuesGuard<'_>, id: TxnId, session: &Session) -> bool {
         let holdings = self.seat(id).holdings.exclusive(session);
         let mut tables = holdings.all().filter(|(_, held)| held.place == ModeAt::Table);
@@ -219,7 +217,7 @@ impl Locks {
         })
     }
 
-    /// What the waiter is told.
+    /// The refusal, or the halt, that ends a wait.
     fn refusal(
         &self,
         end: WaitEnd,
@@ -230,9 +228,9 @@ impl Locks {
         let names = self.namer(session);
         match end {
             WaitEnd::Halted => self.halt.check(session).expect_err("the halt was raised, for good"),
-            WaitEnd::Circle(links) => {
+            WaitEnd::Cycle(links) => {
                 session.count(Statistic::EnqueueDeadlocks, 1);
-                let text = deadlock::circle(&links, session.now(), &names);
+                let text = deadlock::cycle(&links, session.now(), &names);
                 Stop::refuse(RefusalKind::Deadlock, text)
             }
             WaitEnd::TimeUp(blockers) => {
@@ -257,7 +255,8 @@ impl Locks {
         Stop::refuse(RefusalKind::Busy, text)
     }
 
-    /// With the sessions of those that have asked for a table, and haven't ended since.
+    /// The blockers that a message names, with the sessions of those that have asked for a table
+    /// and haven't ended since.
     fn in_the_way(&self, blockers: &[(TxnId, BlockReason)], session: &Session) -> Blockers {
         let named = blockers.iter().take(BLOCKERS_MAX).map(|(id, reason)| {
             let holdings = self.seat(*id).holdings.exclusive(session);
@@ -271,7 +270,7 @@ impl Locks {
     }
 }
 
-/// Lets go of the latch until there is something to look at.
+/// Releases the latch and sleeps, until the condition is notified or it is time to look again.
 fn sleep<'a>(
     condition: &Condition,
     queues: QueuesGuard<'a>,

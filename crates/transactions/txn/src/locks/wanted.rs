@@ -1,6 +1,6 @@
-//! What a transaction waits for, who it is, and how patient.
+//! Requests for rows and tables, lock waits, and the sessions of transactions.
 //!
-//! Callers: whoever locks rows and tables says it; `deadlock.rs` and the views show it.
+//! Callers: `access`, `relation` and `catalog` make requests; `deadlock` and `views` show them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,21 +14,19 @@ use crate::locks::TableMode;
 /// "TX" as p1 of a wait shows it, with the mode in the lower half.
 const TX: u64 = 0x5458_0000;
 
-/// What of a block is waited for, until another transaction ends.
+/// What a transaction waits for in a block, until another transaction ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RowWait {
-    /// The row, which the other one has locked or changed.
+    /// A row that the other one has locked or changed.
     Row,
-    /// To know whether the other one's entry with the same key stays.
+    /// Whether the other one's entry with the same key stays.
     UniqueKey,
-    /// An entry of the block's list of transactions: all have active ones. The other one is that
-    /// of which the caller expects an end; any would do, so a deadlock over this may be one that
-    /// time would have solved.
+    /// An ITL entry: the block's list is full of active transactions, and the end of any will do.
     ItlEntry,
 }
 
 impl RowWait {
-    /// The event of such a wait.
+    /// The wait event.
     pub const fn event(self) -> WaitEvent {
         match self {
             RowWait::Row | RowWait::UniqueKey => WaitEvent::EnqTxRowLock,
@@ -36,7 +34,7 @@ impl RowWait {
         }
     }
 
-    /// The mode in which the other one's end is asked for, as views show it.
+    /// The mode that views show for the request.
     pub const fn mode(self) -> u8 {
         match self {
             RowWait::Row => 6,
@@ -61,16 +59,16 @@ impl RowWait {
     }
 }
 
-/// What a transaction wants that another one has until it ends.
+/// A row, a unique key or an ITL entry that a transaction requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RowWanted {
-    /// Row, key or entry of the list.
+    /// Which of these it is.
     pub what: RowWait,
     /// The table or index, by its number.
     pub object: u32,
     /// The block.
     pub block: Dba,
-    /// The row or entry in the block; 0 for an entry of the list.
+    /// The slot of the row or entry in the block; 0 for an ITL entry.
     pub slot: u16,
 }
 
@@ -83,14 +81,14 @@ impl RowWanted {
     }
 }
 
-/// The request of a transaction for something that other transactions have until they end.
+/// The request of a transaction for something that others have until they end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RowRequest {
-    /// The transaction that asks.
+    /// The transaction that requests it.
     pub waiter: TxnId,
-    /// What it asks for.
+    /// What it requests.
     pub wanted: RowWanted,
-    /// How long it waits at most, from `began` on.
+    /// How long it waits at most, counted from `began`.
     pub lock_wait: LockWait,
     /// When it began to wait for this, whichever transactions have had it since (TX21).
     pub began: Timestamp,
@@ -105,12 +103,12 @@ impl RowRequest {
 /// How long a statement waits for a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LockWait {
-    /// Until it has it.
+    /// Without a limit.
     #[default]
     Forever,
     /// Not at all: refused with [`stop::RefusalKind::Busy`].
     NoWait,
-    /// So long: then refused with [`stop::RefusalKind::LockTimeout`].
+    /// This long: then refused with [`stop::RefusalKind::LockTimeout`].
     For(Nanos),
 }
 
@@ -123,28 +121,28 @@ impl LockWait {
     }
 }
 
-/// What somebody waits for.
+/// What a transaction waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LockWanted {
     /// The end of a transaction.
     Row {
-        /// Whose end.
+        /// The other transaction.
         holder: TxnId,
-        /// What for.
+        /// What the waiter requests.
         wanted: RowWanted,
     },
-    /// A table.
+    /// A table lock.
     Table {
-        /// Its number.
+        /// The number of the table.
         object: u32,
-        /// What the waiter comes to have: with what it has already.
+        /// The mode that the waiter will have, with what it has already.
         mode: TableMode,
-        /// Whether it has the table in a weaker mode.
+        /// Whether the waiter has the table in a weaker mode.
         converts: bool,
     },
 }
 
-/// The session that works for a transaction.
+/// The session of a transaction.
 #[derive(Clone)]
 pub(super) struct SessionName {
     account: Arc<Account>,
@@ -172,15 +170,15 @@ impl fmt::Display for SessionName {
     }
 }
 
-/// Names of sessions in messages are cut to so much, that lines stay within 80 columns.
+/// The length of sessions' names in messages, at most, so that lines stay within 80 columns.
 const SESSION_CHARS_MAX: usize = 20;
 
-/// So many characters of a name.
+/// The first characters of a name.
 pub(super) fn cut(name: &str, chars: usize) -> &str {
     name.char_indices().nth(chars).map_or(name, |(end, _)| &name[..end])
 }
 
-/// One transaction's wait. It has one at most.
+/// The wait of a transaction, which has one at most.
 #[derive(Clone)]
 pub(super) struct Wait {
     pub(super) waiter: TxnId,

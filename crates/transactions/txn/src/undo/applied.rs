@@ -1,5 +1,6 @@
-//! Which stretches of a transaction's undo are applied: they are passed by, and not gone
-//! through record by record each time the transaction goes back to a savepoint.
+//! Stretches of a transaction's undo in which all records are applied. A rollback skips them, so
+//! that it doesn't read each record again each time the transaction rolls back to a savepoint
+//! (UN16).
 //!
 //! ```text
 //!   oldest   live ── live ── ╳ ── ╳ ── ╳ ── live ── ╳ ── ╳   newest
@@ -7,26 +8,26 @@
 //!                   below     stretch      below    stretch
 //! ```
 //!
-//! What is remembered here stays true until the transaction ends: a record that is applied is
-//! neither taken away nor made live again, and none below it is taken away (UN8); the place of a
-//! record isn't given to another (UN6).
+//! A remembered stretch stays true until the transaction ends: an applied record is neither popped
+//! nor made live again, and none below it is popped (UN8); the address of a record isn't given to
+//! another (UN6).
 //!
 //! Callers: `log`.
 
 use ids::UndoAddress;
 
-/// So many stretches are remembered: a savepoint within another leaves one more, behind records
-/// that are live until the outer one is gone back to.
+/// How many stretches are remembered. A savepoint within another leaves one more, behind records
+/// that are live until the transaction rolls back to the outer one.
 const STRETCHES: usize = 4;
 
-/// Records that are all applied, one after the other.
+/// Neighbouring records that are all applied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stretch {
-    /// The newest of them.
+    /// The newest record of the stretch.
     pub(crate) newest: UndoAddress,
-    /// The record before the oldest of them; none if that is the transaction's first.
+    /// The record before the oldest one of the stretch; none if that is the transaction's first.
     pub(crate) below: Option<UndoAddress>,
-    /// How many they are.
+    /// The number of records.
     pub(crate) records: u32,
 }
 
@@ -35,14 +36,14 @@ pub(crate) struct Stretch {
 pub(crate) struct AppliedUndo([Option<Stretch>; STRETCHES]);
 
 impl AppliedUndo {
-    /// The stretch that begins with this record, which isn't remembered any more: the caller
-    /// remembers a longer one.
+    /// Forgets and returns the stretch whose newest record this is: the caller remembers a longer
+    /// one.
     pub(crate) fn take(&mut self, newest: UndoAddress) -> Option<Stretch> {
         let begins = |stretch: &mut Stretch| stretch.newest == newest;
         self.0.iter_mut().find_map(|place| place.take_if(begins))
     }
 
-    /// Remembers a stretch, if need be instead of the shortest.
+    /// Remembers a stretch, if need be instead of the shortest one.
     pub(crate) fn remember(&mut self, stretch: Stretch) {
         let length = |place: &&mut Option<Stretch>| place.map_or(0, |known| known.records);
         if stretch.records > 0

@@ -1,5 +1,5 @@
-//! How blocks of this crate change (rule change/CH1). `format::changes::undo` declares the changes
-//! and their payloads.
+//! How undo blocks and transaction tables change (rule change/CH1). `format::changes::undo`
+//! declares the changes and their payloads.
 
 use change::{BlockMut, Layer};
 pub(crate) use format::changes::undo::{
@@ -15,14 +15,14 @@ use latch::FrameOrder;
 
 use super::check::{check_table, check_undo_block};
 
-/// Bit of a record's opcode: the change was taken back already (UN8).
+/// The bit of a record's opcode that says that the record is applied (UN8).
 pub const APPLIED: u8 = 0x80;
 
 pub(crate) const ACTIVE: u8 = 1;
 pub(crate) const COMMITTED: u8 = 2;
 pub(crate) const ROLLED_BACK: u8 = 3;
 
-/// Undo.
+/// The layer of undo blocks and transaction tables.
 pub static LAYER: Layer = Layer {
     number: CHANGES.layer,
     name: CHANGES.name,
@@ -110,7 +110,7 @@ fn push(block: &mut [u8], record: &[u8]) {
     let transaction = UndoRecord::at(record, 0).transaction;
     let undo = undo_mut(block);
     if undo.transaction != transaction {
-        // It begins behind the records of the one before.
+        // The transaction begins behind the records of the one before.
         undo.transaction = transaction;
         undo.previous = DbaLe::NONE;
         undo.newest = U16Le::ZERO;
@@ -125,7 +125,7 @@ fn push(block: &mut [u8], record: &[u8]) {
     *RecordOffset::at_mut(block, offset_at) = RecordOffset { at: U16Le::new(at as u16) };
 }
 
-/// The number of a record that is taken away isn't given to another (UN6).
+/// Pops the newest record. Its number isn't given to another (UN6).
 fn pop(block: &mut [u8], address: Dba) {
     let newest = undo_mut(block).newest.get();
     assert!(newest > 0, "there is no record to take away (UN2)");

@@ -1,4 +1,4 @@
-//! Whether a block of undo is in order, by itself: any bytes are looked at, and none are believed.
+//! Checks of a single undo block or transaction table. They trust none of the bytes.
 //!
 //! Callers: `verify`.
 
@@ -10,29 +10,29 @@ use ids::{Dba, Scn, TxnId, UndoAddress};
 
 use super::apply::{ACTIVE, COMMITTED, ROLLED_BACK, record_at, slot_at};
 
-/// What a transaction table says.
+/// The content of a transaction table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TableContents {
-    /// Number of the segment.
+    /// The number of the segment.
     pub segment: u16,
     /// The table of the next segment.
     pub next_segment: Option<Dba>,
-    /// The undo block that is filled.
+    /// The undo block that is being filled.
     pub current: Option<Dba>,
-    /// How many blocks its ring has.
+    /// How many blocks the ring has.
     pub blocks: u32,
-    /// The first of the blocks that aren't in the ring yet, and how many there are.
+    /// The first of the blocks that aren't in the ring yet, and their number.
     pub spare: Option<(Dba, u16)>,
-    /// The transaction that is active.
+    /// The active transaction.
     pub active: Option<TxnId>,
 }
 
-/// What an undo block says.
+/// The content of an undo block's head.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UndoBlockContents {
-    /// The transaction that came to it last.
+    /// The last transaction that has pushed records here, or has emptied the block.
     pub transaction: Option<TxnId>,
-    /// The block with that one's older records.
+    /// The block with that transaction's older records.
     pub previous: Option<Dba>,
     /// The next block of the ring.
     pub next: Option<Dba>,
@@ -40,12 +40,12 @@ pub struct UndoBlockContents {
     pub newest: Option<u16>,
 }
 
-/// What a record says of its place among its transaction's.
+/// How an undo record is linked to its transaction's other records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RecordLink {
-    /// The record before it.
+    /// The transaction's record before it.
     pub previous: Option<UndoAddress>,
-    /// How many records there were before it.
+    /// How many records the transaction had before.
     pub ordinal: u32,
 }
 
@@ -60,7 +60,7 @@ fn is_kind(block: &[u8], kind: BlockKind) -> Result<(), String> {
     }
 }
 
-/// What a transaction table says, or what is wrong with it. The block's header was checked.
+/// Checks a transaction table, whose block header was checked. The error says what is wrong.
 pub fn check_table(block: &[u8]) -> Result<TableContents, String> {
     is_kind(block, BlockKind::TransactionTable)?;
     let head = TransactionTable::at(block, TransactionTable::START);
@@ -87,7 +87,8 @@ pub fn check_table(block: &[u8]) -> Result<TableContents, String> {
     })
 }
 
-/// The slots are used in turn, so their transactions ended in turn. The one that is active.
+/// Checks the slots of a table, which are used in turn, so that their transactions ended in turn.
+/// Returns the active one.
 fn check_slots(block: &[u8]) -> Result<Option<TxnId>, String> {
     let head = TransactionTable::at(block, TransactionTable::START);
     let (segment, slots, newest) = (head.segment.get(), head.slots.get(), head.newest.get());
@@ -124,7 +125,7 @@ fn check_slots(block: &[u8]) -> Result<Option<TxnId>, String> {
     Ok(active)
 }
 
-/// What an undo block says, or what is wrong with it. The block's header was checked.
+/// Checks an undo block, whose block header was checked. The error says what is wrong.
 pub fn check_undo_block(block: &[u8]) -> Result<UndoBlockContents, String> {
     is_kind(block, BlockKind::Undo)?;
     let head = UndoBlock::at(block, UndoBlock::START);
@@ -174,7 +175,7 @@ pub fn check_undo_block(block: &[u8]) -> Result<UndoBlockContents, String> {
     })
 }
 
-/// A record of this transaction, in a block that is in order.
+/// The links of a record of this transaction, in a block that is in order.
 pub fn record_link(block: &[u8], number: u16, id: TxnId) -> Option<RecordLink> {
     let record = UndoRecord::at(block, record_at(block, number)?);
     let seen = RecordLink { previous: record.previous.get(), ordinal: record.ordinal.get() };

@@ -1,11 +1,11 @@
-//! The undo of one transaction: a stack of changes that take changes back (UN2), in the blocks of
-//! its segment's ring.
+//! The undo of one transaction: a stack of undo records (UN2), in the blocks of its segment's ring.
 //!
 //! ```text
 //!   Tail ──begin──▶ UndoLog ──make_room, push …, newest, take_away …──▶ Undo::end ──ended──▶ Tail
 //! ```
 //!
-//! Callers: `txn` (rolling back), layers with rows (pushing, as part of their groups).
+//! Callers: `transaction` and `take_back`; layers with rows or entries, which push as part of their
+//! groups.
 
 use cache::{ExclusiveBlock, Get, Pin};
 use change::{Group, credits_for};
@@ -25,11 +25,11 @@ use super::apply::{
 };
 use super::segment::Undo;
 
-/// Bytes of a first record's payload before the layer's: when the transaction before it ended.
+/// Bytes of a first record's payload before the layer's: the end of the previous transaction (UN7).
 const BEFORE_BYTES: usize = size_of::<ScnLe>();
 
-/// Where the undo of a segment ends while nobody is active in it. Who has it may begin the next
-/// transaction there (UN1).
+/// Where the undo of a segment ends while no transaction is active in it. The session that has the
+/// tail may begin the next transaction there (UN1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Tail {
     pub(crate) segment: u16,
@@ -38,88 +38,89 @@ pub(crate) struct Tail {
     slots: u16,
     /// Sequence and slot of the last transaction; sequence 0 before the first.
     pub(crate) newest: (u32, u16),
-    /// The block that is filled, if there is one yet.
+    /// The block that is being filled, if the ring has one yet.
     pub(crate) current: Option<Dba>,
-    /// Offset of the first free byte there.
+    /// Offset of the first free byte of that block.
     pub(crate) free: u16,
-    /// How many records there are there.
+    /// How many records that block has or had: the number of the next one.
     pub(crate) records: u16,
-    /// When the last transaction that left records ended.
+    /// The SCN at which the last transaction ended that left records.
     pub(crate) before: Scn,
-    /// The first of the blocks that aren't in the ring yet, and how many there are.
+    /// The first of the blocks that aren't in the ring yet, and their number (UN15).
     pub(crate) spare: Option<(Dba, u16)>,
     /// How many blocks the ring has.
     pub(crate) blocks: u32,
-    /// Whether the last transaction was refused room for its undo.
+    /// Whether the last transaction was refused room for its undo (UN11).
     pub(crate) is_short: bool,
-    /// Whether a block of the ring can't be read that is needed to go on in it (UN12).
+    /// Whether the segment is stuck: a block of the ring that is needed to go on can't be read
+    /// (UN12).
     pub(crate) is_stuck: bool,
 }
 
-/// Where a transaction's undo stands. Only the transaction has it (UN1).
+/// The undo of an active transaction. Only the transaction has it (UN1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UndoLog {
     /// The transaction.
     pub id: TxnId,
     pub(crate) tail: Tail,
-    /// Its newest record.
+    /// The newest record.
     newest: Option<UndoAddress>,
-    /// How many records it has.
-    records: u32,
-    /// Whether its first record was pushed: until then nothing on disk knows of it.
-    has_begun: bool,
-    /// How often it went on to another block, since it began or was found.
+    /// How many records the transaction has, which is a savepoint.
+    pub(crate) records: u32,
+    /// Whether the first record was pushed. Until then nothing on disk names the transaction.
+    pub(crate) has_begun: bool,
+    /// How often the transaction went on to another block, since it began or was found.
     pub(crate) blocks_filled: u32,
-    /// Which of its records are known to be applied.
+    /// Stretches of applied records.
     applied: AppliedUndo,
 }
 
-/// A change that takes another back.
+/// An undo record that a rollback is to take back.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct UndoChange {
     /// The block that was changed.
     pub address: Dba,
-    /// The layer's number.
+    /// The number of the layer.
     pub layer: u8,
-    /// Which change.
+    /// The opcode of the change that takes the change back.
     pub opcode: u8,
-    /// Its payload.
+    /// The payload of the change that takes the change back.
     pub payload: Vec<u8>,
     /// How many records the transaction had before.
     pub ordinal: u32,
-    /// Where its record is.
+    /// The address of the record.
     pub place: UndoAddress,
-    /// Whether no record lies behind it.
+    /// Whether it is the transaction's newest record, applied ones included.
     is_last: bool,
 }
 
-/// An undo record by its address, and the transaction that the reader expects it to be of (UN6).
+/// The address of an undo record, with the transaction that the reader expects it to be of (UN6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UndoPointer {
-    /// Where the record is.
+    /// The address of the record.
     pub address: UndoAddress,
     /// The transaction that wrote it.
     pub transaction: TxnId,
 }
 
 impl UndoPointer {
-    /// The newest undo record of an ITL entry; none if the entry names no transaction or record.
+    /// The newest undo record of an ITL entry; none if the entry names no transaction or no record.
     pub(crate) fn of_entry(entry: &ItlEntry) -> Option<UndoPointer> {
         let (address, transaction) = (entry.undo.get()?, entry.transaction.get()?);
         Some(UndoPointer { address, transaction })
     }
 }
 
-/// A record of undo, under its block's latch.
+/// An undo record under its block's latch.
 pub(crate) struct RecordView<'a> {
-    /// Its head.
+    /// The head of the record.
     pub head: &'a UndoRecord,
     /// The layer's payload.
     pub payload: &'a [u8],
 }
 
-/// What a transaction has pinned to push undo: the block that it fills, and for its first record
-/// its segment's table.
+/// The blocks that a transaction has pinned to push undo: the block that it fills and, for its
+/// first record, its segment's table.
 pub struct UndoPins<'a> {
     block: Pin<'a>,
     table: Option<Pin<'a>>,
@@ -128,38 +129,34 @@ pub struct UndoPins<'a> {
 
 impl Tail {
     pub(crate) fn new(segment: u16, table: Dba, slots: u16) -> Tail {
-        let (newest, before) = ((0, slots - 1), Scn::ZERO);
-        let (current, spare, blocks) = (None, None, 0);
-        let (is_short, is_stuck) = (false, false);
-        let (free, records) = (0, 0);
         Tail {
             segment,
             table,
             slots,
-            newest,
-            current,
-            free,
-            records,
-            before,
-            spare,
-            blocks,
-            is_short,
-            is_stuck,
+            newest: (0, slots - 1),
+            current: None,
+            free: 0,
+            records: 0,
+            before: Scn::ZERO,
+            spare: None,
+            blocks: 0,
+            is_short: false,
+            is_stuck: false,
         }
     }
 
-    /// The segment's last transaction, if it had one.
+    /// The last transaction of the segment, if it had one.
     pub(crate) fn last(&self) -> Option<TxnId> {
         let (sequence, slot) = self.newest;
         (sequence > 0).then_some(TxnId { segment: self.segment, slot, sequence })
     }
 
-    /// The same, where it is known when the last transaction that left records ended.
+    /// The tail, if the last transaction that left records ended at this SCN.
     pub(crate) fn after(self, at: Scn) -> Tail {
         Tail { before: at, ..self }
     }
 
-    /// Its ring can't be gone on in, for this reason.
+    /// Notes that the segment is stuck, for this reason (UN12).
     pub(crate) fn set_stuck(&mut self, stop: &Stop, session: &Session) {
         if !std::mem::replace(&mut self.is_stuck, true) {
             session.os().notice(&format!(
@@ -169,16 +166,15 @@ impl Tail {
         }
     }
 
-    /// Whether the segment's transactions have used up all their names: then none begins there any
-    /// more (UN9).
+    /// Whether the segment's names are used up: then no transaction begins there any more (UN9).
     pub(crate) fn is_used_up(&self) -> bool {
         self.newest == (u32::MAX, self.slots - 1)
     }
 
-    /// The undo of the next transaction. The segment isn't used up.
+    /// Begins the undo of the next transaction. The segment isn't used up.
     pub(crate) fn begin(self) -> UndoLog {
         assert!(!self.is_used_up(), "undo segment {} has no name left (UN9)", self.segment);
-        // The slots come in turn.
+        // The slots are used in turn.
         let (sequence, slot) = self.newest;
         let (sequence, slot) = match slot + 1 == self.slots {
             true => (sequence + 1, 0),
@@ -196,7 +192,7 @@ impl UndoLog {
         UndoLog { id, tail, newest: None, records: 0, has_begun, blocks_filled: 0, applied }
     }
 
-    /// Bytes of redo of a push with so many bytes of payload: what it adds to a group's credits.
+    /// Bytes of redo that a push with a payload of this length adds to a group's credits.
     pub fn credits(&self, payload: usize) -> usize {
         let push = UndoRecord::BYTES + BEFORE_BYTES + payload;
         match self.has_begun {
@@ -205,62 +201,52 @@ impl UndoLog {
         }
     }
 
-    /// The longest payload that fits into a block of so many bytes.
+    /// The length of the longest payload that fits into a block of this size.
     pub const fn payload_max(block_bytes: usize) -> usize {
         block_bytes - UndoBlock::RECORDS - Self::needs(0)
     }
 
-    /// Bytes that a record with so many bytes of payload takes in its block, at most.
+    /// Bytes that a record with a payload of this length takes in its block, at most.
     pub(crate) const fn needs(payload: usize) -> usize {
         UndoRecord::BYTES + BEFORE_BYTES + RecordOffset::BYTES + payload
     }
 
-    /// Whether `payload` more bytes fit into a current block of so many.
+    /// Whether a record with a payload of this length fits into the current block, of this size.
     pub(crate) fn has_room(&self, payload: usize, block_bytes: usize) -> bool {
         fits(self.tail.free, self.tail.records, payload, block_bytes)
     }
 
-    /// The longest payload for which there is room in the current block, of so many bytes.
+    /// The length of the longest payload that fits into the current block, of this size.
     pub fn room(&self, block_bytes: usize) -> usize {
         let offsets = usize::from(self.tail.records) * RecordOffset::BYTES;
         block_bytes.saturating_sub(usize::from(self.tail.free) + UndoLog::needs(0) + offsets)
     }
 
-    /// The undo of a transaction that was active when the instance stopped.
+    /// The undo of a dead transaction.
     pub(crate) fn of_dead(tail: Tail) -> UndoLog {
         let id = tail.last().expect("it is active, so it has a name");
         UndoLog::new(id, tail, true)
     }
 
-    /// The same, where it is known when the one before it ended.
+    /// The undo, if the previous transaction that left records ended at this SCN.
     pub(crate) fn after(self, at: Scn) -> UndoLog {
         UndoLog { tail: self.tail.after(at), ..self }
     }
 
-    /// How many records it has: a place to which it can be taken back.
-    pub(crate) fn records(&self) -> u32 {
-        self.records
-    }
-
-    /// Whether it has as many records as it can have (UN9).
+    /// Whether the transaction has as many records as it can have (UN9).
     pub(crate) fn is_full(&self) -> bool {
         self.records == UndoLog::RECORDS_MAX
     }
 
-    /// No transaction has more records: views say "all" by the number above.
+    /// The number of records of a transaction, at most. In views, the number above means "all".
     const RECORDS_MAX: u32 = u32::MAX - 1;
 
-    /// Whether it has records now, applied or not.
+    /// Whether the transaction has records, applied or not.
     pub(crate) fn has_records(&self) -> bool {
         self.records > 0
     }
 
-    /// Whether it has pushed anything, ever.
-    pub(crate) fn has_begun(&self) -> bool {
-        self.has_begun
-    }
-
-    /// Where the next record will be. [`Undo::make_room`] has made room for it.
+    /// The address of the next record, after [`Undo::make_room`] has made room for it.
     pub fn next_address(&self) -> UndoAddress {
         UndoAddress { block: self.current(), record: self.tail.records }
     }
@@ -269,8 +255,8 @@ impl UndoLog {
         self.tail.current.expect("there is a block once room was made")
     }
 
-    /// Where the next transaction of the segment begins. `at` is when this one ended, if it has
-    /// left records: it has committed, or some are applied.
+    /// The tail at which the segment's next transaction begins. `at` is the end of this
+    /// transaction, if it has left records: it has committed, or some are applied.
     pub(crate) fn ended(self, at: Option<Scn>) -> Tail {
         let mut tail = self.tail;
         if self.has_begun {
@@ -280,7 +266,8 @@ impl UndoLog {
         tail
     }
 
-    /// Adds to the group a push of the change that takes back what the group does.
+    /// Adds to a group the push of an undo record: the change with this layer, opcode and payload
+    /// takes back, in the block with this address, what the group does there.
     pub fn push<'a>(
         &mut self,
         group: &mut Group<'a>,
@@ -324,7 +311,7 @@ impl UndoLog {
 }
 
 impl Undo {
-    /// Pins what a push needs. Called with room made, and without latches.
+    /// Pins the blocks that a push needs. Called with room made, and without latches.
     pub fn pins<'a>(&'a self, log: &UndoLog, session: &'a Session) -> Result<UndoPins<'a>, Stop> {
         let cache = self.space.changes().cache();
         let block = cache.pin(log.current(), session)?;
@@ -332,9 +319,8 @@ impl Undo {
         Ok(UndoPins { block, table, session })
     }
 
-    /// The newest change still to be taken back, of those that are not among the first `keep`; none
-    /// if there is none. Steps back over blocks that are empty, and goes through what is applied
-    /// out once.
+    /// The newest record that isn't applied, of those that aren't among the first `keep`; none if
+    /// there is none. Steps back over empty blocks, and reads applied records once (UN16).
     pub(crate) fn newest(
         &self,
         log: &mut UndoLog,
@@ -373,7 +359,7 @@ impl Undo {
         Ok(found)
     }
 
-    /// Where the transaction's last record is, applied or not; none when it has none.
+    /// The address of the transaction's newest record, applied or not; none if it has no record.
     fn last(&self, log: &mut UndoLog, session: &Session) -> Result<Option<UndoAddress>, Stop> {
         loop {
             let Some(current) = log.tail.current else { return Ok(None) };
@@ -410,12 +396,12 @@ impl Undo {
         Ok(())
     }
 
-    /// Bytes of the payload by which a record is taken away.
+    /// Bytes of the payload that takes away a record.
     pub(crate) const TAKE_AWAY_BYTES: usize = size_of::<RecordNumber>();
 
-    /// Adds to the group the taking away of the newest record that isn't applied; `block` is
-    /// where it is. The record is popped. If others may still look for it, or if applied records
-    /// lie behind it, it is marked as applied instead (UN8).
+    /// Adds to the group the taking away of the newest record that isn't applied; `block` is the
+    /// block with it. The record is popped. If `others_look` for it, or applied records lie behind
+    /// it, it is marked as applied instead (UN8).
     pub(crate) fn take_away<'a>(
         &self,
         group: &mut Group<'a>,
@@ -432,8 +418,8 @@ impl Undo {
         }
     }
 
-    /// Looks at a record by `look`, for a read, under its block's latch: so `look` only computes.
-    /// None if the place has another transaction's by now, or none.
+    /// Calls `look` on an undo record under its block's latch, for a read; so `look` only computes.
+    /// None if the record isn't there, or is another transaction's by now.
     pub(crate) fn with_record<T>(
         &self,
         undo: UndoPointer,
@@ -446,8 +432,8 @@ impl Undo {
         Ok(view(&block, undo.address.record, undo.transaction).map(look))
     }
 
-    /// The same, for who has the latch of a block that the record is about: none as well if the
-    /// record's block isn't at hand in the cache.
+    /// As [`with_record`](Self::with_record), for a caller that has the latch of the block that the
+    /// record is about. Also none if the record's block isn't in the cache.
     pub(crate) fn with_cached_record<T>(
         &self,
         undo: UndoPointer,
@@ -460,14 +446,14 @@ impl Undo {
     }
 }
 
-/// Whether a record with so many bytes of payload fits into a block of so many bytes, behind what
-/// is there: its first free byte, and how many records there have been.
+/// Whether a record with a payload of this length fits into a block of this size whose first free
+/// byte is at `free`, and which has or had `records` records.
 pub(crate) fn fits(free: u16, records: u16, payload: usize, block_bytes: usize) -> bool {
     let offsets = usize::from(records) * RecordOffset::BYTES;
     usize::from(free) + UndoLog::needs(payload) + offsets <= block_bytes
 }
 
-/// A record, if it is there and of this transaction.
+/// A record, if it is there and is this transaction's.
 pub(crate) fn view(block: &[u8], number: u16, transaction: TxnId) -> Option<RecordView<'_>> {
     if format::BlockHeader::at(block, 0).kind() != format::BlockKind::Undo {
         return None;
@@ -480,7 +466,8 @@ pub(crate) fn view(block: &[u8], number: u16, transaction: TxnId) -> Option<Reco
     (head.transaction.get() == Some(transaction)).then_some(RecordView { head, payload })
 }
 
-/// Whose a record is and, if it is that one's first, when the one before it committed.
+/// The transaction of a record and, if it is that one's first record, the end of the previous
+/// transaction.
 pub(crate) fn before(block: &[u8], number: u16) -> Option<(TxnId, Option<Scn>)> {
     let at = record_at(block, number)?;
     let head = UndoRecord::at(block, at);

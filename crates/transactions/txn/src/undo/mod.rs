@@ -5,16 +5,16 @@
 //!                                  records of one transaction after the other
 //! ```
 //!
-//! A segment serves one transaction at a time, which alone writes there; so its undo is a log of
-//! transactions in the order in which they ended. Rules UN are in the README.
+//! A segment serves one transaction at a time, and only that one writes there. So its undo is a log
+//! of transactions in the order in which they ended. Rules UN are in the README.
 //!
 //! * [`Undo`]: making segments, finding them, ending transactions.
-//! * [`Tail`], [`UndoLog`]: where a segment's undo ends; the undo of the transaction that has it.
+//! * [`Tail`], [`UndoLog`]: where a segment's undo ends; the undo of its active transaction.
 //! * [`LAYER`]: how these blocks change.
-//! * [`check_table`], [`check_undo_block`]: whether a block is in order, by itself.
+//! * [`check_table`], [`check_undo_block`]: checks of a single block.
 //!
-//! Callers: the rest of this crate; `verify`.
-//! Sources: Oracle's undo segments (header with transaction table, undo block chain).
+//! Callers: the rest of this crate; `access`, which pushes undo; `verify`. Sources: Oracle's undo
+//! segments (header with transaction table, undo block chain).
 
 mod applied;
 mod apply;

@@ -1,11 +1,11 @@
-//! The ring of a segment's undo blocks: going on to the next one, or a new one (UN4).
+//! The ring of a segment's undo blocks: going on to the next block, or to a new one (UN4).
 //!
 //! ```text
 //!      ┌──▶ A ──▶ B ──▶ C (current) ──▶ D ──┐      D is expired: it is emptied and filled
 //!      └────────────────────────────────────┘      D is still needed: C ──▶ new ──▶ D
 //! ```
 //!
-//! Callers: `txn`, before each push.
+//! Callers: `transaction`, before each push.
 
 use cache::Pin;
 use change::credits_for;
@@ -22,7 +22,7 @@ use super::apply::{LAYER, RESET, Reset, SET_CURRENT, SET_NEXT, SET_SPARE, Spare,
 use super::log::{UndoLog, UndoPointer, before, fits};
 use super::segment::Undo;
 
-/// A segment gets so many neighbouring blocks at a time.
+/// How many neighbouring blocks a segment gets at a time (UN15).
 const BLOCKS_AT_ONCE: u32 = 8;
 
 /// A transaction that has ended, and when.
@@ -34,25 +34,25 @@ pub struct TransactionEnd {
     pub ended: Scn,
 }
 
-/// The block after the current one.
+/// The block behind the current one.
 struct NextBlock {
     address: Dba,
-    /// The last transaction that came to it.
+    /// The last transaction that pushed records there, or emptied the block.
     last: Option<TxnId>,
-    /// The newest record in it, and whose that is; none if all undo that was in it was taken away.
+    /// The newest record there; none if all records there were taken away.
     newest: Option<UndoPointer>,
-    /// When those ended that have records in it and are followed there by another one.
+    /// The ends of transactions that have records there and are followed there by another one.
     ends: Vec<TransactionEnd>,
-    /// Where that transaction came from, and how many records there have been.
+    /// The block with the older records of `last`, and how many records the block has or had.
     came_from: DbaLe,
     records: u16,
-    /// The one after it.
+    /// The block behind this one.
     next: DbaLe,
 }
 
 impl Undo {
-    /// Makes sure that a record with a payload of so many bytes fits into the current block, if
-    /// need be by going on to the next one. Waits; called without latches.
+    /// Makes sure that a record with a payload of this length fits into the current block, if need
+    /// be by going on to another one. Waits; called without latches.
     pub(crate) fn make_room(
         &self,
         log: &mut UndoLog,
@@ -72,7 +72,7 @@ impl Undo {
         made
     }
 
-    /// Goes on to a block that has room for so much, of so many bytes.
+    /// Goes on to a block with room for the payload; blocks have `bytes`.
     fn go_on_for(
         &self,
         log: &mut UndoLog,
@@ -95,9 +95,9 @@ impl Undo {
         if self.is_left(&next, log, payload, bytes) {
             return self.enter_again(log, &next, session);
         }
-        // A block that the transaction itself has left, when it was taken back to a savepoint,
-        // isn't emptied for it: numbers of its records would come again, and who looks for one that
-        // is gone would find another (UN6).
+        // The transaction itself has left this block when it was rolled back to a savepoint. The
+        // block isn't emptied for it: numbers of its records would be used again, and a reader that
+        // looks for a record that is gone would find another (UN6).
         if next.last == Some(log.id) {
             return self.insert(log, Some(current), session);
         }
@@ -110,7 +110,7 @@ impl Undo {
         };
         if transactions.is_needed(by, session) {
             match self.insert(log, Some(current), session) {
-                // What a full disk leaves: undo that a snapshot may need, but no transaction.
+                // The tablespace is full: undo that only snapshots may need goes (UN14).
                 Err(stop) if stop.refusal() == Some(RefusalKind::NoSpace) => {
                     transactions.make_visible(by, session)?;
                 }
@@ -122,8 +122,9 @@ impl Undo {
         self.reuse(log, &next, &taken, transactions, session)
     }
 
-    /// Puts a new block behind the current one, for nobody can tell whether the undo in the next
-    /// one is needed. If there is no room, that is why it is refused.
+    /// Puts a new block behind the current one, because the next block can't be read, which would
+    /// tell whether its undo is needed (UN12). If there is no room, the refusal says why that block
+    /// can't be read.
     fn pass_over(
         &self,
         log: &mut UndoLog,
@@ -138,8 +139,8 @@ impl Undo {
         }
     }
 
-    /// Whether the transaction was in this block already, was taken back out of it, and has room
-    /// there.
+    /// Whether the transaction has left this block by a rollback to a savepoint, and the payload
+    /// fits there.
     fn is_left(&self, next: &NextBlock, log: &UndoLog, payload: usize, bytes: usize) -> bool {
         next.newest.is_none()
             && next.last == Some(log.id)
@@ -165,7 +166,7 @@ impl Undo {
         Ok(())
     }
 
-    /// The block after this one; none if the ring has only one.
+    /// The block behind this one; none if the ring has only one.
     fn look_at_next(&self, current: Dba, session: &Session) -> Result<Option<NextBlock>, Stop> {
         let cache = self.space.changes().cache();
         let next = {
@@ -188,7 +189,7 @@ impl Undo {
         }))
     }
 
-    /// Empties the next block and goes on to it; whose undo goes, if there is some, is told.
+    /// Empties the next block and goes on to it. The undo of the `taken` transactions goes.
     fn reuse(
         &self,
         log: &mut UndoLog,
@@ -202,8 +203,10 @@ impl Undo {
         let table = changes.cache().pin(log.tail.table, session)?;
         let mut group =
             changes.begin(credits_for(&[size_of::<Reset>(), size_of::<DbaLe>()]), session)?;
-        // Before anybody can miss it.
-        transactions.note_taken(taken, session);
+        if !taken.is_empty() {
+            // Before any reader can miss the undo.
+            transactions.note_overwritten(taken, session);
+        }
         let block = pin.exclusive(FrameOrder::Undo, session);
         let transaction = TxnIdLe::new(log.id);
         let reset = Reset { transaction, previous: came_from(log), next: next.next };
@@ -215,7 +218,7 @@ impl Undo {
         Ok(())
     }
 
-    /// Puts a new block behind the current one, and goes on to it.
+    /// Puts a new block behind the current one and goes on to it.
     fn insert(
         &self,
         log: &mut UndoLog,
@@ -231,7 +234,7 @@ impl Undo {
         let cache = changes.cache();
         let table = cache.pin(log.tail.table, session)?;
         let current = current.map(|current| cache.pin(current, session)).transpose()?;
-        // Nobody else takes it: it is the segment's.
+        // No other session takes the block, because it is the segment's.
         let pin = cache.pin_new(new, session)?;
         for turn in 0.. {
             if self.try_insert(log, [&table, &pin], current.as_ref(), session)? {
@@ -246,7 +249,8 @@ impl Undo {
         Ok(())
     }
 
-    /// Hands out blocks to a segment that has none left that aren't in its ring.
+    /// Hands out blocks to a segment that has no spare ones left. Returns the first one, and how
+    /// many they are.
     fn give_spare(&self, table: Dba, session: &Session) -> Result<(Dba, u16), Stop> {
         let changes = self.space.changes();
         let header = changes.cache().pin(self.header, session)?;
@@ -267,7 +271,8 @@ impl Undo {
         }
     }
 
-    /// False if somebody has the new block: a writer, who was told of it too early.
+    /// Links the new block into the ring. Returns false if the new block's latch is held, by a
+    /// writer that was told of the block too early.
     fn try_insert(
         &self,
         log: &UndoLog,
@@ -283,7 +288,7 @@ impl Undo {
             Some(current) => UndoBlock::at(current, UndoBlock::START).next,
             None => link,
         };
-        // Two of one kind: the second only if nobody has it.
+        // The second latch of one order is taken only if it is free.
         let Some(block) = new.try_exclusive(FrameOrder::Undo, session) else { return Ok(false) };
         let table = table.exclusive(FrameOrder::TransactionTable, session);
         let transaction = TxnIdLe::new(log.id);
@@ -297,8 +302,8 @@ impl Undo {
         Ok(true)
     }
 
-    /// When a transaction that has ended, and isn't its segment's newest, committed, as the first
-    /// record of the next one that has records says; found from a record of it.
+    /// The end of the transaction of an undo record, which has ended and isn't its segment's
+    /// newest: the first record of the next transaction that has records says it (UN7).
     pub(crate) fn ended_by_undo(
         &self,
         undo: UndoPointer,
@@ -326,15 +331,15 @@ impl Undo {
         if at == first {
             return Ok(said);
         }
-        // A ring is overwritten in order: what was read behind the record was what had followed it
-        // if that one is still there.
+        // A ring is overwritten in order. So if the record is still there, the blocks that were
+        // read behind it weren't overwritten meanwhile (UN13).
         let block = cache.pin_shared(address.block, FrameOrder::Undo, session)?;
         Ok(if has_record(&block, address.record, id) { said } else { EndInUndo::Gone })
     }
 }
 
-/// Whether an undo block has a record of this transaction, with this number or a later one: that
-/// one itself may have been taken back.
+/// Whether an undo block has a record of this transaction, with this number or a later one. The
+/// record with this number may have been taken back.
 fn has_record(block: &[u8], number: u16, id: TxnId) -> bool {
     if BlockHeader::at(block, 0).kind() != BlockKind::Undo {
         return false;
@@ -344,7 +349,7 @@ fn has_record(block: &[u8], number: u16, id: TxnId) -> bool {
     whose.next().is_some_and(|(other, _)| other == id)
 }
 
-/// The newest record of an undo block with this address that wasn't taken away, and whose it is.
+/// The newest record of the undo block with this address that wasn't taken away.
 fn newest_record(block: &[u8], address: Dba) -> Option<UndoPointer> {
     let records = UndoBlock::at(block, UndoBlock::START).records.get();
     (0..records).rev().find_map(|record| {
@@ -353,8 +358,8 @@ fn newest_record(block: &[u8], address: Dba) -> Option<UndoPointer> {
     })
 }
 
-/// The transactions of an undo block that are followed there by another one, in order, and when
-/// each ended, as the first record of the next one says.
+/// The transactions of an undo block that are followed there by another one, in order. The first
+/// record of the next one says when each ended.
 fn ends_within(block: &[u8]) -> Vec<TransactionEnd> {
     let records = UndoBlock::at(block, UndoBlock::START).records.get();
     let there: Vec<_> = (0..records).filter_map(|number| before(block, number)).collect();
@@ -367,31 +372,32 @@ fn ends_within(block: &[u8]) -> Vec<TransactionEnd> {
     there.windows(2).filter_map(follows).collect()
 }
 
-/// What the first record behind those of this transaction says of its end, if the block has one
-/// from this number on.
+/// What a block says of the end of this transaction, from this record on: the first record of
+/// another transaction says it. None if the block has no such record.
 fn says(block: &[u8], number: u16, id: TxnId) -> Option<EndInUndo> {
     let records = UndoBlock::at(block, UndoBlock::START).records.get();
-    // One that was taken away says nothing.
+    // Records that were taken away say nothing.
     let mut there = (number..records).filter_map(|number| before(block, number));
     there.find(|(other, _)| *other != id).map(|(other, ended)| match ended {
         Some(ended) if other.order() > id.order() => EndInUndo::Ended(ended),
-        // The ring's oldest: what follows the newest.
+        // The ring's oldest transaction: it follows the newest one.
         _ => EndInUndo::Last,
     })
 }
 
-/// What undo says of when a transaction committed.
+/// What undo says of the end of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum EndInUndo {
-    /// Then.
+    /// It ended at this SCN.
     Ended(Scn),
-    /// It is the last of its segment that has committed.
+    /// It is the last transaction of its segment that left undo.
     Last,
-    /// Nothing: its undo was overwritten.
+    /// Nothing, because its undo was overwritten or taken back.
     Gone,
 }
 
-/// Where the transaction's older records are, seen from the block that it goes on to.
+/// The block with the transaction's older records, as the next block names it; none if there are no
+/// records.
 fn came_from(log: &UndoLog) -> DbaLe {
     match (log.has_records(), log.tail.current) {
         (true, Some(current)) => DbaLe::new(current),

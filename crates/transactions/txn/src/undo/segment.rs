@@ -1,6 +1,6 @@
 //! Undo segments: making them, finding them, and ending transactions in their tables.
 //!
-//! Callers: `txn`.
+//! Callers: `transaction`; `consistent`, for ends.
 
 use cache::{Pin, is_unwritten};
 use change::credits_for;
@@ -10,8 +10,8 @@ use format::{
 use ids::{Dba, Scn, TxnId};
 use latch::FrameOrder;
 use os::Session;
-use redo::Placed;
-use space::{HandOut, Holds, Space, UNDO_TABLESPACE};
+use redo::RecordPosition;
+use space::{Blocks, HandOut, Holds, Space, UNDO_TABLESPACE};
 use stop::Stop;
 
 use super::apply::{
@@ -19,7 +19,7 @@ use super::apply::{
 };
 use super::log::{Tail, UndoLog};
 
-/// The segment, in the sense of space, that all undo segments take their blocks from.
+/// The segment, in the sense of space, from which all undo segments take their blocks.
 const NAME: &str = "_undo";
 
 /// How a transaction ended.
@@ -35,15 +35,16 @@ pub(crate) enum Ended {
 #[derive(Clone)]
 pub struct Undo {
     pub(crate) space: Space,
-    /// Header of the segment that all blocks come from.
+    /// The header of the segment that all blocks come from.
     pub(crate) header: Dba,
-    slots: u16,
+    /// How many slots each table has.
+    pub(crate) slots: u16,
 }
 
 /// What a transaction table says of a transaction that has begun.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TableStatus {
-    /// It has not ended.
+    /// It hasn't ended.
     Active,
     /// It ended at this SCN.
     Ended(Scn),
@@ -53,14 +54,14 @@ pub(crate) enum TableStatus {
 
 /// An undo segment as it was found.
 pub(crate) enum SegmentState {
-    /// Nobody is active in it: where the next transaction begins.
+    /// No transaction is active in it. The next one begins here.
     Idle(Tail),
-    /// A transaction was active when the instance stopped: its undo.
+    /// A transaction is active in it, and no session has it.
     Dead(UndoLog),
 }
 
 impl SegmentState {
-    /// The same, where it is known when the last transaction ended that left records.
+    /// The segment, if the last transaction that left records ended at this SCN.
     pub(crate) fn after(self, at: Scn) -> SegmentState {
         match self {
             SegmentState::Idle(tail) => SegmentState::Idle(tail.after(at)),
@@ -78,10 +79,9 @@ struct TableHead {
 }
 
 impl Undo {
-    /// Makes so many undo segments, whose tables have `slots`, or as many as fit in a block.
+    /// Makes undo segments, whose tables have `slots`, or as many as fit in a block.
     pub fn create(space: &Space, segments: u16, slots: u16, session: &Session) -> Result<(), Stop> {
-        let what = (NAME, Holds::Undo);
-        let header = space.create_within(UNDO_TABLESPACE, what, session)?.header;
+        let header = space.create_within(UNDO_TABLESPACE, NAME, Holds::Undo, session)?.header;
         let room = space.changes().cache().block_size().bytes() - TransactionTable::SLOTS;
         let slots = slots.clamp(1, (room / TransactionSlot::BYTES) as u16);
         let undo = Undo { space: space.clone(), header, slots };
@@ -92,8 +92,8 @@ impl Undo {
         Ok(())
     }
 
-    /// The undo segments of the database, in the order of their numbers. None are there while it
-    /// is created.
+    /// Finds the undo segments of the database, in the order of their numbers. There are none while
+    /// the database is being created.
     pub(crate) fn open(
         space: &Space,
         session: &Session,
@@ -113,7 +113,7 @@ impl Undo {
         Ok((undo, found))
     }
 
-    /// The segment with this table as it is now, for who is its only user.
+    /// Finds the state of the segment with this table, for a session that is its only user.
     pub(crate) fn found(&self, table: Dba, session: &Session) -> Result<SegmentState, Stop> {
         let (mut tail, is_active) = {
             let cache = self.space.changes().cache();
@@ -122,7 +122,8 @@ impl Undo {
         };
         match self.place_in_current(&tail, session) {
             Ok((free, records)) => (tail.free, tail.records) = (free, records),
-            // What is there is nobody's to take back: it is as good as full (UN12).
+            // No transaction needs records from there to be taken back. The block counts as full
+            // (UN17).
             Err(stop) if !is_active && stop.is_of_medium() => {
                 tail.free = u16::MAX;
                 tail.set_stuck(&stop, session);
@@ -136,7 +137,7 @@ impl Undo {
         })
     }
 
-    /// The table behind this one, and how many slots this one has; none if there is no table.
+    /// The head of the transaction table in this block; none if the block isn't one.
     fn table_at(&self, at: Dba, session: &Session) -> Result<Option<TableHead>, Stop> {
         let cache = self.space.changes().cache();
         let block = cache.pin_shared(at, FrameOrder::TransactionTable, session)?;
@@ -149,17 +150,13 @@ impl Undo {
         Ok(Some(TableHead { next, slots: head.slots.get() }))
     }
 
-    /// Where its segments are.
+    /// The tablespaces that the segments are in.
     pub(crate) fn space(&self) -> &Space {
         &self.space
     }
 
-    /// How many slots each table has.
-    pub(crate) fn slots(&self) -> u16 {
-        self.slots
-    }
-
-    /// Makes another segment, behind the one with the table `last`. One session at a time does.
+    /// Makes another segment, linked behind the one with the table `last`. Only one session at a
+    /// time does this.
     pub(crate) fn add_segment(
         &self,
         last: Option<Dba>,
@@ -183,14 +180,14 @@ impl Undo {
         };
         for turn in 0.. {
             let table = self.peek_next(&header_pin, session)?;
-            // Read, though it is to be formatted: until the header is latched another session may
-            // take the block, write it and let its buffer go.
+            // The block is read, though it is to be formatted: until the header is latched, another
+            // session may take the block, write it and release its buffer.
             let pin = cache.pin_to_format(table, session)?;
             let payloads =
                 [size_of::<TransactionTable>(), size_of::<DbaLe>(), HandOut::PAYLOAD_BYTES];
             let mut group = changes.begin(credits_for(&payloads), session)?;
             let last = last.as_ref().map(|l| l.exclusive(FrameOrder::TransactionTable, session));
-            // Two of one kind: the second only if nobody has it.
+            // The second latch of one order is taken only if it is free.
             let Some(block) = pin.try_exclusive(FrameOrder::TransactionTable, session) else {
                 session.relax(turn);
                 continue;
@@ -208,25 +205,25 @@ impl Undo {
         unreachable!("the loop ends by returning")
     }
 
-    /// The block that the segment would hand out next; makes sure that there is one. Whether it is
-    /// still the next is asked again under the latch.
+    /// The block that would be handed out next; makes sure that there is one. The caller asks again
+    /// under the header's latch whether it is still the next.
     fn peek_next(&self, header: &Pin<'_>, session: &Session) -> Result<Dba, Stop> {
         loop {
             self.space.ensure_room(self.header, session)?;
-            // Dropped at once: nothing is handed out.
+            // The hand-out is dropped at once, so nothing is handed out.
             if let Some(next) = self.space.next(header, 1, session) {
                 return Ok(next.blocks.first);
             }
         }
     }
 
-    /// Ends a transaction that has begun. The record's SCN is when.
+    /// Ends a transaction that has begun. The SCN of the record is the transaction's end.
     pub(crate) fn end(
         &self,
         log: &UndoLog,
         ended: Ended,
         session: &Session,
-    ) -> Result<Placed, Stop> {
+    ) -> Result<RecordPosition, Stop> {
         let changes = self.space.changes();
         let pin = changes.cache().pin(log.tail.table, session)?;
         let mut group = changes.begin(credits_for(&[size_of::<SlotState>()]), session)?;
@@ -240,8 +237,8 @@ impl Undo {
         Ok(group.commit(session))
     }
 
-    /// What the segment's table says of a transaction. Waits for the table's latch, so also for a
-    /// commit record that is being made.
+    /// What the segment's table says of a transaction. Waits for the table's latch, and so for a
+    /// commit record that is being made (TX41).
     pub(crate) fn ended_by_table(
         &self,
         id: TxnId,
@@ -258,8 +255,8 @@ impl Undo {
         })
     }
 
-    /// The end of what the table's current block has: its first free byte, and how many records
-    /// there are.
+    /// The offset of the first free byte of the tail's current block, and how many records that
+    /// block has or had.
     fn place_in_current(&self, tail: &Tail, session: &Session) -> Result<(u16, u16), Stop> {
         let Some(current) = tail.current else { return Ok((0, 0)) };
         let cache = self.space.changes().cache();
@@ -268,7 +265,8 @@ impl Undo {
         Ok((undo.free.get(), undo.records.get()))
     }
 
-    /// Every undo block of every segment, for checks: in one ring, and handed out.
+    /// Checks that the undo blocks of each segment are one ring, and that exactly the blocks that
+    /// are linked were handed out.
     pub fn check(&self, session: &Session) -> Result<(), String> {
         let say = |stop: Stop| stop.to_string();
         let cache = self.space.changes().cache();
@@ -301,10 +299,7 @@ impl Undo {
         }
         linked.sort();
         let runs = self.space.blocks(self.header, session).map_err(say)?;
-        let each = |run: space::Blocks| {
-            (0..run.count).map(move |n| Dba::new(run.first.file.get(), run.first.block.get() + n))
-        };
-        let mut handed_out: Vec<Dba> = runs.into_iter().flat_map(each).collect();
+        let mut handed_out: Vec<Dba> = runs.into_iter().flat_map(Blocks::addresses).collect();
         handed_out.sort();
         match linked == handed_out {
             true => Ok(()),
@@ -315,8 +310,8 @@ impl Undo {
     }
 }
 
-/// What a transaction table says: the segment's tail but for its place in the current block, and
-/// whether its newest transaction is active.
+/// Reads a transaction table: the segment's tail without its place in the current block, and
+/// whether the newest transaction is active.
 fn look_at(block: &[u8], table: Dba) -> (Tail, bool) {
     let head = TransactionTable::at(block, TransactionTable::START);
     assert!(

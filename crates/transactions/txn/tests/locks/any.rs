@@ -1,4 +1,4 @@
-//! Waits for the end of any of several transactions, as for an entry of a block's list.
+//! Waits for the end of any of several transactions, as for an ITL entry.
 
 use ids::TxnId;
 use os::Session;
@@ -80,9 +80,9 @@ fn who_waits_for_any_of_several_is_refused_when_its_time_is_up_and_told_of_all()
     );
 }
 
-/// The end of the first would never come; that of the second one does.
+/// The first transaction never ends before the waiter; the second one does.
 #[test]
-fn a_circle_through_one_of_several_is_no_deadlock_while_another_is_in_none() {
+fn a_cycle_through_one_of_several_is_no_deadlock_while_another_is_in_none() {
     for seed in 0..20 {
         let report = racy(seed).run(|world, session| {
             let bed = Bed::new(world.os(), 3, session);
@@ -106,7 +106,7 @@ fn a_circle_through_one_of_several_is_no_deadlock_while_another_is_in_none() {
 }
 
 #[test]
-fn a_circle_through_each_of_several_is_a_deadlock() {
+fn a_cycle_through_each_of_several_is_a_deadlock() {
     for seed in 0..20 {
         let report = racy(seed).run(|world, session| {
             let bed = Bed::new(world.os(), 3, session);

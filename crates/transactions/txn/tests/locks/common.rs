@@ -1,4 +1,4 @@
-//! Locks with transactions that are nothing but locks.
+//! Locks with transactions that do nothing but lock.
 
 use std::sync::Arc;
 
@@ -27,13 +27,13 @@ impl Dice {
     }
 }
 
-/// Something that a waiter does.
+/// What a waiter does.
 pub(crate) type Waits<B> = Box<dyn FnOnce(&B, &Session) -> Result<(), Stop> + Send>;
 
 /// Longer than anything takes that isn't a wait.
 pub(crate) const SETTLED: Nanos = Nanos::from_millis(1);
 
-/// An instance's locks, and who is active.
+/// An instance's locks, and its active transactions.
 pub(crate) struct Bed {
     pub(crate) locks: Locks,
     pub(crate) halt: Halt,
@@ -54,11 +54,11 @@ impl Bed {
         session: &Session,
     ) -> Arc<Bed> {
         if failpoints != Failpoints::NONE {
-            // The tests are to notice it, without the checks of what latches guard.
+            // The tests have to notice the fault without the checks of what latches guard.
             os.set_check_effort(0);
         }
         let halt = Halt::new(os);
-        let locks = Locks::new(os, segments, halt.clone()).broken_at(failpoints);
+        let locks = Locks::new(os, segments, failpoints, halt.clone());
         let zeros = || (0..segments).map(|_| Shared64::new(0)).collect();
         let bed = Arc::new(Bed { locks, halt, active: zeros(), begun: zeros() });
         let weak = Arc::downgrade(&bed);
@@ -113,7 +113,7 @@ pub(crate) fn row(slot: u16) -> RowWanted {
     RowWanted { what: RowWait::Row, object: 71, block: Dba::new(4, 129), slot }
 }
 
-/// A schedule bent by the seed, that ends if somebody waits for ever.
+/// A schedule bent by the seed. It fails if a session waits for ever.
 pub(crate) fn racy(seed: u64) -> Simulation {
     let mut simulation = Simulation::new(seed);
     simulation.perturbation = Perturbation::RACES;
@@ -145,7 +145,7 @@ pub(crate) fn kind(result: &Result<(), Stop>) -> Option<RefusalKind> {
     result.as_ref().err().and_then(Stop::refusal)
 }
 
-/// Its result, or a panic that names the seed.
+/// The result of a run, or a panic that names the seed.
 pub(crate) fn ended<R>(seed: u64, report: Report<R>) -> R {
     report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"))
 }

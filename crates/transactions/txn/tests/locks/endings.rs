@@ -1,4 +1,4 @@
-//! How waits end that don't end well: at once, after a time, by a halt.
+//! Waits that end without the lock: at once, after a time, by a halt.
 
 use ids::TxnId;
 use os::Session;
@@ -11,14 +11,15 @@ use crate::common::{Bed, Waits, ended, kind, racy, row, settle, start};
 
 use TableMode::{Exclusive as X, RowExclusive as RX, Share as S};
 
-/// The model itself, where nothing is disturbed: for times.
+/// A simulation without disturbance, for tests of times.
 fn calm<R: Send + 'static>(
     program: impl FnOnce(&sim::World, &Session) -> R + Send + 'static,
 ) -> Report<R> {
     Simulation::new(1).run(program)
 }
 
-/// Who doesn't wait is refused in no time, and told who has it; nothing is left of the request.
+/// A request that doesn't wait is refused in no time, the message names the holder, and nothing is
+/// left of the request.
 #[test]
 fn nowait_is_refused_at_once_and_names_the_blocker() {
     let report = calm(|world, session| {
@@ -52,8 +53,7 @@ fn nowait_is_refused_at_once_and_names_the_blocker() {
     );
 }
 
-/// Who waits for so long waits for so long: not less, and in a calm machine no more than waking
-/// takes.
+/// A wait with a limit lasts that long: not less, and in a calm machine no more than waking takes.
 #[test]
 fn a_wait_of_so_long_lasts_so_long() {
     let report = calm(|world, session| {
@@ -83,7 +83,7 @@ fn a_wait_of_so_long_lasts_so_long() {
     ended(1, report);
 }
 
-/// Who is granted in time isn't refused, however short the time that was left.
+/// A request that is granted in time isn't refused, however short the time that was left.
 #[test]
 fn a_wait_ends_by_grant_or_by_time_and_never_both() {
     let (mut granted, mut refused) = (0, 0);
@@ -114,7 +114,7 @@ fn a_wait_ends_by_grant_or_by_time_and_never_both() {
     assert!(granted >= 10 && refused >= 10, "{granted} granted, {refused} refused");
 }
 
-/// Who gives up in the middle of the queue lets those behind it go on.
+/// A waiter that gives up in the middle of the queue lets those behind it go on.
 #[test]
 fn who_gives_up_holds_nobody_up() {
     for seed in 0..50 {
@@ -137,7 +137,7 @@ fn who_gives_up_holds_nobody_up() {
     }
 }
 
-/// A halt wakes whoever waits, for a row, in a queue or for a conversion, and all are told why.
+/// A halt wakes all waiters, for a row, in a queue or for a conversion, and all are told why.
 #[test]
 fn a_halt_wakes_everybody() {
     for seed in 0..100 {
@@ -158,7 +158,7 @@ fn a_halt_wakes_everybody() {
                     assert!(matches!(waited, Err(Stop::Halted(_))), "{waited:?}");
                 })
             });
-            // On some seeds all sleep by now, on others they are on their way.
+            // With some seeds all sleep by now, with others they are about to.
             session.charge_nanos(Nanos(world.os().random() % 100_000));
             bed.halt.raise("a test", session);
             for waiter in waiters {
@@ -174,7 +174,7 @@ fn a_halt_wakes_everybody() {
     }
 }
 
-/// Each wait has its name and parameters: event, mode and what is waited for.
+/// Each wait has its event and parameters: mode, and what is waited for.
 #[test]
 fn a_wait_is_named_for_what_is_waited_for() {
     let report = calm(|world, session| {

@@ -1,4 +1,4 @@
-//! The tests of locks would notice: broken on purpose, they fail.
+//! The tests of locks notice faults: with locks broken on purpose, they fail.
 
 use stop::{Failpoint, Failpoints};
 
@@ -20,25 +20,25 @@ fn deadlocks_that_nobody_looks_for_are_noticed() {
     is_noticed(Failpoint::SkipDeadlocks);
 }
 
-/// Transactions that end and don't wake who waits for it.
+/// Transactions that end and don't wake their waiters.
 #[test]
 fn a_wake_up_that_is_left_out_is_noticed() {
     is_noticed(Failpoint::SkipWake);
 }
 
-/// Weak modes that don't look whether somebody has the table otherwise.
+/// Weak modes that ignore whether the table is watched.
 #[test]
 fn a_watch_that_is_not_looked_at_is_noticed() {
     is_noticed(Failpoint::IgnoreWatch);
 }
 
-/// Strong modes that don't look who has the table at its seat.
+/// Strong modes that don't look at the seats.
 #[test]
 fn seats_that_are_not_asked_are_noticed() {
     is_noticed(Failpoint::SkipSweep);
 }
 
-/// Sessions that go past those who were first.
+/// Requests that overtake those that were first.
 #[test]
 fn overtaking_is_noticed() {
     is_noticed(Failpoint::Overtake);

@@ -1,10 +1,10 @@
-//! Locks that are waited for: modes, order, circles, lock wait, halts; each in schedules bent by
+//! Locks that are waited for: modes, order, cycles, lock waits, halts; each in schedules bent by
 //! seeds, and against a model.
 #![forbid(unsafe_code)]
 
 mod any;
-mod circles;
 mod common;
+mod cycles;
 mod endings;
 mod failpoints;
 mod model;

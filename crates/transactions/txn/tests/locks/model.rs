@@ -1,18 +1,18 @@
-//! What locks are, written down a second time: one thing after the other, with no thread in sight.
+//! A second, sequential description of the locks.
 //!
 //! Each user always has a transaction: where one ends, its next begins. Modes are numbers, the
-//! matrix is a picture, circles are found by closing the relation of who waits for whom.
+//! matrix is a picture, and cycles are found by closing the waits-for relation.
 
 use stop::RefusalKind;
 
 /// Which modes go together, from RS (2) to X (6).
 const TOGETHER: [&[u8; 5]; 5] = [b"++++-", b"++---", b"+-+--", b"+----", b"-----"];
 
-/// What two modes come to.
+/// The mode that covers two modes.
 const BOTH: [[u8; 5]; 5] =
     [[2, 3, 4, 5, 6], [3, 3, 5, 5, 6], [4, 5, 4, 5, 6], [5, 5, 5, 5, 6], [6, 6, 6, 6, 6]];
 
-/// Something that a user does.
+/// A step of a user.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
     /// Lock a table in a mode.
@@ -23,7 +23,7 @@ pub(crate) enum Step {
     End,
 }
 
-/// How long.
+/// How long a user waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Manner {
     Patient,
@@ -41,18 +41,18 @@ enum Want {
 
 #[derive(Default)]
 struct Table {
-    /// By user; 0 is nothing.
+    /// The mode by user; 0 is none.
     has: Vec<u8>,
-    /// In order of arrival.
+    /// Requests, in the order of their arrival.
     line: Vec<(usize, u8)>,
 }
 
 pub(crate) struct Model {
     tables: Vec<Table>,
     wants: Vec<Option<Want>>,
-    /// Those who won't wait for ever, in the order in which they began.
+    /// Users with a limited wait, in the order in which their waits began.
     impatient: Vec<usize>,
-    /// By user: how its last step ended, if that has.
+    /// By user: how its last step ended, if it has ended.
     pub(crate) outcomes: Vec<Option<Outcome>>,
     pub(crate) deadlocks: u64,
 }
@@ -69,7 +69,7 @@ impl Model {
         }
     }
 
-    /// A user that doesn't wait does something.
+    /// Makes a step of a user that doesn't wait.
     pub(crate) fn step(&mut self, user: usize, step: Step) {
         assert!(self.wants[user].is_none());
         self.outcomes[user] = Some(Ok(()));
@@ -101,7 +101,7 @@ impl Model {
         }
     }
 
-    /// So much time passes that nobody waits any more who doesn't wait for ever.
+    /// Lets all waits with a limit run out.
     pub(crate) fn time_passes(&mut self) {
         while !self.impatient.is_empty() {
             let user = self.impatient[0];
@@ -111,7 +111,7 @@ impl Model {
         }
     }
 
-    /// Who has which table how.
+    /// The modes that are held: user, table, mode.
     pub(crate) fn held(&self) -> Vec<(usize, usize, u8)> {
         let users = 0..self.wants.len();
         let all = users.flat_map(|user| {
@@ -121,7 +121,7 @@ impl Model {
         all.filter(|(_, _, mode)| *mode != 0).collect()
     }
 
-    /// For whom a user waits.
+    /// The users that a user waits for.
     pub(crate) fn blockers(&self, user: usize) -> Vec<usize> {
         match self.wants[user] {
             None => Vec::new(),
@@ -180,7 +180,8 @@ impl Model {
         }
     }
 
-    /// Gives the table to whom it can be given. Of those who are just coming nobody is told.
+    /// Grants the requests for a table that can be granted. Users in `coming` haven't begun to
+    /// wait.
     fn serve(&mut self, number: usize, coming: &[usize]) {
         loop {
             let table = &self.tables[number];

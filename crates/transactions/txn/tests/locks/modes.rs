@@ -1,4 +1,4 @@
-//! Which modes go together, what a holder comes to that asks for more, and who is first.
+//! Which modes go together, what a holder has that asks for more, and which request goes first.
 
 use os::Session;
 use sim::Outside;
@@ -21,8 +21,8 @@ const MATRIX: [(TableMode, [bool; 5]); 5] = [
     (X, [false, false, false, false, false]),
 ];
 
-/// Every pair: what goes together is had at once, and what doesn't is refused at once to who
-/// doesn't wait, and had by who waits as soon as the first one has ended.
+/// Every pair of modes: those that go together are granted at once; those that don't are refused at
+/// once without a wait, and with a wait granted as soon as the first transaction has ended.
 #[test]
 fn every_pair_of_modes_goes_together_or_waits_as_the_matrix_says() {
     for seed in 0..20 {
@@ -58,7 +58,7 @@ fn modes(bed: &Bed, session: &Session) -> Vec<(u16, TableMode)> {
     bed.locks.held(session).iter().map(|held| (held.owner.segment, held.mode)).collect()
 }
 
-/// Whatever a transaction has and asks for: it comes to have the weaker of the modes that are both.
+/// A transaction that asks for a second mode has the weakest mode that covers both.
 #[test]
 fn a_holder_that_asks_for_more_has_both() {
     let both = [
@@ -84,8 +84,8 @@ fn a_holder_that_asks_for_more_has_both() {
     ended(1, report);
 }
 
-/// Who has some of the table and wants more goes before all who have nothing, and needs only that
-/// others let go.
+/// A transaction that has the table and wants more goes before all that have nothing, and needs
+/// only that other holders end.
 #[test]
 fn a_conversion_goes_before_the_queue() {
     for seed in 0..50 {
@@ -116,13 +116,13 @@ fn a_conversion_goes_before_the_queue() {
             }
         });
         ended(seed, report);
-        // RX and S is SRX, which lets nobody in; then the queue in its order.
+        // RX and S make SRX, which keeps all others out; then the queue follows in its order.
         assert_eq!(order.take(), [1, 2, 3], "seed {seed}");
     }
 }
 
-/// A wish for X isn't passed by those for RX that come after it, for ever or once; who doesn't wait
-/// is refused at once.
+/// A request for X isn't overtaken by later ones for RX, and one of these that doesn't wait is
+/// refused at once.
 #[test]
 fn nobody_overtakes_the_first_in_the_queue() {
     for seed in 0..50 {

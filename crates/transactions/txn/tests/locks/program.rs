@@ -1,5 +1,6 @@
-//! Random programs, a step at a time: after each step every session does what the model says. It
-//! goes on or waits, has what it is to have, and is refused exactly if it closes a circle.
+//! Random programs, a step at a time. After each step every session does what the model says: it
+//! goes on or waits, has the modes that it should have, and is refused exactly if it closes a
+//! cycle.
 
 use std::sync::Arc;
 
@@ -16,7 +17,8 @@ use crate::model::{Manner, Model, Outcome, Step};
 
 const STEPS: u64 = 120;
 
-/// Steps between two times at which time passes, at most: those who wait a while are still waiting.
+/// The number of steps between two times at which time passes, at most: waits with a limit aren't
+/// over by then.
 const STEPS_IN_A_WHILE: u64 = 8;
 const A_WHILE: Nanos = Nanos(SETTLED.0 * STEPS_IN_A_WHILE * 4);
 
@@ -24,14 +26,14 @@ const A_WHILE: Nanos = Nanos(SETTLED.0 * STEPS_IN_A_WHILE * 4);
 struct Post {
     signal: Signal,
     step: Outside<Option<Step>>,
-    /// None while the user is at it.
+    /// None while the user works on it.
     outcome: Outside<Option<Outcome>>,
     /// The user's present transaction.
     id: Outside<TxnId>,
     text: Outside<String>,
 }
 
-/// One user's life: does what it is told, until told nothing.
+/// A user: it makes the steps that it is told, until it is told none.
 fn user(bed: &Bed, number: usize, posts: &[Post], session: &Session) {
     let post = &posts[number];
     loop {
@@ -180,13 +182,13 @@ fn random_step(dice: &mut Dice, user: usize, users: usize, tables: usize) -> Ste
     }
 }
 
-/// How many deadlocks there were, if all went as in the model.
+/// Runs a program against the model. Returns the number of deadlocks.
 pub(crate) fn run(seed: u64, failpoints: Failpoints) -> Result<u64, Failure> {
     racy(seed).run(move |world, session| drive(world, session, seed, failpoints)).result
 }
 
-/// Tables, rows, conversions and impatience of two to eight sessions: each waits and
-/// goes on when the model says, and a wait is refused exactly if it closes a circle.
+/// Tables, rows, conversions and limited waits of two to eight sessions: each waits and goes on
+/// when the model says, and a wait is refused exactly if it closes a cycle.
 #[test]
 fn sessions_wait_go_on_and_are_refused_as_in_the_model() {
     let mut deadlocks = 0;

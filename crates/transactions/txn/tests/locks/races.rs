@@ -1,6 +1,6 @@
 //! Sessions that lock rows and tables as fast as they can, in schedules bent by seeds: no two have
-//! what doesn't go together, no wake-up is lost, nobody waits for ever, and who is refused for a
-//! deadlock was in a circle.
+//! conflicting modes, no wake-up is lost, no session waits for ever, and a session that is refused
+//! for a deadlock was in a cycle.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::common::{Bed, Dice, kind, racy, start};
 const TRANSACTIONS: u64 = 12;
 const ROWS: u64 = 4;
 
-/// What sessions have and want, as they say themselves: had after it was granted and until it is
-/// let go, wanted from before it is asked for until that has ended.
+/// The modes that sessions say they have and want: "have" from after the grant to before the
+/// release, "want" from before the request to after its end.
 #[derive(Default)]
 struct Said {
     tables: BTreeMap<(u32, TxnId), TableMode>,
@@ -33,8 +33,7 @@ enum Want {
 }
 
 impl Said {
-    /// That the mode goes with what others have. It must hold for what sessions say, for that is
-    /// less than what they have.
+    /// Checks that the mode goes with what others say they have, which is less than what they have.
     fn got(&mut self, id: TxnId, table: u32, mode: TableMode) {
         let both = self.tables.get(&(table, id)).map_or(mode, |has| has.and(mode));
         for ((other_table, other), has) in &self.tables {
@@ -51,10 +50,10 @@ impl Said {
         self.tables.retain(|(_, owner), _| *owner != id);
     }
 
-    /// Whether, by what is said, it may be in a circle. Who was first in a queue isn't known, so
-    /// all that want the same table count as before each other. Those in a circle don't move, so
-    /// what is said of them is so.
-    fn may_be_in_a_circle(&self, id: TxnId) -> bool {
+    /// Whether the transaction may be in a cycle, by what sessions say. The order of a queue isn't
+    /// known, so all that want a table count as before each other. Sessions in a cycle don't move,
+    /// so what they say is so.
+    fn may_be_in_a_cycle(&self, id: TxnId) -> bool {
         let mut reached: Vec<TxnId> = Vec::new();
         let mut next = vec![id];
         while let Some(at) = next.pop() {
@@ -84,13 +83,13 @@ impl Said {
 }
 
 struct World {
-    /// Who has locked each row last.
+    /// The last transaction that has locked each row.
     rows: Latch<Vec<Option<TxnId>>>,
     said: Outside<Said>,
 }
 
-/// Locks a row as a session does: looks at it under a latch, waits without, looks again. False if
-/// it is refused.
+/// Locks a row as a session does: looks at it under a latch, waits without, looks again. Returns
+/// false if it is refused.
 fn lock_row(bed: &Bed, world: &World, id: TxnId, row: usize, session: &Session) -> bool {
     loop {
         let holder = {
@@ -111,7 +110,7 @@ fn lock_row(bed: &Bed, world: &World, id: TxnId, row: usize, session: &Session) 
     }
 }
 
-/// Whether it was had; refused only for a deadlock.
+/// Whether the request was granted. It may be refused for a deadlock only.
 fn ask(
     world: &World,
     id: TxnId,
@@ -123,7 +122,7 @@ fn ask(
     world.said.with(|said| {
         if let Some(kind) = refused {
             assert_eq!(kind, RefusalKind::Deadlock);
-            assert!(said.may_be_in_a_circle(id), "{id} is refused, and in no circle");
+            assert!(said.may_be_in_a_cycle(id), "{id} is refused, and in no cycle");
         }
         said.wants.remove(&id);
     });
@@ -162,7 +161,7 @@ fn work(bed: &Bed, world: &World, segment: u16, mut dice: Dice, session: &Sessio
     }
 }
 
-/// How many deadlocks there were, and how many waits.
+/// Runs the sessions. Returns the number of deadlocks and of waits.
 fn race(os: &Os, users: u16, seed: u64, failpoints: Failpoints, session: &Session) -> [u64; 2] {
     let bed = Bed::broken_at(os, users, failpoints, session);
     let rows = Latch::new(os, LatchKind::Innermost, vec![None; ROWS as usize]);
@@ -181,7 +180,7 @@ fn race(os: &Os, users: u16, seed: u64, failpoints: Failpoints, session: &Sessio
     [Statistic::EnqueueDeadlocks, Statistic::EnqueueWaits].map(|one| totals.statistic(one))
 }
 
-/// The same in a schedule bent by the seed.
+/// Runs the sessions in a schedule bent by the seed.
 pub(crate) fn run(seed: u64, failpoints: Failpoints) -> Result<[u64; 2], Failure> {
     let report = racy(seed).run(move |world, session| {
         let ran = race(world.os(), 2 + (seed % 7) as u16, seed, failpoints, session);
@@ -213,7 +212,7 @@ fn a_seed_is_a_run() {
     assert_eq!(run(5, Failpoints::NONE), run(5, Failpoints::NONE));
 }
 
-/// The same on real threads, where nothing is scheduled by us.
+/// Sessions on real threads, with the operating system's schedule.
 #[test]
 fn real_threads_get_along() {
     let os = os::linux::start_with(Arc::new(|_| {}));
@@ -221,7 +220,7 @@ fn real_threads_get_along() {
     // Totals of the operating system, so the last ones are the sums.
     let mut sums = [0, 0];
     let mut runs = 0;
-    // On a busy machine threads may run one after the other for long.
+    // On a busy machine the threads may run one after the other for long.
     while runs < 100 || runs < 10_000 && sums[1] == 0 {
         sums = race(&os, 8, runs, Failpoints::NONE, &session);
         runs += 1;

@@ -1,4 +1,4 @@
-//! What views show: who has which table, who waits, since when and for whom.
+//! Views show which transaction has which table, which ones wait, since when and for which.
 
 use txn::{LockHeld, LockWait, LockWaiting, LockWanted, TableMode};
 use waits::Nanos;
@@ -7,7 +7,7 @@ use crate::common::{Bed, ended, pause, racy, row, start};
 
 use TableMode::{RowExclusive as RX, Share as S};
 
-/// One has two tables; one waits for a table, one for a row.
+/// One transaction has two tables; one waits for a table, one for a row.
 #[test]
 fn views_show_who_has_what_and_who_waits_for_whom() {
     let report = racy(1).run(|world, session| {

@@ -1,4 +1,4 @@
-//! Making the end of the redo durable before anything is done again from it (RD17).
+//! Making the end of the redo durable before recovery writes a block (RD17).
 //!
 //! ```text
 //!        … │ durable, a later block says so │ perhaps not: written again │ end
@@ -9,8 +9,8 @@
 //! After a sync that failed, reads show what was written, and no later sync writes it. A recovery
 //! that believed them would bring blocks to disk whose redo is lost with the next power cut. The
 //! blocks are written as they are: where one is durable already, that changes no byte, torn or not.
-//! Where the power cut leaves it unreadable, only another member has it: so members are written one
-//! after the other.
+//! Where the power cut leaves a block unreadable, only another member has it: so members are
+//! written one after the other (RD56).
 //!
 //! Caller: `recovery`, between reading the redo and the first block that it writes.
 
@@ -27,36 +27,35 @@ use crate::log_file::corrupt;
 use crate::log_files::LogFiles;
 use crate::{EndReason, LogEnd, RedoConfig};
 
-/// What was secured.
+/// What was written again.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Secured {
+pub struct TailRewrite {
     /// Blocks that were written again.
     pub blocks: u32,
-    /// Members that could not be written: they are no good, and whoever goes on has that written
-    /// down first.
+    /// Members that could not be written. They are invalid, and the caller has that written down
+    /// before it goes on.
     pub lost: Vec<PathBuf>,
 }
 
-/// Writes again, durably and to every good member, all redo from this place to this end of which no
-/// block says that it is durable; of a log without redo its header.
-pub fn secure(
+/// Writes again, durably and to every good member, all redo from `from` to `end` of which no block
+/// says that it is durable; of a log without redo its header.
+pub fn rewrite_tail(
     disk: &Disk,
     config: &RedoConfig,
     from: Rba,
     end: &LogEnd,
     session: &Session,
-) -> Result<Secured, Stop> {
-    // All of the logs before it was durable when this one was begun (RD6), and its header was when
-    // its first block was written.
-    // So it was if the control file knows the log (RD27).
+) -> Result<TailRewrite, Stop> {
+    // The logs before were durable when this one was begun, and its header was when its first block
+    // was written (RD6). The header was durable, too, if the control file knows the log (RD27).
     let is_known = end.block == 1 && end.sequence <= config.newest_log;
     if end.reason == EndReason::NotBegun || is_known {
-        return Ok(Secured::default());
+        return Ok(TailRewrite::default());
     }
-    // What lies below the place where reading begins is needed by nobody, and may be anything.
+    // Nobody needs what lies below the place where reading begins, and it may be anything.
     let lowest = if from.sequence == end.sequence { from.block.max(1) } else { 1 };
     if end.block > 1 && end.block <= lowest {
-        return Ok(Secured::default());
+        return Ok(TailRewrite::default());
     }
     let most = (end.block - lowest).max(1);
     let logs = LogFiles::open(disk, config, session)?;
@@ -91,19 +90,19 @@ fn write(
     first: u32,
     bytes: &[u8],
     session: &Session,
-) -> Result<Secured, Stop> {
+) -> Result<TailRewrite, Stop> {
     let (group, blocks) = (logs.of(end.sequence), (bytes.len() / REDO_BLOCK.bytes()) as u32);
     let copies = group.copies();
     let waiting = session.waiting(WaitEvent::LogFileParallelWrite);
     let waiting = waiting.p(copies, copies * u64::from(blocks), copies);
     let failed = group.write_in_turn(&logs.medium, first, bytes, waiting)?;
     for failed in &failed {
-        session.os().notice(&format!("a member of a redo log is invalid, for {}", failed.error));
+        session.os().notice(&format!("a member of a redo log is invalid: {}", failed.error));
     }
-    Ok(Secured { blocks, lost: failed.into_iter().map(|failed| failed.path).collect() })
+    Ok(TailRewrite { blocks, lost: failed.into_iter().map(|failed| failed.path).collect() })
 }
 
-/// The blocks of the last log from this one to the end, each from a member that has it.
+/// The blocks of the last log from `first` to the end, each from a member that has it.
 fn read(logs: &LogFiles, end: &LogEnd, first: u32, session: &Session) -> Result<IoBuf, Stop> {
     let mut bytes = IoBuf::zeroed((end.block - first) as usize * REDO_BLOCK.bytes());
     let group = logs.of(end.sequence);
@@ -112,11 +111,11 @@ fn read(logs: &LogFiles, end: &LogEnd, first: u32, session: &Session) -> Result<
         let there = (at - first) as usize * REDO_BLOCK.bytes();
         at += group.read_any(at, &mut bytes[there..], session)?;
     }
-    logs.complete((end.sequence, first), &mut bytes, session);
+    logs.complete(end.sequence, first, &mut bytes, session);
     Ok(bytes)
 }
 
-/// The SCN of the first record that begins in this block, if one does.
+/// The SCN of the first record that begins in this block, if one begins there.
 fn first_scn(bytes: &[u8], block: usize) -> Option<Scn> {
     let start = block * REDO_BLOCK.bytes();
     let head = RedoBlock::at(bytes, start + RedoBlock::START);

@@ -1,4 +1,4 @@
-//! Batches of redo on their way from who reads them to who applies them.
+//! Batches of redo on their way from the reader process to the applying session.
 //!
 //! ```text
 //!   read, bring the blocks ──▶ │ ready │ ready │ ──▶ apply
@@ -7,9 +7,9 @@
 //! ```
 //!
 //! Invariants
-//!   * who reads is at most so many batches ahead; so the blocks that were brought and not used yet
-//!     are bounded (RC6)
-//!   * after the end, or an error, nothing comes any more
+//!   * at most `READY_MAX` batches are ready, so the blocks that were brought and not used yet are
+//!     bounded (RC6)
+//!   * after the end of the redo, or an error, no batch comes any more
 //!
 //! Callers: `ahead` puts, `roll` takes.
 
@@ -22,20 +22,20 @@ use redo::Records;
 use stop::{Halt, Stop};
 use waits::{Nanos, WaitEvent};
 
-/// So many batches are ready at most.
+/// The largest number of ready batches.
 const READY_MAX: usize = 2;
-/// A sleeper looks up so often: at the halt.
+/// How often a sleeper looks at the halt.
 const LOOK_UP: Nanos = Nanos::from_millis(200);
 
-/// Records, and blocks that they name.
+/// Records, and the blocks that they name.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) records: Records,
-    /// Each of them once.
+    /// Each block once.
     pub(crate) blocks: Vec<Dba>,
 }
 
-pub(crate) struct Line {
+pub(crate) struct BatchQueue {
     state: Latch<State>,
     changed: Condition,
     halt: Halt,
@@ -47,13 +47,13 @@ struct State {
     spare: Vec<Batch>,
     /// How reading ended.
     ended: Option<Result<(), Stop>>,
-    /// Nobody takes any more.
+    /// Whether the applying session takes no more.
     closed: bool,
 }
 
-impl Line {
-    pub(crate) fn new(os: &Os, halt: &Halt) -> Line {
-        Line {
+impl BatchQueue {
+    pub(crate) fn new(os: &Os, halt: &Halt) -> BatchQueue {
+        BatchQueue {
             state: Latch::new(os, LatchKind::Innermost, State::default()),
             changed: Condition::new(os),
             halt: halt.clone(),
@@ -68,7 +68,7 @@ impl Line {
         batch
     }
 
-    /// One more batch, when there is room for it. False if nobody takes any more.
+    /// Adds a batch, when there is room for it. Returns false if no more batches are taken.
     pub(crate) fn put(&self, batch: Batch, session: &Session) -> bool {
         let waiting = session.waiting(WaitEvent::RdbmsIpcMessage);
         let mut state = self.state.exclusive(session);
@@ -83,18 +83,19 @@ impl Line {
         goes_on
     }
 
-    /// Nothing comes any more.
+    /// Ends the queue: no batch comes any more.
     pub(crate) fn end(&self, how: Result<(), Stop>, session: &Session) {
         self.state.exclusive(session).ended = Some(how);
         self.changed.notify_all(session);
     }
 
-    /// The next batch; none at the end.
+    /// The next batch; `None` at the end of the redo.
     pub(crate) fn take(&self, session: &Session) -> Result<Option<Batch>, Stop> {
         let waiting = session.waiting(WaitEvent::RdbmsIpcReply);
         let mut state = self.state.exclusive(session);
         loop {
-            // First: who reads ends early then, and that is no end of the redo.
+            // The halt is checked first: it also ends the reading early, and that is no end of the
+            // redo.
             if self.halt.is_raised(session) {
                 drop(state);
                 return self.halt.check(session).map(|()| None);
@@ -110,23 +111,23 @@ impl Line {
         }
     }
 
-    /// An error if reading ended with one.
+    /// The error with which reading ended, if it did.
     pub(crate) fn how_it_ended(&self, session: &Session) -> Result<(), Stop> {
         self.state.shared(session).ended.clone().unwrap_or(Ok(()))
     }
 
-    /// Whether who takes would wait.
+    /// Whether `take` would wait.
     pub(crate) fn is_empty(&self, session: &Session) -> bool {
         let state = self.state.shared(session);
         state.ready.is_empty() && state.ended.is_none()
     }
 
-    /// A batch that was applied.
+    /// Takes back a batch that was applied.
     pub(crate) fn give_back(&self, batch: Batch, session: &Session) {
         self.state.exclusive(session).spare.push(batch);
     }
 
-    /// Nobody takes any more.
+    /// Closes the queue: no more batches are taken.
     pub(crate) fn close(&self, session: &Session) {
         self.state.exclusive(session).closed = true;
         self.changed.notify_all(session);

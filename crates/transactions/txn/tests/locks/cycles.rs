@@ -1,12 +1,12 @@
-//! Circles of two, of three and of rows and tables mixed: the one whose wait closes the circle is
-//! refused, and told who waits for whom; nobody else is.
+//! Cycles of two, of three, and of rows and tables mixed: the session whose wait closes the cycle
+//! is refused, and its message describes the cycle; no other session is refused.
 
 use std::sync::Arc;
 
 use ids::TxnId;
 use os::{Session, ThreadSpec};
 use sim::{Outside, World};
-use stop::RefusalKind;
+use stop::{Failpoints, RefusalKind};
 use txn::{LockName, LockNames, LockWait, Locks, RowRequest, RowWait, RowWanted, TableMode};
 use waits::{Nanos, Statistic, WaitEvent};
 
@@ -14,18 +14,19 @@ use crate::common::{Bed, Dice, Waits, ended, kind, pause, racy, settle, start};
 
 use TableMode::{Exclusive as X, RowExclusive as RX, Share as S};
 
-/// What one in a circle has, and what it wants.
+/// What a transaction in a cycle has, and what it wants.
 #[derive(Clone, Copy, Debug)]
 enum Wish {
     /// The end of the next one's transaction.
     Row,
-    /// The next one's table, in a mode that doesn't go with what that one has.
+    /// The next one's table, in a mode that conflicts with the next one's.
     Table,
-    /// More of a table that all in the circle have in share mode.
+    /// More of a table that all in the cycle have in share mode.
     More,
 }
 
-/// Each has a table of its own in RX, and table 9 in S. Then each wants something of the next one.
+/// Each transaction has a table of its own in RX, and table 9 in S. Then each wants something of
+/// the next one.
 fn closes(world: &World, session: &Session, wishes: &[Wish], dice: &mut Dice) -> Vec<u16> {
     let count = wishes.len() as u16;
     let bed = Bed::new(world.os(), count, session);
@@ -51,7 +52,7 @@ fn closes(world: &World, session: &Session, wishes: &[Wish], dice: &mut Dice) ->
             if waited.is_err() {
                 assert_eq!(kind(&waited), Some(RefusalKind::Deadlock));
                 victims.with(|victims| victims.push(number));
-                // Nobody goes on until the victim lets go.
+                // No session goes on until the victim ends.
                 settle(session);
                 assert_eq!(bed.locks.waiting(session).len(), usize::from(count) - 1);
             }
@@ -70,10 +71,11 @@ fn closes(world: &World, session: &Session, wishes: &[Wish], dice: &mut Dice) ->
     victims.take()
 }
 
-/// In every schedule one is refused and one only, and the others go on when it has ended.
+/// In every schedule exactly one session is refused, and the others go on when its transaction has
+/// ended.
 #[test]
-fn one_in_each_circle_is_refused() {
-    let circles: [&[Wish]; 8] = [
+fn one_in_each_cycle_is_refused() {
+    let cycles: [&[Wish]; 8] = [
         &[Wish::Row, Wish::Row],
         &[Wish::Table, Wish::Table],
         &[Wish::Row, Wish::Table],
@@ -84,7 +86,7 @@ fn one_in_each_circle_is_refused() {
         &[Wish::Table, Wish::Table, Wish::Table, Wish::Row, Wish::Row],
     ];
     let mut refused = [0; 5];
-    for wishes in circles {
+    for wishes in cycles {
         for seed in 0..100 {
             let report = racy(seed)
                 .run(move |world, session| closes(world, session, wishes, &mut Dice(seed)));
@@ -96,10 +98,10 @@ fn one_in_each_circle_is_refused() {
     assert!(refused.iter().all(|count| *count > 0), "not always the same one: {refused:?}");
 }
 
-/// Who waits for the first in a queue is part of a circle too, though the table itself is free for
-/// its mode.
+/// A transaction that waits behind the first in a queue can be in a cycle too, though the table
+/// itself is free for its mode.
 #[test]
-fn a_circle_through_a_queue_is_found() {
+fn a_cycle_through_a_queue_is_found() {
     for seed in 0..50 {
         let report = racy(seed).run(|world, session| {
             let bed = Bed::new(world.os(), 3, session);
@@ -138,12 +140,12 @@ impl LockNames for Accounts {
     }
 }
 
-/// A circle of three, as a DBA reads it, here or later.
+/// The message about a cycle of three.
 #[test]
 fn a_deadlock_names_everybody_in_80_columns() {
     let report = racy(1).run(|world, session| {
         let halt = stop::Halt::new(world.os());
-        let locks = Arc::new(Locks::new(world.os(), 3, halt));
+        let locks = Arc::new(Locks::new(world.os(), 3, Failpoints::NONE, halt));
         locks.name_by(Arc::new(Accounts), session);
         let id = |segment, sequence| TxnId { segment, slot: 9, sequence };
         let ids = [id(0, 17), id(1, u32::MAX), id(2, 4)];
@@ -171,7 +173,7 @@ fn a_deadlock_names_everybody_in_80_columns() {
             thread.expect("a thread starts")
         });
         let refused = wait_for(ids[1], ids[0], RowWait::Row, &locks, session);
-        let text = refused.expect_err("a circle").to_string();
+        let text = refused.expect_err("a cycle").to_string();
         waiters.into_iter().for_each(|waiter| waiter.join(session).expect("no panic"));
         text
     });
@@ -180,7 +182,7 @@ fn a_deadlock_names_everybody_in_80_columns() {
     assert_eq!(
         text,
         "deadlock: transaction 0.9.17 would wait for itself,
-through 2 others, and is refused: roll it back, and try again. Who waits:
+through 2 others, and is refused: roll it back, and try again. The waits:
 1 0.9.17, session main (t0), refused now
     wants a row of object 72
     with ID = 4711

@@ -1,0 +1,160 @@
+//! The rows that a statement is about, found as of a view.
+//!
+//! Callers: `statement` and `lock`, for statements that change or lock rows; `read` for one row.
+
+use access::{Direction, RowAddress};
+use ids::Dba;
+use os::Session;
+use stop::Stop;
+use txn::View;
+use value::{Misreads, RowView, Value};
+
+use crate::range::Bounds;
+use crate::scratch::Work;
+use crate::{IndexId, Relation};
+
+/// Selects the rows that a statement is about. An index is named by its place in the definition of
+/// the relation, or, by a caller that keeps this across calls, by its [`IndexId`] (RL14).
+#[derive(Clone, Copy, Debug)]
+pub enum Which<'v, I = usize> {
+    /// The row with this key in a unique index: a value for each of its columns. If one of them is
+    /// NULL, all rows that have the key (RL27).
+    Key(I, &'v [Value<'v>]),
+    /// The rows in a range of an index.
+    Range(I, Bounds<'v>),
+    /// All rows.
+    All,
+}
+
+impl<'v> Which<'v, IndexId> {
+    /// The same selection with the index named by its place in this relation.
+    pub fn within(self, relation: &Relation) -> Result<Which<'v>, Stop> {
+        Ok(match self {
+            Which::Key(index, key) => Which::Key(relation.place_of(index)?, key),
+            Which::Range(index, bounds) => Which::Range(relation.place_of(index)?, bounds),
+            Which::All => Which::All,
+        })
+    }
+}
+
+/// A condition that the rows of a statement also meet; none is met by all rows. It only computes,
+/// and may be called again.
+pub(crate) type Filter<'a> = Option<&'a mut (dyn FnMut(&RowView<'_>) -> bool + 'a)>;
+
+/// A search for the rows of a statement.
+pub(crate) struct RowSearch<'a, 'f> {
+    pub(crate) which: Which<'a>,
+    pub(crate) filter: &'a mut Filter<'f>,
+    pub(crate) view: View,
+    /// The direction of a search by an index range.
+    pub(crate) direction: Direction,
+    /// At most this many rows of an index range are visited together.
+    pub(crate) batch_max: usize,
+}
+
+/// Is given rows that follow one another and lie in one block. Returns false to end the search.
+pub(crate) type VisitRows<'a> = dyn FnMut(&mut Work<'_>, &[RowAddress]) -> Result<bool, Stop> + 'a;
+
+impl Relation {
+    /// Visits the rows that a search finds: by a key, in the order of an index range, or block by
+    /// block. Returns false if a visit ended it.
+    pub(crate) fn visit_rows(
+        &self,
+        work: &mut Work<'_>,
+        search: RowSearch<'_, '_>,
+        visit: &mut VisitRows<'_>,
+    ) -> Result<bool, Stop> {
+        let RowSearch { filter, view, direction, batch_max, .. } = search;
+        let session = work.session;
+        match self.unique_rows(search.which)? {
+            Which::Key(index, key) => match self.find(index, key, view, work.scratch, session)? {
+                Some(row) if self.matches(filter, index, row, view, session)? => {
+                    visit(work, &[row])
+                }
+                _ => Ok(true),
+            },
+            Which::Range(index, bounds) => {
+                let mut found = self.range(index, &bounds, direction, view)?;
+                let mut rows: Vec<RowAddress> = Vec::new();
+                while let Some(row) = found.next_address(session)? {
+                    if !self.matches(filter, index, row, view, session)? {
+                        continue;
+                    }
+                    if rows.last().is_some_and(|last| last.block != row.block) {
+                        if !visit(work, &rows)? {
+                            return Ok(false);
+                        }
+                        rows.clear();
+                    }
+                    rows.push(row);
+                    if rows.len() == batch_max {
+                        if !visit(work, &rows)? {
+                            return Ok(false);
+                        }
+                        rows.clear();
+                    }
+                }
+                visit(work, &rows)
+            }
+            Which::All => {
+                self.check_view(view)?;
+                let mut rows = Vec::new();
+                let mut each = |block| {
+                    rows.clear();
+                    self.find_in_block(block, filter, view, &mut rows, session)?;
+                    visit(work, &rows)
+                };
+                self.heap().through_cache(&mut each, session)
+            }
+        }
+    }
+
+    /// The same rows, selected by a key only if one row at most can have it (RL27).
+    fn unique_rows<'v>(&self, which: Which<'v>) -> Result<Which<'v>, Stop> {
+        let Which::Key(index, key) = which else { return Ok(which) };
+        self.check_unique(index)?;
+        self.check_key_length(index, key.len())?;
+        Ok(match key.iter().any(|value| value.is_null()) {
+            true => Which::Range(index, Bounds::equal(key)),
+            false => which,
+        })
+    }
+
+    /// Whether a row that an index leads to meets the filter. Refused if the row isn't there
+    /// (RL38).
+    fn matches(
+        &self,
+        filter: &mut Filter<'_>,
+        index: usize,
+        row: RowAddress,
+        view: View,
+        session: &Session,
+    ) -> Result<bool, Stop> {
+        let Some(filter) = filter else { return Ok(true) };
+        self.fetch_entry(index, row, view, &mut |_, row| filter(&row), session)
+    }
+
+    /// Appends the rows of a block that meet the filter.
+    fn find_in_block(
+        &self,
+        block: Dba,
+        filter: &mut Filter<'_>,
+        view: View,
+        rows: &mut Vec<RowAddress>,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let (mut damaged, misreads) = (Ok(()), Misreads::default());
+        let mut visit = |address, row: &[u8]| match filter {
+            None => rows.push(address),
+            Some(filter) => match self.row_for(row, &misreads) {
+                Ok(row) if filter(&row) => rows.push(address),
+                Ok(_) => {}
+                Err(stop) => damaged = Err(stop),
+            },
+        };
+        self.heap().visit_block(view, block, &mut visit, session)?;
+        self.check_there(session)?;
+        damaged?;
+        self.check_misreads(&misreads)
+    }
+}
