@@ -57,9 +57,9 @@ pub use work::{NewRow, Savepoint, Tx, is_worth_repeating};
 pub use access::{Direction, RowAddress};
 #[doc(inline)]
 pub use catalog::{
-    Alteration, Catalog, CatalogOpened, ColumnSpec, ConstraintKind, ConstraintSpec, ConstraintView,
-    DefaultSpec, ForeignKeySpec, IndexColumnSpec, IndexSpec, IndexView, Rule, SequenceDefinition,
-    SequenceOptions, SequenceView, TableSpec, TableView,
+    Alteration, Catalog, CatalogOpened, ColumnSpec, ConstraintSpec, DefaultSpec, ForeignKeySpec,
+    IndexColumnSpec, IndexSpec, IndexView, Rule, SequenceDefinition, SequenceOptions, SequenceView,
+    TableSpec, TableView,
 };
 #[doc(inline)]
 pub use ids::{BlockSize, ObjectNo, Scn};

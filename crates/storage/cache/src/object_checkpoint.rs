@@ -3,8 +3,7 @@
 //! ```text
 //!   position P ──▶ each set: dirty since P or before, or being written? ──▶ requested writes
 //!                                                 │
-//!                    wait until none of them is ◀─┘       (enq: KO - fast object checkpoint,
-//!                                                          or rdbms ipc reply for whole files)
+//!                    wait until none of them is ◀─┘       (enq: KO - fast object checkpoint)
 //! ```
 //!
 //! A session that reads around the cache needs this: afterwards every change made before it is on
@@ -87,7 +86,7 @@ impl Cache {
         self.checkpoint_set(BlockSet::new(runs), waiting.p(KO_EXCLUSIVE, 2, 0))
     }
 
-    fn checkpoint_spans(&self, spans: Spans, waiting: Waiting<'_>) -> Result<(), Stop> {
+    fn checkpoint_set(&self, blocks: BlockSet, waiting: Waiting<'_>) -> Result<(), Stop> {
         latch::assert_none_held("a checkpoint of blocks");
         let session = waiting.session();
         // CB23: before the look at the sets.
