@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use cache::Cache;
 use ids::Rba;
-use latch::{Latch, LatchKind, Shared64, SharedFlag, Signal};
+use latch::{Latch, Shared64, SharedFlag, Signal};
 use os::{Os, Session};
 use redo::Redo;
 use space::{ControlContent, ControlFile, Enqueue, FileCheckpoint};
@@ -59,23 +59,24 @@ pub(crate) struct Checkpointer {
     /// Other sessions write it only while the process doesn't run (rule space/SP1).
     pub(crate) control: Arc<Enqueue<ControlFile>>,
     bounds: Latch<Bounds>,
+    /// The pace of a recovery while this instance has read and written too little.
+    assumed: Pace,
     /// The last estimate of how long a recovery would take; only with `fast_start_mttr_target`.
     pub(crate) estimate_ns: Shared64,
 }
 
 impl Checkpointer {
     pub(crate) fn new(
-        os: &Os,
         wanted: Arc<CheckpointRequests>,
         cache: Arc<Cache>,
         redo: Arc<Redo>,
         halt: Halt,
         control: Arc<Enqueue<ControlFile>>,
-        bounds: Bounds,
+        bounds: Latch<Bounds>,
+        assumed: Pace,
     ) -> Arc<Checkpointer> {
-        let bounds = Latch::new(os, LatchKind::Innermost, bounds);
         let estimate_ns = Shared64::new(0);
-        Arc::new(Checkpointer { wanted, cache, redo, halt, control, bounds, estimate_ns })
+        Arc::new(Checkpointer { wanted, cache, redo, halt, control, bounds, assumed, estimate_ns })
     }
 
     /// Sets how far the checkpoint may be behind from now on.
@@ -134,12 +135,12 @@ impl Checkpointer {
         let end = self.redo.position(session);
         let behind = RecoveryWork { now: session.now(), end, checkpoint, dirty };
         let pace = if estimates {
-            let pace = Pace::of(&session.os().totals());
+            let pace = self.assumed.measured(&session.os().totals());
             let lag = incremental.distance(end).saturating_sub(incremental.distance(checkpoint));
             self.estimate_ns.store(pace.estimate(lag, dirty).0, session);
             pace
         } else {
-            Pace::UNKNOWN
+            self.assumed
         };
         if let Some(target) = incremental.target(behind, pace)
             && target > checkpoint

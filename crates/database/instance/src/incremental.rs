@@ -7,7 +7,9 @@
 //! * `fast_start_mttr_target`: the estimated seconds of a recovery.
 //!
 //! The estimate counts redo to be read, and blocks to be read, changed and written again, each at
-//! the pace at which this instance has read and written.
+//! the pace at which this instance has read and written. Recovery reads many blocks at once, in the
+//! order in which they lie, so a block takes a part of the time that a read by itself takes. While
+//! nothing was read or written, the pace follows from the time of a durable write, as probed.
 //!
 //! Distances between redo addresses are counted as if every log were full to its end, and as long
 //! as the largest. A log that was switched early or is smaller makes distances too long, so bounds
@@ -23,13 +25,17 @@ use waits::{Nanos, Statistic, Timestamp, Totals, WaitEvent};
 
 use crate::Parameters;
 
-/// The assumed time for a redo block, which recovery reads twice: 200 MB a second.
+/// The time of recovery for a redo block, apart from the blocks that it names: 100 MB a second.
 const REDO_BLOCK: Nanos = Nanos::from_micros(40);
-/// The size of a redo block.
 const REDO_BLOCK_BYTES: u64 = format::REDO_BLOCK.bytes() as u64;
-/// The assumed time of a random read or write of a block, until enough were seen.
-const BLOCK_UNKNOWN: Nanos = Nanos::from_millis(1);
-/// How many reads or writes make a mean that is used.
+/// The time of a durable write if none was timed.
+const DURABLE_WRITE_UNKNOWN: Nanos = Nanos::from_millis(1);
+/// Recovery reads a block, and writes one, in this part of the time that a durable write takes by
+/// itself: there are many at once.
+const OF_DURABLE_WRITE: u64 = 8;
+/// Recovery reads a block in this part of the time that a session waits for one.
+const OF_SINGLE_READ: u64 = 8;
+/// A mean is known from this many reads or writes on.
 const KNOWN_FROM: u64 = 100;
 /// The most past positions of the end of the redo that are remembered.
 const HISTORY_MAX: usize = 128;
@@ -42,17 +48,22 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// The pace while nothing was read or written, or no estimate is wanted.
-    pub(crate) const UNKNOWN: Pace =
-        Pace { redo_block: REDO_BLOCK, block: Nanos(2 * BLOCK_UNKNOWN.0) };
+    /// The pace on a device on which a durable write takes this long, while nothing else is known.
+    pub(crate) fn assumed(durable_write: Option<Nanos>) -> Pace {
+        let takes = durable_write.unwrap_or(DURABLE_WRITE_UNKNOWN);
+        Pace { redo_block: REDO_BLOCK, block: Nanos(2 * takes.0 / OF_DURABLE_WRITE) }
+    }
 
-    /// The pace at which this instance has read and written so far.
-    pub(crate) fn of(totals: &Totals) -> Pace {
+    /// The pace at which this instance has read and written so far; as far as that isn't known,
+    /// this one.
+    pub(crate) fn measured(self, totals: &Totals) -> Pace {
+        let unknown = Nanos(self.block.0 / 2);
         let reads = totals.event(WaitEvent::DbFileSequentialRead);
-        let read = mean(reads.total, reads.count);
+        let read = mean(reads.total, reads.count).map(|mean| Nanos(mean.0 / OF_SINGLE_READ));
         let written = totals.statistic(Statistic::PhysicalWrites);
         let write = mean(totals.event(WaitEvent::DbFileParallelWrite).total, written);
-        Pace { redo_block: REDO_BLOCK, block: Nanos(read.0 + write.0) }
+        let block = Nanos(read.unwrap_or(unknown).0 + write.unwrap_or(unknown).0);
+        Pace { redo_block: REDO_BLOCK, block }
     }
 
     /// The time of a recovery of this much.
@@ -67,8 +78,8 @@ impl Pace {
     }
 }
 
-fn mean(total: Nanos, count: u64) -> Nanos {
-    if count < KNOWN_FROM { BLOCK_UNKNOWN } else { Nanos(total.0 / count) }
+fn mean(total: Nanos, count: u64) -> Option<Nanos> {
+    (count >= KNOWN_FROM).then(|| Nanos(total.0 / count))
 }
 
 /// The work that a recovery would have at a moment.

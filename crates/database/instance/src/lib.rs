@@ -13,15 +13,14 @@
 //!   fb_pmon   cleans up after sessions that have vanished
 //! ```
 //!
-//! Rules IN1 to IN26 are in the README.
+//! Rules IN1 to IN27 are in the README.
 //!
 //! * [`Instance`]: create, open, commit, roll back, checkpoint, shut down, abort.
 //! * [`recover_database`]: recovery without opening, with [`Progress`] and [`Recovered`].
-//! * [`Creation`], [`Parameters`]: the parameters, some of which [`Instance::set_parameter`]
-//!   changes
+//! * [`Creation`], [`Parameters`]: the parameters, of which [`Instance::set_parameter`] changes some
 //!   while the instance runs; [`ParameterInfo`]: their declarations. [`CommitMode`]: one commit's.
 //! * [`LogGroupSpec`], [`LogChange`], [`Instance::log_groups`]: redo log groups and members, which
-//!   are added and dropped while the instance runs.
+//!   are added and dropped while the instance runs; [`look_at_logs`]: those of a shut database.
 
 #![forbid(unsafe_code)]
 
@@ -45,10 +44,12 @@ mod tablespaces;
 pub use create::{CreatedFiles, doublewrite_path, redo_to_read};
 pub use lock_waits::LockWaits;
 pub use log_change::LogChange;
-pub use logs::LogGroupSpec;
+pub use logs::{LogGroupSpec, look_at_logs};
 pub use mount::recover_database;
 pub use open::{Instance, Opened};
-pub use parameters::{Allowed, Changeable, Creation, ParameterInfo, Parameters, markdown};
+pub use parameters::{
+    Allowed, Changeable, Creation, ParameterInfo, Parameters, markdown, parse_size,
+};
 pub use recovery::{Progress, Recovered};
 pub use redo::{CommitLeader, CommitLogging, CommitMode, CommitWait, LogStatus, LogView};
 pub use scheduling::{ProcessAffinity, ProcessPatterns};

@@ -13,7 +13,7 @@
 use os::Session;
 use stop::{RefusalKind, Stop};
 
-use crate::parameters::number;
+use crate::parameters::parse_size;
 use crate::{Instance, LogGroupSpec, LogStatus};
 
 /// A change of the redo log groups.
@@ -58,7 +58,7 @@ impl LogGroupSpec {
     pub fn read(text: &str) -> Option<LogGroupSpec> {
         let (bytes, members) = text.split_once(':')?;
         let members: Vec<String> = members.split(',').map(|path| path.trim().into()).collect();
-        let bytes = number(bytes.trim())?;
+        let bytes = parse_size(bytes)?;
         members.iter().all(|path| !path.is_empty()).then_some(LogGroupSpec { bytes, members })
     }
 }

@@ -15,17 +15,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use format::REDO_BLOCK;
-use os::Session;
+use os::{Disk, Session};
 use redo::{
     GROUPS_MAX, GroupFiles, KeepMembers, LogGroup, LogMember, LogView, MEMBERS_MAX, MemberChange,
+    look_at_groups,
 };
 use space::{
-    ControlContent, ControlFile, Enqueue, LogGroupContent, LogMemberContent, NewFiles,
-    within_directory,
+    ControlContent, ControlFile, ControlState, Enqueue, LogGroupContent, LogMemberContent,
+    NewFiles, no_control_file, unfinished, unnamed_path, within_directory,
 };
 use stop::{Halt, RefusalKind, Stop};
 
-use crate::create::check_free;
+use crate::create::{check_free, redo_to_read};
 use crate::{Creation, Instance};
 
 /// A redo log group to be made.
@@ -64,6 +65,32 @@ fn log_group(directory: &Path, group: &LogGroupContent) -> LogGroup {
     let member = |m: &LogMemberContent| LogMember { path: directory.join(&m.path), good: m.good };
     let members = group.members.iter().map(member).collect();
     LogGroup { number: group.number, blocks: group.blocks, members }
+}
+
+/// Every redo log group of a database that isn't open, with the log that it holds and the state of its members.
+/// Files are read, and nothing is written. Refused while another program has the database open.
+pub fn look_at_logs(
+    disk: &Disk,
+    directory: &Path,
+    session: &Session,
+) -> Result<Vec<LogView>, Stop> {
+    let copies = ControlFile::look(disk, directory, false, session)?;
+    let said = copies.iter().filter_map(|copy| copy.said.as_ref().ok());
+    let Some((_, content)) = said.max_by_key(|(version, _)| *version) else {
+        let faults: Vec<_> = copies.iter().filter_map(|copy| copy.said.clone().err()).collect();
+        return Err(no_control_file("list the logs of", &faults));
+    };
+    if content.state == ControlState::Creating {
+        return Err(unfinished(content, disk, directory, "list the logs of", session));
+    }
+    let mut config = redo_to_read(directory, content);
+    for member in config.groups.iter_mut().flat_map(|group| &mut group.members) {
+        // A crash has left it without its name; the next opening gives it that.
+        if let Ok(Some(unnamed)) = unnamed_path(disk, &member.path, session) {
+            member.path = unnamed;
+        }
+    }
+    Ok(look_at_groups(disk, &config, content.checkpoint.sequence, session))
 }
 
 /// The hook by which the redo has the control file say which members are good (IN24).
@@ -117,8 +144,8 @@ impl Instance {
         self.redo().groups(session)
     }
 
-    /// Makes a group, takes it into use, and returns its number. A path may also begin with the
-    /// database's directory, as views show it.
+    /// Makes a group, takes it into use, and returns its number. Paths are as in
+    /// [`LogGroupSpec`].
     pub fn add_log_group(&self, spec: &LogGroupSpec, session: &Session) -> Result<u16, Stop> {
         self.add_log_group_while(spec, &|| true, session)
     }
@@ -147,7 +174,7 @@ impl Instance {
     }
 
     /// Adds a member to a group. It is invalid until the group's next log begins, which it has
-    /// whole. The path is as in [`LogGroupSpec`], or begins with the database's directory.
+    /// whole. The path is as in [`LogGroupSpec`].
     pub fn add_log_member(&self, number: u16, path: &str, session: &Session) -> Result<(), Stop> {
         self.add_log_member_while(number, path, &|| true, session)
     }
@@ -244,13 +271,10 @@ impl Instance {
         Ok(())
     }
 
-    /// The path relative to the database's directory. The directory is taken off a path that begins
-    /// with it, as in views, also if the directory is a relative path.
+    /// The path relative to the database's directory, if it is absolute and lies in there.
     fn within_directory(&self, path: &str) -> String {
         let (disk, directory) = &self.place;
-        let shown = Path::new(path).strip_prefix(directory).ok().and_then(Path::to_str);
-        let shown = shown.filter(|rest| directory.is_relative() && !rest.is_empty());
-        within_directory(disk, directory, shown.unwrap_or(path))
+        within_directory(disk, directory, path)
     }
 
     /// The path of the member that a user means: a path in the database's directory, else any

@@ -20,6 +20,7 @@ use waits::Nanos;
 
 use crate::Parameters;
 use crate::create::{DOUBLEWRITE_NAME, doublewrite_path, file_options, redo_config};
+use crate::incremental::Pace;
 use crate::tablespaces::check_buffers;
 
 /// The layers, each of which owns kinds of blocks.
@@ -36,6 +37,8 @@ pub(crate) struct Mounted {
     pub(crate) files: Vec<DataFile>,
     pub(crate) doublewrite: File,
     pub(crate) options: FileOptions,
+    /// The pace of a recovery, as far as the device is known.
+    pub(crate) pace: Pace,
 }
 
 /// Brings the data files of the database in this directory to the end of its redo, and leaves it
@@ -67,16 +70,19 @@ fn settle_names(disk: &Disk, redo: &RedoConfig, session: &Session) -> Result<(),
     Ok(())
 }
 
-/// The fastest way to make a write of redo durable, by trying all of them. On a full disk, which
-/// leaves no room to try, a default is taken, and the database opens.
+/// The fastest way to make a write of redo durable, and the time that such a write takes. On a full
+/// disk, which leaves no room to try, a default is taken, and the database opens.
 fn probed(
     disk: &Disk,
     directory: &Path,
     options: FileOptions,
     session: &Session,
-) -> Result<DurableWrite, Stop> {
+) -> Result<(DurableWrite, Option<Nanos>), Stop> {
     match durable_writes(disk, directory, session, &PROBE) {
-        Ok(report) => Ok(report.pick),
+        Ok(report) => {
+            let picked = report.timings.iter().find(|timing| timing.way == report.pick);
+            Ok((report.pick, picked.map(|timing| timing.median)))
+        }
         Err(error) if matches!(error.cause(), Cause::NoSpace | Cause::FileTooLarge) => {
             // Where direct I/O is chosen, data files are opened with it already.
             let way = match options.direct {
@@ -87,7 +93,7 @@ fn probed(
                 "redo is written with \"{way}\", which need not be the fastest way here, for \
                  {error}"
             ));
-            Ok(way)
+            Ok((way, None))
         }
         Err(error) => Err(Stop::from(error)),
     }
@@ -111,8 +117,8 @@ impl Mounted {
         check_buffers(&content, parameters)?;
         let memory = session.os().memory_bytes();
         parameters.check(content.system().block_size, content.doublewrite_slots, memory)?;
-        let redo_write = match parameters.redo_write {
-            Some(way) => way,
+        let (redo_write, takes) = match parameters.redo_write {
+            Some(way) => (way, None),
             None => probed(disk, directory, options, session)?,
         };
         // This opening owns all files before it writes to one (IN12).
@@ -139,7 +145,8 @@ impl Mounted {
             };
             control.update(says, session).map_err(Stop::from)?;
         }
-        Ok(Mounted { control, redo, files, doublewrite, options })
+        let pace = Pace::assumed(takes);
+        Ok(Mounted { control, redo, files, doublewrite, options, pace })
     }
 
     pub(crate) fn recover(

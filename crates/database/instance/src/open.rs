@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cache::Cache;
 use change::Changes;
 use ids::{Rba, Scn};
-use latch::Shared32;
+use latch::{Latch, LatchKind, Shared32};
 use os::probe::DurableWrite;
 use os::{Disk, Session, ThreadHandle};
 use recovery::{Progress, Recovered};
@@ -33,8 +33,7 @@ use crate::processes::{Processes, join_all, process};
 pub struct Opened {
     /// The work of recovery.
     pub recovered: Recovered,
-    /// The time that this work should have taken, at the pace that is assumed while nothing is
-    /// known.
+    /// The time that this work should have taken, by the time of a durable write as probed.
     pub estimated_recovery: Nanos,
     /// How many transactions were active at the crash; `fb_smon` rolls them back (IN9).
     pub rolled_back: u64,
@@ -94,7 +93,7 @@ impl Instance {
     ) -> Result<Instance, Stop> {
         let mut mounted = Mounted::new(disk, directory, parameters, state, session)?;
         let recovered = mounted.recover(disk, directory, parameters, tell, session)?;
-        let Mounted { control, redo, files, doublewrite, options } = mounted;
+        let Mounted { control, redo, files, doublewrite, options, pace } = mounted;
         // Recovery may have found invalid members of logs.
         let (way, owned) = (redo.durable_write, redo.owned);
         let redo = redo_config(directory, control.content(), parameters, way, owned);
@@ -110,7 +109,7 @@ impl Instance {
             )),
             files: files.iter().map(|file| file.file.clone()).collect(),
         };
-        let recovered = Recovering { recovered, redo, files, doublewrite, storage };
+        let recovered = Recovering { recovered, redo, files, doublewrite, storage, pace };
         start(recovered, parameters, state, session)
     }
 
@@ -203,6 +202,7 @@ struct Recovering {
     files: Vec<cache::DataFile>,
     doublewrite: os::File,
     storage: Storage,
+    pace: Pace,
 }
 
 /// Begins the next log, and starts the background processes.
@@ -212,13 +212,13 @@ fn start(
     state: ControlState,
     session: &Session,
 ) -> Result<Instance, Stop> {
-    let Recovering { recovered, redo: config, files, doublewrite, storage } = mounted;
+    let Recovering { recovered, redo: config, files, doublewrite, storage, pace } = mounted;
     let os = session.os().clone();
     let halt = Halt::new(&os);
     let wanted = CheckpointRequests::new(&os);
     let disk = storage.disk.clone();
     let content = storage.control.hold(0, session).content().clone();
-    let estimated_recovery = Pace::UNKNOWN.of_recovered(&recovered);
+    let estimated_recovery = pace.of_recovered(&recovered);
     let begin = next_log(&content, &recovered);
     wake_at_halt(&halt, &wanted, CheckpointRequests::post, session);
     let hooks = hooks(&wanted, &storage, &halt);
@@ -243,9 +243,9 @@ fn start(
     let place = (storage.disk.clone(), storage.directory.clone());
     let control = Arc::clone(&storage.control);
     let (of_cache, of_redo) = (Arc::clone(&cache), Arc::clone(&redo));
-    let bounds = Bounds::of(parameters);
+    let bounds = Latch::new(&os, LatchKind::Innermost, Bounds::of(parameters));
     let checkpointer =
-        Checkpointer::new(&os, wanted, of_cache, of_redo, halt.clone(), control, bounds);
+        Checkpointer::new(wanted, of_cache, of_redo, halt.clone(), control, bounds, pace);
     let changes = Changes::new(cache, redo, halt.clone(), parameters.redo_consistency, &os);
     let mut processes = Processes::start(&checkpointer, parameters, session)?;
     let opened = take_into_use(changes, storage, &halt, parameters, session);

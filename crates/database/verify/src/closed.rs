@@ -74,7 +74,7 @@ pub fn closed(
             false => "a data file can't be read",
             true => {
                 "the database wasn't shut in good order. Open it once, for instance with 'forebay \
-                 logs DIR': that recovers it, and may put right what is found in blocks; then \
+                 recover DIR': that recovers it, and may put right what is found in blocks; then \
                  verify it again"
             }
         };

@@ -9,8 +9,9 @@ use ids::BlockSize;
 use os::FilesystemIo;
 use os::probe::DurableWrite;
 use redo::{CommitLeader, CommitLogging, CommitWait};
-use stop::{RefusalKind, Stop};
+use stop::{RefusalKind, Stop, did_you_mean};
 
+use super::{Creation, Parameters};
 use crate::scheduling::{ProcessAffinity, ProcessPatterns};
 
 /// When a parameter can be chosen.
@@ -97,7 +98,7 @@ impl ParameterInfo {
     }
 }
 
-/// The unit in which `k`, `m`, `g` and `t` may follow a number.
+/// The unit of a size, which is shown with `k`, `m`, `g` or `t`.
 pub(super) const BYTES: &str = "bytes";
 
 /// A type that a parameter can have.
@@ -114,7 +115,7 @@ pub(super) trait Value: Sized {
 
 const SUFFIXES: [(&str, u32); 4] = [("t", 40), ("g", 30), ("m", 20), ("k", 10)];
 
-/// A number of bytes, written as short as possible.
+/// A number of bytes in the largest unit of which it is a whole multiple.
 fn sized(bytes: u64) -> String {
     let whole = |shift: u32| bytes != 0 && bytes.trailing_zeros() >= shift;
     let suffix = SUFFIXES.iter().find(|(_, shift)| whole(*shift));
@@ -122,21 +123,28 @@ fn sized(bytes: u64) -> String {
         .map_or_else(|| bytes.to_string(), |(letter, shift)| format!("{}{letter}", bytes >> shift))
 }
 
-/// Reads a whole number that may have a suffix.
-pub(crate) fn number(text: &str) -> Option<u64> {
-    let text = text.to_ascii_lowercase();
-    let with_suffix =
-        SUFFIXES.iter().find_map(|(letter, shift)| Some((text.strip_suffix(letter)?, *shift)));
-    let (digits, shift) = with_suffix.unwrap_or((&text, 0));
-    let number: u64 = digits.parse().ok()?;
-    number.checked_mul(1 << shift)
+/// Reads a whole number as people write sizes: `65536`, `64k`, `64K`, `64kb`, `64 KiB`. Every unit
+/// is 1,024 times the one before, however it is spelt.
+pub fn parse_size(text: &str) -> Option<u64> {
+    let text = text.trim().to_ascii_lowercase();
+    let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = (&text[..end], text[end..].trim_start());
+    let is_unit = |letter: &str| {
+        unit.strip_prefix(letter).is_some_and(|rest| ["", "b", "ib"].contains(&rest))
+    };
+    let shift = match SUFFIXES.iter().find(|(letter, _)| is_unit(letter)) {
+        Some((_, shift)) => *shift,
+        None if ["", "b"].contains(&unit) => 0,
+        None => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
 macro_rules! numbers {
     ($($type:ty),*) => {$(
         impl Value for $type {
             fn read(text: &str) -> Option<$type> {
-                <$type>::try_from(number(text)?).ok()
+                <$type>::try_from(parse_size(text)?).ok()
             }
 
             fn show(&self) -> String {
@@ -168,7 +176,7 @@ pub(super) const BLOCK_SIZES: Allowed = Allowed::OneOf(&["2k", "4k", "8k", "16k"
 
 impl Value for BlockSize {
     fn read(text: &str) -> Option<BlockSize> {
-        BlockSize::new(usize::try_from(number(text)?).ok()?)
+        BlockSize::new(usize::try_from(parse_size(text)?).ok()?)
     }
 
     fn show(&self) -> String {
@@ -333,13 +341,8 @@ macro_rules! declared {
             /// The declaration of the parameter `name`.
             pub(crate) fn info(name: &str) -> Result<ParameterInfo, Stop> {
                 let list = $structure::list();
-                list.into_iter().find(|info| info.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
-                    let message = format!(
-                        "there is no parameter {name} to be chosen here; 'forebay parameters' \
-                         lists those that are"
-                    );
-                    Stop::refuse(RefusalKind::Invalid, message)
-                })
+                let found = list.into_iter().find(|info| info.name.eq_ignore_ascii_case(name));
+                found.ok_or_else(|| unknown_parameter(name))
             }
         }
     };
@@ -348,6 +351,17 @@ macro_rules! declared {
 }
 
 pub(super) use declared;
+
+/// The refusal of a name that no parameter has, with the one that may have been meant.
+pub(super) fn unknown_parameter(name: &str) -> Stop {
+    let names = Parameters::list().into_iter().chain(Creation::list()).map(|info| info.name);
+    let meant = did_you_mean(name, names);
+    let message = format!(
+        "there is no parameter {name} to be chosen here; 'forebay parameters' lists those that \
+         are{meant}"
+    );
+    Stop::refuse(RefusalKind::Invalid, message)
+}
 
 /// A value as a user would write it, bytes as short as possible.
 pub(super) fn show<T: Value>(value: &T, unit: &str) -> String {

@@ -21,11 +21,10 @@ use crate::LogGroupSpec;
 use crate::lock_waits::LockWaits;
 use crate::scheduling::{ProcessAffinity, ProcessPatterns};
 
-pub(crate) use declare::number;
-pub use declare::{Allowed, Changeable, ParameterInfo};
+pub use declare::{Allowed, Changeable, ParameterInfo, parse_size};
 use declare::{
     BLOCK_SIZES, BOOLEANS, BYTES, COMMIT_LEADERS, COMMIT_LOGGINGS, COMMIT_WAITS, FILESYSTEM_IO,
-    PROCESS_AFFINITY, PROCESS_PATTERNS, REDO_WRITES, declared, show,
+    PROCESS_AFFINITY, PROCESS_PATTERNS, REDO_WRITES, declared, show, unknown_parameter,
 };
 pub use markdown::markdown;
 
@@ -403,10 +402,15 @@ mod tests {
     }
 
     #[test]
-    fn bytes_may_have_a_suffix() {
+    fn bytes_may_have_a_unit() {
         let mut parameters = Parameters::default();
-        parameters.set("DB_CACHE_SIZE", "96M").expect("allowed");
-        assert_eq!(parameters.db_cache_size, 96 << 20);
+        for text in ["96m", "96M", "96mb", "96MB", "96MiB", "96 MiB", " 96 m ", "98304k"] {
+            parameters.set("DB_CACHE_SIZE", text).expect(text);
+            assert_eq!(parameters.db_cache_size, 96 << 20, "{text}");
+            parameters.set("db_cache_size", "1g").expect("allowed");
+        }
+        parameters.set("db_cache_size", "100000000 B").expect("allowed");
+        assert_eq!(parameters.db_cache_size, 100_000_000);
         parameters.set("db_cache_size", "100000000").expect("allowed");
         assert_eq!(parameters.get("db_cache_size").expect("listed"), "100000000");
     }
@@ -421,12 +425,16 @@ mod tests {
         };
         let said = refused("db_writer_processes", "101");
         assert!(said.contains("db_writer_processes is 101: choose 1 to 100"), "{said}");
-        let said = refused("log_buffer", "7 m");
-        assert!(said.contains("log_buffer is 7 m: choose "), "{said}");
+        for wrong in ["7 mm", "m", "7mi", "-7m", "7.5m", ""] {
+            let said = refused("log_buffer", wrong);
+            assert!(said.contains(&format!("log_buffer is {wrong}: choose ")), "{said}");
+        }
         let said = refused("db_cache_size", "99999999999999999999g");
         assert!(said.contains("32k to 32t"), "{said}");
         let said = refused("filesystemio_options", "some");
         assert!(said.contains("none, asynch, directio, setall"), "{said}");
-        assert!(refused("db_cash_size", "1m").contains("no parameter db_cash_size"));
+        let said = refused("db_cash_size", "1m");
+        assert!(said.contains("no parameter db_cash_size"), "{said}");
+        assert!(said.ends_with("; did you mean db_cache_size?"), "{said}");
     }
 }
