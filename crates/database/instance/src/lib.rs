@@ -17,7 +17,8 @@
 //!
 //! * [`Instance`]: create, open, commit, roll back, checkpoint, shut down, abort.
 //! * [`recover_database`]: recovery without opening, with [`Progress`] and [`Recovered`].
-//! * [`Creation`], [`Parameters`]: the parameters, of which [`Instance::set_parameter`] changes some
+//! * [`Creation`], [`Parameters`]: the parameters, of which [`Instance::set_parameter`] changes
+//!   some
 //!   while the instance runs; [`ParameterInfo`]: their declarations. [`CommitMode`]: one commit's.
 //! * [`LogGroupSpec`], [`LogChange`], [`Instance::log_groups`]: redo log groups and members, which
 //!   are added and dropped while the instance runs; [`look_at_logs`]: those of a shut database.

@@ -67,8 +67,9 @@ fn log_group(directory: &Path, group: &LogGroupContent) -> LogGroup {
     LogGroup { number: group.number, blocks: group.blocks, members }
 }
 
-/// Every redo log group of a database that isn't open, with the log that it holds and the state of its members.
-/// Files are read, and nothing is written. Refused while another program has the database open.
+/// Every redo log group of a database that isn't open, with the log that it holds and the state of
+/// its members. Files are read, and nothing is written. Refused while another program has the
+/// database open.
 pub fn look_at_logs(
     disk: &Disk,
     directory: &Path,
