@@ -1,6 +1,6 @@
-//! A database with its files open, and its recovery.
+//! A mounted database: its files are open and locked, and it can be recovered.
 //!
-//! Callers: `open`; who wants the recovery alone.
+//! Callers: `open`; tools that want the recovery alone.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ use crate::create::{DOUBLEWRITE_NAME, doublewrite_path, file_options, redo_confi
 use crate::incremental::Pace;
 use crate::tablespaces::check_buffers;
 
-/// Who owns which blocks.
+/// The layers, each of which owns kinds of blocks.
 pub(crate) static LAYERS: [&Layer; 4] =
     [&space::LAYER, &txn::undo::LAYER, &access::LAYER, &access::INDEX_LAYER];
 
@@ -42,8 +42,8 @@ pub(crate) struct Mounted {
 }
 
 /// Brings the data files of the database in this directory to the end of its redo, and leaves it
-/// shut: the next opening has only to roll back what was active. `tell` is called while redo is
-/// applied, every MiB of it or so.
+/// shut: the next opening has only active transactions to roll back. `tell` is called about every
+/// MiB of redo that is applied.
 pub fn recover_database(
     disk: &Disk,
     directory: &Path,
@@ -55,8 +55,8 @@ pub fn recover_database(
     mounted.recover(disk, directory, parameters, tell, session)
 }
 
-/// Gives redo logs their names that were listed when a crash came. Where a group has another
-/// member, the one that can't get its name is found to be invalid next.
+/// Names the redo logs that a crash left listed but without their names. A member that can't get
+/// its name is found invalid by the next step, if its group has another one.
 fn settle_names(disk: &Disk, redo: &RedoConfig, session: &Session) -> Result<(), Stop> {
     for group in &redo.groups {
         let good = group.members.iter().filter(|member| member.good).count();
@@ -70,8 +70,8 @@ fn settle_names(disk: &Disk, redo: &RedoConfig, session: &Session) -> Result<(),
     Ok(())
 }
 
-/// The fastest way to make a write of redo durable, and how long such a write takes. A disk that is
-/// full leaves no room to try, and the database opens all the same.
+/// The fastest way to make a write of redo durable, and the time that such a write takes. On a full
+/// disk, which leaves no room to try, a default is taken, and the database opens.
 fn probed(
     disk: &Disk,
     directory: &Path,
@@ -84,7 +84,7 @@ fn probed(
             Ok((report.pick, picked.map(|timing| timing.median)))
         }
         Err(error) if matches!(error.cause(), Cause::NoSpace | Cause::FileTooLarge) => {
-            // Data files are opened with direct I/O already where that is chosen.
+            // Where direct I/O is chosen, data files are opened with it already.
             let way = match options.direct {
                 true => DurableWrite::DirectThenSync,
                 false => DurableWrite::BufferedThenSync,
@@ -121,7 +121,7 @@ impl Mounted {
             Some(way) => (way, None),
             None => probed(disk, directory, options, session)?,
         };
-        // All are this opening's alone before anything is written (IN12).
+        // This opening owns all files before it writes to one (IN12).
         let mut owned = OwnedFiles::default();
         let files = open_data_files(disk, directory, options, &content, &mut owned, session)?;
         let not_owned = |error: os::Error| Stop::from(error.while_doing("open the database"));

@@ -63,7 +63,11 @@ impl Form {
 
     /// The options to create its database.
     pub(crate) fn options(&self) -> Options {
-        Options { creation: self.creation.clone(), parameters: self.parameters.clone() }
+        Options {
+            creation: self.creation.clone(),
+            parameters: self.parameters.clone(),
+            ..Options::default()
+        }
     }
 
     /// Lets `change` set parameters of both settings.

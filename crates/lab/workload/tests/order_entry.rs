@@ -35,6 +35,7 @@ fn options() -> Options {
             redo_write: Some(DurableWrite::DirectWriteThrough),
             ..Parameters::default()
         },
+        ..Options::default()
     }
 }
 

@@ -94,7 +94,7 @@ impl Create {
                 Failure::usage(format!("--log-group takes SIZE:PATH[,PATH...], not '{text}'"))
             })?);
         }
-        Ok(Options { creation, parameters })
+        Ok(Options { creation, parameters, ..Options::default() })
     }
 
     fn filling(&self) -> Filling {

@@ -1,4 +1,4 @@
-//! How a parameter is declared: once, with everything that there is to say of it.
+//! The declaration of a parameter: once, with its default, limits, unit and meaning.
 //!
 //! Help, the reference in `docs/PARAMETERS.md`, setting by name, and the check of the range all
 //! come from the declaration.
@@ -17,16 +17,16 @@ use crate::scheduling::{ProcessAffinity, ProcessPatterns};
 /// When a parameter can be chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Changeable {
-    /// When the database is created; never again.
+    /// When the database is created, and never again.
     AtCreation,
     /// When an instance opens the database.
     AtOpening,
-    /// Then, and while it is open.
+    /// When an instance opens the database, and while it is open.
     AnyTime,
 }
 
 impl Changeable {
-    /// In words.
+    /// The time in words.
     pub const fn name(self) -> &'static str {
         match self {
             Changeable::AtCreation => "at creation",
@@ -39,26 +39,26 @@ impl Changeable {
 /// Which values a parameter takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Allowed {
-    /// A number in these limits, both included.
+    /// A number within these limits, both included.
     Between(u64, u64),
     /// One of these words.
     OneOf(&'static [&'static str]),
-    /// A text that these words describe.
+    /// A text, described by these words.
     Text(&'static str),
 }
 
-/// What is declared of a parameter.
+/// The declaration of a parameter.
 #[derive(Clone, Debug)]
 pub struct ParameterInfo {
-    /// Its name; Oracle's where it means the same.
+    /// The name; Oracle's where the meaning is Oracle's.
     pub name: &'static str,
-    /// Of what it is a number; empty if it's none.
+    /// The unit; empty if the value is no number.
     pub unit: &'static str,
-    /// What it decides.
+    /// The effect, in one sentence.
     pub meaning: &'static str,
-    /// Its default, as a user writes it.
+    /// The default, as a user writes it.
     pub default: String,
-    /// The values that it takes.
+    /// The allowed values.
     pub allowed: Allowed,
     /// When it can be chosen.
     pub changeable: Changeable,
@@ -78,7 +78,7 @@ impl ParameterInfo {
         }
     }
 
-    /// Reads a value, and refuses one that isn't allowed by naming those that are.
+    /// Reads a value. The refusal of a value that isn't allowed names those that are.
     pub(super) fn read<T: Value>(&self, text: &str) -> Result<T, Stop> {
         let value = T::read(text).ok_or_else(|| self.refusal(text))?;
         self.check(&value).map(|()| value)
@@ -103,11 +103,11 @@ pub(super) const BYTES: &str = "bytes";
 
 /// A type that a parameter can have.
 pub(super) trait Value: Sized {
-    /// From what a user writes; `None` if it means nothing.
+    /// Reads the value as a user writes it; `None` if the text means nothing.
     fn read(text: &str) -> Option<Self>;
-    /// As a user would write it.
+    /// The value as a user would write it.
     fn show(&self) -> String;
-    /// The number that limits are about.
+    /// The number that is compared with limits.
     fn number(&self) -> Option<u64> {
         None
     }
@@ -184,7 +184,7 @@ impl Value for BlockSize {
     }
 }
 
-/// A choice: its words, and what each means.
+/// Declares the words of a choice, each with its variant.
 macro_rules! choices {
     ($words:ident: $type:ident { $($word:literal $variant:ident),* }) => {
         pub(super) const $words: Allowed = Allowed::OneOf(&[$($word),*]);
@@ -221,7 +221,7 @@ impl Value for FilesystemIo {
     }
 }
 
-/// The word for "whatever a probe finds fastest".
+/// The word for the way that a probe finds fastest.
 const PROBED: &str = "probed";
 
 pub(super) const REDO_WRITES: Allowed = Allowed::OneOf(&[
@@ -273,8 +273,8 @@ impl Value for ProcessAffinity {
     }
 }
 
-/// Declares the parameters of a structure: each with what it decides, its type, default, unit and
-/// allowed values, and when it can be changed if that isn't as for most.
+/// Declares the parameters of a structure: each with its meaning, type, default, unit and allowed
+/// values, and with the time at which it can be changed if that differs from the structure's.
 macro_rules! declared {
     (
         $(#[$about:meta])*
@@ -298,7 +298,7 @@ macro_rules! declared {
         }
 
         impl $structure {
-            /// Everything that is declared of these parameters, in the order of the list.
+            /// The declarations of these parameters, in the order of the list.
             pub fn list() -> Vec<ParameterInfo> {
                 let defaults = $structure::default();
                 vec![$(ParameterInfo {
@@ -321,7 +321,7 @@ macro_rules! declared {
                 Ok(())
             }
 
-            /// What `name` is set to, as a user writes it.
+            /// The value of `name`, as a user writes it.
             pub fn get(&self, name: &str) -> Result<String, Stop> {
                 let info = $structure::info(name)?;
                 Ok(match info.name {
@@ -330,7 +330,7 @@ macro_rules! declared {
                 })
             }
 
-            /// Each parameter by itself: whether its value is allowed.
+            /// Checks the value of each parameter by itself.
             pub(crate) fn check_each(&self) -> Result<(), Stop> {
                 let list = $structure::list();
                 let mut infos = list.iter();
@@ -338,7 +338,7 @@ macro_rules! declared {
                 Ok(())
             }
 
-            /// Everything that is declared of the parameter `name`.
+            /// The declaration of the parameter `name`.
             pub(crate) fn info(name: &str) -> Result<ParameterInfo, Stop> {
                 let list = $structure::list();
                 let found = list.into_iter().find(|info| info.name.eq_ignore_ascii_case(name));
@@ -363,7 +363,7 @@ pub(super) fn unknown_parameter(name: &str) -> Stop {
     Stop::refuse(RefusalKind::Invalid, message)
 }
 
-/// A value as a user would write it, bytes as short as they can be.
+/// A value as a user would write it, bytes as short as possible.
 pub(super) fn show<T: Value>(value: &T, unit: &str) -> String {
     match value.number() {
         Some(number) if unit == BYTES => sized(number),

@@ -182,7 +182,7 @@ fn pace(disk: &Disk, model: &str, session: &Session) -> Result<PacedDisk, Stop> 
 fn make(disk: &Disk, directory: &Path, size: Size, session: &Session) -> Result<(), Stop> {
     let loading = Setting { io: FilesystemIo::SetAll, writers: 1, slaves: 0 };
     let parameters = parameters(size, loading, true);
-    let options = Options { creation: creation(size), parameters };
+    let options = Options { creation: creation(size), parameters, ..Options::default() };
     let database = Database::create_in(disk, directory, &options, session)?;
     match load(&database, size, session) {
         Ok(()) => database.shutdown_by(session),

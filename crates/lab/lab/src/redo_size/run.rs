@@ -81,7 +81,7 @@ fn in_a_database(
     told_to_stop: &dyn Fn() -> bool,
     session: &Session,
 ) -> Result<Option<Measured>, Stop> {
-    let options = Options { creation: creation(), parameters: parameters() };
+    let options = Options { creation: creation(), parameters: parameters(), ..Options::default() };
     let database = Database::create_in(disk, directory, &options, session)?;
     let measured = measure(&database, sizes, seed, tell, told_to_stop, session);
     crash(database, session).and(measured)
