@@ -121,7 +121,7 @@ pub(crate) const HOUSE: &[Floor] = &[
                 "atomic groups: the only writer of block bytes, forward and in recovery",
             )],
             &[Room::new("space", "control file, data file, extents, segments")],
-            &[Room::new("recovery", "torn blocks, roll forward, roll back")],
+            &[Room::new("recovery", "torn blocks, and the redo done again")],
         ],
     },
     Floor {
