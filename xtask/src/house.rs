@@ -94,7 +94,7 @@ pub(crate) const HOUSE: &[Floor] = &[
             ],
             &[Room::new(
                 "stop",
-                "the three failures: refusal, halt, crash; the latch that halts an instance",
+                "the three failures: refusal, halt, panic; the latch that halts an instance",
             )],
         ],
     },
