@@ -42,8 +42,8 @@ pub(crate) struct Mounted {
 }
 
 /// Brings the data files of the database in this directory to the end of its redo, and
-/// closes the files. The next opening has only active transactions to roll back. The control file keeps the
-/// state that it had. `tell` is called after each batch of redo.
+/// closes the files. The next opening has only active transactions to roll back. The control file
+/// keeps the state that it had. `tell` is called after each batch of redo.
 pub fn recover_database(
     disk: &Disk,
     directory: &Path,
