@@ -54,8 +54,9 @@ impl Halt {
         Halt { shared: Arc::new(Shared { raised: SharedFlag::new(false), state }) }
     }
 
-    /// Called when the halt is raised, to wake those that sleep (rule K3). It holds no strong
-    /// reference to what holds this halt, or neither would ever go away.
+    /// Called once, when the instance halts or is shut, to wake those that sleep (rule K3). A waker
+    /// that is registered after that is never called: who registers it looks at the halt before it
+    /// sleeps. It holds no strong reference to what holds this halt, or neither would ever go away.
     pub fn on_raise(&self, session: &Session, waker: impl Fn(&Session) + Send + Sync + 'static) {
         self.shared.state.exclusive(session).wakers.push(Arc::new(waker));
     }
