@@ -1,8 +1,8 @@
-//! Payloads of redo and undo: an example of each change, byte for byte, and bytes that are none.
+//! Payloads of redo and undo: an example of each change, byte for byte, and invalid bytes.
 //!
 //! The golden text has a line for each change of each layer: the numbers of both, the name, and the
-//! payload in hexadecimal digits. It changes only with the format's version (F6, F9). What it would
-//! have to be is printed by `cargo test -p format --test payloads -- --nocapture`.
+//! payload in hexadecimal digits. It changes only with the format's version (F6, F9). Print the
+//! present text with `cargo test -p format --test payloads -- --nocapture`.
 
 use std::fmt::Write;
 
@@ -30,7 +30,7 @@ const TRANSACTION: TxnId = TxnId { segment: 0x1112, slot: 0x1314, sequence: 0x15
 const UNDO: UndoAddress = UndoAddress { block: Dba::new(0x2122, 0x2324_2526), record: 0x2728 };
 const ENDED: Scn = Scn::new(0x3132_3334_3536_3738);
 
-/// Bytes that say in which part of a payload they stand, for structures of many fields.
+/// Bytes that count up, so that they show their position in a part of a payload.
 fn counted<const N: usize>(first: u8) -> [u8; N] {
     std::array::from_fn(|at| first.wrapping_add(at as u8))
 }
@@ -96,8 +96,8 @@ fn undo_examples() -> Vec<(u8, Vec<u8>)> {
     ]
 }
 
-/// The interest of a change; what an entry said that was the transaction's own; and one that
-/// wasn't.
+/// The ITL entry of a change; the former content of the transaction's own entry; and that of
+/// another's.
 fn interests() -> [Vec<u8>; 3] {
     let head = ItlChangeHead {
         number: 2,
@@ -196,8 +196,8 @@ fn examples() -> Vec<(u8, u8, Vec<u8>)> {
     numbered.flat_map(|(layer, all)| all.into_iter().map(move |(op, it)| (layer, op, it))).collect()
 }
 
-/// One example of each change of each layer, in the order of their numbers, and all are as in the
-/// golden text.
+/// There is one example of each change of each layer, in the order of their numbers, and each is
+/// equal to the golden text.
 #[test]
 fn the_payload_of_each_change_is_stored_byte_for_byte_as_in_its_golden_text() {
     let mut text = String::new();
@@ -219,8 +219,8 @@ fn the_payload_of_each_change_is_stored_byte_for_byte_as_in_its_golden_text() {
     assert!(text == GOLDEN, "a payload isn't stored as it was: that needs a new version (F6)");
 }
 
-/// The example of each change is accepted; without its last byte it is refused, or its last part
-/// has a length of its own.
+/// The example of each change is accepted. Without its last byte it is refused, unless its last
+/// part has variable length.
 #[test]
 fn each_payload_is_accepted_whole_and_never_read_beyond_its_end() {
     for (layer, opcode, payload) in examples() {
@@ -273,7 +273,7 @@ fn read_all(layer: u8, opcode: u8, payload: &[u8]) {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
-    /// Whatever bytes there are, `check` says yes or no; and what it says yes to can be read.
+    /// `check` accepts or refuses any bytes, and accepted bytes can be read.
     #[test]
     fn any_bytes_are_a_payload_or_are_refused(
         bytes in proptest::collection::vec(any::<u8>(), 0..200),
@@ -288,8 +288,8 @@ proptest! {
         }
     }
 
-    /// The same of payloads that are nearly right: some bytes of an example are others, and it is
-    /// cut off somewhere.
+    /// The same holds for payloads that are nearly valid: an example with some bytes replaced and
+    /// the end cut off.
     #[test]
     fn a_damaged_payload_is_a_payload_or_is_refused(
         which in any::<prop::sample::Index>(),

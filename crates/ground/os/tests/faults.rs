@@ -1,5 +1,5 @@
-//! A file port that does half of what it is asked, or fails, behind a [`File`] that makes it whole
-//! or an error.
+//! A file port that does half of its work, or fails, behind a [`File`] that makes it whole or
+//! returns an error.
 
 #![allow(
     clippy::disallowed_methods,
@@ -123,7 +123,7 @@ fn no_space_is_not_the_end_of_a_file() {
     file.write_at(0, &block, session.waiting(WRITE)).expect("space was freed");
 }
 
-/// A write that the kernel hadn't the memory for didn't begin: it may be tried again.
+/// A write that the kernel refused for want of memory didn't begin, so it may be tried again.
 #[test]
 fn a_write_without_memory_is_not_the_end_of_a_write_through_file() {
     for options in [WRITE_THROUGH, FilesystemIo::DirectIo.file_options()] {
@@ -179,7 +179,7 @@ fn a_failed_sync_fails_the_file_for_good() {
     }
 }
 
-/// Nor is one tried again that was a request of a ring, whatever it failed of.
+/// A failed sync that was a request of a ring isn't retried either, whatever the error.
 #[test]
 fn a_failed_sync_of_a_ring_fails_the_file_for_good() {
     for number in [libc::EIO, libc::ENOSPC, libc::EINTR, libc::EAGAIN] {
@@ -244,8 +244,8 @@ fn a_failed_read_is_not_the_end_of_a_file() {
     file.read_at(0, &mut buffer, session.waiting(READ)).expect("the next one is well");
 }
 
-/// A file that can't be filled or synced at birth is an error and is gone; one that was there
-/// before is left alone.
+/// A file that can't be filled or synced at creation is an error and is removed; an older file is
+/// left alone.
 #[test]
 fn a_file_that_fails_at_birth_is_removed() {
     let (os, _) = world();
@@ -274,8 +274,8 @@ fn a_file_that_fails_at_birth_is_removed() {
     }
 }
 
-/// A file that has lost its name before its maker could lock it isn't taken as made, and what has
-/// the name then is left alone.
+/// A file that has lost its name before its maker could lock it doesn't count as made, and a new
+/// owner of the name is left alone.
 #[test]
 fn a_file_that_lost_its_name_before_it_was_locked_is_not_made() {
     let (os, _) = world();
@@ -290,7 +290,7 @@ fn a_file_that_lost_its_name_before_it_was_locked_is_not_made() {
     drop(disk.create(new, 4096, DIRECT, &session).expect("nothing is left of it"));
 }
 
-/// Where a file system has no locks, a file that was to be made isn't left.
+/// Where a file system has no locks, a file that was to be made is removed.
 #[test]
 fn a_file_that_cannot_be_locked_leaves_nothing() {
     let (os, _) = world();
@@ -328,8 +328,8 @@ fn the_rest_of_a_short_write_is_not_written_to_a_failed_file() {
     assert_eq!(fake.calls().len(), 1, "the rest was written");
 }
 
-/// The kernel tells a failed write-back to one of those that wait for it (MEDIA, M11), also where a
-/// file system found no place for a block that was there before.
+/// The kernel reports a failed write-back to one of the waiters (MEDIA, M11), also where a file
+/// system found no space for a block that existed before.
 #[test]
 fn a_write_through_write_that_ends_well_beside_one_that_failed_is_not_believed() {
     for error in [libc::EIO, libc::ENOSPC, libc::EDQUOT, libc::EFBIG] {
@@ -355,7 +355,7 @@ fn is_not_believed_beside(error: i32) {
     assert!(slow.expect("a thread").join(&session).is_ok());
 }
 
-/// The same of a write that goes to several files at once.
+/// The same holds for a write that goes to several files at once.
 #[test]
 fn a_copy_that_ends_well_beside_a_write_that_failed_is_not_believed() {
     let (os, _) = world();

@@ -1,4 +1,4 @@
-//! Keys compare as the values do, whatever the types, directions and places of NULLs.
+//! Keys compare as the values do, for all types, directions and NULL positions.
 
 #![forbid(unsafe_code)]
 
@@ -34,7 +34,7 @@ fn ascending(value: Value<'_>) -> Vec<u8> {
     key(&[(value, ASC, NullsPlace::of(ASC))])
 }
 
-/// What an ORDER BY of these columns says.
+/// The order that an ORDER BY of these columns gives.
 fn order(a: &[Part<'_>], b: &[Part<'_>]) -> Ordering {
     let column = |(a, b): (&Part<'_>, &Part<'_>)| match (a.0, b.0) {
         (Value::Null, Value::Null) => Ordering::Equal,
@@ -50,7 +50,7 @@ fn order(a: &[Part<'_>], b: &[Part<'_>]) -> Ordering {
     a.iter().zip(b).map(column).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
 }
 
-/// One column of a key, and three values of it, of which two may be the same.
+/// One column of a key, and three values of it, of which two may be equal.
 #[derive(Clone, Debug)]
 struct Column {
     order: (Direction, NullsPlace),
@@ -163,7 +163,7 @@ fn numbers_at_every_power_of_ten_are_in_order() {
     for exponent in (-128..=121).rev() {
         for digits in ["99999999999999999999999999999999999999", "10", "1"] {
             let exponent = exponent - if digits.len() == 38 { 37 } else { digits.len() as i32 - 1 };
-            // The 38 nines reach below the last place that a number has, and are rounded there.
+            // The 38 nines reach below the last decimal place of a number, and are rounded there.
             let key = number(format!("-{digits}e{exponent}"));
             assert!(last <= key, "-{digits}e{exponent}");
             last = key;

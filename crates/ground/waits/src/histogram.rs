@@ -19,7 +19,7 @@ pub const fn bucket_upper_bound_us(bucket: usize) -> Option<u64> {
     if bucket + 1 < HISTOGRAM_BUCKETS { Some(1 << bucket) } else { None }
 }
 
-/// Samples are kept apart by the length of their waits, in so many strata.
+/// The number of strata. Samples are kept apart by the stratum of their wait's length.
 pub const STRATA: usize = 8;
 
 /// The stratum of the waits in `bucket`: whole buckets, so that the histogram tells how many waits

@@ -13,7 +13,7 @@ use super::file::LinuxFile;
 use super::uring::Uring;
 use crate::{DiskPort, Error, FileOptions, FilePort, Named, OpenMode, RingPort};
 
-/// Every path of this machine.
+/// The file system tree of this machine.
 pub(crate) struct LinuxDisk;
 
 impl DiskPort for LinuxDisk {
@@ -27,7 +27,7 @@ impl DiskPort for LinuxDisk {
         let mut flags = OFlags::CLOEXEC;
         flags |= match mode {
             OpenMode::Existing => OFlags::RDWR,
-            // Or who finds a pipe would wait for a writer of it.
+            // Without the flag an open of a pipe would wait for its writer.
             OpenMode::ReadOnly => OFlags::RDONLY | OFlags::NONBLOCK,
             OpenMode::CreateNew => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
         };
@@ -43,7 +43,7 @@ impl DiskPort for LinuxDisk {
         match opened {
             Ok(descriptor) => {
                 if mode == OpenMode::ReadOnly {
-                    // io_uring takes it as a wish to be refused instead of made to wait.
+                    // io_uring takes the flag as a wish to be refused instead of made to wait.
                     rustix::fs::fcntl_setfl(&descriptor, flags & OFlags::DIRECT)?;
                 }
                 Ok(Arc::new(LinuxFile::new(descriptor, options.direct)))
@@ -123,7 +123,7 @@ impl DiskPort for LinuxDisk {
     }
 }
 
-/// What has this name must be a file. One that can be opened to be read may be a device.
+/// Checks that the name is that of a file. A device can be opened for reading too.
 fn check_kind(path: &Path, mode: OpenMode, opened: Result<&OwnedFd, Errno>) -> io::Result<()> {
     let found = match opened {
         Ok(descriptor) => rustix::fs::fstat(descriptor),

@@ -1,4 +1,4 @@
-//! What a power cut can leave: every surviving file system, or a draw from them.
+//! The file systems that a power cut can leave: all of them, or a sample.
 //!
 //! ```text
 //!   pending names   ── 2^n subsets, equal trees merged ──▶ NameOutcome: a tree, and the files in
@@ -13,8 +13,9 @@
 //! proper prefix, a proper suffix, or with one sector missing. Changes are applied in order, so a
 //! dropped write shows the older content and a kept one hides it.
 //!
-//! Nothing is enumerated that can't differ: files without a surviving name, writes beyond the
-//! surviving size. States may still be equal (a write of what was there): count `image_hash`es.
+//! States that can't differ aren't enumerated: files without a surviving name, writes beyond the
+//! surviving size. Some states may still be equal (a write of unchanged bytes): count
+//! `image_hash`es.
 //!
 //! Callers: crash tests, the simulated machine's restart.
 
@@ -33,17 +34,18 @@ use super::system::{FileId, FileSystem};
 pub const SECTOR_BYTES: u64 = 512;
 /// Up to this many sectors every subset of them is tried.
 pub const SECTORS_SUBSETS_MAX: u64 = 4;
-/// More un-flushed changes of names than this are only sampled: their subsets are too many.
+/// The most unflushed changes of names that are enumerated; more are only sampled, because their
+/// subsets are too many.
 pub const NAME_CHANGES_ENUMERATED_MAX: usize = 12;
-/// More un-flushed sizes of one file than this are only sampled.
+/// The most unflushed sizes of one file that are enumerated; more are only sampled.
 pub const SIZES_ENUMERATED_MAX: usize = 64;
 
-/// One surviving tree, and what can differ under it.
+/// One surviving tree, and the files in it that can differ.
 struct NameOutcome {
     kept: Vec<bool>,
-    /// The tree with the files that have nothing pending.
+    /// The tree with the files that have no pending changes.
     base: FileSystem,
-    /// The files in the tree that have.
+    /// The files in the tree that have pending changes.
     unsettled: Vec<FileId>,
     states: Option<u64>,
 }
@@ -58,16 +60,16 @@ struct Choice {
 pub struct CrashStates {
     crashed: FileSystem,
     plans: BTreeMap<FileId, FilePlan>,
-    /// Empty if there are too many changes of names.
+    /// The outcomes; empty if there are too many changes of names.
     outcomes: Vec<NameOutcome>,
     total: Option<u64>,
 }
 
-/// One of them.
+/// One surviving state.
 pub struct CrashState {
     /// Its number among the states, from 0: the same crash has the same states in the same order.
     pub number: u64,
-    /// What is left, ready to be used: nothing pending, nothing open.
+    /// The surviving file system, ready to be used: nothing is pending, nothing open.
     pub fs: FileSystem,
 }
 
@@ -102,7 +104,7 @@ impl CrashStates {
         states
     }
 
-    /// How many states there are; None if too many to count.
+    /// The number of states; None if they are too many to count.
     #[must_use]
     pub fn total(&self) -> Option<u64> {
         self.total
@@ -115,14 +117,14 @@ impl CrashStates {
         Some(Exhaustive { states: self, total, number: 0, outcome: 0, within: 0, last: Vec::new() })
     }
 
-    /// One state drawn by `seed`: a moment up to which all survives, or each change by itself with
-    /// a leaning to be dropped, to be kept, or neither.
+    /// Draws one state by `seed`. Either everything survives up to a moment, or each change is kept
+    /// or dropped by itself, with a bias to one or the other, or without.
     #[must_use]
     pub fn sample(&self, seed: u64) -> FileSystem {
         self.build(&self.draw(seed))
     }
 
-    /// What became of each pending change in state `number`, for messages.
+    /// The outcome of each pending change in state `number`, for messages.
     #[must_use]
     pub fn describe(&self, number: u64) -> String {
         let mut within = number;
@@ -136,7 +138,7 @@ impl CrashStates {
         format!("(there is no state {number})")
     }
 
-    /// What became of each pending change in the state drawn by `seed`.
+    /// The outcome of each pending change in the state drawn by `seed`.
     #[must_use]
     pub fn describe_sample(&self, seed: u64) -> String {
         self.tell(&self.draw(seed))
@@ -267,11 +269,11 @@ fn place(fs: &mut FileSystem, file: FileId, node: Arc<FileNode>) {
     fs.files.insert(file, node);
 }
 
-/// How a sampled crash treats the pending changes.
+/// The way in which a sampled crash treats the pending changes.
 enum Fate {
-    /// What came before this moment survives, nothing after it, the change at the moment may tear.
+    /// Changes before this moment survive, later ones don't, and the change at the moment may tear.
     Moment(u64),
-    /// Each by itself, kept so often per million.
+    /// Each change survives by itself, with this chance per million.
     Leaning(u32),
 }
 
@@ -318,12 +320,12 @@ pub struct Exhaustive<'a> {
     number: u64,
     outcome: usize,
     within: u64,
-    /// The files of the state before with their digits: of two neighbours most files are equal.
+    /// The files of the previous state with their digits: two neighbours have most files in common.
     last: Vec<(u64, Arc<FileNode>)>,
 }
 
 impl Exhaustive<'_> {
-    /// How many states there are in all.
+    /// The number of states.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.total

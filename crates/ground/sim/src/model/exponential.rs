@@ -10,7 +10,7 @@ use super::reader::Reader;
 use super::servers::Servers;
 use super::units::{Luck, ns_of_us};
 
-/// What a file of `kind = "exponential"` says.
+/// The parameters of a file of `kind = "exponential"`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ExponentialParameters {
     pub(super) mean_us: f64,
@@ -26,7 +26,7 @@ impl ExponentialParameters {
     }
 }
 
-/// The state: when the server is free, and its luck.
+/// The state: when the server is free, and its random numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Exponential {
     mean_us: f64,

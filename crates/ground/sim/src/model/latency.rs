@@ -61,20 +61,20 @@ impl Latency {
         })
     }
 
-    /// One time. Always two draws.
+    /// Draws one time. It always takes two random numbers.
     pub(super) fn draw_ns(&self, luck: &mut Luck) -> u64 {
         let body = self.median_us * libm::exp(self.sigma * normal_quantile(luck.uniform()));
         let slow = if luck.uniform() < self.slow_probability { self.slow_us } else { 0.0 };
         ns_of_us(body + slow)
     }
 
-    /// The mean.
+    /// The mean of the distribution.
     pub(super) fn mean_us(&self) -> f64 {
         let body = self.median_us * libm::exp(self.sigma * self.sigma / 2.0);
         body + self.slow_probability * self.slow_us
     }
 
-    /// The time that a share `p` of all stay within.
+    /// The time within which a share `p` of all draws lies.
     pub(super) fn quantile_us(&self, p: f64) -> f64 {
         assert!(p > 0.0 && p < 1.0, "a quantile's order lies between 0 and 1, not at {p}");
         let mut low = 0.0;

@@ -140,8 +140,8 @@ fn the_same_seed_gives_the_same_times_and_another_seed_gives_others() {
     }
 }
 
-/// One list of figures for every profile. A change of the models or of their files changes it:
-/// then take the figures of the message over, after a run in debug *and* in release agreed.
+/// One list of figures for every profile. A change of the models or of their files changes it. Then
+/// take the figures from the message, after runs in debug *and* in release have agreed.
 #[test]
 fn times_are_equal_in_every_build_profile() {
     let hash_of = |name| {
@@ -454,7 +454,8 @@ fn a_request_from_the_past_is_refused() {
     model.complete_at(&DiskRequest::flush(), 9);
 }
 
-/// Rates that the files' comments name, so that a change of one line can't make another untrue.
+/// The rates are those that the files' comments name, so that a change of one line can't make
+/// another untrue.
 #[test]
 fn builtin_drives_have_the_rates_of_the_specifications_that_they_name() {
     let reads = |name| builtin(name).expected_read_limit_per_s(4 * KIB).expect("a closed form");
@@ -470,7 +471,7 @@ fn builtin_drives_have_the_rates_of_the_specifications_that_they_name() {
     let mb_s = |name| writes_per_s(name, MIB, MIB) * MIB as f64 / 1e6;
     assert_near("datacentre sequential writes", mb_s("nvme"), 1_050.0, 0.06);
     assert_near("consumer sequential writes", mb_s("nvme-consumer"), 2_300.0, 0.03);
-    // Of the 200 MiB written at random, what the cache holds at the end wasn't waited for.
+    // The part of the 200 MiB of random writes that the cache holds at the end wasn't waited for.
     let random =
         |name, cache_mib: f64| writes_per_s(name, 4 * KIB, 5 * MIB) * (200.0 - cache_mib) / 200.0;
     assert_near("datacentre random writes", random("nvme", 64.0 / 7.0), 38_000.0, 0.03);

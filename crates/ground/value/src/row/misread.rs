@@ -1,7 +1,6 @@
-//! What a caller's closure asks of a row that the row can't answer (rule VA10).
+//! Questions of a caller's closure that the row can't answer (rule VA10).
 //!
-//! Callers: `view`, which notes it; whoever gives rows to closures of others, and refuses the
-//! statement.
+//! Callers: `view` notes them; a layer that gives rows to users' closures refuses the statement.
 
 use std::cell::Cell;
 
@@ -34,7 +33,7 @@ pub enum MisreadKind {
 pub struct Misreads(Cell<Option<Misread>>);
 
 impl Misreads {
-    /// The first one; none if every question had an answer.
+    /// The first misread; none if every question had an answer.
     pub fn first(&self) -> Option<Misread> {
         self.0.get()
     }

@@ -1,15 +1,15 @@
-//! One column's bytes in a row.
+//! The bytes of one column in a row.
 //!
 //! Invariants
-//!   * reading is total: bytes that no value is stored in are `Err`, never a panic
+//!   * reading is total: bytes that aren't the form of a value are `Err`, never a panic
 //!   * a value has one form
 //!
-//! Callers: `row` and its parts. What the bytes are stands in `row`.
+//! Callers: `row` and its parts. The table of forms stands in `row`.
 
 use crate::number::{SCALE_MIN, pow10};
 use crate::{Date, Digits, Number, Timestamp, Type, Value};
 
-/// Bytes of a column of fixed width.
+/// The width of a column; none if the type has no fixed width.
 pub(super) fn width(kind: Type) -> Option<u16> {
     Some(match kind {
         Type::SmallInt => 2,
@@ -29,10 +29,9 @@ pub(super) fn width(kind: Type) -> Option<u16> {
     })
 }
 
-/// Bytes of a value that has no fixed width; NULL has none.
+/// The number of bytes of a value without fixed width; NULL has none.
 ///
-/// # Panics
-/// When the column can't hold it.
+/// # Panics When the column can't hold it.
 #[inline]
 pub(super) fn variable_length(kind: Type, value: Value<'_>) -> usize {
     match (kind, value) {
@@ -44,10 +43,9 @@ pub(super) fn variable_length(kind: Type, value: Value<'_>) -> usize {
     }
 }
 
-/// Writes a value, not NULL, over its place, which is as wide as its type.
+/// Writes a value other than NULL to `place`, which is as wide as the type.
 ///
-/// # Panics
-/// When the column can't hold it.
+/// # Panics When the column can't hold it.
 #[inline]
 pub(super) fn write_fixed(kind: Type, value: Value<'_>, place: &mut [u8]) {
     match (kind, value) {
@@ -85,7 +83,7 @@ fn has_room(digits: Digits, coefficient: i128) -> bool {
     coefficient.unsigned_abs() < pow10(digits.precision().into())
 }
 
-/// The value in a place, which is as wide as its type.
+/// Reads the value in `place`, which is as wide as the type.
 #[inline]
 pub(super) fn read_fixed(kind: Type, place: &[u8]) -> Result<Value<'static>, &'static str> {
     Ok(match kind {
@@ -119,7 +117,7 @@ pub(super) fn read_fixed(kind: Type, place: &[u8]) -> Result<Value<'static>, &'s
     })
 }
 
-/// A whole number of 1, 2, 4 or 8 bytes.
+/// Reads a whole number of 1, 2, 4 or 8 bytes.
 #[inline]
 pub(super) fn read_int(place: &[u8]) -> i64 {
     match *place {
@@ -131,7 +129,7 @@ pub(super) fn read_int(place: &[u8]) -> i64 {
     }
 }
 
-/// The value in these bytes of a column without fixed width.
+/// Reads the value in these bytes of a column without fixed width.
 #[inline]
 pub(super) fn read_variable(kind: Type, bytes: &[u8]) -> Result<Value<'_>, &'static str> {
     match kind {
@@ -144,7 +142,7 @@ pub(super) fn read_variable(kind: Type, bytes: &[u8]) -> Result<Value<'_>, &'sta
     }
 }
 
-/// A number of a column that fixes no scale, as it is stored.
+/// The stored form of a number in a column without a fixed scale.
 pub(super) struct FreeNumber {
     bytes: [u8; 17],
     length: usize,
@@ -159,7 +157,7 @@ impl FreeNumber {
             bytes[0] = u8::try_from(scale).expect("scales are -121 to 128");
             let coefficient = number.coefficient();
             bytes[1..].copy_from_slice(&coefficient.to_le_bytes());
-            // One bit is the sign's.
+            // The sign takes one bit.
             let bits = i128::BITS - (coefficient ^ (coefficient >> 127)).leading_zeros() + 1;
             length = 1 + bits.div_ceil(8) as usize;
         }
@@ -179,7 +177,7 @@ impl FreeNumber {
         coefficient.get_mut(..low.len())?.copy_from_slice(low);
         let scale = i32::from(*scale) + SCALE_MIN - 1;
         let number = Number::from_parts(i128::from_le_bytes(coefficient), scale).ok()?;
-        // A number has one form: what isn't it was never written.
+        // A number has one form, so other bytes were never written.
         (FreeNumber::of(number).bytes() == bytes).then_some(number)
     }
 }
