@@ -8,11 +8,11 @@ use std::fmt::Write;
 
 use format::changes::heap::{HeapFormat, MapFormat, MapNote, Step};
 use format::changes::index::{
-    Content, ContentHead, ContentSlot, Cut, LeafBack, LeafChange, LeafKind, PlaceHead, StoredBlock,
-    StoredRow,
+    Content, ContentHead, ContentSlot, Cut, EntryPositionHead, LeafBack, LeafChange, LeafKind,
+    StoredBlock, StoredRow,
 };
 use format::changes::itl::{Before, BeforeEntry, Cleanout, ItlChange, ItlChangeHead, ItlOwn};
-use format::changes::space::{Count, ExtentRun, Place, PlaceState};
+use format::changes::space::{Count, EntrySlot, EntrySlotState, ExtentRun};
 use format::changes::undo::{Begun, RecordNumber, Reset, SlotState, Spare};
 use format::changes::{LAYERS, heap, index, space, undo};
 use format::{
@@ -41,8 +41,8 @@ fn space_examples() -> Vec<(u8, Vec<u8>)> {
     let entry: [u8; DirectoryEntry::BYTES] = counted(0x60);
     let count = Count { count: U32Le::new(0x0102_0304) };
     let run = ExtentRun { first: U32Le::new(0x0506_0708), count: U32Le::new(0x090A_0B0C) };
-    let place = Place { number: U32Le::new(0x0D0E_0F10) };
-    let state = PlaceState { number: U32Le::new(0x1112_1314), state: 3 };
+    let place = EntrySlot { number: U32Le::new(0x0D0E_0F10) };
+    let state = EntrySlotState { number: U32Le::new(0x1112_1314), state: 3 };
     let free = FreeBlock { object: U32Le::new(7), reserved: [0; 4], next: DbaLe::new(NEXT) };
     vec![
         (space::FORMAT, [&header[..], &extent].concat()),
@@ -164,8 +164,8 @@ fn index_examples() -> Vec<(u8, Vec<u8>)> {
         slot(1, b"fence"),
         slot(1, &[b"key", row.bytes()].concat()),
     ];
-    let without_row = [PlaceHead { with_row: 0 }.bytes(), b"key"].concat();
-    let with_row = [PlaceHead { with_row: 1 }.bytes(), b"key", row.bytes()].concat();
+    let without_row = [EntryPositionHead { with_row: 0 }.bytes(), b"key"].concat();
+    let with_row = [EntryPositionHead { with_row: 1 }.bytes(), b"key", row.bytes()].concat();
     let cut = Cut { count: U16Le::new(0x1112), next: block };
     let change = LeafChange { kind: LeafKind::Insert.number(), purges: 1, row };
     let back = |kind: LeafKind| LeafBack {

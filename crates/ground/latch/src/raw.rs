@@ -30,7 +30,7 @@ pub(crate) struct RawLatch<A, W> {
 
 /// A waiting thread. If it unwinds out of its wait, as all do in a simulation that stops, it leaves
 /// the waiters. Otherwise the latch would be handed to it, or kept for it, for ever.
-struct Waits<'a, A: Atom, W: Word> {
+struct WaitingThread<'a, A: Atom, W: Word> {
     latch: &'a RawLatch<A, W>,
     /// For a reader: the phase in which it came.
     reader: Option<u64>,
@@ -38,14 +38,14 @@ struct Waits<'a, A: Atom, W: Word> {
     unwinds: bool,
 }
 
-impl<A: Atom, W: Word> Waits<'_, A, W> {
+impl<A: Atom, W: Word> WaitingThread<'_, A, W> {
     /// Notes that the waiter has the latch.
     fn has_it(self) {
         std::mem::forget(self);
     }
 }
 
-impl<A: Atom, W: Word> Drop for Waits<'_, A, W> {
+impl<A: Atom, W: Word> Drop for WaitingThread<'_, A, W> {
     #[cold]
     fn drop(&mut self) {
         if !self.unwinds {
@@ -64,7 +64,7 @@ impl<A: Atom, W: Word> Drop for Waits<'_, A, W> {
 }
 
 /// The result of a try to take the latch, after which a thread that failed is a waiter.
-enum Entered {
+enum TakeResult {
     Taken,
     Waiting(State),
 }
@@ -153,14 +153,14 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
         take: impl Fn(State) -> Option<State>,
         wait: impl Fn(State) -> State,
         order: Ordering,
-    ) -> Entered {
+    ) -> TakeResult {
         let mut seen = self.state();
         loop {
             let taken = take(seen);
             let next = taken.unwrap_or_else(|| wait(seen));
             match self.state.exchange(seen.0, next.0, order) {
-                Ok(_) if taken.is_some() => return Entered::Taken,
-                Ok(_) => return Entered::Waiting(next),
+                Ok(_) if taken.is_some() => return TakeResult::Taken,
+                Ok(_) => return TakeResult::Waiting(next),
                 Err(now) => seen = State(now),
             }
         }
@@ -177,10 +177,10 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
     /// Takes the latch shared, in the state, after waiting if necessary.
     pub(crate) fn shared_waited<S: Sleeper<W>>(&self, sleeper: S) {
         let phase = match self.take_or(State::take_shared, State::reader_waits, Acquire) {
-            Entered::Taken => return,
-            Entered::Waiting(state) => state.phase(),
+            TakeResult::Taken => return,
+            TakeResult::Waiting(state) => state.phase(),
         };
-        let waits = Waits { latch: self, reader: Some(phase), unwinds: S::UNWINDS };
+        let waits = WaitingThread { latch: self, reader: Some(phase), unwinds: S::UNWINDS };
         for tries in 1.. {
             let word = self.readers.load();
             if State(self.state.load(Acquire)).phase() != phase {
@@ -196,10 +196,10 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
             return;
         }
         match self.take_or(State::take_exclusive, State::writer_waits, order) {
-            Entered::Taken => return,
-            Entered::Waiting(_) => {}
+            TakeResult::Taken => return,
+            TakeResult::Waiting(_) => {}
         }
-        let waits = Waits { latch: self, reader: None, unwinds: S::UNWINDS };
+        let waits = WaitingThread { latch: self, reader: None, unwinds: S::UNWINDS };
         for tries in 1.. {
             let word = self.writers.load();
             if self.try_take(State::take_exclusive_waited, order) {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use waits::{Nanos, WaitEvent};
 
 use crate::{
-    Cause, DiskPort, Error, File, FileOperation, FileOptions, IO_ALIGNMENT, IoBuf, Named, OpenMode,
-    Ring, RingConfig, Session,
+    Cause, DiskPort, Error, File, FileOperation, FileOptions, IO_ALIGNMENT, IoBuf, NameKind,
+    OpenMode, Ring, RingConfig, Session,
 };
 
 /// The end of the name that a file has only while it is being opened ([`Disk::open_nameless`]). The
@@ -192,7 +192,7 @@ impl Disk {
     }
 
     /// The kind of object with this name, without following a link; none if the name doesn't exist.
-    pub fn look_up(&self, path: &Path, session: &Session) -> Result<Option<Named>, Error> {
+    pub fn look_up(&self, path: &Path, session: &Session) -> Result<Option<NameKind>, Error> {
         self.operation(FileOperation::LookUp, path, session, |event| self.port.look_up(path, event))
     }
 

@@ -65,7 +65,8 @@ pub use file_operation::FileOperation;
 pub use options::{Alignment, FileOptions, FilesystemIo, OpenMode};
 pub use owned_files::OwnedFiles;
 pub use port::{
-    DiskPort, FilePort, IoKind, Named, Port, RawCompletion, RawRequest, RingPort, ThreadBody, Woken,
+    DiskPort, FilePort, IoKind, NameKind, Port, RawCompletion, RawRequest, RingPort, ThreadBody,
+    Woken,
 };
 pub use prefetch::{CACHE_LINE, prefetch};
 pub use registry::{RunningSession, SessionTimes, WaitSinks};

@@ -92,7 +92,7 @@ pub trait Port: Send + Sync {
 
 /// The kind of object that a name in a directory has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Named {
+pub enum NameKind {
     /// A regular file.
     File,
     /// A link, wherever it leads.
@@ -121,7 +121,7 @@ pub trait DiskPort: Send + Sync {
     /// Removes a file or an empty directory.
     fn remove(&self, path: &Path, event: WaitEvent) -> io::Result<()>;
     /// The kind of object with this name, without following a link; none if the name doesn't exist.
-    fn look_up(&self, path: &Path, event: WaitEvent) -> io::Result<Option<Named>>;
+    fn look_up(&self, path: &Path, event: WaitEvent) -> io::Result<Option<NameKind>>;
     /// The names in a directory, sorted.
     fn list(&self, path: &Path, event: WaitEvent) -> io::Result<Vec<String>>;
     /// The path of this directory, without links and detours: two spellings of one directory give

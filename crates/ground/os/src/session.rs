@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use waits::{
-    Account, Away, Nanos, Recorder, SessionKind, Statistic, ThreadTimes, TimeAccount, Timestamp,
-    Totals, WaitEvent, WaitSink,
+    Account, Nanos, OffCpuTime, Recorder, SessionKind, Statistic, ThreadTimes, TimeAccount,
+    Timestamp, Totals, WaitEvent, WaitSink,
 };
 
 use crate::copies::Copier;
@@ -225,14 +225,14 @@ impl Session {
 
     /// The time that the thread was without a CPU between two readings. The time between a reading
     /// and a wait cancels out: there the thread computes.
-    fn away(&self, from: Clocks, to: Clocks) -> Away {
+    fn away(&self, from: Clocks, to: Clocks) -> OffCpuTime {
         let between = |from: Nanos, to: Nanos| Nanos(to.0.saturating_sub(from.0));
         let wall = to.at.since(from.at);
         let off_cpu = between(between(from.cpu, to.cpu), wall);
         if off_cpu < AWAY_MIN && !self.simulated {
-            return Away::default();
+            return OffCpuTime::default();
         }
-        Away {
+        OffCpuTime {
             off_cpu,
             run_queue: between(from.run_queue, to.run_queue).min(off_cpu),
             stolen: between(from.stolen, to.stolen).min(off_cpu),
@@ -333,15 +333,15 @@ const LOOKS_MAX: u32 = 4;
 /// Splits the time that a thread was away, between a reading before a wait and one `tail` after its
 /// end: the part in the wait of length `elapsed`, and the part after it. After the wait a thread
 /// isn't away of its own will, so run-queue delay and stolen time are taken from there first.
-fn split_at_end(away: Away, elapsed: Nanos, tail: Nanos) -> (Away, Away) {
+fn split_at_end(away: OffCpuTime, elapsed: Nanos, tail: Nanos) -> (OffCpuTime, OffCpuTime) {
     let off_cpu = if tail <= LOOK_MAX { Nanos::ZERO } else { tail.min(away.off_cpu) };
     let run_queue = away.run_queue.min(off_cpu);
     let stolen = away.stolen.min(Nanos(off_cpu.0 - run_queue.0));
-    let after = Away { off_cpu, run_queue, stolen };
+    let after = OffCpuTime { off_cpu, run_queue, stolen };
     let off_cpu = Nanos(away.off_cpu.0 - after.off_cpu.0).min(elapsed);
     let run_queue = Nanos(away.run_queue.0 - after.run_queue.0).min(off_cpu);
     let stolen = Nanos(away.stolen.0 - after.stolen.0);
-    (Away { off_cpu, run_queue, stolen }, after)
+    (OffCpuTime { off_cpu, run_queue, stolen }, after)
 }
 
 /// A thread's clocks, all at one moment.
@@ -359,8 +359,8 @@ struct Clocks {
 mod tests {
     use super::*;
 
-    fn away(off_cpu: u64, run_queue: u64, stolen: u64) -> Away {
-        Away { off_cpu: Nanos(off_cpu), run_queue: Nanos(run_queue), stolen: Nanos(stolen) }
+    fn away(off_cpu: u64, run_queue: u64, stolen: u64) -> OffCpuTime {
+        OffCpuTime { off_cpu: Nanos(off_cpu), run_queue: Nanos(run_queue), stolen: Nanos(stolen) }
     }
 
     /// A thread slept 1 ms and was preempted for 8 ms right after waking: the sleep belongs to the
@@ -378,6 +378,6 @@ mod tests {
     #[test]
     fn a_quick_look_leaves_all_to_the_wait() {
         let all = away(900_000, 300_000, 10);
-        assert_eq!(split_at_end(all, Nanos(1_000_000), Nanos(4_000)), (all, Away::default()));
+        assert_eq!(split_at_end(all, Nanos(1_000_000), Nanos(4_000)), (all, OffCpuTime::default()));
     }
 }

@@ -92,11 +92,6 @@ impl Os {
         self.shared.registry.totals()
     }
 
-    /// Each running session with its thread's CPU and run-queue time.
-    pub fn session_times(&self) -> Vec<SessionTimes> {
-        self.running().into_iter().map(|session| self.times_of(session)).collect()
-    }
-
     /// One running session with its thread's CPU and run-queue time.
     pub fn times_of(&self, session: RunningSession) -> SessionTimes {
         let times = self.port().thread_times(session.thread);

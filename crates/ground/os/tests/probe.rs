@@ -11,7 +11,7 @@ mod common;
 use std::path::Path;
 use std::sync::Arc;
 
-use common::{FakeDisk, Outcome, Scratch, session, world};
+use common::{FakeDisk, FakeResult, Scratch, session, world};
 use os::probe::{DurableWrite, ProbeConfig, durable_writes};
 use os::{Cause, Disk, DiskPort};
 use waits::Nanos;
@@ -65,7 +65,7 @@ fn without_direct_io_only_the_buffered_ways_are_timed() {
 fn a_probe_that_fails_leaves_nothing() {
     let (os, _) = world();
     let session = session(&os);
-    let fails = |fill: &[Outcome], syncs: &[Outcome], cause: Cause| {
+    let fails = |fill: &[FakeResult], syncs: &[FakeResult], cause: Cause| {
         let fake = FakeDisk::new(512);
         *fake.newborn.lock().expect("not poisoned") = (fill.to_vec(), syncs.to_vec());
         let disk = Disk::new(Arc::clone(&fake) as Arc<dyn DiskPort>);
@@ -74,7 +74,7 @@ fn a_probe_that_fails_leaves_nothing() {
         assert!(error.to_string().starts_with("cannot probe /fake: cannot "), "{error}");
         assert!(fake.files.lock().expect("not poisoned").is_empty(), "{error}");
     };
-    use Outcome::{Fail, Whole};
+    use FakeResult::{Fail, Whole};
     fails(&[Fail(libc::ENOSPC)], &[], Cause::NoSpace);
     fails(&[Whole, Whole, Fail(libc::EIO)], &[], Cause::Device);
     fails(&[], &[Fail(libc::EIO)], Cause::Device);

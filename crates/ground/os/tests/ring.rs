@@ -11,7 +11,7 @@ mod common;
 
 use std::io::Write;
 
-use common::{BUFFERED, DIRECT, FakeDisk, Outcome, Scratch, raw_terminal, session, world};
+use common::{BUFFERED, DIRECT, FakeDisk, FakeResult, Scratch, raw_terminal, session, world};
 use os::{
     Cause, Completion, File, IoBuf, IoKind, IoPool, Request, Ring, RingBackend, RingConfig, Session,
 };
@@ -190,7 +190,7 @@ fn slow_reads_time_out_too(session: &Session) {
     let (disk, file, fake) = FakeDisk::new(512).file(DIRECT, 64 * 1024, session);
     let mut ring = disk.ring(&config(8, RingBackend::Slaves(1)), session).expect("opened");
     // The only slave is busy with the first request until it is let go.
-    fake.will([Outcome::UntilCalls(usize::MAX)]);
+    fake.will([FakeResult::UntilCalls(usize::MAX)]);
     for tag in 0..2 {
         ring.push(write(&file, tag), session).expect("usable");
     }
@@ -417,7 +417,7 @@ fn short_completions_are_made_whole() {
     let (os, _) = world();
     let session = session(&os);
     let (_, file, fake, mut ring) = fake(&session);
-    use Outcome::{AtMost, Fail, Half};
+    use FakeResult::{AtMost, Fail, Half};
     fake.will([AtMost(512), Half, Fail(libc::EINTR), Fail(libc::EAGAIN), AtMost(1)]);
     fake.will([Half, Half, Fail(libc::EINTR), AtMost(513), Fail(libc::ENOSPC)]);
     for tag in 0..8 {
@@ -440,7 +440,7 @@ fn a_completion_of_nothing_is_an_error() {
     let (os, _) = world();
     let session = session(&os);
     let (_, file, fake, mut ring) = fake(&session);
-    fake.will([Outcome::Half, Outcome::AtMost(0)]);
+    fake.will([FakeResult::Half, FakeResult::AtMost(0)]);
     ring.push(write(&file, 0), &session).expect("usable");
     let mut done = Vec::new();
     ring.reap(1, None, &mut done, session.waiting(EVENT)).expect("reaped");
@@ -499,7 +499,7 @@ fn a_disk_without_a_ring_gets_slaves_and_one_notice() {
     let mut ring = disk.ring(&RingConfig::new(2), &session).expect("slaves");
     assert_eq!(ring.description(), "2 I/O slaves");
     assert_eq!(notices.lines().len(), 1, "{:?}", notices.lines());
-    fake.will([Outcome::Half, Outcome::Fail(libc::EINTR)]);
+    fake.will([FakeResult::Half, FakeResult::Fail(libc::EINTR)]);
     ring.push(write(&file, 0), &session).expect("usable");
     let mut done = Vec::new();
     ring.reap(1, None, &mut done, session.waiting(EVENT)).expect("reaped");

@@ -239,9 +239,8 @@ fn another_threads_times_are_seen() {
         session.pause(Nanos::from_millis(1), session.waiting(WaitEvent::PlSqlLockTimer));
     }
     let seen = |os: &Os| {
-        let all = os.session_times();
-        let one = all.into_iter().find(|s| s.session.thread == handle.id());
-        one.map(|one| one.times.cpu)
+        let one = os.running().into_iter().find(|s| s.thread == handle.id());
+        one.map(|one| os.times_of(one).times.cpu)
     };
     let cpu = seen(&os).expect("it runs");
     assert!(cpu >= Nanos::from_millis(20) && cpu < Nanos::from_millis(40), "{cpu}");
@@ -284,9 +283,8 @@ fn the_times_of_a_leaving_thread_never_fall_back() {
             .expect("started");
         let mut last = Nanos::ZERO;
         while !handle.has_ended() {
-            let all = os.session_times();
-            let one = all.into_iter().find(|s| s.session.thread == handle.id());
-            let now = one.map_or(last, |one| one.times.cpu);
+            let one = os.running().into_iter().find(|s| s.thread == handle.id());
+            let now = one.map_or(last, |one| os.times_of(one).times.cpu);
             assert!(now >= last, "{now} after {last}");
             last = now;
         }

@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use os::{
-    Alignment, Cause, Disk, DiskPort, Error, FileOptions, FilePort, Named, OpenMode, RingPort,
+    Alignment, Cause, Disk, DiskPort, Error, FileOptions, FilePort, NameKind, OpenMode, RingPort,
 };
 use waits::WaitEvent;
 
 /// The unreadable ranges of a disk; none at first.
 #[derive(Clone, Debug, Default)]
-pub struct BadPlaces(Arc<Mutex<Vec<Place>>>, Arc<Mutex<Refusal>>);
+pub struct BadPlaces(Arc<Mutex<Vec<BadRange>>>, Arc<Mutex<Refusal>>);
 
 /// Calls that need a descriptor, and are refused.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ struct Refusal {
 }
 
 #[derive(Clone, Debug)]
-struct Place {
+struct BadRange {
     /// The last part of the file's path.
     name: String,
     range: Range<u64>,
@@ -61,8 +61,8 @@ impl BadPlaces {
 
     /// Makes these bytes unreadable for this number of reads.
     pub fn add_for(&self, path: &Path, range: Range<u64>, reads: u32) {
-        let place = Place { name: name_of(path), range, reads };
-        self.with(|places| places.push(place));
+        let bad = BadRange { name: name_of(path), range, reads };
+        self.with(|places| places.push(bad));
     }
 
     /// Of the future calls that open a file, or sync or list a directory, with `within` in its
@@ -93,33 +93,33 @@ impl BadPlaces {
         Err(io::Error::from_raw_os_error(refusal.errno))
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Vec<Place>) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut Vec<BadRange>) -> T) -> T {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Whether a read of these bytes fails.
     fn meets(&self, name: &str, read: &Range<u64>) -> bool {
         self.with(|places| {
-            let is_there = |place: &&mut Place| {
-                let meets = place.range.start < read.end && read.start < place.range.end;
-                place.name == name && meets && place.reads > 0
+            let is_there = |bad: &&mut BadRange| {
+                let meets = bad.range.start < read.end && read.start < bad.range.end;
+                bad.name == name && meets && bad.reads > 0
             };
-            let Some(place) = places.iter_mut().find(is_there) else { return false };
-            place.reads -= 1;
+            let Some(bad) = places.iter_mut().find(is_there) else { return false };
+            bad.reads -= 1;
             true
         })
     }
 
     /// Makes written bytes readable again; bytes beside them stay unreadable.
     fn mend(&self, name: &str, written: &Range<u64>) {
-        let left = |place: Place| -> Vec<Place> {
-            if place.name != name {
-                return vec![place];
+        let left = |bad: BadRange| -> Vec<BadRange> {
+            if bad.name != name {
+                return vec![bad];
             }
-            let Range { start, end } = place.range;
+            let Range { start, end } = bad.range;
             let beside = [start..end.min(written.start), start.max(written.end)..end];
             let there = beside.into_iter().filter(|range| !range.is_empty());
-            there.map(|range| Place { range, ..place.clone() }).collect()
+            there.map(|range| BadRange { range, ..bad.clone() }).collect()
         };
         self.with(|places| *places = places.drain(..).flat_map(left).collect());
     }
@@ -170,7 +170,7 @@ impl DiskPort for BadDisk {
     fn remove(&self, path: &Path, event: WaitEvent) -> io::Result<()> {
         self.inner.remove(path, event)
     }
-    fn look_up(&self, path: &Path, event: WaitEvent) -> io::Result<Option<Named>> {
+    fn look_up(&self, path: &Path, event: WaitEvent) -> io::Result<Option<NameKind>> {
         self.inner.look_up(path, event)
     }
     fn list(&self, path: &Path, event: WaitEvent) -> io::Result<Vec<String>> {

@@ -39,7 +39,7 @@ impl Device {
 
     /// The position of a request on the disk, and its length there. The length is at least a byte,
     /// as the model demands, and at most the whole disk, whatever the file system answers later.
-    fn place(&mut self, file: FileId, offset: u64, length: usize) -> (u64, u64) {
+    fn locate(&mut self, file: FileId, offset: u64, length: usize) -> (u64, u64) {
         let length = (length as u64).clamp(1, self.capacity_bytes);
         (self.layout.address(file.number(), offset, length), length)
     }
@@ -78,7 +78,7 @@ pub(crate) enum Target {
 }
 
 /// The result of a request: the number of bytes moved, and the bytes read.
-pub(crate) struct Outcome {
+pub(crate) struct IoResult {
     pub(crate) result: io::Result<usize>,
     pub(crate) data: Vec<u8>,
 }
@@ -123,7 +123,7 @@ pub(crate) struct Devices {
     /// For each file with a write that must be alone, the writes that wait behind it.
     behind: BTreeMap<FileOnDevice, VecDeque<(u64, InFlight)>>,
     rings: BTreeMap<u64, RingState>,
-    outcomes: BTreeMap<Tid, Outcome>,
+    results: BTreeMap<Tid, IoResult>,
     next_io: u64,
     next_ring: u64,
     /// The observer of crash points, at each operation.
@@ -166,11 +166,11 @@ impl Devices {
         let disk = &mut self.list[begun.device];
         let request = match &begun.action {
             Action::Read { file, offset, length } => {
-                let (address, length) = disk.place(*file, *offset, *length);
+                let (address, length) = disk.locate(*file, *offset, *length);
                 DiskRequest::read(address, length)
             }
             Action::Write { file, offset, data, durable, .. } => {
-                let (address, length) = disk.place(*file, *offset, data.len());
+                let (address, length) = disk.locate(*file, *offset, data.len());
                 DiskRequest::write(address, length, *durable)
             }
             Action::Sync { .. } | Action::SyncDir { .. } => DiskRequest::flush(),
@@ -203,8 +203,8 @@ impl Devices {
         if !matches!(action, Action::Read { .. }) {
             self.show_crash_point(device, |fs| _ = perform(fs, &action));
         }
-        let outcome = perform(&mut self.list[device].fs, &action);
-        let moved = match &outcome.result {
+        let done = perform(&mut self.list[device].fs, &action);
+        let moved = match &done.result {
             Ok(bytes) => *bytes as u64,
             Err(error) if is_power_lost(error) => {
                 self.cut_power();
@@ -214,17 +214,17 @@ impl Devices {
         };
         let sum = match &action {
             Action::Write { data, .. } => crc_fast::crc32_iscsi(data),
-            _ => crc_fast::crc32_iscsi(&outcome.data),
+            _ => crc_fast::crc32_iscsi(&done.data),
         };
         scheduler.log.record(scheduler.now, io as usize, "complete", moved, u64::from(sum));
         match target {
             Target::Thread(tid) => {
-                self.outcomes.insert(tid, outcome);
+                self.results.insert(tid, done);
                 scheduler.wake_thread(tid);
             }
             Target::Ring { ring, slot, mut buffer, start } => {
-                buffer[start..start + outcome.data.len()].copy_from_slice(&outcome.data);
-                let completion = RawCompletion { slot, buffer, result: outcome.result };
+                buffer[start..start + done.data.len()].copy_from_slice(&done.data);
+                let completion = RawCompletion { slot, buffer, result: done.result };
                 self.complete_on_ring(ring, completion, scheduler);
             }
         }
@@ -261,8 +261,8 @@ impl Devices {
     }
 
     /// The result of the request for which `tid` slept.
-    pub(crate) fn take_outcome(&mut self, tid: Tid) -> Option<Outcome> {
-        self.outcomes.remove(&tid)
+    pub(crate) fn take_result(&mut self, tid: Tid) -> Option<IoResult> {
+        self.results.remove(&tid)
     }
 
     pub(crate) fn open_ring(&mut self) -> u64 {
@@ -344,7 +344,7 @@ fn cut(disks: &mut [&mut FileSystem], in_flight: &BTreeMap<u64, InFlight>) {
     }
 }
 
-fn perform(fs: &mut FileSystem, action: &Action) -> Outcome {
+fn perform(fs: &mut FileSystem, action: &Action) -> IoResult {
     let mut bytes = Vec::new();
     let result = match action {
         Action::Read { file, offset, length } => {
@@ -359,5 +359,5 @@ fn perform(fs: &mut FileSystem, action: &Action) -> Outcome {
         Action::Sync { file, mark } => fs.sync_up_to(*file, *mark).map(|()| 0),
         Action::SyncDir { path } => fs.sync_dir(path).map(|()| 0),
     };
-    Outcome { result, data: bytes }
+    IoResult { result, data: bytes }
 }

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use os::{
-    Alignment, Clock, Disk, DiskPort, Error, FileOptions, FilePort, IoKind, IoPool, Named,
+    Alignment, Clock, Disk, DiskPort, Error, FileOptions, FilePort, IoKind, IoPool, NameKind,
     OpenMode, RawCompletion, RawRequest, RingPort,
 };
 use waits::{Nanos, Timestamp, WaitEvent};
@@ -193,7 +193,7 @@ impl DiskPort for PacedDisk {
         self.inner.remove(path, event)
     }
 
-    fn look_up(&self, path: &Path, event: WaitEvent) -> io::Result<Option<Named>> {
+    fn look_up(&self, path: &Path, event: WaitEvent) -> io::Result<Option<NameKind>> {
         self.inner.look_up(path, event)
     }
 

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use os::{
-    Alignment, Cause, Clock, CpuSet, DiskPort, Error, FileOptions, FilePort, IoKind, IoPool, Named,
-    OpenMode, Port, Priority, RawCompletion, RawRequest, RingPort, ThreadBody, ThreadId,
+    Alignment, Cause, Clock, CpuSet, DiskPort, Error, FileOptions, FilePort, IoKind, IoPool,
+    NameKind, OpenMode, Port, Priority, RawCompletion, RawRequest, RingPort, ThreadBody, ThreadId,
     ThreadSpec, WaitWord, Woken,
 };
 use waits::{Nanos, Sampling, ThreadTimes, WaitEvent};
@@ -242,7 +242,7 @@ impl DiskPort for SimDisk {
         self.change(|fs| fs.remove(path))
     }
 
-    fn look_up(&self, path: &Path, _event: WaitEvent) -> io::Result<Option<Named>> {
+    fn look_up(&self, path: &Path, _event: WaitEvent) -> io::Result<Option<NameKind>> {
         self.look(|fs| fs.look_up(path))
     }
 
@@ -282,8 +282,8 @@ fn blocking(
         Some(On::Io(devices.submit(scheduler, disk, action, Target::Thread(me))))
     });
     slept.ok_or_else(stopped)?;
-    let outcome = kernel.lock().devices.take_outcome(me).ok_or_else(stopped)?;
-    outcome.result.map(|moved| (moved, outcome.data))
+    let done = kernel.lock().devices.take_result(me).ok_or_else(stopped)?;
+    done.result.map(|moved| (moved, done.data))
 }
 
 struct SimFile {

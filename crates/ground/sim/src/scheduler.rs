@@ -36,7 +36,7 @@ mod dispatch;
 
 /// An event at a point in time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Happening {
+enum Event {
     BurstEnd { tid: Tid, generation: u64 },
     SliceEnd { cpu: usize, generation: u64 },
     TimeUp { tid: Tid, generation: u64 },
@@ -95,7 +95,7 @@ pub(crate) struct Scheduler {
     ready: BTreeMap<(Reverse<i32>, u64), Tid>,
     /// Running threads with no burst left: their code may go on now.
     eligible: Vec<Tid>,
-    happenings: BinaryHeap<Reverse<(u64, u64, Happening)>>,
+    happenings: BinaryHeap<Reverse<(u64, u64, Event)>>,
     sequence: u64,
     words: BTreeMap<u64, VecDeque<Tid>>,
     alive: usize,
@@ -188,17 +188,17 @@ impl Scheduler {
             assert!(at >= self.now, "time went back");
             self.now = at;
             match happening {
-                Happening::BurstEnd { tid, .. } => {
+                Event::BurstEnd { tid, .. } => {
                     self.threads[tid].burst_ns = 0;
                     self.eligible.push(tid);
                 }
-                Happening::SliceEnd { cpu, .. } => self.end_slice(cpu),
-                Happening::TimeUp { tid, .. } => {
+                Event::SliceEnd { cpu, .. } => self.end_slice(cpu),
+                Event::TimeUp { tid, .. } => {
                     self.leave_word(tid);
                     self.log.record(self.now, tid, "time-up", 0, 0);
                     self.unblock(tid, Woken::TimedOut);
                 }
-                Happening::IoDone { io } => return Next::Complete(io),
+                Event::IoDone { io } => return Next::Complete(io),
             }
         }
     }
@@ -232,7 +232,7 @@ impl Scheduler {
             self.words.entry(word).or_default().push_back(tid);
         }
         if let Some(at) = until {
-            self.happens(at.max(self.now), Happening::TimeUp { tid, generation });
+            self.happens(at.max(self.now), Event::TimeUp { tid, generation });
         }
         let number = match on {
             On::Word(id) | On::Io(id) | On::Ring(id) => id,
@@ -282,7 +282,7 @@ impl Scheduler {
     /// Notes that an I/O completes at `at`.
     pub(crate) fn io_completes(&mut self, io: u64, at: u64) {
         assert!(at >= self.now, "an I/O completes before it began");
-        self.happens(at, Happening::IoDone { io });
+        self.happens(at, Event::IoDone { io });
     }
 
     /// Makes `tid` give up its CPU and go to the end of the run queue.
@@ -366,23 +366,19 @@ impl Scheduler {
 
     // ── what happens when ───────────────────────────────────────────────────────────────────
 
-    fn happens(&mut self, at: u64, happening: Happening) {
+    fn happens(&mut self, at: u64, happening: Event) {
         self.sequence += 1;
         self.happenings.push(Reverse((at, self.sequence, happening)));
     }
 
-    fn is_valid(&self, happening: Happening) -> bool {
+    fn is_valid(&self, happening: Event) -> bool {
         match happening {
-            Happening::BurstEnd { tid, generation } => {
-                self.threads[tid].burst_generation == generation
-            }
-            Happening::SliceEnd { cpu, generation } => {
+            Event::BurstEnd { tid, generation } => self.threads[tid].burst_generation == generation,
+            Event::SliceEnd { cpu, generation } => {
                 self.cpus[cpu].generation == generation && self.cpus[cpu].slice_armed
             }
-            Happening::TimeUp { tid, generation } => {
-                self.threads[tid].sleep_generation == generation
-            }
-            Happening::IoDone { .. } => true,
+            Event::TimeUp { tid, generation } => self.threads[tid].sleep_generation == generation,
+            Event::IoDone { .. } => true,
         }
     }
 
@@ -396,7 +392,7 @@ impl Scheduler {
         None
     }
 
-    fn pop_valid(&mut self) -> Option<(u64, Happening)> {
+    fn pop_valid(&mut self) -> Option<(u64, Event)> {
         self.first_valid()?;
         let Reverse((at, _, happening)) = self.happenings.pop()?;
         Some((at, happening))

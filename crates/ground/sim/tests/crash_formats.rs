@@ -231,7 +231,7 @@ impl Careful {
         store
     }
 
-    fn record_at(self, bytes: &[u8]) -> Option<Found<'_>> {
+    fn record_at(self, bytes: &[u8]) -> Option<StoredRecord<'_>> {
         let header = bytes.get(..RECORD_HEADER_BYTES)?;
         let len = usize::try_from(u32_at(header, 0)).expect("32 bits");
         let record = bytes.get(..len)?;
@@ -244,11 +244,11 @@ impl Careful {
         let sequence = u64::from_le_bytes(header[4..12].try_into().expect("8 bytes"));
         let bytes = len.next_multiple_of(SECTOR);
         let value = &record[RECORD_HEADER_BYTES..];
-        Some(Found { sequence, key: header[16], kind: header[17], value, bytes })
+        Some(StoredRecord { sequence, key: header[16], kind: header[17], value, bytes })
     }
 }
 
-struct Found<'a> {
+struct StoredRecord<'a> {
     sequence: u64,
     key: u8,
     kind: u8,

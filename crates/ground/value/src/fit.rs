@@ -46,13 +46,6 @@ impl Type {
         fitted.map_err(|why| self.misfit(column, value, why))
     }
 
-    /// A text as clients of a CHAR(n) expect it: padded with blanks. Other types return it
-    /// unchanged.
-    pub fn padded(self, text: &str) -> String {
-        let width = if let Type::Char(chars) = self { chars.get() } else { 0 };
-        format!("{text:<0$}", width.into())
-    }
-
     fn fit_int(self, value: Value<'_>) -> Result<Value<'_>, Why> {
         let (low, high) = match self {
             Type::SmallInt => (i16::MIN.into(), i16::MAX.into()),
@@ -270,8 +263,6 @@ mod tests {
         assert!(varchar.fit("C", Value::Text("a   ")).is_err());
         assert_eq!(char.fit("C", Value::Text("é     ")), Ok(Value::Text("é")));
         assert!(char.fit("C", Value::Text("abc d")).is_err());
-        assert_eq!(char.padded("é"), "é  ");
-        assert_eq!(varchar.padded("é"), "é");
     }
 
     #[test]

@@ -28,7 +28,7 @@
 mod number;
 mod range;
 
-pub use range::{KeyRange, key_prefix, key_successor};
+pub use range::{KeyRange, key_successor};
 
 use crate::Value;
 use crate::value::sortable;

@@ -49,7 +49,7 @@ const _: () = assert!(COLUMNS_MAX < 1 << COUNT_BITS);
 
 /// The position of a column in its row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Place {
+pub(crate) enum ColumnPosition {
     /// The column lies at this offset in the row and has this width.
     Fixed { at: u16, width: u16 },
     /// The column is variable-width number `ordinal`, from 0.
@@ -59,7 +59,7 @@ pub(crate) enum Place {
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     pub(crate) kind: Type,
-    pub(crate) place: Place,
+    pub(crate) position: ColumnPosition,
     /// The value that the column has in rows written before the column was added.
     pub(crate) missing: OwnedValue,
     /// Whether the column was dropped; its bytes then mean nothing.
@@ -109,18 +109,18 @@ impl RowLayout {
         assert!(self.columns.len() < COLUMNS_MAX, "a table has at most {COLUMNS_MAX} columns");
         let last = self.prefixes[self.columns.len()];
         let mut next = last;
-        let place = match stored::width(kind) {
+        let position = match stored::width(kind) {
             Some(width) => {
                 next.fixed_end += width;
-                Place::Fixed { at: last.fixed_end, width }
+                ColumnPosition::Fixed { at: last.fixed_end, width }
             }
             None => {
                 next.variables += 1;
                 self.variables.push(self.columns.len() as u16);
-                Place::Variable { ordinal: last.variables }
+                ColumnPosition::Variable { ordinal: last.variables }
             }
         };
-        self.columns.push(Column { kind, place, missing, dropped: false });
+        self.columns.push(Column { kind, position, missing, dropped: false });
         next.nulls_end = next.fixed_end + self.columns.len().div_ceil(8) as u16;
         self.prefixes.push(next);
     }
@@ -149,7 +149,7 @@ impl RowLayout {
 
     /// Whether a column has a fixed width, so that it can be changed in place.
     pub fn is_fixed(&self, column: usize) -> bool {
-        matches!(self.columns[column].place, Place::Fixed { .. })
+        matches!(self.columns[column].position, ColumnPosition::Fixed { .. })
     }
 
     /// Appends a row of these values, which [`Type::fit`] returned, to `out`. There may be fewer
@@ -176,13 +176,13 @@ impl RowLayout {
         let head = values.len() as u16 | code << COUNT_BITS;
         row[..HEAD].copy_from_slice(&head.to_le_bytes());
         for (i, (column, value)) in self.columns.iter().zip(values).enumerate() {
-            match column.place {
+            match column.position {
                 _ if value.is_null() => set_bit(row, prefix.fixed_end.into(), i),
-                Place::Fixed { at, width } => {
+                ColumnPosition::Fixed { at, width } => {
                     let at = usize::from(at);
                     stored::write_fixed(column.kind, *value, &mut row[at..at + usize::from(width)]);
                 }
-                Place::Variable { .. } => {}
+                ColumnPosition::Variable { .. } => {}
             }
         }
         let data = out.len();

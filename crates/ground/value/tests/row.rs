@@ -230,7 +230,8 @@ fn an_added_column_is_null_or_its_default_in_old_rows_and_not_set_in_place() {
     assert_eq!((view.get_i64(0), view.get_i64(1)), (Some(1), Some(5)));
     assert!(!view.is_null(1) && view.is_null(2));
     let mut row = RowMut::new(&layout, &mut bytes).expect("sound");
-    assert!(row.set_i64(0, 2) && !row.set_i64(1, 6) && !row.set(2, Value::Null));
+    assert!(row.set(0, Value::Int(2)));
+    assert!(!row.set(1, Value::Int(6)) && !row.set(2, Value::Null));
     let row = Row { types: vec![], values: vec![] };
     assert_eq!(encoded(&layout, &row.values()), [0, 0]);
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use crate::cell::Cell64;
 use crate::histogram::{HISTOGRAM_BUCKETS, STRATA};
-use crate::{Away, Level, Nanos, Statistic, ThreadTimes, Timestamp, Totals, WaitEvent};
+use crate::{Level, Nanos, OffCpuTime, Statistic, ThreadTimes, Timestamp, Totals, WaitEvent};
 
 /// Whether a session works for a user or for the instance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,14 +46,14 @@ pub(crate) struct AwayCells {
 }
 
 impl AwayCells {
-    pub(crate) fn add(&self, away: Away) {
+    pub(crate) fn add(&self, away: OffCpuTime) {
         self.off_cpu_ns.add(away.off_cpu.0);
         self.run_queue_ns.add(away.run_queue.0);
         self.stolen_ns.add(away.stolen.0);
     }
 
-    pub(crate) fn get(&self) -> Away {
-        Away {
+    pub(crate) fn get(&self) -> OffCpuTime {
+        OffCpuTime {
             off_cpu: Nanos(self.off_cpu_ns.get()),
             run_queue: Nanos(self.run_queue_ns.get()),
             stolen: Nanos(self.stolen_ns.get()),

@@ -36,7 +36,7 @@ mod time_account;
 mod totals;
 
 pub use account::{Account, CurrentWait, SessionKind};
-pub use away::Away;
+pub use away::OffCpuTime;
 pub use event::{EventInfo, WaitClass, WaitEvent};
 pub use histogram::{HISTOGRAM_BUCKETS, STRATA, bucket_of, bucket_upper_bound_us};
 pub use level::Level;

@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::histogram::{bucket_of, stratum_of};
 use crate::sampler::Sampler;
 use crate::{
-    Account, Away, Level, Nanos, Sampling, SessionKind, Statistic, ThreadTimes, Timestamp,
+    Account, Level, Nanos, OffCpuTime, Sampling, SessionKind, Statistic, ThreadTimes, Timestamp,
     WaitEvent,
 };
 
@@ -159,7 +159,7 @@ impl Recorder {
         &self,
         event: WaitEvent,
         elapsed: Nanos,
-        away: Away,
+        away: OffCpuTime,
         cost: Nanos,
         now: Timestamp,
     ) {
@@ -172,7 +172,7 @@ impl Recorder {
     }
 
     /// Adds the gap between two consecutive sampled waits.
-    pub fn sampled_gap(&self, away: Away) {
+    pub fn sampled_gap(&self, away: OffCpuTime) {
         self.account.gaps.add(away);
     }
 

@@ -23,7 +23,7 @@
 //! the time has the same proportions however many such gaps there are.)
 
 use crate::totals::scaled;
-use crate::{Away, EventTotals, Nanos, Totals, WaitEvent};
+use crate::{EventTotals, Nanos, OffCpuTime, Totals, WaitEvent};
 
 /// The readings of a thread's own clocks since it began.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -129,15 +129,15 @@ impl TimeAccount {
 
 /// The named parts of the time `away` from the CPU outside waits, in the proportions of the sampled
 /// gaps. While there are no gaps it is run-queue delay, up to the delay that the thread had.
-fn named_outside(away: Nanos, gaps: Away, run_queue: Nanos) -> Away {
+fn named_outside(away: Nanos, gaps: OffCpuTime, run_queue: Nanos) -> OffCpuTime {
     if gaps.off_cpu == Nanos::ZERO {
-        return Away { off_cpu: away, run_queue: run_queue.min(away), stolen: Nanos::ZERO };
+        return OffCpuTime { off_cpu: away, run_queue: run_queue.min(away), stolen: Nanos::ZERO };
     }
     let seen = gaps.run_queue.0 + gaps.stolen.0;
     let named = scaled(away.0, seen.min(gaps.off_cpu.0), gaps.off_cpu.0);
     let run_queue = run_queue.min(Nanos(scaled(named, gaps.run_queue.0, seen)));
     let stolen = if gaps.stolen > Nanos::ZERO { named - run_queue.0 } else { 0 };
-    Away { off_cpu: away, run_queue, stolen: Nanos(stolen) }
+    OffCpuTime { off_cpu: away, run_queue, stolen: Nanos(stolen) }
 }
 
 /// Scales `shares` so that they add up to `whole`, keeping their proportions as far as each has
@@ -172,7 +172,7 @@ mod tests {
         let open = r.begin(WaitEvent::LogFileSync, [0; 3], || Timestamp::from_nanos(100));
         let end = Timestamp::from_nanos(600);
         let waited = r.end(open.expect("on"), end, false);
-        let away = Away { off_cpu: Nanos(460), run_queue: Nanos(70), stolen: Nanos::ZERO };
+        let away = OffCpuTime { off_cpu: Nanos(460), run_queue: Nanos(70), stolen: Nanos::ZERO };
         r.sampled(WaitEvent::LogFileSync, waited, away, Nanos::ZERO, end);
         let times = ThreadTimes { cpu: Nanos(300), run_queue: Nanos(120) };
         TimeAccount::close(Nanos(elapsed), times, &r.account().totals())
@@ -202,7 +202,7 @@ mod tests {
     /// One wait of 100 us, of which 10 on a CPU; a second like it, not sampled. A session of 1 ms
     /// with them that computed 700 us outside, was in the run queue 60 us in all, and away for
     /// 100 us outside.
-    fn estimated(gaps: Away) -> TimeAccount {
+    fn estimated(gaps: OffCpuTime) -> TimeAccount {
         let r = Recorder::open("s", SessionKind::Foreground, Timestamp::ZERO, Sampling::Adaptive);
         let at = |us: u64| Timestamp::from_nanos(us * 1_000);
         for (from, is_sampled) in [(100, true), (300, false)] {
@@ -210,7 +210,7 @@ mod tests {
             let waited = r.end(open, at(from + 100), false);
             let (off_cpu, run_queue) = (Nanos::from_micros(90), Nanos::from_micros(1));
             if is_sampled {
-                let away = Away { off_cpu, run_queue, stolen: Nanos::ZERO };
+                let away = OffCpuTime { off_cpu, run_queue, stolen: Nanos::ZERO };
                 r.sampled(WaitEvent::LogFileSync, waited, away, Nanos::ZERO, at(from + 100));
             }
         }
@@ -224,8 +224,11 @@ mod tests {
     /// what it was away has no name. The rest of the run-queue delay was in the waits.
     #[test]
     fn sampled_gaps_tell_what_has_no_name() {
-        let account =
-            estimated(Away { off_cpu: Nanos(10), run_queue: Nanos(5), ..Away::default() });
+        let account = estimated(OffCpuTime {
+            off_cpu: Nanos(10),
+            run_queue: Nanos(5),
+            ..OffCpuTime::default()
+        });
         assert_eq!((account.cpu_ns, account.run_queue_ns), (700_000, 50_000));
         assert_eq!(account.unaccounted_ns, 50_000);
         assert_eq!(account.waits[0].of_which_run_queue, Nanos::from_micros(10));
@@ -234,7 +237,7 @@ mod tests {
     /// Without a gap that says otherwise it is run-queue delay, but not more than there was.
     #[test]
     fn what_the_run_queue_cannot_explain_has_no_name() {
-        let account = estimated(Away::default());
+        let account = estimated(OffCpuTime::default());
         assert_eq!((account.run_queue_ns, account.unaccounted_ns), (60_000, 40_000));
         assert_eq!(account.waits[0].of_which_run_queue, Nanos::ZERO);
     }
@@ -242,7 +245,7 @@ mod tests {
     /// Stolen time is part of CPU outside waits, and shown as what it is.
     #[test]
     fn stolen_time_has_a_name() {
-        let gaps = Away { off_cpu: Nanos(10), run_queue: Nanos(2), stolen: Nanos(8) };
+        let gaps = OffCpuTime { off_cpu: Nanos(10), run_queue: Nanos(2), stolen: Nanos(8) };
         let account = estimated(gaps);
         assert_eq!((account.cpu_ns, account.run_queue_ns), (780_000, 20_000));
         assert_eq!((account.stolen, account.unaccounted_ns), (Nanos::from_micros(80), 0));

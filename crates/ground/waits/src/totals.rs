@@ -4,7 +4,7 @@
 //! over an interval is the difference of two readings.
 
 use crate::histogram::{HISTOGRAM_BUCKETS, STRATA, stratum_of};
-use crate::{Account, Away, Nanos, Statistic, WaitEvent};
+use crate::{Account, Nanos, OffCpuTime, Statistic, WaitEvent};
 
 /// The waits for one event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -35,7 +35,7 @@ pub struct Stratum {
     /// The wall time of the sampled waits.
     pub sampled: Nanos,
     /// The part of it in which the thread was away from its CPU.
-    pub sampled_away: Away,
+    pub sampled_away: OffCpuTime,
 }
 
 impl Stratum {
@@ -112,7 +112,7 @@ pub(crate) fn scaled(sampled: u64, whole: u64, part: u64) -> u64 {
 pub struct Totals {
     events: Vec<EventTotals>,
     statistics: Vec<u64>,
-    gaps: Away,
+    gaps: OffCpuTime,
 }
 
 impl Default for Totals {
@@ -120,7 +120,7 @@ impl Default for Totals {
         Totals {
             events: vec![EventTotals::default(); WaitEvent::COUNT],
             statistics: vec![0; Statistic::COUNT],
-            gaps: Away::default(),
+            gaps: OffCpuTime::default(),
         }
     }
 }
@@ -149,7 +149,7 @@ impl Totals {
 
     /// The measured time between waits: samples come in pairs of waits, and the gap between the two
     /// waits of a pair is measured too.
-    pub fn gaps(&self) -> Away {
+    pub fn gaps(&self) -> OffCpuTime {
         self.gaps
     }
 
@@ -255,13 +255,13 @@ mod tests {
             total: Nanos(1_500_000),
             sampled_count: 2,
             sampled: Nanos(3_200),
-            sampled_away: Away { run_queue: Nanos(32), ..Away::default() },
+            sampled_away: OffCpuTime { run_queue: Nanos(32), ..OffCpuTime::default() },
         };
         line.strata[5] = Stratum {
             total: Nanos(6_000_000),
             sampled_count: 5,
             sampled: Nanos(3_000_000),
-            sampled_away: Away {
+            sampled_away: OffCpuTime {
                 off_cpu: Nanos(2_900_000),
                 run_queue: Nanos(777),
                 stolen: Nanos(50),
@@ -287,7 +287,7 @@ mod tests {
             assert!(r.sample_due());
             let open = r.begin(WaitEvent::LogFileSync, [0; 3], || at(from)).expect("on");
             let waited = r.end(open, at(to), false);
-            let away = Away {
+            let away = OffCpuTime {
                 off_cpu: Nanos(waited.0 - cpu * 1_000),
                 run_queue: Nanos::from_micros(run_queue),
                 stolen: Nanos::ZERO,

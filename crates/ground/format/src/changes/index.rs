@@ -94,7 +94,7 @@ layout! {
 layout! {
     /// Head of a position in the order of entries; its key follows and then, if it has one, its
     /// row.
-    pub struct PlaceHead: 1 {
+    pub struct EntryPositionHead: 1 {
         /// 1 if it has a row; 0 if it is before all entries of its key.
         0 => pub with_row: u8,
     }
@@ -221,10 +221,10 @@ fn skip_content(rest: &[u8]) -> Result<&[u8], PayloadFault> {
 
 /// A position in the order of entries, which takes all bytes.
 const PLACE: Part =
-    Part { name: "`PlaceHead`, a key, a `StoredRow` if it has one", skip: skip_place };
+    Part { name: "`EntryPositionHead`, a key, a `StoredRow` if it has one", skip: skip_place };
 
 fn skip_place(rest: &[u8]) -> Result<&[u8], PayloadFault> {
-    let (head, key) = PlaceHead::read(rest)?;
+    let (head, key) = EntryPositionHead::read(rest)?;
     match head.with_row {
         0 => {}
         1 => _ = StoredRow::read(&key[key.len().saturating_sub(size_of::<StoredRow>())..])?,

@@ -20,15 +20,15 @@ changes! {
     /// Free extents are in use.
     TAKE = 4, "extent map": [ExtentRun::PART];
     /// A slot of the directory gets this entry.
-    ENTER = 5, "segment directory": [Place::PART, DirectoryEntry::PART];
+    ENTER = 5, "segment directory": [EntrySlot::PART, DirectoryEntry::PART];
     /// The file has grown, to this number of extents.
     GROW = 6, "extent map": [Count::PART];
     /// A new block of the directory.
     FORMAT_DIRECTORY = 7, "segment directory": [];
     /// An entry has another state.
-    SET_STATE = 8, "segment directory": [PlaceState::PART];
+    SET_STATE = 8, "segment directory": [EntrySlotState::PART];
     /// An entry goes.
-    LEAVE = 9, "segment directory": [Place::PART];
+    LEAVE = 9, "segment directory": [EntrySlot::PART];
     /// The segment is being dropped.
     BEGIN_DROP = 10, "segment header": [];
     /// The segment loses its last extents: this number of them.
@@ -61,7 +61,7 @@ layout! {
 
 layout! {
     /// A slot for an entry in a block of the segment directory.
-    pub struct Place: 4 {
+    pub struct EntrySlot: 4 {
         /// Its number in the block, from 0.
         0 => pub number: U32Le,
     }
@@ -69,7 +69,7 @@ layout! {
 
 layout! {
     /// A slot of the segment directory and the new state of its entry.
-    pub struct PlaceState: 5 {
+    pub struct EntrySlotState: 5 {
         /// Number of the slot in the block, from 0.
         0 => pub number: U32Le,
         /// The state, as in `DirectoryEntry`.

@@ -11,7 +11,7 @@ use waits::WaitEvent;
 
 use super::file::LinuxFile;
 use super::uring::Uring;
-use crate::{DiskPort, Error, FileOptions, FilePort, Named, OpenMode, RingPort};
+use crate::{DiskPort, Error, FileOptions, FilePort, NameKind, OpenMode, RingPort};
 
 /// The file system tree of this machine.
 pub(crate) struct LinuxDisk;
@@ -88,12 +88,12 @@ impl DiskPort for LinuxDisk {
         }
     }
 
-    fn look_up(&self, path: &Path, _event: WaitEvent) -> io::Result<Option<Named>> {
+    fn look_up(&self, path: &Path, _event: WaitEvent) -> io::Result<Option<NameKind>> {
         match rustix::fs::lstat(path) {
             Ok(found) => match FileType::from_raw_mode(found.st_mode) {
-                FileType::RegularFile => Ok(Some(Named::File)),
-                FileType::Symlink => Ok(Some(Named::Link)),
-                _ => Ok(Some(Named::Other)),
+                FileType::RegularFile => Ok(Some(NameKind::File)),
+                FileType::Symlink => Ok(Some(NameKind::Link)),
+                _ => Ok(Some(NameKind::Other)),
             },
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(error.into()),

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
 use os::{
-    Alignment, Disk, DiskPort, Error, File, FileOptions, FilePort, IoKind, IoPool, Named, OpenMode,
-    Os, RawCompletion, RawRequest, RingPort, Session,
+    Alignment, Disk, DiskPort, Error, File, FileOptions, FilePort, IoKind, IoPool, NameKind,
+    OpenMode, Os, RawCompletion, RawRequest, RingPort, Session,
 };
 use waits::{Nanos, SessionKind, WaitEvent};
 
@@ -89,7 +89,7 @@ pub(crate) fn session(os: &Os) -> Session {
 
 /// The behaviour of a fake file in one call.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum FakeResult {
     /// It moves all bytes.
     Whole,
     /// It moves at most this many bytes.
@@ -107,9 +107,9 @@ pub(crate) enum Outcome {
 pub(crate) struct FakeFile {
     pub(crate) bytes: Mutex<Vec<u8>>,
     /// The behaviour of the next reads and writes; when it is used up, all go well.
-    pub(crate) script: Mutex<VecDeque<Outcome>>,
+    pub(crate) script: Mutex<VecDeque<FakeResult>>,
     /// The behaviour of the next syncs.
-    pub(crate) syncs: Mutex<VecDeque<Outcome>>,
+    pub(crate) syncs: Mutex<VecDeque<FakeResult>>,
     /// Offset and length of every read and write that came.
     pub(crate) calls: Mutex<Vec<(IoKind, u64, usize)>>,
     pub(crate) sync_calls: Mutex<u64>,
@@ -119,11 +119,11 @@ pub(crate) struct FakeFile {
 }
 
 impl FakeFile {
-    pub(crate) fn will(&self, outcomes: impl IntoIterator<Item = Outcome>) {
+    pub(crate) fn will(&self, outcomes: impl IntoIterator<Item = FakeResult>) {
         self.script.lock().expect("not poisoned").extend(outcomes);
     }
 
-    pub(crate) fn sync_will(&self, outcome: Outcome) {
+    pub(crate) fn sync_will(&self, outcome: FakeResult) {
         self.syncs.lock().expect("not poisoned").push_back(outcome);
     }
 
@@ -143,17 +143,17 @@ impl FakeFile {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
         }
         let next = self.script.lock().expect("not poisoned").pop_front();
-        match next.unwrap_or(Outcome::Whole) {
-            Outcome::Whole => Ok(length),
-            Outcome::AtMost(bytes) => Ok(length.min(bytes)),
-            Outcome::Half => Ok(length / 2),
-            Outcome::UntilCalls(calls) => {
+        match next.unwrap_or(FakeResult::Whole) {
+            FakeResult::Whole => Ok(length),
+            FakeResult::AtMost(bytes) => Ok(length.min(bytes)),
+            FakeResult::Half => Ok(length / 2),
+            FakeResult::UntilCalls(calls) => {
                 while self.calls().len() < calls && !self.is_let_go.load(SeqCst) {
                     std::thread::sleep(std::time::Duration::from_millis(1));
                 }
                 Ok(length)
             }
-            Outcome::Fail(number) => Err(io::Error::from_raw_os_error(number)),
+            FakeResult::Fail(number) => Err(io::Error::from_raw_os_error(number)),
         }
     }
 }
@@ -181,7 +181,7 @@ impl FilePort for FakeFile {
     fn sync(&self, _event: WaitEvent) -> io::Result<()> {
         *self.sync_calls.lock().expect("not poisoned") += 1;
         match self.syncs.lock().expect("not poisoned").pop_front() {
-            Some(Outcome::Fail(number)) => Err(io::Error::from_raw_os_error(number)),
+            Some(FakeResult::Fail(number)) => Err(io::Error::from_raw_os_error(number)),
             _ => Ok(()),
         }
     }
@@ -223,7 +223,7 @@ pub(crate) struct FakeDisk {
     /// The unit of every direct file's requests.
     pub(crate) unit: usize,
     /// The behaviour of the first writes and syncs of the next new file.
-    pub(crate) newborn: Mutex<(Vec<Outcome>, Vec<Outcome>)>,
+    pub(crate) newborn: Mutex<(Vec<FakeResult>, Vec<FakeResult>)>,
     /// Whether the next new file loses its name before its maker gets it.
     pub(crate) takes_name: AtomicBool,
     /// Whether the file system knows locks.
@@ -322,9 +322,9 @@ impl DiskPort for FakeDisk {
         removed.map(drop).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOENT))
     }
 
-    fn look_up(&self, path: &Path, _event: WaitEvent) -> io::Result<Option<Named>> {
+    fn look_up(&self, path: &Path, _event: WaitEvent) -> io::Result<Option<NameKind>> {
         let files = self.files.lock().expect("not poisoned");
-        Ok(files.contains_key(path).then_some(Named::File))
+        Ok(files.contains_key(path).then_some(NameKind::File))
     }
 
     fn list(&self, _path: &Path, _event: WaitEvent) -> io::Result<Vec<String>> {

@@ -1,7 +1,7 @@
 //! The file systems that a power cut can leave: all of them, or a sample.
 //!
 //! ```text
-//!   pending names   ── 2^n subsets, equal trees merged ──▶ NameOutcome: a tree, and the files in
+//!   pending names   ── 2^n subsets, equal trees merged ──▶ SurvivingTree: a tree, and the files in
 //!                                                          it that have pending changes
 //!   pending changes ── version of the size ─▶ VersionPlan: for each write that this size does not
 //!   of one file                               hide, a Slot: how many ways it can survive
@@ -41,7 +41,7 @@ pub const NAME_CHANGES_ENUMERATED_MAX: usize = 12;
 pub const SIZES_ENUMERATED_MAX: usize = 64;
 
 /// One surviving tree, and the files in it that can differ.
-struct NameOutcome {
+struct SurvivingTree {
     kept: Vec<bool>,
     /// The tree with the files that have no pending changes.
     base: FileSystem,
@@ -61,7 +61,7 @@ pub struct CrashStates {
     crashed: FileSystem,
     plans: BTreeMap<FileId, FilePlan>,
     /// The outcomes; empty if there are too many changes of names.
-    outcomes: Vec<NameOutcome>,
+    outcomes: Vec<SurvivingTree>,
     total: Option<u64>,
 }
 
@@ -93,7 +93,7 @@ impl CrashStates {
             let kept: Vec<bool> = (0..changes).map(|index| subset >> index & 1 == 1).collect();
             let tree = states.tree(&kept);
             if seen.insert(tree.clone()) {
-                let outcome = states.name_outcome(kept, tree);
+                let outcome = states.surviving_tree(kept, tree);
                 states.outcomes.push(outcome);
             }
         }
@@ -152,7 +152,7 @@ impl CrashStates {
         tree.reachable()
     }
 
-    fn name_outcome(&self, kept: Vec<bool>, tree: Tree) -> NameOutcome {
+    fn surviving_tree(&self, kept: Vec<bool>, tree: Tree) -> SurvivingTree {
         let (unsettled, settled): (Vec<_>, Vec<_>) =
             tree.files().partition(|file| self.plans.contains_key(file));
         let node = |file: FileId| (file, Arc::clone(&self.crashed.files[&file]));
@@ -163,11 +163,11 @@ impl CrashStates {
         }
         let FileSystem { capacity, .. } = self.crashed;
         let base = FileSystem::survivor(tree, settled, capacity, self.crashed.next_id());
-        NameOutcome { kept, base, unsettled, states }
+        SurvivingTree { kept, base, unsettled, states }
     }
 
     fn build(&self, choice: &Choice) -> FileSystem {
-        let outcome = self.name_outcome(choice.kept.clone(), self.tree(&choice.kept));
+        let outcome = self.surviving_tree(choice.kept.clone(), self.tree(&choice.kept));
         let mut fs = outcome.base;
         for file in outcome.unsettled {
             let (node, choice) = (&self.plans[&file].node, &choice.files[&file]);
@@ -179,7 +179,7 @@ impl CrashStates {
         fs
     }
 
-    fn choice(&self, outcome: &NameOutcome, mut within: u64) -> Choice {
+    fn choice(&self, outcome: &SurvivingTree, mut within: u64) -> Choice {
         let mut files = BTreeMap::new();
         for file in &outcome.unsettled {
             let plan = &self.plans[file];
@@ -190,9 +190,9 @@ impl CrashStates {
 
     fn draw(&self, seed: u64) -> Choice {
         let mut random = Random::from_seed(seed);
-        let mut fate = Fate::draw(&mut random, &self.crashed);
+        let mut rule = SurvivalRule::draw(&mut random, &self.crashed);
         let names = self.crashed.names.pending.iter();
-        let kept = names.map(|name| fate.keeps(&mut random, name.sequence)).collect();
+        let kept = names.map(|name| rule.keeps(&mut random, name.sequence)).collect();
         let mut files = BTreeMap::new();
         for (file, plan) in &self.plans {
             let mut sizes = 0;
@@ -200,14 +200,14 @@ impl CrashStates {
             for pending in &plan.node.pending {
                 if matches!(pending.change, Change::SetLen(_)) {
                     number += 1;
-                    if fate.keeps(&mut random, pending.sequence) {
+                    if rule.keeps(&mut random, pending.sequence) {
                         sizes = number;
                     }
                 }
             }
             let slots = VersionPlan::of(&plan.node, sizes).slots;
             let outcome = |slot: &Slot| {
-                fate.outcome(&mut random, plan.node.pending[slot.pending].sequence, slot)
+                rule.outcome(&mut random, plan.node.pending[slot.pending].sequence, slot)
             };
             files
                 .insert(*file, FileChoice { sizes, outcomes: slots.iter().map(outcome).collect() });
@@ -218,9 +218,9 @@ impl CrashStates {
     fn tell(&self, choice: &Choice) -> String {
         let mut text = String::new();
         for (pending, kept) in self.crashed.names.pending.iter().zip(&choice.kept) {
-            let fate = if *kept { "kept" } else { "dropped" };
+            let result = if *kept { "kept" } else { "dropped" };
             let what = self.tell_name(&pending.change);
-            _ = write!(text, "{what}: {fate}; ");
+            _ = write!(text, "{what}: {result}; ");
         }
         for (file, choice) in &choice.files {
             self.tell_file(&mut text, *file, choice);
@@ -270,41 +270,41 @@ fn place(fs: &mut FileSystem, file: FileId, node: Arc<FileNode>) {
 }
 
 /// The way in which a sampled crash treats the pending changes.
-enum Fate {
+enum SurvivalRule {
     /// Changes before this moment survive, later ones don't, and the change at the moment may tear.
     Moment(u64),
     /// Each change survives by itself, with this chance per million.
     Leaning(u32),
 }
 
-impl Fate {
-    fn draw(random: &mut Random, crashed: &FileSystem) -> Fate {
+impl SurvivalRule {
+    fn draw(random: &mut Random, crashed: &FileSystem) -> SurvivalRule {
         let names = crashed.names.pending.iter().map(|pending| pending.sequence);
         let nodes = crashed.files.values().flat_map(|node| &node.pending);
         let mut moments: Vec<u64> = names.chain(nodes.map(|pending| pending.sequence)).collect();
         moments.sort_unstable();
         match random.below(4) {
             0 if !moments.is_empty() => {
-                Fate::Moment(moments[to_usize(random.below(to_u64(moments.len())))])
+                SurvivalRule::Moment(moments[to_usize(random.below(to_u64(moments.len())))])
             }
-            1 => Fate::Leaning(100_000),
-            2 => Fate::Leaning(900_000),
-            _ => Fate::Leaning(500_000),
+            1 => SurvivalRule::Leaning(100_000),
+            2 => SurvivalRule::Leaning(900_000),
+            _ => SurvivalRule::Leaning(500_000),
         }
     }
 
     fn keeps(&mut self, random: &mut Random, sequence: u64) -> bool {
         match self {
-            Fate::Moment(moment) if sequence == *moment => random.chance(500_000),
-            Fate::Moment(moment) => sequence < *moment,
-            Fate::Leaning(chance) => random.chance(*chance),
+            SurvivalRule::Moment(moment) if sequence == *moment => random.chance(500_000),
+            SurvivalRule::Moment(moment) => sequence < *moment,
+            SurvivalRule::Leaning(chance) => random.chance(*chance),
         }
     }
 
     fn outcome(&mut self, random: &mut Random, sequence: u64, slot: &Slot) -> u64 {
         let torn = match self {
-            Fate::Moment(moment) => sequence == *moment,
-            Fate::Leaning(_) => random.chance(333_333),
+            SurvivalRule::Moment(moment) => sequence == *moment,
+            SurvivalRule::Leaning(_) => random.chance(333_333),
         };
         if torn {
             return random.below(slot.outcomes().unwrap_or(u64::MAX));

@@ -20,7 +20,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use os::Named;
+use os::NameKind;
 
 use super::errno::{
     EBADF, EEXIST, EINVAL, EIO, EISDIR, ENOSPC, ENOTDIR, ENOTEMPTY, error, power_lost,
@@ -120,7 +120,7 @@ pub struct FileSystem {
     /// The next number of a file or directory.
     next_id: u64,
     sequence: u64,
-    counts: [u64; Operation::ALL.len()],
+    operations: u64,
     crash_points: u64,
     lose_power_at: Option<u64>,
     power_lost: bool,
@@ -153,7 +153,7 @@ impl FileSystem {
             capacity,
             next_id,
             sequence: 0,
-            counts: [0; Operation::ALL.len()],
+            operations: 0,
             crash_points: 0,
             lose_power_at: None,
             power_lost: false,
@@ -315,12 +315,12 @@ impl FileSystem {
     }
 
     /// The kind of object with this name; none if the name doesn't exist. There are no links.
-    pub(crate) fn look_up(&mut self, path: &Path) -> io::Result<Option<Named>> {
+    pub(crate) fn look_up(&mut self, path: &Path) -> io::Result<Option<NameKind>> {
         let path = split(path)?;
         let step = self.begin_path(Operation::List, &path)?;
         step.end(Ok(match self.names.view.resolve(&path) {
-            Ok(Entry::File(_)) => Some(Named::File),
-            Ok(Entry::Dir(_)) => Some(Named::Other),
+            Ok(Entry::File(_)) => Some(NameKind::File),
+            Ok(Entry::Dir(_)) => Some(NameKind::Other),
             Err(_) => None,
         }))
     }
@@ -349,16 +349,10 @@ impl FileSystem {
         self.crash_points
     }
 
-    /// The number of operations so far of one kind.
-    #[must_use]
-    pub fn operations_of(&self, operation: Operation) -> u64 {
-        self.counts[operation as usize]
-    }
-
     /// The number of operations so far.
     #[must_use]
     pub fn operations(&self) -> u64 {
-        self.counts.iter().sum()
+        self.operations
     }
 
     /// Plans a power cut during the n-th crash point, counted from the beginning. The change of
@@ -403,16 +397,6 @@ impl FileSystem {
         ImageHash(mix::finish(sum))
     }
 
-    /// A hash over the bytes of one file as reads see them; `None` if there is no such file.
-    #[must_use]
-    pub fn content_hash(&self, path: impl AsRef<Path>) -> Option<ImageHash> {
-        let path = split(path.as_ref()).ok()?;
-        match self.names.view.resolve(&path).ok()? {
-            Entry::File(file) => Some(ImageHash(mix::finish(self.files[&file].view.digest()))),
-            Entry::Dir(_) => None,
-        }
-    }
-
     pub(super) fn node(&self, file: FileId) -> &FileNode {
         self.files.get(&file).expect("an open or named file has a node")
     }
@@ -445,7 +429,7 @@ impl FileSystem {
         if self.power_lost {
             return Err(power_lost());
         }
-        self.counts[operation as usize] += 1;
+        self.operations += 1;
         if operation.is_crash_point() {
             self.crash_points += 1;
             if self.lose_power_at == Some(self.crash_points) {

@@ -8,7 +8,7 @@
 use super::error::ModelError;
 use super::reader::Reader;
 use super::servers::Servers;
-use super::units::{Luck, ns_of_us};
+use super::units::{RandomDraws, ns_of_us};
 
 /// The parameters of a file of `kind = "exponential"`.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,12 +31,16 @@ impl ExponentialParameters {
 pub(super) struct Exponential {
     mean_us: f64,
     server: Servers,
-    luck: Luck,
+    luck: RandomDraws,
 }
 
 impl Exponential {
     pub(super) fn new(parameters: &ExponentialParameters, seed: u64) -> Exponential {
-        Exponential { mean_us: parameters.mean_us, server: Servers::new(1), luck: Luck::new(seed) }
+        Exponential {
+            mean_us: parameters.mean_us,
+            server: Servers::new(1),
+            luck: RandomDraws::new(seed),
+        }
     }
 
     pub(super) fn complete_at(&mut self, now: u64) -> u64 {

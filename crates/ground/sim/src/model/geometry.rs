@@ -99,7 +99,7 @@ impl GeometryParameters {
 
 /// The position of a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct TrackPosition {
     /// The track, counted from the outermost, all surfaces of a cylinder after one another.
     pub(super) track: u64,
     /// The byte's instant on the streaming clock.
@@ -152,13 +152,13 @@ impl Geometry {
     }
 
     /// The position of the byte at `offset`; for the end of the disk, the position just behind it.
-    pub(super) fn locate(&self, offset: u64) -> Place {
+    pub(super) fn locate(&self, offset: u64) -> TrackPosition {
         let behind = self.zones.partition_point(|zone| zone.first_byte <= offset);
         let zone = &self.zones[behind - 1];
         let within = offset - zone.first_byte;
         let track = zone.first_track + within / zone.track_bytes;
         let along_ns = within % zone.track_bytes * self.turn_ns / zone.track_bytes;
-        Place { track, clock_ns: track * (self.turn_ns + self.skew_ns) + along_ns }
+        TrackPosition { track, clock_ns: track * (self.turn_ns + self.skew_ns) + along_ns }
     }
 
     /// The time that the arm takes from one track to another, settled for reading.
@@ -171,9 +171,9 @@ impl Geometry {
         }
     }
 
-    /// The time from `time` until `place` comes under a head that is on its track.
-    pub(super) fn rotation_ns(&self, place: Place, time: u64) -> u64 {
-        (place.clock_ns % self.turn_ns + self.turn_ns - time % self.turn_ns) % self.turn_ns
+    /// The time from `time` until `position` comes under a head that is on its track.
+    pub(super) fn rotation_ns(&self, position: TrackPosition, time: u64) -> u64 {
+        (position.clock_ns % self.turn_ns + self.turn_ns - time % self.turn_ns) % self.turn_ns
     }
 }
 

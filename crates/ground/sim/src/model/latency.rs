@@ -14,7 +14,7 @@
 
 use super::error::ModelError;
 use super::reader::Reader;
-use super::units::{Luck, ns_of_us};
+use super::units::{RandomDraws, ns_of_us};
 
 /// Names of the four keys that describe one latency in a file.
 pub(super) struct LatencyKeys {
@@ -62,7 +62,7 @@ impl Latency {
     }
 
     /// Draws one time. It always takes two random numbers.
-    pub(super) fn draw_ns(&self, luck: &mut Luck) -> u64 {
+    pub(super) fn draw_ns(&self, luck: &mut RandomDraws) -> u64 {
         let body = self.median_us * libm::exp(self.sigma * normal_quantile(luck.uniform()));
         let slow = if luck.uniform() < self.slow_probability { self.slow_us } else { 0.0 };
         ns_of_us(body + slow)
@@ -218,6 +218,6 @@ mod tests {
         assert!(latency.quantile_us(0.999_5) > 1_000.0);
         let flat = Latency { sigma: 0.0, slow_probability: 0.0, ..latency };
         assert!((flat.quantile_us(0.3) - 80.0).abs() < 1e-9);
-        assert_eq!(flat.draw_ns(&mut Luck::new(7)), 80_000);
+        assert_eq!(flat.draw_ns(&mut RandomDraws::new(7)), 80_000);
     }
 }

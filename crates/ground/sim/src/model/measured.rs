@@ -28,7 +28,7 @@ use super::disk::{DiskRequest, RequestKind};
 use super::error::ModelError;
 use super::reader::Reader;
 use super::servers::Servers;
-use super::units::{KIB, Luck, ns_of_us};
+use super::units::{KIB, RandomDraws, ns_of_us};
 
 /// The number of means that describe a latency.
 pub(super) const RANKS: usize = 20;
@@ -158,12 +158,12 @@ pub(super) struct MeasuredDisk {
     all_end: u64,
     /// The number of bytes written since the last flush, but not durably.
     unflushed: u64,
-    luck: Luck,
+    luck: RandomDraws,
 }
 
 impl MeasuredDisk {
     pub(super) fn new(parameters: &MeasuredParameters, seed: u64) -> MeasuredDisk {
-        let (gate, luck) = (Servers::new(1), Luck::new(seed));
+        let (gate, luck) = (Servers::new(1), RandomDraws::new(seed));
         MeasuredDisk { parameters: parameters.clone(), gate, all_end: 0, unflushed: 0, luck }
     }
 

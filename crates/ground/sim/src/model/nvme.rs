@@ -27,7 +27,7 @@ use super::error::ModelError;
 use super::latency::{Latency, LatencyKeys};
 use super::reader::Reader;
 use super::servers::{Bus, Servers};
-use super::units::{KIB, Luck, MIB, ns_of_us};
+use super::units::{KIB, MIB, RandomDraws, ns_of_us};
 
 const READ: LatencyKeys = LatencyKeys {
     median_us: "read_median_us",
@@ -130,7 +130,7 @@ impl NvmeParameters {
 #[derive(Clone, Debug)]
 pub(super) struct Nvme {
     parameters: NvmeParameters,
-    luck: Luck,
+    luck: RandomDraws,
     command_ns: u64,
     channels: Servers,
     bus_in: Bus,
@@ -152,7 +152,7 @@ impl Nvme {
     pub(super) fn new(parameters: &NvmeParameters, seed: u64) -> Nvme {
         let drain_ns_per_byte = parameters.drain_ns_per_byte();
         Nvme {
-            luck: Luck::new(seed),
+            luck: RandomDraws::new(seed),
             command_ns: ns_of_us(parameters.command_us),
             channels: Servers::new(parameters.channels),
             bus_in: Bus::new(parameters.bus_mb_s),

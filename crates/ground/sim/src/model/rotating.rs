@@ -197,13 +197,13 @@ impl Rotating {
 
     /// Moves the head to `offset` and over `length` bytes, after all its earlier work.
     fn move_data(&mut self, offset: u64, length: u64, arrived: u64, settle_ns: u64) -> u64 {
-        let place = self.geometry.locate(offset);
-        let moved_ns = match self.geometry.seek_ns(self.head_track, place.track) {
+        let position = self.geometry.locate(offset);
+        let moved_ns = match self.geometry.seek_ns(self.head_track, position.track) {
             0 => 0,
             seek_ns => seek_ns + settle_ns,
         };
         let there_at = arrived.max(self.busy_until) + moved_ns;
-        let begun_at = there_at + self.geometry.rotation_ns(place, there_at);
+        let begun_at = there_at + self.geometry.rotation_ns(position, there_at);
         self.busy_until = begun_at + self.pass_ns(offset, offset + length);
         self.leave_head_at(offset + length);
         self.stream = None;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::model::ModelError;
-use crate::model::units::Luck;
+use crate::model::units::RandomDraws;
 
 const KIB: u64 = 1_024;
 const MIB: u64 = 1_024 * KIB;
@@ -47,7 +47,7 @@ fn random_reads(
     count: usize,
 ) -> impl Iterator<Item = DiskRequest> + use<> {
     let blocks = parameters.capacity_bytes() / (4 * KIB);
-    let mut luck = Luck::new(4_711);
+    let mut luck = RandomDraws::new(4_711);
     let block = move || (luck.uniform() * blocks as f64) as u64;
     std::iter::repeat_with(block)
         .map(|block| DiskRequest::read(block * 4 * KIB, 4 * KIB))
@@ -220,7 +220,7 @@ fn exponential_times_have_the_mean_and_quantiles_of_the_distribution() {
 #[test]
 fn poisson_arrivals_at_the_exponential_server_wait_as_in_mm1() {
     let mut model = DiskModel::new(&builtin("exponential"), 6);
-    let mut luck = Luck::new(77);
+    let mut luck = RandomDraws::new(77);
     let (mut now, mut total) = (0.0, 0.0);
     let count = 2_000_000;
     for _ in 0..count {
@@ -411,7 +411,7 @@ fn a_random_write_settles_longer_than_a_random_read() {
 #[test]
 fn a_disks_write_cache_takes_writes_at_bus_speed_until_it_is_full_then_at_the_medias() {
     let parameters = with(DISK_7200, "write_cache_mb", "8").expect("it is valid");
-    let mut luck = Luck::new(2);
+    let mut luck = RandomDraws::new(2);
     let mut place = || (luck.uniform() * 200e6) as u64 * 4 * KIB;
     let writes = std::iter::repeat_with(|| DiskRequest::write(place(), 64 * KIB, false));
     let times = one_by_one(&mut DiskModel::new(&parameters, 0), writes.take(2_000));

@@ -27,11 +27,11 @@ pub(super) fn transfer_ns(bytes: u64, rate_mb_s: f64) -> u64 {
 
 /// The random numbers of one model: independent uniform values.
 #[derive(Clone, Debug)]
-pub(super) struct Luck(Xoshiro256PlusPlus);
+pub(super) struct RandomDraws(Xoshiro256PlusPlus);
 
-impl Luck {
-    pub(super) fn new(seed: u64) -> Luck {
-        Luck(Xoshiro256PlusPlus::seed_from_u64(seed))
+impl RandomDraws {
+    pub(super) fn new(seed: u64) -> RandomDraws {
+        RandomDraws(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
     /// A uniform value strictly between 0 and 1: 52 random bits and a half, which is exact.

@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 
 use os::Woken;
 
-use super::{Happening, Scheduler};
+use super::{Event, Scheduler};
 use crate::thread::{State, Thread, Tid};
 
 impl Scheduler {
@@ -135,7 +135,7 @@ impl Scheduler {
         // The burst starts now, whatever the thread did on this CPU before.
         thread.cpu_ns += self.now - thread.since;
         thread.since = self.now;
-        self.happens(self.now.saturating_add(ns), Happening::BurstEnd { tid, generation });
+        self.happens(self.now.saturating_add(ns), Event::BurstEnd { tid, generation });
     }
 
     /// Takes a Running thread off its CPU, into no state yet; the rest of its burst stays.
@@ -242,7 +242,7 @@ impl Scheduler {
         self.cpus[cpu].slice_armed = true;
         let generation = self.cpus[cpu].generation;
         let at = self.cpus[cpu].slice_end.max(self.now);
-        self.happens(at, Happening::SliceEnd { cpu, generation });
+        self.happens(at, Event::SliceEnd { cpu, generation });
     }
 
     pub(super) fn end_slice(&mut self, cpu: usize) {

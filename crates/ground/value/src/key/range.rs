@@ -1,4 +1,4 @@
-//! Ranges of keys: all keys that begin with the same columns, or with the same text.
+//! Ranges of keys, such as all keys that begin with the same columns.
 //!
 //! ```text
 //!   key(a)           ≤ keys of a, whatever follows <   successor(key(a))
@@ -10,9 +10,6 @@
 //!
 //! Callers: index scans.
 
-use super::{Direction, NullsPlace, encode_key, invert, push_text};
-use crate::Value;
-
 /// The keys from `lower` (inclusive) to `upper` (exclusive).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KeyRange {
@@ -20,54 +17,6 @@ pub struct KeyRange {
     pub lower: Vec<u8>,
     /// The first key above the range; none if the range has no upper end.
     pub upper: Option<Vec<u8>>,
-}
-
-impl KeyRange {
-    /// Whether a key is in the range.
-    pub fn contains(&self, key: &[u8]) -> bool {
-        self.lower.as_slice() <= key && self.upper.as_ref().is_none_or(|upper| key < upper)
-    }
-
-    fn beginning_with(lower: Vec<u8>) -> KeyRange {
-        let mut upper = lower.clone();
-        let upper = key_successor(&mut upper).then_some(upper);
-        KeyRange { lower, upper }
-    }
-
-    /// The keys that begin with these columns and then have a text that begins with `text`.
-    pub fn of_text(
-        columns: &[(Value<'_>, Direction, NullsPlace)],
-        text: &str,
-        direction: Direction,
-    ) -> KeyRange {
-        let mut lower = Vec::new();
-        encode_key(columns, &mut lower);
-        let start = lower.len();
-        push_text(text, &mut lower);
-        if direction == Direction::Descending {
-            invert(&mut lower[start..]);
-        }
-        if text.is_empty() {
-            return KeyRange::of_texts(lower);
-        }
-        KeyRange::beginning_with(lower)
-    }
-
-    /// All texts behind these columns, without NULL.
-    fn of_texts(columns: Vec<u8>) -> KeyRange {
-        let (mut lower, mut upper) = (columns.clone(), columns);
-        // The first byte of a text lies between these two, ascending or descending.
-        lower.push(super::NULL_FIRST + 1);
-        upper.push(super::NULL_LAST);
-        KeyRange { lower, upper: Some(upper) }
-    }
-}
-
-/// The keys that begin with these columns, or all keys if there are no columns.
-pub fn key_prefix(columns: &[(Value<'_>, Direction, NullsPlace)]) -> KeyRange {
-    let mut lower = Vec::new();
-    encode_key(columns, &mut lower);
-    KeyRange::beginning_with(lower)
 }
 
 /// Replaces `bytes` by the lowest key above all keys that begin with them. Returns false, and

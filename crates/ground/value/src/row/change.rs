@@ -5,7 +5,7 @@
 //!
 //! Callers: updates of columns of fixed width. All other updates encode the row again.
 
-use super::{Place, RowLayout, RowView, set_bit, stored};
+use super::{ColumnPosition, RowLayout, RowView, set_bit, stored};
 use crate::{Damaged, Value};
 
 /// A row that can be changed in place.
@@ -33,30 +33,21 @@ impl<'a> RowMut<'a> {
     #[must_use = "false: encode the row again"]
     pub fn set(&mut self, column: usize, value: Value<'_>) -> bool {
         let of = &self.layout.columns[column];
-        let Place::Fixed { at, width } = of.place else {
+        let ColumnPosition::Fixed { at, width } = of.position else {
             return false;
         };
         if column >= self.count {
             return false;
         }
         let at = usize::from(at);
-        let place = &mut self.bytes[at..at + usize::from(width)];
+        let bytes = &mut self.bytes[at..at + usize::from(width)];
         if value.is_null() {
-            place.fill(0);
+            bytes.fill(0);
             set_bit(self.bytes, self.nulls, column);
         } else {
-            stored::write_fixed(of.kind, value, place);
+            stored::write_fixed(of.kind, value, bytes);
             self.bytes[self.nulls + column / 8] &= !(1 << (column % 8));
         }
         true
-    }
-
-    /// Does what [`RowMut::set`] does, for a column of SMALLINT, INTEGER or BIGINT.
-    ///
-    /// # Panics As `set`.
-    #[must_use = "false: encode the row again"]
-    #[inline]
-    pub fn set_i64(&mut self, column: usize, value: i64) -> bool {
-        self.set(column, Value::Int(value))
     }
 }

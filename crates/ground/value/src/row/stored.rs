@@ -43,32 +43,32 @@ pub(super) fn variable_length(kind: Type, value: Value<'_>) -> usize {
     }
 }
 
-/// Writes a value other than NULL to `place`, which is as wide as the type.
+/// Writes a value other than NULL to `bytes`, which is as wide as the type.
 ///
 /// # Panics When the column can't hold it.
 #[inline]
-pub(super) fn write_fixed(kind: Type, value: Value<'_>, place: &mut [u8]) {
+pub(super) fn write_fixed(kind: Type, value: Value<'_>, bytes: &mut [u8]) {
     match (kind, value) {
-        (Type::BigInt, Value::Int(int)) => place.copy_from_slice(&int.to_le_bytes()),
+        (Type::BigInt, Value::Int(int)) => bytes.copy_from_slice(&int.to_le_bytes()),
         (Type::Integer, Value::Int(int)) => match i32::try_from(int) {
-            Ok(int) => place.copy_from_slice(&int.to_le_bytes()),
+            Ok(int) => bytes.copy_from_slice(&int.to_le_bytes()),
             Err(_) => wrong(kind, value),
         },
         (Type::SmallInt, Value::Int(int)) => match i16::try_from(int) {
-            Ok(int) => place.copy_from_slice(&int.to_le_bytes()),
+            Ok(int) => bytes.copy_from_slice(&int.to_le_bytes()),
             Err(_) => wrong(kind, value),
         },
         (Type::Number(Some(digits)), Value::Number(number)) => {
             match number.at_scale(digits.scale().into()).filter(|it| has_room(digits, *it)) {
-                Some(it) => place.copy_from_slice(&it.to_le_bytes()[..place.len()]),
+                Some(it) => bytes.copy_from_slice(&it.to_le_bytes()[..bytes.len()]),
                 None => wrong(kind, value),
             }
         }
-        (Type::Double, Value::Double(double)) => place.copy_from_slice(&double.to_le_bytes()),
-        (Type::Boolean, Value::Boolean(is)) => place[0] = is.into(),
-        (Type::Date, Value::Date(day)) => place.copy_from_slice(&day.days().to_le_bytes()),
+        (Type::Double, Value::Double(double)) => bytes.copy_from_slice(&double.to_le_bytes()),
+        (Type::Boolean, Value::Boolean(is)) => bytes[0] = is.into(),
+        (Type::Date, Value::Date(day)) => bytes.copy_from_slice(&day.days().to_le_bytes()),
         (Type::Timestamp, Value::Timestamp(moment)) => {
-            place.copy_from_slice(&moment.us().to_le_bytes());
+            bytes.copy_from_slice(&moment.us().to_le_bytes());
         }
         _ => wrong(kind, value),
     }
@@ -83,15 +83,15 @@ fn has_room(digits: Digits, coefficient: i128) -> bool {
     coefficient.unsigned_abs() < pow10(digits.precision().into())
 }
 
-/// Reads the value in `place`, which is as wide as the type.
+/// Reads the value in `bytes`, which is as wide as the type.
 #[inline]
-pub(super) fn read_fixed(kind: Type, place: &[u8]) -> Result<Value<'static>, &'static str> {
+pub(super) fn read_fixed(kind: Type, bytes: &[u8]) -> Result<Value<'static>, &'static str> {
     Ok(match kind {
-        Type::SmallInt | Type::Integer | Type::BigInt => Value::Int(read_int(place)),
+        Type::SmallInt | Type::Integer | Type::BigInt => Value::Int(read_int(bytes)),
         Type::Number(Some(digits)) => {
-            let coefficient = match <[u8; 16]>::try_from(place) {
+            let coefficient = match <[u8; 16]>::try_from(bytes) {
                 Ok(bytes) => i128::from_le_bytes(bytes),
-                Err(_) => read_int(place).into(),
+                Err(_) => read_int(bytes).into(),
             };
             if !has_room(digits, coefficient) {
                 return Err("more digits than the column has");
@@ -99,18 +99,18 @@ pub(super) fn read_fixed(kind: Type, place: &[u8]) -> Result<Value<'static>, &'s
             let scale = digits.scale().into();
             Value::Number(Number::sound(coefficient < 0, coefficient.unsigned_abs(), scale))
         }
-        Type::Double => Value::Double(f64::from_bits(read_int(place) as u64)),
-        Type::Boolean => match place {
+        Type::Double => Value::Double(f64::from_bits(read_int(bytes) as u64)),
+        Type::Boolean => match bytes {
             [0] => Value::Boolean(false),
             [1] => Value::Boolean(true),
             _ => return Err("neither true nor false"),
         },
         Type::Date => {
-            let days = i32::try_from(read_int(place)).ok().and_then(Date::from_days);
+            let days = i32::try_from(read_int(bytes)).ok().and_then(Date::from_days);
             Value::Date(days.ok_or("a day outside the calendar")?)
         }
         Type::Timestamp => {
-            let moment = Timestamp::from_us(read_int(place));
+            let moment = Timestamp::from_us(read_int(bytes));
             Value::Timestamp(moment.ok_or("a timestamp outside the calendar")?)
         }
         _ => return Err("no column of fixed width"),
@@ -119,8 +119,8 @@ pub(super) fn read_fixed(kind: Type, place: &[u8]) -> Result<Value<'static>, &'s
 
 /// Reads a whole number of 1, 2, 4 or 8 bytes.
 #[inline]
-pub(super) fn read_int(place: &[u8]) -> i64 {
-    match *place {
+pub(super) fn read_int(bytes: &[u8]) -> i64 {
+    match *bytes {
         [a, b, c, d, e, f, g, h] => i64::from_le_bytes([a, b, c, d, e, f, g, h]),
         [a, b, c, d] => i32::from_le_bytes([a, b, c, d]).into(),
         [a, b] => i16::from_le_bytes([a, b]).into(),

@@ -9,7 +9,7 @@
 //! Callers: scans and gets; `verify`.
 
 use super::misread::{Misread, MisreadKind, Misreads};
-use super::{COUNT_BITS, Column, HEAD, Place, Prefix, RowLayout, stored};
+use super::{COUNT_BITS, Column, ColumnPosition, HEAD, Prefix, RowLayout, stored};
 use crate::{Damaged, Value};
 
 /// A row to be read.
@@ -88,9 +88,11 @@ impl<'a> RowView<'a> {
         if self.is_null_here(column) {
             return Ok(Value::Null);
         }
-        let read = match of.place {
-            Place::Fixed { at, width } => stored::read_fixed(of.kind, self.fixed(at, width)),
-            Place::Variable { ordinal } => {
+        let read = match of.position {
+            ColumnPosition::Fixed { at, width } => {
+                stored::read_fixed(of.kind, self.fixed(at, width))
+            }
+            ColumnPosition::Variable { ordinal } => {
                 self.variable(ordinal).and_then(|bytes| stored::read_variable(of.kind, bytes))
             }
         };
@@ -108,8 +110,8 @@ impl<'a> RowView<'a> {
             self.misread(column, MisreadKind::NotInteger(of.kind));
             return None;
         }
-        match of.place {
-            Place::Fixed { at, width } if column < self.count => {
+        match of.position {
+            ColumnPosition::Fixed { at, width } if column < self.count => {
                 let int = stored::read_int(self.fixed(at, width));
                 (!self.is_null_here(column)).then_some(int)
             }
