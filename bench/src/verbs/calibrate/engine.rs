@@ -111,7 +111,7 @@ impl Engine {
             ..Parameters::default()
         };
         let file_options = DurableWrite::DirectThenSync.file_options();
-        let options = Options { creation, parameters };
+        let options = Options { creation, parameters, ..Options::default() };
         let database = Database::create_in(disk, folder, &options, session)?;
         let bytes = u64::from(COMMITS) * REDO_BLOCK.bytes() as u64;
         let filled = disk

@@ -13,7 +13,7 @@
 //!
 //! No other crate of the engine may block, read a clock, start a thread, draw a random number or
 //! touch a file. So this crate is the wait interface's only source, the simulator's seam and the
-//! crash tester's seam. Rules O1 to O16 are in the README.
+//! crash tester's seam. Rules O1 to O26 are in the README.
 //!
 //! * [`Os`]: a world. [`linux::start`] opens the real one; `sim` makes simulated ones.
 //! * [`Session`]: the calling thread's ticket: it holds the account and begins every wait.
@@ -71,7 +71,7 @@ pub use port::{
 pub use prefetch::{CACHE_LINE, prefetch};
 pub use registry::{RunningSession, SessionTimes, WaitSinks};
 pub use ring::{Completion, Request, Ring, RingBackend, RingConfig};
-pub use session::{Reading, Session, Waiting};
+pub use session::{Session, SessionReading, Waiting};
 pub use thread::{CpuSet, Panicked, Priority, ThreadHandle, ThreadId, ThreadSpec};
 pub use word::WaitWord;
 pub use world::{NoticeSink, Os};

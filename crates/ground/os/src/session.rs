@@ -30,17 +30,6 @@ pub struct Session {
     pause: WaitWord,
 }
 
-/// A session's account at one moment.
-#[derive(Clone, Debug)]
-pub struct Reading {
-    /// The moment.
-    pub at: Timestamp,
-    /// The thread's clocks since the session began.
-    pub times: ThreadTimes,
-    /// The totals of the session.
-    pub totals: Totals,
-}
-
 /// A wait about to happen: its session, its event and its parameters. The call that blocks consumes
 /// it. If the call turns out not to block, nothing is recorded.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +38,17 @@ pub struct Waiting<'s> {
     session: &'s Session,
     event: WaitEvent,
     p: [u64; 3],
+}
+
+/// A session's account and its thread's clocks at one moment.
+#[derive(Clone, Debug)]
+pub struct SessionReading {
+    /// The moment.
+    pub at: Timestamp,
+    /// The thread's clocks since the session began.
+    pub times: ThreadTimes,
+    /// The session's waits and statistics.
+    pub totals: Totals,
 }
 
 impl Session {
@@ -178,12 +178,12 @@ impl Session {
 
     /// A reading from which [`time_account_since`](Session::time_account_since) starts. It is taken
     /// at call boundaries, not inside a wait.
-    pub fn reading(&self) -> Reading {
+    pub fn reading(&self) -> SessionReading {
         let clocks = self.clocks();
         self.close_gap(clocks);
         let times = ThreadTimes { cpu: clocks.cpu, run_queue: clocks.run_queue };
         let times = times.since(self.times_at_start);
-        Reading { at: clocks.at, times, totals: self.account().totals() }
+        SessionReading { at: clocks.at, times, totals: self.account().totals() }
     }
 
     /// Reads the clocks. The way to the CPU clock is usually cold and takes 2-4 us, so it is taken
@@ -241,10 +241,13 @@ impl Session {
 
     /// Closes the account over the time since `start`. It is called at call boundaries, not inside
     /// a wait.
-    pub fn time_account_since(&self, start: &Reading) -> TimeAccount {
-        let now = self.reading();
-        let (elapsed, times) = (now.at.since(start.at), now.times.since(start.times));
-        TimeAccount::close(elapsed, times, &now.totals.since(&start.totals))
+    pub fn time_account_since(&self, start: &SessionReading) -> TimeAccount {
+        let SessionReading { at, times, totals } = self.reading();
+        TimeAccount::close(
+            at.since(start.at),
+            times.since(start.times),
+            &totals.since(&start.totals),
+        )
     }
 }
 

@@ -5,6 +5,7 @@
 //! * [`Halt`]: the instance stops in good order: the data on disk is right, and no more is
 //!   promised.
 //! * [`Stop`]: a refusal or a halt; the error type of calls.
+//! * [`did_you_mean`]: the end of a refusal of a name that doesn't exist.
 //! * [`Failpoint`]: a way to break the engine on purpose, for tests of the tests.
 //!
 //! Rules K1 to K6 are in the README. Callers: every crate of the engine.
@@ -14,10 +15,12 @@
 mod failpoint;
 mod halt;
 mod refusal;
+mod suggestion;
 
 pub use failpoint::{Failpoint, Failpoints};
 pub use halt::{Halt, HaltCause, HaltGuard};
 pub use refusal::{Refusal, RefusalKind};
+pub use suggestion::did_you_mean;
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,12 +1,12 @@
 //! Rows as text: one JSON object a line.
 //!
-//! Callers: whoever keeps rows in a file, and whoever reads them again.
+//! Callers: `forebay lab run --rows`; programs that read its file.
 
 use std::fmt;
 
 use crate::Run;
 
-/// A line that is no row.
+/// The error of a line that is no row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowError {
     /// Which line, from 1.
@@ -67,7 +67,7 @@ mod tests {
         assert!(error.to_string().starts_with("line 2 is no row of an experiment: "), "{error}");
     }
 
-    /// Rule E5.
+    /// Rule EX5.
     #[test]
     fn a_row_whose_account_does_not_close_is_refused() {
         let mut run = runs().remove(0);

@@ -13,7 +13,7 @@
 //! One built-in experiment compares nothing and gives a curve: [`redo_size`]; another compares all
 //! cells of a table: [`free_buffer_waits`].
 //!
-//! Rules LB1 to LB5 are in the README. Callers: the binary's `lab`;
+//! Rules LB1 to LB9 are in the README. Callers: the binary's `lab`;
 //! `cargo xbench validity`, which runs one setting in both worlds.
 
 #![forbid(unsafe_code)]
@@ -34,4 +34,4 @@ pub use catalogue::{EXPERIMENTS, Experiment};
 pub use form::Form;
 pub use model::Machine;
 pub use repeat::{repeat_here, repeat_modelled};
-pub use session::{Ending, Request, Where, run};
+pub use session::{Ending, Request, RunOn, run};

@@ -8,7 +8,7 @@
 use std::path::PathBuf;
 
 use ids::FileNo;
-use os::{Disk, FilesystemIo, Reading, Session};
+use os::{Disk, FilesystemIo, Session, SessionReading};
 use sort::{SortConfig, Sorter};
 use stop::{Halt, Stop};
 use waits::{SessionKind, Statistic, WaitEvent};
@@ -86,10 +86,10 @@ fn external(disk: &Disk, config: SortConfig, rows: u64, session: &Session) -> Re
     Ok(())
 }
 
-fn report(what: &str, rows: u64, session: &Session, since: &Reading) {
-    let now = session.reading();
-    let (took, cpu) = (now.at.since(since.at).0, now.times.since(since.times).cpu.0);
-    let waits = now.totals.since(&since.totals);
+fn report(what: &str, rows: u64, session: &Session, start: &SessionReading) {
+    let SessionReading { at, times, totals } = session.reading();
+    let (took, cpu) = (at.since(start.at).0, times.since(start.times).cpu.0);
+    let waits = totals.since(&start.totals);
     let waited = |event: WaitEvent| waits.event(event).total.0 / 1_000_000;
     let mib_s = (rows * ROW_BYTES) as f64 / (1 << 20) as f64 / (took as f64 / 1e9);
     println!(

@@ -203,8 +203,8 @@ impl Space {
         let map = map.exclusive(FrameOrder::ExtentMap, session);
         let size = self.tablespace_of(run.first.file, session).extent_blocks;
         let run = run_of(&map, run, size);
-        let place = EntrySlot { number: U32Le::new(slot.number) };
-        group.change(directory, &LAYER, LEAVE, &[place.bytes()]);
+        let entry_slot = EntrySlot { number: U32Le::new(slot.number) };
+        group.change(directory, &LAYER, LEAVE, &[entry_slot.bytes()]);
         group.change(map, &LAYER, GIVE_BACK, &[run.bytes()]);
         group.commit(session);
         Ok(())
