@@ -1,7 +1,7 @@
 //! Buffers for I/O: aligned, owned, and moved into a ring while the kernel has their address.
 //!
 //! A buffer belongs to one owner at a time. While a request is in flight the ring owns it, so
-//! nobody can read or write it, and its memory can't go away (rule O7).
+//! no code can read or write it, and its memory can't be freed (rule O7).
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;

@@ -16,7 +16,7 @@
 //!
 //! Invariants
 //!   * every thread that is Running occupies exactly one CPU, every CPU at most one thread
-//!   * a Running thread with no burst left is in `eligible`, and nobody else is
+//!   * a Running thread with no burst left is in `eligible`, and no other thread is
 //!   * a thread is Ready only while no CPU that it may use idles or runs something less important
 //!   * time in each state adds up to the thread's age: nothing is lost between states
 //!   * `now` never goes back
