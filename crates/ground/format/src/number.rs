@@ -71,7 +71,7 @@ layout! {
         0 => segment: U16Le,
         /// Slot in the segment's transaction table.
         2 => slot: U16Le,
-        /// How often the slot has been used.
+        /// Number of times the slot has been used.
         4 => sequence: U32Le,
     }
 }

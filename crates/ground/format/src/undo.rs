@@ -48,7 +48,7 @@ impl TransactionTable {
 layout! {
     /// A slot of a transaction table: one transaction.
     pub struct TransactionSlot: 16 {
-        /// How often the slot has been used.
+        /// Number of times the slot has been used.
         0 => pub sequence: U32Le,
         /// 0 never used, 1 active, 2 committed, 3 rolled back.
         4 => pub state: u8,

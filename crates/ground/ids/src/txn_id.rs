@@ -23,7 +23,7 @@ pub struct TxnId {
     pub segment: u16,
     /// Slot in the segment's transaction table, from 0. Range: below the table's slot count.
     pub slot: u16,
-    /// How often the slot has been used. Range: all of `u32`.
+    /// Number of times the slot has been used. Range: all of `u32`.
     pub sequence: u32,
 }
 

@@ -63,7 +63,7 @@ latch_ranks! {
     RedoAllocation = 50 "redo allocation" LatchRedoAllocation
         "the giving out of redo addresses";
     EnqueueHashChains = 60 "enqueue hash chains" LatchEnqueueHashChains
-        "who waits for which lock, and the tables whose locks are waited for";
+        "which transaction waits for which lock, and the tables whose locks are waited for";
     Innermost = 90 "innermost" LatchFree
         "anything small under which no other latch is taken";
 }

@@ -77,7 +77,7 @@ costs! {
 }
 
 impl Cost {
-    /// How many costs there are.
+    /// The number of costs.
     pub const COUNT: usize = Cost::ALL.len();
 
     /// The cost called `name` in a cost file.

@@ -77,7 +77,7 @@ pub trait Port: Send + Sync {
     fn set_priority(&self, thread: ThreadId, priority: Priority) -> Result<(), Error>;
     /// Sets the CPUs on which a thread may run.
     fn set_affinity(&self, thread: ThreadId, cpus: CpuSet) -> Result<(), Error>;
-    /// How many CPUs this world has.
+    /// The number of CPUs of this world.
     fn cpu_count(&self) -> u32;
     /// The most bytes of memory that this world gives a program.
     fn memory_bytes(&self) -> u64 {

@@ -56,7 +56,7 @@ impl Os {
         &self.shared.clock
     }
 
-    /// How many CPUs this world has.
+    /// The number of CPUs of this world.
     pub fn cpu_count(&self) -> u32 {
         self.port().cpu_count()
     }

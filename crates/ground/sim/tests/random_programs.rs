@@ -37,7 +37,7 @@ impl Dice {
     }
 }
 
-/// What the threads of one program share.
+/// The state that the threads of one program share.
 struct Shared {
     world: World,
     words: Vec<WaitWord>,

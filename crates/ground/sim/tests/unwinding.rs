@@ -1,4 +1,4 @@
-//! How threads leave a simulation that stops: one at a time, destructors and all, in any state.
+//! Threads leave a simulation that stops one at a time, destructors and all, in any state.
 
 use std::path::Path;
 use std::sync::Arc;

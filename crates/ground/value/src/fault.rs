@@ -48,7 +48,7 @@ impl std::error::Error for Misfit {}
 pub struct Damaged {
     /// The column that is damaged, from 0; none if the damage is in the row as a whole.
     pub column: Option<u16>,
-    /// What is wrong there.
+    /// The fault in the bytes.
     pub what: &'static str,
 }
 

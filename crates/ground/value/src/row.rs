@@ -69,9 +69,9 @@ pub(crate) struct Column {
 /// The layout of the part before the variable-width bytes, for rows with a given number of columns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Prefix {
-    /// Where the fixed-width columns end and the NULL bits begin.
+    /// The end of the fixed-width columns and beginning of the NULL bits.
     pub(crate) fixed_end: u16,
-    /// Where the NULL bits end and the ends begin.
+    /// The end of the NULL bits and beginning of the ends.
     pub(crate) nulls_end: u16,
     /// The number of columns that have an end.
     pub(crate) variables: u16,

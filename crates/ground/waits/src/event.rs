@@ -73,7 +73,7 @@ pub struct EventInfo {
     pub name: &'static str,
     /// Its class.
     pub class: WaitClass,
-    /// What p1, p2 and p3 mean; empty where the event has none.
+    /// The meanings of p1, p2 and p3; empty where the event has none.
     pub parameters: [&'static str; 3],
     /// One sentence that says when a session is in this wait.
     pub meaning: &'static str,
@@ -223,7 +223,7 @@ wait_events! {
 }
 
 impl WaitEvent {
-    /// How many events there are.
+    /// The number of events.
     pub const COUNT: usize = WaitEvent::ALL.len();
 
     /// The name in views, traces and reports.
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(WaitEvent::from_name("no such event"), None);
     }
 
-    /// What a reader meets in a view says something: names, and a sentence each.
+    /// A reader of a view finds names that mean something, and a sentence for each.
     #[test]
     fn every_event_says_when_a_session_is_in_it() {
         for event in WaitEvent::ALL {

@@ -4,7 +4,7 @@
 //! everything longer. The millisecond histogram is read off the same buckets, so its bounds lie at
 //! 1,024 us rather than 1,000 us.
 
-/// How many buckets a histogram has: the last but one ends at 2^30 us, about 18 minutes.
+/// The number of buckets: the last but one ends at 2^30 us, about 18 minutes.
 pub const HISTOGRAM_BUCKETS: usize = 32;
 
 /// The bucket of a wait of `ns` nanoseconds.

@@ -128,7 +128,7 @@ statistics! {
 }
 
 impl Statistic {
-    /// How many statistics there are.
+    /// The number of statistics.
     pub const COUNT: usize = Statistic::ALL.len();
 
     /// The name in views and reports.

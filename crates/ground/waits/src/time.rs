@@ -23,7 +23,7 @@ impl Timestamp {
         self.0
     }
 
-    /// How long ago `earlier` was; zero when it lies ahead, as it may between two CPUs' clocks.
+    /// The time since `earlier`; zero when it lies ahead, as it may between two CPUs' clocks.
     pub const fn since(self, earlier: Timestamp) -> Nanos {
         Nanos(self.0.saturating_sub(earlier.0))
     }

@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(closed(810).unaccounted_ns, 0);
     }
 
-    /// More time named than passed is an error of the books and is shown, not clamped.
+    /// More time named than passed is an error of the account and is shown, not clamped.
     #[test]
     fn an_overdrawn_account_is_negative() {
         assert_eq!(closed(800).unaccounted_ns, -10);

@@ -114,11 +114,11 @@ layout! {
         1 => pub slot: U16Le,
         /// Its lock from then on.
         3 => pub lock: u8,
-        /// Where in the row the bytes are.
+        /// Offset in the row of the bytes.
         4 => pub offset: U16Le,
-        /// How many bytes go.
+        /// Number of bytes that are removed.
         6 => pub removed: U16Le,
-        /// How many bytes come.
+        /// Number of bytes that replace them.
         8 => pub length: U16Le,
     }
 }
@@ -163,11 +163,11 @@ pub enum Step<'a> {
         slot: u16,
         /// Its lock.
         lock: u8,
-        /// Where in the row the bytes are.
+        /// Offset in the row of the bytes.
         offset: u16,
-        /// How many bytes go.
+        /// Number of bytes that are removed.
         removed: u16,
-        /// The bytes that come.
+        /// The new bytes.
         with: &'a [u8],
     },
     /// Only the lock changes.
@@ -190,7 +190,7 @@ pub enum Step<'a> {
     },
     /// Only the first slots stay; those behind are free, and go.
     Trim {
-        /// How many stay.
+        /// Number of slots that stay.
         slots: u16,
     },
 }

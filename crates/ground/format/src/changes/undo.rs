@@ -42,7 +42,7 @@ layout! {
     pub struct Begun: 6 {
         /// Its slot in the transaction table.
         0 => pub slot: U16Le,
-        /// How often the slot has been used.
+        /// Number of times the slot has been used.
         2 => pub sequence: U32Le,
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn error(number: i32) -> io::Error {
     io::Error::from_raw_os_error(number)
 }
 
-/// What every operation returns once the power is gone.
+/// The error of every operation once the power is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PowerLost;
 

@@ -14,7 +14,7 @@
 //!   }
 //! ```
 //!
-//! What each fault does
+//! The effects of the faults
 //!   * `Eio`, `Enospc`: the operation fails and changes nothing that reads can see. A write that
 //!     failed with EIO may be on the medium in part. A sync that failed leaves its writes in doubt
 //!     for good: the next sync succeeds and does not write them. So for a directory's sync.

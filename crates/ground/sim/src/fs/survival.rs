@@ -1,4 +1,4 @@
-//! How one file survives a power cut: which of its sizes, and which sectors of each write.
+//! The survival of one file in a power cut: one of its sizes, and some sectors of each write.
 //!
 //! Invariant: the states of a file are numbered without gaps, the number decides everything, and
 //! two calls for one number give the same image.

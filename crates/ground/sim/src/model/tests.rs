@@ -1,4 +1,4 @@
-//! What the disk models promise, held against the formulae of the module's essay.
+//! The promises of the disk models, held against the formulae of the module's essay.
 
 use super::*;
 use crate::model::ModelError;

@@ -1,5 +1,5 @@
-//! From the units of the parameter files to whole nanoseconds and bytes, and from random bits to
-//! a uniform value.
+//! Conversions: from the units of the parameter files to whole nanoseconds and bytes, and from
+//! random bits to a uniform value.
 //!
 //! Sizes of devices and rates are decimal, as on data sheets (GB = 10⁹, MB/s = 10⁶/s); sizes of
 //! stripes and caches are binary, as in the chips (KiB, MiB; the keys say `_kb`, `_mb`).

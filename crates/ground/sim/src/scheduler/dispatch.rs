@@ -25,7 +25,7 @@ impl Scheduler {
         self.make_ready(tid);
     }
 
-    /// From Blocked to Ready, and on to a CPU if one is free or runs something less important.
+    /// Makes a Blocked thread Ready, and Running if a CPU is free or runs a less important thread.
     pub(super) fn make_ready(&mut self, tid: Tid) {
         let now = self.now;
         let thread = &mut self.threads[tid];

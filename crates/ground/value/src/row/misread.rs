@@ -11,11 +11,11 @@ use crate::Type;
 pub struct Misread {
     /// The column, from 0.
     pub column: usize,
-    /// What is wrong with the question.
+    /// The reason why it has no answer.
     pub why: MisreadKind,
 }
 
-/// What is wrong with a question about a column.
+/// The reason why a question about a column has no answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MisreadKind {
     /// The table has no such column.

@@ -24,7 +24,7 @@ pub struct RowView<'a> {
     end_width: usize,
     /// The offset at which the bytes of texts and the like begin.
     data: usize,
-    /// Where questions without an answer are noted; none if they panic.
+    /// The notes of questions without an answer; none if they panic.
     misreads: Option<&'a Misreads>,
 }
 
