@@ -10,10 +10,11 @@
 //! For each of four kinds of request (read, write, durable write, flush) a file has the latencies
 //! of a lone request as the means of their twentieths, ascending, so that their mean is kept, tail
 //! and all, without a guess at the shape of the distribution; and how long each holds the gate,
-//! which is what many at once showed. `latency / busy` is the number served at once. One gate serves
-//! all kinds: a virtual disk is one queue before one thread of its host. A flush has the length of
-//! what was written since the last one: where a host holds writes back, the flush waits for them.
-//! `beside` is what the gate doesn't explain of how much longer requests take in mixed company.
+//! which is what many at once showed. `latency / busy` is the number served at once. One gate
+//! serves all kinds: a virtual disk is one queue before one thread of its host. A flush has the
+//! length of what was written since the last one: where a host holds writes back, the flush waits
+//! for them. `beside` is what the gate doesn't explain of how much longer requests take in mixed
+//! company.
 //!
 //! Invariants
 //!   * a lone request takes a twentieth of its kind to the nanosecond, unless `busy` is longer

@@ -67,8 +67,8 @@
 //! N service times"), and one server of exponential times (M/M/1).
 //!
 //! # The disk at hand (`kind = "measured"`)
-//! No physics: the latencies of lone requests by rank, and a gate that limits the requests per second,
-//! as `cargo xbench validity` measures them; see `measured.rs`.
+//! No physics: the latencies of lone requests by rank, and a gate that limits the requests per
+//! second, as `cargo xbench validity` measures them; see `measured.rs`.
 //!
 //! # What is here
 //! * [`DiskModel`], [`DiskParameters`], [`DiskRequest`], [`RequestKind`]: the disks
