@@ -1,4 +1,4 @@
-//! How much the wait interface records.
+//! The level of recording of the wait interface.
 
 /// The level of a session's books, for waits only: statistics are counted at every level. It can be
 /// switched at any time (rule W7): the level at a wait's begin decides whether the wait is

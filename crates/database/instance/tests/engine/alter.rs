@@ -280,9 +280,9 @@ fn run_queue_of_the_log_writer(parameters: Parameters) -> Nanos {
             })
         };
         join((0..4).map(busy).collect(), session);
-        let times = world.os().session_times();
-        let log_writer = times.iter().find(|times| times.session.account.name() == "fb_lgwr");
-        let run_queue = log_writer.expect("it runs").times.run_queue;
+        let mut running = world.os().running().into_iter();
+        let log_writer = running.find(|session| session.account.name() == "fb_lgwr");
+        let run_queue = world.os().times_of(log_writer.expect("it runs")).times.run_queue;
         shut(instance, session);
         run_queue
     });
