@@ -41,4 +41,4 @@ pub use closed::closed;
 pub use finding::{Finding, Kind};
 pub use live::open;
 pub use pairs::Pair;
-pub use report::{Progress, Report, Task};
+pub use report::{Progress, Report, TOLD_MAX, Task};
