@@ -11,9 +11,9 @@ use sim::Outside;
 use sim::fs::FileSystem;
 use sim::fs::crash::CrashStates;
 
-use crate::common::{
+use crate::common::{parameters, 
     Dice, Entry, check, check_instance, database, ended, index, join, left, machine, open, open_as,
-    parameters, racy, row, seen, shut, start,
+    racy, row, seen, shut, start, work,
 };
 use crate::concurrent::{Keys, ROWS, key, move_all, versions};
 
@@ -74,9 +74,8 @@ fn small() -> Parameters {
 
 /// Full leaves, and a session that has splits wait for reads of branches.
 fn filled() -> FileSystem {
-    let mut report = machine(1, database(BlockSize::KIB_2, false)).run(|world, session| {
-        let instance = open(world, session);
-        let index = index(&instance, session);
+    let ((), disk) = work(machine(1, database(BlockSize::KIB_2, false)), |instance, session| {
+        let index = index(instance, session);
         let mut dice = Dice(1);
         let users = OTHERS.flat_map(|user| (0..ROWS).map(move |number| (user, number)));
         let mut entries: Vec<Entry> = users
@@ -87,10 +86,7 @@ fn filled() -> FileSystem {
         entries.iter().for_each(|(key, row)| builder.add(key, *row).expect("added"));
         builder.finish().expect("built");
         drop(index);
-        shut(instance, session);
     });
-    let disk = left(&mut report);
-    ended(report, "filled");
     disk
 }
 
