@@ -70,7 +70,7 @@ pub fn create<R: Send + 'static>(
 ///
 /// If the database can't be opened or shut; the message names the seed.
 #[track_caller]
-pub fn work<R: Send + 'static>(
+pub fn with_instance<R: Send + 'static>(
     simulation: Simulation,
     parameters: Parameters,
     body: impl FnOnce(&Arc<Instance>, &Session) -> R + Send + 'static,

@@ -9,8 +9,8 @@ use os::Session;
 use waits::Nanos;
 
 use crate::common::{
-    self, Dice, TABLE, add, check, database, join, machine, number, open, pause, racy, rows, start,
-    work,
+    self, Dice, TABLE, add, check, database, join, machine, number, pause, racy, rows, start,
+    with_instance,
 };
 use crate::rows::{Row, Rows};
 
@@ -33,7 +33,7 @@ fn tables_do_what_a_map_does() {
             }
         });
     for seed in 0..40 {
-        let ((), disk) = work(racy(seed, base.clone()), move |instance, session| {
+        let ((), disk) = with_instance(racy(seed, base.clone()), move |instance, session| {
             let sessions = (0..3).map(|user| {
                 start("user", instance, session, move |instance, session| {
                     let table = Rows::open(instance, &format!("t{user}"), session).expect("there");
@@ -71,7 +71,7 @@ fn tables_do_what_a_map_does() {
             join(sessions.collect(), session);
             check(instance, session);
         });
-        work(machine(seed, disk), |instance, session| {
+        with_instance(machine(seed, disk), |instance, session| {
             for user in 0..3 {
                 let table = Rows::open(instance, &format!("t{user}"), session).expect("there");
                 let found = scanned(&table, session);
@@ -114,7 +114,7 @@ fn step(
 /// Addresses of other tables, of blocks of other kinds, beyond the file or the rows: none of ours.
 #[test]
 fn an_address_that_is_no_row_of_the_table_gives_none_or_is_refused() {
-    work(machine(1, database(3)), |instance, session| {
+    with_instance(machine(1, database(3)), |instance, session| {
         let table = Rows::open(instance, TABLE, session).expect("there");
         let other = Rows::create(instance, "other", session).expect("made");
         let row = rows(&table, session)[0];
@@ -141,7 +141,7 @@ fn an_address_that_is_no_row_of_the_table_gives_none_or_is_refused() {
 fn a_fetch_waits_for_nobody_and_sees_what_was_committed() {
     let base = database(1);
     for seed in 0..60 {
-        work(racy(seed, base.clone()), move |instance, session| {
+        with_instance(racy(seed, base.clone()), move |instance, session| {
             let table = Rows::open(instance, TABLE, session).expect("there");
             let row = rows(&table, session)[0];
             let mut writer = Transaction::new();
@@ -170,7 +170,7 @@ fn a_fetch_waits_for_nobody_and_sees_what_was_committed() {
 /// An update that leaves a row as it is locks it all the same: what it saw stays so until its end.
 #[test]
 fn an_update_that_changes_nothing_locks_the_row() {
-    work(machine(1, database(1)), |instance, session| {
+    with_instance(machine(1, database(1)), |instance, session| {
         let table = Rows::open(instance, TABLE, session).expect("there");
         let row = rows(&table, session)[0];
         let mut first = Transaction::new();
@@ -194,7 +194,7 @@ fn an_update_that_changes_nothing_locks_the_row() {
 /// A scan within a transaction sees its changes, and doesn't wait for itself.
 #[test]
 fn a_scan_within_a_transaction_sees_its_own_rows() {
-    work(machine(1, database(2)), |instance, session| {
+    with_instance(machine(1, database(2)), |instance, session| {
         let table = Rows::open(instance, TABLE, session).expect("there");
         let all = rows(&table, session);
         let mut own = Transaction::new();
@@ -210,7 +210,7 @@ fn a_scan_within_a_transaction_sees_its_own_rows() {
 /// An inserter that comes from another table begins anew.
 #[test]
 fn an_inserter_of_another_table_puts_no_row_into_that_one() {
-    work(machine(1, database(0)), |instance, session| {
+    with_instance(machine(1, database(0)), |instance, session| {
         let table = Rows::open(instance, TABLE, session).expect("there");
         let other = Rows::create(instance, "other", session).expect("made");
         let (mut own, mut inserter) = (Transaction::new(), HeapInserter::default());

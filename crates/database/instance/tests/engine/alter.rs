@@ -161,7 +161,7 @@ fn whatever_is_changed_under_load_nothing_is_lost() {
 /// More writers are there at once and write; fewer end, and the others do their work.
 #[test]
 fn writers_come_and_go() {
-    bed::work(machine(1, database(ROWS)), roomy(), |instance, session| {
+    bed::with_instance(machine(1, database(ROWS)), roomy(), |instance, session| {
         let writes_of = |name: &str| {
             let running = session.os().running().into_iter();
             let found = running.filter(|running| running.account.name() == name);
@@ -192,7 +192,7 @@ fn writers_come_and_go() {
 /// Each refusal names the parameter and what would do, and leaves everything as it was.
 #[test]
 fn what_cannot_be_changed_is_refused_with_nothing_changed() {
-    bed::work(machine(1, database(8)), roomy(), |instance, session| {
+    bed::with_instance(machine(1, database(8)), roomy(), |instance, session| {
         let before = format!("{:?}", instance.parameters(session));
         let refused = |name: &str, value: &str, parts: &[&str]| {
             let stop = instance.set_parameter(name, value, session).expect_err(name);
@@ -256,7 +256,7 @@ fn every_parameter_that_can_be_changed_is_tried() {
 fn run_queue_of_the_log_writer(parameters: Parameters) -> Nanos {
     let mut simulation = machine(1, database(ROWS));
     simulation.machine.cpus = 1;
-    bed::work(simulation, parameters.clone(), move |instance, session| {
+    bed::with_instance(simulation, parameters.clone(), move |instance, session| {
         let busy = |number: u64| {
             start(&format!("user{number}"), instance, session, move |instance, session| {
                 let table = Rows::open(instance, TABLE, session).expect("there");
@@ -272,8 +272,7 @@ fn run_queue_of_the_log_writer(parameters: Parameters) -> Nanos {
         join((0..4).map(busy).collect(), session);
         let times = session.os().session_times();
         let log_writer = times.iter().find(|times| times.session.account.name() == "fb_lgwr");
-        let run_queue = log_writer.expect("it runs").times.run_queue;
-        run_queue
+        log_writer.expect("it runs").times.run_queue
     })
     .0
 }

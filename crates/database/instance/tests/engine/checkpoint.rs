@@ -72,12 +72,11 @@ fn crashed(parameters: Parameters, base: FileSystem, pause: Nanos) -> (Rba, Rba,
     });
     let disk = left(&mut report);
     let end = ended(report, "work");
-    let (from, elapsed) =
-        bed::work(machine(2, disk), parameters.clone(), move |instance, session| {
+    let ((from, elapsed), _) =
+        bed::with_instance(machine(2, disk), parameters, move |instance, _| {
             let recovered = instance.opened().recovered.clone();
             (recovered.from, recovered.elapsed)
-        })
-        .0;
+        });
     assert_eq!(from.sequence, end.sequence, "no log was switched");
     (end, from, elapsed)
 }

@@ -13,7 +13,6 @@ pub(crate) use testbed::{Dice, ended, join, left, machine, pause, racy, run, run
 
 use crate::rows::{Row, Rows};
 
-pub(crate) const DIRECTORY: &str = "/db";
 pub(crate) const TABLE: &str = "t";
 pub(crate) const CAPACITY: u64 = 1 << 30;
 
@@ -64,11 +63,11 @@ pub(crate) fn open(world: &World, session: &Session) -> Arc<Instance> {
 }
 
 /// Works with the database of a machine, and shuts it.
-pub(crate) fn work<R: Send + 'static>(
+pub(crate) fn with_instance<R: Send + 'static>(
     simulation: Simulation,
     body: impl FnOnce(&Arc<Instance>, &Session) -> R + Send + 'static,
 ) -> (R, FileSystem) {
-    bed::work(simulation, parameters(), body)
+    bed::with_instance(simulation, parameters(), body)
 }
 
 pub(crate) fn abort(instance: Arc<Instance>, session: &Session) {

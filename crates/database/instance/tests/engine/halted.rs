@@ -5,8 +5,8 @@ use instance::{Creation, Instance, Parameters, Transaction};
 use waits::{Nanos, WaitEvent};
 
 use crate::common::{
-    TABLE, add, bed, bytes_of, creation, database, database_with, ended, machine, open, pause, put,
-    rows, run, run_kept,
+    TABLE, add, bed, bytes_of, creation, database, database_with, ended, machine, open, parameters,
+    pause, put, rows, run, run_kept,
 };
 use crate::rows::Rows;
 
@@ -56,20 +56,22 @@ fn buffers_of_another_size_are_not_more_bytes_than_at_opening() {
     };
     let creation = Creation { doublewrite_slots: 128, ..creation() };
     let disk = database_with(creation, wide.clone(), |_, _| {});
-    let (before, after) = bed::work(machine(1, disk), wide.clone(), move |instance, session| {
-        let bytes = |instance: &Instance| {
-            let p = instance.parameters(session);
-            p.db_cache_size + p.db_32k_cache_size
-        };
-        let before = bytes(instance);
-        instance.set_parameter("db_cache_size", &(64 * 2048).to_string(), session).expect("less");
-        let grown =
-            instance.set_parameter("db_32k_cache_size", &(480 * 32768).to_string(), session);
-        let after = bytes(instance);
-        println!("before {before}, after {after}: {grown:?}");
-        (before, after)
-    })
-    .0;
+    let ((before, after), _) =
+        bed::with_instance(machine(1, disk), wide.clone(), move |instance, session| {
+            let bytes = |instance: &Instance| {
+                let p = instance.parameters(session);
+                p.db_cache_size + p.db_32k_cache_size
+            };
+            let before = bytes(instance);
+            instance
+                .set_parameter("db_cache_size", &(64 * 2048).to_string(), session)
+                .expect("less");
+            let grown =
+                instance.set_parameter("db_32k_cache_size", &(480 * 32768).to_string(), session);
+            let after = bytes(instance);
+            println!("before {before}, after {after}: {grown:?}");
+            (before, after)
+        });
     assert!(after <= before, "{before} bytes became {after}");
 }
 

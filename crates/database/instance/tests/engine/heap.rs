@@ -16,7 +16,6 @@ use txn::View;
 
 use crate::common::{
     self, Dice, abort, bed, check, creation, database_with, join, open_as, racy, run_kept, start,
-    work,
 };
 
 const NAME: &str = "h";
@@ -217,7 +216,7 @@ fn a_snapshot_sees_the_same_total_however_rows_move() {
             check(&instance, session);
             abort(instance, session);
         });
-        bed::work(racy(seed, disk), parameters(), |instance, session| {
+        bed::with_instance(racy(seed, disk), parameters(), |instance, session| {
             let heap = heap(instance, session);
             assert_eq!(sum_now(&heap, session), (TOTAL, 40));
             drop(heap);

@@ -17,7 +17,7 @@ use waits::{Nanos, Statistic, ThreadTimes, TimeAccount, WaitEvent};
 
 use crate::common::{
     self, CAPACITY, TABLE, add, bytes_of, check, creation, database, directory, ended, join, left,
-    machine, number, open, parameters, racy, rows, run, run_kept, shut, start, work,
+    machine, number, open, parameters, racy, rows, run, run_kept, shut, start, with_instance,
 };
 use crate::rows::Rows;
 
@@ -360,7 +360,7 @@ fn a_shutdown_with_active_transactions_is_refused_and_changes_nothing() {
         let late = late.expect_err("it is shut");
         assert_eq!(late.refusal(), Some(stop::RefusalKind::WrongState), "{late}");
     });
-    work(machine(2, disk), |instance, session| {
+    with_instance(machine(2, disk), |instance, session| {
         assert_eq!(instance.opened().rolled_back, 0);
         let table = Rows::open(instance, TABLE, session).expect("there");
         let all = rows(&table, session);
@@ -405,7 +405,7 @@ fn what_is_committed_while_the_instance_is_shut_is_kept() {
         let told = told.load(std::sync::atomic::Ordering::Relaxed);
         commits += told;
         met += u32::from(told > 0 && told < 30);
-        work(machine(seed, disk), move |instance, session| {
+        with_instance(machine(seed, disk), move |instance, session| {
             let table = Rows::open(instance, TABLE, session).expect("there");
             let found = number(&table, rows(&table, session)[0], session);
             assert!(found >= told, "{told} were acknowledged, {found} are there");

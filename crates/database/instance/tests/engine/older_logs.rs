@@ -8,8 +8,8 @@ use sim::fs::FileSystem;
 use waits::Nanos;
 
 use crate::common::{
-    TABLE, bytes_of, database, directory, fill, left, machine, open, parameters, pause, put, run,
-    run_kept, work,
+    TABLE, bytes_of, database, directory, fill, machine, open, parameters, pause, put, run,
+    run_kept,
 };
 use crate::rows::Rows;
 

@@ -10,7 +10,7 @@ use sim::fs::FileSystem;
 use waits::WaitEvent;
 
 use crate::common::{
-    self, TABLE, abort, add, check, creation, directory, ended, left, machine, number, open_as,
+    self, TABLE, abort, add, check, creation, directory, ended, machine, number, open_as,
     parameters, rows, run, run_kept, shut,
 };
 use crate::rows::Rows;

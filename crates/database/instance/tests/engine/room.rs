@@ -246,7 +246,7 @@ fn a_table_does_not_grow_by_what_sessions_take_back_or_a_crash_cuts_off() {
         let told = told.take();
         let needs = needed(told.values().map(|(_, most)| most).sum(), size);
         let all: Rows = told.into_values().flat_map(|(rows, _)| rows).collect();
-        bed::work(machine(seed, disk), parameters(size), move |instance, session| {
+        bed::with_instance(machine(seed, disk), parameters(size), move |instance, session| {
             instance.wait_for_dead(session);
             let heap = heap(instance, session);
             holds(&heap, &all, session);

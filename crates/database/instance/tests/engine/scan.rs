@@ -13,7 +13,8 @@ use os::Session;
 use waits::{Nanos, WaitEvent, WaitRecord, WaitSink};
 
 use crate::common::{
-    self, Dice, TABLE, bed, creation, database, join, machine, open, parameters, racy, rows, start,
+    self, Dice, TABLE, bed, creation, database, join, machine, parameters, racy, rows, start,
+    with_instance,
 };
 use crate::rows::{Row, Rows};
 
@@ -47,7 +48,7 @@ const ROWS: u64 = 400;
 
 /// What a cold scan of the table waits for under these parameters.
 fn scan_waits(parameters: Parameters) -> Vec<WaitRecord> {
-    bed::work(machine(1, database(ROWS)), parameters.clone(), move |instance, session| {
+    bed::with_instance(machine(1, database(ROWS)), parameters.clone(), move |instance, session| {
         let table = Rows::open(instance, TABLE, session).expect("there");
         let mut count = 0;
         let waits = Seen::during(session, || count = rows(&table, session).len());
@@ -89,7 +90,7 @@ fn a_large_table_is_scanned_around_the_cache() {
 /// It can be changed while the instance runs.
 #[test]
 fn the_multiblock_read_count_is_changed_while_the_instance_runs() {
-    work(machine(1, database(ROWS)), move |instance, session| {
+    with_instance(machine(1, database(ROWS)), move |instance, session| {
         let table = Rows::open(instance, TABLE, session).expect("there");
         let longest = |value: &str| {
             let name = "db_file_multiblock_read_count";
@@ -143,7 +144,7 @@ fn work(
 fn a_scan_among_changes_sees_what_was_committed_and_nothing_older() {
     let base = database(ROWS);
     for seed in 0..60 {
-        work(racy(seed, base.clone()), move |instance, session| {
+        with_instance(racy(seed, base.clone()), move |instance, session| {
             let committed = vec![0_i64; ROWS as usize];
             let committed = Arc::new(Latch::new(session.os(), LatchKind::Innermost, committed));
             let users = (0..3).map(|own| {
@@ -183,7 +184,7 @@ fn a_scan_of_a_growing_table_sees_every_row_once() {
         common::fill(instance, &table, 100, session);
     });
     for seed in 0..40 {
-        work(racy(seed, base.clone()), move |instance, session| {
+        with_instance(racy(seed, base.clone()), move |instance, session| {
             let count = Arc::new(Latch::new(session.os(), LatchKind::Innermost, 100_usize));
             let users = (0..2).map(|_| {
                 let count = Arc::clone(&count);

@@ -20,7 +20,7 @@ use waits::{Nanos, WaitEvent};
 use crate::common::{
     self, Dice, abort, add, bed, bytes_of, check, creation, database_with, directory, ended, join,
     left, machine, number, open, open_as, parameters, pause, put, racy, rows, run, run_kept, shut,
-    start, work,
+    start, with_instance,
 };
 use crate::rows::{Row, Rows};
 use crate::tablespaces::{crashes, crashes_in, verified};
@@ -281,7 +281,7 @@ fn thousands_of_segments_are_found_by_name_and_number() {
         }
         check(instance, session);
     });
-    bed::work(machine(1, content), opened.clone(), move |instance, session| {
+    bed::with_instance(machine(1, content), opened.clone(), move |instance, session| {
         let space = instance.space();
         let mut objects = BTreeSet::new();
         for number in 0..MANY {
@@ -436,7 +436,7 @@ fn old_images_never_come_over_new_ones() {
             check(&instance, session);
             if seed % 2 == 0 { shut(instance, session) } else { abort(instance, session) }
         });
-        work(machine(seed, disk), |instance, session| {
+        with_instance(machine(seed, disk), |instance, session| {
             check(instance, session);
         });
     }
@@ -597,7 +597,7 @@ fn storms_of_segments_survive_crashes() {
             }
         }));
         let sessions = told.clone();
-        work(machine, move |instance, session| {
+        with_instance(machine, move |instance, session| {
             let users = (0..3).map(|user| {
                 let told = sessions.clone();
                 start("user", instance, session, move |instance, session| {
@@ -657,7 +657,7 @@ fn a_directory_block_that_a_crash_kept_from_being_formatted_is_no_damage() {
 fn a_block_of_the_directory_is_handed_out_and_formatted_in_one_step() {
     let base = database_with(creation(), parameters(), |_, _| {});
     for seed in 0..20 {
-        work(racy(seed, base.clone()), |instance, session| {
+        with_instance(racy(seed, base.clone()), |instance, session| {
             let is_done = Arc::new(AtomicBool::new(false));
             let says = Arc::clone(&is_done);
             let maker = start("maker", instance, session, move |instance, session| {

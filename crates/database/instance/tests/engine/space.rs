@@ -9,7 +9,8 @@ use latch::{Latch, LatchKind};
 use stop::RefusalKind;
 
 use crate::common::{
-    Dice, check, creation, database, database_with, join, machine, parameters, racy, start, work,
+    Dice, check, creation, database, database_with, join, machine, parameters, racy, start,
+    with_instance,
 };
 
 /// Sessions make segments and hand out blocks at random until the file is full: no block comes
@@ -18,7 +19,7 @@ use crate::common::{
 fn blocks_handed_out_to_many_sessions_come_once() {
     let base = database(0);
     for seed in 0..40 {
-        let ((), disk) = work(racy(seed, base.clone()), move |instance, session| {
+        let ((), disk) = with_instance(racy(seed, base.clone()), move |instance, session| {
             let seen = Latch::new(session.os(), LatchKind::Innermost, BTreeSet::<Dba>::new());
             let seen = Arc::new(seen);
             let sessions = (0..4).map(|user| {
@@ -57,7 +58,7 @@ fn blocks_handed_out_to_many_sessions_come_once() {
             join(sessions.collect(), session);
             check(instance, session);
         });
-        work(machine(seed, disk), |instance, session| {
+        with_instance(machine(seed, disk), |instance, session| {
             check(instance, session);
         });
     }

@@ -112,7 +112,7 @@ pub(crate) fn crashes_in(
         disk.close_all();
         collected.with(|shots| shots.push((number, disk, known.load(SeqCst))));
     }));
-    bed::work(machine, parameters(), move |instance, session| {
+    bed::with_instance(machine, parameters(), move |instance, session| {
         body(instance, &told, session);
     });
     shots.take()
@@ -505,7 +505,7 @@ fn tablespaces_made_at_once_come_one_after_the_other() {
     let base = base(growing(400));
     for seed in 0..40 {
         let ((), disk) =
-            bed::work(racy(seed, base.clone()), parameters(), move |instance, session| {
+            bed::with_instance(racy(seed, base.clone()), parameters(), move |instance, session| {
                 let sessions = (0..3).map(|user| {
                     start("user", instance, session, move |instance, session| {
                         let name = format!("ts{user}");
@@ -525,7 +525,7 @@ fn tablespaces_made_at_once_come_one_after_the_other() {
                 join(sessions.collect(), session);
                 check(instance, session);
             });
-        bed::work(machine(seed, disk), parameters(), |instance, session| {
+        bed::with_instance(machine(seed, disk), parameters(), |instance, session| {
             assert_eq!(instance.space().tablespaces(session).len(), 5);
             assert_eq!(instance.space().file_blocks(session).len(), 8);
             for user in 0..3 {
@@ -672,7 +672,7 @@ fn files_grow_ahead_of_a_session_that_is_not_too_fast() {
 /// else.
 #[test]
 fn a_checkpoint_of_a_part_writes_that_part() {
-    bed::work(machine(1, base(growing(64))), parameters(), |instance, session| {
+    bed::with_instance(machine(1, base(growing(64))), parameters(), |instance, session| {
         instance.create_tablespace(&users(), session).expect("made");
         let tables = [("a", "users"), ("b", "users"), ("c", "system")].map(|(name, within)| {
             Rows::create_within(instance, (within, name), session).expect("made")

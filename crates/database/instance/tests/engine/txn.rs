@@ -11,8 +11,8 @@ use stop::{RefusalKind, Stop};
 use waits::{Nanos, WaitEvent};
 
 use crate::common::{
-    self, Dice, TABLE, abort, add, check, database, ended, join, machine, number, open, open_as,
-    pause, racy, rows, run, run_kept, shut, start, work,
+    self, Dice, TABLE, abort, add, check, database, join, machine, number, open, open_as, pause,
+    racy, rows, run, run_kept, shut, start, with_instance,
 };
 use crate::rows::Rows;
 
@@ -43,7 +43,7 @@ fn increments_of_one_row_by_many_sessions_lose_none() {
     let base = database(1);
     let mut waited = 0;
     for seed in 0..150 {
-        let waits = work(racy(seed, base.clone()), move |instance, session| {
+        let (waits, _) = with_instance(racy(seed, base.clone()), move |instance, session| {
             let row = rows(&Rows::open(instance, TABLE, session).expect("there"), session)[0];
             let sessions = (0..4).map(|user| {
                 start("user", instance, session, move |instance, session| {
@@ -59,8 +59,7 @@ fn increments_of_one_row_by_many_sessions_lose_none() {
             check(instance, session);
             drop(table);
             *session.os().totals().event(WaitEvent::EnqTxRowLock)
-        })
-        .0;
+        });
         assert_eq!(waits.timeouts, 0, "seed {seed}: a sleeper was forgotten");
         waited += waits.count;
     }
@@ -118,7 +117,7 @@ fn a_deadlock_is_named_and_one_of_the_two_goes_on() {
 fn a_slot_that_is_used_again_makes_no_deadlock() {
     let base = database(2);
     for seed in 0..50 {
-        work(machine(seed, base.clone()), move |instance, session| {
+        with_instance(machine(seed, base.clone()), move |instance, session| {
             let table = Rows::open(instance, TABLE, session).expect("there");
             let all = rows(&table, session);
             let mut first = Transaction::new();
@@ -200,7 +199,7 @@ impl waits::WaitSink for Sink {
 #[test]
 fn a_wait_for_a_row_names_the_transaction() {
     let base = database(1);
-    work(racy(1, base), move |instance, session| {
+    with_instance(racy(1, base), move |instance, session| {
         let table = Rows::open(instance, TABLE, session).expect("there");
         let row = rows(&table, session)[0];
         let mut holder = Transaction::new();
@@ -230,7 +229,7 @@ fn sessions_beyond_what_the_cache_can_pin_are_refused_and_do_not_hang() {
     let base = database(16 * 20);
     let mut refusals = 0;
     for seed in 0..60 {
-        let report = racy(seed, base.clone()).run(move |world, session| {
+        refusals += run(racy(seed, base.clone()), move |world, session| {
             let smallest = Parameters { db_cache_size: 16 * 2048, ..common::parameters() };
             let instance = open_as(&smallest, world, session);
             let table = Rows::open(&instance, TABLE, session).expect("there");
@@ -254,7 +253,6 @@ fn sessions_beyond_what_the_cache_can_pin_are_refused_and_do_not_hang() {
             shut(instance, session);
             refusals.load(session)
         });
-        refusals += ended(report, seed);
     }
     println!("{refusals} refusals");
     assert!(refusals > 0 && refusals < 60 * 16 * 3, "{refusals} refusals");
@@ -306,7 +304,7 @@ fn a_commit_that_does_not_wait_lets_go_of_its_rows_and_is_durable_with_the_next(
 fn a_transaction_whose_session_vanishes_is_rolled_back() {
     let base = database(2);
     for seed in 0..20 {
-        work(racy(seed, base.clone()), move |instance, session| {
+        with_instance(racy(seed, base.clone()), move |instance, session| {
             let table = Rows::open(instance, TABLE, session).expect("there");
             let row = rows(&table, session)[0];
             let vanishes = start("vanishes", instance, session, move |instance, session| {
@@ -351,7 +349,7 @@ fn the_dead_are_rolled_back_beside_new_sessions_on_the_same_rows() {
             drop(table);
             abort(instance, session);
         });
-        work(racy(seed, disk), move |instance, session| {
+        with_instance(racy(seed, disk), move |instance, session| {
             assert_eq!(instance.opened().rolled_back, 1);
             let table = Rows::open(instance, TABLE, session).expect("there");
             let mut sum = 0;

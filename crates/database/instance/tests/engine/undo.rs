@@ -12,7 +12,7 @@ use waits::Nanos;
 
 use crate::common::{
     self, TABLE, add, bed, check, creation, database, database_with, ended, join, left, machine,
-    number, open, open_as, pause, racy, rows, run, shut, start, work,
+    number, open, open_as, pause, racy, rows, run, shut, start, with_instance,
 };
 use crate::rows::{Row, Rows};
 
@@ -28,7 +28,7 @@ fn smallest() -> Parameters {
 fn a_transaction_larger_than_the_cache_is_rolled_back_row_by_row() {
     let base = database(ROWS);
     for seed in 0..6 {
-        bed::work(racy(seed, base.clone()), smallest(), move |instance, session| {
+        bed::with_instance(racy(seed, base.clone()), smallest(), move |instance, session| {
             let table = Rows::open(instance, TABLE, session).expect("there");
             let all = rows(&table, session);
             for round in 0..3 {
@@ -125,7 +125,7 @@ fn a_full_data_file_refuses_statements_and_stops_no_rollback() {
         Rows::create(instance, TABLE, session).expect("made");
     });
     for seed in 0..30 {
-        work(racy(seed, base.clone()), move |instance, session| {
+        with_instance(racy(seed, base.clone()), move |instance, session| {
             let sessions = (0..3).map(|user| {
                 start("user", instance, session, move |instance, session| {
                     let table = Rows::open(instance, TABLE, session).expect("there");
@@ -205,7 +205,7 @@ fn a_snapshot_whose_undo_had_to_be_overwritten_is_too_old_and_says_so() {
         let table = Rows::create(instance, TABLE, session).expect("made");
         common::fill(instance, &table, 32, session);
     });
-    work(machine(1, disk), |instance, session| {
+    with_instance(machine(1, disk), |instance, session| {
         let table = Rows::open(instance, TABLE, session).expect("there");
         let all = rows(&table, session);
         let old = instance.transactions().begin_serializable(session).expect("begun");
@@ -249,7 +249,7 @@ fn undo_blocks(instance: &Instance, session: &Session) -> u32 {
 /// While there is room undo is kept for as long as a snapshot needs it, and not longer.
 #[test]
 fn undo_is_kept_for_a_snapshot_and_used_again_after_it() {
-    work(machine(1, database(8)), |instance, session| {
+    with_instance(machine(1, database(8)), |instance, session| {
         let table = Rows::open(instance, TABLE, session).expect("there");
         let all = rows(&table, session);
         let handed_out = || undo_blocks(instance, session);
@@ -282,7 +282,7 @@ fn undo_is_kept_for_a_snapshot_and_used_again_after_it() {
 /// tablespace doesn't grow for it; what is younger is kept. Without one it is kept again.
 #[test]
 fn undo_older_than_the_retention_is_overwritten_before_the_tablespace_grows() {
-    work(machine(1, database(64)), |instance, session| {
+    with_instance(machine(1, database(64)), |instance, session| {
         let table = Rows::open(instance, TABLE, session).expect("there");
         let all = rows(&table, session);
         let handed_out = || undo_blocks(instance, session);
@@ -342,7 +342,7 @@ fn undo_older_than_the_retention_is_overwritten_before_the_tablespace_grows() {
 /// for ever.)
 #[test]
 fn blocks_that_a_rollback_has_emptied_are_used_again_at_once() {
-    work(machine(1, database(8)), |instance, session| {
+    with_instance(machine(1, database(8)), |instance, session| {
         let table = Rows::open(instance, TABLE, session).expect("there");
         let all = rows(&table, session);
         let handed_out = || undo_blocks(instance, session);

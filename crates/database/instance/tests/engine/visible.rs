@@ -16,7 +16,7 @@ use txn::{CrCopy, LockWait, Snapshot, View};
 use waits::Nanos;
 
 use crate::common::{
-    check, creation, database_with, ended, join, machine, parameters, pause, racy, start, work,
+    check, creation, database_with, join, machine, parameters, pause, racy, start, with_instance,
 };
 
 const NAME: &str = "h";
@@ -164,7 +164,7 @@ fn row(byte: u8) -> Vec<u8> {
 
 /// Works on a database with an empty heap.
 fn alone(body: impl FnOnce(&Desk<'_>) + Send + 'static) {
-    work(machine(1, empty()), move |instance, session| {
+    with_instance(machine(1, empty()), move |instance, session| {
         body(&Desk::at(instance, session));
         check(instance, session);
     });
@@ -292,7 +292,7 @@ fn what_waits_to_be_durable_is_not_seen_before_though_what_does_not_wait_came_la
         // the SCN through which redo was durable then.
         let (commits, seen) = (Told::default(), Told::default());
         let (into_commits, into_seen) = (commits.clone(), seen.clone());
-        work(racy(seed, base.clone()), move |instance, session| {
+        with_instance(racy(seed, base.clone()), move |instance, session| {
             let desk = Desk::at(instance, session);
             let [a] = desk.rows([row(0)]);
             let [b] = desk.rows([row(0)]);

@@ -31,7 +31,7 @@ fn blocks_written(seed: u64) -> Vec<u64> {
         db_writer_processes: WRITERS,
         ..parameters()
     };
-    bed::work(machine(seed, content), parameters.clone(), move |instance, session| {
+    bed::with_instance(machine(seed, content), parameters.clone(), move |instance, session| {
         let addresses = rows(&Rows::open(instance, TABLE, session).expect("there"), session);
         let users = (0..4).map(|user| {
             let (addresses, mut dice) = (addresses.clone(), Dice(seed << 8 | user));
@@ -48,9 +48,7 @@ fn blocks_written(seed: u64) -> Vec<u64> {
         join(users.collect(), session);
         let running = session.os().running();
         let writers = running.iter().filter(|one| one.account.name().starts_with("fb_dbw"));
-        let written =
-            writers.map(|one| one.account.statistic(Statistic::PhysicalWrites)).collect::<Vec<_>>();
-        written
+        writers.map(|one| one.account.statistic(Statistic::PhysicalWrites)).collect::<Vec<_>>()
     })
     .0
 }

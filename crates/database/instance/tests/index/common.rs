@@ -52,11 +52,11 @@ pub(crate) fn open(world: &World, session: &Session) -> Arc<Instance> {
 }
 
 /// Works with the database of a machine, and shuts it.
-pub(crate) fn work<R: Send + 'static>(
+pub(crate) fn with_instance<R: Send + 'static>(
     simulation: Simulation,
     body: impl FnOnce(&Arc<Instance>, &Session) -> R + Send + 'static,
 ) -> (R, FileSystem) {
-    bed::work(simulation, parameters(), body)
+    bed::with_instance(simulation, parameters(), body)
 }
 
 pub(crate) fn index(instance: &Instance, session: &Session) -> Index {

@@ -12,8 +12,8 @@ use os::Session;
 use waits::{Nanos, WaitEvent};
 
 use crate::common::{
-    Dice, Entry, all, check, check_instance, database, ended, index, join, machine, make, open,
-    racy, row, seen, shut, start, work,
+    Dice, Entry, all, check, check_instance, database, index, join, machine, make, open, racy, row,
+    run, seen, shut, start, with_instance,
 };
 
 pub(crate) const ROWS: u64 = 17;
@@ -129,7 +129,7 @@ fn scans_see_one_moment_while_leaves_are_split() {
     let base = database(BlockSize::KIB_2, false);
     let mut leaves = 0;
     for seed in 0..60 {
-        let report = racy(seed, base.clone()).run(move |world, session| {
+        leaves += run(racy(seed, base.clone()), move |world, session| {
             let instance = open(world, session);
             let writers = 1 + seed % 7;
             let mut sessions = Vec::new();
@@ -153,7 +153,6 @@ fn scans_see_one_moment_while_leaves_are_split() {
             shut(instance, session);
             checked.leaves
         });
-        leaves += ended(report, seed);
     }
     assert!(leaves > 60 * 8, "{leaves} leaves");
 }
@@ -164,7 +163,7 @@ fn scans_see_one_moment_while_leaves_are_split() {
 fn a_rollback_finds_entries_that_splits_have_moved() {
     let base = database(BlockSize::KIB_2, false);
     for seed in 0..30 {
-        work(machine(seed, base.clone()), move |instance, session| {
+        with_instance(machine(seed, base.clone()), move |instance, session| {
             let index = index(instance, session);
             let mut dice = Dice(seed);
             let mut fill = |first: u64, count: u64, transaction: &mut Transaction| {
@@ -215,7 +214,7 @@ fn a_rollback_finds_entries_that_splits_have_moved() {
 #[test]
 fn two_indexes_with_the_same_keys_stay_apart() {
     let base = database(BlockSize::KIB_2, false);
-    work(machine(1, base), |instance, session| {
+    with_instance(machine(1, base), |instance, session| {
         let (one, two) = (index(instance, session), make("j", true, instance, session));
         let (mut kept, mut lost) = (Transaction::new(), Transaction::new());
         for number in 0..200_u64 {

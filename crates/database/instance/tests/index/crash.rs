@@ -11,9 +11,9 @@ use sim::Outside;
 use sim::fs::FileSystem;
 use sim::fs::crash::CrashStates;
 
-use crate::common::{parameters, 
+use crate::common::{
     Dice, Entry, check, check_instance, database, ended, index, join, left, machine, open, open_as,
-    racy, row, seen, shut, start, work,
+    parameters, racy, row, seen, shut, start, with_instance,
 };
 use crate::concurrent::{Keys, ROWS, key, move_all, versions};
 
@@ -74,19 +74,20 @@ fn small() -> Parameters {
 
 /// Full leaves, and a session that has splits wait for reads of branches.
 fn filled() -> FileSystem {
-    let ((), disk) = work(machine(1, database(BlockSize::KIB_2, false)), |instance, session| {
-        let index = index(instance, session);
-        let mut dice = Dice(1);
-        let users = OTHERS.flat_map(|user| (0..ROWS).map(move |number| (user, number)));
-        let mut entries: Vec<Entry> = users
-            .map(|(user, number)| (key(user, 1, &mut dice), row(user * ROWS + number)))
-            .collect();
-        entries.sort();
-        let mut builder = IndexBuilder::new(&index, session);
-        entries.iter().for_each(|(key, row)| builder.add(key, *row).expect("added"));
-        builder.finish().expect("built");
-        drop(index);
-    });
+    let ((), disk) =
+        with_instance(machine(1, database(BlockSize::KIB_2, false)), |instance, session| {
+            let index = index(instance, session);
+            let mut dice = Dice(1);
+            let users = OTHERS.flat_map(|user| (0..ROWS).map(move |number| (user, number)));
+            let mut entries: Vec<Entry> = users
+                .map(|(user, number)| (key(user, 1, &mut dice), row(user * ROWS + number)))
+                .collect();
+            entries.sort();
+            let mut builder = IndexBuilder::new(&index, session);
+            entries.iter().for_each(|(key, row)| builder.add(key, *row).expect("added"));
+            builder.finish().expect("built");
+            drop(index);
+        });
     disk
 }
 

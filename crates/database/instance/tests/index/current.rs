@@ -9,7 +9,7 @@ use stop::RefusalKind;
 use waits::{Nanos, WaitEvent};
 
 use crate::common::{
-    Dice, database, ended, index, join, machine, open, racy, row, shut, start, work,
+    Dice, database, ended, index, join, machine, open, racy, row, shut, start, with_instance,
 };
 
 fn exactly(key: &[u8]) -> (Bound<&[u8]>, Bound<&[u8]>) {
@@ -18,7 +18,7 @@ fn exactly(key: &[u8]) -> (Bound<&[u8]>, Bound<&[u8]>) {
 
 #[test]
 fn an_entry_is_there_held_or_gone_whatever_a_snapshot_sees() {
-    work(machine(1, database(BlockSize::KIB_2, false)), |instance, session| {
+    with_instance(machine(1, database(BlockSize::KIB_2, false)), |instance, session| {
         let index = index(instance, session);
         let now = |own: &Transaction| {
             index.find_current(exactly(b"key"), own.id(), session).expect("read")
@@ -54,7 +54,7 @@ fn an_entry_is_there_held_or_gone_whatever_a_snapshot_sees() {
 /// Entries of one key in many leaves, of which the last is the only one that isn't deleted.
 #[test]
 fn a_range_of_many_leaves_is_looked_through_to_its_end() {
-    work(machine(1, database(BlockSize::KIB_2, false)), |instance, session| {
+    with_instance(machine(1, database(BlockSize::KIB_2, false)), |instance, session| {
         let index = index(instance, session);
         let mut own = Transaction::new();
         for number in 0..500 {
@@ -79,7 +79,7 @@ fn a_range_of_many_leaves_is_looked_through_to_its_end() {
 /// Of 500 entries each is deleted as it is found; meanwhile another one comes before it.
 #[test]
 fn who_deletes_what_is_found_meets_every_entry_and_then_what_came_before() {
-    work(machine(1, database(BlockSize::KIB_2, false)), |instance, session| {
+    with_instance(machine(1, database(BlockSize::KIB_2, false)), |instance, session| {
         let index = index(instance, session);
         let mut own = Transaction::new();
         for number in 1..=500 {

@@ -160,7 +160,7 @@ fn does_what_a_set_does(size: BlockSize, unique: bool, seeds: u64) {
         });
         let disk = left(&mut report);
         let model: Vec<Entry> = ended(report, seed).into_iter().collect();
-        bed::work(machine(seed, disk), sized(size), move |instance, session| {
+        bed::with_instance(machine(seed, disk), sized(size), move |instance, session| {
             check(&index(instance, session), &model, session);
         });
     }

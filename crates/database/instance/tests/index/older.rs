@@ -10,7 +10,7 @@ use os::Session;
 use waits::Statistic;
 
 use crate::common::{
-    Dice, Entry, all, check, check_instance, database, index, machine, row, seen, work,
+    Dice, Entry, all, check, check_instance, database, index, machine, row, seen, with_instance,
 };
 
 /// A leaf of 2 KiB has room for so many entries.
@@ -96,7 +96,7 @@ fn snapshots_see_what_was_at_the_end() {
     for unique in [false, true] {
         let base = database(BlockSize::KIB_2, unique);
         for seed in 0..8 {
-            work(machine(seed, base.clone()), move |instance, session| {
+            with_instance(machine(seed, base.clone()), move |instance, session| {
                 let index = index(instance, session);
                 life(instance, &index, &mut Dice(seed), session);
                 drop(index);
@@ -110,7 +110,7 @@ fn snapshots_see_what_was_at_the_end() {
 /// was deleted sees it.
 #[test]
 fn a_list_is_left_behind_where_entries_were_purged_too() {
-    work(machine(1, database(BlockSize::KIB_2, true)), |instance, session| {
+    with_instance(machine(1, database(BlockSize::KIB_2, true)), |instance, session| {
         let (index, transactions) = (index(instance, session), instance.transactions());
         let mut there = BTreeSet::new();
         let mut insert = |transaction: &mut Transaction, count: u64| {
@@ -164,7 +164,7 @@ fn a_list_is_left_behind_where_entries_were_purged_too() {
 /// rolled back. Then keys come between, more than a leaf has room for.
 #[test]
 fn what_a_rolled_back_transaction_purged_is_seen_behind_the_end() {
-    work(machine(1, database(BlockSize::KIB_2, true)), |instance, session| {
+    with_instance(machine(1, database(BlockSize::KIB_2, true)), |instance, session| {
         let (index, transactions) = (index(instance, session), instance.transactions());
         let insert = |numbers: &mut dyn Iterator<Item = u64>| {
             let mut transaction = Transaction::new();

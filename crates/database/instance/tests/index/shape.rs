@@ -7,7 +7,7 @@ use os::Session;
 use stop::RefusalKind;
 
 use crate::common::{
-    Dice, Entry, check, check_instance, database, index, machine, make, row, seen, work,
+    Dice, Entry, check, check_instance, database, index, machine, make, row, seen, with_instance,
 };
 
 fn entries(count: u64, unique: bool, seed: u64, longest: usize) -> Vec<Entry> {
@@ -41,7 +41,7 @@ fn build(index: &Index, entries: &[Entry], session: &Session) {
 fn what_is_built_from_the_bottom_up_is_in_order_and_can_be_changed() {
     for (unique, count) in [(false, 0), (true, 1), (false, 60), (true, 500), (false, 4_000)] {
         let base = database(BlockSize::KIB_2, unique);
-        let (entries, disk) = work(machine(count, base), move |instance, session| {
+        let (entries, disk) = with_instance(machine(count, base), move |instance, session| {
             let index = index(instance, session);
             let entries = entries(count, unique, count, index.key_max());
             build(&index, &entries, session);
@@ -65,7 +65,7 @@ fn what_is_built_from_the_bottom_up_is_in_order_and_can_be_changed() {
             drop(index);
             entries
         });
-        work(machine(count, disk), move |instance, session| {
+        with_instance(machine(count, disk), move |instance, session| {
             check(&index(instance, session), &entries, session);
         });
     }
@@ -73,7 +73,7 @@ fn what_is_built_from_the_bottom_up_is_in_order_and_can_be_changed() {
 
 #[test]
 fn a_builder_refuses_what_a_unique_index_cannot_have() {
-    work(machine(1, database(BlockSize::KIB_2, true)), |instance, session| {
+    with_instance(machine(1, database(BlockSize::KIB_2, true)), |instance, session| {
         let index = index(instance, session);
         let mut builder = IndexBuilder::new(&index, session);
         builder.add(b"a", row(1)).expect("added");
@@ -87,7 +87,7 @@ fn a_builder_refuses_what_a_unique_index_cannot_have() {
 /// Leaves of an index that grows at its end are full, not half full.
 #[test]
 fn an_index_that_grows_at_its_end_fills_its_leaves() {
-    work(machine(1, database(BlockSize::KIB_2, false)), |instance, session| {
+    with_instance(machine(1, database(BlockSize::KIB_2, false)), |instance, session| {
         let index = index(instance, session);
         let mut own = Transaction::new();
         let mut expected = Vec::new();
@@ -108,7 +108,7 @@ fn an_index_that_grows_at_its_end_fills_its_leaves() {
 /// used again.
 #[test]
 fn space_of_committed_deletions_is_used_again() {
-    work(machine(1, database(BlockSize::KIB_2, false)), |instance, session| {
+    with_instance(machine(1, database(BlockSize::KIB_2, false)), |instance, session| {
         let index = index(instance, session);
         for round in 0..60_u64 {
             let mut own = Transaction::new();
@@ -135,7 +135,7 @@ fn space_of_committed_deletions_is_used_again() {
 
 #[test]
 fn keys_up_to_the_longest_are_taken_and_longer_ones_refused() {
-    work(machine(1, database(BlockSize::KIB_2, true)), |instance, session| {
+    with_instance(machine(1, database(BlockSize::KIB_2, true)), |instance, session| {
         let (unique, other) = (index(instance, session), make("j", false, instance, session));
         for index in [&unique, &other] {
             longest_keys(instance, index, session);

@@ -9,7 +9,7 @@ use txn::LockWait;
 use waits::{Nanos, WaitEvent};
 
 use crate::common::{
-    check, database, ended, index, join, machine, open, racy, row, seen, shut, start, work,
+    check, database, ended, index, join, machine, open, racy, row, seen, shut, start, with_instance,
 };
 
 fn pause(length: Nanos, session: &Session) {
@@ -67,7 +67,7 @@ fn who_inserts_a_key_waits_for_its_inserter_and_gets_it_or_not() {
 fn who_inserts_a_key_waits_for_its_deleter_and_gets_it_or_not() {
     let base = database(BlockSize::KIB_2, true);
     for seed in 0..40 {
-        work(racy(seed, base.clone()), move |instance, session| {
+        with_instance(racy(seed, base.clone()), move |instance, session| {
             let index = index(instance, session);
             let commits = seed % 2 == 0;
             let mut before = Transaction::new();
@@ -92,7 +92,7 @@ fn who_inserts_a_key_waits_for_its_deleter_and_gets_it_or_not() {
 
 #[test]
 fn a_transaction_gives_its_own_key_to_other_rows_and_takes_that_back() {
-    work(machine(1, database(BlockSize::KIB_2, true)), |instance, session| {
+    with_instance(machine(1, database(BlockSize::KIB_2, true)), |instance, session| {
         let index = index(instance, session);
         let mut before = Transaction::new();
         assert_eq!(insert(&index, &mut before, 0, session), Inserted::Done);
@@ -120,7 +120,7 @@ fn a_transaction_gives_its_own_key_to_other_rows_and_takes_that_back() {
 fn two_that_want_each_others_key_are_a_deadlock() {
     let base = database(BlockSize::KIB_2, true);
     for seed in 0..20 {
-        work(racy(seed, base.clone()), move |instance, session| {
+        with_instance(racy(seed, base.clone()), move |instance, session| {
             let sessions = (0..2_u8).map(|user| {
                 start("user", instance, session, move |instance, session| {
                     let index = index(instance, session);
@@ -154,7 +154,7 @@ fn two_that_want_each_others_key_are_a_deadlock() {
 /// In the copy for an old snapshot a leaf has fewer entries than where the find was led to.
 #[test]
 fn a_find_sees_a_leaf_as_it_was_before_it_grew() {
-    work(machine(1, database(BlockSize::KIB_2, true)), |instance, session| {
+    with_instance(machine(1, database(BlockSize::KIB_2, true)), |instance, session| {
         let (index, transactions) = (index(instance, session), instance.transactions());
         let mut first = Transaction::new();
         index.insert(&mut first, &[0, 0], row(0), session).expect("inserted");
@@ -178,7 +178,7 @@ fn a_find_sees_a_leaf_as_it_was_before_it_grew() {
 /// key of that entry may not be split from itself: the other half wouldn't know that it is there.
 #[test]
 fn a_key_stays_unique_where_the_list_of_the_last_leaf_is_full() {
-    work(machine(1, database(BlockSize::KIB_2, true)), |instance, session| {
+    with_instance(machine(1, database(BlockSize::KIB_2, true)), |instance, session| {
         let index = index(instance, session);
         let (mut one, mut two) = (Transaction::new(), Transaction::new());
         let mut three = Transaction::new();
