@@ -12,7 +12,7 @@ use sim::{Simulation, World};
 pub(crate) use testbed::bed::{
     self, check as check_instance, directory, open as open_as, shut, start,
 };
-pub(crate) use testbed::{Dice, ended, join, left, machine, racy, run_kept};
+pub(crate) use testbed::{Dice, ended, join, left, machine, racy, run, run_kept};
 use txn::View;
 
 pub(crate) const INDEX: &str = "i";

@@ -17,7 +17,7 @@ use txn::View;
 
 use crate::common::{
     Dice, Entry, between, check_instance, creation, directory, ended, join, left, machine, make,
-    open_as, racy, run_kept, shut, sized, start,
+    open_as, racy, run, run_kept, shut, sized, start,
 };
 
 /// A row: its own key, and one that it shares; then bytes that don't matter.

@@ -14,7 +14,7 @@ use sim::fs::crash::CrashStates;
 
 use crate::common::{
     Dice, Entry, all, check, check_instance, database, ended, index, join, left, machine, open,
-    open_as, parameters, racy, row, seen, shut, start,
+    open_as, parameters, racy, row, run, seen, shut, start,
 };
 
 /// So many entries a user has when it has begun.
