@@ -111,7 +111,7 @@ impl Engine {
             ..Parameters::default()
         };
         let file_options = DurableWrite::DirectThenSync.file_options();
-        let options = Options { creation, parameters };
+        let options = Options { creation, parameters, ..Options::default() };
         let database = Database::create_in(disk, folder, &options, session)?;
         let bytes = u64::from(COMMITS) * REDO_BLOCK.bytes() as u64;
         let filled = disk
@@ -226,7 +226,7 @@ impl Engine {
     fn commits(&mut self, session: &Session) -> Result<Turn, Stop> {
         let mut block = IoBuf::zeroed(REDO_BLOCK.bytes());
         let (mut bare_ns, mut commits_ns) = (Vec::new(), Vec::new());
-        let gets = |session: &Session| session.reading().2.logical_reads();
+        let gets = |session: &Session| session.reading().totals.logical_reads();
         let mut counted = 0;
         // Long, and not committed before the end: it warms the caches, which a sleep leaves cold,
         // as the rows do that a transaction changes before it commits. Its rows are others, or the
@@ -292,7 +292,7 @@ impl Engine {
             work(self, session)?;
         }
         let cpu_ns = session.time_account_since(&before).cpu_ns as f64;
-        let totals = session.reading().2.since(&before.2);
+        let totals = session.reading().totals.since(&before.totals);
         let gets = totals.logical_reads() as f64;
         Ok(Turn { cpu_ns: cpu_ns / f64::from(count), gets: gets / f64::from(count) })
     }

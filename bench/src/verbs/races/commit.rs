@@ -186,7 +186,7 @@ impl Bench {
         let disk = os::linux::disk();
         let creation = Creation { data_bytes: DATA_BYTES, ..Creation::default() };
         let parameters = Parameters { log_writes_in_flight: WRITES, ..Parameters::default() };
-        let options = Options { creation, parameters };
+        let options = Options { creation, parameters, ..Options::default() };
         let database = Database::create_in(&disk, directory, &options, &session)?;
         let way = database.instance().opened().redo_write;
         let table = fill(&mut database.connect_with(&session))?;

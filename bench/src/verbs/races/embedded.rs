@@ -29,7 +29,7 @@ impl Embedded {
     ) -> bench::Result<Embedded> {
         let session = os::linux::start().adopt("race", SessionKind::Foreground);
         let parameters = Parameters { db_cache_size: cache_bytes, ..Parameters::default() };
-        let options = Options { creation, parameters };
+        let options = Options { creation, parameters, ..Options::default() };
         let database = Database::create(scratch.path().join("database"), &options);
         Ok(Embedded { database: database.map_err(told)?, session })
     }

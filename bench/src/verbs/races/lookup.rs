@@ -84,7 +84,7 @@ fn workload<'a>(
             let (warm_up, length) = (nanos(WARM_UP), nanos(length));
             let plan = Drive { sessions: threads, first_session: 0, warm_up, length };
             let Embedded { database, session } = embedded;
-            let ran = bulk.run_lookups(database, (plan, turn.seed), (ROWS, scope), session);
+            let ran = bulk.run_lookups(database, plan, turn.seed, ROWS, scope, session);
             Ok(Metrics::from([(metric::IOPS, ran.map_err(told)?)]))
         }),
         rival: Box::new(move |turn: Turn| {

@@ -203,7 +203,7 @@ impl Crashed {
             redo_write: Some(DurableWrite::DirectThenSync),
             ..Parameters::default()
         };
-        let options = Options { creation, parameters };
+        let options = Options { creation, parameters, ..Options::default() };
         let database = Database::create_in(&disk, &directory, &options, session).map_err(told)?;
         let rows = load(&mut database.connect_with(session), work).map_err(told)?;
         // Its checkpoint is in the control file: what is done again is the changes alone.

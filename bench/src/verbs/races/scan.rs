@@ -185,7 +185,7 @@ impl Scanned {
             redo_write: Some(DurableWrite::DirectThenSync),
             ..Parameters::default()
         };
-        let options = Options { creation, parameters };
+        let options = Options { creation, parameters, ..Options::default() };
         let database = Database::create_in(&disk, &directory, &options, session)?;
         let spec = TableSpec::new("scanned")
             .column(ColumnSpec::new("number", Type::BigInt))

@@ -86,7 +86,7 @@ impl Bench {
                 let (warm_up, length) = (nanos(WARM_UP), nanos(length));
                 let plan = Drive { sessions, first_session: 0, warm_up, length };
                 let Embedded { database, session } = &self.embedded;
-                let ran = self.tpcb.run(database, (plan, turn.seed), session);
+                let ran = self.tpcb.run(database, plan, turn.seed, session);
                 Ok(Metrics::from([(metric::IOPS, ran.map_err(told)?.throughput())]))
             }),
             rival: Box::new(move |turn: Turn| {

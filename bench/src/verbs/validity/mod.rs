@@ -138,7 +138,7 @@ fn measured(
         before = Reading::take().map_err(refuse)?;
         Ok(())
     };
-    repeat_here(experiment, form, (scratch.path(), count), &mut around, session)?;
+    repeat_here(experiment, form, scratch.path(), count, &mut around, session)?;
     Ok((observed, samples))
 }
 

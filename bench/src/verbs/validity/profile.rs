@@ -1,4 +1,4 @@
-//! Where the time of a transaction goes in two worlds, and how far they are apart.
+//! The time profile of a transaction in two worlds, and how far they are apart.
 //!
 //! Invariant: a line agrees if its shares lie within 20 % of each other, or within 2 percentage
 //! points, for a short line's share says little. Throughput agrees within 20 %.
@@ -39,26 +39,20 @@ struct Waits {
 
 impl Profile {
     pub(super) fn of<'r>(runs: impl IntoIterator<Item = &'r Run>) -> Profile {
-        let (mut account, mut transactions, mut throughputs) =
+        let (mut profile, mut transactions, mut throughputs) =
             (TimeProfile::default(), 0, Vec::new());
         let mut background = TimeProfile::default();
         for run in runs {
-            account.add(&run.foreground.profile);
+            profile.add(&run.foreground.profile);
             background.add(&run.background.profile);
             transactions += run.transactions;
             throughputs.push(run.transactions as f64 * 1e9 / run.elapsed_ns as f64);
         }
         let us = |ns: f64| ns / transactions as f64 / 1e3;
-        let mut parts_us = BTreeMap::from([
-            ("CPU".to_string(), us(account.cpu_ns as f64)),
-            ("run queue".to_string(), us(account.run_queue_ns as f64)),
-            ("unaccounted".to_string(), us(account.unaccounted_ns as f64)),
-        ]);
-        for event in account.events.iter().filter(|event| !event.is_idle()) {
-            parts_us.insert(event.event.clone(), us(event.total_ns as f64));
-        }
+        let busy = profile.lines().into_iter().filter(|line| !line.is_idle());
+        let parts_us = busy.map(|line| (line.name.to_string(), us(line.ns as f64))).collect();
         let [elapsed_us, queued_us] =
-            [account.busy_ns(), account.run_queue_in_all_ns()].map(|ns| us(ns as f64));
+            [profile.busy_ns(), profile.run_queue_in_all_ns()].map(|ns| us(ns as f64));
         let waits = |event: &EventTime| Waits {
             per_transaction: event.count as f64 / transactions as f64,
             mean_us: event.total_ns as f64 / event.count.max(1) as f64 / 1e3,

@@ -2,19 +2,23 @@
 //!
 //! Progress goes to standard error, in one line that writes over itself where that is a terminal;
 //! the verdict goes to standard output.
+//!
+//! Callers: `main`.
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use lab::free_buffer_waits::{self, Matrix, Setting, Size};
 use lab::redo_size::{self, Curve, Sizes};
-use lab::{EXPERIMENTS, Ending, Experiment, Form, Request, Where};
+use lab::{EXPERIMENTS, Ending, Experiment, Form, Request, RunOn};
+use report::paragraph;
 use stop::Stop;
 use waits::{Nanos, SessionKind};
 
-use crate::output::{Failure, Outcome, tell};
+use crate::output::{CommandResult, Failure, tell};
 use crate::progress::Progress;
-use crate::settings::{Settings, wrapped};
+use crate::settings::Settings;
 
 /// A modelled machine's disk, if none is named.
 const DISK: &str = "nvme";
@@ -78,8 +82,7 @@ pub(crate) struct Run {
     settings: Settings,
 }
 
-/// What there is to print, or what failed.
-pub(crate) fn run(command: Lab) -> Outcome {
+pub(crate) fn run(command: Lab) -> CommandResult {
     match command {
         Lab::List => Ok(list()),
         Lab::Run(run) => run.carry_out(),
@@ -89,19 +92,19 @@ pub(crate) fn run(command: Lab) -> Outcome {
 fn list() -> String {
     let line = |experiment: &Experiment| {
         let Experiment { name, question, settings, .. } = experiment;
-        let question = wrapped(&format!("{name}: {question}"), "");
+        let question = paragraph(&format!("{name}: {question}"), "");
         format!("{question}  A: {}\n  B: {}\n", settings[0], settings[1])
     };
     let others = [
         (redo_size::NAME, redo_size::QUESTION),
         (free_buffer_waits::NAME, free_buffer_waits::QUESTION),
     ];
-    let other = |(name, question)| wrapped(&format!("{name}: {question}"), "");
+    let other = |(name, question)| paragraph(&format!("{name}: {question}"), "");
     EXPERIMENTS.iter().map(line).chain(others.map(other)).collect()
 }
 
 impl Run {
-    fn carry_out(self) -> Outcome {
+    fn carry_out(self) -> CommandResult {
         match &*self.experiment {
             redo_size::NAME => return self.draw(),
             free_buffer_waits::NAME => return self.tabulate(),
@@ -129,12 +132,12 @@ impl Run {
     }
 
     /// The experiment that is a curve.
-    fn draw(self) -> Outcome {
+    fn draw(self) -> CommandResult {
         let curve = self.curve().map_err(Failure::usage)?;
         let run = |tell: &mut dyn FnMut(&str), session: &os::Session| {
             redo_size::run(&curve, &os::linux::interrupted, tell, session)
         };
-        self.answer(run, [redo_size::Found::text, redo_size::Found::json])
+        self.answer(run, redo_size::Report::text, redo_size::Report::json)
     }
 
     fn curve(&self) -> Result<Curve, String> {
@@ -143,7 +146,7 @@ impl Run {
         let command = self.command_of(redo_size::NAME);
         Ok(Curve {
             sizes: if self.simulate.is_some() { Sizes::MODELLED } else { Sizes::HERE },
-            place: self.place(DISK),
+            run_on: self.run_on(DISK),
             seed: self.seed,
             commit: COMMIT.to_string(),
             command,
@@ -151,20 +154,21 @@ impl Run {
     }
 
     /// The experiment that is a table.
-    fn tabulate(self) -> Outcome {
+    fn tabulate(self) -> CommandResult {
         let matrix = self.matrix().map_err(Failure::usage)?;
         let run = |tell: &mut dyn FnMut(&str), session: &os::Session| {
             free_buffer_waits::run(&matrix, &os::linux::interrupted, tell, session)
         };
-        self.answer(run, [free_buffer_waits::Found::text, free_buffer_waits::Found::json])
+        self.answer(run, free_buffer_waits::Report::text, free_buffer_waits::Report::json)
     }
 
     /// Runs an experiment that gives what it found, and shows that as text or as JSON.
     fn answer<F>(
         &self,
         run: impl FnOnce(&mut dyn FnMut(&str), &os::Session) -> Result<Option<F>, Stop>,
-        [text, json]: [fn(&F) -> String; 2],
-    ) -> Outcome {
+        text: fn(&F) -> String,
+        json: fn(&F) -> String,
+    ) -> CommandResult {
         let session = begin();
         let mut progress = Progress::new();
         let found = run(&mut |line: &str| progress.tell(line), &session);
@@ -189,7 +193,7 @@ impl Run {
         Ok(Matrix {
             size: if here { Size::HERE } else { Size::MODELLED },
             settings: Setting::all(),
-            place: self.place(free_buffer_waits::DISK),
+            run_on: self.run_on(free_buffer_waits::DISK),
             paced,
             seed: self.seed,
             commit: COMMIT.to_string(),
@@ -229,23 +233,30 @@ impl Run {
     }
 
     fn command_of(&self, name: &str) -> String {
-        format!("forebay lab run {name} --seed {}", self.seed) + &self.simulated()
+        format!("forebay lab run {name} --seed {}", self.seed) + &self.place_options()
     }
 
-    fn simulated(&self) -> String {
+    /// The options that say where the experiment ran.
+    fn place_options(&self) -> String {
         let option = |name: &str, value: &Option<String>| {
             value.as_ref().map_or_else(String::new, |value| format!(" --{name} {value}"))
         };
-        option("simulate", &self.simulate) + &option("simulated-disk", &self.simulated_disk)
+        let scratch = match self.simulate.is_none() && self.dir != Path::new(".") {
+            true => format!(" --dir '{}'", self.dir.display()),
+            false => String::new(),
+        };
+        option("simulate", &self.simulate)
+            + &option("simulated-disk", &self.simulated_disk)
+            + &scratch
     }
 
-    fn place(&self, disk: &str) -> Where {
+    fn run_on(&self, disk: &str) -> RunOn {
         match &self.simulate {
             Some(machine) => {
                 let disk = self.simulated_disk.as_deref().unwrap_or(disk).to_string();
-                Where::Model { machine: machine.clone(), disk }
+                RunOn::Model { machine: machine.clone(), disk }
             }
-            None => Where::Here(self.dir.clone()),
+            None => RunOn::ThisMachine(self.dir.clone()),
         }
     }
 
@@ -287,7 +298,7 @@ impl Run {
             experiment,
             command: self.command(&form),
             form,
-            place: self.place(DISK),
+            run_on: self.run_on(DISK),
             seed: self.seed,
             threshold: self.matters / 100.0,
             equals: self.equals,
@@ -313,15 +324,15 @@ impl Run {
         if self.matters != 2.0 {
             line += &format!(" --matters {}", self.matters);
         }
-        line + &self.simulated() + &self.settings.again()
+        line + &self.place_options() + &self.settings.again()
     }
 }
 
-/// A line, and where it is too long for a screen, several.
+/// The line, broken where it is too long for a screen.
 fn fitting(line: &str) -> String {
     match line.len() {
         ..=80 => format!("{line}\n"),
-        _ => wrapped(line, ""),
+        _ => paragraph(line, ""),
     }
 }
 

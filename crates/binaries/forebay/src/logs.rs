@@ -1,43 +1,53 @@
 //! `forebay logs`: the redo log groups of a database, and changes of them.
 //!
-//! The database is opened for it, which recovers it if need be, and shut again.
+//! Listing reads the files and writes nothing. For a change the database is opened, which recovers
+//! it if that is needed, and shut again.
 //!
 //! Callers: `main`.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 
 use clap::Args;
-use instance::{LogChange, LogStatus, LogView};
-use os::Session;
+use instance::{LogChange, LogStatus, LogView, look_at_logs};
+use os::{Disk, Session};
+use serde_json::{Value, json};
 use stop::{RefusalKind, Stop};
 use waits::SessionKind;
 
-use crate::load::Instanced;
-use crate::output::{Failure, Outcome};
+use crate::opening::Opening;
+use crate::output::{CommandResult, Failure, json_page};
 
 #[derive(Args)]
 pub(crate) struct Logs {
     #[command(flatten)]
-    instanced: Instanced,
+    opening: Opening,
     /// Makes a change: add_log_group=SIZE:PATH[,PATH...], drop_log_group=NUMBER,
-    /// add_log_member=NUMBER:PATH, drop_log_member=PATH or switch_log=next. May be given several
-    /// times.
+    /// add_log_member=NUMBER:PATH, drop_log_member=PATH or switch_log=next. A relative PATH is
+    /// one from DIR on. May be given several times.
     #[arg(long = "change", value_name = "NAME=VALUE")]
     changes: Vec<String>,
+    /// Prints JSON, for programs; docs/JSON.md lists the keys.
+    #[arg(long)]
+    json: bool,
 }
 
-/// What there is to print, or what failed.
-pub(crate) fn run(logs: &Logs) -> Outcome {
+pub(crate) fn run(logs: &Logs) -> CommandResult {
     let os = os::linux::start();
     let session = os.adopt("forebay", SessionKind::Foreground);
-    logs.carry_out(&session)
+    logs.carry_out(&os::linux::disk(), &session)
 }
 
 impl Logs {
-    fn carry_out(&self, session: &Session) -> Outcome {
+    fn carry_out(&self, disk: &Disk, session: &Session) -> CommandResult {
         let changes = self.changes.iter().map(|text| read(text)).collect::<Result<Vec<_>, _>>();
         let changes = changes.map_err(Failure::usage)?;
-        let database = self.instanced.open(&os::linux::disk(), session)?;
+        if changes.is_empty() {
+            // Wrong settings are refused, though nothing depends on them.
+            self.opening.parameters()?;
+            return Ok(self.shown(&look_at_logs(disk, &self.opening.directory, session)?));
+        }
+        let database = self.opening.open(disk, session)?;
         let instance = database.instance();
         os::linux::listen();
         let go_on = || !os::linux::interrupted();
@@ -48,10 +58,22 @@ impl Logs {
         let views = instance.log_groups(session);
         let ended = database.shutdown_by(session);
         match changed.and(ended) {
-            Ok(()) => Ok(table(&views)),
-            // Those before the one that was refused were made.
-            Err(stop) => Err(Failure::from(stop).behind(table(&views))),
+            Ok(()) => Ok(self.shown(&views)),
+            // The changes before the one that was refused were made.
+            Err(stop) => Err(Failure::from(stop).behind(self.shown(&views))),
         }
+    }
+
+    /// The groups, with members' paths as `--change` takes them: from the database's directory on
+    /// if they lie there.
+    fn shown(&self, views: &[LogView]) -> String {
+        let mut views = views.to_vec();
+        for (path, _) in views.iter_mut().flat_map(|view| &mut view.members) {
+            if let Ok(inside) = path.strip_prefix(&self.opening.directory) {
+                *path = inside.to_path_buf();
+            }
+        }
+        if self.json { json_page(&in_json(&views)) } else { table(&views) }
     }
 }
 
@@ -64,29 +86,46 @@ fn read(text: &str) -> Result<LogChange, Stop> {
     })
 }
 
-/// A line for each member.
+/// A line for each group, and one for each of its further members.
 fn table(views: &[LogView]) -> String {
     let mut text = format!("{:>5} {:>8} {:>10} {:<8}  members\n", "group", "log", "KiB", "status");
     for view in views {
-        let status = match view.status {
-            LogStatus::Current => "CURRENT",
-            LogStatus::Active => "ACTIVE",
-            LogStatus::Inactive => "INACTIVE",
-            LogStatus::Unused => "UNUSED",
-        };
-        let members = view.members.iter().map(|(path, good)| {
+        let status = status(view);
+        let kib = u64::from(view.blocks) * 4;
+        let begin = format!("{:>5} {:>8} {kib:>10} {status:<8}  ", view.number, view.sequence);
+        for (index, (path, good)) in view.members.iter().enumerate() {
             let state = if *good { "" } else { " (INVALID)" };
-            format!("{}{state}", path.display())
-        });
-        writeln!(
-            text,
-            "{:>5} {:>8} {:>10} {status:<8}  {}",
-            view.number,
-            view.sequence,
-            u64::from(view.blocks) * 4,
-            members.collect::<Vec<_>>().join(", ")
-        )
-        .expect("writing to a string can't fail");
+            let begin = if index == 0 { begin.clone() } else { " ".repeat(begin.len()) };
+            writeln!(text, "{begin}{}{state}", path.display())
+                .expect("writing to a string can't fail");
+        }
     }
     text
+}
+
+fn status(view: &LogView) -> &'static str {
+    match view.status {
+        LogStatus::Current => "CURRENT",
+        LogStatus::Active => "ACTIVE",
+        LogStatus::Inactive => "INACTIVE",
+        LogStatus::Unused => "UNUSED",
+    }
+}
+
+/// Keys are listed in docs/JSON.md.
+fn in_json(views: &[LogView]) -> Value {
+    let member = |(path, good): &(PathBuf, bool)| {
+        let path = path.display().to_string();
+        json!({ "path": path, "valid": good })
+    };
+    let group = |view: &LogView| {
+        json!({
+            "group": view.number,
+            "log": view.sequence,
+            "bytes": u64::from(view.blocks) * 4096,
+            "status": status(view),
+            "members": view.members.iter().map(member).collect::<Vec<_>>(),
+        })
+    };
+    views.iter().map(group).collect()
 }

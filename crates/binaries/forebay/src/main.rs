@@ -1,4 +1,4 @@
-//! The lean binary: experiments on the engine, and a look at the machine.
+//! The lean binary: databases under load, experiments on the engine, and a look at the machine.
 //!
 //! `forebay lab run EXPERIMENT` runs a built-in experiment and says what came of it.
 //!
@@ -6,9 +6,11 @@
 //!
 //! `forebay logs DIR` lists the redo log groups of a database, and changes them.
 //!
+//! `forebay recover DIR` opens a database, which recovers it if that is needed, and shuts it.
+//!
 //! `forebay moved DIR` says that a database with files elsewhere was moved there, and isn't a copy.
 //!
-//! `forebay parameters` lists what can be chosen.
+//! `forebay parameters` lists what can be chosen, or says everything of one parameter.
 //!
 //! `forebay verify DIR` checks a database that is shut, block by block and as a whole, and prints a
 //! line for everything that is wrong.
@@ -17,6 +19,9 @@
 //! clock, asynchronous and direct I/O, and the fastest way to make a write durable. It writes 4 MiB
 //! there, into a file that has no name and is gone when the program ends, however it ends.
 //!
+//! `forebay man DIR` and `forebay completions SHELL` write the manual's pages and a shell's
+//! completions, from the same definitions as the help.
+//!
 //! Exit status: 0 when it is done, 1 when it failed or `verify` found something, 2 when the command
 //! line is wrong, 130 when a signal ended it early. A failure is one line on standard error that
 //! says what failed, why, and what to do. What was found out before it failed is printed all the
@@ -24,15 +29,15 @@
 
 #![forbid(unsafe_code)]
 
-mod alter;
-mod filling;
+mod documents;
 mod laboratory;
 mod load;
 mod logs;
-mod order_entry;
+mod opening;
 mod output;
 mod probe;
 mod progress;
+mod recover;
 mod settings;
 mod verification;
 
@@ -40,10 +45,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use waits::SessionKind;
 
-use crate::output::{Failure, Outcome};
+use crate::output::{CommandResult, Failure};
 
 /// An OLTP database in which every microsecond has a name.
 #[derive(Parser)]
@@ -60,7 +65,7 @@ enum Command {
         /// A directory on the file system where redo is to live.
         #[arg(value_name = "DIR")]
         directory: PathBuf,
-        /// Prints JSON, for programs.
+        /// Prints JSON, for programs; docs/JSON.md lists the keys.
         #[arg(long)]
         json: bool,
     },
@@ -70,8 +75,10 @@ enum Command {
     /// Runs experiments: two settings, one load, a verdict.
     #[command(subcommand)]
     Lab(laboratory::Lab),
-    /// Lists the redo log groups of a database, after changes of them.
+    /// Lists the redo log groups of a database, and changes them.
     Logs(logs::Logs),
+    /// Opens a database, which recovers it if that is needed, and shuts it.
+    Recover(recover::Recover),
     /// Says of a database with files outside of DIR that it was moved there, and isn't a copy.
     Moved {
         /// Where the database is now.
@@ -81,7 +88,19 @@ enum Command {
     /// Checks a database that is shut: every block, space, undo, tables and indexes.
     Verify(verification::Verify),
     /// Lists the parameters: what each decides, its default, and what it takes.
-    Parameters,
+    Parameters(settings::ParametersCommand),
+    /// Writes the manual's pages, forebay.1 and one for each command, into DIR.
+    Man {
+        /// A directory; pages that it has are replaced.
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+    },
+    /// Prints the completions for a shell.
+    Completions {
+        /// The shell that reads them.
+        #[arg(value_name = "SHELL", value_enum)]
+        shell: clap_complete::Shell,
+    },
 }
 
 fn main() -> ExitCode {
@@ -90,7 +109,10 @@ fn main() -> ExitCode {
         Err(error) => return answer(&error),
     };
     output::end(match arguments.command {
-        Command::Parameters => Ok(settings::list()),
+        Command::Parameters(command) => command.carry_out(),
+        Command::Recover(recover) => recover.carry_out(),
+        Command::Man { directory } => documents::write_manual(Arguments::command(), &directory),
+        Command::Completions { shell } => Ok(documents::completions(Arguments::command(), shell)),
         Command::Probe { directory, json } => probe::run(&directory, json),
         Command::Load(command) => load::run(command),
         Command::Verify(verify) => verification::run(&verify),
@@ -100,15 +122,15 @@ fn main() -> ExitCode {
     })
 }
 
-/// The files outside of this directory are those of the database in it.
-fn moved(directory: &Path) -> Outcome {
+/// Says that the files outside of this directory belong to the database in it.
+fn moved(directory: &Path) -> CommandResult {
     let os = os::linux::start();
     let session = os.adopt("forebay", SessionKind::Foreground);
     instance::say_moved(&os::linux::disk(), directory, &session)?;
     Ok(format!("the database is in {} from now on\n", directory.display()))
 }
 
-/// The command line asks for help or the version, also by saying nothing; or it is wrong.
+/// Answers a command line that asks for help or the version, also by saying nothing, or is wrong.
 fn answer(error: &clap::Error) -> ExitCode {
     let is_question = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
     output::end(match error.use_stderr() && !is_question {
@@ -117,7 +139,7 @@ fn answer(error: &clap::Error) -> ExitCode {
     })
 }
 
-/// What was wrong with the command line, without clap's further paragraphs.
+/// What is wrong with the command line, without clap's further paragraphs.
 fn one_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let paragraph = text.split("\n\n").next().unwrap_or_default();

@@ -8,30 +8,31 @@
 //! What can't be written to standard output is a failure too, unless its reader has gone away.
 //! Nothing depends on standard error: what can't be written there is lost.
 //!
-//! Callers: `main`, and each command for its failure.
+//! Callers: `main`, and each command for its result.
 
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
+use serde_json::Value;
 use stop::Stop;
 
-/// What a command comes to.
-pub(crate) type Outcome = Result<String, Failure>;
+/// What a command prints, or why it failed.
+pub(crate) type CommandResult = Result<String, Failure>;
 
 /// Why a command failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     status: u8,
-    /// What was found out before it failed.
+    /// What the command found out before it failed.
     text: String,
-    /// None if the text says all.
+    /// What standard error is told; `None` if the text says all.
     message: Option<String>,
 }
 
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
-/// What a shell gives for a command that SIGINT has ended.
+/// The status that a shell gives for a command that SIGINT has ended.
 const INTERRUPTED: u8 = 130;
 
 impl Failure {
@@ -60,13 +61,13 @@ impl Failure {
         Failure { status: FAILED, text: String::new(), message: None }
     }
 
-    /// The same, which also says this.
+    /// This failure, whose message says `more` too.
     pub(crate) fn saying(self, more: &str) -> Failure {
         let message = self.message.map(|message| format!("{message}; {more}"));
         Failure { message, ..self }
     }
 
-    /// The same behind what was found out before.
+    /// This failure, after a text that the command prints all the same.
     pub(crate) fn behind(self, text: String) -> Failure {
         Failure { text, ..self }
     }
@@ -88,9 +89,9 @@ impl From<os::Error> for Failure {
     }
 }
 
-/// Prints what a command came to; its exit status.
-pub(crate) fn end(outcome: Outcome) -> ExitCode {
-    let failure = match outcome {
+/// Prints a command's result, and returns its exit status.
+pub(crate) fn end(result: CommandResult) -> ExitCode {
+    let failure = match result {
         Ok(text) => match print(&text) {
             Ok(()) => return ExitCode::SUCCESS,
             Err(failure) => failure,
@@ -112,7 +113,7 @@ fn complain(failure: &Failure) {
     }
 }
 
-/// To standard output; a reader that has gone away wants no more, and that is no failure.
+/// Writes to standard output. A reader that has gone away wants no more: that is no failure.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -123,8 +124,14 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// A line to standard error.
+/// Writes a line to standard error.
 pub(crate) fn tell(line: &str) {
     // There is no other place to say it.
     let _ = std::io::stderr().lock().write_all(format!("{line}\n").as_bytes());
+}
+
+/// A page of JSON, for programs.
+pub(crate) fn json_page(value: &Value) -> String {
+    let text = serde_json::to_string_pretty(value).expect("numbers and texts can be written");
+    text + "\n"
 }

@@ -1,4 +1,6 @@
-//! What `forebay probe` finds, and how it is told: to people as a page, to programs as JSON.
+//! `forebay probe`: what this machine and a file system offer, as a page for people or as JSON.
+//!
+//! Callers: `main`.
 
 use std::fmt;
 use std::path::Path;
@@ -9,18 +11,18 @@ use os::{ClockSource, Error, IoPool, RingConfig};
 use serde::Serialize;
 use waits::SessionKind;
 
-use crate::output::Outcome;
+use crate::output::CommandResult;
 
-/// So long the time stamp counter is compared with the kernel's clock.
+/// How long the time stamp counter is compared with the kernel's clock.
 const CLOCK_CHECK: Duration = Duration::from_millis(200);
 /// As many buffers as a database writer would register.
 const BUFFERS: u32 = 1_024;
 const BUFFER_BYTES: usize = 8_192;
 const RING_DEPTH: u32 = 32;
 
-/// Everything found. Field names are the JSON's, units last.
+/// What the probe found. Field names are the keys of the JSON, units last.
 #[derive(Serialize)]
-struct Found {
+struct MachineReport {
     directory: String,
     clock: Clock,
     cpus: u32,
@@ -65,8 +67,8 @@ struct Way {
     writes: u64,
 }
 
-/// What there is to print, as JSON if that is wanted.
-pub(crate) fn run(directory: &Path, json: bool) -> Outcome {
+/// Probes `directory`, and returns a page or JSON.
+pub(crate) fn run(directory: &Path, json: bool) -> CommandResult {
     let found = look(directory)?;
     Ok(match json {
         true => {
@@ -77,8 +79,8 @@ pub(crate) fn run(directory: &Path, json: bool) -> Outcome {
     })
 }
 
-/// Looks at the machine and at `directory`. What is degraded is told as notices at once.
-fn look(directory: &Path) -> Result<Found, Error> {
+/// Looks at the machine and at `directory`. Whatever is degraded is told as a notice at once.
+fn look(directory: &Path) -> Result<MachineReport, Error> {
     let os = os::linux::start();
     let session = os.adopt("forebay", SessionKind::Foreground);
     let disk = os::linux::disk();
@@ -97,7 +99,7 @@ fn look(directory: &Path) -> Result<Found, Error> {
         ClockSource::Kernel => ("clock_gettime", checked.kernel_reading_ns),
         ClockSource::Virtual => unreachable!("this is the real world"),
     };
-    Ok(Found {
+    Ok(MachineReport {
         directory: directory.display().to_string(),
         clock: Clock {
             source,
@@ -161,7 +163,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-impl fmt::Display for Found {
+impl fmt::Display for MachineReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let clock = &self.clock;
         let drift = match clock.drift_ppm {

@@ -1,55 +1,68 @@
 //! `forebay verify`: the check of a database that is shut.
 //!
 //! Nothing is written there, and nothing recovered: a database that needs that is told so. Findings
-//! go to standard output, a line each, as they come; behind them what was looked at.
+//! go to standard output, a line each, as they come; of one kind the first few, and how many more
+//! there are. Behind them stands what was looked at.
 //!
 //! Callers: `main`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
 use instance::Parameters;
 use os::Session;
 use serde_json::{Value, json};
-use verify::{Finding, Report, Task};
+use verify::{Finding, Kind, Report, Task};
 use waits::SessionKind;
 
-use crate::output::{Failure, Outcome, print};
+use crate::output::{CommandResult, Failure, json_page, print};
 use crate::progress::Progress;
 use crate::settings::Settings;
+
+/// How many findings of one kind are shown, unless all are asked for.
+const SHOWN_OF_A_KIND: u64 = 10;
 
 #[derive(Args)]
 pub(crate) struct Verify {
     /// The database.
     #[arg(value_name = "DIR")]
     directory: PathBuf,
-    /// Prints JSON, for programs.
+    /// Prints JSON, for programs; docs/JSON.md lists the keys.
     #[arg(long)]
     json: bool,
+    /// Shows every finding, of one kind up to a thousand; without it ten.
+    #[arg(long)]
+    all: bool,
     #[command(flatten)]
     settings: Settings,
 }
 
-/// Nothing is left to print; a failure if something was found, or couldn't be checked.
-pub(crate) fn run(verify: &Verify) -> Outcome {
+/// Prints findings as they come. A failure if something was found, or couldn't be checked.
+pub(crate) fn run(verify: &Verify) -> CommandResult {
     let os = os::linux::start();
     let session = os.adopt("forebay", SessionKind::Foreground);
     os::linux::listen();
     let (mut findings, mut failed) = (Vec::new(), None);
+    let mut found: BTreeMap<Kind, u64> = BTreeMap::new();
     let checked = verify.check(
-        &mut |finding| match verify.json {
-            true => findings.push(in_json(finding)),
-            false => failed = failed.take().or(print(&format!("{finding}\n")).err()),
+        &mut |finding| {
+            let of_kind = found.entry(finding.kind).or_default();
+            *of_kind += 1;
+            match verify.json {
+                true => findings.push(in_json(finding)),
+                false if verify.all || *of_kind <= SHOWN_OF_A_KIND => {
+                    failed = failed.take().or(print(&format!("{finding}\n")).err());
+                }
+                false => {}
+            }
         },
         &session,
     );
     let report = checked?;
     let last = match verify.json {
-        true => {
-            let text = serde_json::to_string_pretty(&all_in_json(&report, findings));
-            print(&format!("{}\n", text.expect("plain numbers and texts")))
-        }
-        false => print(&report.to_string()),
+        true => print(&json_page(&all_in_json(&report, findings))),
+        false => print(&(more_text(verify.all, &report) + &report.to_string())),
     };
     match failed.or(last.err()) {
         Some(failure) => Err(failure),
@@ -65,12 +78,8 @@ impl Verify {
         let options = parameters.filesystemio_options.file_options();
         let mut progress = Progress::new();
         let go_on = &mut |now: verify::Progress| {
-            if progress.is_watched() {
-                progress.tell(&format!(
-                    "{} of {} blocks, {} findings",
-                    now.blocks, now.of, now.findings
-                ));
-            }
+            let line = || format!("{} of {} blocks, {} findings", now.blocks, now.of, now.findings);
+            progress.show(line, session);
             !os::linux::interrupted()
         };
         // Which index is of which table, the dictionary says.
@@ -80,6 +89,18 @@ impl Verify {
         progress.end();
         Ok(report?)
     }
+}
+
+/// A line for each kind of which not all findings were shown.
+fn more_text(shows_all: bool, report: &Report) -> String {
+    if shows_all {
+        return String::new();
+    }
+    let more = report.findings.iter().filter(|(_, count)| **count > SHOWN_OF_A_KIND);
+    let line = |(kind, count): (&Kind, &u64)| {
+        format!("{kind}: {} more like these; --all shows them\n", count - SHOWN_OF_A_KIND)
+    };
+    more.map(line).collect()
 }
 
 fn in_json(finding: &Finding) -> Value {

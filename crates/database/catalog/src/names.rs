@@ -2,13 +2,10 @@
 //!
 //! Callers: `draft`, `dictionary`.
 
-use stop::{RefusalKind, Stop};
+use stop::{RefusalKind, Stop, did_you_mean};
 
 /// The most bytes of a name, as in Oracle.
 pub const NAME_BYTES_MAX: usize = 128;
-
-/// The most letters by which a name may differ from the one that is suggested.
-const NEAR: usize = 2;
 
 /// Refuses a name that isn't allowed.
 pub(crate) fn check(what: &str, name: &str) -> Result<(), Stop> {
@@ -34,12 +31,7 @@ pub(crate) fn unknown<'a>(
     within: &str,
     there: impl Iterator<Item = &'a str>,
 ) -> Stop {
-    let lower = name.to_lowercase();
-    let nearest = there.map(|one| (distance(&lower, &one.to_lowercase()), one)).min();
-    let meant = match nearest.filter(|(far, one)| *far <= NEAR && *far < one.chars().count()) {
-        Some((_, one)) => format!("; did you mean {one}?"),
-        None => String::new(),
-    };
+    let meant = did_you_mean(name, there);
     let name = shown(name);
     Stop::refuse(RefusalKind::NotFound, format!("there is no {what} {name}{within}{meant}"))
 }
@@ -73,22 +65,6 @@ fn shown(name: &str) -> String {
     format!("{:?}", short)
 }
 
-/// The number of letters to insert, delete or change (Levenshtein).
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().take(NAME_BYTES_MAX).collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (i, a) in one.chars().take(NAME_BYTES_MAX).enumerate() {
-        let mut before = i;
-        row[0] = i + 1;
-        for (j, b) in other.iter().enumerate() {
-            let changed = before + usize::from(a != *b);
-            before = row[j + 1];
-            row[j + 1] = changed.min(before + 1).min(row[j] + 1);
-        }
-    }
-    row[other.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,13 +77,6 @@ mod tests {
         assert_eq!(say("ORDER"), "there is no table \"ORDER\"; did you mean order?");
         assert_eq!(say("oder"), "there is no table \"oder\"; did you mean order?");
         assert_eq!(say("district"), "there is no table \"district\"");
-    }
-
-    #[test]
-    fn the_distance_counts_letters() {
-        for (one, other, far) in [("", "abc", 3), ("abc", "abc", 0), ("kitten", "sitting", 3)] {
-            assert_eq!((distance(one, other), distance(other, one)), (far, far));
-        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A connection: one session with the database, on the thread that asked for it.
+//! A connection: one session of the database, on the thread that made it.
 //!
 //! Callers: applications; loads.
 
@@ -19,29 +19,29 @@ use crate::table::{Relations, Table, no_primary_key};
 use crate::under_way::UnderWay;
 use crate::work::{OpenTransaction, Tx, is_worth_repeating};
 
-/// A transaction that others are in the way of is tried so often by [`Connection::transact`].
+/// How often [`Connection::transact`] tries a transaction that conflicts with others.
 const TRIES: u32 = 10;
 
-/// One session with the database. It stays on the thread that made it.
+/// One session of the database. It stays on the thread that made it (DB1).
 pub struct Connection<'s> {
-    /// Dropped before what they are of.
+    /// Dropped before `shared`, to which they belong.
     pub(crate) relations: Relations,
     pub(crate) shared: Arc<Shared>,
-    /// How the database knows that there is a connection.
+    /// By this reference the database counts its connections.
     _counted: Arc<()>,
     pub(crate) session: Held<'s>,
     pub(crate) scratch: Scratch,
-    /// For statements that define something.
+    /// The lock wait of DDL.
     pub(crate) ddl_lock_wait: LockWait,
-    /// What a `Tx` of the connection works in, which is the last of these. It is here so that it
-    /// ends though the `Tx` is forgotten (DB20). Those before it, if any, came to their end within
-    /// a closure of another statement, where they can't be rolled back (DB11).
+    /// The open transactions. The last one is the `Tx`'s; the connection owns it, so that it ends
+    /// even if the `Tx` is forgotten (DB20). Those before it were dropped within a closure of
+    /// another statement, where they couldn't be rolled back (DB11).
     pub(crate) open: Vec<OpenTransaction>,
-    /// For statements of transactions.
+    /// The lock wait of statements of transactions.
     lock_wait: LockWait,
 }
 
-/// A session, of the connection's own or of who made it.
+/// A session: the connection's own, or the caller's.
 pub(crate) enum Held<'s> {
     Own(Box<Session>),
     Of(&'s Session),
@@ -67,8 +67,8 @@ impl<'s> Connection<'s> {
         Connection { relations, shared, _counted, session, scratch, ddl_lock_wait, open, lock_wait }
     }
 
-    /// Rolls back what is open: the transaction of a `Tx`, or what one that was forgotten has left
-    /// (DB20). Refused within a closure of a statement; then it stays open (DB11).
+    /// Rolls back the open transactions, also those of forgotten `Tx`s (DB20). Within a closure of
+    /// a statement this is refused, and they stay open (DB11).
     pub(crate) fn end_open(&mut self) -> Result<(), Stop> {
         if self.open.is_empty() {
             return Ok(());
@@ -77,14 +77,14 @@ impl<'s> Connection<'s> {
         self.end_all()
     }
 
-    /// Begins a statement that is in no transaction: what is open is rolled back first.
+    /// Begins a statement outside of transactions. Open ones are rolled back first.
     pub(crate) fn begin_alone(&mut self) -> Result<UnderWay, Stop> {
         let statement = UnderWay::begin()?;
         self.end_all().map(|()| statement)
     }
 
-    /// Begins a statement of the open transaction, if there is one. Those before it, which were
-    /// forgotten while it was begun within a closure, are rolled back first (DB20).
+    /// Begins a statement of the open transaction, if there is one. Transactions before it, which
+    /// were dropped within a closure, are rolled back first (DB11).
     pub(crate) fn begin_within(&mut self) -> Result<UnderWay, Stop> {
         let statement = UnderWay::begin()?;
         if self.open.len() > 1 {
@@ -93,7 +93,7 @@ impl<'s> Connection<'s> {
         Ok(statement)
     }
 
-    /// Within a statement of this connection, whose transaction is the last of the open ones.
+    /// Rolls back all but the last open transaction. The caller has begun a statement.
     #[cold]
     fn end_forgotten(&mut self) -> Result<(), Stop> {
         let last = self.open.pop();
@@ -102,11 +102,11 @@ impl<'s> Connection<'s> {
         ended
     }
 
-    /// Within a statement of this connection.
+    /// Rolls back all open transactions. The caller has begun a statement.
     fn end_all(&mut self) -> Result<(), Stop> {
         let Connection { shared, session, open, .. } = self;
         let end = |open: OpenTransaction| shared.instance.rollback(open.transaction, session);
-        // All of them, and the first failure is told.
+        // All are rolled back, and the first error is returned.
         open.drain(..).map(end).fold(Ok(()), Result::and)
     }
 
@@ -121,9 +121,9 @@ impl<'s> Connection<'s> {
         &self.session
     }
 
-    /// What this session has counted since it began, and what it has waited for: `db block gets`,
-    /// `consistent gets`, `CR blocks created` and all others, with the names that they have in
-    /// the field. What a statement has cost is the difference of two readings.
+    /// The statistics and waits of this session since it began: `db block gets`, `consistent gets`,
+    /// `CR blocks created` and all others, by Oracle's names. The cost of a statement is the
+    /// difference of two readings (DB9).
     ///
     /// ```
     /// use database::Statistic;
@@ -143,7 +143,7 @@ impl<'s> Connection<'s> {
     /// let before = connection.statistics();
     /// connection.get(&account, &[Value::Int(1)], |row| row.get_i64(1))?;
     /// let cost = connection.statistics().since(&before);
-    /// // A leaf of the index, which is its root still, and the row's block; nothing to take back.
+    /// // A leaf of the index, which is still its root, and the row's block; no undo was needed.
     /// assert_eq!(cost.statistic(Statistic::ConsistentGets), 2);
     /// assert_eq!(cost.statistic(Statistic::CurrentGets), 0);
     /// assert_eq!(cost.statistic(Statistic::CrBlocksCreated), 0);
@@ -165,7 +165,7 @@ impl<'s> Connection<'s> {
         Ok(Table::new(&found, &self.shared))
     }
 
-    /// The next value of a sequence, which nobody else gets.
+    /// The next value of a sequence, which no other call gets.
     ///
     /// ```
     /// # use database::{Database, Options, SequenceOptions};
@@ -196,24 +196,25 @@ impl<'s> Connection<'s> {
         catalog.next_value(&sequence, session)
     }
 
-    /// How long each statement of the transactions that begin from now on waits for a lock: as
-    /// `lock_timeout` said when the connection was made, if nothing else is said. Each lock that it
-    /// meets is waited for so long, whoever has it one after the other (DB13).
+    /// Sets the lock wait of the transactions that begin from now on: the bound for each lock that
+    /// a statement waits for (DB13). At first it is `lock_timeout`, as it was when the connection
+    /// was made.
     ///
-    /// With a bound, also two connections of one thread can't wait for each other for ever.
+    /// With a bound, two connections of one thread can't wait for each other for ever.
     pub fn set_lock_wait(&mut self, lock_wait: LockWait) {
         self.lock_wait = lock_wait;
     }
 
-    /// Begins a transaction each of whose statements sees what was committed when it began.
+    /// Begins a transaction at read committed: each statement sees what was committed when the
+    /// statement began (DB28).
     pub fn begin(&mut self) -> Tx<'_, 's> {
-        // What stands in the way of a rollback halts the instance, of which the next call tells.
+        // A rollback that fails halts the instance, which the next call returns.
         let _ = self.end_open();
         self.begin_as(Transaction::new())
     }
 
-    /// Begins a transaction that sees what is committed now, and whose changes are refused where
-    /// others have changed the same rows since: snapshot isolation.
+    /// Begins a transaction at snapshot isolation: it sees what is committed now, and a change of a
+    /// row that others have changed since is refused (DB29).
     pub fn begin_serializable(&mut self) -> Result<Tx<'_, 's>, Stop> {
         let _statement = self.begin_alone()?;
         self.shared.instance.halt().check(&self.session)?;
@@ -222,9 +223,9 @@ impl<'s> Connection<'s> {
         Ok(self.begin_as(transaction))
     }
 
-    /// Does `work` in a transaction, which is committed if it succeeds, and else rolled back. Does
-    /// it again, some times, if others were in its way and won't be the next time
-    /// ([`is_worth_repeating`]).
+    /// Does `work` in a transaction, which is committed if `work` succeeds, and else rolled back.
+    /// An error after which a repetition may succeed ([`is_worth_repeating`]) repeats it, up to ten
+    /// times (DB31).
     pub fn transact<T>(
         &mut self,
         mut work: impl FnMut(&mut Tx<'_, 's>) -> Result<T, Stop>,
@@ -241,7 +242,7 @@ impl<'s> Connection<'s> {
         }
     }
 
-    /// Looks at the row with this primary key as it is now; in no transaction.
+    /// Looks at the row with this primary key as it is now, outside of transactions.
     pub fn get<T>(
         &mut self,
         table: &Table,
@@ -252,7 +253,7 @@ impl<'s> Connection<'s> {
         self.get_as(table, None, key, look)
     }
 
-    /// Looks at rows in a range of an index; in no transaction.
+    /// Looks at rows in a range of an index, outside of transactions.
     pub fn range(
         &mut self,
         table: &Table,
@@ -265,7 +266,7 @@ impl<'s> Connection<'s> {
         self.range_as(table, index, bounds, direction, look)
     }
 
-    /// Visits every row as it is now; in no transaction.
+    /// Visits every row as it is now, outside of transactions.
     pub fn scan(&mut self, table: &Table, visit: impl FnMut(RowView<'_>)) -> Result<(), Stop> {
         self.end_open()?;
         self.scan_as(table, visit)
@@ -317,9 +318,9 @@ impl<'s> Connection<'s> {
     }
 
     /// Does a statement that only reads, in the open transaction if there is one, as of a snapshot
-    /// that is kept until it has ended. The relation is looked at again after the snapshot was
-    /// taken: DDL makes it stale before it commits, so the snapshot sees nothing of DDL that comes
-    /// later (DB10).
+    /// that is kept until the statement has ended. The relation is checked after the snapshot was
+    /// taken: DDL makes it stale before it commits, so the snapshot sees nothing of later DDL
+    /// (DB10).
     fn read<T>(
         &mut self,
         table: &Table,
@@ -344,7 +345,7 @@ impl<'s> Connection<'s> {
 
 impl Drop for Connection<'_> {
     fn drop(&mut self) {
-        // What stands in the way of a rollback halts the instance, of which the next call tells.
+        // A rollback that fails halts the instance, which the next call returns.
         let _ = self.end_open();
         let is_left = self.open.iter().any(|open| open.transaction.id().is_some());
         assert!(

@@ -1,7 +1,7 @@
 //! Making, altering and dropping tables, indexes and sequences.
 //!
 //! Each of these is a transaction of its own, durable when it returns. It waits for transactions
-//! that use the table as long as the connection says ([`Connection::set_ddl_lock_wait`]).
+//! that use the table, for at most the lock wait of [`Connection::set_ddl_lock_wait`].
 //!
 //! Callers: applications.
 
@@ -13,8 +13,8 @@ use crate::connection::Connection;
 use crate::table::Table;
 
 impl Connection<'_> {
-    /// How long statements that define something wait for transactions that use the table: as
-    /// `ddl_lock_timeout` said when the connection was made, if nothing else is said.
+    /// Sets the time for which DDL waits for transactions that use the table. At first it is
+    /// `ddl_lock_timeout`, as it was when the connection was made.
     pub fn set_ddl_lock_wait(&mut self, lock_wait: LockWait) {
         self.ddl_lock_wait = lock_wait;
     }
@@ -23,12 +23,12 @@ impl Connection<'_> {
     pub fn create_table(&mut self, spec: &TableSpec) -> Result<Table, Stop> {
         let _statement = self.begin_alone()?;
         let made = self.shared.catalog.create_table(spec, self.ddl_lock_wait, &self.session)?;
-        // It is there from here on, whatever a disk or another session does: nothing is asked for.
+        // The table exists from here on, so nothing that can fail may follow.
         Ok(Table::made(made, &self.shared))
     }
 
-    /// Makes an index of a table, of the rows that are there too; changes of the table wait
-    /// meanwhile, readers don't.
+    /// Makes an index of a table and fills it with the table's rows. Changes of the table wait
+    /// meanwhile; readers don't.
     pub fn create_index(&mut self, spec: &IndexSpec) -> Result<(), Stop> {
         let _statement = self.begin_alone()?;
         self.shared.catalog.create_index(spec, self.ddl_lock_wait, &self.session).map(|_| ())
@@ -40,7 +40,7 @@ impl Connection<'_> {
         self.shared.catalog.create_sequence(name, options, &self.session).map(|_| ())
     }
 
-    /// Changes a table. No row is rewritten, whatever it is.
+    /// Changes a table's definition. No alteration rewrites rows.
     ///
     /// ```
     /// use database::Alteration;
@@ -85,7 +85,7 @@ impl Connection<'_> {
         self.shared.catalog.drop_table(name, cascade, self.ddl_lock_wait, &self.session)
     }
 
-    /// Takes all rows of a table away.
+    /// Removes all rows of a table.
     pub fn truncate_table(&mut self, name: &str) -> Result<(), Stop> {
         let _statement = self.begin_alone()?;
         self.shared.catalog.truncate_table(name, self.ddl_lock_wait, &self.session)

@@ -1,4 +1,4 @@
-//! A table, as an application holds it: by its number, whatever is done to its definition.
+//! A table, as an application holds it: by its number, whatever DDL does to its definition.
 //!
 //! Callers: applications.
 
@@ -12,14 +12,14 @@ use stop::{RefusalKind, Stop};
 
 use crate::database::Shared;
 
-/// A table. Columns keep their places whatever is added or renamed. Holds nothing open.
+/// A table. Its columns keep their places whatever is added or renamed (DB4).
 #[derive(Clone)]
 pub struct Table {
     definition: Arc<TableDefinition>,
     primary: Option<IndexId>,
-    /// The catalog has it, as long as the database is open.
+    /// The catalog owns the relation while the database is open.
     relation: Weak<Relation>,
-    /// The database that it is of.
+    /// The database to which the table belongs.
     database: Weak<Shared>,
 }
 
@@ -28,7 +28,7 @@ impl Table {
         Table::of(Arc::clone(relation.definition()), Arc::downgrade(relation), shared)
     }
 
-    /// A table that was just made: it is opened when it is used, so that nothing can fail now.
+    /// A table that was just made. It is opened at its first use, so that nothing can fail now.
     pub(crate) fn made(definition: Arc<TableDefinition>, shared: &Arc<Shared>) -> Table {
         Table::of(definition, Weak::new(), shared)
     }
@@ -44,12 +44,12 @@ impl Table {
         Table { definition, primary, relation, database }
     }
 
-    /// Its name, as it was when it was asked for.
+    /// The name that the table had when it was asked for.
     pub fn name(&self) -> &str {
         &self.definition().name
     }
 
-    /// What it was when it was asked for.
+    /// The definition that the table had when it was asked for.
     pub fn definition(&self) -> &TableDefinition {
         &self.definition
     }
@@ -59,7 +59,7 @@ impl Table {
         place_of(self.definition(), name)
     }
 
-    /// The index of this name, which may be that of its constraint.
+    /// The index of this name. The index of a constraint has the constraint's name.
     pub fn index(&self, name: &str) -> Result<IndexId, Stop> {
         let found = self.definition().indexes.iter().find(|index| index.name == name);
         found.map(IndexDefinition::id).ok_or_else(|| {
@@ -68,12 +68,12 @@ impl Table {
         })
     }
 
-    /// Its primary key's index.
+    /// The index of the primary key.
     pub fn primary(&self) -> Option<IndexId> {
         self.primary
     }
 
-    /// The relation as it is now; an error if the database has been shut or has halted.
+    /// The current relation; an error if the database was shut or has halted.
     #[inline]
     pub(crate) fn current<'r>(
         &self,
@@ -96,7 +96,7 @@ impl Table {
         Ok(&relations.recent[place].1)
     }
 
-    /// How many columns the table had when it was asked for.
+    /// The number of columns that the table had when it was asked for.
     pub(crate) fn known(&self) -> usize {
         self.definition.columns.len()
     }
@@ -111,12 +111,12 @@ impl Table {
         Stop::refuse(RefusalKind::Invalid, message)
     }
 
-    /// The relation of another definition.
+    /// Asks the catalog for the relation of the current definition.
     #[cold]
     fn look_up(&self, shared: &Shared, session: &Session) -> Result<Arc<Relation>, Stop> {
         let found = shared.catalog.relation_of(self.definition.object, session);
         found.map_err(|stop| match stop.refusal() {
-            // A number is never given again: what has gone stays away.
+            // Numbers are never given again, so a dropped table stays away.
             Some(RefusalKind::DefinitionChanged) => {
                 let message = format!("table {} was dropped; make it again", self.name());
                 Stop::refuse(RefusalKind::NotFound, message)
@@ -129,22 +129,22 @@ impl Table {
     }
 }
 
-/// The relations that a connection has used last, so that a statement doesn't count itself in and
-/// out of what all threads share: by that two threads that read one table were held up by 10 %.
-/// What has become stale is in the way of nothing, and goes when its table is used again.
+/// The relations that a connection has used last. With them a statement doesn't change the
+/// reference count that all threads share (docs/log/database.md). A stale relation hinders nothing,
+/// and goes when its table is used again.
 #[derive(Default)]
 pub(crate) struct Relations {
     /// At most [`RECENT`], in no order.
     recent: Vec<(ObjectNo, Arc<Relation>)>,
-    /// Which of them gives way next.
+    /// The one that gives way next.
     next: usize,
 }
 
-/// So many relations are kept: of a transaction's tables, all.
+/// The number of relations that are kept: enough for the tables of a transaction.
 const RECENT: usize = 16;
 
 impl Relations {
-    /// Where this table's is. What is stale is dropped.
+    /// The place of this table's relation; a stale one is dropped.
     #[inline]
     fn place_of(&mut self, object: ObjectNo, session: &Session) -> Option<usize> {
         let place = self.recent.iter().position(|(one, _)| *one == object)?;
@@ -155,7 +155,7 @@ impl Relations {
         Some(place)
     }
 
-    /// Keeps one of a table that isn't here; where it is.
+    /// Keeps a relation, and returns its place.
     fn keep(&mut self, object: ObjectNo, relation: Arc<Relation>) -> usize {
         if self.recent.len() < RECENT {
             self.recent.push((object, relation));

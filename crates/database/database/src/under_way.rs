@@ -1,4 +1,4 @@
-//! One statement at a time on a thread: what a closure of a statement starts is refused (DB11).
+//! One statement at a time on a thread: a statement begun within a closure is refused (DB11).
 //!
 //! Callers: every statement of `connection`, `work` and `definition`.
 
@@ -14,7 +14,7 @@ thread_local! {
 pub(crate) struct UnderWay(());
 
 impl UnderWay {
-    /// Begins one. Refused from within a closure of another: that may hold a block's latch.
+    /// Begins a statement. Refused within a closure of another, which may hold a block's latch.
     #[inline]
     pub(crate) fn begin() -> Result<UnderWay, Stop> {
         match IS_UNDER_WAY.replace(true) {

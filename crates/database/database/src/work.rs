@@ -1,8 +1,8 @@
-//! A transaction of a connection: what changes rows, and reads them as of its moments.
+//! A transaction of a connection: statements that change rows, and reads.
 //!
 //! Invariants
-//!   * every call is a statement: refused, it leaves nothing behind, and the transaction goes on
-//!   * what was neither committed nor rolled back is rolled back when it is dropped
+//!   * every call is a statement; a refused one leaves nothing behind, and the transaction goes on
+//!   * a transaction that is dropped without a commit is rolled back
 //!
 //! Callers: applications; loads.
 
@@ -24,7 +24,7 @@ use crate::Which;
 use crate::connection::Connection;
 use crate::table::{Table, no_primary_key};
 
-/// What each use of a `Tx` relies on.
+/// The invariant on which each use of a `Tx` relies.
 const OPEN: &str = "a connection has a transaction open from begin until commit or rollback";
 
 /// A transaction.
@@ -36,17 +36,17 @@ pub struct Tx<'c, 's> {
 /// The transaction that a connection has open.
 pub(crate) struct OpenTransaction {
     pub(crate) transaction: Transaction,
-    /// Its savepoints, in the order in which they were made.
+    /// The savepoints, in the order in which they were made.
     savepoints: Vec<(Savepoint, txn::Savepoint)>,
 }
 
-/// A place in a transaction to which that transaction can be taken back, until it ends or is taken
-/// back to an earlier one.
+/// A point of a transaction to which it can go back, until it ends or goes back to an earlier one
+/// (DB21).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Savepoint(u64);
 
-/// How many savepoints were made in this process. No two have the same number, so none is taken for
-/// one of another transaction, also not of another database.
+/// The number of savepoints made in this process. Numbers are unique, so no savepoint is taken for
+/// one of another transaction or another database.
 static SAVEPOINTS: AtomicU64 = AtomicU64::new(0);
 
 impl OpenTransaction {
@@ -60,7 +60,7 @@ impl OpenTransaction {
         made
     }
 
-    /// Where a savepoint is. Those that were made after it are gone.
+    /// Finds a savepoint, and drops those made after it.
     fn back_to(&mut self, savepoint: Savepoint) -> Result<txn::Savepoint, Stop> {
         let found = self.savepoints.binary_search_by_key(&savepoint.0, |(made, _)| made.0);
         let Ok(at) = found else {
@@ -77,9 +77,9 @@ impl OpenTransaction {
 /// A row that was inserted by the names of its columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NewRow {
-    /// Where it is.
+    /// The address of the row.
     pub address: RowAddress,
-    /// The number that its identity column got, if it has one that wasn't named.
+    /// The number of its identity column, if it has one that wasn't named.
     pub identity: Option<i64>,
 }
 
@@ -93,10 +93,9 @@ impl<'c, 's> Tx<'c, 's> {
         self.change_with(table, |relation, _, work| statement(relation, work))
     }
 
-    /// The same for one that asks the catalog. DDL that ends while the statement waits for the
-    /// table makes its relation stale: then the statement takes the new one. It has changed
-    /// nothing, has asked its caller for nothing, and has the table locked, so it begins again once
-    /// (DB10).
+    /// As `change`, for a statement that asks the catalog. DDL that ends while the statement waits
+    /// for the table makes its relation stale, and the statement begins again with the new one. It
+    /// does so once: it has changed nothing, called no closure, and has the table locked (DB10).
     fn change_with<T>(
         &mut self,
         table: &Table,
@@ -117,16 +116,16 @@ impl<'c, 's> Tx<'c, 's> {
         }
     }
 
-    /// Inserts a row: a value for each column that the table had when it was asked for, in the
-    /// table's order, also for one that would get a DEFAULT or an identity's number, and NULL for
-    /// one that was dropped. Columns that were added since get their DEFAULT. Says where it is.
+    /// Inserts a row and returns its address. It has a value for each column that the table had
+    /// when it was asked for, in the table's order: also for columns with a DEFAULT or an identity,
+    /// and NULL for dropped ones. Columns that were added since get their DEFAULT (DB8).
     pub fn insert(&mut self, table: &Table, values: &[Value<'_>]) -> Result<RowAddress, Stop> {
         let known = table.known();
         self.change(table, |relation, work| relation.insert_known(work, known, values))
     }
 
-    /// Inserts a row with values for the columns that are named; each other one gets its DEFAULT,
-    /// or the next number of its identity. Names are those that the columns have now.
+    /// Inserts a row with values for the named columns. Each other one gets its DEFAULT, or the
+    /// next number of its identity. The names are the current ones.
     ///
     /// ```
     /// # use database::{ColumnSpec, Database, Options, TableSpec, Type, Value};
@@ -159,7 +158,7 @@ impl<'c, 's> Tx<'c, 's> {
         given: &[(&str, Value<'v>)],
     ) -> Result<NewRow, Stop> {
         self.change_with(table, |relation, catalog, work| {
-            // Its definition stays from here on: also sequences that it names are there.
+            // The definition stays from here on, and the sequences that it names exist.
             relation.lock_for_changes(work)?;
             let definition = relation.definition();
             let place =
@@ -171,12 +170,12 @@ impl<'c, 's> Tx<'c, 's> {
         })
     }
 
-    /// The next value of a sequence, which nobody else gets, whatever becomes of the transaction.
+    /// The next value of a sequence, which no other call gets. A rollback doesn't return it.
     pub fn next_value(&mut self, sequence: &str) -> Result<i64, Stop> {
         self.connection.next_value_within(sequence)
     }
 
-    /// Inserts rows by one statement: all, or, if it is refused, none. How many.
+    /// Inserts rows by one statement, and returns their number. A refused one inserts none.
     pub fn insert_many<'v>(
         &mut self,
         table: &Table,
@@ -187,8 +186,8 @@ impl<'c, 's> Tx<'c, 's> {
         self.change(table, |relation, work| relation.insert_many(work, known, &mut rows, |_| ()))
     }
 
-    /// Changes the row with this primary key as `change` says, which only computes and may be
-    /// called again. False if there is none.
+    /// Changes the row with this primary key by `change`, which only computes and may be called
+    /// again. False if there is no such row.
     pub fn update(
         &mut self,
         table: &Table,
@@ -199,8 +198,8 @@ impl<'c, 's> Tx<'c, 's> {
         self.update_where(table, Which::Key(primary, key), None, change).map(|count| count > 0)
     }
 
-    /// Changes rows as `change` says, by one statement. How many. `filter` and `change` only
-    /// compute, and may be called again.
+    /// Changes rows by one statement, and returns their number. `filter` and `change` only compute,
+    /// and may be called again.
     pub fn update_where(
         &mut self,
         table: &Table,
@@ -214,13 +213,14 @@ impl<'c, 's> Tx<'c, 's> {
         })
     }
 
-    /// Deletes the row with this primary key. False if there is none.
+    /// Deletes the row with this primary key. False if there is no such row.
     pub fn delete(&mut self, table: &Table, key: &[Value<'_>]) -> Result<bool, Stop> {
         let primary = table.primary().ok_or_else(|| no_primary_key(table.name(), "delete"))?;
         self.delete_where(table, Which::Key(primary, key), None).map(|count| count > 0)
     }
 
-    /// Deletes rows by one statement. How many. `filter` only computes, and may be called again.
+    /// Deletes rows by one statement, and returns their number. `filter` only computes, and may be
+    /// called again.
     pub fn delete_where(
         &mut self,
         table: &Table,
@@ -232,8 +232,8 @@ impl<'c, 's> Tx<'c, 's> {
         })
     }
 
-    /// Looks at the row with this primary key: under its block's latch if it can be, so that `look`
-    /// only computes. None if there is none.
+    /// Calls `look`, which only computes, on the row with this primary key, often under the latch
+    /// of its block. None if there is no such row.
     pub fn get<T>(
         &mut self,
         table: &Table,
@@ -243,7 +243,8 @@ impl<'c, 's> Tx<'c, 's> {
         self.connection.get_as(table, None, key, look)
     }
 
-    /// The same by another index, of which the key has a value for each column.
+    /// As [`Tx::get`], by this index. The key has a value for each of its columns; of several rows
+    /// with the key it is one.
     pub fn get_by<T>(
         &mut self,
         table: &Table,
@@ -254,7 +255,7 @@ impl<'c, 's> Tx<'c, 's> {
         self.connection.get_as(table, Some(index), key, look)
     }
 
-    /// Looks at rows in a range of an index, one after the other, until `look` breaks it off.
+    /// Calls `look` on rows in a range of an index, one after the other, until it breaks.
     pub fn range(
         &mut self,
         table: &Table,
@@ -266,14 +267,14 @@ impl<'c, 's> Tx<'c, 's> {
         self.connection.range_as(table, index, bounds, direction, look)
     }
 
-    /// Visits every row, in no order that means anything.
+    /// Visits every row, in no particular order.
     pub fn scan(&mut self, table: &Table, visit: impl FnMut(RowView<'_>)) -> Result<(), Stop> {
         self.connection.scan_as(table, visit)
     }
 
-    /// Looks at the row with this primary key and locks it, so that nobody else changes it before
-    /// the transaction ends: SELECT … FOR UPDATE. None if there is none, or if another transaction
-    /// has it and `how` says to pass it by.
+    /// Locks the row with this primary key until the transaction ends, and calls `look` on it:
+    /// SELECT … FOR UPDATE. None if there is no such row, or if another transaction has it locked
+    /// and `how` skips locked rows.
     pub fn get_for_update<T>(
         &mut self,
         table: &Table,
@@ -287,12 +288,12 @@ impl<'c, 's> Tx<'c, 's> {
         Ok(made)
     }
 
-    /// Locks rows and looks at them, by one statement: SELECT … FOR UPDATE, with NOWAIT, WAIT n or
-    /// SKIP LOCKED. How many. `filter` only computes, and may be called again; `look` is called
+    /// Locks rows by one statement, and returns their number: SELECT … FOR UPDATE, with NOWAIT,
+    /// WAIT n or SKIP LOCKED. `filter` only computes, and may be called again; `look` is called
     /// once for each row, in order, when all are locked.
     ///
-    /// A table is a queue for several consumers so: who takes a job passes by those that others
-    /// have, and waits for nobody.
+    /// A table can be a queue for several consumers: each takes a job that no other has, and none
+    /// waits.
     ///
     /// ```
     /// # use database::{Bounds, ColumnSpec, Database, ForUpdate, Options, TableSpec, Type, Value};
@@ -321,7 +322,7 @@ impl<'c, 's> Tx<'c, 's> {
     /// others.lock_where(&job, oldest, None, one, |row| taken.extend(row.get_i64(0)))?;
     /// assert_eq!(taken, [1, 2]);
     ///
-    /// // What is done goes in the same transaction; if that isn't committed, the job is free.
+    /// // The job is deleted in the same transaction; without a commit it is free again.
     /// tx.delete(&job, &[Value::Int(1)])?;
     /// tx.commit()?;
     /// others.rollback()?;
@@ -346,18 +347,18 @@ impl<'c, 's> Tx<'c, 's> {
         })
     }
 
-    /// What the connection's session has counted ([`Connection::statistics`]).
+    /// The statistics of the connection's session ([`Connection::statistics`]).
     pub fn statistics(&self) -> Totals {
         self.connection.statistics()
     }
 
-    /// Where it is now, to be taken back to.
+    /// Makes a savepoint at this point of the transaction.
     pub fn savepoint(&mut self) -> Savepoint {
         self.connection.open.last_mut().expect(OPEN).savepoint()
     }
 
-    /// Takes back what was changed since; savepoints that were made since are gone, and this one
-    /// stays. Refused if the transaction has no such savepoint, or not any more.
+    /// Takes back all changes since the savepoint. It stays; savepoints made after it are gone.
+    /// Refused if the transaction has no such savepoint, or not any more (DB21).
     ///
     /// ```
     /// # use database::{ColumnSpec, Database, ErrorKind, Options, TableSpec, Type, Value};
@@ -389,9 +390,9 @@ impl<'c, 's> Tx<'c, 's> {
         shared.instance.transactions().rollback_to(&mut open.transaction, to, session)
     }
 
-    /// Makes the changes stay: they are durable when this returns, unless the parameters say not to
-    /// wait. Refused within a closure of a statement: then the transaction is rolled back when its
-    /// connection is used again or dropped.
+    /// Commits: the changes are durable when this returns, unless the parameters say not to wait
+    /// (DB30). Within a closure of a statement this is refused, and the transaction is rolled back
+    /// when its connection is used again or dropped (DB11).
     pub fn commit(self) -> Result<(), Stop> {
         let _statement = self.connection.begin_within()?;
         let Connection { shared, session, open, .. } = &mut *self.connection;
@@ -399,8 +400,8 @@ impl<'c, 's> Tx<'c, 's> {
         shared.instance.commit(transaction, session)
     }
 
-    /// The same in a way of its own, whatever the parameters say; and at which SCN, if anything was
-    /// changed.
+    /// Commits in this mode, whatever the parameters say. Returns the SCN of the commit, if
+    /// anything was changed.
     pub fn commit_with(self, mode: CommitMode) -> Result<Option<Scn>, Stop> {
         let _statement = self.connection.begin_within()?;
         let Connection { shared, session, open, .. } = &mut *self.connection;
@@ -408,7 +409,8 @@ impl<'c, 's> Tx<'c, 's> {
         shared.instance.commit_with(transaction, mode, session)
     }
 
-    /// Takes all changes back. Refused within a closure of a statement, as [`Tx::commit`] is.
+    /// Takes all changes back. Within a closure of a statement this is refused, as [`Tx::commit`]
+    /// is.
     pub fn rollback(self) -> Result<(), Stop> {
         self.connection.end_open()
     }
@@ -416,15 +418,15 @@ impl<'c, 's> Tx<'c, 's> {
 
 impl Drop for Tx<'_, '_> {
     fn drop(&mut self) {
-        // What stands in the way of a rollback halts the instance, of which the next call tells.
-        // Within a closure of a statement the connection ends it later (DB11).
+        // A rollback that fails halts the instance, which the next call returns. Within a closure
+        // of a statement the connection rolls back later (DB11).
         let _ = self.connection.end_open();
     }
 }
 
-/// Whether the same transaction, begun again, may well succeed: another was in its way, and won't
-/// be in the same way again. One that was refused a lock in time, or a snapshot, isn't: it has
-/// waited, and may wait as long again.
+/// Whether the transaction may succeed if it is begun again: it conflicted with another that has
+/// ended or will (a deadlock, a later change of a row, DDL). A transaction that was refused a lock
+/// in time, or a snapshot, has waited already and may wait as long again, so it isn't (DB31).
 pub fn is_worth_repeating(stop: &Stop) -> bool {
     use RefusalKind::{Deadlock, DefinitionChanged, Serialization};
     matches!(stop.refusal(), Some(Deadlock | Serialization | DefinitionChanged))
@@ -434,7 +436,7 @@ fn is_of_old_definition(stop: &Stop) -> bool {
     stop.refusal() == Some(RefusalKind::DefinitionChanged)
 }
 
-/// A filter, for a statement that may be begun again.
+/// The filter, borrowed anew, for a statement that may begin again.
 fn again<'f>(
     filter: &'f mut Option<&mut dyn FnMut(&RowView<'_>) -> bool>,
 ) -> Option<&'f mut dyn FnMut(&RowView<'_>) -> bool> {

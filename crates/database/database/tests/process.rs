@@ -28,7 +28,29 @@ fn run(test: &str, case: &str) {
     child.args(["--exact", test, "--nocapture"]).env(CASE, case);
     let out = child.output().expect("a child");
     let told = [out.stdout, out.stderr].concat();
-    assert!(out.status.success(), "{}: {}", out.status, String::from_utf8_lossy(&told));
+    let told = String::from_utf8_lossy(&told);
+    assert!(out.status.success(), "{}: {told}", out.status);
+    assert!(!told.contains("notice"), "{told}");
+}
+
+/// A program that doesn't ask for notices gets none on its standard error (rule DB37).
+#[test]
+fn the_library_says_nothing_by_itself() {
+    run("child_that_loses_a_redo_log_member", "member");
+}
+
+/// The child of the one above; by itself it does nothing.
+#[test]
+fn child_that_loses_a_redo_log_member() {
+    let Some(_) = case() else { return };
+    let path = scratch("silent");
+    let mut options = Options::default();
+    options.creation.log_members = 2;
+    Database::create(&path, &options).expect("created").shutdown().expect("shut");
+    std::fs::write(path.join("redo02b.log"), "not redo").expect("written");
+    let database = Database::open(&path, &options).expect("there is a good member");
+    let connection = database.connect("app");
+    database.abort_by(connection.session());
 }
 
 fn case() -> Option<String> {
@@ -106,7 +128,10 @@ fn child_with_little_room() {
     let path = scratch(&format!("room_{case}"));
     let mut options = Options::default();
     match case.as_str() {
-        "batches" => options.parameters.db_writer_batch = 1024,
+        "batches" => {
+            options.creation.doublewrite_slots = 2 * 1024;
+            options.parameters.db_writer_batch = 1024;
+        }
         _ => options.parameters.dbwr_io_slaves = 32,
     }
     let database = Database::create(&path, &options).expect("created");

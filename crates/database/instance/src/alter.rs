@@ -1,15 +1,14 @@
 //! Changing how an instance runs, while it runs.
 //!
-//! A parameter is changed by one session at a time, under the enqueue PR. What isn't allowed, or
-//! can't be had, is refused, and then nothing has changed. What is changed counts until the
-//! instance ends; the next opening says again what it wants.
+//! One session at a time changes a parameter, under the enqueue PR. A change that isn't allowed, or
+//! whose resources can't be had, is refused, and then nothing has changed. A change counts until
+//! the instance ends; the next opening chooses again.
 //!
 //! Invariants
-//!   * what [`Instance::parameters`] says is how the instance runs, or what a change under way has
-//!     not come to yet
+//!   * [`Instance::parameters`] shows how the instance runs, or what a change under way will make
 //!   * a writer's thread is joined before another one of its number starts (rule cache/CB25)
 //!
-//! Callers: whoever administers an instance.
+//! Callers: administrators of an instance.
 
 use os::Session;
 use stop::{RefusalKind, Stop};
@@ -21,26 +20,26 @@ use crate::open::index_of;
 use crate::processes::{Processes, join_all};
 use crate::{Changeable, Instance, Parameters};
 
-/// How the instance runs, and what has to be known to change that.
+/// The parameters of the instance, and the limits within which they can be changed.
 pub(crate) struct Settings {
     pub(crate) parameters: Parameters,
     /// Bytes of all buffers when the instance opened.
     pub(crate) buffer_bytes: u64,
     /// Blocks of the doublewrite file.
     pub(crate) slots: u32,
-    /// For so many redo writes at once the log buffer was divided.
+    /// The number of redo writes in flight for which the log buffer was divided.
     pub(crate) log_writes_max: u32,
     pub(crate) processes: Processes,
 }
 
 impl Instance {
-    /// How it runs now.
+    /// The parameters that the instance runs with now.
     pub fn parameters(&self, session: &Session) -> Parameters {
         self.settings.hold(0, session).parameters.clone()
     }
 
-    /// Sets the parameter `name` to what a user writes, from now on. Refused if it is chosen at
-    /// opening only, if the value isn't allowed, or doesn't go with the others.
+    /// Sets the parameter `name` to `value`, as a user writes it. Refused if the parameter is
+    /// chosen at opening only, if the value isn't allowed, or if it doesn't go with the others.
     pub fn set_parameter(&self, name: &str, value: &str, session: &Session) -> Result<(), Stop> {
         let info = Parameters::info(name)?;
         if info.changeable != Changeable::AnyTime {
@@ -65,7 +64,7 @@ impl Instance {
         Ok(())
     }
 
-    /// Makes the instance run as is wanted; one parameter is another than now.
+    /// Makes the instance run with `wanted`, of which one parameter differs from now.
     fn take_over(
         &self,
         wanted: &Parameters,
@@ -92,7 +91,7 @@ impl Instance {
         }
         if wants > had {
             let started = self.start_writers(wants, settings, session);
-            // A new one runs as the others do.
+            // A new writer gets the priority and the CPUs that the others have.
             let started = started.and_then(|()| self.reschedule(&now, wanted, settings, session));
             if let Err(stop) = started {
                 self.end_writers(had, settings, session);
@@ -113,7 +112,7 @@ impl Instance {
         Ok(())
     }
 
-    /// The buffers for blocks of this size become as many as is wanted.
+    /// Changes the number of buffers for blocks of this size.
     fn resize(&self, size: BlockSize, wanted: &Parameters, session: &Session) -> Result<(), Stop> {
         let own = self.cache().block_size();
         let (has, wants) = (self.cache().buffers(size, session), wanted.frames(size, own));
@@ -137,8 +136,7 @@ impl Instance {
         Ok(())
     }
 
-    /// Starts writers until there are so many. If one can't be started, there are as many as could
-    /// be.
+    /// Starts writers until there are `count`. If one can't be started, those before it run.
     fn start_writers(
         &self,
         count: u32,
@@ -153,7 +151,7 @@ impl Instance {
         Ok(())
     }
 
-    /// Has the last writers end, until there are so many.
+    /// Ends the last writers until there are `count`, and joins them.
     fn end_writers(&self, count: u32, settings: &mut Settings, session: &Session) {
         let writers = &mut settings.processes.writers;
         self.cache().set_writers(count, session);

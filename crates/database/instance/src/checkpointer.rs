@@ -1,9 +1,9 @@
 //! The checkpoint process: asks the writers for checkpoints, and moves the one in the control file.
 //!
-//! At a log switch everything that changed before it is wanted on disk, so that the logs before can
-//! be written over; the writers are asked for that, and while they work their progress is looked at
-//! every few milliseconds. Else the process looks up every three seconds, or a few times a second
-//! if a parameter bounds how far the checkpoint may be behind (see `incremental`).
+//! At a log switch the process asks the writers for all blocks that changed before the switch, so
+//! that the logs before it can be written over; it looks at their progress every few milliseconds.
+//! Else it wakes every three seconds, or five times a second if a parameter bounds how far the
+//! checkpoint may be behind (see `incremental`).
 //!
 //! Callers: `open`, which starts and ends the process; the redo asks for checkpoints through
 //! `wanted`.
@@ -12,35 +12,35 @@ use std::sync::Arc;
 
 use cache::Cache;
 use ids::Rba;
-use latch::{Latch, LatchKind, Shared64, SharedFlag, Signal};
+use latch::{Latch, Shared64, SharedFlag, Signal};
 use os::{Os, Session};
 use redo::Redo;
 use space::{ControlContent, ControlFile, Enqueue, FileCheckpoint};
 use stop::Halt;
 use waits::{Nanos, WaitEvent};
 
-use crate::incremental::{Behind, Bounds, Incremental, Pace};
+use crate::incremental::{Bounds, Incremental, Pace, RecoveryWork};
 
-/// The heartbeat: so often the control file follows, if there is something to follow.
+/// The heartbeat: the interval at which the control file follows the cache's checkpoint.
 const HEARTBEAT: Nanos = Nanos::from_secs(3);
-/// While a checkpoint is under way its progress is looked at so often.
+/// The interval at which the progress of a checkpoint under way is looked at.
 const LOOK: Nanos = Nanos::from_millis(5);
 
-/// With a close bound on how far the checkpoint may be behind, the redo is looked at so often.
+/// The interval at which the redo is looked at while a parameter bounds the checkpoint closely.
 const PACE: Nanos = Nanos::from_millis(200);
 
-/// How others ask for a checkpoint. Made before redo and cache are.
-pub(crate) struct Wanted {
+/// How other processes ask for a checkpoint. It is made before redo and cache.
+pub(crate) struct CheckpointRequests {
     signal: Signal,
     stop: SharedFlag,
 }
 
-impl Wanted {
-    pub(crate) fn new(os: &Os) -> Arc<Wanted> {
-        Arc::new(Wanted { signal: Signal::new(os), stop: SharedFlag::new(false) })
+impl CheckpointRequests {
+    pub(crate) fn new(os: &Os) -> Arc<CheckpointRequests> {
+        Arc::new(CheckpointRequests { signal: Signal::new(os), stop: SharedFlag::new(false) })
     }
 
-    /// Logs are running out, or the instance has halted.
+    /// Wakes the process: logs are running out, or the instance has halted.
     pub(crate) fn post(&self, session: &Session) {
         self.signal.post(session);
     }
@@ -52,41 +52,42 @@ impl Wanted {
 }
 
 pub(crate) struct Checkpointer {
-    pub(crate) wanted: Arc<Wanted>,
+    pub(crate) wanted: Arc<CheckpointRequests>,
     pub(crate) cache: Arc<Cache>,
     pub(crate) redo: Arc<Redo>,
     pub(crate) halt: Halt,
-    /// Rule space/SP1.
+    /// Other sessions write it only while the process doesn't run (rule space/SP1).
     pub(crate) control: Arc<Enqueue<ControlFile>>,
     bounds: Latch<Bounds>,
-    /// How long a recovery would take, as estimated last; only with `fast_start_mttr_target`.
+    /// The pace of a recovery while this instance has read and written too little.
+    assumed: Pace,
+    /// The last estimate of how long a recovery would take; only with `fast_start_mttr_target`.
     pub(crate) estimate_ns: Shared64,
 }
 
 impl Checkpointer {
     pub(crate) fn new(
-        os: &Os,
-        wanted: Arc<Wanted>,
+        wanted: Arc<CheckpointRequests>,
         cache: Arc<Cache>,
         redo: Arc<Redo>,
         halt: Halt,
         control: Arc<Enqueue<ControlFile>>,
-        bounds: Bounds,
+        bounds: Latch<Bounds>,
+        assumed: Pace,
     ) -> Arc<Checkpointer> {
-        let bounds = Latch::new(os, LatchKind::Innermost, bounds);
         let estimate_ns = Shared64::new(0);
-        Arc::new(Checkpointer { wanted, cache, redo, halt, control, bounds, estimate_ns })
+        Arc::new(Checkpointer { wanted, cache, redo, halt, control, bounds, assumed, estimate_ns })
     }
 
-    /// From now on the checkpoint may be so far behind.
+    /// Sets how far the checkpoint may be behind from now on.
     pub(crate) fn bind(&self, bounds: Bounds, session: &Session) {
         *self.bounds.exclusive(session) = bounds;
         self.wanted.post(session);
     }
 
-    /// The process's body.
+    /// The body of the process.
     pub(crate) fn run(&self, session: &Session) {
-        // Nobody else moves it while the process runs.
+        // No other session moves it while the process runs.
         let mut recorded = self.control.hold(0, session).content().checkpoint;
         let mut bounds = *self.bounds.shared(session);
         let mut incremental = Incremental::new(bounds, self.redo.log_blocks_max(session));
@@ -121,7 +122,7 @@ impl Checkpointer {
         }
     }
 
-    /// Has the writers keep the checkpoint as close to the end of the redo as parameters say.
+    /// Asks the writers to keep the checkpoint as close to the end of the redo as parameters say.
     fn ask_incremental(
         &self,
         incremental: &mut Incremental,
@@ -132,14 +133,14 @@ impl Checkpointer {
         let estimates = bounds.need_estimates();
         let dirty = if estimates { self.cache.dirty(session) } else { 0 };
         let end = self.redo.position(session);
-        let behind = Behind { now: session.now(), end, checkpoint, dirty };
+        let behind = RecoveryWork { now: session.now(), end, checkpoint, dirty };
         let pace = if estimates {
-            let pace = Pace::of(&session.os().totals());
+            let pace = self.assumed.measured(&session.os().totals());
             let lag = incremental.distance(end).saturating_sub(incremental.distance(checkpoint));
             self.estimate_ns.store(pace.estimate(lag, dirty).0, session);
             pace
         } else {
-            Pace::UNKNOWN
+            self.assumed
         };
         if let Some(target) = incremental.target(behind, pace)
             && target > checkpoint
@@ -148,16 +149,16 @@ impl Checkpointer {
         }
     }
 
-    /// Moves the control file's checkpoint if that frees a log, or if it is time; and then gives
-    /// the redo below free (IN3). If that has freed a log, the data files' headers follow (rule
-    /// space/SP19). Where it is then; none if the instance has halted.
+    /// Moves the control file's checkpoint if that frees a log, or if `due`, and then gives the
+    /// redo below it free (IN3). If a log was freed, the data files' headers follow (rule
+    /// space/SP19). Returns the checkpoint; none if the instance has halted.
     fn follow(&self, recorded: Rba, due: bool, session: &Session) -> Option<Rba> {
         let position = self.cache.checkpoint_position(session);
         let frees = position.sequence > recorded.sequence;
         if position <= recorded || !(frees || due) {
             return Some(recorded);
         }
-        // What lies before it was durable if nothing failed beside it.
+        // The blocks before it are durable unless a write failed meanwhile.
         let waiting = session.waiting(WaitEvent::DbFileParallelWrite);
         for data_file in self.cache.data_files(session) {
             if let Err(error) = data_file.file.settle(waiting) {
@@ -165,7 +166,7 @@ impl Checkpointer {
                 return None;
             }
         }
-        // Read after the position, so not below what lies before it.
+        // Read after the position, so it isn't below the SCN of any change before it.
         let scn = self.redo.last_scn(session);
         let newest_log = self.redo.newest_log(session);
         let moved = self.update(session, |content| {
@@ -193,8 +194,8 @@ impl Checkpointer {
         Some(position)
     }
 
-    /// Changes the control file: the newest number of a checkpoint of data files that it says then.
-    /// None if the instance has halted.
+    /// Changes the control file. Returns the number of the newest checkpoint of data files in it;
+    /// none if the instance has halted.
     fn update(&self, session: &Session, change: impl FnOnce(&mut ControlContent)) -> Option<u32> {
         let mut control = self.control.hold(0, session);
         if let Err(error) = control.update(change, session) {

@@ -1,10 +1,10 @@
-//! The system monitor and the process monitor: who cleans up after the dead (IN9).
+//! The system monitor and the process monitor, which clean up after the dead (IN9).
 //!
 //! ```text
-//!   fb_smon   transactions that were active when the instance stopped: rolled back, beside
-//!             whoever works, one after the other; then it is done
-//!   fb_pmon   every second: transactions and snapshots of sessions that have vanished; how old
-//!             undo is
+//!   fb_smon   rolls back the transactions that were active when the instance stopped, one after
+//!             the other, while sessions work; then it ends
+//!   fb_pmon   every second: rolls back transactions and drops snapshots of sessions that have
+//!             vanished; notes the time, by which the age of undo is known
 //! ```
 //!
 //! Callers: `open`.
@@ -18,20 +18,20 @@ use txn::Transactions;
 use txn::undo::UndoLog;
 use waits::{Nanos, WaitEvent};
 
-/// The process monitor looks around so often.
+/// The interval at which the process monitor looks around.
 const LOOK_AROUND: Nanos = Nanos::from_secs(1);
 
-/// A sleeper looks up so often, should it ever be forgotten.
+/// The interval at which a waiting session looks again, should a wake-up ever be lost.
 const LOOK_UP: Nanos = Nanos::from_secs(3);
 
-/// What both monitors need.
+/// The state that both monitors share.
 pub(crate) struct Cleaners {
     transactions: Transactions,
     halt: Halt,
-    /// Dead transactions that aren't rolled back yet.
+    /// The number of dead transactions that aren't rolled back yet.
     left: Latch<usize>,
     rolled_back: Condition,
-    /// How often the process monitor has looked around.
+    /// The number of times that the process monitor has looked around.
     rounds: Latch<u64>,
     looked_around: Condition,
     stop: SharedFlag,
@@ -52,10 +52,10 @@ impl Cleaners {
         })
     }
 
-    /// What the system monitor does.
+    /// The body of the system monitor.
     pub(crate) fn roll_back(&self, dead: Vec<UndoLog>, session: &Session) {
         for log in dead {
-            // Its only error is a halt, of which everybody knows.
+            // Its only error is a halt, which every session sees.
             if self.transactions.roll_back_dead(log, session).is_err() {
                 break;
             }
@@ -64,13 +64,13 @@ impl Cleaners {
         }
     }
 
-    /// What the process monitor does.
+    /// The body of the process monitor.
     pub(crate) fn look_around(&self, session: &Session) {
         while !self.stop.is_raised(session) && !self.halt.is_raised(session) {
             let waiting = session.waiting(WaitEvent::PmonTimer);
             self.signal.wait(waiting.p(LOOK_AROUND.0 / 10_000_000, 0, 0), Some(LOOK_AROUND));
             self.transactions.note_time(session);
-            // Its only error is a halt, of which everybody knows.
+            // Its only error is a halt, which every session sees.
             let _ = self.transactions.clean_up(session);
             *self.rounds.exclusive(session) += 1;
             self.looked_around.notify_all(session);
@@ -103,13 +103,13 @@ impl Cleaners {
         }
     }
 
-    /// Has the process monitor end.
+    /// Tells the process monitor to end.
     pub(crate) fn stop(&self, session: &Session) {
         self.stop.raise(session);
         self.signal.post(session);
     }
 
-    /// Wakes everybody: the instance halts.
+    /// Wakes the process monitor and all waiting sessions, because the instance halts.
     pub(crate) fn wake_all(&self, session: &Session) {
         self.signal.post(session);
         {

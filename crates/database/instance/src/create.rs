@@ -22,19 +22,19 @@ const SYSTEM: &str = "system";
 const UNDO_FILE_NAME: &str = "undo01.dbf";
 pub(crate) const DOUBLEWRITE_NAME: &str = "doublewrite01.dbl";
 
-/// Where the doublewrite file is of a database in this directory.
+/// The path of the doublewrite file of a database in this directory.
 pub fn doublewrite_path(directory: &Path) -> PathBuf {
     directory.join(DOUBLEWRITE_NAME)
 }
 
-/// How long a new doublewrite file is: room for its slots, and as direct I/O wants it.
+/// The length of a new doublewrite file: its slots, rounded up to what direct I/O wants (IN14).
 fn doublewrite_bytes(creation: &Creation) -> u64 {
     let slots = u64::from(creation.doublewrite_slots) * creation.db_block_size.bytes() as u64;
     slots.next_multiple_of(IO_ALIGNMENT as u64)
 }
 
-/// Refuses to do something in a directory that needs more bytes than are free there; with less
-/// asked for as `smaller` says it would do.
+/// Refuses to do `what` in a directory with fewer free bytes than `needed`. The message advises to
+/// choose `smaller`.
 pub(crate) fn check_free(
     directory: &Path,
     needed: u64,
@@ -56,8 +56,8 @@ pub(crate) fn check_free(
 }
 
 impl Instance {
-    /// Makes a database in this directory, which is made too if it isn't there, and shuts it again.
-    /// If that fails, nothing of it is left.
+    /// Makes a database in this directory, which is made if it is missing, and shuts it again. If
+    /// that fails, nothing of it is left (IN11).
     pub fn create(
         disk: &Disk,
         directory: &Path,
@@ -68,14 +68,14 @@ impl Instance {
         Instance::create_revocably(disk, directory, creation, parameters, session).map(|_| ())
     }
 
-    /// The same for a caller who has more to do until the database is of use.
+    /// As [`Instance::create`]. The caller can take the database back if a later step fails.
     pub fn create_revocably(
         disk: &Disk,
         directory: &Path,
         creation: &Creation,
         parameters: &Parameters,
         session: &Session,
-    ) -> Result<Made, Stop> {
+    ) -> Result<CreatedFiles, Stop> {
         let what = || format!("cannot create a database in {}", directory.display());
         let makes_directory = match disk.list(directory, session) {
             Ok(names) if names.is_empty() => false,
@@ -93,7 +93,7 @@ impl Instance {
             }
             Err(error) => return Err(error.into()),
         };
-        let mut made = Made::nothing(disk, directory, makes_directory);
+        let mut made = CreatedFiles::nothing(disk, directory, makes_directory);
         let done = made
             .make_files(creation, parameters, session)
             .and_then(|()| make_undo(disk, &made.directory, creation, parameters, session));
@@ -107,33 +107,40 @@ impl Instance {
     }
 }
 
-/// The files that a creation has made. What others put into its directory is none of them.
-pub struct Made {
+/// The files that a creation has made; no other file of its directory is one of them.
+pub struct CreatedFiles {
     disk: Disk,
     directory: PathBuf,
     /// Whether the creation has made the directory too.
     makes_directory: bool,
     /// The database's identity; 0 before it has one.
     database: u64,
-    files: Vec<MadeFile>,
-    /// Of these, how many are copies of the control file: the last.
+    files: Vec<CreatedFile>,
+    /// How many of these, the last ones, are copies of the control file.
     control: usize,
 }
 
-struct MadeFile {
+struct CreatedFile {
     path: PathBuf,
-    /// By name alone it could be another, once somebody has moved the directory away.
+    /// Identifies the file where another may have got its name since.
     identity: (u64, u64),
 }
 
-impl Made {
-    fn nothing(disk: &Disk, directory: &Path, makes_directory: bool) -> Made {
+impl CreatedFiles {
+    fn nothing(disk: &Disk, directory: &Path, makes_directory: bool) -> CreatedFiles {
         let (disk, directory) = (disk.clone(), directory.to_path_buf());
-        Made { disk, directory, makes_directory, database: 0, files: Vec::new(), control: 0 }
+        CreatedFiles {
+            disk,
+            directory,
+            makes_directory,
+            database: 0,
+            files: Vec::new(),
+            control: 0,
+        }
     }
 
-    /// The database is of no use to the caller: removes what was made (IN11), and says whether all
-    /// of it is gone. Nobody has the database open; if somebody has, nothing is removed.
+    /// Removes the files (IN11), because the database is of no use to the caller, and says what is
+    /// left. If another program has the database open, nothing is removed.
     pub fn take_back(self, session: &Session) -> String {
         let copies = &self.files[self.files.len() - self.control..];
         let found = copies.iter().filter_map(|copy| self.find(copy, session).ok());
@@ -144,7 +151,7 @@ impl Made {
         self.remove(session).unwrap_or_else(|| "the database is removed again".into())
     }
 
-    /// Makes all files; each is locked until all are there.
+    /// Makes all files. Each is locked until all are there.
     fn make_files(
         &mut self,
         creation: &Creation,
@@ -190,8 +197,8 @@ impl Made {
         self.note(made.copies())
     }
 
-    /// Refuses before the first byte what can't be made, however the files lie in directories: the
-    /// file system of the database's own must have room for those that lie there.
+    /// Refuses a creation for which the file system of the database's directory hasn't the room.
+    /// Files in other directories don't count.
     fn check_room(
         &self,
         creation: &Creation,
@@ -213,13 +220,13 @@ impl Made {
     fn note(&mut self, files: &[File]) -> Result<(), Stop> {
         for file in files {
             let (path, identity) = (file.path().to_path_buf(), file.identity()?);
-            self.files.push(MadeFile { path, identity });
+            self.files.push(CreatedFile { path, identity });
         }
         Ok(())
     }
 
-    /// Removes what was made, and says what is left. What can't be removed is not a database
-    /// either: its control file says "creating".
+    /// Removes the files, and says what is left. Files that can't be removed are no database
+    /// either: their control file says "creating".
     fn remove(&self, session: &Session) -> Option<String> {
         let removed = self.files.iter().map(|file| {
             let found = self.find(file, session)?;
@@ -227,7 +234,7 @@ impl Made {
         });
         let left: Vec<Stop> = removed.filter_map(Result::err).collect();
         if self.makes_directory {
-            // Another creator may have put files there.
+            // It stays if another creator has put files there.
             let _ = self.disk.remove(&self.directory, session);
         }
         let (count, all) = (left.len(), self.files.len());
@@ -239,10 +246,9 @@ impl Made {
         })
     }
 
-    /// The file that was made, by its name. Refused if that is another's: somebody has moved or
-    /// removed the one that was made, and the name was free. The number of one that was removed may
-    /// be given anew, so a data file's header is looked at too.
-    fn find(&self, made: &MadeFile, session: &Session) -> Result<File, Stop> {
+    /// Opens the file that was made. Refused if another file has its name now. A file system may
+    /// give the number of a removed file anew, so a data file's header is compared too.
+    fn find(&self, made: &CreatedFile, session: &Session) -> Result<File, Stop> {
         let plain = FileOptions { direct: false, write_through: false };
         let file = self.disk.open(&made.path, plain, session)?;
         let database = database_of(&file, session).ok().flatten();
@@ -254,7 +260,7 @@ impl Made {
     }
 }
 
-/// A control file's content without tablespaces.
+/// The content of a new control file, without tablespaces.
 fn first_content(
     directory: &Path,
     creation: &Creation,
@@ -293,8 +299,8 @@ fn system_files(creation: &Creation) -> Vec<DataFileSpec> {
 }
 
 impl Creation {
-    /// Where the extent map of the first data file hasn't room for twice what it has at first, as
-    /// far as it may become so large, the same bytes are of several files.
+    /// Divides the first data file into several if one extent map hasn't room for twice its first
+    /// size (or for its largest size, if that is less).
     pub fn spread_data(&mut self) {
         let mapped = DataFileShape::bytes_max(self.db_block_size, self.extent_blocks);
         let wanted = self.data_bytes.max(self.data_bytes_max.min(2 * self.data_bytes));
@@ -354,7 +360,7 @@ fn make_undo(
     }
 }
 
-/// How the instance keeps redo, from what the control file says.
+/// The configuration of the redo, from the control file and the parameters.
 pub(crate) fn redo_config(
     directory: &Path,
     content: &ControlContent,
@@ -376,13 +382,13 @@ pub(crate) fn redo_config(
     }
 }
 
-/// The same for who reads redo and writes none, whatever the parameters are.
+/// The configuration to read redo without writing any; it depends on no parameter.
 pub fn redo_to_read(directory: &Path, content: &ControlContent) -> RedoConfig {
     let (way, owned) = (DurableWrite::BufferedThenSync, OwnedFiles::default());
     redo_config(directory, content, &Parameters::default(), way, owned)
 }
 
-/// How the doublewrite file is opened: as data files are.
+/// The options with which data files and the doublewrite file are opened.
 pub(crate) fn file_options(parameters: &Parameters) -> FileOptions {
     parameters.filesystemio_options.file_options()
 }

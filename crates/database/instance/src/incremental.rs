@@ -1,18 +1,19 @@
 //! The incremental checkpoint: how far behind the end of the redo it may be.
 //!
-//! Three parameters bound what a recovery would have to do, each in its own unit, and the tightest
-//! counts:
+//! Three parameters bound the work of a recovery, each in its own unit, and the tightest counts:
 //!
-//! * `log_checkpoint_interval`: so many redo blocks lie between checkpoint and end, at most;
-//! * `log_checkpoint_timeout`: the checkpoint is where the end was so many seconds ago, or later;
-//! * `fast_start_mttr_target`: recovery takes so many seconds, as far as that can be estimated.
+//! * `log_checkpoint_interval`: the most redo blocks between checkpoint and end;
+//! * `log_checkpoint_timeout`: the age in seconds of the oldest redo behind the checkpoint;
+//! * `fast_start_mttr_target`: the estimated seconds of a recovery.
 //!
-//! The estimate is redo to be read, and blocks to be read, changed and written again, each at the
-//! pace at which this instance has read and written.
+//! The estimate counts redo to be read, and blocks to be read, changed and written again, each at
+//! the pace at which this instance has read and written. Recovery reads many blocks at once, in the
+//! order in which they lie, so a block takes a part of the time that a read by itself takes. While
+//! nothing was read or written, the pace follows from the time of a durable write, as probed.
 //!
 //! Distances between redo addresses are counted as if every log were full to its end, and as long
-//! as the largest: a log that was switched early or is smaller makes them longer than they are, so
-//! bounds are kept.
+//! as the largest. A log that was switched early or is smaller makes distances too long, so bounds
+//! are kept.
 //!
 //! Callers: the checkpoint process.
 
@@ -24,19 +25,22 @@ use waits::{Nanos, Statistic, Timestamp, Totals, WaitEvent};
 
 use crate::Parameters;
 
-/// Recovery reads a redo block twice; together so long, as far as nothing is known: 200 MB a
-/// second.
+/// The time of recovery for a redo block, apart from the blocks that it names: 100 MB a second.
 const REDO_BLOCK: Nanos = Nanos::from_micros(40);
-/// Of the redo.
 const REDO_BLOCK_BYTES: u64 = format::REDO_BLOCK.bytes() as u64;
-/// A block read or written at random takes so long until that is known better.
-const BLOCK_UNKNOWN: Nanos = Nanos::from_millis(1);
-/// Known means that so many were seen.
+/// The time of a durable write if none was timed.
+const DURABLE_WRITE_UNKNOWN: Nanos = Nanos::from_millis(1);
+/// Recovery reads a block, and writes one, in this part of the time that a durable write takes by
+/// itself: there are many at once.
+const OF_DURABLE_WRITE: u64 = 8;
+/// Recovery reads a block in this part of the time that a session waits for one.
+const OF_SINGLE_READ: u64 = 8;
+/// A mean is known from this many reads or writes on.
 const KNOWN_FROM: u64 = 100;
-/// Places that the end of the redo was at, kept in mind at once, at most.
+/// The most past positions of the end of the redo that are remembered.
 const HISTORY_MAX: usize = 128;
 
-/// How long recovery takes for each redo block and each block that is dirty.
+/// The time that recovery takes for each redo block, and for each dirty block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Pace {
     redo_block: Nanos,
@@ -44,39 +48,44 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// While nothing was read or written, or nobody wants an estimate.
-    pub(crate) const UNKNOWN: Pace =
-        Pace { redo_block: REDO_BLOCK, block: Nanos(2 * BLOCK_UNKNOWN.0) };
-
-    /// As this instance has read and written so far.
-    pub(crate) fn of(totals: &Totals) -> Pace {
-        let reads = totals.event(WaitEvent::DbFileSequentialRead);
-        let read = mean(reads.total, reads.count);
-        let written = totals.statistic(Statistic::PhysicalWrites);
-        let write = mean(totals.event(WaitEvent::DbFileParallelWrite).total, written);
-        Pace { redo_block: REDO_BLOCK, block: Nanos(read.0 + write.0) }
+    /// The pace on a device on which a durable write takes this long, while nothing else is known.
+    pub(crate) fn assumed(durable_write: Option<Nanos>) -> Pace {
+        let takes = durable_write.unwrap_or(DURABLE_WRITE_UNKNOWN);
+        Pace { redo_block: REDO_BLOCK, block: Nanos(2 * takes.0 / OF_DURABLE_WRITE) }
     }
 
-    /// How long a recovery would take.
+    /// The pace at which this instance has read and written so far; as far as that isn't known,
+    /// this one.
+    pub(crate) fn measured(self, totals: &Totals) -> Pace {
+        let unknown = Nanos(self.block.0 / 2);
+        let reads = totals.event(WaitEvent::DbFileSequentialRead);
+        let read = mean(reads.total, reads.count).map(|mean| Nanos(mean.0 / OF_SINGLE_READ));
+        let written = totals.statistic(Statistic::PhysicalWrites);
+        let write = mean(totals.event(WaitEvent::DbFileParallelWrite).total, written);
+        let block = Nanos(read.unwrap_or(unknown).0 + write.unwrap_or(unknown).0);
+        Pace { redo_block: REDO_BLOCK, block }
+    }
+
+    /// The time of a recovery of this much.
     pub(crate) fn estimate(&self, redo_blocks: u64, dirty: u64) -> Nanos {
         let redo = self.redo_block.0.saturating_mul(redo_blocks);
         Nanos(self.block.0.saturating_mul(dirty).saturating_add(redo))
     }
 
-    /// How long this recovery should have taken.
+    /// The time that this recovery should have taken.
     pub(crate) fn of_recovered(&self, recovered: &Recovered) -> Nanos {
         self.estimate(recovered.bytes.div_ceil(REDO_BLOCK_BYTES), recovered.brought)
     }
 }
 
-fn mean(total: Nanos, count: u64) -> Nanos {
-    if count < KNOWN_FROM { BLOCK_UNKNOWN } else { Nanos(total.0 / count) }
+fn mean(total: Nanos, count: u64) -> Option<Nanos> {
+    (count >= KNOWN_FROM).then(|| Nanos(total.0 / count))
 }
 
-/// What there would be to recover at a moment.
+/// The work that a recovery would have at a moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Behind {
-    /// When.
+pub(crate) struct RecoveryWork {
+    /// The moment.
     pub(crate) now: Timestamp,
     /// The end of the redo.
     pub(crate) end: Rba,
@@ -86,7 +95,7 @@ pub(crate) struct Behind {
     pub(crate) dirty: u64,
 }
 
-/// The bounds, zero where there is none.
+/// The bounds; zero means no bound.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Bounds {
     interval: u64,
@@ -103,8 +112,7 @@ impl Bounds {
         }
     }
 
-    /// Whether the end of the redo has to be looked at, and the control file to follow, more often
-    /// than at heartbeats.
+    /// Whether the process wakes more often than at heartbeats.
     pub(crate) fn are_close(&self) -> bool {
         self.interval > 0 || self.mttr > Nanos::ZERO
     }
@@ -115,11 +123,11 @@ impl Bounds {
     }
 }
 
-/// The bounds, and what is needed to keep them.
+/// The bounds, and the history that is needed to keep them.
 pub(crate) struct Incremental {
     bounds: Bounds,
     log_blocks: u64,
-    /// When the end of the redo was where; the oldest first.
+    /// Past positions of the end of the redo with their times, the oldest first.
     history: VecDeque<(Timestamp, u64)>,
 }
 
@@ -128,26 +136,26 @@ impl Incremental {
         Incremental { bounds, log_blocks: log_blocks.into(), history: VecDeque::new() }
     }
 
-    /// From now on these bounds.
+    /// Takes new bounds.
     pub(crate) fn bind(&mut self, bounds: Bounds) {
         if bounds.timeout != self.bounds.timeout {
-            // Kept at another distance.
+            // The intervals of the history follow from the timeout.
             self.history.clear();
         }
         self.bounds = bounds;
     }
 
-    /// The largest log has so many blocks now.
+    /// Takes a new size of the largest log, in blocks.
     pub(crate) fn rescale(&mut self, log_blocks: u32) {
         if self.log_blocks != u64::from(log_blocks) {
             self.log_blocks = log_blocks.into();
-            // Kept in another scale.
+            // Its distances are counted in the old size.
             self.history.clear();
         }
     }
 
-    /// Up to where blocks are to be written now; `None` where there is no bound.
-    pub(crate) fn target(&mut self, behind: Behind, pace: Pace) -> Option<Rba> {
+    /// The redo address through which blocks are to be written now; `None` without a bound.
+    pub(crate) fn target(&mut self, behind: RecoveryWork, pace: Pace) -> Option<Rba> {
         let end = self.distance(behind.end);
         let by_interval =
             (self.bounds.interval > 0).then(|| end.saturating_sub(self.bounds.interval));
@@ -157,7 +165,7 @@ impl Incremental {
         Some(self.place(target))
     }
 
-    /// Where the end was when the timeout began.
+    /// The position that the end had a timeout ago.
     fn by_timeout(&mut self, now: Timestamp, end: u64) -> Option<u64> {
         if self.bounds.timeout == Nanos::ZERO {
             return None;
@@ -180,8 +188,8 @@ impl Incremental {
         target
     }
 
-    /// Behind the end by what can be recovered in the time.
-    fn by_mttr(&self, behind: Behind, pace: Pace) -> u64 {
+    /// The position behind the end by as much as can be recovered in the time.
+    fn by_mttr(&self, behind: RecoveryWork, pace: Pace) -> u64 {
         let (end, checkpoint) = (self.distance(behind.end), self.distance(behind.checkpoint));
         let lag = end.saturating_sub(checkpoint);
         let takes = pace.estimate(lag, behind.dirty).0.max(1);
@@ -192,7 +200,7 @@ impl Incremental {
         end.saturating_sub(u64::try_from(allowed).expect("less than the lag"))
     }
 
-    /// Redo blocks from the first log on.
+    /// The number of redo blocks from the first log on.
     pub(crate) fn distance(&self, place: Rba) -> u64 {
         u64::from(place.sequence) * self.log_blocks + u64::from(place.block)
     }
@@ -220,8 +228,8 @@ mod tests {
         Incremental::new(Bounds::of(&parameters), LOG_BLOCKS)
     }
 
-    fn behind(seconds: u64, end: (u32, u32), checkpoint: (u32, u32), dirty: u64) -> Behind {
-        Behind {
+    fn behind(seconds: u64, end: (u32, u32), checkpoint: (u32, u32), dirty: u64) -> RecoveryWork {
+        RecoveryWork {
             now: Timestamp::from_nanos(seconds * 1_000_000_000),
             end: Rba::block(end.0, end.1),
             checkpoint: Rba::block(checkpoint.0, checkpoint.1),
@@ -246,7 +254,7 @@ mod tests {
         assert_eq!(bounds.target(at((0, 400)), PACE), Some(Rba::block(0, 0)));
     }
 
-    /// What was the end so long ago is asked for then, not before, and not much later.
+    /// The position of the end a timeout ago is asked for, not before, and not much later.
     #[test]
     fn the_timeout_asks_for_where_the_end_was() {
         let mut bounds = bounded(0, 64, 0);

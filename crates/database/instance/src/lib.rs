@@ -5,21 +5,23 @@
 //!               ▲                └── abort, halt, crash ──┐
 //!               └──────────────── recovery ◀──────────────┘
 //!
-//!   fb_lgwr   writes redo that nobody waits for
+//!   fb_lgwr   writes redo that no session waits for
 //!   fb_dbw0…  write dirty blocks
 //!   fb_ckpt   moves the checkpoint
 //!   fb_smco   makes data files grow before sessions need it
+//!   fb_smon   rolls back transactions that a crash left, then ends
+//!   fb_pmon   cleans up after sessions that have vanished
 //! ```
 //!
-//! Rules IN1 to IN12 are in the README.
+//! Rules IN1 to IN27 are in the README.
 //!
-//! * [`Instance`]: create, open, begin, commit, roll back, checkpoint, shut down, abort.
-//! * [`recover_database`]: recovery without opening; [`Progress`], [`Recovered`]: how it goes.
-//! * [`Parameters`], [`Creation`]: what can be chosen, some of it also while the instance runs
-//!   ([`Instance::set_parameter`]); [`ParameterInfo`], [`markdown`]: what there is to say of it.
-//!   [`CommitMode`]: and for each commit.
-//! * [`LogGroupSpec`], [`LogChange`]: redo log groups and members, that come and go while it runs;
-//!   [`Instance::log_groups`]: how they are.
+//! * [`Instance`]: create, open, commit, roll back, checkpoint, shut down, abort.
+//! * [`recover_database`]: recovery without opening, with [`Progress`] and [`Recovered`].
+//! * [`Creation`], [`Parameters`]: the parameters, of which [`Instance::set_parameter`] changes
+//!   some
+//!   while the instance runs; [`ParameterInfo`]: their declarations. [`CommitMode`]: one commit's.
+//! * [`LogGroupSpec`], [`LogChange`], [`Instance::log_groups`]: redo log groups and members, which
+//!   are added and dropped while the instance runs; [`look_at_logs`]: those of a shut database.
 
 #![forbid(unsafe_code)]
 
@@ -40,13 +42,15 @@ mod scheduling;
 mod shut;
 mod tablespaces;
 
-pub use create::{Made, doublewrite_path, redo_to_read};
+pub use create::{CreatedFiles, doublewrite_path, redo_to_read};
 pub use lock_waits::LockWaits;
 pub use log_change::LogChange;
-pub use logs::LogGroupSpec;
+pub use logs::{LogGroupSpec, look_at_logs};
 pub use mount::recover_database;
 pub use open::{Instance, Opened};
-pub use parameters::{Allowed, Changeable, Creation, ParameterInfo, Parameters, markdown};
+pub use parameters::{
+    Allowed, Changeable, Creation, ParameterInfo, Parameters, markdown, parse_size,
+};
 pub use recovery::{Progress, Recovered};
 pub use redo::{CommitLeader, CommitLogging, CommitMode, CommitWait, LogStatus, LogView};
 pub use scheduling::{ProcessAffinity, ProcessPatterns};

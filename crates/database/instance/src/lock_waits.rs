@@ -1,4 +1,4 @@
-//! How long statements wait for locks, where their connection doesn't say it.
+//! The lock waits of statements whose connection doesn't choose them.
 //!
 //! Callers: `open` and `alter` set it; connections ask when they are made.
 //! Source: Oracle's `ddl_lock_timeout`, whose 0 means NOWAIT and whose 1,000,000 means for ever.
@@ -10,7 +10,7 @@ use waits::Nanos;
 
 use crate::{Instance, Parameters};
 
-/// How long a new connection's statements wait.
+/// The lock waits of a new connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LockWaits {
     /// For each lock of a row, a key or a table: the parameter `lock_timeout`.
@@ -21,7 +21,7 @@ pub struct LockWaits {
 }
 
 impl LockWaits {
-    /// So many seconds mean as long as it takes.
+    /// This number of seconds, and more, means no bound.
     pub(crate) const FOREVER: u32 = 1_000_000;
 
     fn of(seconds: u32) -> LockWait {
@@ -33,8 +33,8 @@ impl LockWaits {
     }
 }
 
-/// The two parameters. Each is a number by itself that a connection reads once, so it is no matter
-/// which of two that are made at once reads it first.
+/// The two parameters. A connection reads each once and needs no order between them, so plain
+/// atomics will do.
 #[derive(Default)]
 pub(crate) struct LockTimeouts {
     locks: AtomicU32,
@@ -55,7 +55,7 @@ impl LockTimeouts {
 }
 
 impl Instance {
-    /// How long the statements of a connection wait that is made now.
+    /// The lock waits of a connection that is made now.
     pub fn lock_waits(&self) -> LockWaits {
         let of = |seconds: &AtomicU32| LockWaits::of(seconds.load(Ordering::Relaxed));
         let LockTimeouts { locks, definitions } = &self.lock_timeouts;

@@ -13,26 +13,26 @@
 use os::Session;
 use stop::{RefusalKind, Stop};
 
-use crate::parameters::number;
+use crate::parameters::parse_size;
 use crate::{Instance, LogGroupSpec, LogStatus};
 
 /// A change of the redo log groups.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LogChange {
-    /// One more group.
+    /// Adds a group.
     AddGroup(LogGroupSpec),
-    /// The group of this number goes.
+    /// Drops the group of this number.
     DropGroup(u16),
-    /// One more member of the group of this number.
+    /// Adds a member to the group of this number.
     AddMember(u16, String),
-    /// This member goes.
+    /// Drops this member.
     DropMember(String),
-    /// The current log is closed, and the next begun.
+    /// Closes the current log and begins the next.
     Switch,
 }
 
 impl LogChange {
-    /// The names, each with what its value looks like.
+    /// The names of the changes, each with the form of its value.
     pub const NAMES: [(&'static str, &'static str); 5] = [
         ("add_log_group", "SIZE:PATH[,PATH...]"),
         ("drop_log_group", "NUMBER"),
@@ -41,7 +41,7 @@ impl LogChange {
         ("switch_log", "next"),
     ];
 
-    /// What a user writes; none if the name is no such change's.
+    /// Reads a change as a user writes it. `None` if no change has this name.
     pub fn read(name: &str, value: &str) -> Option<Result<LogChange, Stop>> {
         let is_it = |(known, _): &&(&str, &str)| known.eq_ignore_ascii_case(name);
         let (name, looks) = LogChange::NAMES.iter().find(is_it)?;
@@ -54,11 +54,11 @@ impl LogChange {
 }
 
 impl LogGroupSpec {
-    /// What a user writes: `64m:redo04.log,/disk2/redo04b.log`.
+    /// Reads a group as a user writes it: `64m:redo04.log,/disk2/redo04b.log`.
     pub fn read(text: &str) -> Option<LogGroupSpec> {
         let (bytes, members) = text.split_once(':')?;
         let members: Vec<String> = members.split(',').map(|path| path.trim().into()).collect();
-        let bytes = number(bytes.trim())?;
+        let bytes = parse_size(bytes)?;
         members.iter().all(|path| !path.is_empty()).then_some(LogGroupSpec { bytes, members })
     }
 }
@@ -86,8 +86,8 @@ impl Instance {
         self.change_logs_while(change, &|| true, session)
     }
 
-    /// The same for who may be told to end: files that are being made are given up when `go_on`
-    /// says so, and nothing is left of them. It is asked every few MiB.
+    /// As [`Instance::change_logs`]. `go_on` is asked every few MiB of a file that is made; once it
+    /// says no, the change is given up and nothing is left of the file.
     pub fn change_logs_while(
         &self,
         change: &LogChange,
@@ -105,8 +105,8 @@ impl Instance {
         }
     }
 
-    /// A current log to which nothing has been written stays, and a notice says so: the caller
-    /// would believe that the next one has begun.
+    /// Switches logs. An empty current log stays, and a notice says so: else the caller would
+    /// believe that the next log has begun.
     fn switch_log(&self, session: &Session) -> Result<(), Stop> {
         let current = || {
             let views = self.log_groups(session);

@@ -5,35 +5,36 @@
 //!   drop  no longer used ─▶ no longer listed ─▶ removed
 //! ```
 //!
-//! A crash on the way leaves a file that nobody lists: one that wasn't added yet goes with the next
-//! opening or attempt; one that was dropped keeps its name, and whoever wants it is told.
+//! A crash on the way leaves a file that isn't listed. A file that wasn't added yet is removed by
+//! the next opening or attempt. A dropped file keeps its name, and a later addition is refused it.
 //!
-//! Callers: `create`, `open`; whoever administers an instance.
+//! Callers: `create`, `open`; administrators of an instance.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use format::REDO_BLOCK;
-use os::Session;
+use os::{Disk, Session};
 use redo::{
     GROUPS_MAX, GroupFiles, KeepMembers, LogGroup, LogMember, LogView, MEMBERS_MAX, MemberChange,
+    look_at_groups,
 };
 use space::{
-    ControlContent, ControlFile, Enqueue, LogGroupContent, LogMemberContent, NewFiles,
-    within_directory,
+    ControlContent, ControlFile, ControlState, Enqueue, LogGroupContent, LogMemberContent,
+    NewFiles, no_control_file, unfinished, unnamed_path, within_directory,
 };
 use stop::{Halt, RefusalKind, Stop};
 
-use crate::create::check_free;
+use crate::create::{check_free, redo_to_read};
 use crate::{Creation, Instance};
 
 /// A redo log group to be made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogGroupSpec {
-    /// Size of each member.
+    /// The size of each member.
     pub bytes: u64,
-    /// Where the members are: relative to the database's directory, or absolute.
+    /// The paths of the members: relative to the database's directory, or absolute.
     pub members: Vec<String>,
 }
 
@@ -55,7 +56,7 @@ pub(crate) fn first_groups(directory: &Path, creation: &Creation) -> Vec<LogGrou
     (1..=creation.log_groups.min(GROUPS_MAX)).map(group).collect()
 }
 
-/// The groups that a control file lists, in a database in this directory.
+/// The groups that the control file of a database in this directory lists.
 pub(crate) fn log_groups(directory: &Path, content: &ControlContent) -> Vec<LogGroup> {
     content.log_groups.iter().map(|group| log_group(directory, group)).collect()
 }
@@ -66,7 +67,34 @@ fn log_group(directory: &Path, group: &LogGroupContent) -> LogGroup {
     LogGroup { number: group.number, blocks: group.blocks, members }
 }
 
-/// Has the control file say which members are good, for the redo.
+/// Every redo log group of a database that isn't open, with the log that it holds and the state of
+/// its members. Files are read, and nothing is written. Refused while another program has the
+/// database open.
+pub fn look_at_logs(
+    disk: &Disk,
+    directory: &Path,
+    session: &Session,
+) -> Result<Vec<LogView>, Stop> {
+    let copies = ControlFile::look(disk, directory, false, session)?;
+    let said = copies.iter().filter_map(|copy| copy.said.as_ref().ok());
+    let Some((_, content)) = said.max_by_key(|(version, _)| *version) else {
+        let faults: Vec<_> = copies.iter().filter_map(|copy| copy.said.clone().err()).collect();
+        return Err(no_control_file("list the logs of", &faults));
+    };
+    if content.state == ControlState::Creating {
+        return Err(unfinished(content, disk, directory, "list the logs of", session));
+    }
+    let mut config = redo_to_read(directory, content);
+    for member in config.groups.iter_mut().flat_map(|group| &mut group.members) {
+        // A crash has left it without its name; the next opening gives it that.
+        if let Ok(Some(unnamed)) = unnamed_path(disk, &member.path, session) {
+            member.path = unnamed;
+        }
+    }
+    Ok(look_at_groups(disk, &config, content.checkpoint.sequence, session))
+}
+
+/// The hook by which the redo has the control file say which members are good (IN24).
 pub(crate) fn keep_members(
     control: &Arc<Enqueue<ControlFile>>,
     directory: &Path,
@@ -76,7 +104,7 @@ pub(crate) fn keep_members(
     let directory = directory.to_path_buf();
     Box::new(move |number, changes: &[MemberChange], session: &Session| {
         let say = |content: &mut ControlContent| {
-            // One that was dropped meanwhile may have left its name to another group's.
+            // A group that was dropped meanwhile may have left its file names to another group.
             let mut groups = content.log_groups.iter_mut();
             let Some(group) = groups.find(|group| group.number == number) else {
                 return Ok(());
@@ -93,7 +121,7 @@ pub(crate) fn keep_members(
 }
 
 impl LogGroupSpec {
-    /// Describes it in a control file, under the lowest number that is free.
+    /// Adds the group to a control file's content, under the lowest free number.
     pub(crate) fn add_to(&self, content: &mut ControlContent) -> Result<LogGroupContent, Stop> {
         let used = |number: &u16| content.log_groups.iter().any(|group| group.number == *number);
         let Some(number) = (1..=GROUPS_MAX).find(|number| !used(number)) else {
@@ -112,18 +140,19 @@ impl LogGroupSpec {
 }
 
 impl Instance {
-    /// Every redo log group, which log it holds, and how its members are.
+    /// Every redo log group with the log that it holds and the state of its members.
     pub fn log_groups(&self, session: &Session) -> Vec<LogView> {
         self.redo().groups(session)
     }
 
-    /// Makes a group and takes it into use. Says its number. A path may also begin with the
-    /// database's directory, as in a view.
+    /// Makes a group, takes it into use, and returns its number. Paths are as in
+    /// [`LogGroupSpec`].
     pub fn add_log_group(&self, spec: &LogGroupSpec, session: &Session) -> Result<u16, Stop> {
         self.add_log_group_while(spec, &|| true, session)
     }
 
-    /// The same; given up, and nothing left, when `go_on` says so while files are made.
+    /// As [`Instance::add_log_group`]; once `go_on` says no, the group is given up and nothing is
+    /// left.
     pub(crate) fn add_log_group_while(
         &self,
         spec: &LogGroupSpec,
@@ -145,14 +174,13 @@ impl Instance {
         Ok(group.number)
     }
 
-    /// Makes one more member of a group. It is invalid until the group's next log begins, which it
-    /// has whole. The path is as in [`LogGroupSpec`], or begins with the database's directory, as
-    /// in a view.
+    /// Adds a member to a group. It is invalid until the group's next log begins, which it has
+    /// whole. The path is as in [`LogGroupSpec`].
     pub fn add_log_member(&self, number: u16, path: &str, session: &Session) -> Result<(), Stop> {
         self.add_log_member_while(number, path, &|| true, session)
     }
 
-    /// The same; given up, and nothing left, when `go_on` says so while the file is made.
+    /// As [`Instance::add_log_member`]; once `go_on` says no, it is given up and nothing is left.
     pub(crate) fn add_log_member_while(
         &self,
         number: u16,
@@ -184,8 +212,8 @@ impl Instance {
         Ok(())
     }
 
-    /// Drops a group and removes its files. Refused if it is current, if recovery would need its
-    /// log, or if fewer than two would be left.
+    /// Drops a group and removes its files. Refused if the group is current, if recovery would need
+    /// its log, or if fewer than two groups would be left.
     pub fn drop_log_group(&self, number: u16, session: &Session) -> Result<(), Stop> {
         let _one = self.settings.hold(0, session);
         self.halt().check(session)?;
@@ -199,7 +227,7 @@ impl Instance {
             },
             session,
         );
-        // After a halt the control file may not list it any more: no log begins there again.
+        // After a halt the control file may not list the group any more: no log begins there again.
         if !dropped.as_ref().is_err_and(|stop| stop.refusal().is_none()) {
             self.redo().end_retirement(number, dropped.is_ok(), session);
         }
@@ -209,8 +237,8 @@ impl Instance {
         Ok(())
     }
 
-    /// Drops a member and removes its file. Refused if its group has no other good one. The path is
-    /// from the database's directory on, as the control file has it, or what a view shows.
+    /// Drops a member and removes its file. Refused if its group has no other good member. The path
+    /// is relative to the database's directory, as in the control file, or as views show it.
     pub fn drop_log_member(&self, path: &str, session: &Session) -> Result<(), Stop> {
         let _one = self.settings.hold(0, session);
         self.halt().check(session)?;
@@ -244,17 +272,14 @@ impl Instance {
         Ok(())
     }
 
-    /// A path from the database's directory on: one that begins with the directory, as views show
-    /// it, is taken without it, also if the directory's is relative.
+    /// The path relative to the database's directory, if it is absolute and lies in there.
     fn within_directory(&self, path: &str) -> String {
         let (disk, directory) = &self.place;
-        let shown = Path::new(path).strip_prefix(directory).ok().and_then(Path::to_str);
-        let shown = shown.filter(|rest| directory.is_relative() && !rest.is_empty());
-        within_directory(disk, directory, shown.unwrap_or(path))
+        within_directory(disk, directory, path)
     }
 
-    /// The path of the member that a user means: in the database's directory, else any spelling of
-    /// where it is.
+    /// The path of the member that a user means: a path in the database's directory, else any
+    /// spelling of the member's path.
     fn member_at(&self, path: &Path, session: &Session) -> PathBuf {
         let (disk, directory) = &self.place;
         let content = self.checkpointer.control.hold(0, session).content().clone();
@@ -282,8 +307,8 @@ impl Instance {
         planned.check_places(disk, directory)
     }
 
-    /// Makes files under the names of what isn't in use yet. If that fails none is left. Who ends
-    /// the instance meanwhile doesn't wait until they are whole.
+    /// Makes files under names of unused files. If that fails, none is left. A halt ends it before
+    /// the files are whole.
     fn make_logs(
         &self,
         database: u64,
@@ -299,7 +324,7 @@ impl Instance {
         let go_on = || go_on() && !self.halt().is_raised(session);
         let make = |path: &Path| redo::create_member(disk, path, blocks, &go_on, session);
         let made = paths.iter().try_for_each(|path| new.make(&directory.join(path), make, session));
-        // Where redo can't be written no log may be listed.
+        // A log is listed only if redo can be written to it.
         let tried = made.and_then(|()| {
             new.paths().try_for_each(|path| self.redo().try_new_member(path, session))
         });
@@ -311,15 +336,15 @@ impl Instance {
         Ok(new)
     }
 
-    /// Refused if another directory, or none, has the name by which this database was opened: what
-    /// is made by that name now isn't found by who opens the database where it is.
+    /// Refused if another directory, or none, has the name by which this database was opened: a
+    /// file that is made by that name now wouldn't be found by the next opening.
     pub fn check_directory(&self, session: &Session) -> Result<(), Stop> {
         let (disk, directory) = &self.place;
         let control = self.checkpointer.control.hold(0, session);
         control.check_directory(disk, directory, session)
     }
 
-    /// Refuses logs for which a file system hasn't the room, before it is full for everybody else.
+    /// Refuses logs for which a file system hasn't the room, before they fill it.
     fn check_room(&self, paths: &[String], blocks: u32) -> Result<(), Stop> {
         let (disk, directory) = &self.place;
         let bytes = u64::from(blocks) * REDO_BLOCK.bytes() as u64;
@@ -330,14 +355,14 @@ impl Instance {
             *needed.entry(parent).or_default() += bytes;
         }
         for (parent, needed) in needed {
-            // Where this can't be told, making the file says why.
+            // If the free bytes can't be told, making the file says why.
             let Ok(free) = disk.free_bytes(&parent) else { continue };
             check_free(&parent, needed, free, "make redo logs", "a smaller size")?;
         }
         Ok(())
     }
 
-    /// Lists files that were made; if they can't be, they are removed.
+    /// Lists files that were made. If that is refused, they are removed.
     fn list<'a>(
         &self,
         made: NewFiles<'a>,
@@ -347,7 +372,7 @@ impl Instance {
         match self.describe_logs(add, session) {
             Ok(()) => Ok(made),
             Err(stop) => {
-                // After a halt the control file may list them.
+                // After a halt the control file may list them, so they stay.
                 if stop.refusal().is_some() {
                     made.remove(session);
                 }
@@ -356,7 +381,8 @@ impl Instance {
         }
     }
 
-    /// What is listed is the database's: what fails from then on is for the next opening to mend.
+    /// Halts on an error: a file that is listed is the database's, and the next opening mends it
+    /// (IN22).
     fn must(&self, done: Result<(), Stop>, session: &Session) -> Result<(), Stop> {
         done.map_err(|stop| {
             let cause = format!("a redo log that was made can't be used: {stop}");

@@ -1,6 +1,6 @@
-//! A database with its files open, and its recovery.
+//! A mounted database: its files are open and locked, and it can be recovered.
 //!
-//! Callers: `open`; who wants the recovery alone.
+//! Callers: `open`; tools that want the recovery alone.
 
 use std::path::Path;
 
@@ -20,9 +20,10 @@ use waits::Nanos;
 
 use crate::Parameters;
 use crate::create::{DOUBLEWRITE_NAME, doublewrite_path, file_options, redo_config};
+use crate::incremental::Pace;
 use crate::tablespaces::check_buffers;
 
-/// Who owns which blocks.
+/// The layers, each of which owns kinds of blocks.
 pub(crate) static LAYERS: [&Layer; 4] =
     [&space::LAYER, &txn::undo::LAYER, &access::LAYER, &access::INDEX_LAYER];
 
@@ -36,11 +37,13 @@ pub(crate) struct Mounted {
     pub(crate) files: Vec<DataFile>,
     pub(crate) doublewrite: File,
     pub(crate) options: FileOptions,
+    /// The pace of a recovery, as far as the device is known.
+    pub(crate) pace: Pace,
 }
 
 /// Brings the data files of the database in this directory to the end of its redo, and leaves it
-/// shut: the next opening has only to roll back what was active. `tell` is called while redo is
-/// applied, every MiB of it or so.
+/// shut: the next opening has only active transactions to roll back. `tell` is called about every
+/// MiB of redo that is applied.
 pub fn recover_database(
     disk: &Disk,
     directory: &Path,
@@ -52,8 +55,8 @@ pub fn recover_database(
     mounted.recover(disk, directory, parameters, tell, session)
 }
 
-/// Gives redo logs their names that were listed when a crash came. Where a group has another
-/// member, the one that can't get its name is found to be invalid next.
+/// Names the redo logs that a crash left listed but without their names. A member that can't get
+/// its name is found invalid by the next step, if its group has another one.
 fn settle_names(disk: &Disk, redo: &RedoConfig, session: &Session) -> Result<(), Stop> {
     for group in &redo.groups {
         let good = group.members.iter().filter(|member| member.good).count();
@@ -67,18 +70,21 @@ fn settle_names(disk: &Disk, redo: &RedoConfig, session: &Session) -> Result<(),
     Ok(())
 }
 
-/// The fastest way to make a write of redo durable. A disk that is full leaves no room to try, and
-/// the database opens all the same.
+/// The fastest way to make a write of redo durable, and the time that such a write takes. On a full
+/// disk, which leaves no room to try, a default is taken, and the database opens.
 fn probed(
     disk: &Disk,
     directory: &Path,
     options: FileOptions,
     session: &Session,
-) -> Result<DurableWrite, Stop> {
+) -> Result<(DurableWrite, Option<Nanos>), Stop> {
     match durable_writes(disk, directory, session, &PROBE) {
-        Ok(report) => Ok(report.pick),
+        Ok(report) => {
+            let picked = report.timings.iter().find(|timing| timing.way == report.pick);
+            Ok((report.pick, picked.map(|timing| timing.median)))
+        }
         Err(error) if matches!(error.cause(), Cause::NoSpace | Cause::FileTooLarge) => {
-            // Data files are opened with direct I/O already where that is chosen.
+            // Where direct I/O is chosen, data files are opened with it already.
             let way = match options.direct {
                 true => DurableWrite::DirectThenSync,
                 false => DurableWrite::BufferedThenSync,
@@ -87,7 +93,7 @@ fn probed(
                 "redo is written with \"{way}\", which need not be the fastest way here, for \
                  {error}"
             ));
-            Ok(way)
+            Ok((way, None))
         }
         Err(error) => Err(Stop::from(error)),
     }
@@ -111,11 +117,11 @@ impl Mounted {
         check_buffers(&content, parameters)?;
         let memory = session.os().memory_bytes();
         parameters.check(content.system().block_size, content.doublewrite_slots, memory)?;
-        let redo_write = match parameters.redo_write {
-            Some(way) => way,
+        let (redo_write, takes) = match parameters.redo_write {
+            Some(way) => (way, None),
             None => probed(disk, directory, options, session)?,
         };
-        // All are this opening's alone before anything is written (IN12).
+        // This opening owns all files before it writes to one (IN12).
         let mut owned = OwnedFiles::default();
         let files = open_data_files(disk, directory, options, &content, &mut owned, session)?;
         let not_owned = |error: os::Error| Stop::from(error.while_doing("open the database"));
@@ -139,7 +145,8 @@ impl Mounted {
             };
             control.update(says, session).map_err(Stop::from)?;
         }
-        Ok(Mounted { control, redo, files, doublewrite, options })
+        let pace = Pace::assumed(takes);
+        Ok(Mounted { control, redo, files, doublewrite, options, pace })
     }
 
     pub(crate) fn recover(

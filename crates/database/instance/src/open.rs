@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cache::Cache;
 use change::Changes;
 use ids::{Rba, Scn};
-use latch::Shared32;
+use latch::{Latch, LatchKind, Shared32};
 use os::probe::DurableWrite;
 use os::{Disk, Session, ThreadHandle};
 use recovery::{Progress, Recovered};
@@ -18,7 +18,7 @@ use waits::{Nanos, WaitEvent};
 
 use crate::Parameters;
 use crate::alter::Settings;
-use crate::checkpointer::{Checkpointer, Wanted};
+use crate::checkpointer::{CheckpointRequests, Checkpointer};
 use crate::cleaners::Cleaners;
 use crate::create::redo_config;
 use crate::gate::Gate;
@@ -28,19 +28,18 @@ use crate::logs::keep_members;
 use crate::mount::{LAYERS, Mounted};
 use crate::processes::{Processes, join_all, process};
 
-/// What opening found to do.
+/// What an opening had to do.
 #[derive(Clone, Debug)]
 pub struct Opened {
-    /// What recovery did.
+    /// The work of recovery.
     pub recovered: Recovered,
-    /// How long that should have taken, by what there was to do and by the pace that is assumed
-    /// while nothing is known.
+    /// The time that this work should have taken, by the time of a durable write as probed.
     pub estimated_recovery: Nanos,
-    /// Transactions that were active at the crash, and are rolled back beside whoever works.
+    /// How many transactions were active at the crash; `fb_smon` rolls them back (IN9).
     pub rolled_back: u64,
-    /// Segments that were being made or dropped at the crash and are gone.
+    /// How many segments were being made or dropped at the crash, and are gone.
     pub dropped: u64,
-    /// How redo is made durable.
+    /// The way in which redo is made durable.
     pub redo_write: DurableWrite,
 }
 
@@ -53,9 +52,9 @@ pub struct Instance {
     pub(crate) cleaners: Arc<Cleaners>,
     opened: Opened,
     pub(crate) settings: Enqueue<Settings>,
-    /// Where the database is.
+    /// The disk and the directory of the database.
     pub(crate) place: (Disk, PathBuf),
-    /// Which of `CommitMode::ALL`.
+    /// An index into `CommitMode::ALL`.
     pub(crate) commit_mode: Shared32,
     pub(crate) lock_timeouts: LockTimeouts,
 }
@@ -72,7 +71,7 @@ impl Instance {
         Instance::open_telling(disk, directory, parameters, &|_| (), session)
     }
 
-    /// The same, and `tell` is called while redo is applied, every MiB of it or so.
+    /// As [`Instance::open`]; `tell` is called about every MiB of redo that is applied.
     pub fn open_telling(
         disk: &Disk,
         directory: &Path,
@@ -83,7 +82,7 @@ impl Instance {
         Instance::open_in(disk, directory, parameters, ControlState::Open, tell, session)
     }
 
-    /// `state` is what the control file says meanwhile: a database that is being created stays so.
+    /// `state` is what the control file says meanwhile: a creation opens a database as *creating*.
     pub(crate) fn open_in(
         disk: &Disk,
         directory: &Path,
@@ -94,8 +93,8 @@ impl Instance {
     ) -> Result<Instance, Stop> {
         let mut mounted = Mounted::new(disk, directory, parameters, state, session)?;
         let recovered = mounted.recover(disk, directory, parameters, tell, session)?;
-        let Mounted { control, redo, files, doublewrite, options } = mounted;
-        // Recovery may have found members of logs that are no good.
+        let Mounted { control, redo, files, doublewrite, options, pace } = mounted;
+        // Recovery may have found invalid members of logs.
         let (way, owned) = (redo.durable_write, redo.owned);
         let redo = redo_config(directory, control.content(), parameters, way, owned);
         let storage = Storage {
@@ -110,19 +109,19 @@ impl Instance {
             )),
             files: files.iter().map(|file| file.file.clone()).collect(),
         };
-        let recovered = RecoveredFiles { recovered, redo, files, doublewrite, storage };
+        let recovered = Recovering { recovered, redo, files, doublewrite, storage, pace };
         start(recovered, parameters, state, session)
     }
 
-    /// Ends a transaction: its changes stay, and are durable when this returns, unless
-    /// `commit_wait` says not to wait.
+    /// Commits a transaction. Its changes are durable when this returns, unless `commit_wait` says
+    /// not to wait.
     pub fn commit(&self, transaction: Transaction, session: &Session) -> Result<(), Stop> {
         let mode = CommitMode::ALL[self.commit_mode.load(session) as usize];
         self.commit_with(transaction, mode, session).map(|_| ())
     }
 
-    /// The same in a way of its own, whatever the parameters say; and at which SCN, if anything was
-    /// changed.
+    /// Commits a transaction in this mode, whatever the parameters say. Returns the SCN of the
+    /// commit, if anything was changed.
     pub fn commit_with(
         &self,
         transaction: Transaction,
@@ -132,15 +131,15 @@ impl Instance {
         self.transactions.commit(transaction, mode, session)
     }
 
-    /// Ends a transaction: its changes are taken back.
+    /// Rolls a transaction back.
     pub fn rollback(&self, transaction: Transaction, session: &Session) -> Result<(), Stop> {
         self.transactions.rollback(transaction, session)
     }
 
-    /// A full checkpoint: returns when every change made before is on disk.
+    /// Does a full checkpoint: returns when every change made before is on disk.
     pub fn checkpoint(&self, session: &Session) -> Result<(), Stop> {
         self.halt.check(session)?;
-        // A flush closes the present redo block: the position behind it is above every change so
+        // A flush closes the current redo block, so the position after it is above every change so
         // far.
         let last = self.redo().last_scn(session);
         self.redo().make_durable(last, session, WaitEvent::RdbmsIpcReply)?;
@@ -148,19 +147,19 @@ impl Instance {
         self.cache().checkpoint(target, session)
     }
 
-    /// What opening found to do.
+    /// What the opening had to do.
     pub fn opened(&self) -> &Opened {
         &self.opened
     }
 
     /// Returns when every transaction that was active at the crash has been rolled back, or the
-    /// instance has halted. Nobody needs to wait for that: only who looks at what is on disk.
+    /// instance has halted. Sessions needn't wait for that; a test that looks at the files does.
     pub fn wait_for_dead(&self, session: &Session) {
         self.cleaners.wait_for_dead(session);
     }
 
-    /// How long recovery would take after a crash, as the checkpoint process estimated last; with
-    /// `fast_start_mttr_target` only.
+    /// The last estimate of the time of a recovery after a crash; only with
+    /// `fast_start_mttr_target`.
     pub fn estimated_recovery(&self, session: &Session) -> Nanos {
         Nanos(self.checkpointer.estimate_ns.load(session))
     }
@@ -185,7 +184,7 @@ impl Instance {
         &self.checkpointer.redo
     }
 
-    /// Whether, and why, the instance has halted.
+    /// The halt of the instance: whether it has ended, and why.
     pub fn halt(&self) -> &Halt {
         &self.halt
     }
@@ -197,30 +196,31 @@ pub(crate) fn index_of(mode: CommitMode) -> u32 {
 }
 
 /// The files of a database that was recovered, with everything to start an instance on.
-struct RecoveredFiles {
+struct Recovering {
     recovered: Recovered,
     redo: RedoConfig,
     files: Vec<cache::DataFile>,
     doublewrite: os::File,
     storage: Storage,
+    pace: Pace,
 }
 
-/// Begins the next log, and starts the processes, one of which rolls back the dead.
+/// Begins the next log, and starts the background processes.
 fn start(
-    mounted: RecoveredFiles,
+    mounted: Recovering,
     parameters: &Parameters,
     state: ControlState,
     session: &Session,
 ) -> Result<Instance, Stop> {
-    let RecoveredFiles { recovered, redo: config, files, doublewrite, storage } = mounted;
+    let Recovering { recovered, redo: config, files, doublewrite, storage, pace } = mounted;
     let os = session.os().clone();
     let halt = Halt::new(&os);
-    let wanted = Wanted::new(&os);
+    let wanted = CheckpointRequests::new(&os);
     let disk = storage.disk.clone();
     let content = storage.control.hold(0, session).content().clone();
-    let estimated_recovery = Pace::UNKNOWN.of_recovered(&recovered);
+    let estimated_recovery = pace.of_recovered(&recovered);
     let begin = next_log(&content, &recovered);
-    wake_at_halt(&halt, &wanted, Wanted::post, session);
+    wake_at_halt(&halt, &wanted, CheckpointRequests::post, session);
     let hooks = hooks(&wanted, &storage, &halt);
     let redo_write = config.durable_write;
     let redo = Arc::new(Redo::open(&disk, &config, begin, &halt, hooks, session)?);
@@ -234,7 +234,7 @@ fn start(
         halt.clone(),
         session,
     )?;
-    // Nothing has been changed yet: a database that can't be opened stays as it was left.
+    // Nothing was changed before this: a database that can't be opened stays as it was (IN16).
     let says = |content: &mut ControlContent| {
         content.state = state;
         content.newest_log = begin.sequence;
@@ -243,23 +243,23 @@ fn start(
     let place = (storage.disk.clone(), storage.directory.clone());
     let control = Arc::clone(&storage.control);
     let (of_cache, of_redo) = (Arc::clone(&cache), Arc::clone(&redo));
-    let bounds = Bounds::of(parameters);
+    let bounds = Latch::new(&os, LatchKind::Innermost, Bounds::of(parameters));
     let checkpointer =
-        Checkpointer::new(&os, wanted, of_cache, of_redo, halt.clone(), control, bounds);
+        Checkpointer::new(wanted, of_cache, of_redo, halt.clone(), control, bounds, pace);
     let changes = Changes::new(cache, redo, halt.clone(), parameters.redo_consistency, &os);
     let mut processes = Processes::start(&checkpointer, parameters, session)?;
     let opened = take_into_use(changes, storage, &halt, parameters, session);
-    let InUse { space, transactions, cleaners, monitors, space_process, left } = match opened {
-        Ok(opened) => opened,
+    let upper = match opened {
+        Ok(upper) => upper,
         Err(stop) => {
             halt.raise("the database could not be opened", session);
             processes.join(session);
             return Err(stop);
         }
     };
-    let (rolled_back, dropped) = left;
-    processes.monitors = monitors;
-    processes.space_process = Some(space_process);
+    let UpperLayers { space, transactions, cleaners, rolled_back, dropped, .. } = upper;
+    processes.monitors = upper.monitors;
+    processes.space_process = Some(upper.space_process);
     let settings = settings(parameters, &content, processes);
     let instance = Instance {
         halt,
@@ -288,7 +288,7 @@ fn next_log(content: &ControlContent, recovered: &Recovered) -> LogStart {
     }
 }
 
-/// How the instance runs when it has been opened.
+/// The settings of an instance that was opened.
 fn settings(parameters: &Parameters, content: &ControlContent, processes: Processes) -> Settings {
     Settings {
         parameters: parameters.clone(),
@@ -299,8 +299,8 @@ fn settings(parameters: &Parameters, content: &ControlContent, processes: Proces
     }
 }
 
-/// What the redo asks of the checkpoint process and of the control file.
-fn hooks(wanted: &Arc<Wanted>, storage: &Storage, halt: &Halt) -> Hooks {
+/// The hooks by which the redo reaches the checkpoint process and the control file.
+fn hooks(wanted: &Arc<CheckpointRequests>, storage: &Storage, halt: &Halt) -> Hooks {
     let wanted = Arc::clone(wanted);
     Hooks {
         checkpoint_wanted: Box::new(move |session: &Session| wanted.post(session)),
@@ -308,16 +308,17 @@ fn hooks(wanted: &Arc<Wanted>, storage: &Storage, halt: &Halt) -> Hooks {
     }
 }
 
-/// What is above cache and redo.
-struct InUse {
+/// The layers above cache and redo, and the processes that need them.
+struct UpperLayers {
     space: Space,
     transactions: Transactions,
     cleaners: Arc<Cleaners>,
     monitors: Vec<ThreadHandle>,
     space_process: ThreadHandle,
-    /// Transactions that were active when the instance stopped, and segments that were being made
-    /// or dropped then.
-    left: (u64, u64),
+    /// How many transactions were active when the instance stopped.
+    rolled_back: u64,
+    /// How many segments were being made or dropped then.
+    dropped: u64,
 }
 
 /// Opens space and undo, and starts the processes that need both.
@@ -327,9 +328,9 @@ fn take_into_use(
     halt: &Halt,
     parameters: &Parameters,
     session: &Session,
-) -> Result<InUse, Stop> {
+) -> Result<UpperLayers, Stop> {
     let space = Space::open(changes, storage, session)?;
-    // Before anybody makes segments or takes a snapshot.
+    // Before a session makes segments or takes a snapshot.
     let dropped = space.finish_drops(session)?;
     wake_at_halt(halt, space.ahead(), Ahead::post, session);
     let (transactions, logs) = Transactions::open(&space, &LAYERS, parameters.failpoints, session)?;
@@ -356,11 +357,11 @@ fn take_into_use(
             return Err(stop);
         }
     }
-    let left = (dead as u64, dropped);
-    Ok(InUse { space, transactions, cleaners, monitors, space_process, left })
+    let rolled_back = dead as u64;
+    Ok(UpperLayers { space, transactions, cleaners, monitors, space_process, rolled_back, dropped })
 }
 
-/// Wakes who sleeps there when the instance halts (rule stop/K3).
+/// Has a halt wake the sessions that wait at this place (rule stop/K3).
 fn wake_at_halt<T: Send + Sync + 'static>(
     halt: &Halt,
     place: &Arc<T>,

@@ -10,7 +10,7 @@ use stop::{Halt, Stop};
 use crate::Parameters;
 use crate::checkpointer::Checkpointer;
 
-/// The threads that run; none of them when the instance has ended.
+/// The threads that run; none when the instance has ended.
 #[derive(Default)]
 pub(crate) struct Processes {
     pub(crate) log_writer: Option<ThreadHandle>,
@@ -47,7 +47,7 @@ impl Processes {
         let redo = Arc::clone(&checkpointer.redo);
         let halt = &checkpointer.halt;
         let body = move |session: &Session| {
-            // Its only error is the halt, of which everybody knows.
+            // Its only error is the halt, which every session sees.
             let _ = redo.run_lgwr(session);
         };
         self.log_writer = Some(process("fb_lgwr", halt, body, session)?);
@@ -60,7 +60,7 @@ impl Processes {
         Ok(())
     }
 
-    /// The processes that can have a priority and CPUs of their own.
+    /// The processes whose priority and CPUs can be chosen.
     pub(crate) fn schedulable(&self) -> impl Iterator<Item = &ThreadHandle> {
         let others = [&self.log_writer, &self.checkpoint_process, &self.space_process];
         others.into_iter().flatten().chain(&self.writers)

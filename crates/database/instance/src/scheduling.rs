@@ -1,18 +1,18 @@
-//! Which background processes come before others, and on which CPUs they run.
+//! The priorities of background processes, and the CPUs on which they run.
 //!
 //! ```text
 //!   high_priority_processes = lgwr|dbw*        real time, as Oracle's on Linux
 //!   process_affinity        = dbw*:0-3|lgwr:5  the first pattern that a process matches counts
 //! ```
 //!
-//! A pattern is a process's name without `fb_`, in which `*` stands for whatever may be there.
+//! A pattern is a process's name without `fb_`, in which `*` stands for any characters.
 //!
 //! Invariants
-//!   * a process that no pattern means has normal priority and all CPUs, unless nothing was ever
-//!     said: then it has what it inherited
+//!   * a process that no pattern matches has normal priority and all CPUs; if no pattern was ever
+//!     set, it has what it inherited
 //!   * a change that can't be made for one process is made for none
 //!
-//! Callers: `open`, for what starts; `alter`.
+//! Callers: `open`, `alter`.
 //! Source: Oracle's `_high_priority_processes`; `sched(7)` for what real time means.
 
 use cache::CacheConfig;
@@ -38,7 +38,7 @@ struct CpuList(Vec<(u32, u32)>);
 const HIGH: Priority = Priority::RealTime(1);
 
 impl ProcessPatterns {
-    /// From what a user writes; none if it isn't patterns.
+    /// Reads patterns as a user writes them; none if the text isn't patterns.
     pub(crate) fn read(text: &str) -> Option<ProcessPatterns> {
         parts(text)
             .map(|part| is_pattern(part).then(|| part.to_string()))
@@ -46,7 +46,7 @@ impl ProcessPatterns {
             .map(ProcessPatterns)
     }
 
-    /// As a user would write it.
+    /// The text as a user would write it.
     pub(crate) fn show(&self) -> String {
         self.0.join("|")
     }
@@ -58,7 +58,7 @@ impl ProcessPatterns {
 }
 
 impl ProcessAffinity {
-    /// From what a user writes; none if it isn't patterns with CPUs.
+    /// Reads patterns with CPUs as a user writes them; none if the text isn't that.
     pub(crate) fn read(text: &str) -> Option<ProcessAffinity> {
         let one = |part: &str| {
             let (pattern, cpus) = part.split_once(':')?;
@@ -69,7 +69,7 @@ impl ProcessAffinity {
         parts(text).map(one).collect::<Option<_>>().map(ProcessAffinity)
     }
 
-    /// As a user would write it.
+    /// The text as a user would write it.
     pub(crate) fn show(&self) -> String {
         let one = |(pattern, cpus): &(String, CpuList)| format!("{pattern}:{}", cpus.show());
         self.0.iter().map(one).collect::<Vec<_>>().join("|")
@@ -106,19 +106,19 @@ impl CpuList {
     }
 }
 
-/// What is between bars, if anything.
+/// The parts between bars; none of an empty text.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
     text.split('|').map(str::trim).filter(move |part| !(part.is_empty() && text.trim().is_empty()))
 }
 
-/// Whether there can be a process of which it is a pattern.
+/// Whether the pattern matches a process that can exist.
 fn is_pattern(text: &str) -> bool {
     let writers = (0..CacheConfig::WRITERS_MAX).map(|number| format!("dbw{number}"));
     let mut names = ["lgwr", "ckpt", "smco"].map(String::from).into_iter().chain(writers);
     names.any(|name| matches(text, &name))
 }
 
-/// Whether a process, named as its thread is, is one that the pattern means.
+/// Whether the pattern matches a process, which is named as its thread is.
 fn matches(pattern: &str, process: &str) -> bool {
     let name = process.strip_prefix("fb_").unwrap_or(process).to_ascii_lowercase();
     let pattern = pattern.to_ascii_lowercase();
@@ -141,7 +141,7 @@ impl Parameters {
         self.high_priority_processes.0.iter().chain(affinity)
     }
 
-    /// Whether they say the same of priorities and CPUs.
+    /// Whether both set equal priorities and CPUs.
     pub(crate) fn are_scheduled_as(&self, other: &Parameters) -> bool {
         self.high_priority_processes == other.high_priority_processes
             && self.process_affinity == other.process_affinity
@@ -149,8 +149,8 @@ impl Parameters {
 }
 
 impl Instance {
-    /// What can't be had is said, and left: a database that runs is worth more than one whose
-    /// processes have a priority. From then on it is as if it hadn't been asked for.
+    /// Sets priorities and CPUs at opening. If they can't be had, a notice says so, and they count
+    /// as not asked for: a database that runs is worth more than one with priorities (IN17).
     pub(crate) fn schedule_at_opening(&self, session: &Session) {
         let mut settings = self.settings.hold(0, session);
         let usual = Parameters::default();
@@ -161,8 +161,8 @@ impl Instance {
         }
     }
 
-    /// The processes get the priorities and CPUs that are wanted; if one of them can't, all have
-    /// what they had. Where nothing is wanted and nothing was, they keep what they inherited.
+    /// Gives the processes the priorities and CPUs that are wanted. If one of them can't have its
+    /// own, all keep theirs. If none are wanted and none were, they keep what they inherited.
     pub(crate) fn reschedule(
         &self,
         now: &Parameters,
@@ -188,7 +188,7 @@ impl Instance {
             }
         }
         schedule(all.schedulable(), wanted, session).inspect_err(|_| {
-            // It was so before.
+            // They had these before.
             let _ = schedule(all.schedulable(), now, session);
         })
     }

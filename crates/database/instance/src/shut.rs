@@ -5,9 +5,9 @@
 //!         └─ abort ─────▶ halted     as if the process were killed
 //! ```
 //!
-//! Both are held apart from each other and from changes of parameters by the enqueue PR.
+//! The enqueue PR keeps both apart from each other and from changes of parameters.
 //!
-//! Callers: whoever has opened the instance.
+//! Callers: the owner of the instance.
 
 use os::Session;
 use space::{ControlContent, ControlState, FileCheckpoint};
@@ -17,9 +17,9 @@ use crate::Instance;
 use crate::processes::{Processes, join_all};
 
 impl Instance {
-    /// Shuts the instance in good order (IN5). Refused, and the instance stays open, while
-    /// transactions are active. Every later call is refused. If it fails in another way the
-    /// instance halts. No process runs any more, unless it was refused.
+    /// Shuts the instance in good order (IN5). While transactions are active this is refused, and
+    /// the instance stays open. Any other failure halts the instance. After both every later call
+    /// is refused, and no process runs.
     pub fn shutdown(&self, session: &Session) -> Result<(), Stop> {
         let mut settings = self.settings.hold(0, session);
         if let Err(ended) = self.halt().check(session) {
@@ -29,7 +29,7 @@ impl Instance {
         self.wait_for_dead(session);
         self.cleaners.wait_for_abandoned(session);
         let closed = self.transactions().active().close(session);
-        // Who couldn't be rolled back meanwhile has halted it.
+        // A transaction that couldn't be rolled back meanwhile has halted it.
         if let Err(ended) = self.halt().check(session) {
             settings.processes.join(session);
             return Err(ended);
@@ -65,11 +65,11 @@ impl Instance {
         self.redo().stop(session);
         join_all(processes.log_writer.take(), session);
         self.halt().check(session)?;
-        // What the cache has written, not where the redo stands: a late change is done again (rule
-        // space/SP2).
+        // The checkpoint of the cache, not the end of the redo: a late change is applied again by
+        // the next opening (rule space/SP2).
         let at = self.cache().checkpoint_position(session);
         let scn = self.redo().last_scn(session);
-        // Whoever goes on making segments meanwhile leaves redo behind it.
+        // A session that goes on making segments meanwhile leaves redo behind it.
         let state = match at == self.redo().position(session) {
             true => ControlState::Shut,
             false => ControlState::Open,
@@ -94,8 +94,8 @@ impl Instance {
         shut.map_err(Stop::from)
     }
 
-    /// Stops at once, as if the process were killed: what isn't committed is lost. Nothing happens
-    /// to an instance that has ended.
+    /// Stops at once, as if the process were killed: uncommitted changes are lost (IN26). An
+    /// instance that has ended stays as it is.
     pub fn abort(&self, session: &Session) {
         self.halt().raise("it was aborted", session);
         self.settings.hold(0, session).processes.join(session);

@@ -1,7 +1,7 @@
-//! Tablespaces and data files, as far as the instance knows of them: made while it is open, and
-//! their buffers.
+//! Tablespaces and data files that are added while the instance is open, and the buffers that they
+//! need.
 //!
-//! Callers: users; `open`.
+//! Callers: administrators of an instance; `open`.
 
 use os::Session;
 use space::{ControlContent, DataFileSpec, TablespaceSpec};
@@ -26,15 +26,9 @@ impl Instance {
         self.halt().check(session)?;
         self.space().add_data_file(tablespace, file, session)
     }
-
-    /// A checkpoint of a tablespace: returns when every change made to it before is on disk.
-    pub fn checkpoint_tablespace(&self, name: &str, session: &Session) -> Result<(), Stop> {
-        let files = self.space().files_of_tablespace(name, session)?;
-        self.cache().checkpoint_files(&files, session)
-    }
 }
 
-/// Refuses to open a database of which some blocks have no buffers.
+/// Refuses to open a database if a tablespace's block size has no buffers.
 pub(crate) fn check_buffers(content: &ControlContent, parameters: &Parameters) -> Result<(), Stop> {
     let system = content.system().block_size;
     for tablespace in &content.tablespaces {

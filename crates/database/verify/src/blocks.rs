@@ -1,7 +1,7 @@
 //! Every block of every data file by itself: it is whole, where it belongs, and what its kind is.
 //!
-//! Also blocks that no segment has, or that a former life of a segment has left: whoever wrote them
-//! left them in order.
+//! Blocks that no segment has, or that a former life of a segment has left, are checked too: their
+//! last writer left them in order.
 //!
 //! Callers: `closed`, `live`.
 
@@ -18,29 +18,29 @@ use txn::undo::{check_table, check_undo_block};
 use crate::Kind;
 use crate::source::{Check, Seen};
 
-/// How far it is is told every so many blocks.
+/// The number of blocks after which progress is told.
 const TELL_EVERY: u32 = 512;
 
-/// How often each slot of each undo segment was used: no other transactions have been.
+/// How often each slot of each undo segment was used. No other transactions have existed.
 pub(crate) type Used = BTreeMap<u16, Vec<u32>>;
 
-/// What can be said of all blocks, if nobody changes them meanwhile.
+/// What all blocks must agree with; known only if no session changes them meanwhile.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Known<'u> {
-    /// Which transactions have been.
+pub(crate) struct Expected<'u> {
+    /// The transactions that have existed.
     pub(crate) used: Option<&'u Used>,
-    /// No block was changed later.
+    /// The last SCN: no block was changed later.
     pub(crate) last_scn: Option<Scn>,
 }
 
-/// Blocks of a file that were changed later than can be.
+/// The blocks of a file that were changed after the last SCN.
 struct Ahead {
     count: u64,
     first: (Dba, Scn),
 }
 
 /// Checks every block of every file.
-pub(crate) fn check(check: &mut Check<'_, '_, '_>, known: Known<'_>) -> Result<(), Stop> {
+pub(crate) fn check(check: &mut Check<'_, '_, '_>, known: Expected<'_>) -> Result<(), Stop> {
     let source = check.source;
     for file in source.files() {
         let mut ahead: Option<Ahead> = None;
@@ -99,7 +99,7 @@ pub(crate) fn check(check: &mut Check<'_, '_, '_>, known: Known<'_>) -> Result<(
     Ok(())
 }
 
-/// What is wrong with a block that is whole, if anything is.
+/// Checks the body of a block whose header and checksum are right.
 fn inspect(bytes: &[u8], address: Dba, used: Option<&Used>) -> Result<(), String> {
     let kind = BlockHeader::at(bytes, 0).kind();
     let expected = kind_before_extents(address);
@@ -121,13 +121,13 @@ fn inspect(bytes: &[u8], address: Dba, used: Option<&Used>) -> Result<(), String
         BlockKind::TransactionTable => check_table(bytes).map(|_| ()),
         BlockKind::SegmentHeader => look_at_header(bytes).map(|_| ()),
         BlockKind::Directory => look_at_directory(bytes).map(|_| ()),
-        // Both are looked at with what the control file says.
+        // Both are checked with the control file's entries.
         BlockKind::FileHeader | BlockKind::ExtentMap if expected == Some(kind) => Ok(()),
         _ => Err(format!("is a {kind} block, and there is none in such a place")),
     }
 }
 
-/// The transactions of its list have been.
+/// Checks that the transactions of the block's ITL have existed.
 fn check_transactions(bytes: &[u8], used: Option<&Used>) -> Result<(), String> {
     let Some(used) = used else { return Ok(()) };
     let has_been = |id: TxnId| {

@@ -13,39 +13,39 @@ use space::ControlState;
 use stop::Stop;
 use waits::WaitEvent;
 
-use crate::control::{Files, Place, of_file};
+use crate::control::{ClosedDatabase, Files, of_file};
 use crate::index::walk_visiting;
-use crate::pairs::Ground;
+use crate::pairs::KnownSegments;
 use crate::report::Run;
 use crate::segments::Segment;
-use crate::source::{Check, DataFile, Seen, Settled, Source, Visit, of_heap};
+use crate::source::{Check, DataFile, HeapBlock, Seen, Source, Visit, of_heap};
 use crate::{
     Report, Task, blocks, dictionary, foreign, heap, index, pairs, rings, segments, sequences,
 };
 
-/// Whoever reads on is given so many bytes at once.
+/// The bytes of one read, where blocks are read in order.
 const READ_BYTES: usize = 1 << 20;
 
-/// Files that nobody changes.
-struct Closed<'s> {
+/// The files of a database that is shut.
+struct ClosedSource<'s> {
     files: Vec<DataFile>,
     open: Vec<File>,
     /// The blocks that were read last.
-    last: RefCell<Last>,
+    last: RefCell<BlockRun>,
     session: &'s Session,
 }
 
-/// A run of blocks of a file.
-struct Last {
+/// A run of blocks of a file, in memory.
+struct BlockRun {
     file: usize,
     first: u32,
     count: u32,
     bytes: IoBuf,
-    /// Below this one the blocks of the file are read one by one, for they can't be together.
+    /// The blocks of the file below this one are read one by one, since a read of all has failed.
     alone_to: u32,
 }
 
-/// Checks the database in this directory, which is shut. As long as it goes on nobody opens it.
+/// Checks the database in this directory, which is shut. Nobody can open it meanwhile (VF1).
 pub fn closed(
     disk: &Disk,
     directory: &Path,
@@ -53,27 +53,28 @@ pub fn closed(
     task: &mut Task<'_>,
     session: &Session,
 ) -> Result<Report, Stop> {
-    let mut run = Run { task, report: Report::default() };
-    let place = Place { disk, directory, options, session };
+    let mut run = Run::new(task);
+    let place = ClosedDatabase { disk, directory, options, session };
     let files = Files::open(place, &mut run)?;
     let last_scn = files.last_scn;
-    // What redo is left is done again by the next opening, as after a crash; and names are given.
+    // Redo that is left is applied by the next opening, as after a crash, and files are named.
     let is_shut =
         files.content.state == ControlState::Shut && !files.has_redo && !files.has_unnamed;
     let listed = files.content.data_files.len();
     let (shapes, open): (Vec<_>, Vec<_>) = files.data.iter().cloned().unzip();
     run.report.files = shapes.len() as u64;
     let is_whole = shapes.len() == listed;
-    let last = Last { file: 0, first: 0, count: 0, bytes: IoBuf::zeroed(READ_BYTES), alone_to: 0 };
-    let source = Closed { files: shapes, open, last: RefCell::new(last), session };
+    let last =
+        BlockRun { file: 0, first: 0, count: 0, bytes: IoBuf::zeroed(READ_BYTES), alone_to: 0 };
+    let source = ClosedSource { files: shapes, open, last: RefCell::new(last), session };
     let mut check = Check { run: &mut run, source: &source };
     if !is_shut || !is_whole {
-        blocks::check(&mut check, blocks::Known { used: None, last_scn })?;
+        blocks::check(&mut check, blocks::Expected { used: None, last_scn })?;
         let why = match is_whole {
             false => "a data file can't be read",
             true => {
                 "the database wasn't shut in good order. Open it once, for instance with 'forebay \
-                 logs DIR': that recovers it, and may put right what is found in blocks; then \
+                 recover DIR': that recovers it, and may put right what is found in blocks; then \
                  verify it again"
             }
         };
@@ -82,25 +83,25 @@ pub fn closed(
     }
     let segments = segments::check(&mut check)?;
     let used = rings::check(&mut check, &segments)?;
-    blocks::check(&mut check, blocks::Known { used: used.as_ref(), last_scn })?;
+    blocks::check(&mut check, blocks::Expected { used: used.as_ref(), last_scn })?;
     heap::check(&mut check, &segments)?;
     let trees = index::check(&mut check, &segments)?;
     let dictionary = dictionary::check(&mut check, &segments)?;
     let segments = segments.iter().map(|one| (one.object, one)).collect();
-    let ground = Ground { segments: &segments, trees: &trees };
+    let ground = KnownSegments { segments: &segments, trees: &trees };
     pairs::check(&mut check, ground, &dictionary)?;
     foreign::check(&mut check, ground, &dictionary)?;
     sequences::check(&mut check, ground, &dictionary)?;
     Ok(run.report)
 }
 
-impl Closed<'_> {
-    /// Where a block's bytes lie in `last`, once they were read.
+impl ClosedSource<'_> {
+    /// Reads a block into `last`. Returns its offset there; none if the file ends before.
     fn load(&self, file: usize, number: u32) -> Result<Option<usize>, os::Error> {
         let shape = &self.files[file];
         let size = shape.block_size.bytes();
         let mut last = self.last.borrow_mut();
-        let is_in = |last: &Last| {
+        let is_in = |last: &BlockRun| {
             last.file == file && (last.first..last.first + last.count).contains(&number)
         };
         if !is_in(&last) {
@@ -118,9 +119,9 @@ impl Closed<'_> {
             let waiting = waiting.p(shape.number.get().into(), number.into(), count.into());
             let at = u64::from(number) * size as u64;
             let alone_to = if is_same { last.alone_to } else { 0 };
-            // Whatever comes, the bytes from before aren't there any more.
+            // If the read fails, the bytes from before are gone too.
             (last.file, last.first, last.count, last.alone_to) = (file, number, 0, alone_to);
-            let read = |last: &mut Last, count: u32| {
+            let read = |last: &mut BlockRun, count: u32| {
                 let result =
                     self.open[file].read_at(at, &mut last.bytes[..count as usize * size], waiting);
                 last.count = if result.is_ok() { count } else { 0 };
@@ -138,16 +139,16 @@ impl Closed<'_> {
     }
 }
 
-/// What is wrong with a block, without the place that every finding names.
+/// The text of a fault without the block's address, which every finding names.
 fn said(fault: &BlockFault) -> String {
     let Dba { file, block } = fault.address();
     let text = fault.to_string();
     let rest = text.strip_prefix(&format!("file {file} block {block} ")).unwrap_or(&text);
-    // What to do is said once, behind it.
+    // The finding's kind has the advice.
     rest.split("; ").next().unwrap_or(rest).to_string()
 }
 
-impl Source for Closed<'_> {
+impl Source for ClosedSource<'_> {
     fn files(&self) -> &[DataFile] {
         &self.files
     }
@@ -183,13 +184,13 @@ impl Source for Closed<'_> {
         Ok(())
     }
 
-    fn settled(&self, address: Dba, object: u32) -> Result<Settled, Stop> {
+    fn settled(&self, address: Dba, object: u32) -> Result<HeapBlock, Stop> {
         Ok(of_heap(self.read(address)?, object))
     }
 
     fn entries(&self, index: &Segment, visit: &mut Visit<'_>) -> Result<(), Stop> {
         let mut visit = |key: &[u8], row: RowAddress| visit(row, key);
-        // Whether it is in order was looked at before.
+        // `index::check` has checked the tree before.
         walk_visiting(self, index, &mut visit).map(|_| ())
     }
 

@@ -1,5 +1,6 @@
-//! What opening looks at first: both copies of the control file, the doublewrite file, the headers
-//! of the redo logs and the redo from the checkpoint on, the data files' lengths and headers.
+//! The files that an opening reads first: both copies of the control file, the doublewrite file,
+//! the headers of the redo logs and the redo from the checkpoint on, the data files' lengths and
+//! headers.
 //!
 //! Caller: `closed`.
 
@@ -24,25 +25,25 @@ use crate::{Finding, Kind};
 /// The files of a database that is shut, open to be read.
 pub(crate) struct Files {
     pub(crate) content: ControlContent,
-    /// No block was changed at a later SCN; none if the redo can't be read to its end.
+    /// The last SCN at which a block was changed; none if the redo can't be read to its end.
     pub(crate) last_scn: Option<Scn>,
-    /// Whether there is redo behind the checkpoint: then blocks need not be as it says.
+    /// Whether there is redo after the checkpoint, which the blocks may lack.
     pub(crate) has_redo: bool,
     /// Whether a crash has left a file that has yet to get its name (rule space/SP10).
     pub(crate) has_unnamed: bool,
-    /// Those that are there; a file that isn't was found to be missing.
+    /// The data files that are there.
     pub(crate) data: Vec<(DataFile, File)>,
-    /// Keep others from opening the database.
+    /// The locks that keep others from opening the database.
     _copies: [ControlCopy; 2],
 }
 
-/// A crash leaves one copy so many writes behind the other, at most: one number was passed over
-/// (rule space/SP12), and the write was under way.
+/// The most writes by which a crash leaves one copy behind the other: one number was passed over
+/// (rule space/SP12), and one write was under way.
 const BEHIND_MAX: u64 = 2;
 
-/// Where a database is, and how its files are opened.
+/// The place of a database that is shut, and the options to open its files.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'p> {
+pub(crate) struct ClosedDatabase<'p> {
     pub(crate) disk: &'p Disk,
     pub(crate) directory: &'p Path,
     pub(crate) options: FileOptions,
@@ -50,8 +51,8 @@ pub(crate) struct Place<'p> {
 }
 
 impl Files {
-    /// Opens what is there. Refused if it is no database, or nothing is known of it.
-    pub(crate) fn open(place: Place<'_>, run: &mut Run<'_, '_>) -> Result<Files, Stop> {
+    /// Opens the files that are there. Refused if no copy of the control file can be used.
+    pub(crate) fn open(place: ClosedDatabase<'_>, run: &mut Run<'_, '_>) -> Result<Files, Stop> {
         let copies =
             ControlFile::look(place.disk, place.directory, place.options.direct, place.session)?;
         let content = believed(place, &copies, run)?;
@@ -68,21 +69,20 @@ impl Files {
     }
 }
 
-impl Place<'_> {
-    /// Where a file that is listed is to be read: where the next opening will find it.
+impl ClosedDatabase<'_> {
+    /// The path where the next opening will find a file that is listed (VF8).
     fn now_at(self, path: PathBuf, has_unnamed: &mut bool) -> PathBuf {
         match space::unnamed_path(self.disk, &path, self.session) {
             Ok(Some(unnamed)) => {
                 *has_unnamed = true;
                 unnamed
             }
-            // What is wrong with the path is found by who opens it.
+            // If the path is wrong, opening the file says so.
             Ok(None) | Err(_) => path,
         }
     }
 
-    /// Refuses if this process can't read the first block of a file, for a reason that says nothing
-    /// of what the file holds.
+    /// Refuses if this process can't read the first block of a file for a reason of its own (VF9).
     fn may_read(self, path: &Path, block_size: BlockSize) -> Result<(), Stop> {
         let file = self.disk.open_read_only(path, self.options, self.session);
         let mut block = IoBuf::zeroed(block_size.bytes());
@@ -94,8 +94,8 @@ impl Place<'_> {
     }
 }
 
-/// The error again, if it is the file's or its device's. Refuses if it is one of the process, its
-/// rights and its options: that says nothing of what the file holds.
+/// Returns the error if it is the file's or its device's. Refuses if it comes from the process, its
+/// rights or its options: that says nothing of the file (VF9).
 pub(crate) fn of_file(error: os::Error) -> Result<os::Error, Stop> {
     let is_so = match error.cause() {
         Cause::NotFound | Cause::NotAFile | Cause::SameFile | Cause::EndOfFile => true,
@@ -111,8 +111,8 @@ pub(crate) fn of_file(error: os::Error) -> Result<os::Error, Stop> {
     }
 }
 
-/// How many of the data files that this copy lists are there and of its database.
-fn own_files(place: Place<'_>, content: &ControlContent) -> usize {
+/// The number of data files that this copy lists, that are there, and that are its database's.
+fn own_files(place: ClosedDatabase<'_>, content: &ControlContent) -> usize {
     let is_own = |path: PathBuf| {
         let file = place.disk.open_read_only(&path, place.options, place.session).ok()?;
         let database = space::database_of(&file, place.session).ok().flatten()?;
@@ -122,10 +122,10 @@ fn own_files(place: Place<'_>, content: &ControlContent) -> usize {
     paths.filter_map(is_own).count()
 }
 
-/// What the newer whole copy says, as opening would believe it; of two that are of different
-/// databases, that to which the data files belong.
+/// The content of the newer whole copy, as opening would believe it. Of copies of two databases it
+/// is the one to which the data files belong.
 fn believed(
-    place: Place<'_>,
+    place: ClosedDatabase<'_>,
     copies: &[ControlCopy; 2],
     run: &mut Run<'_, '_>,
 ) -> Result<ControlContent, Stop> {
@@ -150,16 +150,15 @@ fn believed(
             Ok(_) => None,
         };
         if let Some(what) = fault {
-            let file = copy.path.display().to_string();
-            run.find(&Finding { kind: Kind::Control, file, block: None, what });
+            run.find(&Finding::of_file(Kind::Control, copy.path.display().to_string(), what));
         }
     }
     Ok(content)
 }
 
-/// Opening needs it, whether or not blocks are written twice from then on.
+/// Checks the doublewrite file, which opening needs even with `doublewrite` off.
 fn check_doublewrite(
-    place: Place<'_>,
+    place: ClosedDatabase<'_>,
     content: &ControlContent,
     run: &mut Run<'_, '_>,
 ) -> Result<(), Stop> {
@@ -175,16 +174,15 @@ fn check_doublewrite(
         Ok(length) if length < needed => format!("has {length} bytes, and {needed} are needed"),
         Ok(_) => return Ok(()),
     };
-    let file = path.display().to_string();
-    run.find(&Finding { kind: Kind::Doublewrite, file, block: None, what });
+    run.find(&Finding::of_file(Kind::Doublewrite, path.display().to_string(), what));
     Ok(())
 }
 
-/// The headers of the members that are good. Then the redo from the checkpoint on, as opening reads
-/// it: its last SCN, if it comes to its end, and whether there was any. A group without a header
-/// holds no log (rule redo/RD28), and is no loss if the redo comes to its end all the same.
+/// Checks the headers of the good members, then reads the redo from the checkpoint on as opening
+/// does; none if it can't be read to its end. A group without a header holds no log (rule
+/// redo/RD28), and is no loss if the redo comes to its end all the same.
 fn check_logs(
-    place: Place<'_>,
+    place: ClosedDatabase<'_>,
     content: &ControlContent,
     has_unnamed: &mut bool,
     run: &mut Run<'_, '_>,
@@ -206,15 +204,14 @@ fn check_logs(
     match read {
         Some(Err(stop)) if headless.is_empty() => {
             let file = place.directory.display().to_string();
-            let what = format!("can't be opened: {stop}");
-            run.find(&Finding { kind: Kind::Redo, file, block: None, what });
+            run.find(&Finding::of_file(Kind::Redo, file, format!("can't be opened: {stop}")));
             Ok(None)
         }
         read => Ok(read.and_then(Result::ok)),
     }
 }
 
-/// A member of a redo log group that is no good.
+/// A member of a redo log group that can't be used.
 struct NoGood {
     path: PathBuf,
     group: u16,
@@ -224,14 +221,14 @@ struct NoGood {
 impl NoGood {
     fn finding(&self, kind: Kind) -> Finding {
         let what = format!("of group {} is no good: {}", self.group, self.why);
-        Finding { kind, file: self.path.display().to_string(), block: None, what }
+        Finding::of_file(kind, self.path.display().to_string(), what)
     }
 }
 
-/// Looks at the members that are called good, and locks them, for who reads redo. Those that are no
-/// good; and all of a group of which none has a header.
+/// Checks the members that the control file calls good, and locks them to read redo. Returns those
+/// that can't be used, and those of groups in which none has a header.
 fn look_at_members(
-    place: Place<'_>,
+    place: ClosedDatabase<'_>,
     config: &mut RedoConfig,
 ) -> Result<(Vec<NoGood>, Vec<NoGood>), Stop> {
     let owner = config.owner();
@@ -273,8 +270,8 @@ fn look_at_members(
     Ok((lost, headless))
 }
 
-/// Opens a member only to be read, and locks it, for who reads redo.
-fn own(place: Place<'_>, path: &Path, owned: &mut OwnedFiles) -> Result<(), String> {
+/// Opens a member only to be read, and locks it.
+fn own(place: ClosedDatabase<'_>, path: &Path, owned: &mut OwnedFiles) -> Result<(), String> {
     let options = DurableWrite::BufferedThenSync.file_options();
     let file = place.disk.open_read_only(path, options, place.session);
     let owning = file.and_then(|file| owned.lock(&file, place.session));
@@ -288,7 +285,7 @@ struct RedoSeen {
 }
 
 fn read_redo(
-    place: Place<'_>,
+    place: ClosedDatabase<'_>,
     config: &RedoConfig,
     content: &ControlContent,
 ) -> Result<RedoSeen, Stop> {
@@ -305,7 +302,7 @@ fn read_redo(
 }
 
 fn data_files(
-    place: Place<'_>,
+    place: ClosedDatabase<'_>,
     content: &ControlContent,
     has_unnamed: &mut bool,
     run: &mut Run<'_, '_>,
@@ -317,8 +314,7 @@ fn data_files(
         let block_size = tablespace.block_size;
         place.may_read(&path, block_size)?;
         let mut find = |what: String| {
-            let file = path.display().to_string();
-            run.find(&Finding { kind: Kind::File, file, block: None, what });
+            run.find(&Finding::of_file(Kind::File, path.display().to_string(), what));
         };
         let expected = content.expected(entry);
         let opened =
@@ -328,7 +324,7 @@ fn data_files(
             Err(stop) if stop.refusal().is_none() => return Err(stop),
             Err(stop) => {
                 find(format!("can't be used: {stop}"));
-                // Its other blocks are looked at all the same, if it is there.
+                // If the file is there, its other blocks are checked all the same.
                 match place.disk.open_read_only(&path, place.options, place.session) {
                     Ok(file) => file,
                     Err(_) => continue,

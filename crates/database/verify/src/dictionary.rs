@@ -1,8 +1,8 @@
-//! The data dictionary: which index is of which table, and how keys are made; whether it
-//! contradicts itself, and whether its segments are there.
+//! The data dictionary: it says which index belongs to which table, and how keys are made. The
+//! check finds contradictions in it, and segments that it names and that are missing.
 //!
-//! Its tables are heaps as any other, and are read as such: nothing is opened or recovered (VF2).
-//! The catalog makes sense of the rows (`catalog::DictionaryCheck`), and believes none of them.
+//! Its tables are heaps and are read as such: nothing is opened or recovered (VF2, VF7). The
+//! catalog interprets the rows (`catalog::DictionaryCheck`), and believes none of them.
 //!
 //! ```text
 //!   segments `_tables`, … ──rows──▶ catalog ──▶ contradictions ──▶ findings
@@ -27,35 +27,35 @@ use crate::heap::{at_one_moment, rows};
 use crate::segments::Segment;
 use crate::source::Check;
 
-/// What the dictionary says.
+/// The definitions in the dictionary.
 #[derive(Default)]
 pub(crate) struct Dictionary {
-    /// Its own tables and all others; those that don't make sense are left out.
+    /// Its own tables and all others, without those that make no sense.
     pub(crate) tables: Vec<TableDefinition>,
-    /// Sequences, and what each gives next.
-    pub(crate) sequences: Vec<Counting>,
+    /// The sequences, each with its next value.
+    pub(crate) sequences: Vec<SequenceSeen>,
     own: Vec<Own>,
 }
 
-/// A sequence, and its next value that wasn't taken; none at its end.
-pub(crate) type Counting = (SequenceDefinition, Option<i64>);
+/// A sequence with its next value that wasn't taken; none at its end.
+pub(crate) type SequenceSeen = (SequenceDefinition, Option<i64>);
 
-/// What was read at one moment.
+/// The definitions as of one moment.
 struct Seen {
     tables: Vec<TableDefinition>,
-    sequences: Vec<Counting>,
+    sequences: Vec<SequenceSeen>,
     faults: Vec<DictionaryFault>,
     is_whole: bool,
 }
 
-/// The segments of one of its tables.
+/// One of the dictionary's own tables, with its segment.
 struct Own {
     table: DictionaryTable,
     rows: Segment,
     definition: TableDefinition,
 }
 
-/// Reads the dictionary, if there is one, and tells what is wrong with it.
+/// Reads the dictionary, if there is one, and reports its faults.
 pub(crate) fn check(
     check: &mut Check<'_, '_, '_>,
     segments: &[Segment],
@@ -89,7 +89,7 @@ pub(crate) fn check(
     Ok(Dictionary { tables: with_own(&own, tables), sequences, own })
 }
 
-/// The segments of the dictionary; none if there is none, or not all of it.
+/// The segments of the dictionary; none if there is no whole dictionary.
 fn find_own(check: &mut Check<'_, '_, '_>, segments: &[Segment]) -> Option<Vec<Own>> {
     let is_kept = |one: &&Segment| one.state == SegmentState::Permanent;
     let named: BTreeMap<&str, &Segment> =
@@ -125,7 +125,7 @@ fn find_own(check: &mut Check<'_, '_, '_>, segments: &[Segment]) -> Option<Vec<O
     (own.len() == DictionaryTable::ALL.len()).then_some(own)
 }
 
-/// What its rows say at the source's moment.
+/// Reads the dictionary as of the source's moment.
 fn read(check: &mut Check<'_, '_, '_>, own: &[Own]) -> Result<Seen, Stop> {
     let (mut dictionary, mut is_whole) = (DictionaryCheck::default(), true);
     for Own { table, rows: heap, definition } in own {
@@ -142,7 +142,7 @@ fn with_own(own: &[Own], tables: Vec<TableDefinition>) -> Vec<TableDefinition> {
 }
 
 impl Dictionary {
-    /// What a table is at the source's moment; none if it isn't there then.
+    /// The definition of a table at the source's moment; none if it isn't there then.
     pub(crate) fn now(
         &self,
         check: &mut Check<'_, '_, '_>,
@@ -157,12 +157,12 @@ impl Dictionary {
     pub(crate) fn sequences_now(
         &self,
         check: &mut Check<'_, '_, '_>,
-    ) -> Result<Vec<Counting>, Stop> {
+    ) -> Result<Vec<SequenceSeen>, Stop> {
         read(check, &self.own).map(|seen| seen.sequences)
     }
 }
 
-/// A segment that a definition names: of what, and what it has to hold.
+/// A segment that a definition names: its number, what it holds, and of what it is.
 type Named = (ObjectNo, Holds, String);
 
 fn named(tables: &[TableDefinition]) -> Vec<Named> {
@@ -177,9 +177,9 @@ fn named(tables: &[TableDefinition]) -> Vec<Named> {
     tables.iter().flat_map(of_table).collect()
 }
 
-/// Each definition's segments are there. While others work one is missing if two looks at the
-/// dictionary name it, and it isn't there between them: for it is, from before rows name it until
-/// none does (rule catalog/DC3).
+/// Checks that the segments of each definition are there. In an open database a segment is missing
+/// if two reads of the dictionary name it and it isn't there between them: a segment exists from
+/// before rows name it until after none does (rule catalog/DC3).
 fn missing(
     check: &mut Check<'_, '_, '_>,
     segments: &[Segment],
@@ -212,7 +212,7 @@ fn missing(
     Ok(())
 }
 
-/// Segments of tables and indexes that nothing names (rule catalog/DC3).
+/// Finds segments of tables and indexes that no definition names (rule catalog/DC3).
 fn orphans(check: &mut Check<'_, '_, '_>, segments: &[Segment], tables: &[TableDefinition]) {
     let named: BTreeSet<u32> = named(tables).iter().map(|(object, ..)| object.get()).collect();
     let is_orphan = |one: &&Segment| {

@@ -1,10 +1,10 @@
-//! What a check finds: one line that says where, what is wrong, and what to do.
+//! Findings of a check: one line each, which says where, what is wrong, and what to do (VF6).
 //!
-//! Advice names only what can be done. One data file by itself can't be brought up to the others
-//! from an older copy, since redo is kept for recovery after a crash only: so all files are
-//! restored from one copy, which was made while the database was shut.
+//! The advice can be followed. One data file can't be brought up to the others from an older copy,
+//! since redo is kept for recovery after a crash only: so all files are restored from one copy,
+//! made while the database was shut.
 //!
-//! Callers: the checks make them; whoever asked for the check shows them.
+//! Callers: the checks make findings; the caller of the check shows them.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use ids::Dba;
 /// Declares the kinds; the sentences are the doc comments.
 macro_rules! kinds {
     ($($(#[doc = $about:literal])+ $kind:ident = $name:literal, $advice:literal;)+) => {
-        /// What is wrong, and so what to do.
+        /// The kind of a fault, which decides the advice.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum Kind {
             $($(#[doc = $about])+ $kind,)+
@@ -23,14 +23,14 @@ macro_rules! kinds {
             /// All of them.
             pub const ALL: &[Kind] = &[$(Kind::$kind),+];
 
-            /// As it is shown.
+            /// The name as it is shown.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Kind::$kind => $name,)+
                 }
             }
 
-            /// What to do.
+            /// The advice.
             pub const fn advice(self) -> &'static str {
                 match self {
                     $(Kind::$kind => $advice,)+
@@ -45,16 +45,16 @@ kinds! {
     Control = "control", "copy the good control file over it";
     /// A member of a redo log group isn't what the control file says.
     Log = "log", "copy a good member of its group over it; without one, restore all files";
-    /// A redo log that nobody needs has no header that can be read.
+    /// A redo log that recovery doesn't need has no header that can be read.
     FreeLog = "free log", "no redo of this group is needed: add another one and drop this, with \
         forebay logs DIR --change add_log_group=SIZE:PATH --change drop_log_group=NUMBER";
     /// The doublewrite file isn't there, or is too short.
     Doublewrite = "doublewrite", "put it back, or restore all files from one copy";
-    /// Redo that opening needs isn't there, or isn't what it should be.
+    /// Redo that opening needs isn't there, or is damaged.
     Redo = "redo", "without these logs, restore all files from one copy";
     /// A data file isn't there, or isn't the one that the control file means.
     File = "file", "restore all files from one copy";
-    /// A block was changed later than anything that control file and redo know of.
+    /// A block was changed later than the control file and the redo end.
     Ahead = "ahead", "restore all files from one copy";
     /// A block isn't what was written there: torn, rotted, lost or misdirected.
     Block = "block", "what it held is lost: restore all files from one copy";
@@ -72,7 +72,7 @@ kinds! {
     Dictionary = "dictionary", "restore all files from one copy, and report this";
     /// A segment isn't there that has to be.
     Missing = "missing", "restore all files from one copy, and report this";
-    /// A segment of a table or an index is nobody's: a crash has left it.
+    /// A segment of a table or an index that no definition names: a crash has left it.
     Orphan = "orphan", "open the database: that drops it";
     /// A row isn't what its table's columns are.
     Row = "row", "delete the row, or restore all files from one copy";
@@ -98,17 +98,26 @@ impl fmt::Display for Kind {
     }
 }
 
-/// One thing that is wrong.
+/// One fault.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
-    /// Of which kind.
+    /// The kind.
     pub kind: Kind,
-    /// The file: its path.
+    /// The path of the file.
     pub file: String,
-    /// The block, if it is one of a data file.
+    /// The table, index or file with the fault, as messages name it (VF14).
+    pub object: String,
+    /// The block, if the fault is in a data file.
     pub block: Option<Dba>,
-    /// What is wrong.
+    /// The fault in words.
     pub what: String,
+}
+
+impl Finding {
+    /// A fault of a file as a whole.
+    pub(crate) fn of_file(kind: Kind, file: String, what: String) -> Finding {
+        Finding { kind, object: file.clone(), file, block: None, what }
+    }
 }
 
 impl fmt::Display for Finding {

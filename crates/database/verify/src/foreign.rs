@@ -1,12 +1,12 @@
-//! Foreign keys: each row that refers to another one has it.
+//! Foreign keys: the row to which another one refers is there.
 //!
 //! ```text
 //!   rows of the child ──keys that they refer to──▶ a map ◀──taken out── entries of the parent's
 //!                                                    └── what is left refers to nothing
 //! ```
 //!
-//! The map has a bound. If a table refers to more keys than that, they are looked for in parts, by
-//! their hashes, and both tables are read once for each part.
+//! The map has a bound. If a table refers to more keys, they are divided by their hashes, and both
+//! tables are read once for each part (VF16).
 //!
 //! Callers: `closed`, `live`.
 
@@ -20,14 +20,14 @@ use value::{RowView, Value, key_push};
 use crate::Kind;
 use crate::dictionary::Dictionary;
 use crate::heap::{at_one_moment, rows};
-use crate::pairs::{Ground, hash};
+use crate::pairs::{KnownSegments, hash};
 use crate::segments::Segment;
 use crate::source::Check;
 
-/// So many different keys are looked for at a time.
+/// The most different keys that are looked for at a time.
 const PART_KEYS: usize = 500_000;
 
-/// A foreign key with the two tables that it is about, as they are at one moment.
+/// A foreign key with its child and its parent as of one moment.
 struct Reference<'d> {
     key: &'d ForeignKey,
     child: &'d TableDefinition,
@@ -35,13 +35,13 @@ struct Reference<'d> {
     index: &'d IndexDefinition,
 }
 
-/// A row that refers to a key, and how many more do.
+/// A row that refers to a key, and the number of other rows that do.
 struct Referring {
     row: RowAddress,
     more: u64,
 }
 
-/// Keys that rows refer to, of one part.
+/// The keys of one part to which rows refer.
 struct Sought {
     /// A power of two.
     parts: u64,
@@ -49,31 +49,31 @@ struct Sought {
     keys: BTreeMap<Vec<u8>, Referring>,
 }
 
-/// Holds every foreign key of the dictionary against the rows.
+/// Checks every foreign key of the dictionary.
 pub(crate) fn check(
     check: &mut Check<'_, '_, '_>,
-    ground: Ground<'_>,
+    ground: KnownSegments<'_>,
     dictionary: &Dictionary,
 ) -> Result<(), Stop> {
     let all = dictionary.tables.iter();
     for key in all.flat_map(|table| table.foreign_keys.iter()) {
         let found = at_one_moment(check, |check| match Reference::of(key, &dictionary.tables) {
             Some(reference) => reference.orphans(check, ground),
-            // The dictionary contradicts itself, and that was told.
+            // The dictionary contradicts itself, which `dictionary` has reported.
             None => Ok(Vec::new()),
         })?;
-        // What is wrong with a definition that has changed since it was read is wrong with nothing.
+        // If the definition has changed since it was read, the rows prove nothing.
         if found.as_ref().is_none_or(Vec::is_empty) || has_changed(check, key, dictionary)? {
             continue;
         }
         for (at, what) in found.into_iter().flatten() {
-            check.find(Kind::ForeignKey, at.block, what);
+            check.find_in(&key.name, Kind::ForeignKey, at.block, what);
         }
     }
     Ok(())
 }
 
-/// Whether one of the tables isn't as it was when the dictionary was read.
+/// Whether one of the tables has changed since the dictionary was read.
 fn has_changed(
     check: &mut Check<'_, '_, '_>,
     key: &ForeignKey,
@@ -93,7 +93,7 @@ fn has_changed(
 }
 
 impl<'d> Reference<'d> {
-    /// None if a part of it isn't there.
+    /// None if a table, a column or the index isn't there.
     fn of(key: &'d ForeignKey, tables: &'d [TableDefinition]) -> Option<Reference<'d>> {
         let table = |object| tables.iter().find(|table| table.object == object);
         let (child, parent) = (table(key.table)?, table(key.references)?);
@@ -107,11 +107,11 @@ impl<'d> Reference<'d> {
         is_whole.then_some(Reference { key, child, parent, index })
     }
 
-    /// Rows that refer to nothing, one for each key; none if the index isn't there any more.
+    /// Rows whose parent isn't there, one for each key; none if the index is gone.
     fn orphans(
         &self,
         check: &mut Check<'_, '_, '_>,
-        ground: Ground<'_>,
+        ground: KnownSegments<'_>,
     ) -> Result<Vec<(RowAddress, String)>, Stop> {
         let heap = ground.table(self.child.segment);
         let index = ground.index_in_order(self.index.segment);
@@ -139,7 +139,7 @@ impl<'d> Reference<'d> {
         let (layout, mut key) = (self.child.layout(), Vec::new());
         let mut visit = |at: RowAddress, bytes: &[u8]| {
             key.clear();
-            // A row that can't be read was found.
+            // `pairs` has reported a row that can't be read.
             if RowView::new(&layout, bytes).is_ok_and(|row| self.push_key(&row, &mut key)) {
                 sought.add(&key, at);
             }
@@ -147,7 +147,7 @@ impl<'d> Reference<'d> {
         rows(check, heap, &mut visit).map(|_| ())
     }
 
-    /// Appends the key of the row that this one refers to; false if it refers to none.
+    /// Appends the key to which this row refers; false if it refers to none.
     fn push_key(&self, row: &RowView<'_>, out: &mut Vec<u8>) -> bool {
         let mut can_be = true;
         for of in &self.index.columns {
@@ -163,7 +163,7 @@ impl<'d> Reference<'d> {
             key_push(fitted, of.direction, of.nulls, out);
         }
         if !can_be {
-            // No row has it; no key begins so (rule value/V7).
+            // No key begins with zero (rule value/V7), so no row has this one.
             out.insert(0, 0);
         }
         true
@@ -205,7 +205,7 @@ impl Sought {
     }
 }
 
-/// Which part a key is of.
+/// The part to which a key belongs.
 fn of_part(key: &[u8], parts: u64) -> u64 {
     hash(key, RowAddress { block: ids::Dba::new(0, 0), slot: 0 }) as u64 % parts
 }

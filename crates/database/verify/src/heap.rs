@@ -1,7 +1,7 @@
-//! Heaps: the pieces of every row hang together, and every piece is of one row.
+//! Heaps: the pieces of every row are linked, and every piece belongs to one row.
 //!
-//! All of a heap is looked at as of one moment (VF4), so what is going on meanwhile is no matter.
-//! Memory: where each piece lies that isn't a whole row, 32 bytes.
+//! A heap is read as of one moment (VF4), so concurrent changes don't matter. Memory: 32 bytes for
+//! each piece that isn't a whole row (VF16).
 //!
 //! Callers: `closed`, `live`.
 
@@ -16,29 +16,29 @@ use stop::{RefusalKind, Stop};
 
 use crate::Kind;
 use crate::segments::{Segment, again};
-use crate::source::{Check, Seen, Settled, Visit, of_heap};
+use crate::source::{Check, HeapBlock, Seen, Visit, of_heap};
 
-/// So often a heap is begun again whose moment has become too old.
+/// The number of moments that are tried for a heap, because each may become too old.
 const MOMENTS_MAX: u32 = 3;
 
-/// How far it is is told every so many blocks.
+/// The number of blocks after which progress is told.
 const TELL_EVERY: u32 = 512;
 
 /// The pieces of a heap.
 #[derive(Default)]
 struct Pieces {
-    /// Pieces that aren't the first of a row.
+    /// The pieces that aren't the first of a row.
     there: BTreeSet<RowAddress>,
-    /// Where rows and pieces go on, if they do.
+    /// The next piece of each row or piece that has one.
     next: BTreeMap<RowAddress, RowAddress>,
-    /// First pieces of such rows.
+    /// The first pieces of rows that have several.
     rows: Vec<RowAddress>,
-    /// Blocks that couldn't be used.
+    /// The blocks that couldn't be used.
     bad: BTreeSet<Dba>,
     count: u64,
-    /// Blocks that name another block's place in a map of free space, and what they say.
+    /// Blocks that name a wrong place in a map of free space, with the fault.
     misplaced: Vec<(Dba, String)>,
-    /// Blocks that had rows once, and aren't the heap's.
+    /// Blocks that had rows once, and aren't the heap's any more.
     emptied: Vec<Dba>,
 }
 
@@ -57,23 +57,22 @@ pub(crate) fn check(check: &mut Check<'_, '_, '_>, segments: &[Segment]) -> Resu
         check.run.report.rows += rows;
         for block in emptied {
             let what = format!("has been written for {}, and what was there is gone", heap.name);
-            check.find(Kind::Emptied, block, what);
+            check.find_in(&heap.name, Kind::Emptied, block, what);
         }
         for (block, what) in misplaced {
-            check.find(Kind::Structure, block, format!("is of {}, and {what}", heap.name));
+            let what = format!("is of {}, and {what}", heap.name);
+            check.find_in(&heap.name, Kind::Structure, block, what);
         }
         for (at, what) in faults {
-            check.find(
-                Kind::Chain,
-                at.block,
-                format!("slot {}, of {}, {what}", at.slot, heap.name),
-            );
+            let what = format!("slot {}, of {}, {what}", at.slot, heap.name);
+            check.find_in(&heap.name, Kind::Chain, at.block, what);
         }
     }
     Ok(())
 }
 
-/// Does something as of one moment, and again if that has become too old; none if it always does.
+/// Does `what` as of one moment, and again if that becomes too old. None if every moment does
+/// (VF4).
 pub(crate) fn at_one_moment<'c, 'r, 'a, T>(
     check: &mut Check<'c, 'r, 'a>,
     mut what: impl FnMut(&mut Check<'c, 'r, 'a>) -> Result<T, Stop>,
@@ -91,7 +90,7 @@ pub(crate) fn at_one_moment<'c, 'r, 'a, T>(
 
 fn gather(check: &mut Check<'_, '_, '_>, heap: &Segment) -> Result<Pieces, Stop> {
     let mut pieces = Pieces::default();
-    // What was handed out by this moment; what is handed out later has nothing of it.
+    // The blocks handed out by this moment; later ones have no rows as of it.
     let Some(heap) = again(check.source, heap)? else { return Ok(pieces) };
     let blocks: Vec<Dba> = heap.blocks().collect();
     for (number, address) in (0_u32..).zip(blocks.iter().copied()).skip(1) {
@@ -103,13 +102,13 @@ fn gather(check: &mut Check<'_, '_, '_>, heap: &Segment) -> Result<Pieces, Stop>
             pieces.misplaced.push((address, what));
         }
         match check.source.settled(address, heap.object)? {
-            Settled::NotIts if is_lost(check, heap.object, number, &blocks)? => {
+            HeapBlock::NotIts if is_lost(check, heap.object, number, &blocks)? => {
                 pieces.bad.insert(address);
                 pieces.emptied.push(address);
             }
-            Settled::NotIts => {}
-            Settled::Bad => _ = pieces.bad.insert(address),
-            Settled::Whole(block) => {
+            HeapBlock::NotIts => {}
+            HeapBlock::Bad => _ = pieces.bad.insert(address),
+            HeapBlock::Whole(block) => {
                 if let Err(what) = check_map_entry(&block, number, &blocks) {
                     pieces.misplaced.push((address, what));
                 }
@@ -120,10 +119,9 @@ fn gather(check: &mut Check<'_, '_, '_>, heap: &Segment) -> Result<Pieces, Stop>
     Ok(pieces)
 }
 
-/// Whether a block that isn't the heap's has been: its map of free space says so, which nothing
-/// does of a block that was handed out and never formatted. While others work the block is looked
-/// at again after the map, for it may have been formatted in between; and then the segment must be
-/// there still.
+/// Whether a block that isn't the heap's has been the heap's: its map of free space says so only of
+/// blocks that were formatted. In an open database the block is read again after the map, because
+/// it may have been formatted in between, and then the segment must still exist.
 fn is_lost(
     check: &Check<'_, '_, '_>,
     object: u32,
@@ -142,12 +140,11 @@ fn is_lost(
         return Ok(was_formatted);
     }
     let now = of_heap(source.read(blocks[number as usize])?, object);
-    Ok(matches!(now, Settled::NotIts) && source.is_there(ObjectNo::new(object)))
+    Ok(matches!(now, HeapBlock::NotIts) && source.is_there(ObjectNo::new(object)))
 }
 
-/// Whether this block should be a map of free space of the heap, and is none: its group hands it
-/// out and formats it. Whoever sees that it was handed out sees it formatted, unless the segment
-/// was dropped since.
+/// Whether this block should be a map of free space of the heap, and is none. One group hands such
+/// a block out and formats it, so a reader sees both or neither, unless the segment was dropped.
 fn is_map_missing(
     check: &Check<'_, '_, '_>,
     object: u32,
@@ -185,7 +182,7 @@ impl Pieces {
         }
     }
 
-    /// What doesn't hang together, and where.
+    /// The faults of the chains, with their addresses.
     fn faults(mut self) -> Vec<(RowAddress, String)> {
         let mut faults = Vec::new();
         let mut reached = BTreeSet::new();
@@ -206,7 +203,7 @@ impl Pieces {
                 at = *next;
             }
         }
-        // Who led there may be in a block that can't be used.
+        // If a block can't be used, the piece before may be there.
         if self.bad.is_empty() {
             self.there.retain(|piece| !reached.contains(piece));
             faults.extend(
@@ -220,7 +217,7 @@ impl Pieces {
 }
 
 impl Pieces {
-    /// Of the pieces that are left, the first of each chain; and one of those that are in circles.
+    /// The first piece of each chain that no row leads to, and one of those in circles.
     fn lost(&self) -> Vec<RowAddress> {
         let led_to: BTreeSet<_> = self.there.iter().filter_map(|at| self.next.get(at)).collect();
         let mut heads: Vec<_> =
@@ -237,8 +234,8 @@ impl Pieces {
     }
 }
 
-/// Visits the rows of a heap as of the source's moment; a row that isn't whole is passed over, for
-/// it was found. False if some block couldn't be used.
+/// Visits the rows of a heap as of the source's moment, without those that aren't whole, which
+/// `check` has reported. False if a block couldn't be used.
 pub(crate) fn rows(
     check: &mut Check<'_, '_, '_>,
     heap: &Segment,
@@ -252,15 +249,15 @@ pub(crate) fn rows(
             check.go_on()?;
         }
         let block = match check.source.settled(address, heap.object)? {
-            Settled::NotIts => {
+            HeapBlock::NotIts => {
                 is_whole &= !is_lost(check, heap.object, number, &blocks)?;
                 continue;
             }
-            Settled::Bad => {
+            HeapBlock::Bad => {
                 is_whole = false;
                 continue;
             }
-            Settled::Whole(block) => block,
+            HeapBlock::Whole(block) => block,
         };
         for found in heap_slots(&block).filter(|found| found.is_row) {
             let at = RowAddress { block: address, slot: found.slot };
@@ -276,7 +273,7 @@ pub(crate) fn rows(
     Ok(is_whole)
 }
 
-/// A row that goes on, put together.
+/// A row of several pieces, put together; none if a piece can't be used.
 fn row_from(
     check: &Check<'_, '_, '_>,
     heap: &Segment,
@@ -285,7 +282,7 @@ fn row_from(
 ) -> Result<Option<Vec<u8>>, Stop> {
     let (mut row, mut next, mut seen) = (begin.to_vec(), Some(next), BTreeSet::new());
     while let Some(at) = next {
-        let Settled::Whole(block) = check.source.settled(at.block, heap.object)? else {
+        let HeapBlock::Whole(block) = check.source.settled(at.block, heap.object)? else {
             return Ok(None);
         };
         let found = heap_slot(&block, at.slot).filter(|found| !found.is_row && seen.insert(at));

@@ -1,7 +1,7 @@
 //! Indexes: each tree is in order, as a whole.
 //!
-//! While others work a tree is walked as it is (see `access`: what a walk relies on doesn't move),
-//! and a fault must be there three times in a row.
+//! In an open database a tree is walked while it changes: the low fences, on which a walk relies,
+//! never move (see `access`). A fault must be there three times in a row (VF10).
 //!
 //! Callers: `closed`, `live`; `pairs`.
 
@@ -19,9 +19,9 @@ use crate::Kind;
 use crate::segments::{Segment, again};
 use crate::source::{Check, Looks, Seen, Source};
 
-/// So often the list of free blocks is gone along while others change it.
+/// The number of tries to read the list of free blocks while sessions change it.
 const LISTS_MAX: u32 = 100;
-/// So often a fault must be there while others work.
+/// The number of walks of an open database that must show a fault.
 const WALKS: u32 = 3;
 
 impl Segment {
@@ -30,11 +30,11 @@ impl Segment {
     }
 }
 
-/// What came of the trees, by the objects of their segments.
+/// The result of the walks, by the object numbers of the segments.
 #[derive(Default)]
 pub(crate) struct Trees {
     pub(crate) in_order: BTreeSet<u32>,
-    /// Those that have no root: nobody may know them.
+    /// The trees without a root: no definition may name them.
     pub(crate) unfinished: BTreeSet<u32>,
 }
 
@@ -62,21 +62,22 @@ pub(crate) fn check(check: &mut Check<'_, '_, '_>, segments: &[Segment]) -> Resu
                 trees.in_order.insert(index.object);
             }
             Err(_) if !check.source.is_there(ObjectNo::new(index.object)) => {}
-            // It is being built, perhaps.
+            // It may be being built (VF12).
             Err(fault) if fault.kind == TreeFaultKind::Reached && check.source.is_live() => {
                 check.run.report.unsettled += 1;
             }
             Err(fault) => {
                 let is_unique = fault.kind == TreeFaultKind::Unique;
                 let kind = if is_unique { Kind::Duplicate } else { Kind::Index };
-                check.find(kind, fault.block, format!("of index {} {}", index.name, fault.what));
+                let what = format!("of index {} {}", index.name, fault.what);
+                check.find_in(&index.name, kind, fault.block, what);
             }
         }
     }
     Ok(trees)
 }
 
-/// One that a crash kept from being finished has no root, and is refused by who opens it.
+/// Whether the build of an index was finished. An unfinished one has no root, and isn't opened.
 pub(crate) fn was_finished(source: &dyn Source, index: &Segment) -> Result<bool, Stop> {
     let root = Dba::new(index.header.file.get(), index.header.block.get() + 1);
     let kinds = [BlockKind::Leaf, BlockKind::Branch];
@@ -94,7 +95,7 @@ fn walk(check: &Check<'_, '_, '_>, index: &Segment) -> Result<Walked, Stop> {
 /// What a walk through a tree has found.
 type Walked = Result<Checked, TreeFault>;
 
-/// Walks a tree. What stops the walk isn't the tree's fault.
+/// Walks a tree and visits its entries. An error that stops the walk isn't a fault of the tree.
 pub(crate) fn walk_visiting(
     source: &dyn Source,
     index: &Segment,
@@ -120,7 +121,7 @@ pub(crate) fn walk_visiting(
                     let (blocks, free) = (now.blocks().collect(), BTreeSet::from_iter(free));
                     return Ok(HandedOut { blocks, free });
                 }
-                // While others take and give back, what was read may be of different times.
+                // While sessions change the list, its blocks may have been read at different times.
                 FreeList::Broken(what) if !source.is_live() || turn == LISTS_MAX => {
                     return Err(what);
                 }

@@ -7,13 +7,14 @@
 //!   open:   cache, latches ────┘                      └──▶ report: what was looked at, counts
 //! ```
 //!
-//! The checks are the same for both, and believe nothing: what a block says is looked at by the
-//! crate that knows its layout (`space`, `undo`, `block`, `access`, `catalog`), and only what has
-//! passed there is used. Rules VF1 to VF7 are in the README.
+//! Both use the same checks, which believe nothing: the crate that owns a block's layout (`space`,
+//! `txn`, `access`, `catalog`) checks its bytes first, and only what has passed is used (VF5).
+//! Rules VF1 to VF16 are in the README.
 //!
-//! * [`closed`], [`open`]: the check of a database that is shut, or of one that others work on.
-//! * [`Task`]: what is asked for; [`Pair`]: an index and the heap that it must agree with.
-//! * [`Finding`], [`Kind`]: what is wrong, and what to do; [`Report`]: what there was.
+//! * [`closed`], [`open`]: the check of a database that is shut, or of one that sessions work on.
+//! * [`Task`]: a check that is asked for; [`Pair`]: an index and its heap, unknown to the
+//!   dictionary.
+//! * [`Finding`], [`Kind`]: a fault, and the advice; [`Report`]: the counts at the end.
 //!
 //! Callers: `forebay verify`; tests that hold a database against itself.
 

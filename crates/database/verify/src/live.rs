@@ -1,7 +1,7 @@
 //! A database that is open: blocks are read through the instance's cache, each copied under its
-//! latch, and nobody is kept waiting longer than that (VF3, VF4).
+//! latch, and no session waits longer than that (VF3, VF4).
 //!
-//! Callers: whoever has an instance; tests.
+//! Callers: owners of an instance; tests.
 
 use std::cell::RefCell;
 
@@ -15,40 +15,40 @@ use space::{SegmentState, TablespaceContent};
 use stop::{RefusalKind, Stop};
 use txn::{CrCopy, Snapshot};
 
-use crate::pairs::Ground;
+use crate::pairs::KnownSegments;
 use crate::report::Run;
 use crate::segments::Segment;
-use crate::source::{Check, DataFile, Seen, Settled, Source, Visit, is_unreadable, of_heap};
+use crate::source::{Check, DataFile, HeapBlock, Seen, Source, Visit, is_unreadable, of_heap};
 use crate::{
     Report, Task, blocks, dictionary, foreign, heap, index, pairs, rings, segments, sequences,
 };
 
 /// An open database.
-struct Live<'i> {
+struct LiveSource<'i> {
     instance: &'i Instance,
     files: Vec<DataFile>,
-    /// What is settled is as of this.
+    /// The moment as of which heaps and entries are read.
     moment: RefCell<Option<Snapshot<'i>>>,
     session: &'i Session,
 }
 
-/// Checks a database that is open, while others work on it. What is in the cache is checked there,
-/// and not on disk: what a block is on disk is seen when it is read.
+/// Checks a database that is open, while others work on it. A block in the cache is checked there,
+/// not on disk (VF12).
 pub fn open(instance: &Instance, task: &mut Task<'_>, session: &Session) -> Result<Report, Stop> {
     instance.halt().check(session)?;
-    let mut run = Run { task, report: Report::default() };
+    let mut run = Run::new(task);
     let files = files(instance, session);
     run.report.files = files.len() as u64;
-    let source = Live { instance, files, moment: RefCell::new(None), session };
+    let source = LiveSource { instance, files, moment: RefCell::new(None), session };
     let mut check = Check { run: &mut run, source: &source };
     let segments = segments::check(&mut check)?;
     rings::check(&mut check, &segments)?;
-    blocks::check(&mut check, blocks::Known::default())?;
+    blocks::check(&mut check, blocks::Expected::default())?;
     heap::check(&mut check, &segments)?;
     let trees = index::check(&mut check, &segments)?;
     let dictionary = dictionary::check(&mut check, &segments)?;
     let segments = segments.iter().map(|one| (one.object, one)).collect();
-    let ground = Ground { segments: &segments, trees: &trees };
+    let ground = KnownSegments { segments: &segments, trees: &trees };
     pairs::check(&mut check, ground, &dictionary)?;
     foreign::check(&mut check, ground, &dictionary)?;
     sequences::check(&mut check, ground, &dictionary)?;
@@ -79,8 +79,8 @@ fn blocks_of(instance: &Instance, file: FileNo, session: &Session) -> u32 {
     all.into_iter().find(|(number, _)| *number == file).map_or(0, |(_, blocks)| blocks)
 }
 
-impl Live<'_> {
-    /// Looks at a block under its latch by `look`, which only computes.
+impl LiveSource<'_> {
+    /// Calls `look`, which only computes, on a block under its latch.
     fn look(&self, address: Dba, look: &mut dyn FnMut(&[u8]) -> Seen) -> Result<Seen, Stop> {
         if !self.has(address) {
             return Ok(Seen::Nowhere);
@@ -96,18 +96,18 @@ impl Live<'_> {
             }
             Err(stop) => return Err(stop),
         };
-        // One latch at a time: any place in the order will do.
+        // One latch at a time, so its order doesn't matter.
         let block = pin.shared(FrameOrder::Heap, self.session);
         Ok(if cache::is_unwritten(&block) { Seen::Unwritten } else { look(&block) })
     }
 
-    /// By now: a file may have been added since the check began.
+    /// Whether the block exists by now: a file may have grown or been added since the check began.
     fn has(&self, address: Dba) -> bool {
         address.block.get() < blocks_of(self.instance, address.file, self.session)
     }
 }
 
-impl Source for Live<'_> {
+impl Source for LiveSource<'_> {
     fn files(&self) -> &[DataFile] {
         &self.files
     }
@@ -130,7 +130,7 @@ impl Source for Live<'_> {
         Ok(())
     }
 
-    fn settled(&self, address: Dba, object: u32) -> Result<Settled, Stop> {
+    fn settled(&self, address: Dba, object: u32) -> Result<HeapBlock, Stop> {
         let transactions = self.instance.transactions();
         let moment = self.moment.borrow();
         let moment = moment.as_ref().expect("a moment begins before anything is settled");
@@ -138,7 +138,7 @@ impl Source for Live<'_> {
         let (mut copy, mut gone_before) = (Vec::new(), None);
         loop {
             let mut is_current = true;
-            // Asked under the latch, of the bytes that are copied.
+            // Asked under the latch, so that it holds for the bytes that are copied.
             let seen = self.look(address, &mut |block| {
                 if is_of(block, &[BlockKind::Heap], object) {
                     is_current = transactions.is_current(block, view, self.session);
@@ -147,14 +147,14 @@ impl Source for Live<'_> {
                 Seen::Whole(block.to_vec())
             })?;
             match of_heap(seen, object) {
-                Settled::Whole(_) if !is_current => {}
+                HeapBlock::Whole(_) if !is_current => {}
                 other => return Ok(other),
             }
             match transactions.make_consistent(address, &mut copy, view, self.session) {
-                Ok(CrCopy::Consistent) => return Ok(Settled::Whole(copy)),
+                Ok(CrCopy::Consistent) => return Ok(HeapBlock::Whole(copy)),
                 Ok(CrCopy::UndoGone(gone)) => transactions.try_again(gone, &mut gone_before)?,
-                // A block of undo, which was found or will be.
-                Err(stop) if is_unreadable(&stop) => return Ok(Settled::Bad),
+                // It is a block of undo, which another check reports.
+                Err(stop) if is_unreadable(&stop) => return Ok(HeapBlock::Bad),
                 Err(stop) => return Err(stop),
             }
         }

@@ -1,12 +1,12 @@
 //! Tables against their indexes, both ways: each entry has its row, and each row its entry.
 //!
-//! Both are gone through once, and of all pairs of key and row a sum of hashes is made. If the two
-//! sums are the same, so are the sets, but for one chance in 2^128. Only if they aren't, both are
-//! gone through again, a part of the pairs at a time, to find which differ. So memory has a bound,
-//! and a database in order is read once, from front to end; a heap once for all its indexes.
+//! Both are read once, and the hashes of all pairs of key and row are added up. Equal sums mean
+//! equal sets, but for one chance in 2^128. If the sums differ, both are read again, a part of the
+//! pairs at a time, to find the differences. So memory has a bound, and a database in order is read
+//! once; a heap once for all its indexes (VF15).
 //!
-//! Which heap an index is of, and how a row's key is made, is the dictionary's to say ([`Typed`]);
-//! of tables that it doesn't know, whoever asks for the check ([`Pair`]).
+//! The dictionary says to which heap an index belongs, and how keys are made ([`Typed`]). For
+//! tables that it doesn't know the caller does ([`Pair`]).
 //!
 //! Callers: `closed`, `live`.
 
@@ -26,13 +26,13 @@ use crate::source::Check;
 use crate::typed::Typed;
 use crate::{Kind, Task};
 
-/// So many pairs are compared one by one at a time.
+/// The most pairs that are compared one by one at a time.
 const PART_PAIRS: u64 = 500_000;
 
-/// So many rows that can't be read are kept in mind; of a heap with more nothing is compared.
+/// The most rows that can't be read; a heap with more isn't compared with its indexes.
 const FAULTS_MAX: usize = 1_000;
 
-/// An index and its heap.
+/// An index and its heap, of a table that the dictionary doesn't know.
 #[derive(Clone, Copy)]
 pub struct Pair<'a> {
     /// The table's segment.
@@ -43,21 +43,21 @@ pub struct Pair<'a> {
     pub key_of: &'a dyn Fn(&[u8]) -> Option<Vec<u8>>,
 }
 
-/// A table, and how the keys of its rows are made.
+/// A table with the rules by which the keys of its rows are made.
 pub(crate) trait Keyed {
     /// The segment of its rows.
     fn heap(&self) -> ObjectNo;
     /// The segments of its indexes.
     fn indexes(&self) -> Vec<ObjectNo>;
-    /// Appends the key of a row in the index of this place; false for one that it leaves out.
+    /// Appends the key of a row in the index at this place; false if the index leaves the row out.
     fn push_key(&self, index: usize, at: RowAddress, row: &[u8], out: &mut Vec<u8>) -> bool;
-    /// What the segment of its rows, or that of an index, is called.
+    /// The name, for messages, of the table, or of the index at this place.
     fn name(&self, index: Option<usize>, segment: &str) -> String;
-    /// What is wrong with a row, if anything is.
+    /// The fault of a row by itself, if it has one.
     fn fault(&self, row: &[u8]) -> Option<RowFault>;
 }
 
-/// What is wrong with a row by itself.
+/// A fault of a row by itself.
 pub(crate) struct RowFault {
     /// [`Kind::Row`] if its columns can't be believed, and so it has no keys.
     pub(crate) kind: Kind,
@@ -88,38 +88,38 @@ impl Keyed for Pair<'_> {
     }
 }
 
-/// A set of pairs, as a number of them and a sum.
+/// A set of pairs: their number, and the sum of their hashes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Sum {
     count: u64,
     hashes: u128,
 }
 
-/// What one side has of a pair that the other hasn't.
+/// Pairs that only one side has: 1 of the rows, -1 of the entries.
 type Differences = BTreeMap<(Vec<u8>, RowAddress), i64>;
 
-/// What was found, at a first look.
+/// The faults of a table's rows and indexes, at a first look.
 #[derive(Default)]
-struct Found {
-    /// Rows that aren't of the table's columns.
+struct TableFaults {
+    /// Rows whose bytes don't fit the table's columns.
     faults: BTreeMap<RowAddress, String>,
     /// Rows that break a CHECK.
     broken: BTreeMap<RowAddress, String>,
-    /// Indexes that differ from the rows, by their places, and how many pairs they have.
+    /// The places of indexes that differ from the rows, with the number of their pairs.
     differ: Vec<(usize, u64)>,
 }
 
-/// What tables and indexes are looked for in.
+/// The segments and trees in which tables and indexes are looked up.
 #[derive(Clone, Copy)]
-pub(crate) struct Ground<'g> {
+pub(crate) struct KnownSegments<'g> {
     pub(crate) segments: &'g BTreeMap<u32, &'g Segment>,
     pub(crate) trees: &'g Trees,
 }
 
-/// Holds every table against its indexes, of those whose trees are in order.
+/// Compares every table with those of its indexes whose trees are in order.
 pub(crate) fn check(
     check: &mut Check<'_, '_, '_>,
-    ground: Ground<'_>,
+    ground: KnownSegments<'_>,
     dictionary: &Dictionary,
 ) -> Result<(), Stop> {
     let Task { pairs, .. } = *check.run.task;
@@ -144,7 +144,7 @@ pub(crate) fn check(
     Ok(())
 }
 
-impl<'g> Ground<'g> {
+impl<'g> KnownSegments<'g> {
     /// The rows of a table.
     pub(crate) fn table(&self, object: ObjectNo) -> Option<&'g Segment> {
         self.find(object, Holds::Table)
@@ -166,8 +166,8 @@ impl<'g> Ground<'g> {
         of.filter_map(|(n, object)| Some((n, self.index_in_order(object)?))).collect()
     }
 
-    /// A table of the dictionary. While others work it may be another at this moment than it was
-    /// when the dictionary was read.
+    /// Compares a table of the dictionary with its indexes. In an open database its definition may
+    /// have changed since the dictionary was read (VF11).
     fn typed(
         &self,
         check: &mut Check<'_, '_, '_>,
@@ -187,20 +187,20 @@ impl<'g> Ground<'g> {
         for index in keyed.indexes() {
             let found = self.find(index, Holds::Index);
             let found = found.filter(|one| self.trees.unfinished.contains(&one.object));
-            // While others work it may have been finished meanwhile, and named then.
+            // In an open database it may have been finished meanwhile, and named then.
             if let Some(index) = found.filter(|index| check.is_there(index))
                 && !was_finished(check.source, index)?
             {
                 let what = format!("is of index {}, and was never written", index.name);
-                check.find(Kind::Index, index.header, what);
+                check.find_in(&index.name, Kind::Index, index.header, what);
             }
         }
         Ok(())
     }
 
-    /// Looks at all rows and entries.
-    fn look(&self, check: &mut Check<'_, '_, '_>, keyed: &dyn Keyed) -> Result<Found, Stop> {
-        let mut found = Found::default();
+    /// Reads all rows and entries, and finds which indexes differ.
+    fn look(&self, check: &mut Check<'_, '_, '_>, keyed: &dyn Keyed) -> Result<TableFaults, Stop> {
+        let mut found = TableFaults::default();
         let Some(heap) = self.table(keyed.heap()) else { return Ok(found) };
         let indexes = self.indexes(keyed);
         let mut of_rows = vec![Sum::default(); indexes.len()];
@@ -230,8 +230,7 @@ impl<'g> Ground<'g> {
                 continue;
             }
             check.run.report.compared += 1;
-            // What can't be read was found already; its rows can't be told from those that are
-            // lost.
+            // Blocks that can't be read were reported; their rows can't be told from lost ones.
             if of_rows != of_entries && is_whole && found.faults.len() <= FAULTS_MAX {
                 found.differ.push((place, of_rows.count.max(of_entries.count)));
             }
@@ -239,12 +238,12 @@ impl<'g> Ground<'g> {
         Ok(found)
     }
 
-    /// Tells what was found, of what is there still.
+    /// Reports the faults of the segments that still exist.
     fn tell(
         &self,
         check: &mut Check<'_, '_, '_>,
         keyed: &dyn Keyed,
-        found: &Found,
+        found: &TableFaults,
     ) -> Result<(), Stop> {
         let Some(heap) = self.table(keyed.heap()) else { return Ok(()) };
         let table = keyed.name(None, &heap.name);
@@ -254,7 +253,7 @@ impl<'g> Ground<'g> {
             }
             for (row, what) in rows {
                 let what = format!("slot {}, of {table}, {what}", row.slot);
-                check.find(kind, row.block, what);
+                check.find_in(&table, kind, row.block, what);
             }
         }
         for (place, index) in self.indexes(keyed) {
@@ -279,13 +278,13 @@ impl<'g> Ground<'g> {
     }
 }
 
-impl Found {
+impl TableFaults {
     fn is_empty(&self) -> bool {
         self.faults.is_empty() && self.broken.is_empty() && self.differ.is_empty()
     }
 }
 
-/// The pairs of one part that only one side has; none of an index that isn't there any more.
+/// The pairs of one part that only one side has; none if the index is gone.
 fn differences(
     check: &mut Check<'_, '_, '_>,
     keyed: &dyn Keyed,
@@ -330,11 +329,11 @@ fn tell(
         let (slot, key) = (row.slot, shown(key));
         if *more > 0 {
             let what = format!("slot {slot}, of {table}, has key {key}, which {index} hasn't");
-            check.find(Kind::RowWithoutEntry, row.block, what);
+            check.find_in(index, Kind::RowWithoutEntry, row.block, what);
         } else {
             let what =
                 format!("is of {index}: key {key} leads to row {row}, which hasn't that key");
-            check.find(Kind::EntryWithoutRow, header, what);
+            check.find_in(index, Kind::EntryWithoutRow, header, what);
         }
     }
 }

@@ -1,19 +1,19 @@
-//! What is asked of a check, how far it is, and what came of it.
+//! The task of a check, its progress, and its report.
 //!
-//! Callers: whoever asks; the checks, which fill it.
+//! Callers: users of the check; the checks, which fill the report.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::{Finding, Kind, Pair};
 
-/// So many findings of a kind are told one by one; the rest is counted.
-const TOLD_MAX: u64 = 1_000;
+/// How many findings of a kind are told of one object; the rest is counted (VF14).
+const TOLD_MAX: u64 = 10;
 
-/// How far a check is.
+/// The progress of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
-    /// Blocks that were looked at.
+    /// Blocks that were checked.
     pub blocks: u64,
     /// Blocks of all files.
     pub of: u64,
@@ -21,36 +21,38 @@ pub struct Progress {
     pub findings: u64,
 }
 
-/// What is asked for.
+/// A check that is asked for.
 pub struct Task<'a> {
-    /// Indexes that are held against their heaps, of tables that the dictionary doesn't know.
+    /// Indexes to be compared with their heaps, of tables that the dictionary doesn't know.
     pub pairs: &'a [Pair<'a>],
-    /// Told every finding when it is made; of one kind the first thousand.
+    /// Told each finding when it is made; of one kind in one object the first ten (VF14).
     pub tell: &'a mut dyn FnMut(&Finding),
-    /// Told now and then how far the check is; says whether it goes on.
+    /// Called now and then with the progress; the check ends when it returns false.
     pub go_on: &'a mut dyn FnMut(Progress) -> bool,
 }
 
-/// What came of a check.
+/// The result of a check.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
-    /// Data files.
+    /// The number of data files.
     pub files: u64,
-    /// Blocks that were looked at.
+    /// Blocks that were checked.
     pub blocks: u64,
-    /// Of them those that were never written.
+    /// Checked blocks that were never written.
     pub blocks_unwritten: u64,
-    /// Segments.
+    /// The number of segments.
     pub segments: u64,
     /// Rows, in heaps whose blocks are in order.
     pub rows: u64,
     /// Entries, in indexes that are in order.
     pub entries: u64,
-    /// Indexes that were held against their tables.
+    /// Indexes that were compared with their tables.
     pub compared: u64,
-    /// Findings of each kind.
+    /// How many findings of each kind there are.
     pub findings: BTreeMap<Kind, u64>,
-    /// Places that changed whenever they were looked at, and so were not judged.
+    /// How many more findings than were told each object has of a kind (VF14).
+    pub untold: BTreeMap<(Kind, String), u64>,
+    /// Places that changed at every look, and so were not judged.
     pub unsettled: u64,
     /// Why structures were not checked, if they weren't.
     pub skipped: Option<String>,
@@ -86,6 +88,9 @@ impl fmt::Display for Report {
         }
         for (kind, count) in &self.findings {
             writeln!(f, "{count:>8}  {kind}")?;
+            for ((_, object), more) in self.untold.iter().filter(|((of, _), _)| of == kind) {
+                writeln!(f, "          {more} more than are shown are of {object}")?;
+            }
         }
         match self.count() {
             0 => writeln!(f, "nothing found"),
@@ -95,19 +100,56 @@ impl fmt::Display for Report {
     }
 }
 
-/// A check on its way: what was asked, and what there is so far.
+/// A check on its way: its task, and its report so far.
 pub(crate) struct Run<'r, 'a> {
     pub(crate) task: &'r mut Task<'a>,
     pub(crate) report: Report,
+    /// How many findings of a kind each object has so far.
+    counts: BTreeMap<(Kind, String), u64>,
 }
 
-impl Run<'_, '_> {
-    /// Takes a finding in, and tells it.
+impl<'r, 'a> Run<'r, 'a> {
+    pub(crate) fn new(task: &'r mut Task<'a>) -> Run<'r, 'a> {
+        Run { task, report: Report::default(), counts: BTreeMap::new() }
+    }
+
+    /// Counts a finding, and tells it unless its object has too many of its kind.
     pub(crate) fn find(&mut self, finding: &Finding) {
-        let count = self.report.findings.entry(finding.kind).or_default();
+        *self.report.findings.entry(finding.kind).or_default() += 1;
+        let of = (finding.kind, finding.object.clone());
+        let count = self.counts.entry(of.clone()).or_default();
         *count += 1;
-        if *count <= TOLD_MAX {
-            (self.task.tell)(finding);
+        match *count <= TOLD_MAX {
+            true => (self.task.tell)(finding),
+            false => *self.report.untold.entry(of).or_default() += 1,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A thousand findings of one kind in one object don't hide one in another.
+    #[test]
+    fn many_like_findings_of_one_object_are_summed_up() {
+        let (mut told, mut go_on) = (Vec::new(), |_: Progress| true);
+        let tell = &mut |finding: &Finding| told.push(finding.to_string());
+        let mut task = Task { pairs: &[], tell, go_on: &mut go_on };
+        let mut run = Run::new(&mut task);
+        for number in 0..1_000 {
+            let what = format!("slot {number}");
+            let finding = Finding::of_file(Kind::RowWithoutEntry, "a".into(), what);
+            run.find(&finding);
+        }
+        run.find(&Finding::of_file(Kind::RowWithoutEntry, "b".into(), "slot 7".into()));
+        let report = run.report;
+        assert_eq!(told.len(), 11);
+        assert_eq!(report.count(), 1_001);
+        assert_eq!(report.untold[&(Kind::RowWithoutEntry, "a".into())], 990);
+        let said = report.to_string();
+        assert!(
+            said.contains("1001  row without entry\n          990 more than are shown are of a")
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Undo: the tables are linked, each ring is one, every block that was handed out is in one of
-//! them, and whoever is active has all its records.
+//! Undo: the transaction tables are linked, each ring is closed, every block that was handed out is
+//! a table's or in a ring, and an active transaction has all its records.
 //!
 //! Callers: `closed`, `live`.
 
@@ -16,18 +16,18 @@ use crate::blocks::Used;
 use crate::segments::Segment;
 use crate::source::{Check, Looks, Seen, Suspicion, within_files};
 
-/// What one look has found.
-struct Look<'c, 'l, 's> {
+/// One look at undo.
+struct UndoLook<'c, 'l, 's> {
     looks: &'c Looks<'l>,
     suspicions: &'s mut Vec<Suspicion>,
     header: Dba,
-    /// Blocks that are linked, and the table through which.
+    /// The blocks that are linked.
     linked: BTreeSet<Dba>,
     tables: Vec<(Dba, TableContents)>,
     used: Used,
 }
 
-/// Checks undo; how often slots were used.
+/// Checks undo. Returns how often slots were used; none if undo isn't whole.
 pub(crate) fn check(
     check: &mut Check<'_, '_, '_>,
     segments: &[Segment],
@@ -39,10 +39,10 @@ pub(crate) fn check(
     let (tables, used) = check.settle(|looks, suspicions| {
         let (linked, header) = (BTreeSet::from([undo.header]), undo.header);
         let (tables, used) = (Vec::new(), Used::new());
-        let mut look = Look { looks, suspicions, header, linked, tables, used };
+        let mut look = UndoLook { looks, suspicions, header, linked, tables, used };
         let is_whole = look.tables()?;
         if is_whole {
-            // Read again here: what it says belongs to this look.
+            // Read again here, so that the header belongs to this look.
             let bytes = looks.bytes(undo.header)?;
             let header = bytes.and_then(|bytes| space::look_at_header(&bytes));
             let header = header.ok().map(|header| within_files(looks.source, header));
@@ -64,13 +64,13 @@ pub(crate) fn check(
     Ok(used)
 }
 
-impl Look<'_, '_, '_> {
+impl UndoLook<'_, '_, '_> {
     fn suspect(&mut self, block: Dba, table: Dba, what: impl Into<String>) {
         let suspicion = Suspicion::new(Kind::Undo, block, what);
         self.suspicions.push(suspicion.and(table).and(self.header));
     }
 
-    /// Goes from table to table; whether all were there.
+    /// Goes from table to table. False if one can't be used.
     fn tables(&mut self) -> Result<bool, Stop> {
         let mut next = Some(Dba::new(self.header.file.get(), self.header.block.get() + 1));
         let mut is_whole = true;
@@ -148,7 +148,7 @@ impl Look<'_, '_, '_> {
         Ok(true)
     }
 
-    /// What is linked was handed out, and the other way round.
+    /// Checks that the linked blocks are those that were handed out.
     fn handed_out(&mut self, header: Option<HeaderSeen>) {
         let Some(HeaderSeen { extents, high_water, .. }) = header else { return };
         let each = extents.into_iter().flat_map(Blocks::addresses);
@@ -169,7 +169,7 @@ impl Look<'_, '_, '_> {
     }
 }
 
-/// The records of the transaction that is active in this table, from the newest to the first.
+/// Checks that the transaction that is active in this table has all its records.
 fn chain(looks: &Looks<'_>, suspicions: &mut Vec<Suspicion>, at: Dba) -> Result<(), Stop> {
     let mut visited = vec![at];
     let Ok(Ok(table)) = looks.bytes(at)?.map(|bytes| check_table(&bytes)) else { return Ok(()) };
@@ -182,7 +182,7 @@ fn chain(looks: &Looks<'_>, suspicions: &mut Vec<Suspicion>, at: Dba) -> Result<
     Ok(())
 }
 
-/// Where the undo of a transaction can't be followed any further.
+/// The block where the undo of a transaction can't be followed any further, and why.
 struct Break {
     block: Dba,
     what: String,
@@ -194,7 +194,7 @@ impl Break {
     }
 }
 
-/// Goes along all undo records of a transaction; none if they are whole.
+/// Follows the undo records of a transaction from the newest to the first.
 fn follow(
     looks: &Looks<'_>,
     id: TxnId,
@@ -211,7 +211,7 @@ fn follow(
             _ => None,
         })
     };
-    // Back to the block with its newest record.
+    // Back to the block with the newest record.
     let (mut at, mut newest) = (current, None);
     for _ in 0..=blocks {
         let Some(bytes) = read(at)? else { return Ok(Break::at(at, "is no undo block")) };

@@ -1,7 +1,7 @@
 //! Free space and segments: the directory, the segment headers and the extent maps agree.
 //!
-//! An extent changes hands in one group that changes its file's map: so if a map is the same before
-//! and after the headers were read, what they said of that file was true at one moment (VF3).
+//! An extent changes its segment in one group that changes its file's map. So if the map hasn't
+//! changed while the headers were read, they belong to one moment (VF10).
 //!
 //! Callers: `closed`, `live`.
 
@@ -18,7 +18,7 @@ use stop::Stop;
 use crate::Kind;
 use crate::source::{Check, DataFile, Looks, Seen, Source, Suspicion, within_files};
 
-/// A segment whose header says what the directory does.
+/// A segment whose header agrees with the directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Segment {
     pub(crate) name: String,
@@ -28,7 +28,7 @@ pub(crate) struct Segment {
     pub(crate) state: SegmentState,
     extents: Vec<Blocks>,
     pub(crate) high_water: u32,
-    /// The first of the blocks that are free again.
+    /// The first of the blocks that were given back.
     pub(crate) free: Option<Dba>,
 }
 
@@ -44,14 +44,14 @@ impl Segment {
     }
 }
 
-/// What one look has found.
-struct Look<'c, 'l, 's> {
+/// One look at free space and segments.
+struct SpaceLook<'c, 'l, 's> {
     files: &'c [DataFile],
     looks: &'c Looks<'l>,
     suspicions: &'s mut Vec<Suspicion>,
     maps: BTreeMap<FileNo, MapSeen>,
     owners: BTreeMap<(FileNo, u32), (String, Dba)>,
-    /// Whether a block couldn't be used: then what nobody claims needn't be lost.
+    /// Whether a block couldn't be used: then an extent without a segment needn't be lost.
     is_partial: bool,
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn check(check: &mut Check<'_, '_, '_>) -> Result<Vec<Segment>, Stop>
     let segments = check.settle(|looks, suspicions| {
         let (maps, owners) = (BTreeMap::new(), BTreeMap::new());
         let files = source.files();
-        let mut look = Look { files, looks, suspicions, maps, owners, is_partial: false };
+        let mut look = SpaceLook { files, looks, suspicions, maps, owners, is_partial: false };
         look.maps()?;
         let entries = look.directory()?;
         let mut segments = Vec::new();
@@ -75,7 +75,7 @@ pub(crate) fn check(check: &mut Check<'_, '_, '_>) -> Result<Vec<Segment>, Stop>
     Ok(segments)
 }
 
-/// The segment as its header says now; none if it isn't there any more.
+/// The segment by its header now; none if it is gone.
 pub(crate) fn again(source: &dyn Source, segment: &Segment) -> Result<Option<Segment>, Stop> {
     let Seen::Whole(bytes) = source.read(segment.header)? else { return Ok(None) };
     let header = look_at_header(&bytes).ok().filter(|header| header.object == segment.object);
@@ -88,7 +88,7 @@ pub(crate) fn again(source: &dyn Source, segment: &Segment) -> Result<Option<Seg
     }))
 }
 
-impl Look<'_, '_, '_> {
+impl SpaceLook<'_, '_, '_> {
     fn suspect(&mut self, block: Dba, what: impl Into<String>) {
         self.suspicions.push(Suspicion::new(Kind::Space, block, what));
     }
@@ -101,7 +101,7 @@ impl Look<'_, '_, '_> {
         for file in self.files {
             let at = map_of(file.number);
             let bytes = self.looks.bytes(at)?;
-            // After the map was read: a file is longer before its map says so (rule space/SP8).
+            // After the map was read, for a file is longer before its map says so (rule space/SP8).
             let blocks = self.looks.source.blocks_by_now(file.number);
             let map = bytes.and_then(|bytes| look_at_map(&bytes, blocks, file.extent_blocks));
             match map {
@@ -112,7 +112,7 @@ impl Look<'_, '_, '_> {
         Ok(())
     }
 
-    /// What the directory says; of what it says twice, the first.
+    /// The entries of the directory.
     fn directory(&mut self) -> Result<Vec<EntrySeen>, Stop> {
         let mut entries = self.directory_block(DIRECTORY_FIRST, true)?;
         let own = entries.iter().find(|entry| entry.object == ObjectNo::DIRECTORY).cloned();
@@ -145,7 +145,7 @@ impl Look<'_, '_, '_> {
 
     fn directory_block(&mut self, at: Dba, must_be: bool) -> Result<Vec<EntrySeen>, Stop> {
         let seen = self.looks.read(at)?;
-        // If it was never formatted, what another life has left may be there instead.
+        // If it was never formatted, it may hold a block that a former segment has left.
         let is_formatted = match &seen {
             Seen::Whole(bytes) => BlockHeader::at(bytes, 0).kind() == BlockKind::Directory,
             seen => *seen != Seen::Unwritten,
@@ -163,7 +163,7 @@ impl Look<'_, '_, '_> {
         }))
     }
 
-    /// Holds a header against its entry, and takes its extents.
+    /// Compares a header with its entry, and notes its extents.
     fn segment(&mut self, entry: EntrySeen) -> Result<Option<Segment>, Stop> {
         let EntrySeen { block, name, object, header: at, holds, state } = entry;
         let header = self.looks.bytes(at)?.and_then(|bytes| look_at_header(&bytes));
@@ -198,7 +198,7 @@ impl Look<'_, '_, '_> {
         for run in &header.extents {
             let number = run.first.file;
             let Some(file) = self.file(number) else {
-                // It may have been added meanwhile.
+                // In an open database the file may have been added meanwhile.
                 if !self.looks.source.is_live() {
                     self.suspect(
                         at,
@@ -240,7 +240,7 @@ impl Look<'_, '_, '_> {
         }
     }
 
-    /// What is in use is somebody's, and the other way round.
+    /// Checks that the extents in use are those that segments have.
     fn leaks(&mut self) {
         let maps = std::mem::take(&mut self.maps);
         for (file, map) in &maps {

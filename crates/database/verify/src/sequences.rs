@@ -1,9 +1,9 @@
-//! Sequences of identity columns: what they give next is beyond what rows have.
+//! Sequences of identity columns: the next value is beyond the values of all rows.
 //!
-//! Only a column that is GENERATED ALWAYS is looked at, and only a sequence that doesn't cycle: in
-//! others a row may have any number. A sequence's row says what comes behind the values that were
-//! taken into memory, and that is committed before any of them is given (rule catalog/DC7). So a
-//! sequence that is behind its rows is older than they are.
+//! Only columns that are GENERATED ALWAYS and sequences that don't cycle are checked: in others a
+//! row may have any number. The row of a sequence has the value after those taken into memory, and
+//! it is committed before any of these is given (rule catalog/DC7). So a sequence that is behind
+//! its rows is older than they are.
 //!
 //! Callers: `closed`, `live`.
 
@@ -14,15 +14,15 @@ use stop::Stop;
 use value::{RowView, Value};
 
 use crate::Kind;
-use crate::dictionary::{Counting, Dictionary};
+use crate::dictionary::{Dictionary, SequenceSeen};
 use crate::heap::{at_one_moment, rows};
-use crate::pairs::Ground;
+use crate::pairs::KnownSegments;
 use crate::source::Check;
 
-/// Holds every such sequence against the rows of its table.
+/// Compares every such sequence with the rows of its table.
 pub(crate) fn check(
     check: &mut Check<'_, '_, '_>,
-    ground: Ground<'_>,
+    ground: KnownSegments<'_>,
     dictionary: &Dictionary,
 ) -> Result<(), Stop> {
     for table in &dictionary.tables {
@@ -43,7 +43,7 @@ pub(crate) fn check(
     Ok(())
 }
 
-fn find(sequences: &[Counting], sequence: ObjectNo) -> Option<&Counting> {
+fn find(sequences: &[SequenceSeen], sequence: ObjectNo) -> Option<&SequenceSeen> {
     sequences.iter().find(|(definition, _)| definition.object == sequence)
 }
 
@@ -55,20 +55,20 @@ fn whole(value: Value<'_>) -> Option<i64> {
     }
 }
 
-/// The row that is furthest ahead of the sequence, and what is wrong with that.
+/// The row that is furthest ahead of the sequence, with the fault; none if none is ahead.
 fn behind(
     check: &mut Check<'_, '_, '_>,
-    ground: Ground<'_>,
+    ground: KnownSegments<'_>,
     table: &TableDefinition,
     place: usize,
-    sequence: Option<&Counting>,
+    sequence: Option<&SequenceSeen>,
 ) -> Result<Option<(RowAddress, String)>, Stop> {
     let Some((sequence, Some(next))) = sequence else { return Ok(None) };
     let Some(heap) = ground.table(table.segment) else { return Ok(None) };
     if sequence.cycles {
         return Ok(None);
     }
-    // A number's place in the order in which the sequence gives it.
+    // Larger means later in the order in which the sequence gives numbers.
     let order = |number: i64| i128::from(number) * i128::from(sequence.increment.signum());
     let (layout, mut furthest) = (table.layout(), None::<(i64, RowAddress)>);
     let mut visit = |at: RowAddress, bytes: &[u8]| {

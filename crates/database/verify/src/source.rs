@@ -1,4 +1,4 @@
-//! Where blocks come from, and looking at several of them as if at one moment (VF3).
+//! The source of blocks, and looking at several of them as if at one moment (VF3).
 //!
 //! ```text
 //!   look … look ──▶ suspicion, and the blocks on which it rests
@@ -6,9 +6,9 @@
 //!                                    └── no ──▶ look again
 //! ```
 //!
-//! Blocks are copied one by one, each under its latch. If none of those that matter has changed
-//! between the first look and a second one, all of them were so at the moment in between: what they
-//! say together is no accident of the order in which they were read.
+//! Blocks are copied one by one, each under its latch. If none on which a suspicion rests has
+//! changed between the first look and a second one, all were as seen at the moment in between, and
+//! the suspicion is no accident of the order in which they were read.
 //!
 //! Callers: the checks.
 
@@ -25,48 +25,48 @@ use crate::report::Run;
 use crate::segments::Segment;
 use crate::{Finding, Kind, Progress};
 
-/// What a block that was read is to a heap.
-pub(crate) fn of_heap(seen: Seen, object: u32) -> Settled {
+/// Judges a block that was read for a heap.
+pub(crate) fn of_heap(seen: Seen, object: u32) -> HeapBlock {
     match seen {
-        Seen::Whole(bytes) if !is_of(&bytes, &[BlockKind::Heap], object) => Settled::NotIts,
-        Seen::Whole(bytes) if check_heap_block(&bytes).is_ok() => Settled::Whole(bytes),
-        Seen::Unwritten => Settled::NotIts,
-        _ => Settled::Bad,
+        Seen::Whole(bytes) if !is_of(&bytes, &[BlockKind::Heap], object) => HeapBlock::NotIts,
+        Seen::Whole(bytes) if check_heap_block(&bytes).is_ok() => HeapBlock::Whole(bytes),
+        Seen::Unwritten => HeapBlock::NotIts,
+        _ => HeapBlock::Bad,
     }
 }
 
-/// Whether the device, or what it has, refused.
+/// Whether the device, or damage on it, has refused.
 pub(crate) fn is_unreadable(stop: &Stop) -> bool {
     matches!(stop.refusal(), Some(RefusalKind::Io | RefusalKind::Corrupt))
 }
 
-/// So often a place is looked at that changes meanwhile.
+/// The most looks at a place that keeps changing (VF10).
 const LOOKS_MAX: u32 = 20;
 
-/// A block as it was found.
+/// A block as it was read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Seen {
-    /// Its bytes; its header was checked.
+    /// The bytes, whose header was checked.
     Whole(Vec<u8>),
-    /// All zero.
+    /// The block is all zero.
     Unwritten,
-    /// What is wrong with it, as a sentence without the block's address.
+    /// The fault, as a sentence without the block's address.
     Damaged(String),
-    /// No file has it.
+    /// No file has this block.
     Nowhere,
 }
 
-/// A block of a heap.
-pub(crate) enum Settled {
-    /// It is the heap's, and in order.
+/// A block, to a heap that is said to have it.
+pub(crate) enum HeapBlock {
+    /// The bytes of a block that is the heap's and in order.
     Whole(Vec<u8>),
-    /// It isn't the heap's: it was never formatted in this life (rule space/SP5).
+    /// The block isn't the heap's: it was never formatted for it (rule space/SP5).
     NotIts,
-    /// It can't be used.
+    /// The block can't be used.
     Bad,
 }
 
-/// Told a key, or a row's bytes, and the row's address.
+/// Called with a row's address, and its bytes or its key.
 pub(crate) type Visit<'v> = dyn FnMut(RowAddress, &[u8]) + 'v;
 
 /// A data file.
@@ -80,30 +80,30 @@ pub(crate) struct DataFile {
     pub(crate) tablespace: u16,
 }
 
-/// Where blocks come from.
+/// A source of blocks: files, or a cache.
 pub(crate) trait Source {
     /// The data files.
     fn files(&self) -> &[DataFile];
     /// A block as it is now.
     fn read(&self, address: Dba) -> Result<Seen, Stop>;
-    /// How many blocks the file has by now.
+    /// The number of blocks that the file has by now.
     fn blocks_by_now(&self, file: FileNo) -> u32;
-    /// From now on what is settled is as of this moment.
+    /// Begins a moment: `settled` and `entries` read as of it.
     fn begin_moment(&self) -> Result<(), Stop>;
-    /// A block of this heap as of that moment, if it is the heap's; it has passed its check.
-    fn settled(&self, address: Dba, object: u32) -> Result<Settled, Stop>;
-    /// Visits the entries of an index as of that moment.
+    /// A block of this heap as of the moment; a whole one has passed its check.
+    fn settled(&self, address: Dba, object: u32) -> Result<HeapBlock, Stop>;
+    /// Visits the entries of an index as of the moment.
     fn entries(&self, index: &Segment, visit: &mut Visit<'_>) -> Result<(), Stop>;
-    /// Whether the segment is there still.
+    /// Whether the segment still exists.
     fn is_there(&self, segment: ObjectNo) -> bool;
-    /// Whether others change blocks meanwhile.
+    /// Whether sessions change blocks meanwhile.
     fn is_live(&self) -> bool;
-    /// Waits a little, for others to come to an end.
+    /// Waits a little, so that sessions can finish their changes.
     fn pause(&self, turn: u32);
 }
 
-/// The header with those of its extents that files have, and no more blocks handed out: all from
-/// the first extent on that isn't in its file are none to look at.
+/// The header without its first extent that isn't in its file and those after it, and with a high
+/// water that fits the rest.
 pub(crate) fn within_files(source: &dyn Source, mut header: HeaderSeen) -> HeaderSeen {
     let is_in_file = |run: &&Blocks| {
         let end = run.first.block.get().checked_add(run.count);
@@ -116,14 +116,14 @@ pub(crate) fn within_files(source: &dyn Source, mut header: HeaderSeen) -> Heade
     header
 }
 
-/// What is found, and on which blocks it rests.
+/// A suspicion, with the blocks on which it rests (VF3).
 pub(crate) struct Suspicion {
     pub(crate) kind: Kind,
     pub(crate) block: Dba,
     pub(crate) what: String,
-    /// Blocks that must not have changed for it to be true; only the links of such as have some.
+    /// Blocks that must not have changed for it to be true; of transaction tables only the links.
     pub(crate) rests_on: Vec<Dba>,
-    /// And these must not have changed in anything.
+    /// Blocks of which nothing may have changed.
     pub(crate) exactly: Vec<Dba>,
 }
 
@@ -133,7 +133,7 @@ impl Suspicion {
         Suspicion { kind, block, what: what.into(), rests_on, exactly }
     }
 
-    /// It rests on this block too.
+    /// Adds a block on which it rests.
     pub(crate) fn and(mut self, block: Dba) -> Suspicion {
         self.rests_on.push(block);
         self
@@ -143,12 +143,12 @@ impl Suspicion {
 /// A block's bytes, or in words why there are none.
 pub(crate) type BytesOrFault = Result<Vec<u8>, String>;
 
-/// SCN and number of a change; none for a block that isn't there.
+/// The SCN and the number of a change; none for a block that isn't there.
 type Version = Option<(u64, u32)>;
-/// A version, and what only changes with links to others.
+/// A version, and the bytes that change only with links to other blocks.
 type Signature = (Version, Option<Vec<u8>>);
 
-/// Looks at blocks, and keeps in mind as what it saw them.
+/// Reads blocks, and remembers the version of each.
 pub(crate) struct Looks<'s> {
     pub(crate) source: &'s dyn Source,
     signatures: RefCell<BTreeMap<Dba, Signature>>,
@@ -159,7 +159,7 @@ impl<'s> Looks<'s> {
         Looks { source, signatures: RefCell::default() }
     }
 
-    /// A block as it is now.
+    /// A block as it is now; its first version is remembered.
     pub(crate) fn read(&self, address: Dba) -> Result<Seen, Stop> {
         let seen = self.source.read(address)?;
         if self.source.is_live() {
@@ -216,7 +216,8 @@ pub(crate) struct Check<'c, 'r, 'a> {
 }
 
 impl Check<'_, '_, '_> {
-    /// Has `look` look until what it suspects is true, or gone; what `look` has made of it.
+    /// Calls `look` until its suspicions are confirmed or gone, reports them, and returns its
+    /// result.
     pub(crate) fn settle<T>(
         &mut self,
         mut look: impl FnMut(&Looks<'_>, &mut Vec<Suspicion>) -> Result<T, Stop>,
@@ -249,33 +250,49 @@ impl Check<'_, '_, '_> {
         self.find(suspicion.kind, suspicion.block, suspicion.what.clone());
     }
 
-    /// A finding.
+    /// A finding about a file.
     pub(crate) fn find(&mut self, kind: Kind, block: Dba, what: impl Into<String>) {
-        let file = self.source.files().iter().find(|file| file.number == block.file);
-        let file = file.map_or_else(|| format!("file {}", block.file), |file| file.path.clone());
-        self.run.find(&Finding { kind, file, block: Some(block), what: what.into() });
+        let object = self.file_of(block);
+        self.find_in(&object, kind, block, what);
     }
 
-    /// Whether the segment is there still.
+    /// A finding about a table or an index.
+    pub(crate) fn find_in(
+        &mut self,
+        object: &str,
+        kind: Kind,
+        block: Dba,
+        what: impl Into<String>,
+    ) {
+        let (file, object) = (self.file_of(block), object.to_string());
+        self.run.find(&Finding { kind, file, object, block: Some(block), what: what.into() });
+    }
+
+    fn file_of(&self, block: Dba) -> String {
+        let file = self.source.files().iter().find(|file| file.number == block.file);
+        file.map_or_else(|| format!("file {}", block.file), |file| file.path.clone())
+    }
+
+    /// Whether the segment still exists.
     pub(crate) fn is_there(&self, segment: &Segment) -> bool {
         self.source.is_there(ObjectNo::new(segment.object))
     }
 
-    /// Visits the entries of an index as of the moment. False, and nothing can be said by them, if
-    /// it isn't there any more, or can't be read: that is found.
+    /// Visits the entries of an index as of the moment. False if the index is gone, or can't be
+    /// read, which is reported; then the entries prove nothing.
     pub(crate) fn entries(&mut self, index: &Segment, visit: &mut Visit<'_>) -> Result<bool, Stop> {
         match self.source.entries(index, visit) {
             Err(stop) if stop.refusal().is_some() && !self.is_there(index) => Ok(false),
             Err(stop) if is_unreadable(&stop) => {
                 let what = format!("is of index {}, which can't be read: {stop}", index.name);
-                self.find(Kind::Index, index.header, what);
+                self.find_in(&index.name, Kind::Index, index.header, what);
                 Ok(false)
             }
             entries => entries.map(|()| true),
         }
     }
 
-    /// Tells how far it is; refuses to go on if nobody wants that.
+    /// Tells the progress, and refuses to go on if the caller wants to end.
     pub(crate) fn go_on(&mut self) -> Result<(), Stop> {
         let of = self.source.files().iter().map(|file| u64::from(file.blocks)).sum();
         let report = &self.run.report;

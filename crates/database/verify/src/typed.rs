@@ -1,4 +1,4 @@
-//! A table of the dictionary: its rows' bytes as columns, and the keys that they have.
+//! A table of the dictionary: the columns of its rows, and their keys.
 //!
 //! Caller: `pairs`.
 
@@ -10,7 +10,7 @@ use value::{RowLayout, RowView, Type, Value};
 use crate::Kind;
 use crate::pairs::{Keyed, RowFault};
 
-/// A table by its definition.
+/// A table with its definition.
 pub(crate) struct Typed {
     table: TableDefinition,
     layout: RowLayout,
@@ -33,7 +33,7 @@ impl Keyed for Typed {
 
     fn push_key(&self, index: usize, at: RowAddress, row: &[u8], out: &mut Vec<u8>) -> bool {
         let index = &self.table.indexes[index];
-        // One that can't be read is told by `fault`.
+        // `fault` reports a row that can't be read.
         let row = RowView::new(&self.layout, row);
         row.is_ok_and(|row| index.push_entry_key(at, &row, out).is_ok())
     }
@@ -56,14 +56,14 @@ impl Keyed for Typed {
         if let Err(what) = view.get_all(&mut values) {
             return Some(damaged(what));
         }
-        // The second asks for every byte: a row has one form (rule value/V2).
+        // The second looks at every byte, for a row has one form (rule value/V2).
         let misfit = self.misfit(&values).map(of_row).or_else(|| view.check().err().map(damaged));
         misfit.or_else(|| self.broken_check(&values))
     }
 }
 
 impl Typed {
-    /// What is wrong with a value that its column can't hold.
+    /// The fault of a value that its column can't hold, if there is one.
     fn misfit(&self, values: &[Value<'_>]) -> Option<String> {
         for (column, value) in self.table.columns.iter().zip(values) {
             if value.is_null() && column.not_null {

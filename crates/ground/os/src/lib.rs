@@ -70,7 +70,7 @@ pub use port::{
 pub use prefetch::{CACHE_LINE, prefetch};
 pub use registry::{RunningSession, SessionTimes, WaitSinks};
 pub use ring::{Completion, Request, Ring, RingBackend, RingConfig};
-pub use session::{Session, Waiting};
+pub use session::{Session, SessionReading, Waiting};
 pub use thread::{CpuSet, Panicked, Priority, ThreadHandle, ThreadId, ThreadSpec};
 pub use word::WaitWord;
 pub use world::{NoticeSink, Os};

@@ -121,6 +121,8 @@ pub struct Ring {
     collected: Vec<RawCompletion>,
     /// Who waits for its syncs.
     syncs: SyncBy,
+    /// Whether the kernel has given a request up for want of a thread, and a notice said so.
+    has_given_up: bool,
 }
 
 impl Ring {
@@ -147,6 +149,7 @@ impl Ring {
             free: (0..config.depth).rev().collect(),
             collected: Vec::with_capacity(config.depth as usize),
             syncs: SyncBy::Ring,
+            has_given_up: false,
         })
     }
 
@@ -232,7 +235,7 @@ impl Ring {
         }
         loop {
             self.port.collect(&mut self.collected);
-            self.finish_collected(done, waiting.session());
+            self.finish_collected(done, waiting);
             let Some(missing) = wanted.checked_sub(done.len()).filter(|missing| *missing > 0)
             else {
                 return self.start_pushed();
@@ -250,7 +253,7 @@ impl Ring {
             });
             if timed_out.map_err(|error| Error::from_io("wait for I/O", &error))? {
                 self.port.collect(&mut self.collected);
-                self.finish_collected(done, waiting.session());
+                self.finish_collected(done, waiting);
                 return self.start_pushed();
             }
         }
@@ -262,11 +265,18 @@ impl Ring {
     }
 
     /// Turns raw completions into whole ones; the rest of a short one goes again.
-    fn finish_collected(&mut self, done: &mut Vec<Completion>, session: &Session) {
+    fn finish_collected(&mut self, done: &mut Vec<Completion>, waiting: Waiting<'_>) {
+        let session = waiting.session();
         let mut collected = std::mem::take(&mut self.collected);
-        for RawCompletion { slot, buffer, result } in collected.drain(..) {
+        for RawCompletion { slot, mut buffer, mut result } in collected.drain(..) {
             session.charge(Cost::IoReap, 1);
             let flight = self.slots[slot as usize].as_mut().expect("a slot in flight");
+            if is_given_up(&result) {
+                if !std::mem::replace(&mut self.has_given_up, true) {
+                    session.os().notice(GIVEN_UP);
+                }
+                result = flight.by_this_thread(&mut buffer, waiting);
+            }
             let progress = match flight.kind {
                 IoKind::Read => {
                     flight.progress.after(result, session, io::ErrorKind::UnexpectedEof)
@@ -312,7 +322,32 @@ impl Drop for InFlight {
     }
 }
 
+/// What a user is told of requests that the kernel gives up.
+const GIVEN_UP: &str = "the kernel starts no more threads for asynchronous I/O, so the thread that \
+                        waits for a request does it itself, which is slower; raise the limit on \
+                        processes (ulimit -u)";
+
+/// Whether the kernel has given a request up before it began (O17): io_uring needs a thread for it,
+/// and a limit on processes, or a lack of memory, allows none.
+fn is_given_up(result: &io::Result<usize>) -> bool {
+    matches!(result, Err(error) if error.raw_os_error() == Some(libc::ECANCELED))
+}
+
 impl InFlight {
+    /// Does what is left of the request in the calling thread.
+    fn by_this_thread(&self, buffer: &mut IoBuf, waiting: Waiting<'_>) -> io::Result<usize> {
+        let (port, from) = (self.file.port(), self.progress.done);
+        let offset = self.offset + from as u64;
+        waiting.around(|_, event| {
+            let result = match self.kind {
+                IoKind::Read => port.read_at(offset, &mut buffer[from..], event),
+                IoKind::Write => port.write_at(offset, &buffer[from..], event),
+                IoKind::Sync => port.sync(event).map(|()| 0),
+            };
+            (result, false)
+        })
+    }
+
     fn failed(&self, length: usize, error: &io::Error) -> Error {
         match self.kind {
             IoKind::Read => self.file.io_error("read", length as u64, self.offset, error),

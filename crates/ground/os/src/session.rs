@@ -39,6 +39,17 @@ pub struct Waiting<'s> {
     p: [u64; 3],
 }
 
+/// A session's books and its thread's clocks at one moment.
+#[derive(Clone, Debug)]
+pub struct SessionReading {
+    /// The moment.
+    pub at: Timestamp,
+    /// What the thread's clocks show since the session began.
+    pub times: ThreadTimes,
+    /// What the session has waited for and counted.
+    pub totals: Totals,
+}
+
 impl Session {
     pub(crate) fn open(os: &Os, name: &str, kind: SessionKind) -> Session {
         let port = os.port();
@@ -166,11 +177,12 @@ impl Session {
 
     /// A reading from which [`time_account_since`](Session::time_account_since) starts. Taken at
     /// call boundaries, not inside a wait.
-    pub fn reading(&self) -> (Timestamp, ThreadTimes, Totals) {
+    pub fn reading(&self) -> SessionReading {
         let clocks = self.clocks();
         self.close_gap(clocks);
         let times = ThreadTimes { cpu: clocks.cpu, run_queue: clocks.run_queue };
-        (clocks.at, times.since(self.times_at_start), self.account().totals())
+        let times = times.since(self.times_at_start);
+        SessionReading { at: clocks.at, times, totals: self.account().totals() }
     }
 
     /// The way to the CPU clock is cold as a rule and takes 2-4 us, so it's gone twice: the second
@@ -227,9 +239,13 @@ impl Session {
     }
 
     /// Closes the books over the time since `start`. Called at call boundaries, not inside a wait.
-    pub fn time_account_since(&self, start: &(Timestamp, ThreadTimes, Totals)) -> TimeAccount {
-        let (now, times, totals) = self.reading();
-        TimeAccount::close(now.since(start.0), times.since(start.1), &totals.since(&start.2))
+    pub fn time_account_since(&self, start: &SessionReading) -> TimeAccount {
+        let SessionReading { at, times, totals } = self.reading();
+        TimeAccount::close(
+            at.since(start.at),
+            times.since(start.times),
+            &totals.since(&start.totals),
+        )
     }
 }
 

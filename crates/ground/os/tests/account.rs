@@ -171,7 +171,7 @@ fn closes(
         let (stolen_before, mut unnamed) = (stolen(), Unnamed::default());
         let reading = session.reading();
         loop {
-            let elapsed = session.now().since(reading.0);
+            let elapsed = session.now().since(reading.at);
             if elapsed >= LENGTH {
                 break;
             }

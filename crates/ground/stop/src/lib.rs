@@ -3,6 +3,7 @@
 //! * [`Refusal`]: this statement can't be done; nothing was changed; here is what to do.
 //! * [`Halt`]: the instance stops in good order: what is on disk is right, and no more is promised.
 //! * [`Stop`]: either, as calls return it.
+//! * [`did_you_mean`]: the end of a refusal of a name that isn't there.
 //! * [`Failpoint`]: a way to break the engine on purpose, for tests of the tests.
 //!
 //! Rules K1 to K6 are in the README. Callers: every crate of the engine.
@@ -12,10 +13,12 @@
 mod failpoint;
 mod halt;
 mod refusal;
+mod suggestion;
 
 pub use failpoint::{Failpoint, Failpoints};
 pub use halt::{Halt, HaltCause, HaltGuard};
 pub use refusal::{Refusal, RefusalKind};
+pub use suggestion::did_you_mean;
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,11 +1,10 @@
-//! How the wait interface's books come into a row: one session's, over the measured interval.
+//! The books of sessions over an interval: read from inside, or by two snapshots from outside.
 //!
 //! A foreground closes its own books, on its own thread, when its load ends
 //! ([`SessionInterval::since`]). Processes go on; they are read from outside by two snapshots
-//! ([`Snapshot`]). A process is as a rule inside a wait when it is read, and its books know only
-//! waits that have ended. So a snapshot also takes the wait in progress, as far as it has gone:
-//! else a writer that idles three seconds across the end of a run would seem to have lost them. If
-//! it's a sampled wait, what the thread did in it so far is known too.
+//! ([`Snapshot`]). A process is usually inside a wait when it is read, and its books hold only
+//! waits that have ended. So a snapshot also takes the wait in progress, as far as it has gone
+//! (rule RP4). In a sampled wait, the thread's CPU and run-queue time so far is known too.
 //!
 //! ```text
 //!   snapshot 1                                          snapshot 2
@@ -14,36 +13,35 @@
 //!       ├ counted ┤                           ├── counted ──┤
 //! ```
 //!
-//! Callers: whoever runs a step.
+//! Callers: loads, experiments.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use os::{RunningSession, Session, SessionTimes};
+use os::{RunningSession, Session, SessionReading, SessionTimes};
 use waits::{
-    CurrentWait, Nanos, SessionKind, ThreadTimes, TimeAccount, Timestamp, Totals, WaitEvent,
-    WaitLine,
+    CurrentWait, Nanos, SessionKind, ThreadTimes, TimeAccount, Totals, WaitEvent, WaitLine,
 };
 
-/// One session's books over an interval, closed.
+/// The closed books of one session over an interval.
 #[derive(Clone, Debug)]
 pub struct SessionInterval {
     /// The session's name.
     pub name: String,
-    /// Who it works for.
+    /// Foreground or background.
     pub kind: SessionKind,
-    /// What it waited for and counted.
+    /// Its waits and statistics.
     pub totals: Totals,
     /// Where its time went.
     pub account: TimeAccount,
 }
 
 impl SessionInterval {
-    /// Of the calling thread's own session, since its reading `start` ([`Session::reading`]).
-    pub fn since(session: &Session, start: &(Timestamp, ThreadTimes, Totals)) -> SessionInterval {
-        let (now, times, totals) = session.reading();
-        let totals = totals.since(&start.2);
-        let account = TimeAccount::close(now.since(start.0), times.since(start.1), &totals);
+    /// The interval of the calling thread's own session since `start` ([`Session::reading`]).
+    pub fn since(session: &Session, start: &SessionReading) -> SessionInterval {
+        let SessionReading { at, times, totals } = session.reading();
+        let totals = totals.since(&start.totals);
+        let account = TimeAccount::close(at.since(start.at), times.since(start.times), &totals);
         let books = session.account();
         SessionInterval { name: books.name().to_owned(), kind: books.kind(), totals, account }
     }
@@ -53,7 +51,7 @@ impl SessionInterval {
 #[derive(Clone, Debug)]
 pub struct Snapshot(Vec<Reading>);
 
-/// So often is a session read until it's inside a wait: for 10 ms.
+/// How many times a session is read until it is inside a wait: for 10 ms.
 const TRIES: u32 = 100;
 const TRY_AGAIN_AFTER: Nanos = Nanos::from_micros(100);
 
@@ -65,17 +63,17 @@ struct Reading {
 }
 
 impl Snapshot {
-    /// Reads all sessions of `kind` that run in this world, each inside a wait if it enters one
-    /// soon. A thread that works is read exactly only from its own side: from here, what it has
-    /// stood in the run queue is not to be seen until it is given a CPU again.
+    /// Reads all running sessions of `kind`, each inside a wait if it enters one within 10 ms. A
+    /// thread that works is read exactly only from its own side: from here, the time that it has
+    /// stood in the run queue is unknown until it gets a CPU again.
     pub fn take(reader: &Session, kind: SessionKind) -> Snapshot {
         let sessions = reader.os().running().into_iter();
         let sessions = sessions.filter(|session| session.account.kind() == kind);
         Snapshot(sessions.map(|session| Reading::of(session, reader)).collect())
     }
 
-    /// What each of these sessions did since `earlier`; one that has begun since, from its
-    /// beginning. What sessions did that have ended meanwhile isn't here.
+    /// The intervals of these sessions since `earlier`; of one that has begun since, from its
+    /// beginning. Sessions that have ended meanwhile are missing.
     pub fn intervals_since(&self, earlier: &Snapshot) -> Vec<SessionInterval> {
         let before = |reading: &Reading| earlier.0.iter().find(|other| other.is_of(reading));
         self.0.iter().map(|reading| reading.interval_since(before(reading))).collect()
@@ -83,8 +81,8 @@ impl Snapshot {
 }
 
 impl Reading {
-    /// Books, clocks and current wait are read until all are of one moment, inside a wait: a wait
-    /// that ends between two of the readings would be counted twice, or not at all.
+    /// Reads books, clocks and current wait until all are of one moment inside a wait: a wait that
+    /// ends between two of the readings would be counted twice, or not at all.
     fn of(session: RunningSession, reader: &Session) -> Reading {
         for _ in 1..TRIES {
             let (reading, whole) = Reading::once(&session, reader);
@@ -96,7 +94,7 @@ impl Reading {
         Reading::once(&session, reader).0
     }
 
-    /// The same in one try, and whether the session was in one wait all that time.
+    /// One try, and whether the session was in one wait all that time.
     fn once(session: &RunningSession, reader: &Session) -> (Reading, bool) {
         let account = &session.account;
         let (totals, current) = (account.totals(), account.current_wait());
@@ -118,7 +116,7 @@ impl Reading {
         let totals = earlier.map_or_else(|| self.totals.clone(), |e| self.totals.since(&e.totals));
         let elapsed = self.session.at.since(start);
         // The books close over the time that they know of: from the beginning of the wait that was
-        // open at the start to that of the one that's open at the end.
+        // open at the start to the beginning of the one that is open at the end.
         let (open, open_before) = (self.open_wait(), earlier.and_then(Reading::open_wait));
         let part = |of: fn(&OpenWait) -> Nanos, all: Nanos| {
             let [open, open_before] = [open, open_before].map(|wait| wait.map_or(0, |w| of(&w).0));
@@ -155,8 +153,7 @@ impl Reading {
     }
 }
 
-/// A wait that hasn't ended: how long it has lasted, and what the thread did in it, if that's
-/// known.
+/// A wait that hasn't ended: how long it has lasted, and the thread's times in it, if known.
 #[derive(Clone, Copy)]
 struct OpenWait {
     event: WaitEvent,

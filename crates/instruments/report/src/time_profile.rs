@@ -317,4 +317,22 @@ mod tests {
         assert_eq!(account(vec![]).unaccounted_share(), 0.01);
         assert_eq!(TimeProfile::default().unaccounted_share(), 0.0);
     }
+
+    /// Rules RP2 and RP3.
+    #[test]
+    fn a_profile_in_text_adds_up_and_fits_80_columns() {
+        let profile = account(vec![line(WaitEvent::LogFileSync, 3_000_777_000)]);
+        let expected = "
+                          seconds       %   us per tx   waits   mean wait
+  log file sync             3.001   100.0   428,682.4       2      1.50 s
+  CPU                       0.000     0.0         0.2
+  run queue                 0.000     0.0         0.0
+  unaccounted               0.000     0.0         0.0
+                          -------   -----   ---------
+  elapsed, all sessions     3.001   100.0   428,682.6
+  Of the CPU time, a hypervisor and interrupts took 0.000 s, 0.00 % of elapsed.
+";
+        assert_eq!(profile.text(7), expected.trim_start_matches('\n'));
+        assert!(!profile.text(0).contains("us per tx"), "without transactions there is no column");
+    }
 }

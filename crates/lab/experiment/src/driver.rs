@@ -8,61 +8,63 @@
 //!   └── row kept ── last? ───▶ Complete
 //! ```
 //!
-//! Callers: the binary's `lab`. The runner cleans up after itself, whichever way this ends.
+//! The runner cleans up after itself, whichever way an experiment ends.
+//!
+//! Callers: `lab`.
 
 use os::Clock;
 use waits::{Nanos, Timestamp};
 
 use crate::{Plan, Run, Step};
 
-/// Who can make a run: restores the start, opens the instance, drives the load, checks, shuts.
+/// Makes runs: restores the files, opens the instance, drives the load, audits, shuts.
 pub trait Runner {
     /// Why a run failed.
     type Error;
 
-    /// Makes the run of `step`. It asks `told_to_stop` often enough that a person who waits is
-    /// not annoyed, and then returns `None`, with nothing left running (rule E4).
+    /// Makes the run of `step`. It asks `told_to_stop` several times a second; if told to stop it
+    /// returns `None`, with nothing left running (rule E4).
     fn run(
         &mut self,
         step: &Step,
         told_to_stop: &dyn Fn() -> bool,
     ) -> Result<Option<Run>, Self::Error>;
 
-    /// How long a run takes, if that is known before the first.
+    /// The length of a run, if it is known before the first.
     fn expected(&self) -> Option<Nanos> {
         None
     }
 }
 
-/// What there is to tell a person who waits.
+/// A message about the progress, for a person who waits.
 #[derive(Debug)]
 pub enum News<'a> {
     /// A run begins.
     Begins(Progress<'a>),
-    /// It has ended, and this is its row.
+    /// A run has ended, with this row.
     Ended(Progress<'a>, &'a Run),
 }
 
-/// How far an experiment is.
+/// How far an experiment has come.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress<'a> {
-    /// The run that this is about.
+    /// The run that begins or has ended.
     pub step: &'a Step,
-    /// How many runs have ended.
+    /// The number of runs that have ended.
     pub done: u32,
-    /// How many there are in all.
+    /// The number of runs in all.
     pub total: u32,
     /// Since the experiment began.
     pub elapsed: Nanos,
-    /// Until it ends, if runs take what they took so far; unknown before the first has ended,
-    /// unless the runner knows.
+    /// The time left, estimated from the mean run so far; before the first has ended, from what the
+    /// runner expects; else unknown.
     pub left: Option<Nanos>,
 }
 
-/// An experiment as it was carried out.
+/// An experiment that has ended.
 #[derive(Debug)]
 pub struct Execution<E> {
-    /// The rows of whole runs, in their order.
+    /// The rows of whole runs, in the order of the runs.
     pub runs: Vec<Run>,
     /// How it ended.
     pub end: End<E>,
@@ -84,7 +86,7 @@ pub enum End<E> {
     },
 }
 
-/// Makes all runs of `plan`, telling `news`, until done, failed or `told_to_stop`.
+/// Makes all runs of `plan`, until done, failed or `told_to_stop`. Reports each to `news`.
 pub fn carry_out<R: Runner>(
     plan: &Plan,
     runner: &mut R,
@@ -118,7 +120,7 @@ struct Pace {
 }
 
 impl Pace {
-    /// What is left goes by the mean so far: all runs are made alike.
+    /// Runs are alike, so the mean so far tells how long the others take.
     fn progress<'a>(&self, step: &'a Step, done: usize, now: Timestamp) -> Progress<'a> {
         let done = u32::try_from(done).expect("a plan has a few thousand runs at most");
         let elapsed = now.since(self.began);

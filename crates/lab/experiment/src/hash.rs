@@ -1,10 +1,10 @@
 //! A short name for a text: equal texts have equal hashes, on every machine and in every version.
 //!
-//! It tells settings apart by accident-proof means, not against an adversary.
+//! It guards against accidents, not against an adversary.
 //!
 //! Source: Fowler, Noll and Vo's FNV-1a, 64 bits.
 
-/// Sixteen hexadecimal digits for these texts in this order.
+/// The hash of these texts in this order: sixteen hexadecimal digits.
 pub fn hash_of<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     const PRIME: u64 = 0x0000_0100_0000_01b3;
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;

@@ -1,21 +1,20 @@
-//! Experiments: in which order to run what, how to carry it out, and the row that a run leaves.
+//! Experiments: the plan of runs, how they are carried out, the row of each, the verdict on all.
 //!
 //! ```text
 //!   Plan ──steps──▶ carry_out ──each step──▶ Runner (the engine, elsewhere)
 //!                      │  ▲                      │
-//!            News ◀────┘  └──────── Run ◀────────┘  from SessionInterval, Snapshot
+//!            News ◀────┘  └──────── Run ◀────────┘  from report::SessionInterval
 //!                                    │
-//!                               JSON, a row a line ──▶ crate verdict
+//!                    rows: JSON, one a line ──▶ Verdict: text or JSON
 //! ```
 //!
 //! * [`Plan`], [`Step`]: randomised pairs of setting A and B, with A/A pairs among them.
-//! * [`Runner`], [`carry_out`]: who can run a step; and running them all, until done or told to
-//!   stop.
-//! * [`Run`]: what one run says about itself: one JSON object a row.
-//! * [`Snapshot`], [`SessionInterval`]: how the wait interface's books come into a row.
+//! * [`Runner`], [`carry_out`]: makes one run; makes them all, until done or told to stop.
+//! * [`Run`]: the row of one run, a JSON object.
+//! * [`Question`], [`Verdict`]: what is asked, and the answer. [`compare`] is the comparison alone.
 //!
-//! Rules E1 to E6 are in the README. This crate knows no engine: it neither opens a database nor
-//! makes load. Callers: the binary's `lab`.
+//! Rules E1 to E6 and V1 to V7 are in the README. The room knows no engine: it opens no database
+//! and makes no load. Callers: `lab`, `forebay lab`, the validity check.
 
 #![forbid(unsafe_code)]
 
@@ -28,7 +27,7 @@ mod verdict;
 
 pub use driver::{End, Execution, News, Progress, Runner, carry_out};
 pub use hash::hash_of;
-pub use plan::{PAIRS_MAX, PairKind, Place, Plan, PlanError, Side, Step};
+pub use plan::{PAIRS_MAX, PairKind, PairOrder, Plan, PlanError, Side, Step};
 pub use row::{Commits, Identity, Latency, Measured, Origin, Run, World};
 pub use rows::{RowError, parse_rows};
 pub use verdict::{NoVerdict, Question, Sensitivity, Verdict, compare};

@@ -1,4 +1,4 @@
-//! In which order to run what.
+//! The plan of an experiment: which runs, in which order.
 //!
 //! ```text
 //!   A B   B A   [A A]   B A   A B   A B   [A A]   B A  ...
@@ -7,7 +7,7 @@
 //!
 //! A plan is three numbers; its steps follow from them, the same on every machine.
 //!
-//! Callers: `driver`; whoever shows a plan before it starts.
+//! Callers: `driver`; `lab`.
 //! Source: Box, Hunter & Hunter, Statistics for Experimenters (2005), 3.2 (blocking and lots).
 
 use std::fmt;
@@ -16,25 +16,25 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 
-/// More pairs than this are a slip of the finger.
+/// The most pairs of a plan: more are a typing error.
 pub const PAIRS_MAX: u32 = 1_000;
 
 /// One of the two settings.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Side {
-    /// What is compared against.
+    /// The setting that B is compared with.
     A,
-    /// What is compared.
+    /// The other setting.
     B,
 }
 
-/// What a pair compares.
+/// Which settings a pair compares.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum PairKind {
-    /// One setting with the other.
+    /// Setting A with setting B.
     #[serde(rename = "A/B")]
     Ab,
-    /// Setting A with itself: what equals can show on this machine.
+    /// Setting A with itself: how far apart equal settings lie on this machine.
     #[serde(rename = "A/A")]
     Aa,
 }
@@ -42,39 +42,39 @@ pub enum PairKind {
 /// Which run of its pair.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Place {
-    /// The one that runs first.
+pub enum PairOrder {
+    /// The first run.
     First,
-    /// The one that runs right after it.
+    /// The run right after it.
     Second,
 }
 
-/// How many pairs, and the lot that orders them.
+/// How many pairs there are, and the seed of their random order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Plan {
-    /// How many pairs of A and B.
+    /// The number of pairs of A and B.
     pub pairs: u32,
-    /// How many pairs of A and A among them.
+    /// The number of pairs of A and A among them.
     pub aa_pairs: u32,
-    /// Orders the runs, and seeds them.
+    /// Seeds the order and the runs.
     pub seed: u64,
 }
 
-/// One run to be made.
+/// One run of a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Step {
     /// Which pair, counted from 1 within its kind.
     pub pair: u32,
-    /// What the pair compares.
+    /// Which settings the pair compares.
     pub kind: PairKind,
-    /// Which setting this run has.
+    /// The setting of this run.
     pub side: Side,
     /// Which run of the pair it is.
-    pub place: Place,
-    /// Makes the load: the same for both runs of the pair (rule E3). Under 2^48, so that every
+    pub order: PairOrder,
+    /// Seeds the load: the same for both runs of the pair (rule E3). Under 2^48, so that every
     /// reader of JSON keeps it.
     pub load_seed: u64,
-    /// Makes the world, where it is a simulated one: this run's own. Under 2^48.
+    /// Seeds a simulated world: another for each run. Under 2^48.
     pub world_seed: u64,
 }
 
@@ -96,8 +96,8 @@ impl fmt::Display for PlanError {
 impl std::error::Error for PlanError {}
 
 impl Plan {
-    /// A plan of so many pairs. Two A/B pairs and an A/A pair are the least that a verdict can
-    /// rest on, and it says little of them.
+    /// A plan of these numbers of pairs. A verdict needs two A/B pairs and one A/A pair at least,
+    /// and says little about so few.
     pub fn new(pairs: u32, aa_pairs: u32, seed: u64) -> Result<Plan, PlanError> {
         for (what, asked, least) in [("pairs", pairs, 2), ("A/A pairs", aa_pairs, 1)] {
             if !(least..=PAIRS_MAX).contains(&asked) {
@@ -107,7 +107,7 @@ impl Plan {
         Ok(Plan { pairs, aa_pairs, seed })
     }
 
-    /// How many runs that is.
+    /// The number of runs.
     pub fn run_count(&self) -> u32 {
         2 * (self.pairs + self.aa_pairs)
     }
@@ -130,16 +130,16 @@ impl Plan {
                 }
             };
             let load_seed = seed_48(&mut lot);
-            for (place, side) in [Place::First, Place::Second].into_iter().zip(sides) {
+            for (order, side) in [PairOrder::First, PairOrder::Second].into_iter().zip(sides) {
                 let world_seed = seed_48(&mut lot);
-                steps.push(Step { pair, kind, side, place, load_seed, world_seed });
+                steps.push(Step { pair, kind, side, order, load_seed, world_seed });
             }
         }
         steps
     }
 
-    /// The A/B pairs are cut into as many stretches as there are A/A pairs; in each stretch one
-    /// A/A pair gets a place by lot.
+    /// Cuts the A/B pairs into as many stretches as there are A/A pairs; each stretch gets one A/A
+    /// pair, at a random position.
     fn kinds(&self, lot: &mut Xoshiro256PlusPlus) -> Vec<PairKind> {
         let mut kinds = Vec::new();
         for stretch in 0..self.aa_pairs {
@@ -154,7 +154,7 @@ impl Plan {
     }
 }
 
-/// The sides of each A/B pair in order: blocks of A B, B A or the mirror, by lot.
+/// The sides of each A/B pair in order: blocks of A B, B A or B A, A B, at random.
 fn first_sides(pairs: u32, lot: &mut Xoshiro256PlusPlus) -> Vec<[Side; 2]> {
     const FORTH: [Side; 2] = [Side::A, Side::B];
     const BACK: [Side; 2] = [Side::B, Side::A];
@@ -186,7 +186,7 @@ mod tests {
         for pair in steps.chunks(2) {
             let [first, second] = pair else { panic!("runs come in twos") };
             assert_eq!((first.kind, first.pair), (second.kind, second.pair));
-            assert_eq!((first.place, second.place), (Place::First, Place::Second));
+            assert_eq!((first.order, second.order), (PairOrder::First, PairOrder::Second));
             match first.kind {
                 PairKind::Ab => assert_ne!(first.side, second.side),
                 PairKind::Aa => assert_eq!((first.side, second.side), (Side::A, Side::A)),
@@ -200,8 +200,9 @@ mod tests {
     fn sides_are_balanced_and_a_a_pairs_spread_whatever_the_lot() {
         for seed in 0..200 {
             let steps = plan(10, 5, seed).steps();
-            let a_first =
-                |s: &&Step| s.kind == PairKind::Ab && s.place == Place::First && s.side == Side::A;
+            let a_first = |s: &&Step| {
+                s.kind == PairKind::Ab && s.order == PairOrder::First && s.side == Side::A
+            };
             assert_eq!(steps.iter().filter(a_first).count(), 5, "seed {seed}");
             // Two A/B pairs and an A/A pair make a stretch of six runs.
             for stretch in steps.chunks(6) {

@@ -1,9 +1,9 @@
-//! One run's row: who it is, what it did, where its time went.
+//! The row of one run: its identity, its figures, where its time went.
 //!
-//! A row holds sums of one run and no rates: what is divided by what is the verdict's business.
+//! A row holds the sums of one run and no rates; the verdict divides.
 //! Times are ns, sizes bytes, both in their names.
 //!
-//! Callers: whoever runs a step makes it with [`Run::new`]; crate `verdict` reads it.
+//! Callers: `lab` makes rows with [`Run::new`]; `verdict` reads them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,20 +13,20 @@ use waits::{Nanos, SessionKind, Statistic};
 
 use report::{ProcessUsage, SessionGroup, SessionInterval};
 
-use crate::{PairKind, Place, Side, Step, hash_of};
+use crate::{PairKind, PairOrder, Side, Step, hash_of};
 
 /// One run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Run {
-    /// Who it is.
+    /// What makes it a result.
     pub identity: Identity,
     /// Transactions that ended in the measured interval.
     pub transactions: u64,
     /// The measured interval, by the wall, ns.
     pub elapsed_ns: u64,
-    /// How long transactions took, where that was measured.
+    /// How long transactions took, if it was measured.
     pub latency: Option<Latency>,
-    /// Whether commits survived, where that was checked.
+    /// Whether commits survived, if it was checked.
     pub commits: Option<Commits>,
     /// The users' sessions.
     pub foreground: SessionGroup,
@@ -34,26 +34,27 @@ pub struct Run {
     pub background: SessionGroup,
     /// The instance's processes one by one, by name.
     pub processes: Vec<ProcessUsage>,
-    /// Of everybody's time on a CPU, taken away by a hypervisor or by interrupts, ns.
+    /// Of all sessions' CPU time: taken away by a hypervisor or by interrupts, ns.
     #[serde(default)]
     pub stolen_ns: u64,
-    /// What all of them counted, by name; what is missing is zero.
+    /// The statistics of all sessions by name; a missing one is zero.
     pub statistics: BTreeMap<String, u64>,
 }
 
-/// What makes a row a result (rule E6).
+/// What a row needs to be a result (rule E6).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Identity {
     /// The experiment's name.
     pub experiment: String,
-    /// What the pair compares.
+    /// Which settings the pair compares.
     pub kind: PairKind,
     /// Which pair, from 1 within its kind.
     pub pair: u32,
     /// Which setting.
     pub side: Side,
     /// Which run of the pair.
-    pub place: Place,
+    #[serde(rename = "place")]
+    pub order: PairOrder,
     /// The setting in words: `db_writer_processes = 8`.
     pub setting: String,
     /// The plan's seed.
@@ -66,19 +67,19 @@ pub struct Identity {
     pub commit: String,
     /// Every parameter that differs from its default, and every size of the load.
     pub parameters: BTreeMap<String, String>,
-    /// Of `parameters`.
+    /// Hash of `parameters`.
     pub parameter_hash: String,
     /// The machine in one line.
     pub machine: String,
-    /// Of `machine`.
+    /// Hash of `machine`.
     pub machine_hash: String,
     /// In which world it ran.
     pub world: World,
-    /// Of what the load was asked to do: the same for both runs of a pair.
+    /// Hash of the load that was asked for: the same for both runs of a pair.
     pub work_hash: String,
 }
 
-/// What all runs of an experiment have in common.
+/// The part of the identity that all runs of an experiment share.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Origin {
     /// The experiment's name.
@@ -91,13 +92,13 @@ pub struct Origin {
     pub machine: String,
     /// In which world it runs.
     pub world: World,
-    /// What the load is asked to do, apart from its seed.
+    /// The load that is asked for, without its seed.
     pub work: String,
 }
 
 impl Origin {
-    /// The identity of the run of `step`, with its setting in words and its parameters; hashes are
-    /// made here.
+    /// The identity of the run of `step`, with its setting in words and its parameters. Computes
+    /// the hashes.
     pub fn identity(
         &self,
         step: &Step,
@@ -110,7 +111,7 @@ impl Origin {
             kind: step.kind,
             pair: step.pair,
             side: step.side,
-            place: step.place,
+            order: step.order,
             setting: setting.to_owned(),
             plan_seed: self.plan_seed,
             load_seed: step.load_seed,
@@ -181,20 +182,20 @@ pub struct Latency {
 /// Whether commits survived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Commits {
-    /// How many were acknowledged.
+    /// The number of acknowledged commits.
     pub acknowledged: u64,
-    /// How many of these were there after the database had been opened again.
+    /// How many of them were there after the database had been opened again.
     pub found: u64,
 }
 
 impl Commits {
-    /// How many were acknowledged and are gone.
+    /// The number of acknowledged commits that are gone.
     pub fn lost(self) -> u64 {
         self.acknowledged.saturating_sub(self.found)
     }
 }
 
-/// What a run measured, beside its sessions' books.
+/// The figures of a run, beside its sessions' intervals.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Measured {
     /// The measured interval, by the wall.
@@ -203,12 +204,12 @@ pub struct Measured {
     pub transactions: u64,
     /// How long they took, where that was measured.
     pub latency: Option<Latency>,
-    /// Whether commits survived, where that was checked.
+    /// Whether commits survived, if it was checked.
     pub commits: Option<Commits>,
 }
 
 impl Run {
-    /// The row of a run whose sessions, foreground and background, kept these books.
+    /// The row of a run with these intervals of its sessions, foreground and background.
     pub fn new(identity: Identity, measured: Measured, intervals: &[SessionInterval]) -> Run {
         let mut statistics = BTreeMap::new();
         for statistic in Statistic::ALL {
@@ -253,7 +254,7 @@ impl Run {
         self.statistics.get(statistic.name()).copied().unwrap_or(0)
     }
 
-    /// Whether a row that was read can be reckoned with, and if not, why.
+    /// Checks a row that was read; the error says why it is unusable.
     pub(crate) fn check(&self) -> Result<(), String> {
         for (name, sessions) in [("foreground", &self.foreground), ("background", &self.background)]
         {

@@ -1,12 +1,12 @@
 //! Rows as text: one JSON object a line.
 //!
-//! Callers: whoever keeps rows in a file, and whoever reads them again.
+//! Callers: `forebay lab run --rows`; programs that read its file.
 
 use std::fmt;
 
 use crate::Run;
 
-/// A line that is no row.
+/// The error of a line that is no row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowError {
     /// Which line, from 1.

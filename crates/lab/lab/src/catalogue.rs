@@ -1,4 +1,4 @@
-//! The experiments there are: a name, a question, and the two settings that it compares.
+//! The list of experiments that compare two settings: name, question, settings.
 
 use instance::Parameters;
 
@@ -8,7 +8,7 @@ use crate::Form;
 pub struct Experiment {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it asks.
+    /// Its question.
     pub question: &'static str,
     /// Setting A and setting B in words.
     pub settings: [&'static str; 2],
@@ -47,7 +47,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{Ending, Request, Where, run};
+    use crate::{Ending, Request, RunOn, run};
     use waits::SessionKind;
 
     /// Sixteen times as many buffers: rows are read from the disk, or they aren't.
@@ -67,7 +67,7 @@ mod tests {
         let request = Request {
             experiment: &CONTROL,
             form,
-            place: Where::Model { machine: "eight-core".into(), disk: "nvme".into() },
+            run_on: RunOn::Model { machine: "eight-core".into(), disk: "nvme".into() },
             seed: 7,
             threshold: 0.02,
             equals,

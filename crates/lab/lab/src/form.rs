@@ -1,8 +1,8 @@
-//! How large and how long: the quick form, the full one, and the one for a simulated machine.
+//! Sizes and lengths: the quick form, the full one, and the one for a simulated machine.
 //!
 //! Logs are small enough that each run switches several times, so that every run has whole
 //! checkpoint cycles in it. The number of working sets is the same for every setting: else a
-//! change of the writers' number would also change the replacement.
+//! change of the number of writers would also change the replacement.
 
 use std::collections::BTreeMap;
 
@@ -30,31 +30,30 @@ const MIB: u64 = 1 << 20;
 impl Form {
     /// A verdict in a few minutes.
     pub fn quick() -> Form {
-        Form::of(256 * MIB, 64 * MIB, 16 * MIB, (Nanos::from_millis(800), Nanos::from_secs(4)))
+        Form::of(256 * MIB, 64 * MIB, 16 * MIB, Nanos::from_millis(800), Nanos::from_secs(4))
     }
 
     /// For a result to be quoted: longer runs of more data.
     pub fn full() -> Form {
-        let lengths = (Nanos::from_secs(10), Nanos::from_secs(60));
-        let form = Form::of(2_048 * MIB, 512 * MIB, 128 * MIB, lengths);
+        let (warm_up, length) = (Nanos::from_secs(10), Nanos::from_secs(60));
+        let form = Form::of(2_048 * MIB, 512 * MIB, 128 * MIB, warm_up, length);
         Form { pairs: 20, aa_pairs: 10, ..form }
     }
 
     /// For simulated machines: real time goes by events, so there are fewer.
     pub fn modelled() -> Form {
-        let lengths = (Nanos::from_millis(200), Nanos::from_secs(1));
-        Form::of(32 * MIB, 8 * MIB, 4 * MIB, lengths)
+        Form::of(32 * MIB, 8 * MIB, 4 * MIB, Nanos::from_millis(200), Nanos::from_secs(1))
     }
 
-    /// As small as it still means something, for tests.
+    /// The smallest that still compares something, for tests.
     pub fn tiny() -> Form {
-        let lengths = (Nanos::from_millis(20), Nanos::from_millis(60));
-        let mut form = Form::of(2 * MIB, MIB, MIB, lengths);
+        let (warm_up, length) = (Nanos::from_millis(20), Nanos::from_millis(60));
+        let mut form = Form::of(2 * MIB, MIB, MIB, warm_up, length);
         form.parameters.redo_consistency = true;
         Form { pairs: 2, aa_pairs: 1, ..form }
     }
 
-    /// The same with runs of another measured length, warmed up for a fifth of it.
+    /// This form with runs of another measured length, warmed up for a fifth of it.
     #[must_use]
     pub fn lasting(mut self, length: Nanos) -> Form {
         self.mixture.length = length;
@@ -62,12 +61,16 @@ impl Form {
         self
     }
 
-    /// How its database is made and opened.
+    /// The options to create its database.
     pub(crate) fn options(&self) -> Options {
-        Options { creation: self.creation.clone(), parameters: self.parameters.clone() }
+        Options {
+            creation: self.creation.clone(),
+            parameters: self.parameters.clone(),
+            ..Options::default()
+        }
     }
 
-    /// Lets `change` set parameters, for both settings of an experiment alike.
+    /// Lets `change` set parameters of both settings.
     pub fn set<E>(
         &mut self,
         change: impl FnOnce(&mut Creation, &mut Parameters) -> Result<(), E>,
@@ -75,7 +78,7 @@ impl Form {
         change(&mut self.creation, &mut self.parameters)
     }
 
-    fn of(data: u64, cache: u64, log: u64, (warm_up, length): (Nanos, Nanos)) -> Form {
+    fn of(data: u64, cache: u64, log: u64, warm_up: Nanos, length: Nanos) -> Form {
         let scale = Scale::of_mib(data / MIB);
         let creation = Creation {
             db_block_size: BlockSize::KIB_8,
@@ -109,7 +112,7 @@ impl Form {
         }
     }
 
-    /// Bytes of disk that an experiment takes up: the database as it was loaded, and the copy.
+    /// Bytes of disk that an experiment needs: the loaded database, and the copy that runs use.
     pub(crate) fn disk_bytes(&self) -> u64 {
         let c = &self.creation;
         let data = c.data_bytes.max(data_bytes(&self.scale)) + c.undo_bytes;
@@ -118,7 +121,7 @@ impl Form {
         2 * (data + logs + doublewrite + MIB)
     }
 
-    /// Everything that a row must say of it, and of a setting.
+    /// The parameters and sizes that a row names, under a setting.
     pub(crate) fn describe(&self, parameters: &Parameters) -> BTreeMap<String, String> {
         let (m, s) = (&self.mixture, &self.scale);
         // By the lists, so that a parameter that comes is in it.
@@ -140,7 +143,7 @@ impl Form {
         chosen.chain(load).map(|(name, value)| (name.to_string(), value)).collect()
     }
 
-    /// What the load is asked to do, in one line.
+    /// The load in one line, for its hash.
     pub(crate) fn work(&self) -> String {
         format!("debit-credit {:?} {:?}", self.scale, self.mixture)
     }

@@ -34,4 +34,4 @@ pub use catalogue::{EXPERIMENTS, Experiment};
 pub use form::Form;
 pub use model::Machine;
 pub use repeat::{repeat_here, repeat_modelled};
-pub use session::{Ending, Request, Where, run};
+pub use session::{Ending, Request, RunOn, run};

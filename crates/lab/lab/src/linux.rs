@@ -13,7 +13,7 @@ use crate::measure::measure;
 use crate::scratch::Scratch;
 use crate::{Experiment, Form};
 
-/// What a run costs besides the time that counts: restoring, opening twice, auditing.
+/// The time of a run beside warm-up and measuring: restoring, opening twice, auditing.
 const AROUND: Nanos = Nanos::from_millis(2_500);
 
 pub(crate) struct LinuxRunner<'s> {
@@ -27,23 +27,24 @@ pub(crate) struct LinuxRunner<'s> {
 }
 
 impl<'s> LinuxRunner<'s> {
-    /// Makes the scratch folder and the loaded database in it. None if it was told to stop.
+    /// Loads the database in the scratch folder. None if it was told to stop.
     pub(crate) fn prepare(
         experiment: &Experiment,
         form: &Form,
         origin: Origin,
         scratch: Scratch<'s>,
-        told: Told<'_>,
+        mut progress: impl FnMut(u64, u64),
+        told_to_stop: &dyn Fn() -> bool,
         session: &'s Session,
     ) -> Result<Option<LinuxRunner<'s>>, Stop> {
         let disk = os::linux::disk();
         let base = scratch.base();
         let database = Database::create_in(&disk, &base, &form.options(), session)?;
-        let progress = |done, all| {
-            (told.progress)(done, all);
-            !(told.to_stop)()
+        let go_on = |done, all| {
+            progress(done, all);
+            !told_to_stop()
         };
-        let loaded = workload::load(&mut database.connect_with(session), form.scale, progress);
+        let loaded = workload::load(&mut database.connect_with(session), form.scale, go_on);
         if !matches!(loaded, Ok(true)) {
             return crash(database, session).and(loaded).map(|_| None);
         }
@@ -52,12 +53,6 @@ impl<'s> LinuxRunner<'s> {
         let (form, words) = (form.clone(), experiment.settings);
         Ok(Some(LinuxRunner { disk, scratch, form, settings, words, origin, session }))
     }
-}
-
-/// Who is told of progress, and who says when to stop.
-pub(crate) struct Told<'a> {
-    pub(crate) progress: &'a mut dyn FnMut(u64, u64),
-    pub(crate) to_stop: &'a dyn Fn() -> bool,
 }
 
 impl Runner for LinuxRunner<'_> {
@@ -71,13 +66,12 @@ impl Runner for LinuxRunner<'_> {
         let parameters = &self.settings[side];
         let mut mixture = self.form.mixture;
         mixture.seed = step.load_seed;
-        let load = (parameters, mixture);
         let run = self.scratch.run();
-        let outcome = measure(&self.disk, &run, load, told_to_stop, self.session)?;
-        Ok(outcome.map(|outcome| {
+        let measured = measure(&self.disk, &run, parameters, mixture, told_to_stop, self.session)?;
+        Ok(measured.map(|run| {
             let parameters = self.form.describe(parameters);
             let identity = self.origin.identity(step, self.words[side], parameters);
-            Run::new(identity, outcome.measured, &outcome.intervals)
+            Run::new(identity, run.measured, &run.intervals)
         }))
     }
 

@@ -1,4 +1,4 @@
-//! One run, in whichever world: open, load, measure between two marks, crash, open again, audit.
+//! One run, in either world: open, load, measure between two marks, crash, open again, audit.
 
 use std::path::Path;
 
@@ -9,29 +9,32 @@ use os::{Disk, Session};
 use report::{SessionInterval, Snapshot};
 use stop::{RefusalKind, Stop};
 use waits::SessionKind;
-use workload::Mixture;
+use workload::{Mixture, Watch};
 
 use crate::crash::crash;
 
-/// What a run came to.
-pub(crate) struct Outcome {
+/// The figures of a run.
+pub(crate) struct RunMeasured {
     pub(crate) measured: Measured,
     pub(crate) intervals: Vec<SessionInterval>,
 }
 
-/// None if it was told to stop meanwhile.
+/// Makes a run and measures it. None if it was told to stop meanwhile.
 pub(crate) fn measure(
     disk: &Disk,
     directory: &Path,
-    (parameters, mixture): (&Parameters, Mixture),
+    parameters: &Parameters,
+    mixture: Mixture,
     told_to_stop: &dyn Fn() -> bool,
     session: &Session,
-) -> Result<Option<Outcome>, Stop> {
+) -> Result<Option<RunMeasured>, Stop> {
     let options = Options { parameters: parameters.clone(), ..Options::default() };
     let database = Database::open_in(disk, directory, &options, session)?;
     let mut marks = Vec::new();
-    let mark = |session: &Session| marks.push(Snapshot::take(session, SessionKind::Background));
-    let ran = workload::run(&database, (mixture, None), told_to_stop, mark, session);
+    let mut mark = |session: &Session| marks.push(Snapshot::take(session, SessionKind::Background));
+    let watch =
+        Watch { witness: None, told_to_stop: Some(told_to_stop), at_bound: Some(&mut mark) };
+    let ran = workload::run(&database, mixture, watch, session);
     let halted = crash(database, session);
     let ran = ran?;
     halted?;
@@ -42,13 +45,12 @@ pub(crate) fn measure(
     let mut intervals = end.intervals_since(begin);
     intervals.extend(ran.sessions.iter().map(|session| session.interval.clone()));
     let commits = check(disk, directory, &options, &ran.acknowledged(), session)?;
-    let transactions = ran.sessions.iter().map(|session| session.counted).sum();
-    let measured =
-        Measured { elapsed: ran.elapsed, transactions, latency: None, commits: Some(commits) };
-    Ok(Some(Outcome { measured, intervals }))
+    let (elapsed, transactions) = (ran.elapsed, ran.counted());
+    let measured = Measured { elapsed, transactions, latency: None, commits: Some(commits) };
+    Ok(Some(RunMeasured { measured, intervals }))
 }
 
-/// Opens what is left and holds it against what sessions were told (LB2).
+/// Opens the database after its crash and compares it with what sessions were told (LB2).
 fn check(
     disk: &Disk,
     directory: &Path,

@@ -18,7 +18,7 @@ use crate::measure::measure;
 use crate::{Experiment, Form};
 
 const DIRECTORY: &str = "/db";
-/// Of virtual time: a simulation that takes longer hangs.
+/// The most virtual time of a run: a simulation that takes longer hangs.
 const TIME_LIMIT_NS: u64 = 3_600_000_000_000;
 
 /// A machine to be simulated.
@@ -26,7 +26,7 @@ const TIME_LIMIT_NS: u64 = 3_600_000_000_000;
 pub struct Machine {
     /// Its CPUs.
     pub machine: MachineParameters,
-    /// What code costs on them.
+    /// The CPU costs of operations.
     pub costs: CostList,
     /// Its disk: built in, or read from a file.
     pub disk: DiskParameters,
@@ -44,7 +44,7 @@ impl Machine {
         Ok(Machine { machine, costs, disk })
     }
 
-    /// What the figures rest on, in a sentence.
+    /// The assumptions behind the figures, in a sentence.
     pub(crate) fn describe(&self, name: &str, disk: &str) -> String {
         let m = &self.machine;
         format!(
@@ -55,7 +55,7 @@ impl Machine {
         )
     }
 
-    /// The same with what scheduling costs multiplied.
+    /// This machine with the costs of scheduling multiplied.
     pub(crate) fn with_scheduling(&self, factor: f64) -> Machine {
         let mut changed = self.clone();
         let times = |cost: u32| (f64::from(cost) * factor).round() as u32;
@@ -64,7 +64,7 @@ impl Machine {
         changed
     }
 
-    /// The same with another disk.
+    /// This machine with another disk.
     pub(crate) fn with_disk(&self, disk: DiskParameters) -> Machine {
         Machine { disk, ..self.clone() }
     }
@@ -82,7 +82,7 @@ impl Machine {
         simulation
     }
 
-    /// Runs `body` to its end on this machine, from this disk, and gives the disk back.
+    /// Runs `body` on this machine from this disk. Returns its result and the disk afterwards.
     pub(crate) fn run<R: Send + 'static>(
         &self,
         seed: u64,
@@ -128,7 +128,8 @@ impl ModelRunner {
     pub(crate) fn new(
         experiment: &Experiment,
         form: &Form,
-        (machine, base): (Machine, FileSystem),
+        machine: Machine,
+        base: FileSystem,
         origin: Origin,
     ) -> ModelRunner {
         let settings = experiment.parameters(form);
@@ -151,13 +152,13 @@ impl Runner for ModelRunner {
         let inside = parameters.clone();
         let body = move |world: &World, session: &Session| {
             let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
-            measure(&disk, directory, (&inside, mixture), &|| false, session)
+            measure(&disk, directory, &inside, mixture, &|| false, session)
         };
-        let (outcome, _) = self.machine.run(step.world_seed, Some(self.base.clone()), body)?;
-        Ok(outcome.map(|outcome| {
+        let (measured, _) = self.machine.run(step.world_seed, Some(self.base.clone()), body)?;
+        Ok(measured.map(|run| {
             let parameters = self.form.describe(&parameters);
             let identity = self.origin.identity(step, self.words[side], parameters);
-            Run::new(identity, outcome.measured, &outcome.intervals)
+            Run::new(identity, run.measured, &run.intervals)
         }))
     }
 }

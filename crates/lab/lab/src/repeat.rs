@@ -1,28 +1,29 @@
 //! One setting, run again and again: on this machine, or on a model of it.
 //!
-//! An experiment compares two settings in one world; this is for who compares two worlds under one
-//! setting. Each run is as an experiment's (LB1 to LB3): the same restored files, ended as a crash
-//! does, audited; run `n` meets the same load in both worlds.
+//! An experiment compares two settings in one world; the validity check compares two worlds under
+//! one setting. Each run is as an experiment's (LB1 to LB3): from the same restored files, ended as
+//! a crash does, audited. Run `n` has the same load in both worlds.
 //!
 //! Caller: `cargo xbench validity`.
 
 use std::path::Path;
 
-use experiment::{Origin, PairKind, Place, Run, Runner, Side, Step, World};
+use experiment::{Origin, PairKind, PairOrder, Run, Runner, Side, Step, World};
 use os::Session;
 use stop::Stop;
 
-use crate::linux::{LinuxRunner, Told};
+use crate::linux::LinuxRunner;
 use crate::model::{Machine, ModelRunner, load};
 use crate::scratch::Scratch;
 use crate::{Experiment, Form};
 
-/// Setting A so often on this machine, with a scratch folder in `parent`. `around` is called
-/// before the first run and after each, with what came of it.
+/// Runs setting A `count` times on this machine, with a scratch folder in `parent`. Calls `around`
+/// before the first run, and after each with its row.
 pub fn repeat_here(
     experiment: &Experiment,
     form: &Form,
-    (parent, count): (&Path, u32),
+    parent: &Path,
+    count: u32,
     around: &mut dyn FnMut(Option<&Run>) -> Result<(), Stop>,
     session: &Session,
 ) -> Result<Vec<Run>, Stop> {
@@ -32,8 +33,8 @@ pub fn repeat_here(
     let machine =
         format!("{}; {}", os::linux::machine::line(), os::linux::machine::file_system(parent));
     let origin = origin(experiment, form, World::Linux, machine);
-    let told = Told { progress: &mut |_, _| (), to_stop: &|| false };
-    let prepared = LinuxRunner::prepare(experiment, form, origin, scratch, told, session)?;
+    let prepared =
+        LinuxRunner::prepare(experiment, form, origin, scratch, |_, _| (), &|| false, session)?;
     let mut runner = prepared.expect("nobody told it to stop");
     around(None)?;
     (1..=count)
@@ -46,7 +47,7 @@ pub fn repeat_here(
         .collect()
 }
 
-/// Setting A so often on a model.
+/// Runs setting A `count` times on a model.
 pub fn repeat_modelled(
     experiment: &Experiment,
     form: &Form,
@@ -56,8 +57,8 @@ pub fn repeat_modelled(
     let name = machine.machine.name.clone();
     let line = format!("model {name} with disk {}", machine.disk.name());
     let origin = origin(experiment, form, World::Simulated(name), line);
-    let parts = (machine.clone(), load(machine, form)?);
-    let mut runner = ModelRunner::new(experiment, form, parts, origin);
+    let base = load(machine, form)?;
+    let mut runner = ModelRunner::new(experiment, form, machine.clone(), base, origin);
     (1..=count).map(|number| one(&mut runner, number)).collect()
 }
 
@@ -73,8 +74,8 @@ fn origin(experiment: &Experiment, form: &Form, world: World, machine: String) -
 }
 
 fn one(runner: &mut impl Runner<Error = Stop>, number: u32) -> Result<Run, Stop> {
-    let (kind, side, place) = (PairKind::Aa, Side::A, Place::First);
+    let (kind, side, order) = (PairKind::Aa, Side::A, PairOrder::First);
     let seed = u64::from(number);
-    let step = Step { pair: number, kind, side, place, load_seed: seed, world_seed: seed };
+    let step = Step { pair: number, kind, side, order, load_seed: seed, world_seed: seed };
     runner.run(&step, &|| false).map(|run| run.expect("nobody told it to stop"))
 }

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The kernel lets go of the lock when a process ends, however it ends. So the next experiment in
-//! the same place knows what nobody needs any more, removes it, and says so.
+//! the same place finds folders that no experiment uses, removes them, and says so.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ const OWNER: &str = "owner";
 /// The name of the file until it is locked.
 const OWNER_TO_BE: &str = "owner.new";
 const PLAIN: FileOptions = FileOptions { direct: false, write_through: false };
-/// Files are copied in pieces of so many bytes.
+/// Bytes that are copied at once.
 const PIECE: usize = 4 << 20;
 
 pub(crate) struct Scratch<'s> {
@@ -28,7 +28,7 @@ pub(crate) struct Scratch<'s> {
     root: PathBuf,
     direct: bool,
     session: &'s Session,
-    /// Locked; none if it couldn't be made.
+    /// The locked file; none if it couldn't be made.
     owner: Option<File>,
 }
 
@@ -46,21 +46,22 @@ impl<'s> Scratch<'s> {
         let name = format!("{PREFIX}{:016x}", session.os().random());
         let root = parent.join(name);
         disk.create_dir(&root, session)?;
-        // From here on dropping it removes what there is.
+        // From here on, dropping it removes the folder.
         let mut scratch = Scratch { disk: disk.clone(), root, direct, session, owner: None };
         scratch.own()?;
         disk.create_dir(&scratch.run(), session)?;
         Ok(scratch)
     }
 
-    /// Whoever sees a file of the last name sees one that was locked before.
+    /// Makes the owner file, and locks it before it gets its name: a reader of that name never sees
+    /// it unlocked while the experiment lives.
     fn own(&mut self) -> Result<(), os::Error> {
         let new = self.root.join(OWNER_TO_BE);
         self.owner = Some(self.disk.create(&new, 0, PLAIN, self.session)?);
         self.disk.rename(&new, &self.root.join(OWNER), self.session)
     }
 
-    /// Made by who creates the database there.
+    /// The folder of the loaded database; creating the database makes it.
     pub(crate) fn base(&self) -> PathBuf {
         self.root.join("base")
     }
@@ -69,7 +70,7 @@ impl<'s> Scratch<'s> {
         self.root.join("run")
     }
 
-    /// Makes `run` what `base` is. False if told to stop meanwhile.
+    /// Makes `run` a copy of `base`. False if it was told to stop meanwhile.
     pub(crate) fn restore(&self, told_to_stop: &dyn Fn() -> bool) -> Result<bool, Stop> {
         let (disk, session) = (&self.disk, self.session);
         let options = FileOptions { direct: self.direct, write_through: false };
@@ -99,8 +100,8 @@ impl<'s> Scratch<'s> {
     }
 }
 
-/// Removes a folder that an experiment has left which was killed. What another experiment uses, or
-/// what can't be told from that, stays.
+/// Removes the folder of an experiment that was killed. A folder that another experiment uses, or
+/// may use, stays.
 fn clear(disk: &Disk, root: &Path, session: &Session) {
     let shown = root.display();
     let owner = disk.open(&root.join(OWNER), PLAIN, session);
@@ -124,7 +125,7 @@ fn clear(disk: &Disk, root: &Path, session: &Session) {
     session.os().notice(&said);
 }
 
-/// Removes a scratch folder: how many bytes it had.
+/// Removes a scratch folder. Returns how many bytes it had.
 fn remove(disk: &Disk, root: &Path, session: &Session) -> Result<u64, os::Error> {
     let mut bytes = 0;
     for directory in ["base", "run"].map(|name| root.join(name)) {

@@ -9,17 +9,17 @@ use experiment::{
 use os::Session;
 use stop::{RefusalKind, Stop};
 
-use crate::linux::{LinuxRunner, Told};
+use crate::linux::LinuxRunner;
 use crate::model::{Machine, ModelRunner, load};
 use crate::scratch::Scratch;
 use crate::{Experiment, Form};
 
-/// On which machine.
+/// The machine that runs are made on.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Where {
-    /// On this one, with a scratch folder in this directory.
-    Here(PathBuf),
-    /// On a built-in model of a machine, with a built-in model of a disk.
+pub enum RunOn {
+    /// This one, with a scratch folder in this directory.
+    ThisMachine(PathBuf),
+    /// A built-in model of a machine, with a built-in model of a disk.
     Model {
         /// The machine.
         machine: String,
@@ -28,19 +28,19 @@ pub enum Where {
     },
 }
 
-/// What was asked for.
+/// The request for an experiment.
 pub struct Request {
     /// Which experiment.
     pub experiment: &'static Experiment,
-    /// How large and how long.
+    /// Its size and length.
     pub form: Form,
-    /// Where.
-    pub place: Where,
+    /// Where the runs are made.
+    pub run_on: RunOn,
     /// Orders and seeds the runs.
     pub seed: u64,
-    /// From which difference of throughput on it matters, as a share.
+    /// The difference of throughput from which on it matters, as a share.
     pub threshold: f64,
-    /// Setting A on both sides: what does the lab say of equals?
+    /// Whether both sides get setting A, to see what the lab says of equals.
     pub equals: bool,
     /// The commit that the program was built from.
     pub commit: String,
@@ -56,7 +56,7 @@ pub enum Ending {
     Stopped,
 }
 
-/// Runs an experiment. `tell` is given lines for a person who waits.
+/// Runs an experiment. `tell` gets lines for a person who waits.
 pub fn run(
     request: &Request,
     told_to_stop: &dyn Fn() -> bool,
@@ -69,11 +69,11 @@ pub fn run(
     let form = &request.form;
     let plan =
         Plan::new(form.pairs, form.aa_pairs, request.seed).map_err(|error| invalid(&error))?;
-    let runs = match &request.place {
-        Where::Here(_) => {
+    let runs = match &request.run_on {
+        RunOn::ThisMachine(_) => {
             here(request, &plan, told_to_stop, tell, session)?.map(|runs| (runs, None))
         }
-        Where::Model { machine, disk } => {
+        RunOn::Model { machine, disk } => {
             let machine = Machine::named(machine, disk)?;
             modelled(request, &plan, &machine, told_to_stop, tell, session)?
         }
@@ -118,7 +118,9 @@ fn here(
     tell: &mut dyn FnMut(&str),
     session: &Session,
 ) -> Result<Option<Vec<Run>>, Stop> {
-    let Where::Here(parent) = &request.place else { unreachable!("asked for this machine") };
+    let RunOn::ThisMachine(parent) = &request.run_on else {
+        unreachable!("asked for this machine")
+    };
     let disk = os::linux::disk();
     let direct = request.form.parameters.filesystemio_options.file_options().direct;
     let (needed, free) = (request.form.disk_bytes(), disk.free_bytes(parent)?);
@@ -137,23 +139,24 @@ fn here(
         format!("{}; {}", os::linux::machine::line(), os::linux::machine::file_system(parent));
     let origin = origin(request, World::Linux, machine);
     let mut percent = None;
-    let mut progress = |done: u64, all: u64| {
+    let progress = |done: u64, all: u64| {
         let now = done * 10 / all.max(1) * 10;
         if percent != Some(now) {
             percent = Some(now);
             tell(&format!("loading {all} rows: {now} %"));
         }
     };
-    let told = Told { progress: &mut progress, to_stop: told_to_stop };
+    let (settings, form) = (settings(request), &request.form);
     let prepared =
-        LinuxRunner::prepare(&settings(request), &request.form, origin, scratch, told, session)?;
+        LinuxRunner::prepare(&settings, form, origin, scratch, progress, told_to_stop, session)?;
     let Some(mut runner) = prepared else { return Ok(None) };
     let mut news = |news: News<'_>| tell_news(&news, tell);
     let execution = carry_out(plan, &mut runner, session.os().clock(), told_to_stop, &mut news);
     whole(execution)
 }
 
-/// What scheduling costs is the least known figure of a model: does the answer hang on it?
+/// The costs of scheduling are the least known figures of a model. The experiment is run again with
+/// half and double of them, to see whether the answer depends on them.
 const SCHEDULING_FACTORS: &[(f64, &str)] =
     &[(0.5, "half the migration and switch cost"), (2.0, "double the migration and switch cost")];
 
@@ -167,7 +170,7 @@ fn modelled(
     tell: &mut dyn FnMut(&str),
     session: &Session,
 ) -> Result<Option<Modelled>, Stop> {
-    let Where::Model { machine: name, disk } = &request.place else {
+    let RunOn::Model { machine: name, disk } = &request.run_on else {
         unreachable!("asked for a model")
     };
     tell("loading on the model");
@@ -176,8 +179,8 @@ fn modelled(
     let line = format!("model {name} with disk {disk}");
     let carry = |machine: Machine, tell: &mut dyn FnMut(&str)| {
         let origin = origin(request, world.clone(), line.clone());
-        let parts = (machine, base.clone());
-        let mut runner = ModelRunner::new(&settings(request), &request.form, parts, origin);
+        let mut runner =
+            ModelRunner::new(&settings(request), &request.form, machine, base.clone(), origin);
         let mut news = |news: News<'_>| tell_news(&news, tell);
         let clock = session.os().clock();
         whole(carry_out(plan, &mut runner, clock, told_to_stop, &mut news))

@@ -4,24 +4,24 @@
 
 use std::sync::Arc;
 
-use lab::Where;
-use lab::free_buffer_waits::{Found, Matrix, Setting, Size, run};
+use lab::RunOn;
+use lab::free_buffer_waits::{Matrix, Report, Setting, Size, run};
 use waits::SessionKind;
 
-fn found(machine: &str, size: Size) -> Found {
+fn report(machine: &str, size: Size) -> Report {
     let os = os::linux::start_with(Arc::new(|_| {}));
     let session = os.adopt("test", SessionKind::Foreground);
     let matrix = Matrix {
         size,
         settings: Setting::all(),
-        place: Where::Model { machine: machine.into(), disk: "array".into() },
+        run_on: RunOn::Model { machine: machine.into(), disk: "array".into() },
         paced: None,
         seed: 5,
         commit: "of a test".into(),
         command: "a test".into(),
     };
     match run(&matrix, &|| false, &mut |_| {}, &session) {
-        Ok(Some(found)) => found,
+        Ok(Some(report)) => report,
         Ok(None) => panic!("nobody told it to stop"),
         Err(stop) => panic!("{stop}"),
     }
@@ -31,19 +31,19 @@ fn found(machine: &str, size: Size) -> Found {
 /// writers is several times as fast; every second of every session has a name.
 #[test]
 fn on_the_hp_ux_server_direct_io_with_many_writers_wins() {
-    let found = found("hp-ux", Size::TINY);
-    let text = found.text();
-    let seconds = |io, writers, slaves| found.seconds(io, writers, slaves).expect("it is a cell");
+    let report = report("hp-ux", Size::TINY);
+    let text = report.text();
+    let seconds = |io, writers, slaves| report.seconds(io, writers, slaves).expect("it is a cell");
     let (buffered, slaves) = (seconds("none", 4, 0), seconds("none", 1, 32));
     let direct = seconds("directio", 36, 0);
     assert!(slaves < buffered, "{text}");
     assert!(buffered / direct > 3.0, "{text}");
     // Nothing is asynchronous there.
     assert!((seconds("asynch", 1, 0) / seconds("none", 1, 0) - 1.0).abs() < 0.2, "{text}");
-    assert!(found.more_writers("directio") > Some(3.0), "{text}");
-    assert_eq!(found.unaccounted_most(), 0.0, "{text}");
+    assert!(report.more_writers("directio") > Some(3.0), "{text}");
+    assert_eq!(report.unaccounted_most(), 0.0, "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    assert!(found.json().contains("\"timesource\":\"TOTAL_TIME\""));
+    assert!(report.json().contains("\"timesource\":\"TOTAL_TIME\""));
 }
 
 /// Where asynchronous I/O is asynchronous, one writer does what 36 do. In the size that users get:
@@ -51,9 +51,9 @@ fn on_the_hp_ux_server_direct_io_with_many_writers_wins() {
 /// and 36 are 1.31 times as fast (in 512: 1.06).
 #[test]
 fn where_a_writer_has_many_writes_in_flight_one_is_enough() {
-    let found = found("eight-core", Size::MODELLED);
-    let text = found.text();
-    assert!(found.more_writers("asynch") < Some(1.2), "{text}");
-    assert!(found.more_writers("directio") > Some(3.0), "{text}");
+    let report = report("eight-core", Size::MODELLED);
+    let text = report.text();
+    assert!(report.more_writers("asynch") < Some(1.2), "{text}");
+    assert!(report.more_writers("directio") > Some(3.0), "{text}");
     assert!(text.contains("the case of dbwr-count"), "{text}");
 }

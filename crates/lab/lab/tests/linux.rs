@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lab::{Ending, Experiment, Form, Request, Where, run};
+use lab::{Ending, Experiment, Form, Request, RunOn, run};
 use waits::{Nanos, SessionKind};
 
 struct Folder(PathBuf);
@@ -35,7 +35,7 @@ fn request(folder: &Folder) -> Request {
     Request {
         experiment: Experiment::named("dbwr-count").expect("it is built in"),
         form: Form::tiny(),
-        place: Where::Here(folder.0.clone()),
+        run_on: RunOn::ThisMachine(folder.0.clone()),
         seed: 3,
         threshold: 0.02,
         equals: false,
@@ -88,7 +88,7 @@ fn stopped_anywhere_it_leaves_nothing_behind() {
 fn a_place_that_is_not_there_is_refused() {
     let folder = Folder::new("lab-nowhere");
     let mut request = request(&folder);
-    request.place = Where::Here(folder.0.join("not-there"));
+    request.run_on = RunOn::ThisMachine(folder.0.join("not-there"));
     let os = os::linux::start_with(Arc::new(|_| {}));
     let session = os.adopt("test", SessionKind::Foreground);
     let Err(stop) = run(&request, &|| false, &mut |_| {}, &session) else { panic!("it ran") };

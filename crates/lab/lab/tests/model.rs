@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use lab::{Ending, Experiment, Form, Request, Where, run};
+use lab::{Ending, Experiment, Form, Request, RunOn, run};
 use waits::SessionKind;
 
 fn request() -> Request {
     Request {
         experiment: Experiment::named("dbwr-count").expect("it is built in"),
         form: Form::tiny(),
-        place: Where::Model { machine: "eight-core".into(), disk: "nvme".into() },
+        run_on: RunOn::Model { machine: "eight-core".into(), disk: "nvme".into() },
         seed: 7,
         threshold: 0.02,
         equals: false,

@@ -3,22 +3,22 @@
 
 use std::sync::Arc;
 
-use lab::Where;
-use lab::redo_size::{Curve, Found, Sizes, run};
+use lab::RunOn;
+use lab::redo_size::{Curve, Report, Sizes, run};
 use waits::SessionKind;
 
-fn found(disk: &str) -> Found {
+fn report(disk: &str) -> Report {
     let os = os::linux::start_with(Arc::new(|_| {}));
     let session = os.adopt("test", SessionKind::Foreground);
     let curve = Curve {
         sizes: Sizes::TINY,
-        place: Where::Model { machine: "eight-core".into(), disk: disk.into() },
+        run_on: RunOn::Model { machine: "eight-core".into(), disk: disk.into() },
         seed: 5,
         commit: "of a test".into(),
         command: "a test".into(),
     };
     match run(&curve, &|| false, &mut |_| {}, &session) {
-        Ok(Some(found)) => found,
+        Ok(Some(report)) => report,
         Ok(None) => panic!("nobody told it to stop"),
         Err(stop) => panic!("{stop}"),
     }
@@ -27,13 +27,13 @@ fn found(disk: &str) -> Found {
 /// The whole engine on a model of an SSD: commits fall back at each megabyte of redo, by fit.
 #[test]
 fn the_teeth_are_a_megabyte_apart() {
-    let found = found("nvme");
-    let text = found.text();
-    let (period, _) = found.period_mib().unwrap_or_else(|| panic!("no teeth: {text}"));
+    let report = report("nvme");
+    let text = report.text();
+    let (period, _) = report.period_mib().unwrap_or_else(|| panic!("no teeth: {text}"));
     // A flush begins at a megabyte, and takes with it what came since. Sizes lie a thirteenth of a
     // mebibyte apart, over four teeth: a fall that is met half way leaves half of that to each
     // tooth.
     assert!((period - 1.0).abs() < 0.04, "{text}");
     assert!(text.contains("A saw-tooth"), "{text}");
-    assert!(found.json().contains("\"period_mib\":"));
+    assert!(report.json().contains("\"period_mib\":"));
 }

@@ -12,6 +12,7 @@
 //!
 //! Callers: the lab's `redo-size`.
 
+use crate::Interval;
 use crate::summary::{median, quantile};
 
 /// A period is looked for in steps of this share of it.
@@ -39,7 +40,8 @@ pub struct Sawtooth {
 ///
 /// # Panics
 /// If a number isn't finite, or the range isn't one of positive numbers.
-pub fn fit(points: &[(f64, f64)], (shortest, longest): (f64, f64)) -> Option<Sawtooth> {
+pub fn fit(points: &[(f64, f64)], periods: Interval) -> Option<Sawtooth> {
+    let Interval { low: shortest, high: longest } = periods;
     let finite = |(x, y): &(f64, f64)| x.is_finite() && y.is_finite();
     assert!(points.iter().all(finite), "points are finite numbers");
     assert!(shortest > 0.0 && shortest < longest, "periods from {shortest} to {longest}");
@@ -127,9 +129,10 @@ impl Line {
 pub fn fit_rounds(
     xs: &[f64],
     rounds: &[Vec<f64>],
-    periods: (f64, f64),
-    (draws, seed): (u32, u64),
-) -> Option<(Sawtooth, (f64, f64))> {
+    periods: Interval,
+    draws: u32,
+    seed: u64,
+) -> Option<(Sawtooth, Interval)> {
     assert!(rounds.iter().all(|round| round.len() == xs.len()), "a round has each point");
     let curve = |picked: &[usize]| -> Vec<(f64, f64)> {
         let at = |(at, x): (usize, &f64)| {
@@ -151,9 +154,9 @@ pub fn fit_rounds(
         found.extend(fit(&curve(&picked), periods).map(|fit| fit.period));
     }
     if found.is_empty() {
-        return Some((best, (best.period, best.period)));
+        return Some((best, Interval { low: best.period, high: best.period }));
     }
-    Some((best, (quantile(&found, 0.025), quantile(&found, 0.975))))
+    Some((best, Interval { low: quantile(&found, 0.025), high: quantile(&found, 0.975) }))
 }
 
 /// The next of a stream of numbers (splitmix64).
@@ -183,7 +186,9 @@ mod tests {
     fn the_period_and_the_phase_are_found_to_a_step_of_x() {
         let mut state = 1;
         for (period, phase) in [(16.0, 0.0), (16.0, 3.0), (11.3, 5.0), (23.0, 20.0)] {
-            let found = fit(&curve(period, phase, 0.0, &mut state), (4.0, 36.0)).expect("a fit");
+            let found =
+                fit(&curve(period, phase, 0.0, &mut state), Interval { low: 4.0, high: 36.0 })
+                    .expect("a fit");
             assert!((found.period - period).abs() < 0.4, "{period}: {found:?}");
             assert!(found.explained > 0.98, "{found:?}");
             assert!((found.rise - 1.0).abs() < 0.1, "{found:?}");
@@ -197,7 +202,9 @@ mod tests {
             .map(|_| curve(16.0, 2.0, 8.0, &mut state).iter().map(|(_, y)| *y).collect())
             .collect();
         let xs: Vec<f64> = (1..=72).map(f64::from).collect();
-        let (best, (low, high)) = fit_rounds(&xs, &rounds, (4.0, 36.0), (100, 3)).expect("a fit");
+        let periods = Interval { low: 4.0, high: 36.0 };
+        let fitted = fit_rounds(&xs, &rounds, periods, 100, 3).expect("a fit");
+        let (best, Interval { low, high }) = fitted;
         assert!((best.period - 16.0).abs() < 0.5, "{best:?}");
         assert!(low <= 16.0 && 16.0 <= high && high - low < 1.5, "{low} to {high}");
     }
@@ -205,12 +212,13 @@ mod tests {
     #[test]
     fn a_line_with_noise_has_no_teeth_to_speak_of() {
         let mut state = 3;
+        let periods = Interval { low: 8.0, high: 36.0 };
         let points: Vec<(f64, f64)> =
             (1..=72).map(|n| (f64::from(n), 5.0 + f64::from(n) + noise(&mut state))).collect();
-        let found = fit(&points, (8.0, 36.0)).expect("a fit");
+        let found = fit(&points, periods).expect("a fit");
         assert!(found.explained < 0.5, "{found:?}");
         let line: Vec<(f64, f64)> = (1..=72).map(|n| (f64::from(n), 0.0)).collect();
-        assert_eq!(fit(&line, (8.0, 36.0)), None);
-        assert_eq!(fit(&points[..5], (8.0, 36.0)), None);
+        assert_eq!(fit(&line, periods), None);
+        assert_eq!(fit(&points[..5], periods), None);
     }
 }

@@ -1,6 +1,6 @@
-//! What must hold in the tables after a crash, whatever ran.
+//! The audit of the debit-credit tables: what must hold after any load and any crash.
 //!
-//! Callers: the lab after each run, the kill loop.
+//! Callers: the lab after each run, `forebay load audit`, the kill loop.
 
 use std::collections::BTreeMap;
 
@@ -9,36 +9,36 @@ use database::{Connection, Error};
 use crate::Tables;
 use crate::tables::{column, number};
 
-/// What it means that sessions have more commits than they were told of, and what to do.
+/// The advice where sessions have more commits than were acknowledged.
 pub const CUT_SHORT: &str = "the file of acknowledged commits is shorter than what the load \
     printed: give the whole file; if it is whole, the database has commits that nobody made";
 
-/// What the audit found.
+/// The findings of an audit.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Audit {
     /// Commits that were acknowledged.
     pub acknowledged: u64,
-    /// Of these, not there.
+    /// Of these, missing.
     pub lost: u64,
-    /// There, though not acknowledged: one a session at most.
+    /// Commits that are there though not acknowledged: at most one of each session.
     pub unacknowledged: u64,
     /// Where the books don't balance: one line each.
     pub unbalanced: Vec<String>,
-    /// Sessions with more commits than they were told of, but for one: one line each. So it is
-    /// where what they were told isn't known to its end.
+    /// Sessions with more than one unacknowledged commit: one line each. It happens where the list
+    /// of acknowledged commits is cut short.
     pub untold: Vec<String>,
 }
 
 impl Audit {
-    /// Whether all is as it must be.
+    /// Whether nothing was found.
     pub fn is_clean(&self) -> bool {
         self.lost == 0 && self.unbalanced.is_empty() && self.untold.is_empty()
     }
 }
 
-/// Compares the tables with what sessions were told: each with how many commits, numbered from 1.
-/// Sessions that aren't named aren't looked at. With `accounts` the balances of all accounts and of
-/// the stock are added up too, which reads these tables whole.
+/// Compares the tables with `acknowledged`: each session with the number of its commits, which are
+/// numbered from 1. Other sessions aren't checked. With `accounts` the balances of all accounts and
+/// of the stock are added up too, which reads these tables whole.
 pub fn audit(
     connection: &mut Connection<'_>,
     acknowledged: &[(u32, u64)],

@@ -18,13 +18,14 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use stop::Stop;
 use value::{Type, Value};
 
-use crate::drive::{Drive, Turns, drive};
+use crate::drive::{Drive, Turns, Watch, drive};
 
-/// What each row says, so that it is about 100 bytes long.
+/// The note of each row, which makes it about 100 bytes long.
 pub const NOTE: &str = "........................................................................";
-/// Of the column `category`.
+/// The number of values of the column `category`.
 pub const CATEGORIES: i64 = 1_000;
-/// Lookups between two looks at the clock; also of one transaction, if they are in one.
+/// Lookups of a turn, between two readings of the clock; with [`Scope::Transaction`] a turn is one
+/// transaction.
 pub const LOOKUPS_A_TURN: u64 = 1_000;
 
 /// A table of such rows.
@@ -42,12 +43,12 @@ pub struct Batches {
     pub transaction: usize,
 }
 
-/// What lookups see.
+/// The snapshot that lookups see.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
-    /// Each its own moment.
+    /// Each lookup has a snapshot of its own.
     Statement,
-    /// [`LOOKUPS_A_TURN`] of them one moment.
+    /// [`LOOKUPS_A_TURN`] lookups share one.
     Transaction,
 }
 
@@ -85,7 +86,7 @@ impl Bulk {
         Ok(())
     }
 
-    /// Adds one to the amount of every row, by one statement, and commits. How many rows.
+    /// Adds one to the amount of every row, by one statement, and commits. Returns their number.
     pub fn update_all(&self, connection: &mut Connection<'_>) -> Result<u64, Stop> {
         let mut tx = connection.begin();
         let count = tx.update_where(&self.table, Which::All, None, |row, change| {
@@ -95,7 +96,7 @@ impl Bulk {
         Ok(count)
     }
 
-    /// Rows, and the sum of their amounts.
+    /// The number of rows, and the sum of their amounts.
     pub fn sums(&self, connection: &mut Connection<'_>) -> Result<(u64, i64), Stop> {
         let mut sums = (0, 0);
         connection.scan(&self.table, |row| {
@@ -104,12 +105,14 @@ impl Bulk {
         Ok(sums)
     }
 
-    /// Lookups by random keys of 1 to `rows`, by so many sessions for so long: how many a second.
+    /// Runs lookups by random keys of 1 to `rows`; returns how many were made a second.
     pub fn run_lookups(
         &self,
         database: &Database,
-        (plan, seed): (Drive, u64),
-        (rows, scope): (i64, Scope),
+        plan: Drive,
+        seed: u64,
+        rows: i64,
+        scope: Scope,
         session: &Session,
     ) -> Result<f64, Stop> {
         let (bulk, database) = (self.clone(), database.clone());
@@ -124,7 +127,7 @@ impl Bulk {
             std::hint::black_box(sum);
             Ok(())
         };
-        let run = drive((plan, None), Arc::new(client), &|| false, |_| (), session)?;
+        let run = drive(plan, Arc::new(client), Watch::default(), session)?;
         Ok(run.throughput() * LOOKUPS_A_TURN as f64)
     }
 
@@ -153,7 +156,7 @@ impl Bulk {
     }
 }
 
-/// What a lookup takes from its row: the amount, and how long the note is.
+/// The result of a lookup: the amount plus the length of the note.
 fn looked(row: Row<'_>) -> i64 {
     let note = row.get_text(3).ok().flatten().map_or(0, str::len);
     row.get_i64(2).unwrap_or(0) + note as i64
@@ -171,7 +174,7 @@ pub struct Ids {
 }
 
 impl Ids {
-    /// Those of one thread, of 1 to `most`.
+    /// The keys of one thread, from 1 to `most`.
     pub fn new(seed: u64, thread: u64, most: i64) -> Ids {
         let seed = seed.wrapping_mul(1_000_003).wrapping_add(thread);
         Ids { random: Xoshiro256PlusPlus::seed_from_u64(seed), most }
@@ -181,7 +184,7 @@ impl Ids {
         [Value::Int(self.next_id())]
     }
 
-    /// The next one.
+    /// The next key.
     pub fn next_id(&mut self) -> i64 {
         self.random.random_range(1..=self.most)
     }

@@ -1,4 +1,4 @@
-//! Sessions in a closed loop for a time, whatever they do.
+//! Sessions that work in a closed loop for a time: the frame of all loads.
 //!
 //! ```text
 //!   begin of all ── warm-up ──▶ what counts ──────────▶ end
@@ -7,60 +7,95 @@
 //!
 //! Callers: the loads.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use latch::{Latch, LatchKind, SharedFlag};
-use os::{Session, ThreadSpec};
+use os::{Session, SessionReading, ThreadSpec};
 use report::SessionInterval;
 use stop::{RefusalKind, Stop};
-use waits::{Nanos, ThreadTimes, Timestamp, Totals, WaitEvent};
+use waits::{Nanos, Timestamp, WaitEvent};
 
-/// Who works, and how long.
+use crate::Latencies;
+
+/// How many sessions work, and how long.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Drive {
     /// Sessions at once.
     pub sessions: u32,
     /// The number of the first.
     pub first_session: u32,
-    /// How long sessions work before what they do counts.
+    /// The warm-up: how long sessions work before the time that counts.
     pub warm_up: Nanos,
-    /// How long what they do counts.
+    /// The time that counts.
     pub length: Nanos,
+}
+
+/// How a load is watched from outside; by default not at all.
+#[derive(Default)]
+pub struct Watch<'a> {
+    /// Told of each acknowledged commit, by the session that made it.
+    pub witness: Option<Witness>,
+    /// Asked every 100 ms, by the calling session, whether the load is to end early.
+    pub told_to_stop: Option<&'a dyn Fn() -> bool>,
+    /// Called by the calling session when the time that counts begins, and when it ends.
+    pub at_bound: Option<&'a mut dyn FnMut(&Session)>,
+}
+
+impl Watch<'_> {
+    fn told_to_stop(&self) -> bool {
+        self.told_to_stop.is_some_and(|told_to_stop| told_to_stop())
+    }
 }
 
 /// What one session did.
 #[derive(Clone, Debug)]
 pub struct SessionRun {
-    /// Its number.
+    /// The session's number.
     pub session: u32,
-    /// Commits that it was told of, all in all: their numbers are 1 to this.
+    /// Commits that were acknowledged to it, warm-up included: they are numbered from 1 to this.
     pub acknowledged: u64,
     /// Of these, within the time that counts.
     pub counted: u64,
     /// Where its time went, within the time that counts.
     pub interval: SessionInterval,
+    /// How long its transactions took, by type, within the time that counts.
+    pub types: BTreeMap<&'static str, Latencies>,
 }
 
-/// What all did.
+/// What all sessions did.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Each session.
+    /// Each session, by number.
     pub sessions: Vec<SessionRun>,
-    /// The time that counted: less than was asked for if the load was told to stop.
+    /// The time that counted: shorter than the plan's if the load was told to stop.
     pub elapsed: Nanos,
 }
 
 impl Run {
-    /// Transactions a second, of the time that counted.
+    /// Commits within the time that counted.
+    pub fn counted(&self) -> u64 {
+        self.sessions.iter().map(|session| session.counted).sum()
+    }
+
+    /// Commits a second, within the time that counted.
     pub fn throughput(&self) -> f64 {
-        let counted: u64 = self.sessions.iter().map(|session| session.counted).sum();
         match self.elapsed {
             Nanos::ZERO => 0.0,
-            elapsed => counted as f64 / elapsed.as_secs_f64(),
+            elapsed => self.counted() as f64 / elapsed.as_secs_f64(),
         }
     }
 
-    /// Each session and how many commits it was told of, for the audit.
+    /// How long transactions took, by type.
+    pub fn types(&self) -> BTreeMap<&'static str, Latencies> {
+        let mut all: BTreeMap<&'static str, Latencies> = BTreeMap::new();
+        for (name, latencies) in self.sessions.iter().flat_map(|session| &session.types) {
+            all.entry(name).or_default().add(latencies);
+        }
+        all
+    }
+
+    /// Each session and how many commits were acknowledged to it, for the audit.
     pub fn acknowledged(&self) -> Vec<(u32, u64)> {
         self.sessions.iter().map(|session| (session.session, session.acknowledged)).collect()
     }
@@ -69,42 +104,54 @@ impl Run {
 /// Told of each acknowledged commit: session, and the commit's number there, from 1.
 pub type Witness = Arc<dyn Fn(u32, u64) + Send + Sync>;
 
-/// What a session does: as long as [`Turns::next`] says so.
+/// The loop of a session. It works as long as [`Turns::next`] returns true.
 pub(crate) type Client = dyn Fn(&mut Turns, &Session) -> Result<(), Stop> + Send + Sync;
 
-/// A session's turns.
+/// A session's turns: one transaction each.
 pub(crate) struct Turns {
     /// The session's number.
     pub(crate) number: u32,
+    /// When the time that counts begins, and when it ends.
     bounds: [Timestamp; 2],
+    began: Timestamp,
+    types: BTreeMap<&'static str, Latencies>,
     stop: Arc<SharedFlag>,
     witness: Option<Witness>,
     acknowledged: u64,
-    /// From when its time counts.
+    /// What was read when the time that counts began; none before.
     counting: Option<Counting>,
 }
 
 struct Counting {
-    reading: (Timestamp, ThreadTimes, Totals),
+    reading: SessionReading,
     acknowledged: u64,
 }
 
 impl Turns {
-    /// Whether there is another turn.
+    /// Begins the next turn; false if there is none.
     pub(crate) fn next(&mut self, session: &Session) -> bool {
-        if session.now() >= self.bounds[0] && self.counting.is_none() {
+        self.began = session.now();
+        if self.began >= self.bounds[0] && self.counting.is_none() {
             let (reading, acknowledged) = (session.reading(), self.acknowledged);
             self.counting = Some(Counting { reading, acknowledged });
         }
-        session.now() < self.bounds[1] && !self.stop.is_raised(session)
+        self.began < self.bounds[1] && !self.stop.is_raised(session)
     }
 
-    /// Commits that the session was told of so far.
+    /// The turn's transaction, of this type, has ended: its time counts from here.
+    pub(crate) fn timed(&mut self, kind: &'static str, session: &Session) {
+        if self.counting.is_some() {
+            let took = session.now().since(self.began);
+            self.types.entry(kind).or_default().record(took);
+        }
+    }
+
+    /// Commits that were acknowledged to the session so far.
     pub(crate) fn acknowledged(&self) -> u64 {
         self.acknowledged
     }
 
-    /// The session was told of a commit.
+    /// A commit was acknowledged to the session.
     pub(crate) fn acknowledge(&mut self) {
         self.acknowledged += 1;
         if let Some(witness) = &self.witness {
@@ -112,7 +159,7 @@ impl Turns {
         }
     }
 
-    fn done(&self, session: &Session) -> SessionRun {
+    fn done(self, session: &Session) -> SessionRun {
         let now;
         let (reading, before) = match &self.counting {
             Some(counting) => (&counting.reading, counting.acknowledged),
@@ -126,29 +173,36 @@ impl Turns {
             acknowledged: self.acknowledged,
             counted: self.acknowledged - before,
             interval: SessionInterval::since(session, reading),
+            types: self.types,
         }
     }
 }
 
-/// Has sessions do what `client` does; ends early when `told_to_stop`, and then says less.
-/// `at_bound` is called, by the calling session, when the time that counts begins, and when it
-/// ends.
+/// Runs `client` in each session of the plan, in threads of their own, and waits for their end.
 pub(crate) fn drive(
-    (drive, witness): (Drive, Option<Witness>),
+    plan: Drive,
     client: Arc<Client>,
-    told_to_stop: &dyn Fn() -> bool,
-    mut at_bound: impl FnMut(&Session),
+    mut watch: Watch<'_>,
     session: &Session,
 ) -> Result<Run, Stop> {
     let done = Arc::new(Latch::new(session.os(), LatchKind::Innermost, Vec::new()));
     let stop = Arc::new(SharedFlag::new(false));
-    let begin = session.now().after(drive.warm_up);
-    let bounds = [begin, begin.after(drive.length)];
+    let started = session.now();
+    let begin = started.after(plan.warm_up);
+    let bounds = [begin, begin.after(plan.length)];
     let mut threads = Vec::new();
-    for number in drive.first_session..drive.first_session + drive.sessions {
-        let (stop, witness) = (Arc::clone(&stop), witness.clone());
-        let (acknowledged, counting) = (0, None);
-        let mut turns = Turns { number, bounds, stop, witness, acknowledged, counting };
+    for number in plan.first_session..plan.first_session + plan.sessions {
+        let (stop, witness) = (Arc::clone(&stop), watch.witness.clone());
+        let mut turns = Turns {
+            number,
+            bounds,
+            began: started,
+            types: BTreeMap::new(),
+            stop,
+            witness,
+            acknowledged: 0,
+            counting: None,
+        };
         let (client, done) = (Arc::clone(&client), Arc::clone(&done));
         // A thread's name has at most 15 bytes.
         let word = if number < 100_000_000 { "session" } else { "s" };
@@ -160,12 +214,14 @@ pub(crate) fn drive(
     }
     let mut ended = begin;
     for bound in bounds {
-        sleep_until(bound, told_to_stop, session);
-        if told_to_stop() {
+        sleep_until(bound, &watch, session);
+        if watch.told_to_stop() {
             stop.raise(session);
         }
         ended = session.now().min(bound).max(begin);
-        at_bound(session);
+        if let Some(at_bound) = &mut watch.at_bound {
+            at_bound(session);
+        }
     }
     for thread in threads {
         if thread.join(session).is_err() {
@@ -179,8 +235,9 @@ pub(crate) fn drive(
     Ok(Run { sessions, elapsed: ended.since(begin) })
 }
 
-fn sleep_until(until: Timestamp, told_to_stop: &dyn Fn() -> bool, session: &Session) {
-    while session.now() < until && !told_to_stop() {
+/// Sleeps until the moment `until`, or until the load is told to stop.
+fn sleep_until(until: Timestamp, watch: &Watch<'_>, session: &Session) {
+    while session.now() < until && !watch.told_to_stop() {
         let left = until.since(session.now()).min(Nanos::from_millis(100));
         session.pause(left, session.waiting(WaitEvent::PlSqlLockTimer));
     }

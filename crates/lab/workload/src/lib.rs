@@ -1,15 +1,19 @@
-//! Load generators: what the lab has an instance do.
+//! Load generators: the work that loads, experiments and races put on an instance.
 //!
 //! * [`run`]: debit-credit with mass updates among it. Every session runs the same mixture in a
 //!   closed loop, so throughput is transactions of that mixture per second. Each transaction leaves
-//!   a row of history with its session and its number there, from which [`audit`] tells after a
-//!   crash that nothing acknowledged is lost, and that the books balance.
+//!   a row of history with its session and its number there, by which [`audit`] shows after a
+//!   crash that no acknowledged commit is lost and that the books balance.
 //! * [`order_entry`]: nine tables and five transactions, with twelve conditions to be checked.
 //! * [`Tpcb`]: TPC-B by keys, for races with others.
 //!
-//! All by the embedded API, on tables of the dictionary.
+//! All use the embedded API, on tables of the dictionary.
 //!
-//! Callers: the lab, tests.
+//! All run in the same frame: sessions in a closed loop for a time ([`Drive`]), watched from
+//! outside ([`Watch`]). [`Run`] is what they did; [`Run::types`] has its
+//! transactions by type, with the percentiles of their lengths.
+//!
+//! Callers: `forebay load`, the lab, races, tests.
 //! Sources: Anon et al., "A Measure of Transaction Processing Power" (1985), for debit-credit;
 //! TPC-B for its tables and proportions.
 
@@ -18,13 +22,15 @@
 mod audit;
 pub mod bulk;
 mod drive;
+mod latencies;
 pub mod order_entry;
 mod run;
 mod tables;
 mod tpcb;
 
 pub use audit::{Audit, CUT_SHORT, audit};
-pub use drive::{Drive, Run, SessionRun, Witness};
+pub use drive::{Drive, Run, SessionRun, Watch, Witness};
+pub use latencies::Latencies;
 pub use run::{Mixture, run};
 pub use tables::{Scale, Tables, load, next_session, used_session};
 pub use tpcb::{TELLERS, Tpcb, TpcbChoice, TpcbClient, TpcbScale};

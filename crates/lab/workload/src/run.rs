@@ -12,26 +12,26 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use waits::Nanos;
 
 use crate::Tables;
-use crate::drive::{Drive, Run, Turns, Witness, drive};
+use crate::drive::{Drive, Run, Turns, Watch, drive};
 use crate::tables::{column, number};
 
-/// What sessions do.
+/// The debit-credit load: how many sessions, what they do, and how long.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Mixture {
-    /// Decides which rows each session meets.
+    /// Seeds the choice of rows.
     pub seed: u64,
     /// Sessions at once.
     pub sessions: u32,
     /// The number of the first session: rows of history name their session, so that a later load on
     /// the same tables has numbers of its own.
     pub first_session: u32,
-    /// One transaction in so many is a mass update; 0 is none.
+    /// One transaction in this many is a mass update; 0: none is.
     pub mass_update_every: u32,
     /// Neighbouring accounts that a mass update changes.
     pub mass_update_rows: u64,
-    /// How long sessions work before what they do counts.
+    /// The warm-up: how long sessions work before the time that counts.
     pub warm_up: Nanos,
-    /// How long what they do counts.
+    /// The time that counts.
     pub length: Nanos,
 }
 
@@ -41,13 +41,11 @@ struct Shared {
     mixture: Mixture,
 }
 
-/// Runs the mixture; ends early when `told_to_stop`, and then says less. `at_bound` is called, by
-/// the calling session, when the time that counts begins, and when it ends.
+/// Runs the mixture on the tables that [`load`](crate::load) made.
 pub fn run(
     database: &Database,
-    (mixture, witness): (Mixture, Option<Witness>),
-    told_to_stop: &dyn Fn() -> bool,
-    at_bound: impl FnMut(&Session),
+    mixture: Mixture,
+    watch: Watch<'_>,
     session: &Session,
 ) -> Result<Run, Error> {
     let tables = Tables::open(&mut database.connect_with(session))?;
@@ -58,11 +56,11 @@ pub fn run(
         let mut connection = shared.database.connect_with(session);
         let mut client = Client::new(turns.number, &shared);
         while turns.next(session) {
-            client.transaction(turns, &mut connection)?;
+            client.transaction(turns, &mut connection, session)?;
         }
         Ok(())
     };
-    drive((plan, witness), Arc::new(client), told_to_stop, at_bound, session)
+    drive(plan, Arc::new(client), watch, session)
 }
 
 struct Client<'a> {
@@ -81,6 +79,7 @@ impl<'a> Client<'a> {
         &mut self,
         turns: &mut Turns,
         connection: &mut Connection<'_>,
+        session: &Session,
     ) -> Result<(), Error> {
         let every = self.shared.mixture.mass_update_every;
         let is_mass = every > 0 && self.random.random_range(0..every) == 0;
@@ -94,9 +93,10 @@ impl<'a> Client<'a> {
             Ok(()) => {
                 tx.commit()?;
                 turns.acknowledge();
+                turns.timed(if is_mass { "mass update" } else { "debit-credit" }, session);
                 Ok(())
             }
-            // Another session was in the way: the next transaction is another one anyhow.
+            // Another session held a row: the next transaction is another one.
             Err(stop) if is_worth_repeating(&stop) => tx.rollback(),
             Err(stop) => Err(stop),
         }
@@ -111,13 +111,13 @@ impl<'a> Client<'a> {
         let branch = teller % scale.branches;
         tx.update(&tables.account, &[key(account)], add(amount))?;
         tx.update(&tables.teller, &[key(teller)], add(amount))?;
-        self.history(tx, (number, [account, teller, branch], amount))?;
+        self.history(tx, number, [account, teller, branch], amount)?;
         tx.update(&tables.branch, &[key(branch)], add(amount))?;
         Ok(())
     }
 
-    /// Moves nothing: adds to neighbours and takes away again from the next, in ascending order, so
-    /// that two of these don't lock each other out.
+    /// Adds one to every second article of a range and takes one from the others, so that the sum
+    /// stays. Rows are changed in ascending order, so that two mass updates don't deadlock.
     fn mass_update(&mut self, tx: &mut Tx<'_, '_>, number: u64) -> Result<(), Error> {
         let (tables, stock) = (&self.shared.tables, self.shared.tables.scale().stock);
         let rows = self.shared.mixture.mass_update_rows.min(stock) & !1;
@@ -129,13 +129,15 @@ impl<'a> Client<'a> {
             let is_even = (number_of(row) - first as i64) % 2 == 0;
             add(if is_even { 1 } else { -1 })(row, change)
         })?;
-        self.history(tx, (number, [first, 0, 0], 0))
+        self.history(tx, number, [first, 0, 0], 0)
     }
 
     fn history(
         &mut self,
         tx: &mut Tx<'_, '_>,
-        (number, [account, teller, branch], amount): (u64, [u64; 3], i64),
+        number: u64,
+        [account, teller, branch]: [u64; 3],
+        amount: i64,
     ) -> Result<(), Error> {
         let mine = Value::Int(self.number.into());
         let [number, account, teller, branch] = [number, account, teller, branch].map(key);

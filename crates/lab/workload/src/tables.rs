@@ -10,8 +10,8 @@
 //!
 //! Rows are as long as TPC-B asks (100 bytes, history 50). Numbers go from 0 without gaps.
 //!
-//! Nothing refers to anything by a foreign key: that would change the work that the lab measures,
-//! and its measurements are compared with earlier ones. Order entry has constraints of every kind.
+//! There are no foreign keys: they would change the work that the lab measures, and its
+//! measurements are compared with earlier ones. Order entry has constraints of every kind.
 
 use std::ops::{ControlFlow, Range};
 
@@ -34,7 +34,7 @@ pub(crate) mod column {
 pub(crate) const HISTORY: [&str; 6] =
     ["session", "number", "account", "teller", "branch", "amount"];
 
-/// How much there is of each.
+/// The numbers of rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scale {
     /// Branches.
@@ -53,7 +53,7 @@ impl Scale {
     /// Bytes of blocks that a row takes at most, with its key's entry and what inserts leave free.
     const BYTES_PER_ROW: u64 = 160;
 
-    /// So many MiB of rows, half of them accounts and half of them stock.
+    /// This many MiB of rows, half of them accounts and half of them stock.
     pub const fn of_mib(mib: u64) -> Scale {
         let rows = mib * Scale::ROWS_PER_MIB;
         Scale { branches: 64, tellers: 640, accounts: rows / 2, stock: rows / 2 }
@@ -99,20 +99,21 @@ impl Tables {
         Ok(Tables { branch, teller, account, stock, history, scale })
     }
 
-    /// How much there is of each.
+    /// The numbers of rows.
     pub fn scale(&self) -> Scale {
         self.scale
     }
 }
 
-/// Whose tables are looked for.
+/// The load whose tables are opened.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Load {
     DebitCredit,
     OrderEntry,
 }
 
-/// What isn't there was not made, or is made when a load comes to its end.
+/// The refusal for a missing table, with advice: which load the database has, or that its load was
+/// cut off.
 pub(crate) fn unloaded(load: Load, stop: Error, connection: &Connection<'_>) -> Error {
     if stop.refusal() != Some(ErrorKind::NotFound) {
         return stop;
@@ -141,7 +142,7 @@ pub(crate) fn unloaded(load: Load, stop: Error, connection: &Connection<'_>) -> 
     Error::refuse(ErrorKind::WrongState, message)
 }
 
-/// One more than the last number.
+/// One more than the last number: the number of rows.
 fn count(connection: &mut Connection<'_>, table: &Table) -> Result<u64, Error> {
     let mut last = None;
     let primary = table.primary().ok_or_else(|| {
@@ -172,7 +173,7 @@ pub fn next_session(connection: &mut Connection<'_>) -> Result<u32, Error> {
     Ok(u32::try_from(next).unwrap_or(u32::MAX))
 }
 
-/// The lowest of these numbers that a session has had which left history; none if none has.
+/// The lowest of these numbers under which a session has left history; none if none has.
 pub fn used_session(
     connection: &mut Connection<'_>,
     numbers: Range<u32>,
@@ -187,8 +188,8 @@ pub fn used_session(
     Ok(used)
 }
 
-/// Makes the tables and fills them. `progress` is told rows done and rows in all, and says whether
-/// to go on; if not, what was loaded stays, and the result is false.
+/// Makes the tables and fills them. `progress` is told the rows done and the rows in all, and
+/// returns whether to go on; if not, the rows loaded so far stay and the result is false.
 pub fn load(
     connection: &mut Connection<'_>,
     scale: Scale,

@@ -23,7 +23,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use stop::Stop;
 use value::{Timestamp, Type, Value};
 
-use crate::drive::{Drive, Run, Turns, drive};
+use crate::drive::{Drive, Run, Turns, Watch, drive};
 
 /// Tellers of a branch.
 pub const TELLERS: i64 = 10;
@@ -143,11 +143,12 @@ impl Tpcb {
         Ok(balance.flatten().unwrap_or(0))
     }
 
-    /// Transactions by so many sessions for so long.
+    /// Runs transactions by the sessions of `plan`.
     pub fn run(
         self: &Arc<Self>,
         database: &Database,
-        (plan, seed): (Drive, u64),
+        plan: Drive,
+        seed: u64,
         session: &Session,
     ) -> Result<Run, Stop> {
         let (tpcb, database) = (Arc::clone(self), database.clone());
@@ -161,10 +162,10 @@ impl Tpcb {
             }
             Ok(())
         };
-        drive((plan, None), Arc::new(client), &|| false, |_| (), session)
+        drive(plan, Arc::new(client), Watch::default(), session)
     }
 
-    /// What all accounts, tellers, branches have, and history says: the same four times.
+    /// The sums of all accounts, of all tellers, of all branches and of history: four equal sums.
     pub fn sums(&self, connection: &mut Connection<'_>) -> Result<[i64; 4], Stop> {
         let mut tx = connection.begin_serializable()?;
         let mut sums = [0; 4];

@@ -12,8 +12,8 @@ use sim::fs::crash::CrashStates;
 use sim::{Failure, Outside, Simulation, World};
 use stop::{RefusalKind, Stop};
 use waits::Nanos;
-use workload::Drive;
 use workload::order_entry::{self, Plan, Scale};
+use workload::{Drive, Watch};
 
 const SCALE: Scale = Scale { warehouses: 2, customers: 12, items: 40 };
 
@@ -35,6 +35,7 @@ fn options() -> Options {
             redo_write: Some(DurableWrite::DirectWriteThrough),
             ..Parameters::default()
         },
+        ..Options::default()
     }
 }
 
@@ -58,7 +59,7 @@ fn loaded() -> FileSystem {
         let database =
             Database::create_in(&world.disk(), directory(), &options(), session).expect("created");
         let mut connection = database.connect_with(session);
-        let loaded = order_entry::load(&mut connection, (SCALE, 1), &mut |_| true);
+        let loaded = order_entry::load(&mut connection, SCALE, 1, &mut |_| true);
         assert!(loaded.expect("loaded"), "nobody broke it off");
         drop(connection);
         database.shutdown_by(session).expect("shut");
@@ -115,8 +116,8 @@ fn the_conditions_hold_after_work_and_after_power_cuts() {
             };
             let (drive, seed) = (drive(4 * round, 300), u64::from(round));
             let plan = Plan { drive, seed, serializable: 20 * (round / 2) };
-            let plan = (plan, Some(witness));
-            let ran = order_entry::run(&database, plan, &|| false, |_| (), session);
+            let watch = Watch { witness: Some(witness), ..Watch::default() };
+            let ran = order_entry::run(&database, plan, watch, session);
             ran.expect("it runs to its end");
             database.shutdown_by(session)
         });
@@ -326,7 +327,7 @@ fn tables_whose_load_was_cut_off_are_refused() {
             rows = done;
             done < 100
         };
-        let loaded = order_entry::load(&mut connection, (SCALE, 1), &mut go_on);
+        let loaded = order_entry::load(&mut connection, SCALE, 1, &mut go_on);
         assert!(!loaded.expect("loaded") && rows >= 100);
         told(order_entry::Tables::open(&connection).err().expect("cut off"), "order entry");
         drop(connection);

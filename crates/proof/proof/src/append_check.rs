@@ -144,7 +144,11 @@ impl AppendCheck {
 }
 
 fn options(plan: &Plan) -> Options {
-    Options { creation: plan.creation.clone(), parameters: plan.parameters.clone() }
+    Options {
+        creation: plan.creation.clone(),
+        parameters: plan.parameters.clone(),
+        ..Options::default()
+    }
 }
 
 /// Somebody panicked, or was stopped.

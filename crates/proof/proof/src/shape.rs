@@ -210,7 +210,11 @@ fn create(shape: &Shape, number: u64) -> Base {
 
 impl Shape {
     pub(crate) fn options(&self) -> Options {
-        Options { creation: self.creation.clone(), parameters: self.parameters.clone() }
+        Options {
+            creation: self.creation.clone(),
+            parameters: self.parameters.clone(),
+            ..Options::default()
+        }
     }
 }
 

@@ -60,7 +60,10 @@ impl DataFile {
         let found = match format::check(bytes, address) {
             Ok(header) => header.changed(),
             Err(BlockFault::NeverWritten { .. }) => Scn::ZERO,
-            Err(fault) => return Err(Stop::refuse(RefusalKind::Corrupt, fault.to_string())),
+            Err(fault) => {
+                let message = format!("cannot use {}: {fault}", self.file.path().display());
+                return Err(Stop::refuse(RefusalKind::Corrupt, message));
+            }
         };
         let Some(versions) = &self.versions else { return Ok(()) };
         match versions.shared(session).newer_than(address.block, found) {

@@ -3,8 +3,7 @@
 //! ```text
 //!   position P ──▶ each set: dirty since P or before, or being written? ──▶ requested writes
 //!                                                 │
-//!                    wait until none of them is ◀─┘       (enq: KO - fast object checkpoint,
-//!                                                          or rdbms ipc reply for whole files)
+//!                    wait until none of them is ◀─┘       (enq: KO - fast object checkpoint)
 //! ```
 //!
 //! A session that reads around the cache needs this: afterwards every change made before it is on
@@ -18,9 +17,9 @@
 //!     change. It doesn't wait for later changes, so a block that is changed all the time doesn't
 //!     hold it up
 //!
-//! Callers: direct reads; checkpoints of a tablespace.
+//! Callers: direct reads.
 
-use ids::{Dba, FileNo};
+use ids::Dba;
 use os::{Session, Waiting};
 use stop::Stop;
 use waits::{Statistic, WaitEvent};
@@ -85,13 +84,6 @@ impl Cache {
     pub fn checkpoint_blocks(&self, runs: &[Blocks], session: &Session) -> Result<(), Stop> {
         let waiting = session.waiting(WaitEvent::EnqKoFastObjectCheckpoint);
         self.checkpoint_set(BlockSet::new(runs), waiting.p(KO_EXCLUSIVE, 2, 0))
-    }
-
-    /// As [`checkpoint_blocks`](Cache::checkpoint_blocks), for all blocks of these files.
-    pub fn checkpoint_files(&self, files: &[FileNo], session: &Session) -> Result<(), Stop> {
-        let whole = |file: &FileNo| Blocks { first: Dba::new(file.get(), 0), count: u32::MAX };
-        let runs: Vec<Blocks> = files.iter().map(whole).collect();
-        self.checkpoint_set(BlockSet::new(&runs), session.waiting(WaitEvent::RdbmsIpcReply))
     }
 
     fn checkpoint_set(&self, blocks: BlockSet, waiting: Waiting<'_>) -> Result<(), Stop> {

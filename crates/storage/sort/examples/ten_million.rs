@@ -8,7 +8,7 @@
 use std::path::PathBuf;
 
 use ids::FileNo;
-use os::{Disk, FilesystemIo, Session};
+use os::{Disk, FilesystemIo, Session, SessionReading};
 use sort::{SortConfig, Sorter};
 use stop::{Halt, Stop};
 use waits::{SessionKind, Statistic, WaitEvent};
@@ -79,19 +79,17 @@ fn external(disk: &Disk, config: SortConfig, rows: u64, session: &Session) -> Re
     report("finish and next_row", rows, session, &pushed);
     drop(sorted);
     report("all", rows, session, &start);
-    let totals = session.reading().2;
+    let totals = session.reading().totals;
     let written = totals.statistic(Statistic::PhysicalWritesDirectTemporary);
     let read = totals.statistic(Statistic::PhysicalReadsDirectTemporary);
     println!("  {written} blocks written, {read} read; memory at most {memory_bytes} bytes");
     Ok(())
 }
 
-type Reading = (waits::Timestamp, waits::ThreadTimes, waits::Totals);
-
-fn report(what: &str, rows: u64, session: &Session, since: &Reading) {
-    let (now, times, totals) = session.reading();
-    let (took, cpu) = (now.since(since.0).0, times.since(since.1).cpu.0);
-    let waits = totals.since(&since.2);
+fn report(what: &str, rows: u64, session: &Session, start: &SessionReading) {
+    let SessionReading { at, times, totals } = session.reading();
+    let (took, cpu) = (at.since(start.at).0, times.since(start.times).cpu.0);
+    let waits = totals.since(&start.totals);
     let waited = |event: WaitEvent| waits.event(event).total.0 / 1_000_000;
     let mib_s = (rows * ROW_BYTES) as f64 / (1 << 20) as f64 / (took as f64 / 1e9);
     println!(

@@ -346,7 +346,7 @@ fn a_lost_or_emptied_file_is_refused_with_what_to_do() {
     let db = |name: &str| folder.0.join("db").join(name);
     let restore = "restore the whole database from one copy";
     let refused_with = |begin: &str| {
-        let said = folder.refused(&["logs", "db"]);
+        let said = folder.refused(&["recover", "db"]);
         assert!(said.contains(begin) && said.matches(restore).count() == 1, "{said}");
     };
     for name in ["redo01.log", "doublewrite01.dbl"] {
@@ -382,6 +382,7 @@ fn what_cannot_be_chosen_is_refused_with_what_can() {
         |more: &[&str]| folder.command(&[&run[..], more].concat()).output().expect("it runs");
     let said = text(&with(&["--set", "db_working_setz=1"]).stderr);
     assert!(said.contains("'forebay parameters' lists"), "{said}");
+    assert!(said.ends_with("did you mean db_working_sets?\n"), "{said}");
     let said = text(&with(&["--set", "db_writer_batch=256"]).stderr);
     assert!(said.contains("choose a smaller db_writer_batch"), "{said}");
     let said = text(&with(&["--alter", "0:log_writes_in_flight=8"]).stderr)

@@ -3,6 +3,7 @@
 use std::io::BufRead;
 use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::time::SystemTime;
 
 /// A folder of its own, gone when the test ends.
 pub(crate) struct Folder(pub(crate) PathBuf);
@@ -67,6 +68,20 @@ impl Folder {
         let said = text(&output.stderr);
         assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
         said
+    }
+
+    /// Path, content and time of last change of every file in a directory of the folder.
+    pub(crate) fn contents(&self, directory: &str) -> Vec<(PathBuf, Vec<u8>, SystemTime)> {
+        let entries = std::fs::read_dir(self.0.join(directory)).expect("it is there");
+        let file = |entry: std::io::Result<std::fs::DirEntry>| {
+            let path = entry.expect("it is there").path();
+            let changed = std::fs::metadata(&path).and_then(|of| of.modified());
+            let content = std::fs::read(&path).expect("it can be read");
+            (path, content, changed.expect("files have times"))
+        };
+        let mut files: Vec<_> = entries.map(file).collect();
+        files.sort();
+        files
     }
 
     /// What lies in the folder.

@@ -125,7 +125,7 @@ fn wrong_input_is_one_clear_line() {
     for (setting, answer) in [
         ("db_writer_processes=0", "db_writer_processes is 0: choose 1 to 100"),
         ("db_writer_processes", "--set takes NAME=VALUE, not 'db_writer_processes'"),
-        ("db_riter_processes=1", "no parameter db_riter_processes"),
+        ("db_riter_processes=1", "did you mean db_writer_processes?"),
         ("db_block_size=4k", "db_block_size is chosen when a database is created"),
     ] {
         let said = folder.misused(&["load", "run", "db", "--set", setting]);
@@ -329,4 +329,34 @@ fn what_is_no_file_in_a_files_place_is_called_what_it_is() {
     let fed = fed.args(["-c", line, env!("CARGO_BIN_EXE_forebay")]).current_dir(&folder.0).output();
     let said = refused(&fed.expect("it starts"));
     assert!(said.contains("it is a pipe, and must be a file; write what comes"), "{said}");
+}
+
+/// Under a limit on processes the kernel has no threads for io_uring, and gives requests up: they
+/// are done all the same. Whatever else can't be had is refused, and nothing halts.
+#[test]
+fn a_load_under_a_limit_on_processes_is_refused_or_runs() {
+    let folder = Folder::with_database("load-processes");
+    let own = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").expect("Linux"));
+    let mut given = std::process::Command::new("chmod");
+    let given = given.args(["-R", "a+rwX", "."]).current_dir(&folder.0).status();
+    assert!(given.expect("it runs").success());
+    let (mut refused, mut ran) = (false, false);
+    for limit in 10..30 {
+        let mut command = std::process::Command::new("prlimit");
+        command.arg(format!("--nproc={limit}")).current_dir(&folder.0);
+        if own == 0 {
+            // A user of its own: root isn't held to the limit.
+            command.args(["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups"]);
+        }
+        command.args([env!("CARGO_BIN_EXE_forebay"), "load", "run", "db", "--seconds", "1"]);
+        let output = command.output().expect("prlimit is installed");
+        let told = text(&output.stderr);
+        assert!(!told.contains("halted") && !told.contains("cancel"), "{limit}: {told}");
+        refused |= !output.status.success();
+        ran |= output.status.success();
+        if ran {
+            break;
+        }
+    }
+    assert!((refused && ran) || own != 0, "no limit was met");
 }

@@ -27,7 +27,7 @@ fn groups_with_members_on_two_disks_are_made_listed_and_changed() {
     folder.said(&[&create[..], &["--log-group", &two]].concat());
 
     let listed = folder.said(&["logs", "db"]);
-    assert_eq!(listed.lines().count(), 3, "{listed}");
+    assert_eq!(listed.lines().count(), 5, "a line for each member: {listed}");
     assert!(listed.contains(" 2048 ") && listed.contains(&on_second("two")), "{listed}");
 
     let alter = |change: &str| format!("0.2:{change}");
@@ -45,11 +45,11 @@ fn groups_with_members_on_two_disks_are_made_listed_and_changed() {
 
     // A disk is lost: everything goes on with the other.
     std::fs::remove_file(second.join("three")).expect("there");
-    let output = folder.forebay(&["logs", "db"]);
+    let listed = folder.said(&["logs", "db"]);
+    assert!(listed.contains(&format!("{} (INVALID)", on_second("three"))), "{listed}");
+    let output = folder.forebay(&["recover", "db"]);
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(told.contains("three of redo log group 3 is invalid"), "{told}");
-    let listed = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(listed.contains(&format!("{} (INVALID)", on_second("three"))), "{listed}");
     let drop = format!("drop_log_member={}", on_second("three"));
     let add = format!("add_log_member=3:{}", on_second("three"));
     let listed = folder.said(&["logs", "db", "--change", &drop, "--change", &add]);
@@ -65,32 +65,62 @@ fn groups_with_members_on_two_disks_are_made_listed_and_changed() {
     assert!(audit.starts_with("none of "), "{audit}");
 }
 
-/// What is listed is a name that can be given back, also where the database is named by a path
-/// from here on.
+/// What is listed can be given back: a path from the database's directory on, however the directory
+/// is spelt.
 #[test]
 fn a_member_is_dropped_and_added_by_the_path_that_is_listed() {
     let folder = with_two_disks("logs-listed");
     let create = ["load", "create", "db", "--megabytes", "1", "--set", "log_file_bytes=1m"];
     folder.said(&[&create[..], &["--set", "log_members=2"]].concat());
-    let whole = folder.0.join("db/redo03b.log").display().to_string();
-    for path in ["db/redo01b.log", "redo02b.log", &whole] {
-        let file = path.rsplit('/').next().expect("it has a name");
-        let listed = folder.said(&["logs", "db"]);
-        assert!(listed.contains(&format!("db/{file}")), "{listed}");
-        let change = format!("drop_log_member={path}");
-        let listed = folder.said(&["logs", "db", "--change", &change]);
-        assert!(!listed.contains(file), "{listed}");
-        assert!(!folder.0.join("db").join(file).exists());
+    let directory = folder.0.join("db").display().to_string();
+    for (place, file) in
+        [("db", "redo01b.log"), ("./db", "redo02b.log"), (&directory, "redo03b.log")]
+    {
+        let listed = folder.said(&["logs", place]);
+        assert!(listed.contains(&format!(" {file}\n")), "{listed}");
+        let listed = folder.said(&["logs", place, "--change", &format!("drop_log_member={file}")]);
+        assert!(!listed.contains(file) && !folder.0.join("db").join(file).exists(), "{listed}");
+        let number = &file[5..6];
+        let add = format!("add_log_member={number}:{file}");
+        let listed = folder.said(&["logs", place, "--change", &add]);
+        assert!(listed.contains(&format!(" {file} (INVALID)\n")), "{listed}");
+        assert!(folder.0.join("db").join(file).exists(), "{add}");
     }
-    // And what is listed can be made so.
-    for change in ["add_log_group=1m:db/redo04.log", "add_log_member=1:db/redo01c.log"] {
-        let file = change.rsplit('/').next().expect("it has a name");
-        let listed = folder.said(&["logs", "db", "--change", change]);
-        assert!(listed.contains(&format!("db/{file}")), "{listed}");
-        assert!(folder.0.join("db").join(file).exists(), "{change}");
-    }
-    let said = folder.refused(&["logs", "db", "--change", "drop_log_member=db/redo09.log"]);
+    // An absolute path of a file in there is one from the directory on, too.
+    let add = format!("add_log_group=1 MiB:{directory}/redo04.log");
+    let listed = folder.said(&["logs", "./db", "--change", &add]);
+    assert!(listed.contains(" redo04.log\n"), "{listed}");
+    let said = folder.refused(&["logs", "db", "--change", "add_log_member=1:db/redo05.log"]);
+    assert!(said.contains("db/db/redo05.log"), "{said}");
+    let said = folder.refused(&["logs", "db", "--change", "drop_log_member=redo09.log"]);
     assert!(said.contains("is no member of a redo log group"), "{said}");
+}
+
+/// Listing reads files and writes nothing, also where a crash has left work for recovery.
+#[test]
+fn listing_logs_changes_nothing() {
+    let folder = Folder::with_database("logs-read-only");
+    let mut run = folder.command(&["load", "run", "db", "--seconds", "600", "--acknowledge"]);
+    let mut running = run.stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut line = String::new();
+    let out = running.stdout.as_mut().expect("a pipe");
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut line).expect("a commit");
+    let said = folder.refused(&["logs", "db"]);
+    assert!(said.contains("another program has it open"), "{said}");
+    running.kill().expect("it runs");
+    running.wait().expect("it ends");
+    let before = folder.contents("db");
+    let listed = folder.said(&["logs", "db"]);
+    assert!(listed.contains("CURRENT") && listed.lines().count() == 4, "{listed}");
+    let json: serde_json::Value =
+        serde_json::from_str(&folder.said(&["logs", "db", "--json"])).expect("it is JSON");
+    assert_eq!(json.as_array().map(Vec::len), Some(3), "{json}");
+    assert_eq!(json[0]["members"][0]["path"], "redo01.log", "{json}");
+    assert!(folder.contents("db") == before, "something was written");
+    let said = folder.said(&["recover", "db"]);
+    assert!(said.contains("recovery read "), "{said}");
+    assert!(folder.contents("db") != before, "nothing was recovered");
+    folder.said(&["verify", "db"]);
 }
 
 /// A copy of a database's folder lists the original's files on another disk: it isn't opened, and
@@ -103,10 +133,10 @@ fn a_copy_of_a_database_with_a_member_elsewhere_is_refused_and_a_moved_one_is_no
     let add = format!("add_log_member=1:{}", member.display());
     folder.said(&["logs", "db", "--change", &add]);
     // Each opening begins a new log; the member is good when its group has had one.
-    let mut listed = String::new();
     for _ in 0..3 {
-        listed = folder.said(&["logs", "db"]);
+        folder.said(&["recover", "db"]);
     }
+    let listed = folder.said(&["logs", "db"]);
     assert!(!listed.contains("INVALID"), "{listed}");
     let before = std::fs::read(&member).expect("there");
     let mut copy = Command::new("cp");
@@ -117,7 +147,7 @@ fn a_copy_of_a_database_with_a_member_elsewhere_is_refused_and_a_moved_one_is_no
     assert!(std::fs::read(&member).expect("there") == before, "the original's log was written to");
 
     std::fs::rename(folder.0.join("db"), folder.0.join("moved")).expect("moved");
-    let said = folder.refused(&["logs", "moved"]);
+    let said = folder.refused(&["recover", "moved"]);
     assert!(said.contains("say so by 'forebay moved moved'"), "{said}");
     folder.said(&["moved", "moved"]);
     let listed = folder.said(&["logs", "moved"]);

@@ -12,7 +12,7 @@ fn a_link_to_nothing_is_a_taken_name() {
     symlink("/nonexistent/redo04.log", folder.0.join("db/redo04.log")).expect("made");
     let output = folder.forebay(&["logs", "db", "--change", "add_log_group=1m:redo04.log"]);
     let first = text(&output.stderr);
-    let output = folder.forebay(&["logs", "db"]);
+    let output = folder.forebay(&["recover", "db"]);
     let second = text(&output.stderr);
     assert!(first.contains("there is a file of this name"), "{first}");
     assert!(output.status.success(), "{second}");
@@ -23,7 +23,7 @@ fn a_link_to_nothing_is_a_taken_name() {
 fn a_directory_with_a_leftovers_name_keeps_nobody_out() {
     let folder = Folder::with_database("names-dir");
     std::fs::create_dir(folder.0.join("db/old.forebay-temp")).expect("made");
-    let output = folder.forebay(&["logs", "db"]);
+    let output = folder.forebay(&["recover", "db"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
 }
 
@@ -50,6 +50,6 @@ fn a_pipe_is_a_taken_name_and_nobodys_leftover() {
     make("db/x.log");
     let first = ends(&["logs", "db", "--change", "add_log_member=1:x.log"]);
     make("db/y.forebay-temp");
-    let second = ends(&["logs", "db"]);
+    let second = ends(&["recover", "db"]);
     assert!(first.is_some() && second.is_some(), "it waits for ever: {first:?} {second:?}");
 }

@@ -212,34 +212,146 @@ fn a_load_that_is_interrupted_says_what_it_found() {
     assert!(checked.status.success(), "{}", text(&checked.stdout));
 }
 
-/// What every command says of itself fits a terminal of 80 columns.
+/// What every command says of itself fits a terminal of 80 columns, also on one that is wider.
 #[test]
 fn every_help_fits_a_terminal() {
     let folder = Folder::new("help");
-    for command in [
-        &[][..],
-        &["probe"],
-        &["load"],
-        &["load", "create"],
-        &["load", "run"],
-        &["load", "audit"],
-        &["lab"],
-        &["lab", "run"],
-        &["logs"],
-        &["verify"],
-        &["parameters"],
-    ] {
+    let help = folder.said(&["--help"]);
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let listed = listed.take_while(|line| !line.is_empty());
+    let name = |line: &str| line.strip_prefix("  ")?.split(' ').next().map(str::to_string);
+    let commands: Vec<String> =
+        listed.filter_map(name).filter(|name| !name.is_empty() && name != "help").collect();
+    assert!(commands.len() > 8, "{commands:?}");
+    let commands = commands.iter().map(|name| vec![&**name]).chain([
+        vec![],
+        vec!["load", "create"],
+        vec!["load", "run"],
+        vec!["load", "audit"],
+        vec!["lab", "run"],
+        vec!["lab", "list"],
+    ]);
+    for command in commands {
         for option in ["--help", "-h"] {
-            let output = folder.forebay(&[command, &[option]].concat());
-            assert!(output.status.success());
-            let help = text(&output.stdout);
-            let long: Vec<&str> = help.lines().filter(|line| line.chars().count() > 80).collect();
-            assert!(long.is_empty(), "{command:?}: {long:?}");
+            let mut arguments = command.clone();
+            arguments.push(option);
+            let output = folder.command(&arguments).env("COLUMNS", "200").output();
+            let help = text(&output.expect("it starts").stdout);
+            assert!(help.contains("Usage:"), "{command:?}: {help}");
+            assert_fits(&help);
         }
     }
-    for command in [&["parameters"][..], &["lab", "list"]] {
-        let shown = text(&folder.forebay(command).stdout);
-        let long: Vec<&str> = shown.lines().filter(|line| line.chars().count() > 80).collect();
-        assert!(long.is_empty(), "{command:?}: {long:?}");
+    for command in [&["parameters"][..], &["parameters", "process_affinity"], &["lab", "list"]] {
+        assert_fits(&folder.said(command));
+    }
+}
+
+fn assert_fits(text: &str) {
+    let long: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80).collect();
+    assert!(long.is_empty(), "{long:?}");
+}
+
+/// A load says how much was done, how long each type of transaction took, and where the time went;
+/// with --acknowledge on standard error.
+#[test]
+fn a_load_says_what_it_came_to() {
+    for (name, filling, option, types) in [
+        ("load-result", &["--megabytes", "1"][..], &[][..], &["debit-credit", "mass update"][..]),
+        (
+            "load-result-orders",
+            &["--order-entry", "1", "--customers", "10", "--items", "10"],
+            &["--order-entry"],
+            &["new order", "payment"],
+        ),
+    ] {
+        let folder = Folder::filled(name, filling);
+        let run = [&["load", "run", "db", "--seconds", "1"][..], option].concat();
+        let acknowledged = [&run[..], &["--acknowledge"]].concat();
+        let output = folder.forebay(&acknowledged);
+        let (printed, told) = (text(&output.stdout), text(&output.stderr));
+        assert!(printed.lines().all(|line| line.split(' ').count() == 2), "{printed}");
+        for said in [folder.said(&run), told] {
+            assert!(said.contains(" transactions a second"), "{said}");
+            assert!(said.contains("p99") && said.contains("log file sync"), "{said}");
+            assert!(types.iter().all(|kind| said.contains(kind)), "{said}");
+            assert_fits(&said);
+        }
+        let said = folder.said(&[&run[..], &["--json"]].concat());
+        let json: serde_json::Value = serde_json::from_str(&said).expect("it is JSON");
+        let count = |kind: &serde_json::Value| kind["count"].as_u64().expect("a number");
+        let counted: u64 = json["types"].as_array().expect("a list").iter().map(count).sum();
+        assert!(counted >= json["transactions"].as_u64().expect("a number"), "{json}");
+        assert!(json["types"][0]["p50_us"].as_f64() <= json["types"][0]["p99_us"].as_f64());
+    }
+}
+
+/// One parameter in full, by any spelling; a name that is nearly right is suggested.
+#[test]
+fn a_parameter_is_shown_alone() {
+    let folder = Folder::new("parameter");
+    let said = folder.said(&["parameters", "DB_CACHE_SIZE"]);
+    assert!(said.starts_with("db_cache_size\n") && said.contains("32k to 32t bytes"), "{said}");
+    assert!(said.contains("--alter 3:db_cache_size=VALUE"), "{said}");
+    let said = folder.said(&["parameters", "log_file_bytes"]);
+    assert!(said.contains("'forebay load create' chooses another value: 16m."), "{said}");
+    let said = folder.misused(&["parameters", "db_cash_size"]);
+    assert!(said.contains("did you mean db_cache_size?"), "{said}");
+}
+
+/// Every key that a command prints is listed in docs/JSON.md.
+#[test]
+fn keys_of_json_are_documented() {
+    let listed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/JSON.md");
+    let listed = std::fs::read_to_string(listed).expect("it is there");
+    let folder = Folder::new("json");
+    let create = ["load", "create", "db", "--megabytes", "1mb", "--json"];
+    let run =
+        ["load", "run", "db", "--seconds", "1", "--json", "--alter", "0.1:db_cache_size=8MiB"];
+    for command in [
+        &create[..],
+        &run,
+        &["load", "audit", "db", "--json"],
+        &["recover", "db", "--json"],
+        &["logs", "db", "--json"],
+        &["parameters", "--json"],
+        &["parameters", "log_buffer", "--json"],
+        &["verify", "db", "--json"],
+        &["probe", ".", "--json"],
+    ] {
+        let said = folder.said(command);
+        let json: serde_json::Value = serde_json::from_str(&said).expect("it is JSON");
+        let mut keys = std::collections::BTreeSet::new();
+        collect_keys(&json, &mut keys);
+        assert!(!keys.is_empty());
+        for key in keys {
+            assert!(listed.contains(&format!("| `{key}` |")), "{command:?}: {key} isn't listed");
+        }
+    }
+}
+
+fn collect_keys(json: &serde_json::Value, keys: &mut std::collections::BTreeSet<String>) {
+    match json {
+        serde_json::Value::Array(all) => all.iter().for_each(|one| collect_keys(one, keys)),
+        serde_json::Value::Object(map) => map.iter().for_each(|(key, value)| {
+            keys.insert(key.clone());
+            collect_keys(value, keys);
+        }),
+        _ => {}
+    }
+}
+
+/// The manual and the completions know every command and its options.
+#[test]
+fn the_manual_and_the_completions_are_of_these_commands() {
+    let folder = Folder::new("manual");
+    folder.said(&["man", "."]);
+    let page = std::fs::read_to_string(folder.0.join("forebay-load-run.1")).expect("written");
+    assert!(page.contains("acknowledge"), "{page}");
+    assert!(folder.names().contains(&"forebay.1".to_string()));
+    let said = folder.refused(&["man", "nowhere"]);
+    assert!(said.contains("cannot write the manual's pages to nowhere"), "{said}");
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = folder.said(&["completions", shell]);
+        assert!(script.contains("acknowledge") && script.contains("recover"), "{shell}");
     }
 }

@@ -4,25 +4,10 @@ use std::process::Command;
 
 use crate::folder::{Folder, text};
 
-/// Name, content and time of last change of every file.
-fn files(folder: &Folder) -> Vec<(String, Vec<u8>, std::time::SystemTime)> {
-    let entries = std::fs::read_dir(folder.0.join("db")).expect("it is there");
-    let mut files: Vec<_> = entries
-        .map(|entry| {
-            let path = entry.expect("it is there").path();
-            let changed = std::fs::metadata(&path).and_then(|of| of.modified());
-            let content = std::fs::read(&path).expect("it can be read");
-            (path.display().to_string(), content, changed.expect("files have times"))
-        })
-        .collect();
-    files.sort();
-    files
-}
-
 #[test]
 fn a_database_in_order_is_said_to_be_so_and_is_as_it_was() {
     let folder = Folder::with_database("verify-clean");
-    let before = files(&folder);
+    let before = folder.contents("db");
     let output = folder.forebay(&["verify", "db"]);
     let said = text(&output.stdout);
     assert!(output.status.success() && output.stderr.is_empty(), "{said}");
@@ -32,20 +17,20 @@ fn a_database_in_order_is_said_to_be_so_and_is_as_it_was() {
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     assert_eq!(json["clean"], true);
     assert!(json["rows"].as_u64() > Some(100), "{json}");
-    assert!(files(&folder) == before, "nothing is written");
+    assert!(folder.contents("db") == before, "nothing is written");
 }
 
 #[test]
 fn tables_of_the_dictionary_are_held_against_their_indexes() {
     let filling = ["--order-entry", "1", "--customers", "30", "--items", "100"];
     let folder = Folder::filled("verify-order-entry", &filling);
-    let before = files(&folder);
+    let before = folder.contents("db");
     let output = folder.forebay(&["verify", "db", "--json"]);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     assert_eq!(json["clean"], true, "{json}");
     // Seven of the dictionary itself, and one at least of each of nine tables but one.
     assert!(json["indexes_compared"].as_u64() >= Some(7 + 8), "{json}");
-    assert!(files(&folder) == before, "nothing is written");
+    assert!(folder.contents("db") == before, "nothing is written");
 }
 
 /// What this process may not open isn't damaged: it is refused, and nobody is told to restore.
@@ -143,7 +128,7 @@ fn files_of_another_time_and_a_missing_doublewrite_file_are_found() {
         let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
         assert_eq!((output.status.code(), &json["clean"]), (Some(1), &false.into()), "{old:?}");
         assert!(json["counts"][kind].as_u64() >= Some(1), "{old:?}: {json}");
-        let opened = folder.forebay(&["logs", "db"]);
+        let opened = folder.forebay(&["recover", "db"]);
         assert_eq!(opened.status.code(), Some(1), "{old:?}: what is found keeps it from opening");
         put_back(&all, "new");
     }
@@ -184,7 +169,7 @@ fn an_older_control_file_and_an_invalid_member_are_told() {
     let db = |name: &str| folder.0.join("db").join(name);
     let old = std::fs::read(db("control01.ctl")).expect("it is read");
     std::fs::remove_file(db("redo01b.log")).expect("it is there");
-    let ran = folder.forebay(&["logs", "db"]);
+    let ran = folder.forebay(&["recover", "db"]);
     assert!(ran.status.success(), "{}", text(&ran.stderr));
     let output = folder.forebay(&["verify", "db"]);
     assert!(output.status.success(), "{}", text(&output.stdout));
@@ -222,4 +207,27 @@ fn what_is_damaged_is_not_said_to_have_had_rows() {
         assert!(from_end || line.contains("belongs"), "{line}");
         std::fs::write(&path, &whole).expect("it is put back");
     }
+}
+
+/// Of a thousand like findings ten are shown, and how many more there are; --all shows them.
+#[test]
+fn like_findings_are_summed_up() {
+    let folder = Folder::with_database("verify-many");
+    let path = folder.0.join("db/data01.dbf");
+    let mut content = std::fs::read(&path).expect("it can be read");
+    let blocks: Vec<usize> = (5..30).collect();
+    for block in &blocks {
+        content[block * 8192 + 100] ^= 1;
+    }
+    std::fs::write(&path, &content).expect("it can be written");
+    let shown = |option: &[&str]| {
+        let said = text(&folder.forebay(&[&["verify", "db"], option].concat()).stdout);
+        let lines = said.lines().filter(|line| line.starts_with("block: data01.dbf")).count();
+        (lines, said)
+    };
+    let (lines, said) = shown(&[]);
+    let more = format!("block: {} more like these; --all shows them", blocks.len() - 10);
+    assert!(lines == 10 && said.lines().any(|line| line == more), "{said}");
+    let (lines, said) = shown(&["--all"]);
+    assert!(lines == blocks.len() && !said.contains("more like these"), "{said}");
 }

@@ -25,7 +25,7 @@ fn options(data_bytes_max: u64) -> Options {
         ..Creation::default()
     };
     let parameters = Parameters { db_cache_size: 4 << 20, ..Parameters::default() };
-    Options { creation, parameters }
+    Options { creation, parameters, ..Options::default() }
 }
 
 fn made(scratch: &Scratch, options: &Options) -> Database {

@@ -24,7 +24,7 @@ fn tight(blocks: u64) -> Options {
     };
     let parameters =
         Parameters { db_cache_size: 4 << 20, db_writer_batch: 4, ..Parameters::default() };
-    Options { creation, parameters }
+    Options { creation, parameters, ..Options::default() }
 }
 
 /// Another table takes all extents that are left.

@@ -25,7 +25,7 @@ fn options(db_cache_size: u64) -> Options {
         ..Creation::default()
     };
     let parameters = Parameters { db_cache_size, ..Parameters::default() };
-    Options { creation, parameters }
+    Options { creation, parameters, ..Options::default() }
 }
 
 fn row(number: u64) -> RowAddress {

@@ -23,6 +23,7 @@ mod descriptors;
 mod emptied;
 mod ends;
 mod equality;
+mod first_opening;
 mod full;
 mod handed_around;
 mod handles;

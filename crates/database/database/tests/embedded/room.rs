@@ -91,7 +91,7 @@ fn small(size: BlockSize) -> Options {
         db_writer_batch: 4,
         ..Parameters::default()
     };
-    Options { creation, parameters }
+    Options { creation, parameters, ..Options::default() }
 }
 
 /// Rows by their keys: what has an index, and what has none.

@@ -30,7 +30,7 @@ pub(crate) fn options() -> Options {
         db_writer_batch: 4,
         ..Parameters::default()
     };
-    Options { creation, parameters }
+    Options { creation, parameters, ..Options::default() }
 }
 
 fn machine(seed: u64, content: FileSystem) -> Simulation {

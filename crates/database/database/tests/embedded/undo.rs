@@ -32,7 +32,7 @@ fn options() -> Options {
         db_writer_batch: 4,
         ..Parameters::default()
     };
-    Options { creation, parameters }
+    Options { creation, parameters, ..Options::default() }
 }
 
 /// Does this with a new database on a simulated machine, and shuts it.

@@ -1,4 +1,4 @@
-//! How a parameter is declared: once, with everything that there is to say of it.
+//! The declaration of a parameter: once, with its default, limits, unit and meaning.
 //!
 //! Help, the reference in `docs/PARAMETERS.md`, setting by name, and the check of the range all
 //! come from the declaration.
@@ -9,23 +9,24 @@ use ids::BlockSize;
 use os::FilesystemIo;
 use os::probe::DurableWrite;
 use redo::{CommitLeader, CommitLogging, CommitWait};
-use stop::{RefusalKind, Stop};
+use stop::{RefusalKind, Stop, did_you_mean};
 
+use super::{Creation, Parameters};
 use crate::scheduling::{ProcessAffinity, ProcessPatterns};
 
 /// When a parameter can be chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Changeable {
-    /// When the database is created; never again.
+    /// When the database is created, and never again.
     AtCreation,
     /// When an instance opens the database.
     AtOpening,
-    /// Then, and while it is open.
+    /// When an instance opens the database, and while it is open.
     AnyTime,
 }
 
 impl Changeable {
-    /// In words.
+    /// The time in words.
     pub const fn name(self) -> &'static str {
         match self {
             Changeable::AtCreation => "at creation",
@@ -38,26 +39,26 @@ impl Changeable {
 /// Which values a parameter takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Allowed {
-    /// A number in these limits, both included.
+    /// A number within these limits, both included.
     Between(u64, u64),
     /// One of these words.
     OneOf(&'static [&'static str]),
-    /// A text that these words describe.
+    /// A text, described by these words.
     Text(&'static str),
 }
 
-/// What is declared of a parameter.
+/// The declaration of a parameter.
 #[derive(Clone, Debug)]
 pub struct ParameterInfo {
-    /// Its name; Oracle's where it means the same.
+    /// The name; Oracle's where the meaning is Oracle's.
     pub name: &'static str,
-    /// Of what it is a number; empty if it's none.
+    /// The unit; empty if the value is no number.
     pub unit: &'static str,
-    /// What it decides.
+    /// The effect, in one sentence.
     pub meaning: &'static str,
-    /// Its default, as a user writes it.
+    /// The default, as a user writes it.
     pub default: String,
-    /// The values that it takes.
+    /// The allowed values.
     pub allowed: Allowed,
     /// When it can be chosen.
     pub changeable: Changeable,
@@ -77,7 +78,7 @@ impl ParameterInfo {
         }
     }
 
-    /// Reads a value, and refuses one that isn't allowed by naming those that are.
+    /// Reads a value. The refusal of a value that isn't allowed names those that are.
     pub(super) fn read<T: Value>(&self, text: &str) -> Result<T, Stop> {
         let value = T::read(text).ok_or_else(|| self.refusal(text))?;
         self.check(&value).map(|()| value)
@@ -97,16 +98,16 @@ impl ParameterInfo {
     }
 }
 
-/// The unit in which `k`, `m`, `g` and `t` may follow a number.
+/// The unit of a size, which is shown with `k`, `m`, `g` or `t`.
 pub(super) const BYTES: &str = "bytes";
 
 /// A type that a parameter can have.
 pub(super) trait Value: Sized {
-    /// From what a user writes; `None` if it means nothing.
+    /// Reads the value as a user writes it; `None` if the text means nothing.
     fn read(text: &str) -> Option<Self>;
-    /// As a user would write it.
+    /// The value as a user would write it.
     fn show(&self) -> String;
-    /// The number that limits are about.
+    /// The number that is compared with limits.
     fn number(&self) -> Option<u64> {
         None
     }
@@ -114,7 +115,7 @@ pub(super) trait Value: Sized {
 
 const SUFFIXES: [(&str, u32); 4] = [("t", 40), ("g", 30), ("m", 20), ("k", 10)];
 
-/// A number of bytes, as short as it can be written.
+/// A number of bytes in the largest unit of which it is a whole multiple.
 fn sized(bytes: u64) -> String {
     let whole = |shift: u32| bytes != 0 && bytes.trailing_zeros() >= shift;
     let suffix = SUFFIXES.iter().find(|(_, shift)| whole(*shift));
@@ -122,21 +123,28 @@ fn sized(bytes: u64) -> String {
         .map_or_else(|| bytes.to_string(), |(letter, shift)| format!("{}{letter}", bytes >> shift))
 }
 
-/// A whole number, perhaps with a suffix.
-pub(crate) fn number(text: &str) -> Option<u64> {
-    let text = text.to_ascii_lowercase();
-    let with_suffix =
-        SUFFIXES.iter().find_map(|(letter, shift)| Some((text.strip_suffix(letter)?, *shift)));
-    let (digits, shift) = with_suffix.unwrap_or((&text, 0));
-    let number: u64 = digits.parse().ok()?;
-    number.checked_mul(1 << shift)
+/// Reads a whole number as people write sizes: `65536`, `64k`, `64K`, `64kb`, `64 KiB`. Every unit
+/// is 1,024 times the one before, however it is spelt.
+pub fn parse_size(text: &str) -> Option<u64> {
+    let text = text.trim().to_ascii_lowercase();
+    let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = (&text[..end], text[end..].trim_start());
+    let is_unit = |letter: &str| {
+        unit.strip_prefix(letter).is_some_and(|rest| ["", "b", "ib"].contains(&rest))
+    };
+    let shift = match SUFFIXES.iter().find(|(letter, _)| is_unit(letter)) {
+        Some((_, shift)) => *shift,
+        None if ["", "b"].contains(&unit) => 0,
+        None => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
 macro_rules! numbers {
     ($($type:ty),*) => {$(
         impl Value for $type {
             fn read(text: &str) -> Option<$type> {
-                <$type>::try_from(number(text)?).ok()
+                <$type>::try_from(parse_size(text)?).ok()
             }
 
             fn show(&self) -> String {
@@ -168,7 +176,7 @@ pub(super) const BLOCK_SIZES: Allowed = Allowed::OneOf(&["2k", "4k", "8k", "16k"
 
 impl Value for BlockSize {
     fn read(text: &str) -> Option<BlockSize> {
-        BlockSize::new(usize::try_from(number(text)?).ok()?)
+        BlockSize::new(usize::try_from(parse_size(text)?).ok()?)
     }
 
     fn show(&self) -> String {
@@ -176,7 +184,7 @@ impl Value for BlockSize {
     }
 }
 
-/// A choice: its words, and what each means.
+/// Declares the words of a choice, each with its variant.
 macro_rules! choices {
     ($words:ident: $type:ident { $($word:literal $variant:ident),* }) => {
         pub(super) const $words: Allowed = Allowed::OneOf(&[$($word),*]);
@@ -213,7 +221,7 @@ impl Value for FilesystemIo {
     }
 }
 
-/// The word for "whatever a probe finds fastest".
+/// The word for the way that a probe finds fastest.
 const PROBED: &str = "probed";
 
 pub(super) const REDO_WRITES: Allowed = Allowed::OneOf(&[
@@ -265,8 +273,8 @@ impl Value for ProcessAffinity {
     }
 }
 
-/// Declares the parameters of a structure: each with what it decides, its type, default, unit and
-/// allowed values, and when it can be changed if that isn't as for most.
+/// Declares the parameters of a structure: each with its meaning, type, default, unit and allowed
+/// values, and with the time at which it can be changed if that differs from the structure's.
 macro_rules! declared {
     (
         $(#[$about:meta])*
@@ -290,7 +298,7 @@ macro_rules! declared {
         }
 
         impl $structure {
-            /// Everything that is declared of these parameters, in the order of the list.
+            /// The declarations of these parameters, in the order of the list.
             pub fn list() -> Vec<ParameterInfo> {
                 let defaults = $structure::default();
                 vec![$(ParameterInfo {
@@ -313,7 +321,7 @@ macro_rules! declared {
                 Ok(())
             }
 
-            /// What `name` is set to, as a user writes it.
+            /// The value of `name`, as a user writes it.
             pub fn get(&self, name: &str) -> Result<String, Stop> {
                 let info = $structure::info(name)?;
                 Ok(match info.name {
@@ -322,7 +330,7 @@ macro_rules! declared {
                 })
             }
 
-            /// Each parameter by itself: whether its value is allowed.
+            /// Checks the value of each parameter by itself.
             pub(crate) fn check_each(&self) -> Result<(), Stop> {
                 let list = $structure::list();
                 let mut infos = list.iter();
@@ -330,16 +338,11 @@ macro_rules! declared {
                 Ok(())
             }
 
-            /// Everything that is declared of the parameter `name`.
+            /// The declaration of the parameter `name`.
             pub(crate) fn info(name: &str) -> Result<ParameterInfo, Stop> {
                 let list = $structure::list();
-                list.into_iter().find(|info| info.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
-                    let message = format!(
-                        "there is no parameter {name} to be chosen here; 'forebay parameters' \
-                         lists those that are"
-                    );
-                    Stop::refuse(RefusalKind::Invalid, message)
-                })
+                let found = list.into_iter().find(|info| info.name.eq_ignore_ascii_case(name));
+                found.ok_or_else(|| unknown_parameter(name))
             }
         }
     };
@@ -349,7 +352,18 @@ macro_rules! declared {
 
 pub(super) use declared;
 
-/// A value as a user would write it, bytes as short as they can be.
+/// The refusal of a name that no parameter has, with the one that may have been meant.
+pub(super) fn unknown_parameter(name: &str) -> Stop {
+    let names = Parameters::list().into_iter().chain(Creation::list()).map(|info| info.name);
+    let meant = did_you_mean(name, names);
+    let message = format!(
+        "there is no parameter {name} to be chosen here; 'forebay parameters' lists those that \
+         are{meant}"
+    );
+    Stop::refuse(RefusalKind::Invalid, message)
+}
+
+/// A value as a user would write it, bytes as short as possible.
 pub(super) fn show<T: Value>(value: &T, unit: &str) -> String {
     match value.number() {
         Some(number) if unit == BYTES => sized(number),

@@ -11,7 +11,8 @@ pub fn markdown() -> String {
          Generated from `crates/database/instance/src/parameters/mod.rs` by \
          `cargo xtask docs`. Don't \
          edit.\n\n\
-         A number of bytes may be written with `k`, `m`, `g` or `t`.\n",
+         A number of bytes may be written with a unit: `67108864`, `64m`, `64mb` and `64 MiB` are \
+         the same.\n",
     );
     table(&mut out, "When an instance opens a database", &Parameters::list());
     table(&mut out, "When a database is created", &Creation::list());

@@ -1,8 +1,8 @@
-//! What can be chosen: when a database is created, and when it is opened.
+//! The parameters: of a database when it is created, and of an instance when it opens and later.
 //!
-//! Each parameter is declared once, here. Names are Oracle's where they mean the same.
+//! Each parameter is declared once, here. Names are Oracle's where the meaning is Oracle's.
 //!
-//! Callers: whoever creates or opens a database; `docs/PARAMETERS.md`.
+//! Callers: creation and opening; `alter`; `docs/PARAMETERS.md`.
 
 mod declare;
 mod markdown;
@@ -21,48 +21,47 @@ use crate::LogGroupSpec;
 use crate::lock_waits::LockWaits;
 use crate::scheduling::{ProcessAffinity, ProcessPatterns};
 
-pub(crate) use declare::number;
-pub use declare::{Allowed, Changeable, ParameterInfo};
+pub use declare::{Allowed, Changeable, ParameterInfo, parse_size};
 use declare::{
     BLOCK_SIZES, BOOLEANS, BYTES, COMMIT_LEADERS, COMMIT_LOGGINGS, COMMIT_WAITS, FILESYSTEM_IO,
-    PROCESS_AFFINITY, PROCESS_PATTERNS, REDO_WRITES, declared, show,
+    PROCESS_AFFINITY, PROCESS_PATTERNS, REDO_WRITES, declared, show, unknown_parameter,
 };
 pub use markdown::markdown;
 
 declared! {
-    /// What is fixed when a database is created.
+    /// The parameters that are fixed when a database is created.
     pub struct Creation, AtCreation;
 
     "The size of a block."
         db_block_size: BlockSize = BlockSize::KIB_8, "", BLOCK_SIZES;
     "The size of the first data file, which is of the system tablespace."
         data_bytes: u64 = 256 << 20, BYTES, Allowed::Between(1 << 15, 1 << 45);
-    "How large the first data file may become, as far as its extent map has room; 0 if it isn't to \
-     grow."
+    "The largest size to which the first data file may grow, as far as its extent map has room; \
+     0 if it doesn't grow."
         data_bytes_max: u64 = 0, BYTES, Allowed::Between(0, 1 << 45);
-    "By how much the first data file grows when it is full."
+    "The bytes by which the first data file grows when it is full."
         data_growth_bytes: u64 = 16 << 20, BYTES, Allowed::Between(0, 1 << 40);
     "The size of the data file of the undo tablespace."
         undo_bytes: u64 = 64 << 20, BYTES, Allowed::Between(1 << 15, 1 << 45);
-    "How large the undo tablespace's data file may become, as far as its extent map has room; 0 if \
-     it isn't to grow."
+    "The largest size to which the undo tablespace's data file may grow, as far as its extent \
+     map has room; 0 if it doesn't grow."
         undo_bytes_max: u64 = 32 << 30, BYTES, Allowed::Between(0, 1 << 45);
-    "By how much the undo tablespace's data file grows when it is full."
+    "The bytes by which the undo tablespace's data file grows when it is full."
         undo_growth_bytes: u64 = 16 << 20, BYTES, Allowed::Between(0, 1 << 40);
-    "How long an extent is: the unit in which segments grow."
+    "The length of an extent, the unit in which segments grow."
         extent_blocks: u32 = 64, "blocks", Allowed::Between(1, 1 << 16);
     "The size of one online redo log."
         log_file_bytes: u64 = 64 << 20, BYTES, Allowed::Between(LOG_FILE_MIN, 1 << 40);
-    "How many online redo log groups are written in turn."
+    "The number of online redo log groups, which are written in turn."
         log_groups: u16 = 3, "groups", Allowed::Between(2, redo::GROUPS_MAX as u64);
-    "How many members each of these groups has: files with the same redo."
+    "The number of members of each of these groups: files with the same redo."
         log_members: u16 = 1, "members", Allowed::Between(1, redo::MEMBERS_MAX as u64);
-    "How many undo segments there are."
+    "The number of undo segments at first; more are made when more transactions are active."
         undo_segments: u16 = 8, "segments", Allowed::Between(1, 256);
-    "How many transactions at once an undo segment has room for."
+    "The number of slots in the transaction table of an undo segment."
         undo_slots: u16 = 32, "slots", Allowed::Between(1, 1_024);
-    "How many blocks the doublewrite file holds: a batch of each writer at least; with two or \
-     three of each, a batch is begun while the one before is on its way."
+    "The number of blocks of the doublewrite file: at least a batch of each writer. With room \
+     for two or three batches, a writer begins one while the one before is on its way."
         doublewrite_slots: u32 = 16 * 128, "blocks", Allowed::Between(1, 1 << 20);
 
     beside
@@ -74,120 +73,119 @@ declared! {
     log_files: Vec<LogGroupSpec> = Vec::new();
 }
 
-/// For how many seconds a lock is waited for.
+/// The seconds for which a session waits for a lock.
 const LOCK_WAIT: Allowed = Allowed::Between(0, LockWaits::FOREVER as u64);
 
 /// The smallest online redo log.
 const LOG_FILE_MIN: u64 = redo::LOG_BLOCKS_MIN as u64 * 4_096;
 
 declared! {
-    /// How an instance runs.
+    /// The parameters with which an instance runs.
     pub struct Parameters, AtOpening;
 
     "The size of the buffer cache."
         db_cache_size: u64 = 64 << 20, BYTES, Allowed::Between(1 << 15, 1 << 45), AnyTime;
     "The size of the buffer cache for blocks of 2 KiB, in a database of larger ones."
         db_2k_cache_size: u64 = 0, BYTES, Allowed::Between(0, 1 << 45), AnyTime;
-    "The same for blocks of 4 KiB, in a database of others."
+    "The size of the buffer cache for blocks of 4 KiB, in a database of others."
         db_4k_cache_size: u64 = 0, BYTES, Allowed::Between(0, 1 << 45), AnyTime;
-    "The same for blocks of 8 KiB."
+    "The size of the buffer cache for blocks of 8 KiB, in a database of others."
         db_8k_cache_size: u64 = 0, BYTES, Allowed::Between(0, 1 << 45), AnyTime;
-    "The same for blocks of 16 KiB."
+    "The size of the buffer cache for blocks of 16 KiB, in a database of others."
         db_16k_cache_size: u64 = 0, BYTES, Allowed::Between(0, 1 << 45), AnyTime;
-    "The same for blocks of 32 KiB."
+    "The size of the buffer cache for blocks of 32 KiB, in a database of others."
         db_32k_cache_size: u64 = 0, BYTES, Allowed::Between(0, 1 << 45), AnyTime;
-    "How many bytes all buffers together may come to while the instance is open; 0 for what they \
-     have when it opens."
+    "The most bytes that all buffers together may have while the instance is open; 0 for the \
+     bytes that they have when it opens."
         sga_max_size: u64 = 0, BYTES, Allowed::Between(0, 1 << 45);
-    "How many database writers there are."
+    "The number of database writers."
         db_writer_processes: u32 = 1, "processes",
         Allowed::Between(1, CacheConfig::WRITERS_MAX as u64), AnyTime;
-    "How many working sets the cache is divided into, whatever the number of writers; not fewer \
-     than writers."
+    "The number of working sets into which the cache is divided; at least the number of writers."
         db_working_sets: u32 = 8, "sets", Allowed::Between(1, CacheConfig::WORKING_SETS_MAX as u64);
-    "How many blocks a database writer writes before it syncs, at most."
+    "The most blocks that a database writer writes before it syncs."
         db_writer_batch: u32 = 128, "blocks",
         Allowed::Between(1, CacheConfig::BATCH_BLOCKS_MAX as u64);
-    "How many I/O slaves a database writer has; with any, it keeps as many writes in flight \
-     whatever filesystemio_options says."
+    "The number of I/O slaves of a database writer. With any, the writer keeps as many writes in \
+     flight, whatever filesystemio_options says."
         dbwr_io_slaves: u32 = 0, "slaves", Allowed::Between(0, RingConfig::SLAVES_MAX as u64);
-    "How many blocks a scan reads at once; 0, as unset, for a MiB, or each session's share of the \
-     buffers if that is less."
+    "The number of blocks that a scan reads at once; 0 for a MiB, or for each session's share of \
+     the buffers if that is less."
         db_file_multiblock_read_count: u32 = 0, "blocks", Allowed::Between(0, 512),
         AnyTime;
-    "How much memory a sort may take, that of an index build for instance; what doesn't fit goes \
-     through a temporary file. Each sort that is under way takes as much as it needs, up to this."
+    "The most memory that each sort under way takes, that of an index build for instance. Rows \
+     that don't fit go through a temporary file."
         sort_area_size: u64 = 64 << 20, BYTES,
         Allowed::Between(SORT_AREA_BYTES_MIN, SORT_AREA_BYTES_MAX);
     "The size of the redo log buffer."
         log_buffer: u64 = 8 << 20, BYTES,
         Allowed::Between(LOG_BUFFER_BYTES_MIN as u64, Parameters::LOG_BUFFER_MAX);
-    "How many seconds recovery after a crash may take, as estimated; 0 for no bound."
+    "The most seconds that recovery after a crash may take, as estimated; 0 for no bound."
         fast_start_mttr_target: u32 = 0, "seconds", Allowed::Between(0, 3_600), AnyTime;
-    "How many redo blocks of 4 KiB the checkpoint may be behind; 0 for no bound."
+    "The most redo blocks of 4 KiB by which the checkpoint may be behind; 0 for no bound."
         log_checkpoint_interval: u32 = 0, "blocks", Allowed::Between(0, u32::MAX as u64), AnyTime;
-    "How many seconds the checkpoint may be behind; 0 for no bound."
+    "The most seconds by which the checkpoint may be behind; 0 for no bound."
         log_checkpoint_timeout: u32 = 1_800, "seconds", Allowed::Between(0, 1 << 20), AnyTime;
-    "Who writes redo that sessions wait for: the first of them, or the log writer alone."
+    "The process that writes redo for waiting sessions: the first of these sessions, or the log \
+     writer alone."
         commit_leader: CommitLeader = CommitLeader::Session, "", COMMIT_LEADERS, AnyTime;
-    "How many redo writes are in flight at once, at most. While the instance is open, up to as \
-     many as it opened with."
+    "The most redo writes in flight at once. While the instance is open it can't become more \
+     than it was at opening."
         log_writes_in_flight: u32 = 1, "writes",
         Allowed::Between(1, redo::WRITES_IN_FLIGHT_MAX as u64), AnyTime;
-    "How old undo becomes that only snapshots need, before it is overwritten rather than the undo \
-     tablespace grown: then their reads are refused as too old. 0 for as old as they need it. \
-     Where the tablespace can't grow it is overwritten in either case."
+    "The age at which undo that only snapshots need is overwritten, instead of growing the undo \
+     tablespace; their reads are then refused (snapshot too old). 0 keeps it as long as a \
+     snapshot needs it. Where the tablespace can't grow, undo is overwritten in either case."
         undo_retention: u32 = 0, "seconds", Allowed::Between(0, i32::MAX as u64), AnyTime;
-    "How many seconds a statement waits for each lock that it meets: 0 for not at all, 1000000 for \
-     as long as it takes. Connections that are made from then on begin with it."
+    "The most seconds that a statement waits for each lock: 0 for not at all, 1000000 for no \
+     bound. Connections that are made from then on begin with it."
         lock_timeout: u32 = LockWaits::FOREVER, "seconds", LOCK_WAIT, AnyTime;
-    "How many seconds a statement that defines something waits for transactions that use the \
-     table: 0 for not at all, 1000000 for as long as it takes. Connections that are made from then \
-     on begin with it."
+    "The most seconds that DDL waits for transactions that use the table: 0 for not at all, \
+     1000000 for no bound. Connections that are made from then on begin with it."
         ddl_lock_timeout: u32 = LockWaits::FOREVER, "seconds", LOCK_WAIT, AnyTime;
     "Whether a commit returns when it is durable, or at once."
         commit_wait: CommitWait = CommitWait::Wait, "", COMMIT_WAITS, AnyTime;
-    "Whether the redo of a commit is written at once, or with whatever is written next."
+    "Whether the redo of a commit is written at once, or together with the next redo write."
         commit_logging: CommitLogging = CommitLogging::Immediate, "", COMMIT_LOGGINGS, AnyTime;
-    "Which background processes have real-time priority, before everything that hasn't."
+    "The background processes that have real-time priority."
         high_priority_processes: ProcessPatterns = ProcessPatterns::default(), "",
         PROCESS_PATTERNS, AnyTime;
-    "On which CPUs background processes run; those that aren't named, on all."
+    "The CPUs on which background processes run; those that aren't named run on all."
         process_affinity: ProcessAffinity = ProcessAffinity::default(), "",
         PROCESS_AFFINITY, AnyTime;
-    "How data files are opened and written: none (buffered, one write at a time), asynch \
-     (buffered, many in flight), directio (direct, one at a time), setall (direct, many in \
-     flight)."
+    "The way in which data files are opened and written: none (buffered, one write at a time), \
+     asynch (buffered, many in flight), directio (direct, one at a time), setall (direct, many \
+     in flight)."
         filesystemio_options: FilesystemIo = FilesystemIo::SetAll, "", FILESYSTEM_IO;
-    "Whether asynchronous I/O is used where filesystemio_options says so; false for systems whose \
-     asynchronous I/O on files isn't asynchronous."
+    "Whether asynchronous I/O is used where filesystemio_options says so; false for systems \
+     whose asynchronous I/O on files isn't asynchronous."
         disk_asynch_io: bool = true, "", BOOLEANS;
-    "How a write of redo is made durable; probed means that the fastest way is found at opening."
+    "The way in which a write of redo is made durable; probed finds the fastest at opening."
         redo_write: Option<DurableWrite> = None, "", REDO_WRITES;
     "Whether blocks are written twice, against torn ones."
         doublewrite: bool = true, "", BOOLEANS;
-    "Whether a block that is read is compared with what was written there last: 4 bytes of memory \
+    "Whether a block that is read is compared with its last write; it takes 4 bytes of memory \
      for each block that is written."
         db_lost_write_protect: bool = true, "", BOOLEANS;
-    "Whether redo says what blocks come to, for recovery to compare; for tests, it is slow."
+    "Whether redo carries checksums of changed blocks, which recovery compares; slow, for tests."
         redo_consistency: bool = false, "", BOOLEANS;
 
     beside
-    /// What a test breaks on purpose.
+    /// The failpoints, by which a test breaks the engine on purpose.
     failpoints: Failpoints = Failpoints::NONE;
 }
 
 impl Parameters {
-    /// The fewest buffers that an instance works with: every session pins a few at once.
+    /// The fewest buffers that an instance works with, since every session pins a few at once.
     pub const BUFFERS_MIN: u32 = 16;
 
-    /// The largest `log_buffer`: beyond it nothing is won.
+    /// The largest `log_buffer`; a larger one gains nothing.
     pub const LOG_BUFFER_MAX: u64 = 1 << 30;
 
-    /// Refuses what can't work, naming the value and its limits.
-    /// `memory` is what the machine has.
+    /// Refuses values that can't work, naming each with its limits. `memory` is the memory of the
+    /// machine in bytes.
     pub(crate) fn check(&self, block_size: BlockSize, slots: u32, memory: u64) -> Result<(), Stop> {
-        // Each by itself first, so that what is computed from them doesn't overflow.
+        // Each value by itself first, so that sums and products of them don't overflow.
         self.check_each()?;
         let refuse = |message: String| Err(Stop::refuse(RefusalKind::Invalid, message));
         if self.db_writer_processes > self.db_working_sets {
@@ -251,8 +249,8 @@ impl Parameters {
         Ok(())
     }
 
-    /// The buffers for blocks of another `size` than the database's `own`; refused if they can't
-    /// work.
+    /// Returns the number of buffers for blocks of another `size` than the database's `own`, and
+    /// refuses a number that can't work.
     fn check_pool(&self, size: BlockSize, own: BlockSize, least: u32) -> Result<u32, Stop> {
         let refuse = |message: String| Err(Stop::refuse(RefusalKind::Invalid, message));
         let (bytes, buffers) = (self.bytes_of(size), self.buffers_of(size));
@@ -263,7 +261,7 @@ impl Parameters {
                 size.bytes() >> 10
             ));
         }
-        // The cache refuses them too, but only when the database is half open.
+        // The cache refuses this too, but only when the database is half open.
         let batch = u64::from(self.db_writer_batch) * own.bytes() as u64;
         if buffers > 0 && batch < 2 * size.bytes() as u64 {
             return refuse(format!(
@@ -276,13 +274,13 @@ impl Parameters {
         Ok(buffers)
     }
 
-    /// Bytes of all buffers, in a database whose own blocks are of size `own`.
+    /// The bytes of all buffers, in a database whose own blocks are of size `own`.
     pub(crate) fn buffer_bytes(&self, own: BlockSize) -> u64 {
         let others = BlockSize::ALL.into_iter().filter(|size| *size != own);
         others.map(|size| self.bytes_of(size)).fold(self.db_cache_size, u64::saturating_add)
     }
 
-    /// Refuses buffers of more than `most` bytes together; `bound` says what that is.
+    /// Refuses buffers of more than `most` bytes together. `bound` names that limit in the message.
     pub(crate) fn check_sga(&self, own: BlockSize, most: u64, bound: &str) -> Result<(), Stop> {
         let bytes = self.buffer_bytes(own);
         if bytes <= most {
@@ -295,7 +293,7 @@ impl Parameters {
         Err(Stop::refuse(RefusalKind::Invalid, message))
     }
 
-    /// So many writers there may come to be while the instance is open: each has a working set, and
+    /// The most writers that can be started while the instance is open: each has a working set, and
     /// a part of the doublewrite file.
     fn writers_max(&self, slots: u32) -> u32 {
         let regions = if self.doublewrite { slots / self.db_writer_batch } else { u32::MAX };
@@ -314,14 +312,14 @@ impl Parameters {
         u32::try_from(self.db_cache_size / block_size.bytes() as u64).unwrap_or(u32::MAX)
     }
 
-    /// Of the sizes that aren't the database's own, those that have buffers.
+    /// The pools of buffers for block sizes that aren't the database's own.
     fn pools(&self, own: BlockSize) -> Vec<PoolSize> {
         let others = BlockSize::ALL.into_iter().filter(|size| *size != own);
         let pools = others.map(|size| PoolSize { block_size: size, frames: self.buffers_of(size) });
         pools.filter(|pool| pool.frames > 0).collect()
     }
 
-    /// What was chosen for blocks of a size that isn't the database's.
+    /// The bytes of the cache for blocks of a size that isn't the database's own.
     fn bytes_of(&self, block_size: BlockSize) -> u64 {
         match block_size {
             BlockSize::KIB_2 => self.db_2k_cache_size,
@@ -332,7 +330,7 @@ impl Parameters {
         }
     }
 
-    /// The buffers for blocks of this size, in a database whose own are of size `own`.
+    /// The number of buffers for blocks of this size, in a database whose own are of size `own`.
     pub(crate) fn frames(&self, block_size: BlockSize, own: BlockSize) -> u32 {
         if block_size == own { self.buffers(own) } else { self.buffers_of(block_size) }
     }
@@ -341,7 +339,7 @@ impl Parameters {
         u32::try_from(self.bytes_of(block_size) / block_size.bytes() as u64).unwrap_or(u32::MAX)
     }
 
-    /// How the cache is opened, with `slots` blocks in the doublewrite file.
+    /// The configuration of the cache, with `slots` blocks in the doublewrite file.
     pub(crate) fn cache_config(&self, block_size: BlockSize, slots: u32) -> CacheConfig {
         let pools = self.pools(block_size);
         let smallest = pools.iter().map(|pool| pool.block_size).min();
@@ -374,7 +372,7 @@ impl Parameters {
 mod tests {
     use super::*;
 
-    /// Defaults are allowed, and what is shown of a value gives that value again.
+    /// Defaults are allowed, and the shown text of a value can be set.
     #[test]
     fn what_is_shown_can_be_set() {
         let mut parameters = Parameters::default();
@@ -404,10 +402,15 @@ mod tests {
     }
 
     #[test]
-    fn bytes_may_have_a_suffix() {
+    fn bytes_may_have_a_unit() {
         let mut parameters = Parameters::default();
-        parameters.set("DB_CACHE_SIZE", "96M").expect("allowed");
-        assert_eq!(parameters.db_cache_size, 96 << 20);
+        for text in ["96m", "96M", "96mb", "96MB", "96MiB", "96 MiB", " 96 m ", "98304k"] {
+            parameters.set("DB_CACHE_SIZE", text).expect(text);
+            assert_eq!(parameters.db_cache_size, 96 << 20, "{text}");
+            parameters.set("db_cache_size", "1g").expect("allowed");
+        }
+        parameters.set("db_cache_size", "100000000 B").expect("allowed");
+        assert_eq!(parameters.db_cache_size, 100_000_000);
         parameters.set("db_cache_size", "100000000").expect("allowed");
         assert_eq!(parameters.get("db_cache_size").expect("listed"), "100000000");
     }
@@ -422,12 +425,16 @@ mod tests {
         };
         let said = refused("db_writer_processes", "101");
         assert!(said.contains("db_writer_processes is 101: choose 1 to 100"), "{said}");
-        let said = refused("log_buffer", "7 m");
-        assert!(said.contains("log_buffer is 7 m: choose "), "{said}");
+        for wrong in ["7 mm", "m", "7mi", "-7m", "7.5m", ""] {
+            let said = refused("log_buffer", wrong);
+            assert!(said.contains(&format!("log_buffer is {wrong}: choose ")), "{said}");
+        }
         let said = refused("db_cache_size", "99999999999999999999g");
         assert!(said.contains("32k to 32t"), "{said}");
         let said = refused("filesystemio_options", "some");
         assert!(said.contains("none, asynch, directio, setall"), "{said}");
-        assert!(refused("db_cash_size", "1m").contains("no parameter db_cash_size"));
+        let said = refused("db_cash_size", "1m");
+        assert!(said.contains("no parameter db_cash_size"), "{said}");
+        assert!(said.ends_with("; did you mean db_cache_size?"), "{said}");
     }
 }

@@ -221,6 +221,11 @@ pub(crate) fn with_database<R: Send + 'static>(
 }
 
 /// How many findings of each kind there are.
+/// The findings of each kind, with those that were only counted (VF14).
+pub(crate) fn counted(report: &Report) -> BTreeMap<Kind, usize> {
+    report.findings.iter().map(|(kind, count)| (*kind, *count as usize)).collect()
+}
+
 pub(crate) fn kinds(told: &[Finding]) -> BTreeMap<Kind, usize> {
     let mut kinds = BTreeMap::new();
     told.iter().for_each(|finding| *kinds.entry(finding.kind).or_default() += 1);

@@ -28,8 +28,8 @@ use value::{Type, Value};
 use verify::{Finding, Kind, Report, Task};
 
 use crate::common::{
-    BLOCK, Blocks, DATA, check, creation, directory, kinds, machine, parameters, racy, run,
-    run_kept, with_database,
+    BLOCK, Blocks, DATA, check, counted, creation, directory, kinds, machine, parameters, racy,
+    run, run_kept, with_database,
 };
 
 const WAIT: LockWait = LockWait::Forever;
@@ -257,12 +257,6 @@ impl Damage<'_> {
 pub(crate) fn found_after(
     damage: impl Fn(&Damage<'_>) + Send + Sync + 'static,
 ) -> BTreeMap<Kind, usize> {
-    let told = told_after(damage);
-    told.iter().for_each(|finding| println!("{finding}"));
-    kinds(&told)
-}
-
-fn told_after(damage: impl Fn(&Damage<'_>) + Send + Sync + 'static) -> Vec<Finding> {
     with_database(database(), move |world, session| {
         let open = || {
             let opened = Instance::open(&world.disk(), directory(), &parameters(), session);
@@ -273,18 +267,20 @@ fn told_after(damage: impl Fn(&Damage<'_>) + Send + Sync + 'static) -> Vec<Findi
         instance.shutdown(session).expect("shut in good order");
         drop(instance);
         let (report, told) = check(&world.disk(), None, session);
-        assert_eq!(report.expect("checked").count(), told.len() as u64);
+        let report = report.expect("checked");
+        assert_eq!(report.count(), told.len() as u64 + report.untold.values().sum::<u64>());
+        told.iter().for_each(|finding| println!("{finding}"));
         let instance = open();
-        let (_, live) = check_open(&instance, session);
+        let (live, told) = check_open(&instance, session);
         instance.shutdown(session).expect("shut in good order");
         // Who has it open may be making it.
-        let but_orphans = |told: &[Finding]| {
-            let mut kinds = kinds(told);
+        let but_orphans = |report: &Report| {
+            let mut kinds = counted(report);
             kinds.remove(&Kind::Orphan);
             kinds
         };
-        assert_eq!(but_orphans(&live), but_orphans(&told), "{live:?}");
-        told
+        assert_eq!(but_orphans(&live), but_orphans(&report), "{told:?}");
+        counted(&report)
     })
 }
 

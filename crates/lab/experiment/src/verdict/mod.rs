@@ -40,10 +40,10 @@ use self::time_table::TimeTable;
 use self::warnings::Worst;
 use crate::Run;
 
-/// What the user asked.
+/// The question that a verdict answers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
-    /// From which difference of throughput on it matters, as a share: 0.02 is two per cent.
+    /// The difference of throughput from which on it matters: 0.02 is two per cent.
     pub threshold: f64,
     /// Seeds the resampling.
     pub seed: u64,
@@ -52,7 +52,7 @@ pub struct Question {
     /// Of a simulated world: what the machine model stands for and from which source, in
     /// sentences. Unused for a real one.
     pub model: String,
-    /// Of a simulated world: what other assumptions would have said.
+    /// Of a simulated world: the comparisons under other assumptions.
     pub sensitivity: Vec<Sensitivity>,
 }
 
@@ -65,17 +65,17 @@ pub struct Sensitivity {
     pub comparison: Option<Comparison>,
 }
 
-/// Rows that say nothing.
+/// Why rows allow no verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoVerdict {
     /// They hold no whole A/B pair.
     NoPair {
-        /// So many there are.
+        /// The number of rows.
         rows: usize,
     },
-    /// In one of the runs no transaction came to its end, and nothing is so many times that.
+    /// In one of the runs no transaction ended, so no ratio is defined.
     Idle {
-        /// How long it was, in nanoseconds.
+        /// The length of that run, ns.
         elapsed_ns: u64,
     },
 }

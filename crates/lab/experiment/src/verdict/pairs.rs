@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{PairKind, Place, Run, Side};
+use crate::{PairKind, PairOrder, Run, Side};
 
 /// The whole pairs of an experiment.
 pub(crate) struct Pairs<'a> {
@@ -26,7 +26,7 @@ impl<'a> Pairs<'a> {
         for ((kind, _), runs) in found {
             let is_first = |run: &&Run| match kind {
                 PairKind::Ab => run.identity.side == Side::A,
-                PairKind::Aa => run.identity.place == Place::First,
+                PairKind::Aa => run.identity.order == PairOrder::First,
             };
             let (first, second): (Vec<&Run>, Vec<&Run>) =
                 runs.iter().partition(|run| is_first(run));

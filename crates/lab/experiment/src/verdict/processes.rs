@@ -1,4 +1,4 @@
-//! What each process of the instance used, side by side, like `ps`: the mean of a run.
+//! What each process of the instance used on either side, like `ps`: the mean of a run.
 //!
 //! Callers: `verdict`.
 

@@ -1,4 +1,4 @@
-//! What a reader should be wary of, and the worst unaccounted time of all rows.
+//! Warnings about the rows, and the worst unaccounted time of all of them.
 //!
 //! Callers: `verdict`; `commits` for the name of a run.
 
@@ -103,7 +103,7 @@ pub(crate) fn warnings(
     warnings
 }
 
-/// Rows that don't belong together.
+/// Warnings about rows that don't belong together.
 fn mixed(rows: &[Run], pairs: &Pairs<'_>) -> Vec<String> {
     let differ = |of: &dyn Fn(&Run) -> String, rows: &mut dyn Iterator<Item = &Run>| {
         let values: std::collections::BTreeSet<String> = rows.map(of).collect();
@@ -135,7 +135,7 @@ fn mixed(rows: &[Run], pairs: &Pairs<'_>) -> Vec<String> {
     warnings
 }
 
-/// The section, if there is anything to be wary of.
+/// The section of warnings; empty without any.
 pub(crate) fn text(warnings: &[String]) -> String {
     warnings.iter().map(|warning| paragraph(&format!("WARNING: {warning}"), "  ")).collect()
 }

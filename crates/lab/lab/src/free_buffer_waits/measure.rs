@@ -24,13 +24,13 @@ const ROWS_PER_BLOCK: u64 = 28;
 /// Rows of one transaction of the loading.
 const LOAD_BATCH: u64 = 1_000;
 const TABLESPACE: &str = "users";
-/// Data files of the tablespace: where one buffered write at a time gets into a file, so many do.
+/// Data files of the tablespace: the most buffered writes at once where a file admits one.
 const FILES: u64 = 12;
 /// Files with undo.
 const UNDO_FILES: u64 = 4;
 const UNDO_FILE_BYTES: u64 = 8 * MIB;
 
-/// How much is done.
+/// The size of the experiment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Size {
     /// Sessions at once, each with a table of its own.
@@ -39,16 +39,16 @@ pub struct Size {
     pub rows: u64,
     /// `db_cache_size`.
     pub cache: u64,
-    /// How often each cell is measured.
+    /// How many times each cell is measured.
     pub rounds: u32,
 }
 
 impl Size {
     /// 1,500 blocks of tables, and as much undo again as a quarter of that, in 512 buffers.
     pub const HERE: Size = Size { sessions: 15, rows: 3_000, cache: 4 * MIB, rounds: 3 };
-    /// The same once: a model doesn't scatter.
+    /// For a model: one round, for a model doesn't scatter.
     pub const MODELLED: Size = Size { rounds: 1, ..Size::HERE };
-    /// As small as it still means something, for tests.
+    /// The smallest that still fills the cache, for tests.
     pub const TINY: Size = Size { sessions: 12, rows: 1_500, cache: 2 * MIB, rounds: 1 };
 
     /// Blocks of all tables.
@@ -57,7 +57,7 @@ impl Size {
     }
 }
 
-/// What a cell came to, once.
+/// One measurement of a cell.
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
     /// From the first session's begin to the last one's end.
@@ -86,7 +86,7 @@ pub(super) fn creation(size: Size) -> Creation {
                 .collect(),
         }],
         extent_blocks: 8,
-        // So large that they aren't switched.
+        // Large enough that logs aren't switched.
         log_file_bytes: 32 * MIB,
         log_groups: 2,
         doublewrite_slots: WRITERS_MAX * Parameters::default().db_writer_batch,
@@ -94,8 +94,8 @@ pub(super) fn creation(size: Size) -> Creation {
     }
 }
 
-/// For a cell. Blocks are written once, as the original's engine does: what a write in two places
-/// costs depends on how many writers have small batches, and isn't the question here.
+/// The parameters of a cell. Blocks are written once (no doublewrite), as by the original's engine:
+/// the cost of writing twice depends on the sizes of batches, and isn't the question here.
 pub(super) fn parameters(size: Size, setting: Setting, asynchronous: bool) -> Parameters {
     let mut parameters = Parameters {
         db_cache_size: size.cache,
@@ -184,7 +184,7 @@ pub(super) fn measure(
     Ok((!told_to_stop()).then_some(Cell { elapsed, profile }))
 }
 
-/// So often it is looked whether all have ended.
+/// How often the end of all sessions is checked.
 const LOOK: Nanos = Nanos::from_millis(1);
 
 /// `update t set n = n + 1`.
@@ -203,7 +203,7 @@ fn change_all(
         change.set(1, Value::Int(row.get_i64(1).unwrap_or_default() + 1))
     };
     match tx.update_where(table, Which::All, None, change) {
-        // Then nothing is measured anyhow.
+        // The cell is dropped then.
         Err(_) if stop.is_raised(session) => tx.rollback(),
         changed => changed.and_then(|_| tx.commit()),
     }

@@ -2,14 +2,14 @@
 //! sessions change more than the cache holds?
 //!
 //! Fifteen sessions change every row of a table each, more blocks than there are buffers, with logs
-//! that aren't switched. Nobody waits for the writes but for want of free buffers; what decides is
-//! how many writes are on their way at once. No two settings are compared but all of a table, so it
-//! isn't one of the experiments of `catalogue`: the answer is a time profile for each cell, and a
-//! sentence on which cells more writers pay in.
+//! that aren't switched. Sessions wait for writes only when they lack free buffers, so the number
+//! of writes in flight decides. The experiment compares all cells of a table, not two settings, so
+//! it isn't in `catalogue`: the answer is a time profile for each cell, and a sentence that says in
+//! which cells more writers pay.
 //!
-//! * [`Matrix`], [`Setting`], [`Size`]: what is asked. [`run`]: here, on a disk made slow, or on a
-//!   model.
-//! * [`Found`]: times and profiles; as text or JSON.
+//! * [`Matrix`], [`Setting`], [`Size`]: the request. [`run`] carries it out here, on a disk made
+//!   slow, or on a model.
+//! * [`Report`]: times and profiles; as text or JSON.
 
 mod measure;
 mod report;
@@ -17,13 +17,13 @@ mod run;
 mod setting;
 
 pub use measure::Size;
-pub use report::Found;
+pub use report::Report;
 pub use run::{Matrix, run};
 pub use setting::Setting;
 
 /// Its name on the command line.
 pub const NAME: &str = "free-buffer-waits";
-/// What it asks.
+/// The question.
 pub const QUESTION: &str =
     "which filesystemio_options, how many writers and I/O slaves, when the cache is too small?";
 /// The disk that it is run on if none is named: slow to acknowledge, and does much at once.

@@ -12,16 +12,16 @@ use super::run::Matrix;
 use super::setting::Setting;
 
 const TO_A_STRING: &str = "writing to a string can't fail";
-/// So many times as fast and more: they pay.
+/// From this factor on, more writers pay.
 const PAYS: f64 = 1.5;
-/// Less than that, and they don't.
+/// Below this factor they don't.
 const PAYS_NOT: f64 = 1.2;
-/// Profiles have so many lines at most.
+/// The most lines of a profile in text.
 const LINES: usize = 8;
 
-/// What was found.
+/// The answer.
 #[derive(Clone, Debug, Serialize)]
-pub struct Found {
+pub struct Report {
     experiment: &'static str,
     sessions: u32,
     blocks: u64,
@@ -104,15 +104,16 @@ fn profile(all: &TimeProfile, sessions: f64) -> Vec<Line> {
     lines
 }
 
-impl Found {
+impl Report {
     pub(super) fn of(
         cells: &[Vec<Cell>],
         matrix: &Matrix,
-        (machine, asynchronous_files): (String, bool),
-    ) -> Found {
+        machine: String,
+        asynchronous_files: bool,
+    ) -> Report {
         let size = matrix.size;
         let rows = matrix.settings.iter().zip(cells);
-        Found {
+        Report {
             experiment: NAME,
             sessions: size.sessions,
             blocks: size.blocks(),

@@ -13,23 +13,23 @@ use sim::pace::PacedDisk;
 use stop::{RefusalKind, Stop};
 
 use super::measure::{Cell, Size, creation, load, measure, parameters};
-use super::report::Found;
+use super::report::Report;
 use super::setting::Setting;
-use crate::Where;
+use crate::RunOn;
 use crate::crash::crash;
 use crate::model::Machine;
 use crate::scratch::Scratch;
 
 const DIRECTORY: &str = "/db";
 
-/// What was asked for.
+/// The request for the experiment.
 pub struct Matrix {
     /// How much.
     pub size: Size,
     /// Which cells.
     pub settings: Vec<Setting>,
-    /// Where.
-    pub place: Where,
+    /// Where the runs are made.
+    pub run_on: RunOn,
     /// Here: the disk is made as slow as this model; none for as it is.
     pub paced: Option<String>,
     /// Orders the cells.
@@ -46,7 +46,7 @@ pub fn run(
     told_to_stop: &dyn Fn() -> bool,
     tell: &mut dyn FnMut(&str),
     session: &Session,
-) -> Result<Option<Found>, Stop> {
+) -> Result<Option<Report>, Stop> {
     let order = order(matrix);
     let (all, mut done) = (order.len(), 0);
     let mut cells: Vec<Vec<Cell>> = vec![Vec::new(); matrix.settings.len()];
@@ -61,10 +61,10 @@ pub fn run(
             None => return Ok(None),
         }
     }
-    Ok(Some(Found::of(&cells, matrix, (world.describe(matrix), world.is_asynchronous()))))
+    Ok(Some(Report::of(&cells, matrix, world.describe(matrix), world.is_asynchronous())))
 }
 
-/// Each cell as often as there are rounds; within a round in the order of a lot.
+/// The cells of all rounds, each round in a random order.
 fn order(matrix: &Matrix) -> Vec<usize> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(matrix.seed);
     let round = |_| {
@@ -84,17 +84,17 @@ enum World<'s> {
 impl<'s> World<'s> {
     fn prepare(matrix: &Matrix, session: &'s Session) -> Result<World<'s>, Stop> {
         let size = matrix.size;
-        match &matrix.place {
-            Where::Here(parent) => {
+        match &matrix.run_on {
+            RunOn::ThisMachine(parent) => {
                 let disk = os::linux::disk();
                 let paced = matrix.paced.as_deref().map(|model| pace(&disk, model, session));
-                // A name that is wrong is found before anything is made.
+                // A wrong name is refused before anything is made.
                 let paced = paced.transpose()?;
                 let scratch = Scratch::make(&disk, parent, true, session)?;
                 make(&disk, &scratch.base(), size, session)?;
                 Ok(World::Here { scratch, disk, paced })
             }
-            Where::Model { machine, disk } => {
+            RunOn::Model { machine, disk } => {
                 let machine = Box::new(Machine::named(machine, disk)?);
                 let body = move |world: &sim::World, session: &Session| {
                     make(&world.disk(), Path::new(DIRECTORY), size, session)
@@ -115,8 +115,8 @@ impl<'s> World<'s> {
     }
 
     fn describe(&self, matrix: &Matrix) -> String {
-        match (self, &matrix.place) {
-            (World::Modelled { machine, .. }, Where::Model { machine: name, disk }) => {
+        match (self, &matrix.run_on) {
+            (World::Modelled { machine, .. }, RunOn::Model { machine: name, disk }) => {
                 let alone = match machine.machine.buffered_writes_alone {
                     true => " One buffered write at a time gets into a file.",
                     false => "",
@@ -125,8 +125,8 @@ impl<'s> World<'s> {
             }
             (_, place) => {
                 let parent = match place {
-                    Where::Here(parent) => parent.as_path(),
-                    Where::Model { .. } => Path::new("."),
+                    RunOn::ThisMachine(parent) => parent.as_path(),
+                    RunOn::Model { .. } => Path::new("."),
                 };
                 let line = os::linux::machine::line();
                 let system = os::linux::machine::file_system(parent);
@@ -146,7 +146,8 @@ impl<'s> World<'s> {
         told_to_stop: &dyn Fn() -> bool,
         session: &Session,
     ) -> Result<Option<Cell>, Stop> {
-        let asynchronous = self.is_asynchronous();
+        let parameters = parameters(size, setting, self.is_asynchronous());
+        let options = Options { parameters, ..Options::default() };
         match self {
             World::Here { scratch, disk, paced } => {
                 if !scratch.restore(told_to_stop)? {
@@ -154,7 +155,7 @@ impl<'s> World<'s> {
                 }
                 let disk = paced.as_ref().map_or_else(|| disk.clone(), PacedDisk::disk);
                 let run = scratch.run();
-                cell(&disk, &run, (size, setting, asynchronous), told_to_stop, session)
+                cell(&disk, &run, &options, size, told_to_stop, session)
             }
             World::Modelled { machine, base } => {
                 if told_to_stop() {
@@ -162,7 +163,7 @@ impl<'s> World<'s> {
                 }
                 let body = move |world: &sim::World, session: &Session| {
                     let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
-                    cell(&disk, directory, (size, setting, asynchronous), &|| false, session)
+                    cell(&disk, directory, &options, size, &|| false, session)
                 };
                 Ok(machine.run(1, Some(sim::fs::FileSystem::clone(base)), body)?.0)
             }
@@ -181,7 +182,7 @@ fn pace(disk: &Disk, model: &str, session: &Session) -> Result<PacedDisk, Stop> 
 fn make(disk: &Disk, directory: &Path, size: Size, session: &Session) -> Result<(), Stop> {
     let loading = Setting { io: FilesystemIo::SetAll, writers: 1, slaves: 0 };
     let parameters = parameters(size, loading, true);
-    let options = Options { creation: creation(size), parameters };
+    let options = Options { creation: creation(size), parameters, ..Options::default() };
     let database = Database::create_in(disk, directory, &options, session)?;
     match load(&database, size, session) {
         Ok(()) => database.shutdown_by(session),
@@ -192,15 +193,13 @@ fn make(disk: &Disk, directory: &Path, size: Size, session: &Session) -> Result<
 fn cell(
     disk: &Disk,
     directory: &Path,
-    (size, setting, asynchronous): (Size, Setting, bool),
+    options: &Options,
+    size: Size,
     told_to_stop: &dyn Fn() -> bool,
     session: &Session,
 ) -> Result<Option<Cell>, Stop> {
-    let parameters = parameters(size, setting, asynchronous);
-    let options = Options { parameters, ..Options::default() };
-    let database = Database::open_in(disk, directory, &options, session)?;
+    let database = Database::open_in(disk, directory, options, session)?;
     let measured = measure(&database, size, told_to_stop, session);
-    // Nobody needs it any more.
     let halted = crash(database, session);
     let measured = measured?;
     halted?;

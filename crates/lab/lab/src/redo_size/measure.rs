@@ -16,35 +16,35 @@ use waits::{Nanos, Statistic};
 const MIB: u64 = 1 << 20;
 /// With id and n a row of 100 bytes.
 const FILLER_BYTES: u16 = 84;
-/// Enough that a row isn't changed again before its block has left everybody's mind.
+/// Rows of the table: enough that a row is changed again only much later.
 const ROWS: u64 = 16_384;
 /// Rows of one transaction of the loading.
 const LOAD_BATCH: u64 = 1_000;
-/// What an update of one row costs on a modelled machine beside what the engine charges: as
-/// measured here. So redo comes at some 150 MB/s there as well.
+/// CPU of an update of one row that a modelled machine is charged beside the engine's own charges,
+/// as measured here. So redo is made at some 150 MB/s there too.
 const UPDATE: Nanos = Nanos::from_micros(2);
 
-/// Which sizes, and how often each.
+/// The amounts of redo, and how many times each is measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sizes {
     /// The smallest, and the distance of one from the next, in bytes of redo.
     pub step: u64,
-    /// How many there are.
+    /// How many sizes there are.
     pub count: u64,
-    /// How often each is measured.
+    /// How many times each is measured.
     pub rounds: u32,
 }
 
 impl Sizes {
     /// To 4.5 MB: four falls.
     pub const HERE: Sizes = Sizes { step: MIB / 16, count: 72, rounds: 9 };
-    /// A model doesn't scatter that much.
+    /// For a model, which scatters less.
     pub const MODELLED: Sizes = Sizes { step: MIB / 16, count: 72, rounds: 3 };
-    /// As small as it still means something, for tests.
+    /// The smallest that still shows teeth, for tests.
     pub const TINY: Sizes = Sizes { step: MIB / 13, count: 53, rounds: 1 };
 }
 
-/// What was measured.
+/// The measured curve.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Measured {
     /// Of each size, the redo of its transaction in bytes.
@@ -53,18 +53,12 @@ pub(super) struct Measured {
     pub(super) rounds: Vec<Vec<f64>>,
 }
 
-/// Who is told of progress, and who says when to stop.
-pub(super) struct Told<'a> {
-    pub(super) tell: &'a mut dyn FnMut(&str),
-    pub(super) to_stop: &'a dyn Fn() -> bool,
-}
-
 pub(super) fn creation() -> Creation {
     Creation { data_bytes: 64 * MIB, ..Creation::default() }
 }
 
-/// The whole table stays in the cache, and a third of the log buffer is more than any size: the
-/// rule of a megabyte is the only one that anybody meets.
+/// The whole table stays in the cache, and a third of the log buffer is more than any size: LGWR
+/// writes for no other reason than a megabyte.
 pub(super) fn parameters() -> Parameters {
     Parameters { db_cache_size: 96 * MIB, log_buffer: 16 * MIB, ..Parameters::default() }
 }
@@ -74,7 +68,8 @@ pub(super) fn measure(
     database: &Database,
     sizes: Sizes,
     seed: u64,
-    told: Told<'_>,
+    tell: &mut dyn FnMut(&str),
+    told_to_stop: &dyn Fn() -> bool,
     session: &Session,
 ) -> Result<Option<Measured>, Stop> {
     let mut connection = database.connect_with(session);
@@ -86,11 +81,11 @@ pub(super) fn measure(
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut measured = Measured { redo: vec![0.0; order.len()], rounds: Vec::new() };
     for round in 0..sizes.rounds {
-        (told.tell)(&format!("round {} of {}", round + 1, sizes.rounds));
+        tell(&format!("round {} of {}", round + 1, sizes.rounds));
         order.shuffle(&mut random);
         let mut times = vec![0.0; order.len()];
         for at in &order {
-            if (told.to_stop)() {
+            if told_to_stop() {
                 return Ok(None);
             }
             let (redo, took) = bench.transaction((*at as u64 + 1) * sizes.step)?;
@@ -121,7 +116,7 @@ fn load(connection: &mut Connection<'_>) -> Result<Table, Stop> {
     Ok(table)
 }
 
-/// One that differs from those of the numbers before and behind in all of its bytes.
+/// A filler that differs in every byte from those of the numbers before and after.
 fn filler_of(number: u64) -> String {
     let letter = b'a' + (number % 26) as u8;
     char::from(letter).to_string().repeat(FILLER_BYTES.into())
@@ -140,27 +135,28 @@ impl Bench<'_> {
     fn calibrate(&mut self) -> Result<(), Stop> {
         let before = redo(self.session);
         let mut tx = self.connection.begin();
-        update(&mut tx, (&self.table, &mut self.next), LOAD_BATCH, self.session)?;
+        update(&mut tx, &self.table, &mut self.next, LOAD_BATCH, self.session)?;
         self.per_row = (redo(self.session) - before) as f64 / LOAD_BATCH as f64;
         tx.commit()
     }
 
-    /// Makes so much redo and commits: how much it was, and how long the commit took.
+    /// Makes this much redo and commits. Returns the redo, and how long the commit took.
     fn transaction(&mut self, bytes: u64) -> Result<(u64, Nanos), Stop> {
         let session = self.session;
         let (rows, before) = ((bytes as f64 / self.per_row).round() as u64, redo(session));
         let mut tx = self.connection.begin();
-        update(&mut tx, (&self.table, &mut self.next), rows, session)?;
+        update(&mut tx, &self.table, &mut self.next, rows, session)?;
         let (made, begin) = (redo(session) - before, session.now());
         tx.commit()?;
         Ok((made, session.now().since(begin)))
     }
 }
 
-/// Changes so many rows, one after the other by their keys, from the one behind the last on.
+/// Changes `rows` rows by key, beginning after the last one that was changed.
 fn update(
     tx: &mut Tx<'_, '_>,
-    (table, next): (&Table, &mut u64),
+    table: &Table,
+    next: &mut u64,
     rows: u64,
     session: &Session,
 ) -> Result<(), Stop> {
@@ -181,7 +177,7 @@ fn update(
     Ok(())
 }
 
-/// Of everybody: but nobody else makes any to speak of.
+/// Bytes of redo of all sessions; the others make hardly any.
 fn redo(session: &Session) -> u64 {
     session.os().totals().statistic(Statistic::RedoSize)
 }

@@ -1,6 +1,7 @@
 //! The answer: a curve, and whether it is a saw-tooth.
 
 use serde::Serialize;
+use stats::Interval;
 use stats::sawtooth::{Sawtooth, fit_rounds};
 
 use super::NAME;
@@ -8,18 +9,18 @@ use super::measure::Measured;
 use super::run::Curve;
 
 const MIB: f64 = (1 << 20) as f64;
-/// Periods that are looked for, in MB.
-const PERIODS: (f64, f64) = (0.3, 2.2);
-/// Rounds are drawn anew so often for the interval.
+/// The range of periods, in MiB.
+const PERIODS: Interval = Interval { low: 0.3, high: 2.2 };
+/// How many times rounds are resampled for the interval.
 const DRAWS: u32 = 200;
-/// Teeth that explain less of what a line leaves are none to speak of.
+/// Teeth that explain a smaller share of the residue of a line don't count.
 const EXPLAINED_LEAST: f64 = 0.5;
 /// Characters of the longest bar.
 const BAR: f64 = 48.0;
 
-/// What was found.
+/// The answer.
 #[derive(Clone, Debug, Serialize)]
-pub struct Found {
+pub struct Report {
     experiment: &'static str,
     points: Vec<Point>,
     rounds: usize,
@@ -46,11 +47,11 @@ struct Teeth {
 }
 
 impl Teeth {
-    fn of((best, (low, high)): (Sawtooth, (f64, f64))) -> Teeth {
+    fn of(best: Sawtooth, interval: Interval) -> Teeth {
         Teeth {
             period_mib: best.period,
-            period_mib_low: low,
-            period_mib_high: high,
+            period_mib_low: interval.low,
+            period_mib_high: interval.high,
             // A phase just below the period is one just below 0.
             first_fall_mib: best.period
                 + if best.phase > best.period / 2.0 {
@@ -64,15 +65,16 @@ impl Teeth {
     }
 }
 
-impl Found {
-    pub(super) fn of(measured: Measured, curve: &Curve, machine: String) -> Found {
+impl Report {
+    pub(super) fn of(measured: Measured, curve: &Curve, machine: String) -> Report {
         let xs: Vec<f64> = measured.redo.iter().map(|bytes| bytes / MIB).collect();
-        let teeth = fit_rounds(&xs, &measured.rounds, PERIODS, (DRAWS, curve.seed)).map(Teeth::of);
+        let fitted = fit_rounds(&xs, &measured.rounds, PERIODS, DRAWS, curve.seed);
+        let teeth = fitted.map(|(best, interval)| Teeth::of(best, interval));
         let point = |(at, redo_mib): (usize, &f64)| {
             let times: Vec<f64> = measured.rounds.iter().map(|round| round[at]).collect();
             Point { redo_mib: *redo_mib, commit_us: stats::median(&times) }
         };
-        Found {
+        Report {
             experiment: NAME,
             points: xs.iter().enumerate().map(point).collect(),
             rounds: measured.rounds.len(),

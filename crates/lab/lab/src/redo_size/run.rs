@@ -6,19 +6,19 @@ use std::path::Path;
 use os::{Disk, Session};
 use stop::Stop;
 
-use super::measure::{Measured, Sizes, Told, creation, measure, parameters};
-use super::report::Found;
-use crate::Where;
+use super::measure::{Measured, Sizes, creation, measure, parameters};
+use super::report::Report;
+use crate::RunOn;
 use crate::crash::crash;
 use crate::model::Machine;
 use crate::scratch::Scratch;
 
-/// What was asked for.
+/// The request for the experiment.
 pub struct Curve {
     /// Which sizes.
     pub sizes: Sizes,
-    /// Where.
-    pub place: Where,
+    /// Where the runs are made.
+    pub run_on: RunOn,
     /// Orders the runs.
     pub seed: u64,
     /// The commit that the program was built from.
@@ -33,20 +33,20 @@ pub fn run(
     told_to_stop: &dyn Fn() -> bool,
     tell: &mut dyn FnMut(&str),
     session: &Session,
-) -> Result<Option<Found>, Stop> {
-    let (measured, machine) = match &curve.place {
-        Where::Here(parent) => {
+) -> Result<Option<Report>, Stop> {
+    let (measured, machine) = match &curve.run_on {
+        RunOn::ThisMachine(parent) => {
             let line = os::linux::machine::line();
             let machine = format!("{line}; {}", os::linux::machine::file_system(parent));
             (here(parent, curve, told_to_stop, tell, session)?, machine)
         }
-        Where::Model { machine, disk } => {
+        RunOn::Model { machine, disk } => {
             let model = Machine::named(machine, disk)?;
             tell("measuring on the model");
             (Some(modelled(&model, curve)?), model.describe(machine, disk))
         }
     };
-    Ok(measured.map(|measured| Found::of(measured, curve, machine)))
+    Ok(measured.map(|measured| Report::of(measured, curve, machine)))
 }
 
 fn here(
@@ -59,15 +59,15 @@ fn here(
     let disk = os::linux::disk();
     let direct = parameters().filesystemio_options.file_options().direct;
     let scratch = Scratch::make(&disk, parent, direct, session)?;
-    let told = Told { tell, to_stop: told_to_stop };
-    in_a_database(&disk, &scratch.base(), curve.sizes, curve.seed, told, session)
+    let directory = scratch.base();
+    in_a_database(&disk, &directory, curve.sizes, curve.seed, tell, told_to_stop, session)
 }
 
 fn modelled(model: &Machine, curve: &Curve) -> Result<Measured, Stop> {
     let (sizes, seed) = (curve.sizes, curve.seed);
     let (measured, _) = model.run(seed, None, move |world, session| {
-        let told = Told { tell: &mut |_| {}, to_stop: &|| false };
-        in_a_database(&world.disk(), Path::new("/db"), sizes, seed, told, session)
+        let (disk, directory) = (world.disk(), Path::new("/db"));
+        in_a_database(&disk, directory, sizes, seed, &mut |_| {}, &|| false, session)
     })?;
     Ok(measured.expect("nobody tells a model to stop"))
 }
@@ -77,12 +77,12 @@ fn in_a_database(
     directory: &Path,
     sizes: Sizes,
     seed: u64,
-    told: Told<'_>,
+    tell: &mut dyn FnMut(&str),
+    told_to_stop: &dyn Fn() -> bool,
     session: &Session,
 ) -> Result<Option<Measured>, Stop> {
-    let options = Options { creation: creation(), parameters: parameters() };
+    let options = Options { creation: creation(), parameters: parameters(), ..Options::default() };
     let database = Database::create_in(disk, directory, &options, session)?;
-    let measured = measure(&database, sizes, seed, told, session);
-    // A database that nobody needs any more.
+    let measured = measure(&database, sizes, seed, tell, told_to_stop, session);
     crash(database, session).and(measured)
 }

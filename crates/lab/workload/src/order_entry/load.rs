@@ -1,6 +1,6 @@
 //! Filling the tables, in an order that satisfies their foreign keys.
 //!
-//! Callers: whoever makes a database for this load.
+//! Callers: `forebay load create`, tests.
 //! Source: TPC Benchmark C, revision 5.11, clause 4.3.3.
 
 use database::{Connection, Table, Tx};
@@ -16,7 +16,7 @@ pub(super) const DISTRICTS: i64 = 10;
 /// Rows of one loading transaction.
 const BATCH: u32 = 500;
 
-/// How much there is.
+/// The size of the load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scale {
     /// Warehouses.
@@ -28,7 +28,7 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// So many warehouses, each as large as TPC-C asks.
+    /// This number of warehouses, each as large as TPC-C asks.
     pub fn full(warehouses: i64) -> Scale {
         Scale { warehouses, customers: 3_000, items: 100_000 }
     }
@@ -38,7 +38,7 @@ impl Scale {
         self.customers * 7 / 10
     }
 
-    /// So many last names are used: in a smaller district several customers share one too.
+    /// The number of last names in use: fewer in a smaller district, so that customers share them.
     pub(super) fn names(self) -> u32 {
         u32::try_from(self.customers / 3).unwrap_or(NAMES).clamp(1, NAMES)
     }
@@ -72,11 +72,12 @@ fn rate(parts: i64) -> Value<'static> {
     Value::Number(Number::from_parts(parts.into(), 4).expect("18 digits are fewer than 38"))
 }
 
-/// Makes the tables and fills them. `progress` is told rows done, and says whether to go on; if
-/// not, what was loaded stays, and the result is false.
+/// Makes the tables and fills them. `progress` is told the rows done and returns whether to go on;
+/// if not, the rows loaded so far stay and the result is false.
 pub fn load(
     connection: &mut Connection<'_>,
-    (scale, seed): (Scale, u64),
+    scale: Scale,
+    seed: u64,
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<bool, Stop> {
     schema::create_tables(connection)?;
@@ -90,7 +91,7 @@ pub fn load(
     Ok(whole)
 }
 
-/// A loop that somebody may break off.
+/// A loop over all items that ends early at the first that returns false.
 trait AllOf: Iterator + Sized {
     fn all_of(self, mut each: impl FnMut(Self::Item) -> Result<bool, Stop>) -> Result<bool, Stop> {
         for item in self {
@@ -135,8 +136,8 @@ impl Batch<'_, '_, '_> {
 }
 
 impl Loader<'_, '_> {
-    /// Inserts what `rows` makes of each number, in transactions of some rows each. False if it was
-    /// broken off.
+    /// Inserts the rows that `rows` makes for each number, in transactions of some rows each. False
+    /// if it was broken off.
     fn each(
         &mut self,
         numbers: impl Iterator<Item = i64>,
@@ -192,7 +193,7 @@ impl Loader<'_, '_> {
                 ],
             )
         })?;
-        Ok(made && self.stock(w)? && (1..=DISTRICTS).all_of(|d| self.district((w, d)))?)
+        Ok(made && self.stock(w)? && (1..=DISTRICTS).all_of(|d| self.district(w, d))?)
     }
 
     fn stock(&mut self, w: i64) -> Result<bool, Stop> {
@@ -214,7 +215,7 @@ impl Loader<'_, '_> {
         })
     }
 
-    fn district(&mut self, (w, d): (i64, i64)) -> Result<bool, Stop> {
+    fn district(&mut self, w: i64, d: i64) -> Result<bool, Stop> {
         let scale = self.scale;
         let made = self.each(std::iter::once(d), |batch, random, d| {
             let (name, address) = (random.text(6, 10), random.text(60, 80));
@@ -231,10 +232,10 @@ impl Loader<'_, '_> {
                 ],
             )
         })?;
-        Ok(made && self.customers((w, d))? && self.orders((w, d))?)
+        Ok(made && self.customers(w, d)? && self.orders(w, d)?)
     }
 
-    fn customers(&mut self, (w, d): (i64, i64)) -> Result<bool, Stop> {
+    fn customers(&mut self, w: i64, d: i64) -> Result<bool, Stop> {
         let (now, names) = (self.now, self.scale.names());
         self.each(1..=self.scale.customers, |batch, random, c| {
             let name = match u32::try_from(c - 1) {
@@ -273,7 +274,7 @@ impl Loader<'_, '_> {
         })
     }
 
-    fn orders(&mut self, (w, d): (i64, i64)) -> Result<bool, Stop> {
+    fn orders(&mut self, w: i64, d: i64) -> Result<bool, Stop> {
         let (now, scale) = (self.now, self.scale);
         let customers = self.random.shuffled(scale.customers);
         self.each(1..=scale.customers, |batch, random, o| {

@@ -24,17 +24,17 @@ use stop::{RefusalKind, Stop};
 use value::Value;
 
 use crate::CUT_SHORT;
-use crate::drive::{Drive, Run, Turns, Witness, drive};
+use crate::drive::{Drive, Run, Turns, Watch, drive};
 use random::Random;
 use schema::column;
-use transactions::{Client, Ended};
+use transactions::Client;
 
 pub use conditions::conditions;
 pub use load::{Scale, load};
 pub use schema::Tables;
 
 impl Scale {
-    /// That of the tables that are there.
+    /// The scale of the tables that are there.
     pub fn of(connection: &mut Connection<'_>) -> Result<Scale, Stop> {
         let tables = Tables::open(connection)?;
         let warehouses = last(connection, &tables.warehouse, &[], column::W_ID)?;
@@ -53,7 +53,7 @@ impl Scale {
     }
 }
 
-/// The last number of a table's key behind these values.
+/// The last number of a table's key, among the rows whose key begins with these values.
 fn last(
     connection: &mut Connection<'_>,
     table: &Table,
@@ -69,30 +69,29 @@ fn last(
     Ok(last)
 }
 
-/// What sessions do.
+/// The order-entry load: how many sessions, how long, and at which isolation level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Plan {
-    /// Who works, and how long.
+    /// How many sessions work, and how long.
     pub drive: Drive,
-    /// Decides which rows each session meets.
+    /// Seeds the choice of rows.
     pub seed: u64,
-    /// So many of a hundred transactions run at serializable.
+    /// The percentage of transactions that run at serializable.
     pub serializable: u32,
 }
 
-/// Runs the five transactions; ends early when `told_to_stop`, and then says less. `at_bound` is
-/// called, by the calling session, when the time that counts begins, and when it ends.
+/// Runs the five transactions on the tables that [`load`] made.
 pub fn run(
     database: &Database,
-    (plan, witness): (Plan, Option<Witness>),
-    told_to_stop: &dyn Fn() -> bool,
-    at_bound: impl FnMut(&Session),
+    plan: Plan,
+    watch: Watch<'_>,
     session: &Session,
 ) -> Result<Run, Stop> {
-    let Plan { drive: who, seed, serializable } = plan;
+    let Plan { drive: sessions, seed, serializable } = plan;
     let (tables, scale) = {
         let mut connection = database.connect_with(session);
-        let numbers = who.first_session..who.first_session + who.sessions;
+        let first = sessions.first_session;
+        let numbers = first..first + sessions.sessions;
         let tables = Tables::open(&connection)?;
         begin_sessions(&mut connection, &tables, numbers)?;
         (tables, Scale::of(&mut connection)?)
@@ -106,16 +105,19 @@ pub fn run(
         let mut client =
             Client { tables: &tables, scale, random, session: session_row, serializable };
         while turns.next(session) {
-            if let Some(Ended::Committed) = client.work(&mut connection)? {
-                turns.acknowledge();
+            if let Some(done) = client.work(&mut connection)? {
+                if done.is_committed {
+                    turns.acknowledge();
+                }
+                turns.timed(done.name, session);
             }
         }
         Ok(())
     };
-    drive((who, witness), Arc::new(client), told_to_stop, at_bound, session)
+    drive(sessions, Arc::new(client), watch, session)
 }
 
-/// Each session has a row in which it counts its commits.
+/// Inserts for each session the row in which it counts its commits.
 fn begin_sessions(
     connection: &mut Connection<'_>,
     tables: &Tables,
@@ -128,14 +130,14 @@ fn begin_sessions(
     tx.commit()
 }
 
-/// The lowest number above those of all sessions that there were.
+/// The lowest number above those of all earlier sessions.
 pub fn next_session(connection: &mut Connection<'_>) -> Result<u32, Stop> {
     let tables = Tables::open(connection)?;
     let last = last(connection, &tables.acknowledged, &[], column::A_SESSION)?;
     Ok(last.map_or(0, |last| u32::try_from(last + 1).unwrap_or(u32::MAX)))
 }
 
-/// The lowest of these numbers that a session has had; none if none has.
+/// The lowest of these numbers that an earlier session has had; none if none has.
 pub fn used_session(
     connection: &mut Connection<'_>,
     numbers: Range<u32>,
@@ -150,8 +152,8 @@ pub fn used_session(
     Ok(None)
 }
 
-/// Holds the tables against the twelve conditions and what sessions were told: each with how many
-/// commits. One line for each breach.
+/// Checks the tables against the twelve conditions and against `acknowledged`: each session with
+/// the number of its commits. Returns one line for each breach.
 pub fn audit(
     connection: &mut Connection<'_>,
     acknowledged: &[(u32, u64)],
@@ -165,7 +167,7 @@ pub fn audit(
     for (session, told) in acknowledged {
         let told = i64::try_from(*told).unwrap_or(i64::MAX);
         let there = counts.get(&Some(i64::from(*session))).copied().flatten().unwrap_or(0);
-        // The last one may have been under way.
+        // The last commit may have been durable before it was acknowledged.
         if !(there.saturating_sub(1)..=there).contains(&told) {
             found.push(format!("session {session} was told of {told} commits; there are {there}"));
             is_short |= there > told;

@@ -12,10 +12,10 @@ const SYLLABLES: [&str; 10] =
 
 const LETTERS: &[u8; 62] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
-/// So many last names there are.
+/// The number of last names.
 pub(super) const NAMES: u32 = 1_000;
 
-/// The constants C of NURand: the same for all transactions of one database, whoever runs them.
+/// The constants C of NURand: the same for all transactions of one database.
 const C_NAME: u32 = 173;
 const C_CUSTOMER: u32 = 319;
 const C_ITEM: u32 = 4_211;
@@ -39,27 +39,26 @@ impl Random {
         self.0.random_range(0..100) < hundredths
     }
 
-    /// Unevenly from 1 to `most`: with `a` of the clause's 8191 for 100,000 items, and in
-    /// proportion for fewer.
-    fn uneven(&mut self, a: u32, c: u32, (from, to): (i64, i64)) -> i64 {
+    /// NURand(a, from, to): an uneven choice, both ends included; `c` is its constant.
+    fn uneven(&mut self, a: u32, c: u32, from: i64, to: i64) -> i64 {
         let first = self.between(0, a.into());
         let second = self.between(from, to);
         ((first | second) + i64::from(c)) % (to - from + 1) + from
     }
 
-    /// The number of a customer of a district with so many.
+    /// The number of a customer of a district that has this many.
     pub(super) fn customer(&mut self, customers: i64) -> i64 {
-        self.uneven(1_023, C_CUSTOMER, (1, customers))
+        self.uneven(1_023, C_CUSTOMER, 1, customers)
     }
 
-    /// The number of an item, of so many.
+    /// The number of one of this many items.
     pub(super) fn item(&mut self, items: i64) -> i64 {
-        self.uneven(8_191, C_ITEM, (1, items))
+        self.uneven(8_191, C_ITEM, 1, items)
     }
 
-    /// The number of a customer's last name; of `names` that are used.
+    /// The number of a customer's last name, of the `names` in use.
     pub(super) fn name(&mut self, names: u32) -> u32 {
-        self.uneven(255, C_NAME, (0, i64::from(names) - 1)) as u32
+        self.uneven(255, C_NAME, 0, i64::from(names) - 1) as u32
     }
 
     /// Letters and digits, `from` to `to` of them.
@@ -69,7 +68,7 @@ impl Random {
         (0..length).map(letter).collect()
     }
 
-    /// So many digits.
+    /// A string of `count` digits.
     pub(super) fn digits(&mut self, count: usize) -> String {
         (0..count).map(|_| char::from(b'0' + self.0.random_range(0..10_u8))).collect()
     }
@@ -94,7 +93,7 @@ impl Random {
     }
 }
 
-/// What marks goods of a brand.
+/// The mark of goods of a brand.
 pub(super) const ORIGINAL: &str = "ORIGINAL";
 
 /// The last name of this number, below [`NAMES`].

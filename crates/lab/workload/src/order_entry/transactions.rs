@@ -13,8 +13,8 @@
 //! is taken back, for one of its items doesn't exist: half of them by a rollback, half by going
 //! back to a savepoint and committing what is left, which is the count alone.
 //!
-//! A plan has a share of transactions run at serializable. Whoever is refused because another
-//! session was in its way begins the same transaction again.
+//! A plan has a share of transactions run at serializable. A session that is refused because of
+//! another session begins the same transaction again.
 //!
 //! Callers: `run`.
 //! Source: TPC Benchmark C, revision 5.11, clauses 2.4 to 2.8.
@@ -34,16 +34,16 @@ use super::schema::{Tables, column as c};
 /// A customer's data is as long as this at most.
 const DATA_MAX: usize = 500;
 
-/// How often a session tries a transaction in which others are in its way; then it does another.
+/// How often a session tries a transaction that conflicts with others; then it begins another.
 const TRIES: u32 = 10;
 
-/// What a transaction came to.
+/// A transaction that has ended as it was to end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Ended {
-    /// It has changed something, and that is committed.
-    Committed,
-    /// It only read, or took its changes back as it was to do.
-    Nothing,
+pub(super) struct Done {
+    /// Its type.
+    pub(super) name: &'static str,
+    /// Whether it has changed rows and committed. If not it only read, or rolled back as planned.
+    pub(super) is_committed: bool,
 }
 
 /// One session's work.
@@ -51,9 +51,9 @@ pub(super) struct Client<'a> {
     pub(super) tables: &'a Tables,
     pub(super) scale: Scale,
     pub(super) random: Random,
-    /// Its row of `acknowledged`.
+    /// The key of its row of `acknowledged`.
     pub(super) session: i64,
-    /// So many of a hundred transactions run at serializable.
+    /// The percentage of transactions that run at serializable.
     pub(super) serializable: u32,
 }
 
@@ -65,36 +65,37 @@ struct Line {
 }
 
 impl Client<'_> {
-    /// The next transaction, tried again where others are in its way. None if they always were.
-    pub(super) fn work(&mut self, connection: &mut Connection<'_>) -> Result<Option<Ended>, Stop> {
+    /// Runs the next transaction, again after a conflict with others. None if all tries conflicted.
+    pub(super) fn work(&mut self, connection: &mut Connection<'_>) -> Result<Option<Done>, Stop> {
         for _ in 0..TRIES {
             let chosen = self.random.clone();
             match self.transaction(connection) {
-                // What was chosen is chosen again.
+                // The next try makes the same choices.
                 Err(stop) if is_worth_repeating(&stop) => self.random = chosen,
-                ended => return ended.map(Some),
+                done => return done.map(Some),
             }
         }
-        // The next is to be another one.
+        // The next transaction makes other choices.
         self.random.between(1, 100);
         Ok(None)
     }
 
-    fn transaction(&mut self, connection: &mut Connection<'_>) -> Result<Ended, Stop> {
-        match self.random.between(1, 100) {
-            1..=45 => self.new_order(connection),
-            46..=88 => self.payment(connection),
-            89..=92 => self.order_status(connection),
-            93..=96 => self.delivery(connection),
-            _ => self.stock_level(connection),
-        }
+    fn transaction(&mut self, connection: &mut Connection<'_>) -> Result<Done, Stop> {
+        let (name, is_committed) = match self.random.between(1, 100) {
+            1..=45 => ("new order", self.new_order(connection)?),
+            46..=88 => ("payment", self.payment(connection)?),
+            89..=92 => ("order status", self.order_status(connection)?),
+            93..=96 => ("delivery", self.delivery(connection)?),
+            _ => ("stock level", self.stock_level(connection)?),
+        };
+        Ok(Done { name, is_committed })
     }
 
     fn warehouse(&mut self) -> i64 {
         self.random.between(1, self.scale.warehouses)
     }
 
-    /// Another warehouse than this, if there is one.
+    /// A warehouse other than this, if there is one.
     fn other(&mut self, w: i64) -> i64 {
         match self.random.between(1, (self.scale.warehouses - 1).max(1)) {
             other if self.scale.warehouses > 1 && other >= w => other + 1,
@@ -103,7 +104,7 @@ impl Client<'_> {
         }
     }
 
-    /// Begins at the level whose turn it is.
+    /// Begins a transaction, at serializable for the plan's share of them.
     fn begin<'c, 's>(&mut self, connection: &'c mut Connection<'s>) -> Result<Tx<'c, 's>, Stop> {
         match self.random.percent(self.serializable) {
             true => connection.begin_serializable(),
@@ -111,14 +112,14 @@ impl Client<'_> {
         }
     }
 
-    /// Counts the transaction, and commits.
-    fn commit(&self, mut tx: Tx<'_, '_>) -> Result<Ended, Stop> {
+    /// Counts the transaction in the session's row, and commits. True.
+    fn commit(&self, mut tx: Tx<'_, '_>) -> Result<bool, Stop> {
         let count = |row: &Row<'_>, change: &mut RowChange<'_>| add(row, change, c::A_COMMITS, 1);
         tx.update(&self.tables.acknowledged, &[Value::Int(self.session)], count)?;
-        tx.commit().map(|()| Ended::Committed)
+        tx.commit().map(|()| true)
     }
 
-    fn new_order(&mut self, connection: &mut Connection<'_>) -> Result<Ended, Stop> {
+    fn new_order(&mut self, connection: &mut Connection<'_>) -> Result<bool, Stop> {
         let (w, d) = (self.warehouse(), self.random.between(1, DISTRICTS));
         let customer = self.random.customer(self.scale.customers);
         let mut lines: Vec<Line> = Vec::new();
@@ -162,7 +163,7 @@ impl Client<'_> {
                     tx.rollback_to(before)?;
                     return self.commit(tx);
                 }
-                return tx.rollback().map(|()| Ended::Nothing);
+                return tx.rollback().map(|()| false);
             }
         }
         self.commit(tx)
@@ -197,7 +198,7 @@ impl Client<'_> {
         Ok(true)
     }
 
-    fn payment(&mut self, connection: &mut Connection<'_>) -> Result<Ended, Stop> {
+    fn payment(&mut self, connection: &mut Connection<'_>) -> Result<bool, Stop> {
         let (w, d) = (self.warehouse(), self.random.between(1, DISTRICTS));
         let amount = self.random.between(100, 500_000);
         let (home, district) = match self.random.percent(85) {
@@ -206,9 +207,9 @@ impl Client<'_> {
         };
         let date = now(connection);
         let mut tx = self.begin(connection)?;
-        let customer = self.customer(&mut tx, (home, district))?;
+        let customer = self.customer(&mut tx, home, district)?;
         let tables = self.tables;
-        self.pay(&mut tx, [home, district, customer], ([w, d], amount))?;
+        self.pay(&mut tx, [home, district, customer], [w, d], amount)?;
         let mut place = String::new();
         let paid = |row: &Row<'_>, change: &mut RowChange<'_>| {
             name_of(row, c::D_NAME, &mut place);
@@ -234,7 +235,8 @@ impl Client<'_> {
         &self,
         tx: &mut Tx<'_, '_>,
         customer: [i64; 3],
-        (place, amount): ([i64; 2], i64),
+        place: [i64; 2],
+        amount: i64,
     ) -> Result<(), Stop> {
         let mut note = String::new();
         let pay = |row: &Row<'_>, change: &mut RowChange<'_>| {
@@ -258,7 +260,7 @@ impl Client<'_> {
 
     /// The number of a customer: six times of ten by the last name, the middle one of those who
     /// have it, by their first names.
-    fn customer(&mut self, tx: &mut Tx<'_, '_>, (w, d): (i64, i64)) -> Result<i64, Stop> {
+    fn customer(&mut self, tx: &mut Tx<'_, '_>, w: i64, d: i64) -> Result<i64, Stop> {
         if !self.random.percent(60) {
             return Ok(self.random.customer(self.scale.customers));
         }
@@ -280,10 +282,10 @@ impl Client<'_> {
         found(numbers.get(middle).copied(), "customer of that name")
     }
 
-    fn order_status(&mut self, connection: &mut Connection<'_>) -> Result<Ended, Stop> {
+    fn order_status(&mut self, connection: &mut Connection<'_>) -> Result<bool, Stop> {
         let (w, d) = (self.warehouse(), self.random.between(1, DISTRICTS));
         let mut tx = self.begin(connection)?;
-        let customer = self.customer(&mut tx, (w, d))?;
+        let customer = self.customer(&mut tx, w, d)?;
         let key = ints([w, d, customer]);
         let balance = tx.get(&self.tables.customer, &key, |row| hundredths(&row, c::C_BALANCE))?;
         found(balance, "customer")?;
@@ -306,15 +308,15 @@ impl Client<'_> {
             })?;
             found((lines > 0 && amount >= 0).then_some(()), "line of an order")?;
         }
-        tx.rollback().map(|()| Ended::Nothing)
+        tx.rollback().map(|()| false)
     }
 
-    fn delivery(&mut self, connection: &mut Connection<'_>) -> Result<Ended, Stop> {
+    fn delivery(&mut self, connection: &mut Connection<'_>) -> Result<bool, Stop> {
         let (w, carrier) = (self.warehouse(), self.random.between(1, 10));
         let date = now(connection);
         let mut tx = self.begin(connection)?;
         for d in 1..=DISTRICTS {
-            self.deliver(&mut tx, (w, d), (Value::Int(carrier), date))?;
+            self.deliver(&mut tx, w, d, Value::Int(carrier), date)?;
         }
         self.commit(tx)
     }
@@ -323,8 +325,10 @@ impl Client<'_> {
     fn deliver(
         &self,
         tx: &mut Tx<'_, '_>,
-        (w, d): (i64, i64),
-        (carrier, date): (Value<'_>, Value<'_>),
+        w: i64,
+        d: i64,
+        carrier: Value<'_>,
+        date: Value<'_>,
     ) -> Result<(), Stop> {
         let tables = self.tables;
         let order = loop {
@@ -369,7 +373,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    fn stock_level(&mut self, connection: &mut Connection<'_>) -> Result<Ended, Stop> {
+    fn stock_level(&mut self, connection: &mut Connection<'_>) -> Result<bool, Stop> {
         let (w, d) = (self.warehouse(), self.random.between(1, DISTRICTS));
         let threshold = self.random.between(10, 20);
         let mut tx = self.begin(connection)?;
@@ -388,7 +392,7 @@ impl Client<'_> {
             low += u32::from(found(left.flatten(), "stock")? < threshold);
         }
         std::hint::black_box(low);
-        tx.rollback().map(|()| Ended::Nothing)
+        tx.rollback().map(|()| false)
     }
 }
 
@@ -436,7 +440,7 @@ fn name_of(row: &Row<'_>, column: usize, name: &mut String) {
     name.push_str(row.get_text(column).ok().flatten().unwrap_or_default());
 }
 
-/// What the load has put there.
+/// A row that the load has put there; a refusal if it is missing.
 fn found<T>(found: Option<T>, what: &str) -> Result<T, Stop> {
     found.ok_or_else(|| {
         let message = format!(

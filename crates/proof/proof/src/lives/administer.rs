@@ -53,7 +53,7 @@ pub(super) fn options() -> Options {
         redo_consistency: true,
         ..Parameters::default()
     };
-    Options { creation, parameters }
+    Options { creation, parameters, ..Options::default() }
 }
 
 impl Actor<'_> {

@@ -94,7 +94,11 @@ pub(super) fn run(check: &ModelCheck) -> Result<ModelTally, Violation> {
 }
 
 fn options(plan: &Plan) -> Options {
-    Options { creation: plan.creation.clone(), parameters: plan.parameters.clone() }
+    Options {
+        creation: plan.creation.clone(),
+        parameters: plan.parameters.clone(),
+        ..Options::default()
+    }
 }
 
 /// A disk with empty tables. The plan's schema becomes what could be made.

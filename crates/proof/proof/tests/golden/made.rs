@@ -68,7 +68,7 @@ pub(crate) fn options() -> Options {
         redo_write: Some(DurableWrite::DirectThenSync),
         ..Parameters::default()
     };
-    Options { creation, parameters }
+    Options { creation, parameters, ..Options::default() }
 }
 
 pub(crate) fn machine(seed: u64, content: FileSystem) -> Simulation {

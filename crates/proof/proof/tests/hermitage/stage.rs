@@ -112,7 +112,7 @@ pub(crate) fn on_stage(case: impl Fn(&mut Play<'_>) + Clone + Send + 'static) {
         let simulation = proof::machine(seed, FileSystem::new(1 << 30), Perturbation::RACES);
         let report = simulation.run(move |world, session| {
             let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
-            let Options { creation, parameters } = &options();
+            let Options { creation, parameters, .. } = &options();
             Instance::create(&disk, directory, creation, parameters, session).expect("created");
             let opened = Database::open_in(&disk, directory, &options(), session);
             let database = opened.expect("opened");
@@ -135,7 +135,7 @@ fn options() -> Options {
         ..Creation::default()
     };
     let parameters = Parameters { db_cache_size: 128 * 2_048, ..Parameters::default() };
-    Options { creation, parameters }
+    Options { creation, parameters, ..Options::default() }
 }
 
 fn make(connection: &mut Connection<'_>) -> Result<(), Error> {

@@ -262,7 +262,7 @@ pub(crate) fn work(
 }
 
 fn options() -> Options {
-    Options { creation: creation(), parameters: parameters() }
+    Options { creation: creation(), parameters: parameters(), ..Options::default() }
 }
 
 pub(crate) fn open(world: &World, session: &Session) -> Result<Database, Stop> {

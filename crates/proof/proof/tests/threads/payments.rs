@@ -136,7 +136,7 @@ pub(crate) fn run(directory: &Path, (seconds, seed): (u64, u64)) -> Result<Tally
     let creation =
         Creation { undo_segments: 2, undo_slots: 1 + (seed % 2) as u16, ..Creation::default() };
     let parameters = Parameters { db_cache_size: 8 << 20, ..Parameters::default() };
-    let options = Options { creation, parameters };
+    let options = Options { creation, parameters, ..Options::default() };
     let database = Database::create(directory, &options).map_err(|stop| stop.to_string())?;
     let mut tally = Tally::default();
     while Instant::now() < until {

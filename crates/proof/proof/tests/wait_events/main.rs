@@ -105,7 +105,7 @@ fn open(world: &World, session: &Session) -> Database {
 }
 
 fn open_as(parameters: Parameters, world: &World, session: &Session) -> Database {
-    let options = Options { creation: creation(), parameters };
+    let options = Options { creation: creation(), parameters, ..Options::default() };
     Database::open_in(&world.disk(), directory(), &options, session).expect("opened")
 }
 
@@ -160,7 +160,8 @@ fn name_mode(letters: [u8; 2]) -> u64 {
 fn created() -> (Vec<Wait>, FileSystem) {
     run(FileSystem::new(1 << 30), |world, session| {
         waits_of(session, || {
-            let options = Options { creation: creation(), parameters: parameters() };
+            let options =
+                Options { creation: creation(), parameters: parameters(), ..Options::default() };
             let created = Database::create_in(&world.disk(), directory(), &options, session);
             shut(created.expect("created"), session);
         })

@@ -1,6 +1,6 @@
 //! What `forebay load create` fills a database with, and the sizes that follow from it.
 //!
-//! Caller: `load`.
+//! Callers: `create`; `settings`, which says what is chosen here.
 
 use database::Creation;
 use workload::Scale;
@@ -31,7 +31,7 @@ impl Filling {
         }
     }
 
-    /// The database that takes it, and what it comes to under load.
+    /// How a database is made that has room for the rows, and for what a load adds.
     pub(crate) fn creation(self) -> Creation {
         let data_bytes = self.bytes() * 3 / 2 + 32 * MIB;
         Creation {
@@ -44,9 +44,28 @@ impl Filling {
     }
 }
 
+/// The value that `forebay load create` chooses for a parameter instead of its default, in words.
+pub(crate) fn chosen_by_load_create(parameter: &str) -> Option<&'static str> {
+    Some(match parameter {
+        "data_bytes" => "one and a half times what the rows take, and 32m more",
+        "data_bytes_max" => "30g, or twice data_bytes where that is more",
+        "log_file_bytes" => "16m",
+        _ => return None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_filling_chooses_instead_of_a_default_is_said() {
+        let creation = Filling::DebitCredit(Scale::of_mib(64)).creation();
+        for info in Creation::list() {
+            let is_default = creation.get(info.name).expect("it is listed") == info.default;
+            assert_eq!(chosen_by_load_create(info.name).is_none(), is_default, "{}", info.name);
+        }
+    }
 
     #[test]
     fn data_files_have_room_for_what_is_filled_and_for_as_much_again() {

@@ -3,9 +3,8 @@
 //! Names, values and times are checked before the load begins. What the instance refuses when the
 //! time comes ends the changes, not the load: the result of the load is printed all the same.
 //!
-//! Callers: `load`.
+//! Callers: `run`.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use clap::Args;
@@ -13,21 +12,22 @@ use database::Database;
 use instance::{Changeable, Creation, Instance, LogChange, Parameters};
 use latch::{Latch, LatchKind, SharedFlag};
 use os::{Session, ThreadHandle, ThreadSpec};
+use serde_json::{Value, json};
 use stop::{RefusalKind, Stop};
 use waits::{Nanos, WaitEvent};
 
-use crate::output::{Failure, tell};
+use crate::output::Failure;
 
 /// What the user wants changed; may be given several times.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Alterations {
-    /// Changes a parameter, or the redo logs as `forebay logs` does, so many seconds after the load
-    /// has begun.
+    /// Changes a parameter, or the redo logs as `forebay logs` does, this many seconds after the
+    /// load has begun.
     #[arg(long = "alter", value_name = "SECONDS:NAME=VALUE")]
     alterations: Vec<String>,
 }
 
-/// One of them.
+/// One change that the user wants.
 #[derive(Clone, Debug)]
 pub(crate) struct Alteration {
     after: Nanos,
@@ -35,27 +35,38 @@ pub(crate) struct Alteration {
     value: String,
 }
 
-/// They are under way, in a thread of their own.
+/// Changes that a thread of their own makes when they are due.
 pub(crate) struct UnderWay {
     thread: ThreadHandle,
     ends: Arc<SharedFlag>,
     altered: Arc<Latch<Altered>>,
 }
 
-/// What came of them.
+/// What came of the changes.
 #[derive(Clone, Default)]
 pub(crate) struct Altered {
-    /// A line for each change that was made.
-    text: String,
-    /// Why no other was made.
+    made: Vec<MadeChange>,
+    /// Whether the load ended before the others were due.
+    ended_before: bool,
+    /// Why no other change was made.
     refused: Option<String>,
 }
 
-/// So often it is looked whether the load has ended.
+/// A change that was made.
+#[derive(Clone)]
+struct MadeChange {
+    name: String,
+    value: String,
+    /// When it was begun, after the load's begin.
+    after: Nanos,
+    took: Nanos,
+}
+
+/// How often the thread looks whether the load has ended.
 const LOOK: Nanos = Nanos::from_millis(50);
 
 impl Alterations {
-    /// In the order in which they are due, all before the load has lasted so long.
+    /// The changes in the order in which they are due. One that is due after `length` is refused.
     pub(crate) fn read(&self, length: Nanos) -> Result<Vec<Alteration>, Stop> {
         let mut all = self
             .alterations
@@ -67,7 +78,7 @@ impl Alterations {
     }
 }
 
-/// Starts the thread that makes them; none if there are none.
+/// Starts the thread that makes the changes; none if there are none.
 pub(crate) fn start(
     all: Vec<Alteration>,
     database: &Database,
@@ -89,7 +100,7 @@ pub(crate) fn start(
 }
 
 impl UnderWay {
-    /// The load has ended: what was changed.
+    /// Ends the thread when the load has ended, and returns what was changed.
     pub(crate) fn end(self, session: &Session) -> Altered {
         self.ends.raise(session);
         if self.thread.join(session).is_err() {
@@ -101,23 +112,40 @@ impl UnderWay {
 }
 
 impl Altered {
-    /// The changes in front of the load's result; a failure if one was refused.
-    pub(crate) fn before(self, result: String) -> Result<String, Failure> {
-        let text = self.text + &result;
-        match self.refused {
-            None => Ok(text),
-            Some(refused) if os::linux::interrupted() => {
-                Err(Failure::stopped(refused).behind(text))
-            }
-            Some(refused) => Err(Failure::new(refused).behind(text)),
-        }
+    /// A line for each change that was made.
+    pub(crate) fn text(&self) -> String {
+        let line = |made: &MadeChange| {
+            let (after, took) = (made.after.as_secs_f64(), made.took.as_secs_f64() * 1e3);
+            format!("after {after:.1} s: {} = {}, in {took:.1} ms\n", made.name, made.value)
+        };
+        let lines: String = self.made.iter().map(line).collect();
+        let end = match self.ended_before {
+            true => "the load ended before the other changes were due\n",
+            false => "",
+        };
+        lines + end
     }
 
-    /// The changes on standard error, where standard output is of something else; a failure if one
-    /// was refused.
-    pub(crate) fn aside(self) -> Result<String, Failure> {
-        self.text.lines().for_each(tell);
-        Altered { text: String::new(), ..self }.before(String::new())
+    /// The changes that were made; docs/JSON.md lists the keys.
+    pub(crate) fn json(&self) -> Value {
+        let one = |made: &MadeChange| {
+            json!({
+                "name": made.name,
+                "value": made.value,
+                "after_s": made.after.as_secs_f64(),
+                "took_ms": made.took.as_secs_f64() * 1e3,
+            })
+        };
+        self.made.iter().map(one).collect()
+    }
+
+    /// The failure of the command, if a change was refused.
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        let refused = self.refused.as_ref()?;
+        Some(match os::linux::interrupted() {
+            true => Failure::stopped(refused),
+            false => Failure::new(refused),
+        })
     }
 }
 
@@ -128,10 +156,10 @@ fn alter(
     session: &Session,
 ) -> Altered {
     let (began, mut altered) = (session.now(), Altered::default());
-    for (Alteration { after, name, value }, made) in all.iter().zip(1..) {
+    for (at, Alteration { after, name, value }) in all.iter().enumerate() {
         while session.now().since(began) < *after {
             if ended.is_raised(session) {
-                altered.text += "the load ended before the other changes were due\n";
+                altered.ended_before = true;
                 return altered;
             }
             session.pause(LOOK, session.waiting(WaitEvent::PlSqlLockTimer));
@@ -144,18 +172,17 @@ fn alter(
             }),
             None => instance.set_parameter(name, value, session),
         };
-        let (at, took) = (asked.since(began), session.now().since(asked));
-        let (at, took) = (at.as_secs_f64(), took.as_secs_f64() * 1e3);
+        let (after, took) = (asked.since(began), session.now().since(asked));
         if let Err(stop) = done {
-            let others = match all.len() - made {
+            let others = match all.len() - at - 1 {
                 0 => String::new(),
                 left => format!("; changes that were to follow and aren't made: {left}"),
             };
-            altered.refused = Some(format!("after {at:.1} s: {name} = {value}: {stop}{others}"));
+            let after = after.as_secs_f64();
+            altered.refused = Some(format!("after {after:.1} s: {name} = {value}: {stop}{others}"));
             return altered;
         }
-        writeln!(altered.text, "after {at:.1} s: {name} = {value}, in {took:.1} ms")
-            .expect("writing to a string can't fail");
+        altered.made.push(MadeChange { name: name.clone(), value: value.clone(), after, took });
     }
     altered
 }
