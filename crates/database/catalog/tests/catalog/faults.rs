@@ -77,5 +77,7 @@ fn an_index_of_more_than_the_memory_is_built_through_a_file() {
         assert_eq!(disk.list(directory(), session).expect("listed"), before);
         let sorted = session.account().statistic(waits::Statistic::SortsDisk);
         assert_eq!(sorted, 1, "the sort went through a file");
+        db.check(session);
+        db.shut(session);
     });
 }
