@@ -39,14 +39,13 @@ fn options() -> Options {
 fn with_database(body: impl FnOnce(&Database, &Session) + Send + 'static) {
     let mut simulation = Simulation::new(1);
     simulation.disks[0].content = FileSystem::new(1 << 30);
-    let report = simulation.run(move |world, session| {
+    run(simulation, move |world, session| {
         let (disk, options) = (world.disk(), options());
         let made = Database::create_in(&disk, Path::new("/db"), &options, session);
         let database = made.expect("created");
         body(&database, session);
         database.shutdown_by(session).expect("in good order");
     });
-    report.result.unwrap_or_else(|failure| panic!("{failure}"));
 }
 
 const LEAVES: i64 = 20;
