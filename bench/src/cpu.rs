@@ -1,7 +1,7 @@
 //! CPU time of processes, counted so that two programs can be compared per I/O.
 //!
-//! What belongs to a program's I/O (M6) is the time of the threads that submit and reap it *and* of
-//! the kernel's io_uring workers (`iou-wrk-*`, `iou-sqp-*`): threads of the process that do what
+//! What belongs to a program's I/O (RM6) is the time of the threads that submit and reap it *and*
+//! of the kernel's io_uring workers (`iou-wrk-*`, `iou-sqp-*`): threads of the process that do what
 //! could not be done inline, always so for fsync. Interrupts and the kernel's own worker threads
 //! are charged to nobody in particular and left out on both sides.
 //!

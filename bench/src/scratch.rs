@@ -126,7 +126,7 @@ impl Scratch {
 
     /// Writes files of equal size and age, full of data that neither compresses nor repeats. All
     /// grow together, 1 MiB each in turn, so that none is younger, and none is left in the page
-    /// cache (M1: a file just written reads faster than a cold one).
+    /// cache (RM1: a file just written reads faster than a cold one).
     pub fn lay_out(&self, names: &[&str], size: u64) -> Result<Vec<PathBuf>> {
         let paths: Vec<PathBuf> = names.iter().map(|name| self.folder.join(name)).collect();
         let mut files = Vec::new();

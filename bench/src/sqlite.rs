@@ -159,8 +159,10 @@ impl Sqlite {
     /// transaction or each by itself; `choose` makes a thread's choices.
     pub fn run_lookups<C: FnMut() -> i64>(
         &self,
-        (threads, length): (u64, Duration),
-        (per_turn, in_transaction): (u64, bool),
+        threads: u64,
+        length: Duration,
+        per_turn: u64,
+        in_transaction: bool,
         choose: impl Fn(u64) -> C + Sync,
     ) -> Result<f64> {
         let turns = self.drive(threads, length, |number| {

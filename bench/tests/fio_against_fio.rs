@@ -118,7 +118,7 @@ fn fio_writes_into_the_file_that_is_there() {
     assert_eq!(names.count(), 1);
 }
 
-/// The host caches, so a run must not read the blocks of the run before it (M1).
+/// The host caches, so a run must not read the blocks of the run before it (RM1).
 #[test]
 fn another_seed_reads_other_blocks_and_the_same_seed_the_same() {
     let (fio, scratch) = (fio(), scratch());

@@ -1,16 +1,19 @@
 //! The verb `docs`: writes the documents that are generated from code.
 //!
 //! A fact has one home; a document that repeats it is generated from there. The table of rooms in
-//! `docs/ARCHITECTURE.md` is made here, and `tidy` refuses it when it is stale. The documents that
-//! the engine's code makes are written by the test `documents` of `proof`, which fails when one is
-//! stale; so this program compiles without the engine.
+//! `docs/ARCHITECTURE.md` and the ranges of rules that each `lib.rs` quotes ("Rules CB1 to CB9")
+//! are made here, and `tidy` refuses them when they are stale. The documents that the engine's code
+//! makes are written by the test `documents` of `proof`, which fails when one is stale; so this
+//! program compiles without the engine.
 
 use std::fs;
 use std::path::Path;
 use xtask::workspace;
 
+use crate::rules::Rules;
 use crate::tidy::Finding;
-use crate::{Outcome, house, tree};
+use crate::tree::{self, Tree};
+use crate::{Outcome, house};
 
 const ARCHITECTURE: &str = "docs/ARCHITECTURE.md";
 const OPEN: &str = "<!-- generated: the house table -->";
@@ -28,6 +31,11 @@ pub(crate) fn run(root: &Path) -> Outcome {
         fs::write(&path, new).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
         println!("docs: wrote {ARCHITECTURE}");
     }
+    let tree = Tree::read(root)?;
+    for (path, fresh) in stale_ranges(&tree, &Rules::read(&tree)) {
+        fs::write(root.join(path), fresh).map_err(|e| format!("cannot write {path}: {e}"))?;
+        println!("docs: wrote {path}");
+    }
     let wrote = workspace::cargo()
         .args(["test", "--quiet", "--package", "proof", "--test", "documents"])
         .args(["--", "--nocapture"])
@@ -41,8 +49,25 @@ pub(crate) fn run(root: &Path) -> Outcome {
     }
 }
 
+/// The roots of crates that quote a range of rules which isn't fresh, with what they should be.
+fn stale_ranges<'t>(tree: &'t Tree, rules: &Rules) -> Vec<(&'t str, String)> {
+    let roots = tree.files.iter().filter(|file| file.is_root());
+    roots
+        .map(|file| (file, rules.with_fresh_ranges(&file.text)))
+        .filter(|(file, fresh)| file.text != *fresh)
+        .map(|(file, fresh)| (file.path.as_str(), fresh))
+        .collect()
+}
+
+/// What isn't fresh: the table of rooms, and the ranges of rules.
+pub(crate) fn stale(root: &Path, tree: &Tree, rules: &Rules) -> Vec<Finding> {
+    let say = "quotes a range of rules that has grown or shrunk: run `cargo xtask docs`";
+    let ranges = stale_ranges(tree, rules).into_iter().map(|(path, _)| Finding::new(path, 0, say));
+    ranges.chain(stale_table(root)).collect()
+}
+
 /// Why the table of rooms isn't fresh; nothing if it is.
-pub(crate) fn stale(root: &Path) -> Option<Finding> {
+fn stale_table(root: &Path) -> Option<Finding> {
     let say = match tree::read(&root.join(ARCHITECTURE)) {
         Err(why) => why,
         Ok(old) => match with_table(&old, &house::markdown()) {

@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::Outcome;
+use crate::rules::Rules;
 use crate::rust_text::{functions, words};
-use crate::signatures::tuple_parameters;
-use crate::tidy::citations::leading_number;
-use crate::tree::{Member, SourceFile, Tree};
+use crate::tidy::signatures::tuple_parameters;
+use crate::tree::{SourceFile, Tree};
 
 /// What may be public.
 const ITEMS: [&str; 8] = ["fn", "struct", "enum", "trait", "const", "type", "mod", "use"];
@@ -29,8 +29,9 @@ pub(crate) fn run(root: &Path, lists_tuples: bool) -> Outcome {
     let source_lines = sum(&|code| lines_of(code));
     let tuples: Vec<_> = code.iter().flat_map(|code| tuple_parameters(code)).collect();
     let arrows = tree.members.iter().flat_map(|m| &m.arrows).filter(|arrow| !arrow.is_dev);
-    let rules: Vec<usize> = tree.members.iter().flat_map(rule_lengths).collect();
-    let readmes: usize = tree.members.iter().map(|m| m.readme.lines().count()).sum();
+    let rules: Vec<usize> = Rules::read(&tree).all().map(|rule| rule.lines).collect();
+    let readmes: usize =
+        tree.documents.iter().filter(|d| d.krate.is_some()).map(|d| d.text.lines().count()).sum();
     let folders: BTreeSet<&str> =
         tree.members.iter().filter_map(|m| m.folder.rsplit_once('/').map(|(f, _)| f)).collect();
     let mean = rules.iter().sum::<usize>() as f64 / rules.len().max(1) as f64;
@@ -47,7 +48,7 @@ pub(crate) fn run(root: &Path, lists_tuples: bool) -> Outcome {
             tuples.iter().filter(|tuple| tuple.elements > 2).count().to_string(),
         ),
         ("public items", sum(&|code| public_items(code)).to_string()),
-        ("rules in READMEs", rules.len().to_string()),
+        ("rules", rules.len().to_string()),
         ("lines of a rule, mean", format!("{mean:.1}")),
         ("rules of more than four lines", rules.iter().filter(|n| **n > 4).count().to_string()),
         ("lines of READMEs", readmes.to_string()),
@@ -83,19 +84,4 @@ fn public_items(code: &str) -> usize {
             ITEMS.contains(&word)
         })
         .count()
-}
-
-/// How many lines each rule of a README has, up to the next empty line.
-fn rule_lengths(member: &Member) -> Vec<usize> {
-    let lines: Vec<&str> = member.readme.lines().collect();
-    let begins = |line: &str| {
-        line.trim_start_matches("- ").strip_prefix("**").and_then(leading_number).is_some()
-    };
-    let mut found = Vec::new();
-    for (at, _) in lines.iter().enumerate().filter(|(_, line)| begins(line)) {
-        let rest = lines[at + 1..].iter();
-        let more = rest.take_while(|next| !next.trim().is_empty() && !begins(next)).count();
-        found.push(1 + more);
-    }
-    found
 }

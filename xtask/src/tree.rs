@@ -1,4 +1,4 @@
-//! The workspace as `tidy` reads it: crates, their source files, their manifests.
+//! The workspace as `tidy` reads it: crates, their source files and manifests, and the documents.
 //!
 //! Left out: `target`, and everything under a `fixtures` folder, which is wrong on purpose.
 //!
@@ -60,8 +60,6 @@ pub(crate) struct Member {
     /// The folder, from the workspace root, with `/`.
     pub(crate) folder: String,
     pub(crate) manifest: String,
-    /// The README's text; empty if there is none.
-    pub(crate) readme: String,
     pub(crate) arrows: Vec<Arrow>,
 }
 
@@ -72,10 +70,30 @@ pub(crate) struct Arrow {
     pub(crate) is_dev: bool,
 }
 
+/// One page of Markdown.
+pub(crate) struct Document {
+    /// The crate whose README it is, if it is one's.
+    pub(crate) krate: Option<String>,
+    /// Its path from the workspace root, with `/`.
+    pub(crate) path: String,
+    pub(crate) text: String,
+}
+
+impl Document {
+    fn read(path: &Path, root: &Path, members: &[Member]) -> Result<Document, String> {
+        let text = read(path)?;
+        let path = relative(path, root);
+        let is_readme = |member: &&Member| path == format!("{}/README.md", member.folder);
+        let krate = members.iter().find(is_readme).map(|member| member.name.clone());
+        Ok(Document { krate, path, text })
+    }
+}
+
 /// The whole workspace.
 pub(crate) struct Tree {
     pub(crate) members: Vec<Member>,
     pub(crate) files: Vec<SourceFile>,
+    pub(crate) documents: Vec<Document>,
 }
 
 impl Tree {
@@ -85,16 +103,15 @@ impl Tree {
         for member in &mut members {
             let folder = root.join(&member.folder);
             member.manifest = read(&folder.join("Cargo.toml"))?;
-            member.readme = fs::read_to_string(folder.join("README.md")).unwrap_or_default();
-            let mut paths = Vec::new();
-            list_rust(&folder, &mut paths)?;
-            paths.sort();
-            for path in paths {
+            for path in list(&folder, ".rs")? {
                 let text = read(&path)?;
                 files.push(SourceFile::new(&member.name, &relative(&path, root), &text));
             }
         }
-        Ok(Tree { members, files })
+        let paths = list(root, ".md")?;
+        let documents =
+            paths.iter().map(|path| Document::read(path, root, &members)).collect::<Result<_, _>>();
+        Ok(Tree { documents: documents?, members, files })
     }
 }
 
@@ -107,23 +124,26 @@ fn relative(path: &Path, root: &Path) -> String {
     path.strip_prefix(root).unwrap_or(path).to_string_lossy().replace('\\', "/")
 }
 
-fn list_rust(folder: &Path, into: &mut Vec<PathBuf>) -> Result<(), String> {
+/// The files under a folder whose names end so, in order.
+fn list(folder: &Path, end: &str) -> Result<Vec<PathBuf>, String> {
     let fail = |error| format!("cannot list {}: {error}", folder.display());
+    let mut found = Vec::new();
     for entry in fs::read_dir(folder).map_err(fail)? {
         let path = entry.map_err(fail)?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if path.is_dir() {
-            if !matches!(name.as_str(), "target" | "fixtures") {
-                list_rust(&path, into)?;
+            if !matches!(name.as_str(), "target" | "fixtures") && !name.starts_with('.') {
+                found.extend(list(&path, end)?);
             }
-        } else if name.ends_with(".rs") {
-            into.push(path);
+        } else if name.ends_with(end) {
+            found.push(path);
         }
     }
-    Ok(())
+    found.sort();
+    Ok(found)
 }
 
-/// The members in cargo's description of the workspace, manifests and READMEs still unread.
+/// The members in cargo's description of the workspace, manifests still unread.
 ///
 /// A dependency is on a member when it has a path; renames and target tables are resolved.
 pub(crate) fn members(metadata: &Value, root: &Path) -> Result<Vec<Member>, String> {
@@ -143,8 +163,7 @@ pub(crate) fn members(metadata: &Value, root: &Path) -> Result<Vec<Member>, Stri
                 text(&dependency["name"]).map(|to| Arrow { to, is_dev })
             })
             .collect();
-        let (manifest, readme) = (String::new(), String::new());
-        found.push(Member { name, folder, manifest, readme, arrows });
+        found.push(Member { name, folder, manifest: String::new(), arrows });
     }
     Ok(found)
 }

@@ -3,7 +3,7 @@
 //! The settings are fair to fio: what only costs it time is off (a map of blocks already visited,
 //! the split of latency into submission and completion), the whole latency is kept because ours is
 //! measured, too. Each run draws other offsets: the host caches, and the second reader of a block
-//! would win (M1). That takes `randrepeat=0` beside `randseed`, which alone changes nothing. The
+//! would win (RM1). That takes `randrepeat=0` beside `randseed`, which alone changes nothing. The
 //! file must exist at its full size: fio is never left to lay it out, or its file would be younger
 //! than ours; and told not to (`allow_file_create=0`), it *removes* a file that is too short.
 //!
@@ -80,7 +80,7 @@ pub struct Batch {
 
 impl Batch {
     /// fio's defaults: one by one. A backend that batches would win by fio's settings, not by its
-    /// own merit (M5): at depth 32 they cost fio 7 to 18 us of CPU a read, batches 5 to 6.
+    /// own merit (RM5): at depth 32 they cost fio 7 to 18 us of CPU a read, batches 5 to 6.
     pub const ONE_BY_ONE: Batch = Batch { submit: 1, reap_min: 1, reap_max: 1 };
 
     /// Submits what there is room for and reaps what is done, without waiting for more.

@@ -16,10 +16,10 @@
 //!   * [`run`]: a whole race from header to last line
 //!
 //! Rules
-//!   * At least ten pairs, in ABBA order, so that a drift of the machine hits both alike (M2).
+//!   * At least ten pairs, in ABBA order, so that a drift of the machine hits both alike (RM2).
 //!   * The ratio is above 1 where ours is better, whichever way the metric points.
 //!   * `met` is true where the interval's lower end reaches the goal, false where its upper end is
-//!     below it, and "undecided" between (M2).
+//!     below it, and "undecided" between (RM2).
 //!   * The last line on standard output is the JSON line; progress goes to standard error.
 
 mod build;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::{Error, Result};
 
-/// The fewest pairs of a race (M2).
+/// The fewest pairs of a race (RM2).
 pub const PAIRS_MIN: u32 = 10;
 
 /// What one run measured: metric -> value. One run may feed several cases.

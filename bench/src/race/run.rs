@@ -92,7 +92,8 @@ impl Race<'_> {
     /// before, which isn't counted: the first run after a load took half the speed of the others.
     pub fn run_against(
         &mut self,
-        (program, arguments): (&Path, &[String]),
+        program: &Path,
+        arguments: &[String],
         goal: f64,
         plan: Plan,
         out: &mut dyn Write,

@@ -1,106 +1,94 @@
-//! A rule that a comment cites exists.
+//! A rule that is cited exists, in comments and in Markdown.
 //!
-//! A rule is declared where a line of a crate's README, of `docs/ARCHITECTURE.md` or of
-//! `docs/MEDIA.md` begins with its number: one or two capital letters and a number, perhaps behind
-//! a list mark, a table bar or stars. A comment cites a rule in one of three ways:
+//! `rules` says how a rule is declared. A comment, or a line of a document, cites a rule in one of
+//! three ways:
 //!
 //!   the word "rule" or "rules" and then numbers, joined by commas or "and";
 //!   such numbers, and nothing else, in round brackets;
-//!   a comment line that begins with the number and a colon.
+//!   a line that begins with the number and a colon.
 //!
-//! A number is looked up in the README of the comment's own crate, then in the two documents that
-//! hold for all. `os/` before a number looks it up in the README of crate `os`.
+//! In a document any other number whose letters some rule has is a citation too. Outside of code
+//! between backquotes, that is.
 //!
-//! A README declares each number in stars once.
-
-use std::collections::BTreeSet;
-use std::collections::btree_map::{BTreeMap, Entry};
+//! `os/` before a number says that the README of crate `os` declares it; then it has to.
 
 use super::Finding;
+use crate::rules::{Rules, leading_number};
 use crate::rust_text::words;
-use crate::tree::{Member, SourceFile, Tree};
+use crate::tree::{Document, SourceFile, Tree};
 
-pub(crate) fn check(tree: &Tree, common: &[String]) -> Vec<Finding> {
-    let common: BTreeSet<String> = common.iter().flat_map(|text| declared(text)).collect();
-    let of_crate: BTreeMap<&str, BTreeSet<String>> =
-        tree.members.iter().map(|m| (m.name.as_str(), declared(&m.readme))).collect();
-    let has = |krate: &str, rule: &str| of_crate.get(krate).is_some_and(|set| set.contains(rule));
-    let mut findings: Vec<Finding> = tree.members.iter().flat_map(declared_again).collect();
-    for file in &tree.files {
-        for (line, cited) in cited(file) {
-            let (exists, home) = match cited.split_once('/') {
-                Some((krate, rule)) => (has(krate, rule), krate),
-                None => (has(&file.krate, &cited) || common.contains(&cited), file.krate.as_str()),
+pub(crate) fn check(tree: &Tree, rules: &Rules) -> Vec<Finding> {
+    let of_files = tree.files.iter().map(|file| (file.path.as_str(), cited(file)));
+    let of_documents =
+        tree.documents.iter().map(|document| (document.path.as_str(), cited_in(document, rules)));
+    let all = of_files.chain(of_documents);
+    all.flat_map(|(path, cited)| cited.into_iter().map(move |(line, rule)| (path, line, rule)))
+        .filter_map(|(path, line, cited)| {
+            let (krate, number) = match cited.split_once('/') {
+                Some((krate, number)) => (Some(krate), number),
+                None => (None, cited.as_str()),
             };
-            if !exists {
-                let say = format!(
-                    "rule {cited} doesn't exist: declare it in the README of `{home}`, or cite \
-                     the one that is meant"
-                );
-                findings.push(Finding::new(&file.path, line, say));
-            }
-        }
-    }
-    findings
-}
-
-/// The rules that a document declares.
-fn declared(text: &str) -> BTreeSet<String> {
-    let marks = |c: char| matches!(c, '|' | '*' | '-' | '#' | ' ');
-    text.lines().filter_map(|line| leading_number(line.trim_start_matches(marks))).collect()
-}
-
-/// The lines of a crate's README that declare, in stars, a rule that a line above declares.
-fn declared_again(member: &Member) -> Vec<Finding> {
-    let path = format!("{}/README.md", member.folder);
-    let mut first = BTreeMap::new();
-    let mut findings = Vec::new();
-    for (line, text) in (1..).zip(member.readme.lines()) {
-        let Some(rule) = text.strip_prefix("**").and_then(leading_number) else { continue };
-        match first.entry(rule) {
-            Entry::Vacant(entry) => {
-                entry.insert(line);
-            }
-            Entry::Occupied(entry) => {
-                let (rule, above) = (entry.key(), entry.get());
-                let say = format!("line {above} declares rule {rule} too: give one another number");
-                findings.push(Finding::new(&path, line, say));
-            }
-        }
-    }
-    findings
-}
-
-/// The rule number that a text begins with.
-pub(crate) fn leading_number(text: &str) -> Option<String> {
-    let letters = text.chars().take_while(char::is_ascii_uppercase).count();
-    let digits = text[letters..].chars().take_while(char::is_ascii_digit).count();
-    let end = letters + digits;
-    let ends = !text[end..].starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-'));
-    ((1..=2).contains(&letters) && (1..=2).contains(&digits) && ends)
-        .then(|| text[..end].to_string())
+            let say = match (rules.get(number), krate) {
+                (None, _) => format!(
+                    "rule {number} doesn't exist: declare it in a README, or cite the one that is \
+                     meant"
+                ),
+                (Some(rule), Some(krate)) if rule.krate.as_deref() != Some(krate) => {
+                    format!("rule {number} isn't one of `{krate}`: {} declares it", rule.path)
+                }
+                _ => return None,
+            };
+            Some(Finding::new(path, line, say))
+        })
+        .collect()
 }
 
 /// The rules that a file's comments cite, with their lines.
 fn cited(file: &SourceFile) -> Vec<(usize, String)> {
+    let lines = file.halves.comments.lines().enumerate();
+    lines.flat_map(|(i, line)| cited_in_line(line).into_iter().map(move |r| (i + 1, r))).collect()
+}
+
+/// The rules that a document cites, with their lines; what it declares is among them.
+fn cited_in(document: &Document, rules: &Rules) -> Vec<(usize, String)> {
     let mut found = Vec::new();
-    for (i, line) in file.halves.comments.lines().enumerate() {
-        let body = line.trim().trim_start_matches(['/', '!', '*']).trim_start();
-        let first = leading_number(body.trim_start_matches(['-', '*', ' ']));
-        let colon = |rule: &String| body.contains(&format!("{rule}:"));
-        found.extend(first.filter(colon).map(|rule| (i + 1, rule)));
-        for inside in line.split('(').skip(1).filter_map(|rest| rest.split(')').next()) {
-            let items = inside.split([',', ' ']).filter(|item| !item.is_empty() && *item != "and");
-            let list = numbers_in_list(inside);
-            if list.len() == items.count() {
-                found.extend(list.into_iter().map(|rule| (i + 1, rule)));
-            }
+    let mut is_code = false;
+    for (i, line) in document.text.lines().enumerate() {
+        is_code ^= line.trim_start().starts_with("```");
+        if is_code {
+            continue;
         }
-        for word in ["rule", "rules", "Rule", "Rules"] {
-            for at in words(line, word) {
-                let list = numbers_in_list(line[at + word.len()..].trim_start());
-                found.extend(list.into_iter().map(|rule| (i + 1, rule)));
-            }
+        let prose: String = line.split('`').step_by(2).collect::<Vec<_>>().join(" ");
+        let words = prose.split(|c: char| !(c.is_alphanumeric() || matches!(c, '-' | '/' | '_')));
+        let of_series = |word: &&str| {
+            let letters = word.trim_end_matches(|c: char| c.is_ascii_digit());
+            letters.len() == 2 && leading_number(word).is_some() && rules.has_series(letters)
+        };
+        let mut cited = cited_in_line(&prose);
+        cited.extend(words.filter(of_series).map(str::to_string));
+        cited.sort();
+        cited.dedup();
+        found.extend(cited.into_iter().map(|rule| (i + 1, rule)));
+    }
+    found
+}
+
+/// The rules that a line cites in one of the three ways.
+fn cited_in_line(line: &str) -> Vec<String> {
+    let body = line.trim().trim_start_matches(['/', '!', '*']).trim_start();
+    let first = leading_number(body.trim_start_matches(['-', '*', ' ']));
+    let mut found: Vec<String> =
+        first.filter(|rule| body.contains(&format!("{rule}:"))).into_iter().collect();
+    for inside in line.split('(').skip(1).filter_map(|rest| rest.split(')').next()) {
+        let items = inside.split([',', ' ']).filter(|item| !item.is_empty() && *item != "and");
+        let list = numbers_in_list(inside);
+        if list.len() == items.count() {
+            found.extend(list);
+        }
+    }
+    for word in ["rule", "rules", "Rule", "Rules"] {
+        for at in words(line, word) {
+            found.extend(numbers_in_list(line[at + word.len()..].trim_start()));
         }
     }
     found
@@ -128,36 +116,33 @@ fn numbers_in_list(text: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn tree(readme: &str, source: &str) -> Tree {
-        let member = |name: &str, readme: &str| Member {
-            name: name.to_string(),
-            folder: format!("crates/{name}"),
-            manifest: String::new(),
-            readme: readme.to_string(),
-            arrows: Vec::new(),
-        };
-        Tree {
-            members: vec![member("waits", readme), member("os", "**O1** Only here.")],
-            files: vec![SourceFile::new("waits", "crates/ground/waits/src/cell.rs", source)],
-        }
-    }
-
+    /// The lines that are found in a comment of crate `waits`, whose README has `readme`.
     fn missing(readme: &str, source: &str) -> Vec<usize> {
-        let found = check(&tree(readme, source), &["**T1** elapsed = ...".to_string()]);
-        found.iter().map(|finding| finding.line).collect()
+        lines("waits", readme, source)
     }
 
-    #[test]
-    fn rules_are_declared_in_every_usual_way() {
-        let text = "**W1** a\nW2  b\n- W3: c\n| W4 | d |\n### W5 e\n**W6 f.** g\n| `W8` | x |\n";
-        let expected = ["W1", "W2", "W3", "W4", "W5", "W6"].map(str::to_string);
-        assert_eq!(declared(text), expected.into());
+    fn lines(krate: &str, readme: &str, source: &str) -> Vec<usize> {
+        let document = |krate: Option<&str>, path: &str, text: &str| Document {
+            krate: krate.map(str::to_string),
+            path: path.to_string(),
+            text: text.to_string(),
+        };
+        let tree = Tree {
+            members: Vec::new(),
+            files: vec![SourceFile::new(krate, "crates/ground/waits/src/cell.rs", source)],
+            documents: vec![
+                document(Some(krate), "crates/ground/waits/README.md", readme),
+                document(Some("os"), "crates/ground/os/README.md", "**O1** Only here."),
+                document(None, "docs/ARCHITECTURE.md", "**TT1** elapsed = ..."),
+            ],
+        };
+        check(&tree, &Rules::read(&tree)).iter().map(|finding| finding.line).collect()
     }
 
     #[test]
     fn a_cited_rule_that_exists_is_fine() {
-        let source = "//! Summed by readers (rules W1, W2 and T1).\n// W2: one writer.\nfn f() {}";
-        assert_eq!(missing("**W1** a\n**W2** b", source), Vec::<usize>::new());
+        let source = "//! Summed by readers (rules W1, W2 and TT1).\n// W2: one writer.\nfn f() {}";
+        assert_eq!(missing("**W1** a\n\n**W2** b", source), Vec::<usize>::new());
     }
 
     #[test]
@@ -169,14 +154,18 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_is_declared_twice_is_found_on_its_second_line() {
-        assert_eq!(missing("**W1** a\n\n**W2** b\n\n**W1** c", ""), [5]);
+    fn another_crates_rule_may_be_cited_with_the_crates_name() {
+        assert_eq!(missing("", "// rule os/O1 says so (O1)"), Vec::<usize>::new());
+        assert_eq!(missing("", "// rule os/O2 says so"), [1]);
+        assert_eq!(missing("**W1** a", "// rule os/W1 says so"), [1]);
     }
 
     #[test]
-    fn another_crates_rule_is_cited_with_the_crates_name() {
-        assert_eq!(missing("", "// rule os/O1 says so"), Vec::<usize>::new());
-        assert_eq!(missing("", "// rule os/O2 says so"), [1]);
+    fn a_document_cites_rules_that_exist() {
+        assert_eq!(missing("**W1** As rule X1 says.", ""), [1]);
+        assert_eq!(missing("**W1** a\n\nSee (W2).\n\nW3: because.", ""), [3, 5]);
+        assert_eq!(missing("**WT1** a\n\nWT1 and then WT2", ""), [3]);
+        assert_eq!(missing("**WT1** a\n\n```\nWT2\n```\n`WT3`, UTF8, P1", ""), Vec::<usize>::new());
     }
 
     #[test]

@@ -83,7 +83,6 @@ mod tests {
             name: name.to_string(),
             folder: house::room(name).map(|(at, room)| house::folder(at, room)).expect("a room"),
             manifest: String::new(),
-            readme: String::new(),
             arrows: arrows
                 .iter()
                 .filter(|(from, _)| *from == name)

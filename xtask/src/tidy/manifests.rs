@@ -68,7 +68,6 @@ mod tests {
             name: "os".to_string(),
             folder: "crates/ground/os".to_string(),
             manifest: manifest.to_string(),
-            readme: String::new(),
             arrows: Vec::new(),
         };
         check(&[member], ROOT, reasons).expect("sound manifests")

@@ -6,9 +6,11 @@
 //!   layers      arrows between crates point down; every crate has a room, in its floor's folder
 //!   manifests   lints are inherited; every foreign crate has its reason written down
 //!   unsafety    `unsafe` has its rooms, and each block its reason
-//!   citations   a rule that a comment cites exists
+//!   citations   a rule that a comment or a document cites exists, is declared once, and is short
 //!   sizes       functions, files and lines stay short; exceptions only shrink
+//!   signatures  arguments have names: no parameter is an anonymous tuple
 //!   failpoints  each is asked for, and its tests exist and switch it on
+//!   events      each wait event is raised by code
 //!   banned      words and marks that mean "not finished" or "don't look"
 //!
 //! Then the generated table of rooms is compared (`docs`) and clippy's refusals shown (`refusals`).
@@ -16,14 +18,17 @@
 use std::fmt;
 use std::path::Path;
 
+use crate::rules::Rules;
 use crate::tree::{self, Tree};
 use crate::{Outcome, docs, refusals};
 
 mod banned;
-pub(crate) mod citations;
+mod citations;
+mod events;
 mod failpoints;
 mod layers;
 mod manifests;
+pub(crate) mod signatures;
 mod sizes;
 mod unsafety;
 
@@ -56,20 +61,23 @@ impl fmt::Display for Finding {
 pub(crate) fn run(root: &Path) -> Outcome {
     let tree = Tree::read(root)?;
     let text = |path: &str| tree::read(&root.join(path));
-    let common = [text("docs/ARCHITECTURE.md")?, text("docs/MEDIA.md")?];
     let held = sizes::held(&text("xtask/ratchet.toml")?)?;
     let reasons = text("docs/decisions/0002-dependencies.md")?;
 
     let mut findings = layers::check(&tree.members);
     findings.extend(manifests::check(&tree.members, &text("Cargo.toml")?, &reasons)?);
-    findings.extend(citations::check(&tree, &common));
+    let rules = Rules::read(&tree);
+    findings.extend(citations::check(&tree, &rules));
     findings.extend(failpoints::check(&tree));
+    findings.extend(events::check(&tree));
     findings.extend(sizes::check(&tree.files, &held));
     for file in &tree.files {
         findings.extend(unsafety::check(file));
         findings.extend(banned::check(file));
+        findings.extend(signatures::check(file));
     }
-    findings.extend(docs::stale(root));
+    findings.extend(docs::stale(root, &tree, &rules));
+    findings.extend(rules.findings);
     for finding in &findings {
         println!("{finding}");
     }

@@ -1,5 +1,5 @@
 //! The verb `calibrate`: measures what operations cost in CPU on the machine at hand, for the
-//! simulator to charge (rule S2).
+//! simulator to charge (rule S9).
 //!
 //! ```text
 //!   clock ── windows on a thread's CPU clock

@@ -156,7 +156,7 @@ impl Spec {
     }
 }
 
-/// The same durability for fio, by plain system calls, which cost it less than a ring (M5).
+/// The same durability for fio, by plain system calls, which cost it less than a ring (RM5).
 fn job(job: FioJob, way: DurableWrite, setup: &Setup) -> FioJob {
     let durability =
         if way.needs_sync() { Durability::Fdatasync { every: 1 } } else { Durability::ODsync };

@@ -64,8 +64,10 @@ pub(crate) fn run(setup: &Setup) -> bench::Result<Outcome> {
     settings.push(Embedded::settings(CACHE_BYTES));
     settings.push("rows of about 100 bytes, ascending keys, one session".into());
     let bench = Bench { embedded: &embedded, bulk, next, sqlite };
-    let mut workloads: Vec<_> =
-        AGAINST_SQLITE.iter().map(|spec| bench.against_sqlite(*spec)).collect();
+    let mut workloads: Vec<_> = AGAINST_SQLITE
+        .iter()
+        .map(|&(name, rows, batches)| bench.against_sqlite(name, rows, batches))
+        .collect();
     workloads.push(bench.against_copy(&server)?);
     let race = Race {
         name: "insert".into(),
@@ -80,7 +82,7 @@ pub(crate) fn run(setup: &Setup) -> bench::Result<Outcome> {
 }
 
 impl Bench<'_> {
-    fn against_sqlite(&self, (name, rows, batches): (&str, usize, Batches)) -> Workload<'_> {
+    fn against_sqlite(&self, name: &str, rows: usize, batches: Batches) -> Workload<'_> {
         Workload {
             name: name.into(),
             settings: vec![format!(

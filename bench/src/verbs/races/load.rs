@@ -105,7 +105,7 @@ impl Runner {
         let ios = match &mut ring {
             None => self.one_by_one(load, &file, &mut offsets, until)?,
             Some((ring, pool)) => {
-                self.many_at_once(load, &file, (ring, pool), &mut offsets, until)?
+                self.many_at_once(load, &file, ring, pool, &mut offsets, until)?
             }
         };
         let seconds = self.os.now().since(start).as_secs_f64();
@@ -156,7 +156,8 @@ impl Runner {
         &self,
         load: &Load,
         file: &File,
-        (ring, pool): (&mut Ring, &IoPool),
+        ring: &mut Ring,
+        pool: &IoPool,
         offsets: &mut Offsets,
         until: Timestamp,
     ) -> Result<u64, os::Error> {

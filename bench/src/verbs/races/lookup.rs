@@ -41,7 +41,9 @@ pub(crate) fn run(setup: &Setup) -> bench::Result<Outcome> {
     let batches = Batches { statement: 1_000, transaction: 10_000 };
     bulk.insert(&mut embedded.connect(), 1..ROWS + 1, batches).map_err(told)?;
     embedded.checkpoint()?;
-    let workloads = SPECS.map(|spec| workload((&embedded, &bulk), &sqlite, spec, setup.length));
+    let workloads = SPECS.map(|(threads, scope, goal)| {
+        workload(&embedded, &bulk, &sqlite, threads, scope, goal, setup.length)
+    });
     let mut settings = sqlite.settings();
     settings.push(Embedded::settings(CACHE_BYTES));
     settings.push(format!("{ROWS} rows of about 100 bytes, in a table with a primary key"));
@@ -58,9 +60,12 @@ pub(crate) fn run(setup: &Setup) -> bench::Result<Outcome> {
 }
 
 fn workload<'a>(
-    (embedded, bulk): (&'a Embedded, &'a Bulk),
+    embedded: &'a Embedded,
+    bulk: &'a Bulk,
     sqlite: &'a Sqlite,
-    (threads, scope, goal): (u32, Scope, f64),
+    threads: u32,
+    scope: Scope,
+    goal: f64,
     length: Duration,
 ) -> Workload<'a> {
     let (scope_name, in_transaction) = match scope {
@@ -92,8 +97,8 @@ fn workload<'a>(
                 let mut ids = Ids::new(turn.seed, thread, ROWS);
                 move || ids.next_id()
             };
-            let turns = (LOOKUPS_A_TURN, in_transaction);
-            let rate = sqlite.run_lookups((threads.into(), length), turns, choices)?;
+            let (threads, turn) = (threads.into(), LOOKUPS_A_TURN);
+            let rate = sqlite.run_lookups(threads, length, turn, in_transaction, choices)?;
             Ok(Metrics::from([(metric::IOPS, rate)]))
         }),
     }

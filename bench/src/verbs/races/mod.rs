@@ -210,8 +210,8 @@ pub(crate) fn run_race(
     match &setup.opponent {
         Opponent::Rival => race.run(setup.plan, out, progress),
         Opponent::Build(program, arguments) => {
-            let build = (program.as_path(), &arguments[..]);
-            race.run_against(build, GOAL_AGAINST_A_BUILD, setup.plan, out, progress)
+            let goal = GOAL_AGAINST_A_BUILD;
+            race.run_against(program, arguments, goal, setup.plan, out, progress)
         }
         Opponent::Asks => {
             race.serve(&mut stdin().lock(), out)?;

@@ -56,7 +56,8 @@ const ROUNDS: u32 = 3;
 /// The disk's file.
 pub(super) fn fitted(
     measured: &Samples,
-    (machine, costs): (&MachineParameters, &CostList),
+    machine: &MachineParameters,
+    costs: &CostList,
     source: &str,
 ) -> Result<String, String> {
     let cpu = simulated(machine, costs, no_time(), 1)?;
@@ -149,7 +150,7 @@ mod tests {
         let costs = CostList::builtin("default").expect("it is built in");
         let measure = |disk, passes| simulated(&machine, &costs, disk, passes).expect("it runs");
         let known = DiskParameters::parse(KNOWN).expect("it is valid");
-        let found = fitted(&measure(known, 6), (&machine, &costs), "a test").expect("it runs");
+        let found = fitted(&measure(known, 6), &machine, &costs, "a test").expect("it runs");
         DiskParameters::parse(&found).expect("what is written can be read");
         let [found, known] = [found.as_str(), KNOWN]
             .map(|text| -> toml::Table { text.parse().expect("it is TOML") });

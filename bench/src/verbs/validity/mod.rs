@@ -1,4 +1,4 @@
-//! The verb `validity`: one load on this machine and on a model of it, side by side (rule S2).
+//! The verb `validity`: one load on this machine and on a model of it, side by side (rule S9).
 //!
 //! ```text
 //!   calibrate ──▶ costs, CPUs ──────────────┐
@@ -79,8 +79,8 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Outcome {
     form.set(|_, parameters| parameters.set("redo_write", DurableWrite::DirectThenSync.name()))
         .map_err(|stop| stop.to_string())?;
     let experiment = &lab::EXPERIMENTS[0];
-    let (runs, samples) = measure(&dir, (experiment, &form), arguments.runs)?;
-    let disk = fitted(&samples, (&machine, &costs), arguments)?;
+    let (runs, samples) = measure(&dir, experiment, &form, arguments.runs)?;
+    let disk = fitted(&samples, &machine, &costs, arguments)?;
     show(&samples, &machine, &costs);
     let model = Machine { machine, costs, disk };
     let simulated = repeat_modelled(experiment, &form, &model, arguments.simulated)
@@ -105,21 +105,23 @@ struct Observed {
 /// The runs on this machine, and the disk before, between and after them.
 fn measure(
     dir: &Path,
-    (experiment, form): (&Experiment, &Form),
+    experiment: &Experiment,
+    form: &Form,
     count: u32,
 ) -> Result<(Vec<Observed>, Samples), String> {
     let scratch = Scratch::create(dir).map_err(|error| error.to_string())?;
     // The runs' own crashes are no news.
     let os = os::linux::start_with(std::sync::Arc::new(|_| {}));
     let session = os.adopt("validity", SessionKind::Foreground);
-    let measured = measured(&scratch, (experiment, form), count, &session);
+    let measured = measured(&scratch, experiment, form, count, &session);
     drop(scratch);
     measured.map_err(|stop| stop.to_string())
 }
 
 fn measured(
     scratch: &Scratch,
-    (experiment, form): (&Experiment, &Form),
+    experiment: &Experiment,
+    form: &Form,
     count: u32,
     session: &Session,
 ) -> Result<(Vec<Observed>, Samples), Stop> {
@@ -160,11 +162,12 @@ fn quiet(runs: &[Observed]) -> Vec<&Run> {
 
 fn fitted(
     samples: &Samples,
-    (machine, costs): (&MachineParameters, &CostList),
+    machine: &MachineParameters,
+    costs: &CostList,
     arguments: &Arguments,
 ) -> Result<DiskParameters, String> {
     let source = "measured between runs by cargo xbench validity";
-    let text = fit::fitted(samples, (machine, costs), source)?;
+    let text = fit::fitted(samples, machine, costs, source)?;
     if let Some(path) = &arguments.write_disk {
         fs::write(path, &text).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
     }
@@ -208,7 +211,7 @@ mod tests {
             .join(format!("validity-{}", std::process::id()));
         fs::create_dir_all(&dir).expect("a folder for the test");
         let (experiment, form) = (&lab::EXPERIMENTS[0], Form::tiny());
-        let measured = measure(&dir, (experiment, &form), 2);
+        let measured = measure(&dir, experiment, &form, 2);
         let left = fs::read_dir(&dir).expect("it is there").count();
         fs::remove_dir_all(&dir).expect("it is ours");
         let (runs, samples) = measured.expect("this machine can be measured");
@@ -216,7 +219,7 @@ mod tests {
         assert!(samples.iter().all(|times| times.many.len() == 3), "before, between and after");
         let machine = MachineParameters::builtin("two-core").expect("it is built in");
         let costs = CostList::builtin("default").expect("it is built in");
-        let text = fit::fitted(&samples, (&machine, &costs), "a test").expect("it runs");
+        let text = fit::fitted(&samples, &machine, &costs, "a test").expect("it runs");
         let disk = DiskParameters::parse(&text).expect("it is valid");
         let model = Machine { machine, costs, disk };
         let simulated = repeat_modelled(experiment, &form, &model, 1).expect("it runs");

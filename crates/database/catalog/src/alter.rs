@@ -87,7 +87,7 @@ fn user_of(table: &TableDefinition, column: usize) -> Option<String> {
 }
 
 impl Statement<'_> {
-    /// Adds a column. Existing rows have its present default (rule value/V4).
+    /// Adds a column. Existing rows have its present default (rule value/VA4).
     fn add_column(&mut self, before: TableDefinition, spec: &ColumnSpec) -> Result<(), Stop> {
         let name = before.name.clone();
         if matches!(spec.default, DefaultSpec::Identity { .. }) {

@@ -160,7 +160,7 @@ impl<'s> Connection<'s> {
     /// The table of this name.
     pub fn table(&self, name: &str) -> Result<Table, Stop> {
         let _statement = UnderWay::begin()?;
-        self.shared.instance.halt().check(&self.session)?;
+        self.shared.halt.check(&self.session)?;
         let found = self.shared.catalog.relation(name, &self.session)?;
         Ok(Table::new(&found, &self.shared))
     }
@@ -191,7 +191,7 @@ impl<'s> Connection<'s> {
     pub(crate) fn next_value_within(&mut self, sequence: &str) -> Result<i64, Stop> {
         let _statement = self.begin_within()?;
         let (catalog, session) = (&self.shared.catalog, &*self.session);
-        self.shared.instance.halt().check(session)?;
+        self.shared.halt.check(session)?;
         let sequence = catalog.sequence(sequence, session)?;
         catalog.next_value(&sequence, session)
     }
@@ -217,7 +217,7 @@ impl<'s> Connection<'s> {
     /// row that others have changed since is refused (DB29).
     pub fn begin_serializable(&mut self) -> Result<Tx<'_, 's>, Stop> {
         let _statement = self.begin_alone()?;
-        self.shared.instance.halt().check(&self.session)?;
+        self.shared.halt.check(&self.session)?;
         let transactions = self.shared.instance.transactions();
         let transaction = transactions.begin_serializable(&self.session)?;
         Ok(self.begin_as(transaction))

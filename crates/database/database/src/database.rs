@@ -19,7 +19,7 @@ use instance::{Creation, Instance, Parameters, Progress};
 use latch::SharedFlag;
 use os::{Cause, Disk, NoticeSink, Os, Session};
 use sort::SortConfig;
-use stop::{RefusalKind, Stop};
+use stop::{Halt, RefusalKind, Stop};
 use txn::{LockName, LockNames, RowWanted};
 use waits::SessionKind;
 
@@ -100,6 +100,8 @@ pub struct Database {
 /// The state that all connections share.
 pub(crate) struct Shared {
     os: Os,
+    /// The instance's; each statement asks it.
+    pub(crate) halt: Halt,
     pub(crate) instance: Instance,
     pub(crate) catalog: Catalog,
     /// Each connection has a clone of it, and so they are counted.
@@ -209,6 +211,7 @@ impl Database {
         })?;
         let shared = Shared {
             os: session.os().clone(),
+            halt: instance.halt().clone(),
             instance,
             catalog,
             connections: Arc::new(()),

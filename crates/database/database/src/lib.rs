@@ -94,3 +94,8 @@ pub use waits::{Nanos, Statistic, Totals as Statistics, WaitEvent};
 
 /// Which rows a statement is about.
 pub type Which<'v> = relation::Which<'v, IndexId>;
+
+/// The example of the project's first page, compiled as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../../README.md")]
+struct FirstPage;

@@ -84,7 +84,7 @@ impl Table {
         if self.database.as_ptr() != Arc::as_ptr(shared) {
             return Err(self.of_another());
         }
-        shared.instance.halt().check(session)?;
+        shared.halt.check(session)?;
         let object = self.definition.object;
         let place = match relations.place_of(object, session) {
             Some(place) => place,

@@ -82,7 +82,7 @@ impl Condition {
         }
     }
 
-    /// The condition for a table with columns of these types (rule value/V9): a text that is
+    /// The condition for a table with columns of these types (rule value/VA9): a text that is
     /// compared with a CHAR column loses its trailing blanks. An error says which column isn't
     /// there, or which operands can't be compared.
     pub fn for_types(&self, kind: &dyn Fn(usize) -> Option<Type>) -> Result<Condition, String> {

@@ -67,7 +67,7 @@ pub struct ColumnDefinition {
     pub not_null: bool,
     /// The value of a row that is inserted without one.
     pub default: Default,
-    /// The value of rows from before the column was added (rule value/V4).
+    /// The value of rows from before the column was added (rule value/VA4).
     pub missing: OwnedValue,
 }
 

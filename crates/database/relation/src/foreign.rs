@@ -370,7 +370,7 @@ impl Relation {
         let number = self.index_of(key.index)?;
         let Some(first) = self.key_of(number, &key.columns, values)? else { return Ok(None) };
         let mut end = first.clone();
-        assert!(key_successor(&mut end), "a column of a key isn't all 0xff (rule value/V7)");
+        assert!(key_successor(&mut end), "a column of a key isn't all 0xff (rule value/VA7)");
         let range = (Bound::Included(&first[..]), Bound::Excluded(&end[..]));
         let now = self.index(number).now(range);
         Ok(Some(ChildScan { number, first, end, now }))

@@ -114,7 +114,7 @@ impl Relation {
             key
         };
         let behind = |mut key: Vec<u8>| {
-            assert!(key_successor(&mut key), "a column of a key isn't all 0xff (rule value/V7)");
+            assert!(key_successor(&mut key), "a column of a key isn't all 0xff (rule value/VA7)");
             key
         };
         let lower = match low {

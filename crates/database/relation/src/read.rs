@@ -123,7 +123,7 @@ fn first_with_null(
     session: &Session,
 ) -> Result<Option<RowAddress>, Stop> {
     let mut end = key.to_vec();
-    assert!(key_successor(&mut end), "a column of a key isn't all 0xff (rule value/V7)");
+    assert!(key_successor(&mut end), "a column of a key isn't all 0xff (rule value/VA7)");
     let range = (Bound::Included(key), Bound::Excluded(&end[..]));
     let mut entries = index.cursor(range, Direction::Ascending, view);
     let first = entries.next(session)?;

@@ -163,7 +163,7 @@ impl<'d> Reference<'d> {
             key_push(fitted, of.direction, of.nulls, out);
         }
         if !can_be {
-            // No key begins with zero (rule value/V7), so no row has this one.
+            // No key begins with zero (rule value/VA7), so no row has this one.
             out.insert(0, 0);
         }
         true

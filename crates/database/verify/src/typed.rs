@@ -56,7 +56,7 @@ impl Keyed for Typed {
         if let Err(what) = view.get_all(&mut values) {
             return Some(damaged(what));
         }
-        // The second looks at every byte, for a row has one form (rule value/V2).
+        // The second looks at every byte, for a row has one form (rule value/VA2).
         let misfit = self.misfit(&values).map(of_row).or_else(|| view.check().err().map(damaged));
         misfit.or_else(|| self.broken_check(&values))
     }

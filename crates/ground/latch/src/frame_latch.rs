@@ -46,7 +46,7 @@ pub struct FrameBlock {
 impl FrameBlock {
     fn named(self, session: &Session) -> Get<'_> {
         let event = LatchKind::Frame.info().event;
-        Get::new(session, event, (self.file, self.block)).with_p3(self.class)
+        Get::new(session, event, self.file, self.block).with_p3(self.class)
     }
 }
 

@@ -26,8 +26,8 @@ pub(crate) struct Get<'s> {
 
 impl<'s> Get<'s> {
     /// Asked for only when a latch can't be had at once.
-    pub(crate) fn new(session: &'s Session, event: WaitEvent, p: (u64, u64)) -> Get<'s> {
-        Get { session, event, p1: p.0, p2: p.1, p3: None }
+    pub(crate) fn new(session: &'s Session, event: WaitEvent, p1: u64, p2: u64) -> Get<'s> {
+        Get { session, event, p1, p2, p3: None }
     }
 
     /// The same with a fixed p3.

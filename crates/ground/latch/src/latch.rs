@@ -120,7 +120,7 @@ impl<T> Latch<T> {
 
     fn named<'a>(&self, session: &'a Session) -> Get<'a> {
         let info = self.kind.info();
-        Get::new(session, info.event, (self.id(), u64::from(info.number)))
+        Get::new(session, info.event, self.id(), u64::from(info.number))
     }
 }
 

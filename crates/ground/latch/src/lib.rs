@@ -14,7 +14,7 @@
 //! Everything here is one of the seams that the simulator needs: a get is a point at which it may
 //! switch threads, a wait has an event, an id is the same from run to run. And every claim about
 //! the machines (they exclude, they lose no wake-up) is checked by a model checker, loom, over the
-//! same code that ships. Rules L1 to L15 are in the README.
+//! same code that ships. Rules L1 to L20 are in the README.
 //!
 //! * [`Latch`]: owns what it guards; many readers or one writer; waits have names.
 //! * [`FrameLatch`]: the same for a frame, whose block, and so rank, changes, and whose readers are

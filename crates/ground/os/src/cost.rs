@@ -1,7 +1,7 @@
 //! What CPU is charged for in a simulated world: the one declared list.
 //!
 //! On Linux an operation simply takes the CPU that it takes. In the simulator real code runs in no
-//! time at all and *charges* for what it stands for (rule S2). Here is what there is to charge for;
+//! time at all and *charges* for what it stands for (rule S9). Here is what there is to charge for;
 //! the numbers are in files, measured on a machine at hand by `cargo xbench calibrate`.
 
 /// What is declared of one cost.

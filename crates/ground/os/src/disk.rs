@@ -69,8 +69,8 @@ impl Disk {
         options: FileOptions,
         session: &Session,
     ) -> Result<File, Error> {
-        let fill = |file: &File| fill(file, (0, length), session);
-        self.create_filled((path, length), options, fill, session)
+        let fill = |file: &File| fill(file, 0, length, session);
+        self.create_filled(path, length, options, fill, session)
     }
 
     /// Makes a file as [`create`](Disk::create) does, but fails when `go_on` says so: that is asked
@@ -78,7 +78,8 @@ impl Disk {
     /// waits for one at most.
     pub fn create_while(
         &self,
-        (path, length): (&Path, u64),
+        path: &Path,
+        length: u64,
         options: FileOptions,
         go_on: &dyn Fn() -> bool,
         session: &Session,
@@ -92,16 +93,17 @@ impl Disk {
                     let what = format!("fill {}", path.display());
                     return Err(Error::new(what, Cause::Other, "it isn't wanted any more"));
                 }
-                fill(file, (from, length.min(from + FILL_PIECE)), session)?;
+                fill(file, from, length.min(from + FILL_PIECE), session)?;
             }
             Ok(())
         };
-        self.create_filled((path, length), options, fill, session)
+        self.create_filled(path, length, options, fill, session)
     }
 
     fn create_filled(
         &self,
-        (path, length): (&Path, u64),
+        path: &Path,
+        length: u64,
         options: FileOptions,
         fill: impl FnOnce(&File) -> Result<(), Error>,
         session: &Session,
@@ -312,7 +314,7 @@ fn lacks_descriptors(error: &std::io::Error) -> bool {
 }
 
 /// Fills a file with zeros, from one byte to before another.
-pub(crate) fn fill(file: &File, (from, to): (u64, u64), session: &Session) -> Result<(), Error> {
+pub(crate) fn fill(file: &File, from: u64, to: u64, session: &Session) -> Result<(), Error> {
     if file.options().direct && !to.is_multiple_of(IO_ALIGNMENT as u64) {
         let what = format!("fill {} with {to} bytes", file.path().display());
         let detail = format!("a file for direct I/O is a multiple of {IO_ALIGNMENT} bytes");

@@ -176,7 +176,7 @@ struct Way {
 
 fn measure(ways: &mut [Way], session: &Session, config: &ProbeConfig) -> Result<(), Error> {
     let plain = ways.last().expect("buffered I/O works everywhere").file.clone();
-    fill(&plain, (0, ways.len() as u64 * REGION_WRITES * WRITE_BYTES), session)?;
+    fill(&plain, 0, ways.len() as u64 * REGION_WRITES * WRITE_BYTES, session)?;
     plain.sync(FileOperation::Sync.waiting(session))?;
     let mut block = IoBuf::zeroed(WRITE_BYTES as usize);
     for round in 0..ROUNDS_WARMING {

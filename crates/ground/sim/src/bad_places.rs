@@ -67,7 +67,7 @@ impl BadPlaces {
 
     /// Of the calls from now on that open a file, or sync or list a directory, with this in its
     /// path, the first `after` come to be, and so many more are refused with this error.
-    pub fn refuse(&self, within: &str, errno: i32, (after, times): (u32, u32)) {
+    pub fn refuse(&self, within: &str, errno: i32, after: u32, times: u32) {
         let within = within.to_string();
         *self.1.lock().unwrap_or_else(PoisonError::into_inner) =
             Refusal { within, errno, after, times };

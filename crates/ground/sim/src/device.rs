@@ -88,11 +88,20 @@ struct InFlight {
     target: Target,
 }
 
+/// A file of one of the machine's devices.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct FileOnDevice {
+    device: usize,
+    file: u64,
+}
+
 impl InFlight {
-    /// The file of which it is to be the only write.
-    fn alone_in(&self) -> Option<(usize, u64)> {
+    /// The file of which the request is to be the only write in flight.
+    fn alone_in(&self) -> Option<FileOnDevice> {
         match &self.action {
-            Action::Write { file, alone: true, .. } => Some((self.device, file.number())),
+            Action::Write { file, alone: true, .. } => {
+                Some(FileOnDevice { device: self.device, file: file.number() })
+            }
             _ => None,
         }
     }
@@ -110,8 +119,8 @@ struct RingState {
 pub(crate) struct Devices {
     pub(crate) list: Vec<Device>,
     in_flight: BTreeMap<u64, InFlight>,
-    /// By device and file with a write that is to be alone: those that wait behind it.
-    behind: BTreeMap<(usize, u64), VecDeque<(u64, InFlight)>>,
+    /// For each file with a write that is to be alone, the writes that wait behind it.
+    behind: BTreeMap<FileOnDevice, VecDeque<(u64, InFlight)>>,
     rings: BTreeMap<u64, RingState>,
     outcomes: BTreeMap<Tid, Outcome>,
     next_io: u64,
@@ -176,7 +185,7 @@ impl Devices {
     }
 
     /// The only write into this file has ended: the next begins.
-    fn go_on(&mut self, file: (usize, u64), scheduler: &mut Scheduler) {
+    fn go_on(&mut self, file: FileOnDevice, scheduler: &mut Scheduler) {
         let behind = self.behind.get_mut(&file).expect("a write was alone in the file");
         match behind.pop_front() {
             Some((io, next)) => self.begin(io, next, scheduler),

@@ -109,11 +109,11 @@ fn a_request_larger_than_the_disk_is_answered() {
     simulation.disks = vec![disk];
     let report = simulation.run(|world, session| {
         let file = world.disk().create(Path::new("/file"), 4096, BUFFERED, session)?;
-        let waiting = session.waiting(WaitEvent::DirectPathWrite);
+        let waiting = session.waiting(WaitEvent::DirectPathWriteTemp);
         let refused = file.write_at(0, &[1; 16_384], waiting).expect_err("it doesn't fit");
         let mut nothing = [];
         file.read_at(0, &mut nothing, session.waiting(WaitEvent::DirectPathRead))?;
-        file.write_at(0, &nothing, session.waiting(WaitEvent::DirectPathWrite))?;
+        file.write_at(0, &nothing, session.waiting(WaitEvent::DirectPathWriteTemp))?;
         Ok::<_, os::Error>(refused.cause())
     });
     assert_eq!(report.result.expect("no failure").expect("no fault"), os::Cause::NoSpace);

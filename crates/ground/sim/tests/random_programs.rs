@@ -82,7 +82,7 @@ fn step(shared: &Shared, dice: &mut Dice, session: &Session) {
             word.wake(dice.one_of(&[0, 1, 2, u32::MAX]), session);
         }
         6 => {
-            let waiting = session.waiting(WaitEvent::DirectPathWrite);
+            let waiting = session.waiting(WaitEvent::DirectPathWriteTemp);
             let _ = file.write_at(at, &[at as u8; BLOCK], waiting);
         }
         7 => {

@@ -190,7 +190,7 @@ fn a_destructor_may_read_the_threads_clocks_after_a_power_cut() {
             let disk = world.disk();
             let file = disk.create(Path::new("/file"), 1 << 16, DIRECT, session)?;
             loop {
-                file.write_at(0, &[7; 4096], session.waiting(WaitEvent::DirectPathWrite))?;
+                file.write_at(0, &[7; 4096], session.waiting(WaitEvent::DirectPathWriteTemp))?;
                 session.charge_nanos(Nanos::from_micros(10));
                 file.sync(session.waiting(WaitEvent::LogFileSync))?;
             }

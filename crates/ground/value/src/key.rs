@@ -17,7 +17,7 @@
 //! | BOOLEAN | `03` false, `04` true |
 //! | DATE, TIMESTAMP | their whole number |
 //!
-//! Invariants (rules V6 to V8 in the README)
+//! Invariants (rules VA6 to VA8 in the README)
 //!   * of two keys of the same columns neither is the beginning of the other, unless they are equal
 //!   * equal values have equal bytes: 1.0 and 1.00, 0.0 and -0.0, every NaN
 //!

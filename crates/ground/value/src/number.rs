@@ -215,7 +215,7 @@ impl Number {
 
     /// What a floating-point number is as a decimal: if it is whole and has at most 38 digits,
     /// exactly that; else the shortest decimal that is this floating-point number and no other. In
-    /// this way no two of them become one decimal, and they keep their order (rule V9).
+    /// this way no two of them become one decimal, and they keep their order (rule VA9).
     pub fn from_f64(value: f64) -> Result<Number, NumberFault> {
         if !value.is_finite() {
             return Err(NumberFault::NotANumber);

@@ -20,7 +20,7 @@
 //! | NUMBER | zero: none; else scale + 122, and the coefficient in as few bytes as it needs |
 //! | VARCHAR, CHAR, TEXT, BYTEA | theirs; CHAR without its trailing blanks |
 //!
-//! Invariants (rules V1 to V5 in the README)
+//! Invariants (rules VA1 to VA5 in the README)
 //!   * a NULL of fixed width has its place too, filled with zeros, so nothing moves when it is set
 //!   * one row has one form: values and number of columns decide every byte
 //!

@@ -6,7 +6,7 @@
 //!     equals 0 and NaN equals itself and is the largest, as in PostgreSQL
 //!   * an empty text is a text and not NULL, as in the SQL standard and unlike in Oracle
 //!   * numbers of different kinds have one order, in which a double is the number that
-//!     [`Number::from_f64`] makes of it (rule V9)
+//!     [`Number::from_f64`] makes of it (rule VA9)
 //!
 //! Callers: everyone who has to do with columns.
 
@@ -46,8 +46,9 @@ impl Value<'_> {
         matches!(self, Value::Null)
     }
 
-    /// How SQL compares them (V9): numbers by what they come to, whatever their kinds; a day with a
-    /// moment as its midnight. Unknown (none) if either is NULL, or if they can't be compared.
+    /// How SQL compares two values (VA9): numbers by what they come to, whatever their kinds; a day
+    /// with a moment as its midnight. Unknown (none) if either is NULL, or if they can't be
+    /// compared.
     /// Texts of a CHAR come without their trailing blanks ([`crate::Type::as_compared`]).
     pub fn compare(self, other: Value<'_>) -> Option<Ordering> {
         match (self, other) {

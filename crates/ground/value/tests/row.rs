@@ -83,7 +83,7 @@ proptest! {
         prop_assert_eq!(encoded(&layout, &row.values()[..before]), bytes);
     }
 
-    /// V3: what an update in place leaves is what encoding the new row gives: nothing else moved.
+    /// VA3: what an update in place leaves is what encoding the new row gives: nothing else moved.
     #[test]
     fn a_column_of_fixed_width_is_set_in_place_and_all_other_bytes_stay(
         (old, new) in any_row(1..10).prop_flat_map(|row| {

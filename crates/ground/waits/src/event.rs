@@ -120,12 +120,8 @@ wait_events! {
             "asynchronous reads around the cache are reaped; neither their count nor their latency";
         DirectPathReadTemp "direct path read temp" ["file number", "first dba", "block cnt"]
             "asynchronous reads of temporary space are reaped";
-        DirectPathWrite "direct path write" ["file number", "first dba", "block cnt"]
-            "asynchronous writes around the cache are reaped";
         DirectPathWriteTemp "direct path write temp" ["file number", "first dba", "block cnt"]
             "asynchronous writes of temporary space are reaped";
-        LocalWriteWait "local write wait" ["file#", "block#", ""]
-            "a session waits for the writer to write a block that it changed itself";
         ReadByOtherSession "read by other session" ["file#", "block#", "class#"]
             "another session is reading the block in";
         DiskFileOperations "Disk file operations I/O" ["FileOperation", "fileno", "filetype"]
@@ -163,14 +159,10 @@ wait_events! {
             "another session is making a data file grow";
         FreeBufferWaits "free buffer waits" ["file#", "block#", "set-id#"]
             "no clean buffer within the scan: the database writer is behind";
-        WriteCompleteWaits "write complete waits" ["file#", "block#", ""]
-            "the buffer is being written now and can't be changed";
         LogBufferSpace "log buffer space" ["", "", ""]
             "a session outruns the redo writer";
         LogFileSwitchCheckpointIncomplete "log file switch (checkpoint incomplete)" ["", "", ""]
             "the next log is still needed for crash recovery";
-        LogFileSwitchArchivingNeeded "log file switch (archiving needed)" ["", "", ""]
-            "the archiver is behind, or its destination is full";
         LogFileSwitchCompletion "log file switch completion" ["", "", ""]
             "a switch to the next log is under way";
         LatchRedoCopy "latch: redo copy" ["latch id", "number", "tries"]
@@ -193,18 +185,8 @@ wait_events! {
             "another transaction has the table in a mode that doesn't go with ours, or was first";
         EnqKoFastObjectCheckpoint "enq: KO - fast object checkpoint" ["name|mode", "2", "0"]
             "a direct path read waits for the dirty blocks of its segment";
-        EnqRoFastObjectReuse "enq: RO - fast object reuse" ["name|mode", "2", "0"]
-            "a drop or truncate waits for the dirty blocks of its object";
-    }
-    Network {
-        SqlNetMessageToClient "SQL*Net message to client" ["driver id", "#bytes", ""]
-            "a message is handed to the send buffer: not network time";
-        SqlNetMoreDataToClient "SQL*Net more data to client" ["driver id", "#bytes", ""]
-            "further data of one answer is handed to the send buffer";
     }
     Idle {
-        SqlNetMessageFromClient "SQL*Net message from client" ["driver id", "#bytes", ""]
-            "the client thinks, or the network carries; part of a session's response time";
         RdbmsIpcMessage "rdbms ipc message" ["timeout", "", ""]
             "a background process has nothing to do";
         IoSlaveWait "i/o slave wait" ["msg ptr", "", ""]
@@ -221,10 +203,6 @@ wait_events! {
             "the latch under which locks are waited for is taken";
         LatchFree "latch free" ["latch id", "number", "tries"]
             "a latch that has no event of its own is taken";
-        LgwrWaitForRedoCopy "LGWR wait for redo copy" ["copy latch #", "", ""]
-            "the redo writer waits for copies into the log buffer to end";
-        TargetLogWriteSize "target log write size" ["", "", ""]
-            "the redo writer gathers a bigger write";
         RdbmsIpcReply "rdbms ipc reply" ["from_process", "timeout", ""]
             "a session waits for the answer of a background process";
         EnqCfContention "enq: CF - contention" ["name|mode", "0", "operation"]
@@ -235,16 +213,12 @@ wait_events! {
             "another session is making a tablespace, or adding a data file to one";
         EnqUsContention "enq: US - contention" ["name|mode", "undo segment #", "0"]
             "another session is making an undo segment";
-        EnqCrBlockRangeReuse "enq: CR - block range reuse ckpt" ["name|mode", "2", "0"]
-            "blocks are reused: their dirty buffers must be written first";
         OsThreadCreation "os thread creation" ["", "", ""]
             "a thread is being created";
         ThreadBootstrap "oracle thread bootstrap" ["", "", ""]
             "a new thread sets itself up";
         ProcessExit "process exit" ["thread", "", ""]
             "waiting for a thread to end";
-        AsyncIoSubmit "db file async I/O submit" ["requests", "interrupt", "timeout"]
-            "handing requests to the operating system took long enough to block";
     }
 }
 

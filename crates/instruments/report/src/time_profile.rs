@@ -287,18 +287,14 @@ mod tests {
         sum.add(&account(vec![
             line(WaitEvent::FreeBufferWaits, 80),
             line(WaitEvent::LogFileSync, 40),
-            line(WaitEvent::SqlNetMessageFromClient, 700),
+            line(WaitEvent::PlSqlLockTimer, 700),
         ]));
         assert!(sum.closes());
         let names: Vec<(&str, u64, u64)> =
             sum.events.iter().map(|e| (e.event.as_str(), e.count, e.total_ns)).collect();
         assert_eq!(
             names,
-            [
-                ("SQL*Net message from client", 2, 700),
-                ("log file sync", 4, 90),
-                ("free buffer waits", 2, 80)
-            ]
+            [("PL/SQL lock timer", 2, 700), ("log file sync", 4, 90), ("free buffer waits", 2, 80)]
         );
         assert_eq!((sum.elapsed_ns, sum.idle_ns(), sum.busy_ns()), (2_870, 700, 2_170));
         assert_eq!((sum.cpu_in_all_ns(), sum.run_queue_in_all_ns()), (1_812, 240));

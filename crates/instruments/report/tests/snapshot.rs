@@ -26,7 +26,7 @@ fn user(session: &Session) -> SessionInterval {
     let start = session.reading();
     for _ in 0..40 {
         session.charge_nanos(Nanos::from_millis(5));
-        session.pause(Nanos::from_millis(1), session.waiting(WaitEvent::SqlNetMessageFromClient));
+        session.pause(Nanos::from_millis(1), session.waiting(WaitEvent::PlSqlLockTimer));
     }
     SessionInterval::since(session, &start)
 }

@@ -23,7 +23,7 @@ pub trait Runner {
     type Error;
 
     /// Makes the run of `step`. It asks `told_to_stop` several times a second; if told to stop it
-    /// returns `None`, with nothing left running (rule E4).
+    /// returns `None`, with nothing left running (rule EX4).
     fn run(
         &mut self,
         step: &Step,
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(told.last(), Some(&(12, 120, Some(Nanos::ZERO))));
     }
 
-    /// Rule E4: between runs.
+    /// Rule EX4: between runs.
     #[test]
     fn told_between_runs_it_stops_before_the_next_and_keeps_the_rows() {
         let (mut runner, clock) = fake();
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!((done.end, done.runs.len(), runner.made.len()), (End::Stopped, 3, 3));
     }
 
-    /// Rule E4: inside a run, which leaves no row.
+    /// Rule EX4: inside a run, which leaves no row.
     #[test]
     fn told_inside_a_run_it_stops_without_that_row() {
         let (mut runner, clock) = fake();

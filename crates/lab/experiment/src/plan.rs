@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   A B   B A   [A A]   B A   A B   A B   [A A]   B A  ...
-//!   └─ block ─┘         └─ block ─┘ └──── block ─────┘        blocks drawn by lot (rule E2)
+//!   └─ block ─┘         └─ block ─┘ └──── block ─────┘        blocks drawn by lot (rule EX2)
 //! ```
 //!
 //! A plan is three numbers; its steps follow from them, the same on every machine.
@@ -71,7 +71,7 @@ pub struct Step {
     pub side: Side,
     /// Which run of the pair it is.
     pub order: PairOrder,
-    /// Seeds the load: the same for both runs of the pair (rule E3). Under 2^48, so that every
+    /// Seeds the load: the same for both runs of the pair (rule EX3). Under 2^48, so that every
     /// reader of JSON keeps it.
     pub load_seed: u64,
     /// Seeds a simulated world: another for each run. Under 2^48.
@@ -195,7 +195,7 @@ mod tests {
         }
     }
 
-    /// Rule E2: whatever the seed, A is first as often as B, and the A/A pairs are spread.
+    /// Rule EX2: whatever the seed, A is first as often as B, and the A/A pairs are spread.
     #[test]
     fn sides_are_balanced_and_a_a_pairs_spread_whatever_the_lot() {
         for seed in 0..200 {
@@ -225,7 +225,7 @@ mod tests {
         assert!((70..=130).contains(&a), "A first in {a} of 200");
     }
 
-    /// Rule E3.
+    /// Rule EX3.
     #[test]
     fn runs_of_a_pair_share_the_load_and_never_the_world() {
         let steps = plan(10, 5, 3).steps();

@@ -41,7 +41,7 @@ pub struct Run {
     pub statistics: BTreeMap<String, u64>,
 }
 
-/// What a row needs to be a result (rule E6).
+/// What a row needs to be a result (rule EX6).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Identity {
     /// The experiment's name.
@@ -334,7 +334,7 @@ pub(crate) mod tests {
         assert!(World::try_from("simulated ".to_owned()).is_err());
     }
 
-    /// Rule E6: the same parameters have the same hash, and both runs of a pair the same work.
+    /// Rule EX6: the same parameters have the same hash, and both runs of a pair the same work.
     #[test]
     fn hashes_are_of_what_stands_beside_them() {
         let steps = crate::Plan { pairs: 2, aa_pairs: 1, seed: 4 }.steps();

@@ -67,7 +67,7 @@ mod tests {
         assert!(error.to_string().starts_with("line 2 is no row of an experiment: "), "{error}");
     }
 
-    /// Rule E5.
+    /// Rule EX5.
     #[test]
     fn a_row_whose_account_does_not_close_is_refused() {
         let mut run = runs().remove(0);

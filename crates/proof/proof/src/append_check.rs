@@ -224,7 +224,7 @@ impl Load {
         let seed = self.check.seed * 2 + round;
         let inside = self.clone();
         let failpoints = self.check.failpoints;
-        let mut machine = machine_for(failpoints, (seed, disk), self.plan.perturbation);
+        let mut machine = machine_for(failpoints, seed, disk, self.plan.perturbation);
         machine.time_limit_ns = TIME_LIMIT_NS;
         let report = machine.run(move |world, session| inside.inside(seed, cut, world, session));
         if let Some(wrong) = self.told.with(|told| told.wrong.take()) {
@@ -263,7 +263,7 @@ impl Load {
             let spec = ThreadSpec::foreground(format!("session{number}"));
             threads.push(session.spawn(spec, move |session| {
                 let mut connection = database.connect_with(session);
-                let mut writer = Writer::new(&load, (number, seed), &connection);
+                let mut writer = Writer::new(&load, number, seed, &connection);
                 for _ in 0..load.check.transactions {
                     writer.transaction(&mut connection);
                 }
@@ -276,7 +276,7 @@ impl Load {
             world.cut_power();
         }
         let mut connection = database.connect_with(session);
-        Writer::new(&self, (self.plan.sessions, seed), &connection).read_all(&mut connection);
+        Writer::new(&self, self.plan.sessions, seed, &connection).read_all(&mut connection);
         drop(connection);
         database.instance().wait_for_dead(session);
         database.shutdown_by(session)
@@ -305,7 +305,7 @@ enum By {
 type Reads = Vec<(Key, Vec<Value>)>;
 
 impl<'a> Writer<'a> {
-    fn new(load: &'a Load, (number, seed): (u32, u64), connection: &Connection<'_>) -> Writer<'a> {
+    fn new(load: &'a Load, number: u32, seed: u64, connection: &Connection<'_>) -> Writer<'a> {
         let table = connection.table(LIST);
         let table = table.expect("nothing halts the instance, and its files can be read");
         let random = Xoshiro256PlusPlus::seed_from_u64(seed * 1_000 + u64::from(number));

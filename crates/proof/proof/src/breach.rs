@@ -32,11 +32,11 @@ pub enum Check {
     Opens,
     /// An opened database agrees with itself: scans, indexes, constraints, space, undo (PF1).
     Agrees,
-    /// No row is locked when it was opened (PF1).
+    /// No row is locked when it was opened (PF16).
     Unlocked,
     /// An opened database shuts (PF1).
     Shuts,
-    /// `verify` finds nothing in a database that was shut (PF1).
+    /// `verify` finds nothing in a database that was shut (PF16).
     Verifies,
     /// Acknowledged transactions are there, and those that were rolled back aren't (PF1).
     Transactions,
@@ -48,7 +48,7 @@ pub enum Check {
     Sequences,
     /// No commit is there that was called after one returned that is lost (PF2).
     CommitOrder,
-    /// What sessions were told was written by transactions that survived (PF2).
+    /// What sessions were told was written by transactions that survived (PF17).
     Told,
     /// Recovery that was cut comes to the same again (PF3).
     CutAgain,

@@ -107,7 +107,8 @@ pub(crate) struct Who<'a> {
 impl<'a, 'c, 's> Doing<'a, 'c, 's> {
     pub(crate) fn begin(
         who: Who<'a>,
-        (tables, mark): (&'a [Table], &'a Table),
+        tables: &'a [Table],
+        mark: &'a Table,
         connection: &'c mut Connection<'s>,
     ) -> Result<Doing<'a, 'c, 's>, Stop> {
         let Who { load, session, journal, random } = who;

@@ -92,7 +92,8 @@ impl Definer {
     /// Makes something, or drops something that it has made.
     pub(crate) fn define(
         &mut self,
-        (database, tables): (&Database, usize),
+        database: &Database,
+        tables: usize,
         journal: &Journal,
         random: &mut Xoshiro256PlusPlus,
         session: &Session,
@@ -112,18 +113,18 @@ impl Definer {
         let name = format!("made{}_{}", self.session, self.count);
         if !self.made.is_empty() && random.random_range(0..4) == 0 {
             let at = random.random_range(0..self.made.len());
-            return alter_again((&mut self.made[at], name), &mut connection, journal);
+            return alter_again(&mut self.made[at], name, &mut connection, journal);
         }
         let table = random.random_range(0..tables);
-        let constraints = (self.session, journal);
+        let session = self.session;
         let made = match random.random_range(0..16) {
-            0..=4 => make_index((table, name), &mut connection, constraints)?,
+            0..=4 => make_index((table, name), &mut connection, session, journal)?,
             5 | 6 => make_column((table, name), &mut connection, journal)?,
             7 => make_check((table, name), &mut connection, journal)?,
             8..=10 => make_table(name, &mut connection, journal, random)?,
-            11 | 12 => make_unique((table, name), &mut connection, constraints)?,
+            11 | 12 => make_unique((table, name), &mut connection, session, journal)?,
             13 => make_foreign_key((table, name), &mut connection, journal)?,
-            14 => make_not_null(table, &mut connection, constraints)?,
+            14 => make_not_null(table, &mut connection, session, journal)?,
             _ => make_sequence(name, &mut connection, journal)?,
         };
         self.made.extend(made);

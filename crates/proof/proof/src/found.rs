@@ -136,14 +136,14 @@ pub(crate) fn defined(database: &Database, session: &Session) -> BTreeMap<String
                 };
                 let columns = named(table, &key.columns);
                 let referenced = named(parent, &key.referenced_columns);
-                foreign_text((&columns, &parent.name, &referenced), key.on_delete)
+                foreign_text(&columns, &parent.name, &referenced, key.on_delete)
             });
             defined.insert(constraint_name(&table.name, &key.name), text);
         }
     }
     for view in catalog.sequences(session) {
         let of = &view.definition;
-        let text = sequence_text((of.start, of.increment), (of.min, of.max), of.cycles, of.cache);
+        let text = sequence_text(of.start, of.increment, of.min, of.max, of.cycles, of.cache);
         defined.insert(sequence_name(&of.name), text);
     }
     for tablespace in space.tablespaces(session) {
@@ -239,15 +239,19 @@ pub(crate) fn check_text(condition: &Condition) -> String {
 }
 
 pub(crate) fn foreign_text(
-    (columns, parent, referenced): (&str, &str, &str),
+    columns: &str,
+    parent: &str,
+    referenced: &str,
     on_delete: OnDelete,
 ) -> String {
     format!("({columns}) refers to {parent} ({referenced}), on delete {on_delete:?}")
 }
 
 pub(crate) fn sequence_text(
-    (start, increment): (i64, i64),
-    (min, max): (i64, i64),
+    start: i64,
+    increment: i64,
+    min: i64,
+    max: i64,
     cycles: bool,
     cache: u32,
 ) -> String {

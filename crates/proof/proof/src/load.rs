@@ -139,7 +139,7 @@ impl Load {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(self.seed);
         let (tables, mark) = tables_of(&connection)?;
         let who = Who { load: self, session: 0, journal, random: &mut random };
-        Doing::begin(who, (&tables, &mark), &mut connection)?.leave(self.changes_max)?;
+        Doing::begin(who, &tables, &mark, &mut connection)?.leave(self.changes_max)?;
         journal.note(CHECKPOINTS);
         database.instance().checkpoint(session)?;
         drop((connection, tables, mark));
@@ -214,8 +214,8 @@ impl Client<'_> {
             self.alter(instance, session)?;
         }
         if load.defines && self.one_in(3) {
-            let where_to = (self.database, load.tables);
-            self.definer.define(where_to, self.journal, &mut self.random, session)?;
+            let tables = load.tables;
+            self.definer.define(self.database, tables, self.journal, &mut self.random, session)?;
         }
         let changes = self.random.random_range(1..=load.changes_max);
         let checkpoint = load.checkpoint_every.is_some_and(|every| self.one_in(every));
@@ -224,7 +224,7 @@ impl Client<'_> {
         let (tables, mark) = tables_of(&connection)?;
         let who =
             Who { load, session: self.number, journal: self.journal, random: &mut self.random };
-        let doing = Doing::begin(who, (&tables, &mark), &mut connection)?;
+        let doing = Doing::begin(who, &tables, &mark, &mut connection)?;
         doing.run(changes, &mut |at| {
             if !checkpoint || at != checkpoint_at {
                 return Ok(());

@@ -27,7 +27,8 @@ type Name = (usize, String);
 pub(crate) fn make_index(
     (table, name): Name,
     connection: &mut Connection<'_>,
-    (session, journal): (u32, &Journal),
+    session: u32,
+    journal: &Journal,
 ) -> Result<Option<Made>, Stop> {
     let on = TABLES[table].name;
     // Other columns each time, for there may be only one index of the same.
@@ -69,7 +70,8 @@ const UNIQUE_OF: [[&str; 2]; 4] = [
 pub(crate) fn make_unique(
     (table, name): Name,
     connection: &mut Connection<'_>,
-    (session, journal): (u32, &Journal),
+    session: u32,
+    journal: &Journal,
 ) -> Result<Option<Made>, Stop> {
     let (on, columns) = (TABLES[table].name, UNIQUE_OF[session as usize % UNIQUE_OF.len()]);
     let definition = connection.table(on)?;
@@ -105,7 +107,7 @@ pub(crate) fn make_foreign_key(
         referenced_columns: Vec::new(),
         on_delete: OnDelete::NoAction,
     };
-    let text = foreign_text((COLUMNS[PARENT], parent, COLUMNS[ID]), OnDelete::NoAction);
+    let text = foreign_text(COLUMNS[PARENT], parent, COLUMNS[ID], OnDelete::NoAction);
     let rule = Rule::ForeignKey(key);
     let constraint = ConstraintSpec { name: Some(name.clone()), rule };
     let changes = vec![(constraint_name(on, &name), Some(text.clone()))];
@@ -119,7 +121,8 @@ pub(crate) fn make_foreign_key(
 pub(crate) fn make_not_null(
     table: usize,
     connection: &mut Connection<'_>,
-    (session, journal): (u32, &Journal),
+    session: u32,
+    journal: &Journal,
 ) -> Result<Option<Made>, Stop> {
     if session != 0 {
         return Ok(None);
@@ -182,7 +185,7 @@ fn of_table(name: &str, first: &str) -> [(String, String); 7] {
         let null = OwnedValue::NULL;
         column_text(Type::BigInt, not_null, &format!("{null:?}"), &null)
     };
-    let refers = foreign_text(("item", TABLES[0].name, COLUMNS[0]), OnDelete::SetNull);
+    let refers = foreign_text("item", TABLES[0].name, COLUMNS[0], OnDelete::SetNull);
     let of = |what: &str| format!("{first}_{what}");
     [
         (table_name(name), String::new()),
@@ -254,7 +257,7 @@ pub(crate) fn make_sequence(
     connection: &mut Connection<'_>,
     journal: &Journal,
 ) -> Result<Option<Made>, Stop> {
-    let text = sequence_text((1, 1), (1, i64::MAX), false, 20);
+    let text = sequence_text(1, 1, 1, i64::MAX, false, 20);
     let changes = vec![(sequence_name(&name), Some(text))];
     let options = SequenceOptions::default();
     let made = done(changes, journal, || connection.create_sequence(&name, &options))?;
@@ -263,7 +266,8 @@ pub(crate) fn make_sequence(
 
 /// Another name for what was made, or something else about it.
 pub(crate) fn alter_again(
-    (made, new): (&mut Made, String),
+    made: &mut Made,
+    new: String,
     connection: &mut Connection<'_>,
     journal: &Journal,
 ) -> Result<(), Stop> {
@@ -291,7 +295,7 @@ pub(crate) fn alter_again(
             let changes = gone.chain(come).collect();
             (name.as_str(), changes, Alteration::RenameTable(new.clone()), RENAMED)
         }
-        Made::Column { .. } => return alter_column((made, new), connection, journal),
+        Made::Column { .. } => return alter_column(made, new, connection, journal),
         Made::NotNull { .. } | Made::Sequence { .. } => return Ok(()),
     };
     if done(changes, journal, || connection.alter_table(on, &alteration))? {
@@ -309,7 +313,8 @@ pub(crate) fn alter_again(
 
 /// Another name, another default, or NULL is allowed, or isn't any more.
 fn alter_column(
-    (made, new): (&mut Made, String),
+    made: &mut Made,
+    new: String,
     connection: &mut Connection<'_>,
     journal: &Journal,
 ) -> Result<(), Stop> {

@@ -214,7 +214,7 @@ fn overtakes(entries: &[Entry], there: &BTreeSet<usize>) -> Result<(), Violation
     }
 }
 
-/// What a session was told must not depend on a commit that is lost (PF2), but for one that
+/// What a session was told must not depend on a commit that is lost (PF17), but for one that
 /// doesn't wait.
 fn depends_on_the_lost(record: &Record, there: &BTreeSet<usize>) -> Result<(), Violation> {
     let explained = |told: &&crate::Told| {

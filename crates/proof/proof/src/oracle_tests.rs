@@ -9,7 +9,7 @@ fn row(id: i64) -> RowId {
     (0, id)
 }
 
-fn content((version, writer): (i64, usize)) -> Content {
+fn content(version: i64, writer: usize) -> Content {
     Content { version, writer, parent: None }
 }
 
@@ -17,18 +17,18 @@ fn content((version, writer): (i64, usize)) -> Content {
 fn journal() -> Journal {
     let journal = Journal::default();
     let first = journal.begin();
-    journal.changed(first, row(0), content((1, 0)));
+    journal.changed(first, row(0), content(1, 0));
     journal.outcome(first, Outcome::Acknowledged);
     let second = journal.begin();
-    journal.changed(second, row(0), content((2, 1)));
-    journal.changed(second, row(1), content((1, 1)));
+    journal.changed(second, row(0), content(2, 1));
+    journal.changed(second, row(1), content(1, 1));
     journal.outcome(second, Outcome::CommitCalled);
     journal
 }
 
 fn found(marks: &[usize], rows: &[(i64, (i64, usize))]) -> Found {
     Found {
-        rows: rows.iter().map(|(id, is)| (row(*id), content(*is))).collect(),
+        rows: rows.iter().map(|(id, is)| (row(*id), content(is.0, is.1))).collect(),
         marks: marks.iter().map(|number| (*number, None)).collect(),
         ..Found::default()
     }
@@ -61,7 +61,7 @@ fn unawaited() -> Journal {
     let journal = Journal::default();
     for number in 0..3 {
         let transaction = journal.begin();
-        journal.changed(transaction, row(number), content((1, transaction)));
+        journal.changed(transaction, row(number), content(1, transaction));
         if number == 1 {
             journal.waits_not(transaction);
         }
@@ -161,8 +161,8 @@ fn no_sequence_goes_back_behind_a_value_in_use() {
 fn who_refers_to_a_deleted_row_follows_it() {
     let journal = Journal::default();
     let number = journal.begin();
-    let child = Content { parent: Some(0), ..content((1, 0)) };
-    journal.changed(number, row(0), content((1, 0)));
+    let child = Content { parent: Some(0), ..content(1, 0) };
+    journal.changed(number, row(0), content(1, 0));
     journal.changed(number, row(1), child);
     journal.changed(number, (crate::tables::WIDE, 4), child);
     let changes = journal.changes(number);

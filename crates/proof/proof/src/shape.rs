@@ -177,14 +177,15 @@ const CHECK_EFFORT: u32 = if cfg!(debug_assertions) { u32::MAX } else { 2 };
 
 /// The machine of a proof: one disk with this content, and the engine checks itself as it runs.
 pub fn machine(seed: u64, content: FileSystem, perturbation: Perturbation) -> Simulation {
-    machine_for(Failpoints::NONE, (seed, content), perturbation)
+    machine_for(Failpoints::NONE, seed, content, perturbation)
 }
 
 /// The same for an engine that may be broken on purpose. Then it doesn't check itself: the proof
 /// is to notice, and not an assertion of the engine before it (PF12).
 pub fn machine_for(
     failpoints: Failpoints,
-    (seed, content): (u64, FileSystem),
+    seed: u64,
+    content: FileSystem,
     perturbation: Perturbation,
 ) -> Simulation {
     let mut simulation = Simulation::new(seed);

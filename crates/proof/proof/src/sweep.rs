@@ -296,7 +296,7 @@ impl Sweep {
     }
 
     fn machine(&self, seed: u64, disk: &FileSystem, perturbation: Perturbation) -> Simulation {
-        machine_for(self.shape.parameters.failpoints, (seed, disk.clone()), perturbation)
+        machine_for(self.shape.parameters.failpoints, seed, disk.clone(), perturbation)
     }
 
     /// How an instance runs that is opened by this seed.
@@ -343,7 +343,7 @@ fn look(
     let found = found?;
     shut?;
     if is_verified(seed) {
-        let verified = verify_shut((&disk, directory), session);
+        let verified = verify_shut(&disk, directory, session);
         verified.map_err(|violation| violation.by(Check::Verifies))?;
     }
     Ok((found, mended))
@@ -409,7 +409,7 @@ fn is_verified(seed: u64) -> bool {
 }
 
 /// Every block, and how they hang together.
-fn verify_shut((disk, directory): (&Disk, &Path), session: &Session) -> Result<(), Violation> {
+fn verify_shut(disk: &Disk, directory: &Path, session: &Session) -> Result<(), Violation> {
     let mut findings = Vec::new();
     let tell = &mut |finding: &verify::Finding| findings.push(finding.to_string());
     let mut task = verify::Task { pairs: &[], tell, go_on: &mut |_| true };

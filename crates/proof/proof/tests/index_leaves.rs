@@ -69,7 +69,7 @@ fn count(index: &Index, view: View, session: &Session) -> usize {
 /// how many blocks are free then, and when it has grown again without the snapshot.
 fn seen(failpoints: Failpoints) -> (usize, [usize; 2]) {
     let disk = FileSystem::new(1 << 30);
-    let simulation = proof::machine_for(failpoints, (1, disk), Perturbation::NONE);
+    let simulation = proof::machine_for(failpoints, 1, disk, Perturbation::NONE);
     let report = simulation.run(move |world, session| {
         let instance = open(world, failpoints, session);
         let (space, transactions) = (instance.space(), instance.transactions());

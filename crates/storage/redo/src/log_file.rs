@@ -68,7 +68,7 @@ pub fn create_member(
     session: &Session,
 ) -> Result<File, Stop> {
     let options = DurableWrite::BufferedThenSync.file_options();
-    Ok(disk.create_while((path, file_bytes(blocks)), options, go_on, session)?)
+    Ok(disk.create_while(path, file_bytes(blocks), options, go_on, session)?)
 }
 
 fn remove_made(disk: &Disk, made: &[File], session: &Session) {

@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use cache::Pin;
-use change::credits_for;
+use change::{Changes, credits_for};
 use format::changes::heap::{HeapFormat, MapFormat, MapNote};
 use format::{DbaLe, U16Le, U32Le};
 use ids::Dba;
@@ -95,6 +95,8 @@ pub(crate) struct NoRoom {
 #[derive(Clone, Copy)]
 pub(crate) struct Filler<'a> {
     pub(crate) space: &'a Space,
+    /// What changes the segment's blocks.
+    pub(crate) changes: &'a Changes,
     /// The header of the table's segment.
     pub(crate) header: Dba,
     pub(crate) object: u32,
@@ -145,7 +147,7 @@ impl<'a> Filler<'a> {
                 HeapInserter { object: Some(self.object), from: 1, ..HeapInserter::default() };
         }
         if let Some(block) = inserter.filling {
-            let pin = self.space.changes().cache().pin_or_unwritten(block, session);
+            let pin = self.changes.cache().pin_or_unwritten(block, session);
             return pin.map_err(|stop| inserter.not_pinned(stop));
         }
         loop {
@@ -206,7 +208,7 @@ impl<'a> Filler<'a> {
         let mut noted = Ok(());
         if let Some(NoRoom { needed, .. }) = no_room {
             let most = if is_kept { WHOLE } else { self.wanted(needed) - 1 };
-            noted = note(self.space.changes(), pin, most, session);
+            noted = note(self.changes, pin, most, session);
         }
         // Also if the note failed: otherwise no inserter would fill the block.
         self.space.filling().release(block, session);
@@ -221,7 +223,7 @@ impl<'a> Filler<'a> {
         session: &'a Session,
     ) -> Result<Pin<'a>, Stop> {
         let Blocks { first, count } = run.blocks;
-        let pin = self.space.changes().cache().pin_new(first, session)?;
+        let pin = self.changes.cache().pin_new(first, session)?;
         // The run keeps the block until it is formatted: after a refusal the next row tries again.
         self.format(&pin, run.entry, session)?;
         let rest = Blocks { first: after(first, 1), count: count - 1 };
@@ -234,7 +236,7 @@ impl<'a> Filler<'a> {
     /// Pins a block that a map offered. Formats it if the session that it was handed out to didn't,
     /// which its map entry says.
     fn open(&self, offer: &Offer, session: &'a Session) -> Result<Pin<'a>, Stop> {
-        let pin = self.space.changes().cache().pin_or_unwritten(offer.block, session)?;
+        let pin = self.changes.cache().pin_or_unwritten(offer.block, session)?;
         if is_heap_block(&pin.shared(FrameOrder::Heap, session), self.object) {
             return Ok(pin);
         }
@@ -248,7 +250,7 @@ impl<'a> Filler<'a> {
 
     /// Formats a block, and notes that in its map, in one group.
     fn format(&self, pin: &Pin<'_>, entry: MapEntry, session: &Session) -> Result<(), Stop> {
-        let changes = self.space.changes();
+        let changes = self.changes;
         let map = match entry.map {
             DbaLe::NONE => None,
             map => Some(changes.cache().pin(map.get(), session)?),
@@ -292,7 +294,7 @@ impl<'a> Filler<'a> {
             let Some(map) = block_at(&runs, number) else { break };
             let first = inserter.from.max(number + 1);
             let behind = count.min(number + 1 + entries_of(bytes));
-            let pin = self.space.changes().cache().pin_shared(map, FrameOrder::FreeMap, session)?;
+            let pin = self.changes.cache().pin_shared(map, FrameOrder::FreeMap, session)?;
             if is_map(&pin, self.object) {
                 let entries = &entries(&pin)[..(behind - number - 1) as usize];
                 for entry in at_least(wanted, entries, (first - number - 1) as usize) {
@@ -313,7 +315,7 @@ impl<'a> Filler<'a> {
 
     /// Hands out new blocks to the inserter, and notes them in the map as free.
     fn hand_out(&self, wanted: u32, claims: &Arc<()>, session: &Session) -> Result<Run, Stop> {
-        let (cache, bytes) = (self.space.changes().cache(), self.block_bytes);
+        let (cache, bytes) = (self.changes.cache(), self.block_bytes);
         let header = cache.pin(self.header, session)?;
         let mut turn = 0;
         loop {
@@ -350,9 +352,9 @@ impl<'a> Filler<'a> {
         session: &Session,
     ) -> Result<(), Stop> {
         // Read, though it is to be formatted: another session may make the map first.
-        let map = self.space.changes().cache().pin_to_format(block, session)?;
+        let map = self.changes.cache().pin_to_format(block, session)?;
         let credits = credits_for(&[size_of::<MapFormat>(), HandOut::PAYLOAD_BYTES]);
-        let mut group = self.space.changes().begin(credits, session)?;
+        let mut group = self.changes.begin(credits, session)?;
         let map = map.exclusive(FrameOrder::FreeMap, session);
         let next = self.space.next(header, 1, session);
         let Some(next) = next.filter(|next| next.number == number) else { return Ok(()) };
@@ -374,7 +376,7 @@ impl<'a> Filler<'a> {
         session: &Session,
     ) -> Result<Option<Run>, Stop> {
         let credits = credits_for(&[size_of::<MapNote>(), HandOut::PAYLOAD_BYTES]);
-        let mut group = self.space.changes().begin(credits, session)?;
+        let mut group = self.changes.begin(credits, session)?;
         let map = map_pin.exclusive(FrameOrder::FreeMap, session);
         let next = self.space.next(header, wanted, session);
         let Some(next) = next.filter(|next| next.number == number) else { return Ok(None) };

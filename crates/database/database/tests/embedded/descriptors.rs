@@ -22,7 +22,7 @@ fn without_one(name: &str, statement: impl Fn(&Database, u32, &Session) -> Resul
     options.creation.log_file_bytes = 1 << 20;
     let database = Database::create_in(&disk, &scratch.0, &options, &session).expect("created");
     for number in 0.. {
-        bad.refuse("", NONE_LEFT, (number, 1));
+        bad.refuse("", NONE_LEFT, number, 1);
         let done = statement(&database, number, &session);
         assert_eq!(database.instance().halt().cause(&session), None, "call {number}: {done:?}");
         done.expect("there is a descriptor a moment later");
@@ -31,7 +31,7 @@ fn without_one(name: &str, statement: impl Fn(&Database, u32, &Session) -> Resul
             break;
         }
     }
-    bad.refuse("", 0, (0, 0));
+    bad.refuse("", 0, 0, 0);
     database.shutdown_by(&session).expect("in good order");
 }
 
@@ -85,7 +85,7 @@ fn a_log_that_is_not_locked_is_not_used() {
         Database::create_in(&disk, &scratch.0, &options, &session)
             .expect("created")
             .abort_by(&session);
-        bad.refuse("redo01.log", DENIED, (0, 1));
+        bad.refuse("redo01.log", DENIED, 0, 1);
         let opened = Database::open_in(&disk, &scratch.0, &options, &session);
         assert!(!bad.refuses(), "it was opened to be locked");
         let Ok(database) = opened else {

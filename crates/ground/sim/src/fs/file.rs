@@ -152,7 +152,9 @@ impl FileNode {
     /// Makes sizes durable, oldest first, until the file surely is `end` bytes long: whatever later
     /// version of its size survives, it is not below `end`.
     pub(crate) fn settle_size(&mut self, end: u64) {
-        let sizes: Vec<(usize, u64)> = self.pending.iter().enumerate().filter_map(size).collect();
+        let pending = self.pending.iter().enumerate();
+        let sizes: Vec<(usize, u64)> =
+            pending.filter_map(|(index, pending)| size(index, pending)).collect();
         let settled = match sizes.iter().rposition(|(_, len)| *len < end) {
             Some(last_below) => last_below + 2,
             None => usize::from(self.durable.len() < end),
@@ -174,7 +176,7 @@ impl FileNode {
     }
 }
 
-fn size((index, pending): (usize, &Pending)) -> Option<(usize, u64)> {
+fn size(index: usize, pending: &Pending) -> Option<(usize, u64)> {
     match pending.change {
         Change::SetLen(len) => Some((index, len)),
         Change::Write { .. } => None,

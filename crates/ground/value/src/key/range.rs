@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Invariants
-//!   * the successor of whole columns exists: no column's first byte is 0xff (V7)
+//!   * the successor of whole columns exists: no column's first byte is 0xff (VA7)
 //!   * what an index appends behind its columns (a row's address, say) doesn't leave the range
 //!
 //! Callers: index scans.

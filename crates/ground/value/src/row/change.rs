@@ -1,7 +1,7 @@
 //! Changing a row in place, as far as nothing moves.
 //!
 //! Invariants
-//!   * only the column's own bytes and its NULL bit change (V3)
+//!   * only the column's own bytes and its NULL bit change (VA3)
 //!
 //! Callers: updates of columns of fixed width; all others encode the row again.
 

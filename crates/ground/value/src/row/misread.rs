@@ -1,4 +1,4 @@
-//! What a caller's closure asks of a row that the row can't answer (rule V10).
+//! What a caller's closure asks of a row that the row can't answer (rule VA10).
 //!
 //! Callers: `view`, which notes it; whoever gives rows to closures of others, and refuses the
 //! statement.

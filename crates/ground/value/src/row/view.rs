@@ -3,8 +3,8 @@
 //! Invariants
 //!   * values borrow from the row's bytes; nothing is copied
 //!   * any bytes can be read: what was never written so is `Damaged`, not a panic
-//!   * any question can be asked of a row that notes misreads (rule V10); of another one a question
-//!     without an answer panics
+//!   * any question can be asked of a row that notes misreads (rule VA10); of another row a
+//!     question without an answer panics
 //!
 //! Callers: scans and gets; `verify`.
 

@@ -138,7 +138,7 @@ fn foreground(transactions: u64, side: Side) -> TimeProfile {
         event(E::LatchCacheBuffersChains, transactions / 60, per(2_221)),
         event(E::LatchCacheBuffersLruChain, transactions / 90, per(1_113)),
         event(E::LogBufferSpace, transactions / 500, per(919)),
-        event(E::WriteCompleteWaits, transactions / 700, per(717)),
+        event(E::EnqHwContention, transactions / 700, per(717)),
         event(E::LogFileSwitchCompletion, 3, per(616)),
         event(E::ReadByOtherSession, transactions / 800, per(515)),
         event(E::LatchRedoCopy, transactions / 999, per(414)),

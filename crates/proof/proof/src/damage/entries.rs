@@ -43,7 +43,7 @@ fn leaves(made: &Made, image: &Image) -> Vec<Dba> {
 }
 
 /// Leaves with so many entries that have these flags.
-fn leaves_with(made: &Made, image: &Image, (flags, least): (u8, usize)) -> Vec<Dba> {
+fn leaves_with(made: &Made, image: &Image, flags: u8, least: usize) -> Vec<Dba> {
     let has = |at: &Dba| with_flags(image.known(*at), flags).len() >= least;
     leaves(made, image).into_iter().filter(has).collect()
 }
@@ -54,7 +54,7 @@ pub(super) fn lacks(
     image: &mut Image,
     random: &mut Xoshiro256PlusPlus,
 ) -> Option<Done> {
-    let at = *pick(random, &leaves_with(made, image, (ENTRY, 1)))?;
+    let at = *pick(random, &leaves_with(made, image, ENTRY, 1))?;
     let slot = *pick(random, &live_entries(image.known(at)))?;
     let leaf = image.block_mut(at);
     unlock(leaf, slot);
@@ -81,7 +81,7 @@ pub(super) fn again(
     random: &mut Xoshiro256PlusPlus,
 ) -> Option<Done> {
     let deleted = ENTRY | MARKED;
-    let at = *pick(random, &leaves_with(made, image, (deleted, 1)))?;
+    let at = *pick(random, &leaves_with(made, image, deleted, 1))?;
     let slot = *pick(random, &with_flags(image.known(at), deleted))?;
     let leaf = image.block_mut(at);
     let found = block::slot(leaf, slot);
@@ -97,7 +97,7 @@ pub(super) fn swapped(
     image: &mut Image,
     random: &mut Xoshiro256PlusPlus,
 ) -> Option<Done> {
-    let at = *pick(random, &leaves_with(made, image, (ENTRY, 2)))?;
+    let at = *pick(random, &leaves_with(made, image, ENTRY, 2))?;
     let live = live_entries(image.known(at));
     let (one, other) = (*pick(random, &live)?, *pick(random, &live)?);
     if one == other {

@@ -83,9 +83,9 @@ impl Made {
         };
         let options = shape.options();
         let mut disk = base.disk.clone();
-        let (then, _) = live(&mut disk, load, (&options, &journal))?;
+        let (then, _) = live(&mut disk, load, &options, &journal)?;
         let load = Load { seed: !seed, defines: seed % 2 == 1, ..load };
-        let (now, tables) = live(&mut disk, load, (&options, &journal))?;
+        let (now, tables) = live(&mut disk, load, &options, &journal)?;
         Ok(Made { then, now, disk, options, tables })
     }
 
@@ -111,13 +111,14 @@ impl Made {
 fn live(
     disk: &mut FileSystem,
     load: Load,
-    (options, journal): (&Options, &Journal),
+    options: &Options,
+    journal: &Journal,
 ) -> Result<(Image, Vec<Arc<TableDefinition>>), Violation> {
     let known = Outside::<Known>::default();
     let races = if load.sessions > 1 { Perturbation::RACES } else { Perturbation::NONE };
     let (options, journal, into) = (options.clone(), journal.clone(), known.clone());
     let report = machine(load.seed, disk.clone(), races).run(move |world, session| {
-        let known = life(world, load, (&options, &journal), session)?;
+        let known = life(world, load, &options, &journal, session)?;
         into.with(|into| *into = known);
         Ok(())
     });
@@ -138,7 +139,8 @@ fn live(
 fn life(
     world: &World,
     load: Load,
-    (options, journal): (&Options, &Journal),
+    options: &Options,
+    journal: &Journal,
     session: &Session,
 ) -> Result<Known, Stop> {
     let disk = world.disk();
@@ -150,7 +152,7 @@ fn life(
     drop(connection);
     let tables = database.catalog().definitions(session);
     database.shutdown_by(session)?;
-    let found = closed((&disk, Path::new(DIRECTORY)), session)?.lines;
+    let found = closed(&disk, Path::new(DIRECTORY), session)?.lines;
     let copies = ControlFile::look(&disk, Path::new(DIRECTORY), false, session)?;
     let content = copies.into_iter().find_map(|copy| copy.said.ok()).map(|(_, content)| content);
     Ok(Known { content, tables, found })

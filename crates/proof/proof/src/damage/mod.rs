@@ -175,7 +175,7 @@ impl One<'_> {
 
     fn verified(&self, disk: &FileSystem) -> Result<Told, Violation> {
         let report = machine(self.seed, disk)
-            .run(|world, session| closed((&world.disk(), Path::new(DIRECTORY)), session));
+            .run(|world, session| closed(&world.disk(), Path::new(DIRECTORY), session));
         match report.result {
             Ok(Ok(told)) => Ok(told),
             Ok(Err(stop)) => Err(Violation(format!("verify was refused: {stop}"))),
@@ -208,7 +208,7 @@ fn machine(seed: u64, disk: &FileSystem) -> Simulation {
 }
 
 /// What is told of a database that is shut.
-fn closed((disk, directory): (&Disk, &Path), session: &Session) -> Result<Told, Stop> {
+fn closed(disk: &Disk, directory: &Path, session: &Session) -> Result<Told, Stop> {
     let mut told = Told::default();
     let tell = &mut |finding: &verify::Finding| told.take(finding);
     let mut task = verify::Task { pairs: &[], tell, go_on: &mut |_| true };

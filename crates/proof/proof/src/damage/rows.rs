@@ -91,7 +91,7 @@ impl Below<'_> {
     }
 
     /// Gives a column of a row another value.
-    fn set(&self, relation: &Relation, row: &Row, (column, value): (usize, Value<'_>)) -> bool {
+    fn set(&self, relation: &Relation, row: &Row, column: usize, value: Value<'_>) -> bool {
         let same = row.bytes.clone();
         let changed = self.transact(|work| {
             let mut is_it = |view: &RowView<'_>| view.bytes() == same;
@@ -200,7 +200,7 @@ pub(super) fn check(below: &Below<'_>, random: &mut Xoshiro256PlusPlus) -> Optio
     }
     let change = pick(random, &changes)?;
     let relation = below.open(change.table, |_| ());
-    below.set(&relation, &change.row, (change.column, change.value.get()));
+    below.set(&relation, &change.row, change.column, change.value.get());
     change.done("and a CHECK says otherwise", &[Kind::Check])
 }
 
@@ -258,7 +258,7 @@ pub(super) fn astray(below: &Below<'_>, random: &mut Xoshiro256PlusPlus) -> Opti
     }
     let change = pick(random, &changes)?;
     let relation = below.open(change.table, |_| ());
-    below.set(&relation, &change.row, (change.column, change.value.get()));
+    below.set(&relation, &change.row, change.column, change.value.get());
     change.done("which refers to nothing", &[Kind::ForeignKey])
 }
 
@@ -274,13 +274,14 @@ pub(super) fn null(below: &Below<'_>, random: &mut Xoshiro256PlusPlus) -> Option
     }
     let change = pick(random, &changes)?;
     let relation = below.open(change.table, |table| table.columns[change.column].not_null = false);
-    below.set(&relation, &change.row, (change.column, Value::Null));
+    below.set(&relation, &change.row, change.column, Value::Null);
     change.done("which is NOT NULL", &[Kind::Row])
 }
 
 /// A row with a text that its column's type has no place for.
 fn misfit(
-    (below, random): (&Below<'_>, &mut Xoshiro256PlusPlus),
+    below: &Below<'_>,
+    random: &mut Xoshiro256PlusPlus,
     make: impl Fn(Type, &str) -> Option<String>,
     what: &str,
 ) -> Option<Done> {
@@ -296,7 +297,7 @@ fn misfit(
     }
     let change = pick(random, &changes)?;
     let relation = below.open(change.table, |table| table.columns[change.column].kind = Type::Text);
-    below.set(&relation, &change.row, (change.column, change.value.get()));
+    below.set(&relation, &change.row, change.column, change.value.get());
     change.done(what, &[Kind::Row])
 }
 
@@ -309,7 +310,7 @@ pub(super) fn too_long(below: &Below<'_>, random: &mut Xoshiro256PlusPlus) -> Op
         }
         _ => None,
     };
-    misfit((below, random), longer, "which is longer than that")
+    misfit(below, random, longer, "which is longer than that")
 }
 
 pub(super) fn blanks(below: &Below<'_>, random: &mut Xoshiro256PlusPlus) -> Option<Done> {
@@ -317,7 +318,7 @@ pub(super) fn blanks(below: &Below<'_>, random: &mut Xoshiro256PlusPlus) -> Opti
         Type::Char(chars) if has.chars().count() < chars.get().into() => Some(format!("{has} ")),
         _ => None,
     };
-    misfit((below, random), blank, "with a blank at the end")
+    misfit(below, random, blank, "with a blank at the end")
 }
 
 /// The sequence of an identity column that is GENERATED ALWAYS gives a number next that a row has.

@@ -66,8 +66,10 @@ pub(super) fn run(actor: &mut Actor<'_>) {
 
 impl<'a> Actor<'a> {
     pub(super) fn new(
-        (known, handles): (&Outside<Known>, &Handles),
-        (world, session): (&'a World, &'a Session),
+        known: &Outside<Known>,
+        handles: &Handles,
+        world: &'a World,
+        session: &'a Session,
         seed: u64,
     ) -> Actor<'a> {
         let random = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -144,7 +146,7 @@ impl<'a> Actor<'a> {
             let at = actor.any(tables.len() as u64) as usize;
             let table = tables.into_iter().nth(at).expect("every database has a table");
             for _ in 0..1 + actor.any(3) {
-                let done = actor.transaction((life, database), &table);
+                let done = actor.transaction(life, database, &table);
                 if !actor.hear(call, "a transaction", &[], done) {
                     return;
                 }
@@ -152,11 +154,7 @@ impl<'a> Actor<'a> {
         });
     }
 
-    fn transaction(
-        &mut self,
-        (life, database): (LifeNo, &Database),
-        name: &str,
-    ) -> Result<(), Error> {
+    fn transaction(&mut self, life: LifeNo, database: &Database, name: &str) -> Result<(), Error> {
         let mut connection = database.connect_with(self.session);
         let table = connection.table(name)?;
         let number = self.known.with(Known::number) as i64;

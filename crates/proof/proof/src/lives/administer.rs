@@ -120,7 +120,7 @@ impl Actor<'_> {
         let disk = self.world.disk();
         match Database::create_filled(&disk, Path::new(directory), &options, fill, self.session) {
             Ok(database) => {
-                let life = self.known.with(|known| known.created(creating, (&data, &logs), &first));
+                let life = self.known.with(|known| known.created(creating, &data, &logs, &first));
                 self.handles.with(|handles| handles.insert(life, database.clone()));
                 self.look_around(life, &database);
             }
@@ -239,7 +239,7 @@ impl Actor<'_> {
     fn copy(&mut self, from: usize, to: usize) {
         let Some(life) = self.known.with(|known| known.copies(from, to)) else { return };
         let disk = self.world.disk();
-        let done = files::copy(&disk, (PLACES[from], PLACES[to]), self.session);
+        let done = files::copy(&disk, PLACES[from], PLACES[to], self.session);
         // Somebody may say of a copy that it is the database, moved.
         let is_said = done && self.any(2) == 0;
         let moved = Path::new(PLACES[to]);
@@ -252,8 +252,8 @@ impl Actor<'_> {
             Some(Err(wrong)) => {
                 known.finds(format!("a copy of {} can't be looked at: {wrong}", PLACES[from]));
             }
-            Some(Ok(listed)) => known.copied((life, to), Some((listed, is_said))),
-            None => known.copied((life, to), None),
+            Some(Ok(listed)) => known.copied(life, to, Some((listed, is_said))),
+            None => known.copied(life, to, None),
         });
     }
 

@@ -114,7 +114,7 @@ impl Round {
             let (known, handles, world) = (self.known.clone(), handles.clone(), world.clone());
             let seed = self.seed.wrapping_mul(1_000).wrapping_add(number);
             let body = move |session: &Session| {
-                let mut actor = Actor::new((&known, &handles), (&world, session), seed);
+                let mut actor = Actor::new(&known, &handles, &world, session, seed);
                 work(&mut actor);
             };
             threads.push(session.spawn(ThreadSpec::foreground(format!("actor{number}")), body)?);
@@ -150,7 +150,7 @@ impl Round {
             }
             all.extend(files);
         }
-        files::clean(&disk, (&lived, &all), session)?;
+        files::clean(&disk, &lived, &all, session)?;
         for directory in PLACES.into_iter().filter(|one| !lived.contains(one)) {
             // One that is empty is as good as none.
             if self.seed.is_multiple_of(2) {
@@ -180,7 +180,7 @@ impl Round {
             }
             Ending::Quiet => {
                 self.known.with(|known| known.tally.quiet += 1);
-                let mut actor = Actor::new((&self.known, handles), (world, session), self.seed);
+                let mut actor = Actor::new(&self.known, handles, world, session, self.seed);
                 look_at_all(&mut actor);
                 let there = |known: &mut Known| -> Vec<BTreeSet<String>> {
                     let sound = known.lives.iter();

@@ -41,7 +41,7 @@ pub(super) fn look(disk: &Disk, directory: &str, session: &Session) -> Result<Li
 
 /// Copies each file of a directory, byte for byte, to an empty one. False if there was no room or
 /// something lay there.
-pub(super) fn copy(disk: &Disk, (from, to): (&str, &str), session: &Session) -> bool {
+pub(super) fn copy(disk: &Disk, from: &str, to: &str, session: &Session) -> bool {
     match disk.list(Path::new(to), session) {
         Ok(names) if names.is_empty() => {}
         Ok(_) => return false,
@@ -52,7 +52,7 @@ pub(super) fn copy(disk: &Disk, (from, to): (&str, &str), session: &Session) -> 
         }
     }
     let mut made = Vec::new();
-    let done = copy_each(disk, (from, to), &mut made, session);
+    let done = copy_each(disk, from, to, &mut made, session);
     if done.is_err() {
         made.iter().for_each(|path: &String| _ = disk.remove(Path::new(path), session));
     }
@@ -61,7 +61,8 @@ pub(super) fn copy(disk: &Disk, (from, to): (&str, &str), session: &Session) -> 
 
 fn copy_each(
     disk: &Disk,
-    (from, to): (&str, &str),
+    from: &str,
+    to: &str,
     made: &mut Vec<String>,
     session: &Session,
 ) -> Result<(), os::Error> {
@@ -102,7 +103,8 @@ pub(super) fn delete(
 /// but not in a directory without one.
 pub(super) fn clean(
     disk: &Disk,
-    (lived, files): (&BTreeSet<&str>, &BTreeSet<String>),
+    lived: &BTreeSet<&str>,
+    files: &BTreeSet<String>,
     session: &Session,
 ) -> Result<(), Error> {
     for directory in PLACES.into_iter().chain([SHARED]) {

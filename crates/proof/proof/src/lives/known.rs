@@ -444,7 +444,8 @@ impl Known {
     pub(super) fn created(
         &mut self,
         creating: Creating,
-        (data, logs): (&[String], &[String]),
+        data: &[String],
+        logs: &[String],
         table: &str,
     ) -> LifeNo {
         let place = creating.place;
@@ -551,7 +552,7 @@ impl Known {
 
     /// It was; the copy lists these files, and says that it was moved to where it is, or doesn't.
     /// None if it was given up.
-    pub(super) fn copied(&mut self, (life, to): (LifeNo, usize), listed: Option<(Listed, bool)>) {
+    pub(super) fn copied(&mut self, life: LifeNo, to: usize, listed: Option<(Listed, bool)>) {
         let from = self.lives[life].place;
         self.places[from].is_reserved = false;
         self.places[to].is_reserved = false;

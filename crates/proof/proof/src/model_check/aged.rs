@@ -25,7 +25,8 @@ const COMMITTED: u8 = 2;
 /// Has each segment's slots be used so often that they can be used `left` times more.
 pub(super) fn age(
     disk: &mut FileSystem,
-    (directory, size): (&str, BlockSize),
+    directory: &str,
+    size: BlockSize,
     left: u32,
 ) -> Result<(), Violation> {
     let (name, number) = UNDO_FILE;

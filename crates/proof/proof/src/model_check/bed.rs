@@ -125,7 +125,7 @@ fn base(plan: &mut Plan, seed: u64) -> Result<FileSystem, Violation> {
     plan.schema = made.take().expect("the tables were made");
     let mut disk = left(report);
     if let Some(left) = plan.names_left {
-        age(&mut disk, (DIRECTORY, plan.creation.db_block_size), left)?;
+        age(&mut disk, DIRECTORY, plan.creation.db_block_size, left)?;
     }
     Ok(disk)
 }
@@ -175,7 +175,7 @@ impl Round<'_> {
             known.before = definitions.clone();
             let (history, tally) = (&mut known.history, &mut known.tally);
             let extras = known.extras.clone();
-            Judge { plan: self.plan, dead, history, tally }.round(log, (definitions, extras))
+            Judge { plan: self.plan, dead, history, tally }.round(log, definitions, extras)
         })
     }
 }
@@ -217,7 +217,7 @@ impl Inside {
         if self.plan.shrinks {
             let (inside, database) = (self.clone(), database.clone());
             let body = move |session: &Session| {
-                resize((&inside.plan, &inside.known), &database, inside.seed, session);
+                resize(&inside.plan, &inside.known, &database, inside.seed, session);
             };
             threads.push(session.spawn(ThreadSpec::foreground("administrator"), body)?);
         }
@@ -230,8 +230,7 @@ impl Inside {
     fn session(&self, number: u32, database: &Database, world: &World, session: &Session) {
         let seed = self.seed.wrapping_mul(1_000).wrapping_add(number.into());
         let mut connection = database.connect_with(session);
-        let known = (&self.plan, &self.known);
-        let client = Client::new(known, (world, session), seed, &connection);
+        let client = Client::new(&self.plan, &self.known, world, session, seed, &connection);
         if let Err(stop) = client.and_then(|mut client| work(&mut client, &mut connection)) {
             self.known.with(|known| known.finds(format!("a session was stopped: {stop}")));
             world.cut_power();

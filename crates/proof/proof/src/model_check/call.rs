@@ -71,7 +71,7 @@ pub(super) fn call(tx: &mut Tx<'_, '_>, table: &Table, ask: &Ask) -> Result<Told
 fn called(tx: &mut Tx<'_, '_>, table: &Table, ask: &Ask) -> Result<Told, Error> {
     match &ask.act {
         Act::Read { target, descending, limit } => {
-            reads(tx, table, &target.which, (*descending, *limit))
+            reads(tx, table, &target.which, *descending, *limit)
         }
         Act::Insert(rows) => {
             let rows: Vec<Vec<Value<'_>>> =
@@ -112,7 +112,8 @@ fn reads(
     tx: &mut Tx<'_, '_>,
     table: &Table,
     which: &Which,
-    (descending, limit): (bool, usize),
+    descending: bool,
+    limit: usize,
 ) -> Result<Told, Error> {
     let mut all = Read::default();
     match which {

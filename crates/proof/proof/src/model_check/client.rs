@@ -72,8 +72,10 @@ pub(super) fn run(client: &mut Client<'_>, connection: &mut Connection<'_>) -> R
 
 impl<'a> Client<'a> {
     pub(super) fn new(
-        (plan, known): (&'a Plan, &Outside<Known>),
-        (world, session): (&'a World, &'a Session),
+        plan: &'a Plan,
+        known: &Outside<Known>,
+        world: &'a World,
+        session: &'a Session,
         seed: u64,
         connection: &Connection<'_>,
     ) -> Result<Client<'a>, Error> {
@@ -355,7 +357,7 @@ impl<'a> Client<'a> {
         self.look_up(connection)?;
         let Some((define, descending)) = self.definition(table) else { return Ok(()) };
         let is_nowait = lock_wait == LockWait::NoWait;
-        let called = self.known.with(|known| known.defines(&define, is_nowait));
+        let (call, number) = self.known.with(|known| known.defines(&define, is_nowait));
         let done = match &define {
             Define::CreateIndex(extra) => {
                 let columns: Vec<String> = extra.columns.iter().map(|at| name_of(*at)).collect();
@@ -378,7 +380,7 @@ impl<'a> Client<'a> {
             Err(stop) => Told::refused(&stop).ok_or(stop)?,
         };
         let is_done = matches!(told, Told::Count(_));
-        self.known.with(|known| known.defined(called, told));
+        self.known.with(|known| known.defined(call, number, told));
         if is_done && self.any(2) == 0 { self.follow(connection, table) } else { Ok(()) }
     }
 

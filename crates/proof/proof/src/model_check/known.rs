@@ -196,7 +196,7 @@ impl Known {
     }
 
     /// And it has returned.
-    pub(super) fn defined(&mut self, (call, number): (Call, usize), told: Told) {
+    pub(super) fn defined(&mut self, call: Call, number: usize, told: Told) {
         let is_refused = matches!(told, Told::Refused(..));
         self.tally.definitions += u64::from(!is_refused);
         self.definitions[number].is_refused = is_refused;

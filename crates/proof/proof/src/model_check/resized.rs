@@ -21,7 +21,8 @@ const KEPT_US_MAX: u64 = 30_000;
 /// smaller cache is known of those that had changed rows before the call, and weren't told to end
 /// before it returned.
 pub(super) fn resize(
-    (plan, known): (&Plan, &Outside<Known>),
+    plan: &Plan,
+    known: &Outside<Known>,
     database: &Database,
     seed: u64,
     session: &Session,

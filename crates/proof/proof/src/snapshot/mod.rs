@@ -32,7 +32,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::Bound;
+use std::ops::RangeBounds;
 
 use row::{Change, Row};
 
@@ -217,11 +217,11 @@ impl Model {
         txn: Txn,
         snapshot: u64,
         table: Table,
-        range: (Bound<&[u8]>, Bound<&[u8]>),
+        range: impl RangeBounds<[u8]>,
     ) -> impl DoubleEndedIterator<Item = (&[u8], &[u8])> {
         self.assert_known(snapshot);
-        let rows = self.tables.get(&table).into_iter();
-        rows.flat_map(move |rows| rows.range::<[u8], _>(range)).filter_map(move |(key, row)| {
+        let rows = self.tables.get(&table).map(|rows| rows.range::<[u8], _>(range));
+        rows.into_iter().flatten().filter_map(move |(key, row)| {
             let seen = row.own(txn).unwrap_or_else(|| row.at(snapshot))?;
             Some((key.as_slice(), seen))
         })

@@ -1,5 +1,7 @@
 //! The model against what it promises, and against a plainer one that keeps everything.
 
+use std::ops::Bound;
+
 use proptest::prelude::*;
 
 use super::*;

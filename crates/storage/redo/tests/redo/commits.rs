@@ -71,7 +71,7 @@ pub(crate) fn run_load(
             for turn in 0..load.commits {
                 // Pauses are random, so that some sessions come just when a write ends.
                 let thinks = session.os().random() % load.thinks_ns;
-                session.pause(Nanos(thinks), session.waiting(WaitEvent::SqlNetMessageFromClient));
+                session.pause(Nanos(thinks), session.waiting(WaitEvent::PlSqlLockTimer));
                 let length = session.os().random() % 6_000;
                 if session.os().random() % 4 == 0 {
                     put(&redo, number * 1_000 + 500 + turn, 50, session);

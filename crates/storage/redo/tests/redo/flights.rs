@@ -27,7 +27,7 @@ fn commits(writes_in_flight: u32, sessions: u64, thinks_us: u64) -> (u64, u64) {
             let body = move |session: &Session| {
                 for turn in 0..60 {
                     let thinks = session.os().random() % (2_000 * thinks_us + 1);
-                    let waiting = session.waiting(WaitEvent::SqlNetMessageFromClient);
+                    let waiting = session.waiting(WaitEvent::PlSqlLockTimer);
                     session.pause(Nanos(thinks), waiting);
                     commit(&redo, number * 1_000 + turn, 200, session);
                 }

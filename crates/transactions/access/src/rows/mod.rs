@@ -103,7 +103,8 @@ impl Heap {
 
     fn filler(&self) -> Filler<'_> {
         let Heap { header, object, block_size, .. } = *self;
-        Filler { space: &self.space, header, object, block_bytes: block_size.bytes() }
+        let changes = self.transactions.changes();
+        Filler { space: &self.space, changes, header, object, block_bytes: block_size.bytes() }
     }
 
     fn is_its(&self, block: &[u8]) -> bool {

@@ -313,7 +313,7 @@ impl UndoLog {
 impl Undo {
     /// Pins the blocks that a push needs. Called with room made, and without latches.
     pub fn pins<'a>(&'a self, log: &UndoLog, session: &'a Session) -> Result<UndoPins<'a>, Stop> {
-        let cache = self.space.changes().cache();
+        let cache = self.changes.cache();
         let block = cache.pin(log.current(), session)?;
         let table = (!log.has_begun).then(|| cache.pin(log.tail.table, session)).transpose()?;
         Ok(UndoPins { block, table, session })
@@ -335,7 +335,7 @@ impl Undo {
                 (at, records) = (known.below, records + known.records);
                 continue;
             }
-            let cache = self.space.changes().cache();
+            let cache = self.changes.cache();
             let block = cache.pin_shared(place.block, FrameOrder::Undo, session)?;
             let record = view(&block, place.record, log.id).expect("an active transaction has it");
             let ordinal = record.head.ordinal.get();
@@ -364,7 +364,7 @@ impl Undo {
         loop {
             let Some(current) = log.tail.current else { return Ok(None) };
             let previous = {
-                let cache = self.space.changes().cache();
+                let cache = self.changes.cache();
                 let block = cache.pin_shared(current, FrameOrder::Undo, session)?;
                 let undo = *UndoBlock::at(&block, UndoBlock::START);
                 (log.tail.records, log.tail.free) = (undo.records.get(), undo.free.get());
@@ -386,7 +386,7 @@ impl Undo {
     }
 
     fn step_back(&self, log: &mut UndoLog, to: Dba, session: &Session) -> Result<(), Stop> {
-        let changes = self.space.changes();
+        let changes = &self.changes;
         let pin = changes.cache().pin(log.tail.table, session)?;
         let mut group = changes.begin(credits_for(&[size_of::<DbaLe>()]), session)?;
         let block = pin.exclusive(FrameOrder::TransactionTable, session);
@@ -426,7 +426,7 @@ impl Undo {
         look: impl FnOnce(RecordView<'_>) -> T,
         session: &Session,
     ) -> Result<Option<T>, Stop> {
-        let cache = self.space.changes().cache();
+        let cache = self.changes.cache();
         let (get, order) = (Get::Consistent, FrameOrder::Undo);
         let block = cache.pin_shared_for(get, undo.address.block, order, session)?;
         Ok(view(&block, undo.address.record, undo.transaction).map(look))
@@ -440,7 +440,7 @@ impl Undo {
         look: impl FnOnce(RecordView<'_>) -> T,
         session: &Session,
     ) -> Option<T> {
-        let pin = self.space.changes().cache().pin_at_hand(undo.address.block, session)?;
+        let pin = self.changes.cache().pin_at_hand(undo.address.block, session)?;
         let block = pin.shared(FrameOrder::Undo, session);
         view(&block, undo.address.record, undo.transaction).map(look)
     }

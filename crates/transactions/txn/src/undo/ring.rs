@@ -60,7 +60,7 @@ impl Undo {
         transactions: &Transactions,
         session: &Session,
     ) -> Result<(), Stop> {
-        let bytes = self.space.changes().cache().block_size().bytes();
+        let bytes = self.changes.cache().block_size().bytes();
         if log.tail.current.is_some() && log.has_room(payload, bytes) {
             return Ok(());
         }
@@ -155,7 +155,7 @@ impl Undo {
         next: &NextBlock,
         session: &Session,
     ) -> Result<(), Stop> {
-        let changes = self.space.changes();
+        let changes = &self.changes;
         let table = changes.cache().pin(log.tail.table, session)?;
         let mut group = changes.begin(credits_for(&[size_of::<DbaLe>()]), session)?;
         let table = table.exclusive(FrameOrder::TransactionTable, session);
@@ -168,7 +168,7 @@ impl Undo {
 
     /// The block behind this one; none if the ring has only one.
     fn look_at_next(&self, current: Dba, session: &Session) -> Result<Option<NextBlock>, Stop> {
-        let cache = self.space.changes().cache();
+        let cache = self.changes.cache();
         let next = {
             let block = cache.pin_shared(current, FrameOrder::Undo, session)?;
             UndoBlock::at(&block, UndoBlock::START).next.get()
@@ -198,7 +198,7 @@ impl Undo {
         transactions: &Transactions,
         session: &Session,
     ) -> Result<(), Stop> {
-        let changes = self.space.changes();
+        let changes = &self.changes;
         let pin = changes.cache().pin(next.address, session)?;
         let table = changes.cache().pin(log.tail.table, session)?;
         let mut group =
@@ -230,7 +230,7 @@ impl Undo {
             None => self.give_spare(log.tail.table, session)?,
         };
         log.tail.spare = Some((new, left));
-        let changes = self.space.changes();
+        let changes = &self.changes;
         let cache = changes.cache();
         let table = cache.pin(log.tail.table, session)?;
         let current = current.map(|current| cache.pin(current, session)).transpose()?;
@@ -252,7 +252,7 @@ impl Undo {
     /// Hands out blocks to a segment that has no spare ones left. Returns the first one, and how
     /// many they are.
     fn give_spare(&self, table: Dba, session: &Session) -> Result<(Dba, u16), Stop> {
-        let changes = self.space.changes();
+        let changes = &self.changes;
         let header = changes.cache().pin(self.header, session)?;
         let table = changes.cache().pin(table, session)?;
         loop {
@@ -281,7 +281,7 @@ impl Undo {
         session: &Session,
     ) -> Result<bool, Stop> {
         let credits = credits_for(&[size_of::<Reset>(), size_of::<DbaLe>(), 0]);
-        let mut group = self.space.changes().begin(credits, session)?;
+        let mut group = self.changes.begin(credits, session)?;
         let link = DbaLe::new(new.address());
         let current = current.map(|current| current.exclusive(FrameOrder::Undo, session));
         let next = match &current {
@@ -310,7 +310,7 @@ impl Undo {
         session: &Session,
     ) -> Result<EndInUndo, Stop> {
         let UndoPointer { address, transaction: id } = undo;
-        let cache = self.space.changes().cache();
+        let cache = self.changes.cache();
         let first = (address.block, address.record);
         let mut at = first;
         let said = loop {

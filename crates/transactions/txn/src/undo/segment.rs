@@ -3,7 +3,7 @@
 //! Callers: `transaction`; `consistent`, for ends.
 
 use cache::{Pin, is_unwritten};
-use change::credits_for;
+use change::{Changes, credits_for};
 use format::{
     BlockHeader, BlockKind, DbaLe, TransactionSlot, TransactionTable, U16Le, U32Le, UndoBlock,
 };
@@ -35,6 +35,8 @@ pub(crate) enum Ended {
 #[derive(Clone)]
 pub struct Undo {
     pub(crate) space: Space,
+    /// What changes its blocks.
+    pub(crate) changes: Changes,
     /// The header of the segment that all blocks come from.
     pub(crate) header: Dba,
     /// How many slots each table has.
@@ -84,7 +86,7 @@ impl Undo {
         let header = space.create_within(UNDO_TABLESPACE, NAME, Holds::Undo, session)?.header;
         let room = space.changes().cache().block_size().bytes() - TransactionTable::SLOTS;
         let slots = slots.clamp(1, (room / TransactionSlot::BYTES) as u16);
-        let undo = Undo { space: space.clone(), header, slots };
+        let undo = Undo { space: space.clone(), changes: space.changes().clone(), header, slots };
         let mut last = None;
         for number in 0..segments.max(1) {
             last = Some(undo.add_segment(last, number, session)?.table);
@@ -98,7 +100,12 @@ impl Undo {
         space: &Space,
         session: &Session,
     ) -> Result<(Undo, Vec<SegmentState>), Stop> {
-        let mut undo = Undo { space: space.clone(), header: Dba::new(0, 0), slots: 1 };
+        let mut undo = Undo {
+            space: space.clone(),
+            changes: space.changes().clone(),
+            header: Dba::new(0, 0),
+            slots: 1,
+        };
         let mut found = Vec::new();
         let Some(segment) = space.find(NAME, session)? else { return Ok((undo, found)) };
         undo.header = segment.header;
@@ -116,7 +123,7 @@ impl Undo {
     /// Finds the state of the segment with this table, for a session that is its only user.
     pub(crate) fn found(&self, table: Dba, session: &Session) -> Result<SegmentState, Stop> {
         let (mut tail, is_active) = {
-            let cache = self.space.changes().cache();
+            let cache = self.changes.cache();
             let block = cache.pin_shared(table, FrameOrder::TransactionTable, session)?;
             look_at(&block, table)
         };
@@ -139,7 +146,7 @@ impl Undo {
 
     /// The head of the transaction table in this block; none if the block isn't one.
     fn table_at(&self, at: Dba, session: &Session) -> Result<Option<TableHead>, Stop> {
-        let cache = self.space.changes().cache();
+        let cache = self.changes.cache();
         let block = cache.pin_shared(at, FrameOrder::TransactionTable, session)?;
         if is_unwritten(&block) || BlockHeader::at(&block, 0).kind() != BlockKind::TransactionTable
         {
@@ -163,7 +170,7 @@ impl Undo {
         number: u16,
         session: &Session,
     ) -> Result<Tail, Stop> {
-        let changes = self.space.changes();
+        let changes = &self.changes;
         let cache = changes.cache();
         let header_pin = cache.pin(self.header, session)?;
         let last = last.map(|last| cache.pin(last, session)).transpose()?;
@@ -224,7 +231,7 @@ impl Undo {
         ended: Ended,
         session: &Session,
     ) -> Result<RecordPosition, Stop> {
-        let changes = self.space.changes();
+        let changes = &self.changes;
         let pin = changes.cache().pin(log.tail.table, session)?;
         let mut group = changes.begin(credits_for(&[size_of::<SlotState>()]), session)?;
         let block = pin.exclusive(FrameOrder::TransactionTable, session);
@@ -245,7 +252,7 @@ impl Undo {
         table: Dba,
         session: &Session,
     ) -> Result<TableStatus, Stop> {
-        let cache = self.space.changes().cache();
+        let cache = self.changes.cache();
         let block = cache.pin_shared(table, FrameOrder::TransactionTable, session)?;
         let slot = TransactionSlot::at(&block, slot_at(id.slot));
         Ok(match slot.sequence.get() == id.sequence {
@@ -259,7 +266,7 @@ impl Undo {
     /// block has or had.
     fn place_in_current(&self, tail: &Tail, session: &Session) -> Result<(u16, u16), Stop> {
         let Some(current) = tail.current else { return Ok((0, 0)) };
-        let cache = self.space.changes().cache();
+        let cache = self.changes.cache();
         let block = cache.pin_shared(current, FrameOrder::Undo, session)?;
         let undo = UndoBlock::at(&block, UndoBlock::START);
         Ok((undo.free.get(), undo.records.get()))
@@ -269,7 +276,7 @@ impl Undo {
     /// are linked were handed out.
     pub fn check(&self, session: &Session) -> Result<(), String> {
         let say = |stop: Stop| stop.to_string();
-        let cache = self.space.changes().cache();
+        let cache = self.changes.cache();
         let mut linked = vec![self.header];
         let mut at = DbaLe::new(Dba::new(self.header.file.get(), self.header.block.get() + 1));
         while at != DbaLe::NONE {

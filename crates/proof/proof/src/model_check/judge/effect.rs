@@ -47,7 +47,8 @@ impl Effect {
         table: usize,
         rows: &[Row],
         schema: &Schema,
-        (history, open): (&History, &Open),
+        history: &History,
+        open: &Open,
     ) -> Effect {
         let mut effect = Effect::default();
         let mut left: Vec<(usize, Row)> = rows.iter().map(|row| (table, row.clone())).collect();
@@ -60,7 +61,7 @@ impl Effect {
                 if key.is_null() || one.on_delete == OnDelete::NoAction {
                     continue;
                 }
-                for child in effect.now(one.table, (history, open)) {
+                for child in effect.now(one.table, history, open) {
                     if one.refers(&child) != key {
                         continue;
                     }
@@ -82,7 +83,7 @@ impl Effect {
     }
 
     /// All rows of a table as they are after what was done so far.
-    fn now(&self, table: usize, (history, open): (&History, &Open)) -> Vec<Row> {
+    fn now(&self, table: usize, history: &History, open: &Open) -> Vec<Row> {
         let others = open.rows(history, table, u64::MAX).into_iter();
         let others = others.filter(|row| !self.rows.contains_key(&(table, id(row)))).cloned();
         let own = self.rows.range((table, i64::MIN)..=(table, i64::MAX));

@@ -79,7 +79,8 @@ impl Judge<'_> {
     pub(super) fn round(
         &mut self,
         mut log: Vec<Event>,
-        (definitions, extras): (Vec<Definition>, Vec<Extra>),
+        definitions: Vec<Definition>,
+        extras: Vec<Extra>,
     ) -> Result<(), Wrong> {
         self.history.forget();
         let before: BTreeMap<Place, Row> =
@@ -131,11 +132,11 @@ impl Round<'_, '_> {
                 return self.commit(event, *scn);
             }
             Deed::Define(define, number, told) => {
-                return self.define(event, (define, *number), told);
+                return self.define(event, define, *number, told);
             }
             Deed::Statement(ask, told) => {
                 let mut open = self.open.remove(&event.txn).expect("it began before");
-                let judged = self.statement(&mut open, event, (ask.as_ref(), told));
+                let judged = self.statement(&mut open, event, ask.as_ref(), told);
                 self.open.insert(event.txn, open);
                 return judged;
             }
@@ -168,7 +169,8 @@ impl Round<'_, '_> {
         &mut self,
         open: &mut Open,
         event: &Event,
-        (ask, told): (&Ask, &Told),
+        ask: &Ask,
+        told: &Told,
     ) -> Result<(), Wrong> {
         if !open.serializable {
             let oldest = open.snapshots[0].max(event.low);
@@ -177,7 +179,7 @@ impl Round<'_, '_> {
         match told {
             Told::Damaged(what) => return Err(what.clone()),
             Told::Refused(kind, message) => {
-                return self.refused(open, event, ask, (*kind, message));
+                return self.refused(open, event, ask, *kind, message);
             }
             Told::Panicked => {
                 self.judge.tally.panics += 1;
@@ -191,7 +193,7 @@ impl Round<'_, '_> {
                 self.read(open, ask.table, &one)
             }
             (Act::Lock { target, if_held, limit }, Told::Rows(rows)) => {
-                self.lock(open, (ask.table, target), (*if_held, *limit), rows)
+                self.lock(open, ask.table, target, *if_held, *limit, rows)
             }
             (Act::Insert(rows), Told::Count(count)) => {
                 if *count != rows.len() as u64 {
@@ -200,7 +202,7 @@ impl Round<'_, '_> {
                 self.insert(open, ask.table, rows)
             }
             (Act::Update(target, set), Told::Count(count)) => {
-                let olds = self.meant(open, (ask.table, target), *count)?;
+                let olds = self.meant(open, ask.table, target, *count)?;
                 let kept = |column, cell: &_| self.judge.plan.schema.kept(column, cell);
                 let pair = |old: Row| {
                     let new = changed(&old, set, kept);
@@ -210,10 +212,10 @@ impl Round<'_, '_> {
                 self.update(open, ask.table, &pairs)
             }
             (Act::Delete(target), Told::Count(count)) => {
-                let olds = self.meant(open, (ask.table, target), *count)?;
+                let olds = self.meant(open, ask.table, target, *count)?;
                 self.judge.tally.deletes += olds.len() as u64;
-                let state = (&*self.judge.history, &*open);
-                let effect = Effect::delete(ask.table, &olds, &self.judge.plan.schema, state);
+                let (schema, history) = (&self.judge.plan.schema, &self.judge.history);
+                let effect = Effect::delete(ask.table, &olds, schema, history, open);
                 self.judge.tally.cascades += effect.cascades;
                 self.judge.tally.set_null += effect.set_null;
                 self.take_place(open, effect)
@@ -267,7 +269,8 @@ impl Round<'_, '_> {
     fn meant(
         &self,
         open: &mut Open,
-        (table, target): (usize, &Target),
+        table: usize,
+        target: &Target,
         count: u64,
     ) -> Result<Vec<Row>, Wrong> {
         let history = &*self.judge.history;
@@ -393,8 +396,10 @@ impl Round<'_, '_> {
     fn lock(
         &mut self,
         open: &mut Open,
-        (table, target): (usize, &Target),
-        (if_held, limit): (IfHeld, u64),
+        table: usize,
+        target: &Target,
+        if_held: IfHeld,
+        limit: u64,
         given: &[Row],
     ) -> Result<(), Wrong> {
         let history = &*self.judge.history;

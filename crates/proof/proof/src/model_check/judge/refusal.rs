@@ -37,17 +37,18 @@ impl Round<'_, '_> {
         open: &Open,
         event: &Event,
         ask: &Ask,
-        (kind, message): (ErrorKind, &str),
+        kind: ErrorKind,
+        message: &str,
     ) -> Result<(), Wrong> {
-        let met = self.met(open, (event, ask));
+        let met = self.met(open, event, ask);
         let is_explained = match kind {
             ErrorKind::UniqueViolation => met.has_duplicate(ask),
             ErrorKind::CheckViolation => {
                 met.pairs(ask).iter().any(|(_, row)| !met.schema.checks(row))
             }
             ErrorKind::ForeignKeyViolation => {
-                self.lacks_parent(open, &met, (ask, event.low))
-                    || self.has_child(open, &met, (ask, event.low))
+                self.lacks_parent(open, &met, ask, event.low)
+                    || self.has_child(open, &met, ask, event.low)
             }
             // A block's list may be full of newer transactions that touched other rows.
             ErrorKind::Serialization => {
@@ -70,7 +71,7 @@ impl Round<'_, '_> {
                     let is_read = matches!(ask.act, Act::Read { .. });
                     let is_changed = kind == ErrorKind::DefinitionChanged;
                     let since = if is_changed { event.called } else { ask.since };
-                    (is_read || !is_changed) && self.defines((since, event.returned), drops)
+                    (is_read || !is_changed) && self.defines(since, event.returned, drops)
                 })
             }
             _ => false,
@@ -95,7 +96,7 @@ impl Round<'_, '_> {
     }
 
     /// Whether something of this kind was defined, or was being defined, between these.
-    fn defines(&self, (from, to): (u64, u64), is_one: impl Fn(&Define) -> bool) -> bool {
+    fn defines(&self, from: u64, to: u64, is_one: impl Fn(&Define) -> bool) -> bool {
         let mut between = self.definitions.iter().filter(|one| one.is_between(from, to));
         between.any(|one| !one.is_refused && is_one(&one.define))
     }
@@ -109,7 +110,7 @@ impl Round<'_, '_> {
 
     /// Calls of other transactions that were under way at some time between these. One that was
     /// interrupted by the end of the round isn't in the log: for it stands the transaction.
-    fn others(&self, txn: Txn, (from, to): (u64, u64)) -> impl Iterator<Item = Option<&Event>> {
+    fn others(&self, txn: Txn, from: u64, to: u64) -> impl Iterator<Item = Option<&Event>> {
         let calls = self
             .log
             .iter()
@@ -125,13 +126,13 @@ impl Round<'_, '_> {
 
     /// Whether another may have been waiting, as in a circle all others are.
     pub(super) fn is_another_waiting(&self, event: &Event) -> bool {
-        let between = (event.called, event.returned);
         let waits = |one: Option<&Event>| match one.map(|one| &one.deed) {
             Some(Deed::Statement(ask, _)) => ask.act.can_wait(),
             None => true,
             Some(_) => false,
         };
-        self.others(event.txn, between).any(waits) || self.is_another_defining(event)
+        self.others(event.txn, event.called, event.returned).any(waits)
+            || self.is_another_defining(event)
     }
 
     fn is_another_defining(&self, event: &Event) -> bool {
@@ -144,7 +145,6 @@ impl Round<'_, '_> {
     /// has been overwritten since. For a read somebody else must have changed something for that.
     fn is_too_old(&self, open: &Open, event: &Event, ask: &Ask) -> bool {
         let from = if open.serializable { open.began } else { event.called };
-        let between = (from, event.returned);
         let is_of = |one: &Define| {
             one.table() == ask.table || !matches!(ask.act, Act::Read { .. } | Act::Lock { .. })
         };
@@ -157,17 +157,17 @@ impl Round<'_, '_> {
             !matches!(ask.act, Act::Read { .. })
                 || open.serializable && open.all().next().is_some()
                 || self.judge.dead
-                || self.others(event.txn, between).any(changes)
+                || self.others(event.txn, from, event.returned).any(changes)
         };
-        open.serializable && self.defines(between, is_of)
+        open.serializable && self.defines(from, event.returned, is_of)
             || self.judge.plan.tight && is_overwritten()
     }
 
-    fn met(&self, open: &Open, (event, ask): (&Event, &Ask)) -> Met<'_> {
+    fn met(&self, open: &Open, event: &Event, ask: &Ask) -> Met<'_> {
         let low = oldest(open, event.low);
         let schema = &self.judge.plan.schema;
         // A statement that has waited may meet an index that came meanwhile.
-        let extras = self.maybe_unique((event.called, event.returned));
+        let extras = self.maybe_unique(event.called, event.returned);
         let extras = extras.filter(|extra| extra.table == ask.table);
         let keys = schema.keys().iter().copied();
         let keys = keys.chain(extras.map(|extra| extra.columns.as_slice())).collect();
@@ -180,7 +180,7 @@ impl Round<'_, '_> {
     }
 
     /// Whether a row that the statement makes refers to one that wasn't there at some moment.
-    fn lacks_parent(&self, open: &Open, met: &Met<'_>, (ask, low): (&Ask, u64)) -> bool {
+    fn lacks_parent(&self, open: &Open, met: &Met<'_>, ask: &Ask, low: u64) -> bool {
         let history = &*self.judge.history;
         let moments = history.snapshots(low);
         let pairs = met.pairs(ask);
@@ -207,7 +207,7 @@ impl Round<'_, '_> {
 
     /// Whether rows that the statement takes away, or gives another key, are referred to, and no
     /// other row of the statement gets the key.
-    fn has_child(&self, open: &Open, met: &Met<'_>, (ask, low): (&Ask, u64)) -> bool {
+    fn has_child(&self, open: &Open, met: &Met<'_>, ask: &Ask, low: u64) -> bool {
         let (gone, is_update) = match &ask.act {
             Act::Delete(_) => (met.gone(ask), false),
             Act::Update(..) => (met.olds(ask), true),
@@ -219,13 +219,13 @@ impl Round<'_, '_> {
                 (is_update || one.on_delete == OnDelete::NoAction)
                     && !key.is_null()
                     && met.rows[one.table].iter().any(|child| one.refers(child) == key)
-                    && !self.makes_key(open, one, &key, (ask, low))
+                    && !self.makes_key(open, one, &key, ask, low)
             })
         })
     }
 
     /// Whether the statement is an update that gives a row this key, whatever its snapshot was.
-    fn makes_key(&self, open: &Open, one: &Reference, key: &Cell, (ask, low): (&Ask, u64)) -> bool {
+    fn makes_key(&self, open: &Open, one: &Reference, key: &Cell, ask: &Ask, low: u64) -> bool {
         let Act::Update(target, set) = &ask.act else { return false };
         let history = &*self.judge.history;
         let kept = |column, cell: &Cell| self.judge.plan.schema.kept(column, cell);

@@ -37,7 +37,7 @@ impl Round<'_, '_> {
             }
             if commit.rows.iter().any(|(_, own)| own.is_changed) {
                 check(&self.judge.plan.schema, &rows).map_err(wrong)?;
-                for extra in self.surely_unique(*between) {
+                for extra in self.surely_unique(between.0, between.1) {
                     let of = rows.range((extra.table, i64::MIN)..=(extra.table, i64::MAX));
                     let of = of.map(|(_, row)| row);
                     let found = two_alike(of, &extra.columns);

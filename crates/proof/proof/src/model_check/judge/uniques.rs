@@ -62,7 +62,7 @@ impl Round<'_, '_> {
     }
 
     /// Those that may have held at some time between these.
-    pub(super) fn maybe_unique(&self, (from, to): (u64, u64)) -> impl Iterator<Item = &Extra> {
+    pub(super) fn maybe_unique(&self, from: u64, to: u64) -> impl Iterator<Item = &Extra> {
         let maybe = move |made: &Made<'_>| {
             let (_, called, returned) = *made;
             let is_gone = |one: &Definition| {
@@ -74,7 +74,7 @@ impl Round<'_, '_> {
     }
 
     /// Those that held all the time between these.
-    pub(super) fn surely_unique(&self, (from, to): (u64, u64)) -> impl Iterator<Item = &Extra> {
+    pub(super) fn surely_unique(&self, from: u64, to: u64) -> impl Iterator<Item = &Extra> {
         let surely =
             move |made: &Made<'_>| made.2 < from && !self.drops(*made).any(|one| one.called < to);
         self.made().filter(surely).map(|(extra, ..)| extra)
@@ -85,7 +85,8 @@ impl Round<'_, '_> {
     pub(super) fn define(
         &mut self,
         event: &Event,
-        (define, number): (&Define, usize),
+        define: &Define,
+        number: usize,
         told: &Told,
     ) -> Result<(), Wrong> {
         let history = &*self.judge.history;

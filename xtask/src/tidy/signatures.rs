@@ -3,9 +3,26 @@
 //! A tuple hides several arguments from the caller behind one pair of brackets. It becomes a small
 //! struct with a name, or plain arguments.
 //!
-//! Callers: `figures`, which counts them.
+//! Callers: `tidy`; `figures`, which counts them.
 
+use super::Finding;
 use crate::rust_text::{bracket_end, is_word, line_at, words};
+use crate::tree::SourceFile;
+
+pub(crate) fn check(file: &SourceFile) -> Vec<Finding> {
+    let tuples = tuple_parameters(&file.code_outside_tests());
+    tuples
+        .into_iter()
+        .map(|tuple| {
+            let TupleParameter { function, line, elements } = tuple;
+            let say = format!(
+                "`{function}` takes an anonymous tuple of {elements}: give the arguments names, or \
+                 take a struct"
+            );
+            Finding::new(&file.path, line, say)
+        })
+        .collect()
+}
 
 /// A parameter that is an anonymous tuple.
 #[derive(Debug, PartialEq)]
@@ -115,6 +132,14 @@ mod tests {
                     fn c(\n    pair: &(A<B, C>, D),\n) {}";
         let expected = [("a", 2), ("b", 3), ("c", 2)].map(|(name, n)| (name.to_string(), n));
         assert_eq!(found(code), expected);
+    }
+
+    #[test]
+    fn a_tuple_outside_of_tests_is_a_finding_on_the_line_of_its_function() {
+        let code = "fn a(x: u8) {}\nfn b((x, y, z): (u8, u16, u32)) {}\n\
+                    #[cfg(test)]\nmod tests {\n fn c(p: (u8, u8)) {}\n}";
+        let findings = check(&SourceFile::new("os", "crates/ground/os/src/a.rs", code));
+        assert_eq!(findings.iter().map(|finding| finding.line).collect::<Vec<_>>(), [2]);
     }
 
     #[test]
