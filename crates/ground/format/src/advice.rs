@@ -1,8 +1,8 @@
-//! What to do about bytes that nobody can put right: one sentence, so that no message advises what
-//! an opening then refuses (rule space/SP19: one file of another time).
+//! The advice in messages about bytes that can't be repaired: one sentence, so that no message
+//! advises a step that the next opening refuses (rule space/SP19: all files must be of one time).
 //!
-//! Callers: whoever refuses what it has read.
+//! Callers: code that refuses a block or a file that it has read.
 
-/// What is left to be done where a file or a block of it is lost. It follows a semicolon.
+/// The remedy where a file or a block of it is lost. It follows a semicolon.
 pub const RESTORE_ALL: &str =
     "restore the whole database from one copy: control files, data files and redo logs";

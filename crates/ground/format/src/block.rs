@@ -2,21 +2,19 @@
 //!
 //! Invariants
 //!   * what `seal` accepted for an address, `check` accepts for that address and for no other
-//!   * both ask the same questions of the header, in both directions: a block that could not be
-//!     read back is not written
+//!   * both check the same facts of the header: a block that could not be read back is not written
 //!
-//! Callers: whoever writes (F1) and reads (F2) blocks.
+//! Callers: code that writes (F1) and reads (F2) blocks.
 
 use ids::{BlockSize, Dba};
 use zerocopy::little_endian::U32 as U32Le;
 
 use crate::{BlockFault, BlockHeader, checksum};
 
-/// Completes this block for its write to this address (F1).
+/// Completes the block for its write to this address (F1).
 ///
-/// # Panics
-/// When `check` would refuse the block: wrong length, a header that was never set, another
-/// address. To write it would be to lose it.
+/// # Panics When `check` would refuse the block: wrong length, a header that was never set, another
+/// address. Writing such a block would lose it.
 pub fn seal(block: &mut [u8], address: Dba) {
     if let Err(fault) = header_of(block, address).and_then(|header| header.inspect(address)) {
         panic!("a block that is not fit to be written was about to be sealed: {fault}");
@@ -25,14 +23,15 @@ pub fn seal(block: &mut [u8], address: Dba) {
     BlockHeader::of_mut(block).checksum = U32Le::new(checksum);
 }
 
-/// Tests these bytes, read from this address, and gives their header if they are what was sealed
-/// for it (F2).
+/// Checks bytes that were read from this address. Returns their header if they are the block that
+/// was sealed for it (F2).
 pub fn check(block: &[u8], address: Dba) -> Result<&BlockHeader, BlockFault> {
     let header = header_of(block, address)?;
     let expected = checksum::of_block(block);
     let found = header.checksum.get();
     if found != expected {
-        // Looked at only now, to spare whole blocks the search: zeros never have checksum zero.
+        // This is checked only now, to spare valid blocks the search: zeros never have checksum
+        // zero.
         if is_zero(block) {
             return Err(BlockFault::NeverWritten { address });
         }
@@ -42,13 +41,14 @@ pub fn check(block: &[u8], address: Dba) -> Result<&BlockHeader, BlockFault> {
     Ok(header)
 }
 
-/// Whether all bytes are zero: eight at a time, for recovery asks it of every block never written.
+/// Whether all bytes are zero. It compares eight at a time, because recovery calls it for every
+/// block that was never written.
 fn is_zero(block: &[u8]) -> bool {
     let (words, rest) = block.as_chunks::<8>();
     words.iter().all(|word| *word == [0; 8]) && rest.iter().all(|byte| *byte == 0)
 }
 
-/// The header, if this is as long as a block.
+/// The header, if the bytes have the length of a block.
 fn header_of(block: &[u8], address: Dba) -> Result<&BlockHeader, BlockFault> {
     match BlockSize::new(block.len()) {
         Some(_) => Ok(BlockHeader::of(block)),

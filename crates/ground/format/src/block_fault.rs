@@ -1,11 +1,11 @@
-//! What can be wrong with a block that was read, as sentences for the people who must deal with it.
+//! The faults of a block that was read, as sentences for the users who must deal with them.
 //!
 //! Invariants
-//!   * each sentence names the block that was asked for, what was found and what was expected
-//!   * the faults are told apart, since what to do about them differs: a torn block has a good
-//!     copy elsewhere, a newer format needs a newer program, a misdirected block is the disk's lie
+//!   * each sentence names the block that was asked for, the value found and the value expected
+//!   * the faults are told apart, because the remedies differ: a torn block has a good copy
+//!     elsewhere, a newer format needs a newer program, a misdirected block is an error of the disk
 //!
-//! Callers: `block::check` makes them; who reads blocks handles or reports them.
+//! Callers: `block::check` makes them; code that reads blocks handles or reports them.
 
 use std::fmt;
 
@@ -13,56 +13,56 @@ use ids::{BlockSize, Dba};
 
 use crate::{BlockKind, FORMAT, RESTORE_ALL};
 
-/// Why a block was refused. `address` is always the block that was asked for.
+/// The reason why a block was refused. `address` is always the block that was asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BlockFault {
     /// These are not the bytes of one block.
     BadLength {
         /// The block that was asked for.
         address: Dba,
-        /// How many bytes there are.
+        /// The number of bytes.
         found: usize,
     },
-    /// All bytes are zero: the space was made and never used, or its block was lost.
+    /// All bytes are zero: the block was never used, or its write was lost.
     NeverWritten {
         /// The block that was asked for.
         address: Dba,
     },
-    /// The bytes are not those that were sealed: torn, rotted, or never a block.
+    /// The bytes are not those that were sealed: torn, decayed, or never a block.
     BadChecksum {
         /// The block that was asked for.
         address: Dba,
-        /// The checksum of the bytes as they are.
+        /// The checksum of the bytes that were read.
         expected: u32,
         /// The checksum that the header holds.
         found: u32,
     },
-    /// Whole, but of a format version that this program does not know.
+    /// The block is whole, but its format version is unknown to this program.
     UnknownFormat {
         /// The block that was asked for.
         address: Dba,
         /// The version that the header holds.
         found: u8,
     },
-    /// Whole, but of a kind that this program does not know.
+    /// The block is whole, but its kind is unknown to this program.
     UnknownKind {
         /// The block that was asked for.
         address: Dba,
         /// The kind that the header holds.
         found: u8,
     },
-    /// Whole, but another block: the read, or an earlier write, went to the wrong place.
+    /// The block is whole, but it is another block: the read or an earlier write was misdirected.
     WrongAddress {
         /// The block that was asked for.
         address: Dba,
         /// The block that was found.
         found: Dba,
     },
-    /// Whole, but with something where its format has nothing.
+    /// The block is whole, but a byte that its format reserves isn't zero.
     ReservedNotZero {
         /// The block that was asked for.
         address: Dba,
-        /// Where in the block the first such byte is.
+        /// The offset in the block of the first such byte.
         offset: usize,
         /// That byte.
         found: u8,

@@ -9,11 +9,11 @@
 //!
 //! Invariants
 //!   * a header made by `new` passes `inspect` for its address, and stamping keeps it so
-//!   * what lies in bytes 0 to 5 is the same in every version (F7)
+//!   * the meaning of bytes 0 to 5 is the same in every version (F7)
 //!
-//! Callers: `block`, which seals and checks; whoever changes a block stamps it.
-//! Sources: TigerBeetle's superblock and PostgreSQL's page header, for what a block should say of
-//! itself; Oracle's block header, for SCN and sequence as a block's version.
+//! Callers: `block` seals and checks it; code that changes a block stamps it.
+//! Sources: TigerBeetle's superblock and PostgreSQL's page header, for the facts that a block
+//! should state about itself; Oracle's block header, for SCN and sequence as a block's version.
 
 use std::mem::offset_of;
 
@@ -27,18 +27,18 @@ use crate::number::{DbaLe, ScnLe};
 use crate::{BlockKind, FORMAT, version};
 
 layout! {
-    /// Header of every block in every file. Completed just before the write, checked just after
-    /// the read.
+    /// Header of every block in every file. Completed just before the write, checked just after the
+    /// read.
     pub struct BlockHeader: 32 {
         /// CRC32C (Castagnoli, as in iSCSI) over the whole block, with this field as zero.
         0 => pub(crate) checksum: U32Le,
-        /// What the block is. 0 is never valid: an unwritten block is not a block.
+        /// Kind of the block. 0 is never valid, so an unwritten block is not a block.
         4 => kind: u8,
         /// Format version in which the block was written.
         5 => format: u8,
         /// Zero.
         6 => reserved: [u8; 2],
-        /// Where the block belongs: finds reads and writes that went to another place.
+        /// Address to which the block belongs: it detects misdirected reads and writes.
         8 => address: DbaLe,
         /// SCN of the block's last change.
         16 => changed: ScnLe,
@@ -50,10 +50,10 @@ layout! {
 }
 
 impl BlockHeader {
-    /// How many bytes of a block are the header; the body is the rest.
+    /// The number of bytes in the header; the body of a block is the rest.
     pub const BYTES: usize = size_of::<BlockHeader>();
 
-    /// The header of a new block: of the newest format, and not changed yet.
+    /// The header of a new block, in the newest format and without a change.
     pub fn new(kind: BlockKind, address: Dba) -> BlockHeader {
         BlockHeader {
             checksum: U32Le::ZERO,
@@ -77,23 +77,23 @@ impl BlockHeader {
         header
     }
 
-    /// The header of this block, which may hold anything yet.
+    /// The header of this block, not checked yet.
     pub(crate) fn of(block: &[u8]) -> &BlockHeader {
         let (header, _) =
             BlockHeader::ref_from_prefix(block).expect("a block is longer than its header");
         header
     }
 
-    /// Says that the block was changed, at this SCN; `sequence` tells apart its changes there.
+    /// Records a change of the block at this SCN; `sequence` tells apart its changes at one SCN.
     pub fn stamp(&mut self, changed: Scn, sequence: u32) {
         self.changed = ScnLe::new(changed);
         self.sequence = U32Le::new(sequence);
     }
 
-    /// What the block is.
+    /// The kind of the block.
     ///
-    /// # Panics
-    /// When the header came neither from `new` nor from `check` (F2) and its kind is unknown.
+    /// # Panics When the header came neither from `new` nor from `check` (F2) and its kind is
+    /// unknown.
     pub fn kind(&self) -> BlockKind {
         BlockKind::new(self.kind).expect("F2: a header is used only after its block was checked")
     }
@@ -103,7 +103,7 @@ impl BlockHeader {
         self.format
     }
 
-    /// Where the block belongs.
+    /// The address to which the block belongs.
     pub fn address(&self) -> Dba {
         self.address.get()
     }
@@ -113,13 +113,13 @@ impl BlockHeader {
         self.changed.get()
     }
 
-    /// Which change at that SCN was the last.
+    /// The number of the block's last change at that SCN.
     pub fn sequence(&self) -> u32 {
         self.sequence.get()
     }
 
-    /// Tests all but the checksum. The format comes first: a newer one may know kinds, and use
-    /// reserved bytes, that this program does not know.
+    /// Checks everything but the checksum. The format is checked first: a newer format may have
+    /// kinds and use reserved bytes that are unknown to this program.
     pub(crate) fn inspect(&self, address: Dba) -> Result<(), BlockFault> {
         if !version::is_known(self.format) {
             return Err(BlockFault::UnknownFormat { address, found: self.format });

@@ -1,8 +1,8 @@
-//! What a block can be: the second thing to know of a block, after that it is whole.
+//! The kinds of blocks. The kind is checked second, after the checksum.
 //!
 //! Invariants (F8)
-//!   * kind 0 is not in the list: an unwritten block is not a block
-//!   * a number is never given to another kind, even when its kind is gone
+//!   * kind 0 is not in the list, so an unwritten block is not a block
+//!   * a number is never given to another kind, even when its kind is no longer used
 //!
 //! Callers: `block_header`; the document lists the kinds from here.
 
@@ -11,7 +11,7 @@ use std::fmt;
 /// Declares the kinds; the sentences are the doc comments.
 macro_rules! block_kinds {
     ($($(#[doc = $about:literal])+ $kind:ident = $number:literal, $name:literal;)+) => {
-        /// What a block is, and so who understands its body.
+        /// The kind of a block, which decides the layer that understands its body.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[repr(u8)]
         pub enum BlockKind {
@@ -25,7 +25,7 @@ macro_rules! block_kinds {
             pub(crate) const ALL: &[(BlockKind, &str)] =
                 &[$((BlockKind::$kind, concat!($($about),+))),+];
 
-            /// What users call this kind.
+            /// The name of the kind in messages.
             pub fn name(self) -> &'static str {
                 match self {
                     $(BlockKind::$kind => $name,)+
@@ -36,38 +36,39 @@ macro_rules! block_kinds {
 }
 
 block_kinds! {
-    /// A body without meaning: made to be written and read back, by tests, races and probes of
-    /// disks, and never part of a database.
+    /// A body without meaning: tests, races and probes of disks write and read it; it is never part
+    /// of a database.
     Scratch = 1, "scratch";
-    /// One copy of the control file: what the database is, and where recovery begins.
+    /// One copy of the control file: the list of the database's files, and the address where
+    /// recovery begins.
     Control = 2, "control file";
-    /// The first block of an online redo log: which log it is.
+    /// The first block of an online redo log, which identifies the log.
     LogHeader = 3, "log header";
     /// A block of redo records.
     Redo = 4, "redo";
-    /// The first block of a data file: which file it is.
+    /// The first block of a data file, which identifies the file.
     FileHeader = 5, "file header";
-    /// Which extents of a data file are in use.
+    /// The extents of a data file that are in use.
     ExtentMap = 6, "extent map";
     /// The names of the segments.
     Directory = 7, "segment directory";
-    /// The first block of a segment: its extents, and what it holds.
+    /// The first block of a segment: its extents, and its content type.
     SegmentHeader = 8, "segment header";
     /// The transaction table of an undo segment.
     TransactionTable = 9, "transaction table";
-    /// Undo records of one transaction after the other.
+    /// Undo records, of one transaction after the other.
     Undo = 10, "undo";
     /// Rows of a table.
     Heap = 11, "heap";
     /// Entries of an index.
     Leaf = 12, "index leaf";
-    /// Where an index's leaves, or branches a level below, begin.
+    /// The separators between the leaves of an index, or between the branches of the level below.
     Branch = 13, "index branch";
     /// Records of a sort, in a temporary file.
     Sort = 14, "sort";
-    /// How much room blocks of a table have, about.
+    /// The approximate free space of a table's blocks.
     FreeMap = 15, "free-space map";
-    /// A block of a segment that nothing is in: the segment's list of such names it.
+    /// A block of a segment without content: it is in the segment's list of free blocks.
     Free = 16, "free";
 }
 

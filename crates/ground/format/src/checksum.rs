@@ -1,8 +1,8 @@
-//! The checksum of a block: CRC32C (Castagnoli) over all its bytes, the checksum's own four taken
+//! The checksum of a block: CRC32C (Castagnoli) over all its bytes, with its own four bytes taken
 //! as zero.
 //!
-//! It finds every change of up to 32 neighbouring bits, and any other damage but for one chance in
-//! 2^32. The processor computes it where it can.
+//! It detects every change of up to 32 neighbouring bits, and any other damage with a probability
+//! of 1 - 2^-32. The processor computes it where it has the instruction.
 //!
 //! Callers: `block`.
 
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn the_checksum_is_the_crc32c_of_the_block_with_the_field_as_zero() {
-        // The check value of the catalogue of CRCs.
+        // The check value from the catalogue of CRCs.
         assert_eq!(crc32c_by_definition(b"123456789"), 0xe306_9283);
 
         let block: Vec<u8> = (0..2_048_u32).map(|at| (at % 251) as u8).collect();

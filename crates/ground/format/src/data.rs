@@ -1,10 +1,10 @@
-//! What blocks of tables and leaves of indexes have in common.
+//! The common structure of table blocks and index leaves.
 //!
 //! ```text
 //!   header │ DataHead │ ItlEntry … │ slots … ──▶   free   ◀── … rows or entries
 //! ```
 //!
-//! Callers: `txn`, which reads and keeps the list; `access`, for the rest.
+//! Callers: `txn`, which reads and maintains the ITL; `access`, for the rest.
 //! Sources: Oracle's data block: header, interested transaction list, row directory, rows.
 
 use zerocopy::FromBytes;
@@ -19,11 +19,11 @@ layout! {
     pub struct DataHead: 24 {
         /// Number of the object that the block belongs to.
         0 => pub object: U32Le,
-        /// How many entries the ITL has room for.
+        /// Number of ITL entries.
         4 => pub itl_count: u8,
         /// In an index: 0 in a leaf, and one more in each level above.
         5 => pub level: u8,
-        /// How many slots the directory has.
+        /// Number of slots in the directory.
         6 => pub slots: U16Le,
         /// Offset in the block of the lowest row; of the block's end if there is none.
         8 => pub rows: U16Le,
@@ -41,26 +41,26 @@ layout! {
 }
 
 impl DataHead {
-    /// Where it lies in its block.
+    /// The offset of the head in its block.
     pub const START: usize = BlockHeader::BYTES;
-    /// Where the ITL begins.
+    /// The offset of the ITL in its block.
     pub const LIST: usize = DataHead::START + size_of::<DataHead>();
 }
 
 layout! {
-    /// A transaction that has changed, or locked something in, a block.
+    /// A transaction that has changed or locked something in a block.
     pub struct ItlEntry: 30 {
         /// The transaction; none if the entry was never used.
         0 => pub transaction: TxnIdLe,
         /// Its newest undo record for this block.
         8 => pub undo: UndoAddressLe,
-        /// An SCN by which it had ended, once that was noted here; else 0.
+        /// An SCN by which it had ended, once its end was noted here; else 0.
         16 => pub ended: ScnLe,
         /// While it is active: bytes that it has freed, and that are kept for it.
         24 => pub freed: U16Le,
         /// Slots that it has locked; 0 once its end was noted.
         26 => pub locks: U16Le,
-        /// 1 if `ended` is later than it ended, or may be.
+        /// 1 if `ended` may be later than the real end.
         28 => pub inexact: u8,
         /// Zero.
         29 => pub reserved: [u8; 1],
@@ -68,7 +68,7 @@ layout! {
 }
 
 impl ItlEntry {
-    /// How many bytes it has.
+    /// The number of bytes in an entry.
     pub const BYTES: usize = size_of::<ItlEntry>();
 
     /// An entry that was never used.
@@ -88,9 +88,9 @@ layout! {
     pub struct DataSlot: 6 {
         /// Offset in the block of its bytes; 0 if it has none.
         0 => pub at: U16Le,
-        /// How many bytes.
+        /// Number of bytes.
         2 => pub length: U16Le,
-        /// 0 if it is free; else what it is, in the owner's own bits.
+        /// 0 if it is free; else flags of the block's owner.
         4 => pub flags: u8,
         /// Number of the ITL entry, from 1, whose transaction has it locked; 0 is none.
         5 => pub lock: u8,
@@ -98,14 +98,13 @@ layout! {
 }
 
 impl DataSlot {
-    /// How many bytes it has.
+    /// The number of bytes in a slot.
     pub const BYTES: usize = size_of::<DataSlot>();
-    /// A slot that holds nothing.
+    /// A slot without content.
     pub const FREE: DataSlot = DataSlot { at: U16Le::ZERO, length: U16Le::ZERO, flags: 0, lock: 0 };
-    /// So many, one after the other.
+    /// The first `count` slots in `bytes`.
     ///
-    /// # Panics
-    /// When the bytes end before they do.
+    /// # Panics When there are fewer bytes.
     #[inline]
     pub fn many(bytes: &[u8], count: usize) -> &[DataSlot] {
         let (found, _) = <[DataSlot]>::ref_from_prefix_with_elems(bytes, count)
@@ -113,12 +112,13 @@ impl DataSlot {
         found
     }
 
-    /// Flag, the same for all owners: it was deleted, and is free when that has been committed.
+    /// The flag, common to all owners, of a deleted entry. Its slot is free once the deletion is
+    /// committed.
     pub const DELETED: u8 = 0x80;
 }
 
 layout! {
-    /// Where a row of a table goes on, at the beginning of the bytes of its slot.
+    /// Address of the next piece of a table row, at the beginning of the bytes of its slot.
     pub struct PieceAddress: 8 {
         /// Block within the file.
         0 => pub block: U32Le,
@@ -130,9 +130,9 @@ layout! {
 }
 
 layout! {
-    /// Head of a map of free space: block 1 of a table's segment, its header being block 0, and
-    /// then each block behind those of the map before. A byte for each block that follows it fills
-    /// the rest.
+    /// Head of a map of free space. The first map is block 1 of a table's segment, behind the
+    /// segment header in block 0. Each further map lies behind the blocks of the map before it. A
+    /// byte for each block that follows fills the rest.
     pub struct FreeMap: 16 {
         /// Number of the object that the block belongs to.
         0 => pub object: U32Le,
@@ -144,9 +144,10 @@ layout! {
 }
 
 impl FreeMap {
-    /// Where it lies in its block.
+    /// The offset of the head in its block.
     pub const START: usize = BlockHeader::BYTES;
-    /// Where the bytes begin: 0 if inserters have no use for a block, else how much of it is free,
-    /// in parts of 128; 128 if it was handed out and perhaps never formatted.
+    /// The offset of the bytes. A byte is 0 if inserters have no use for a block, else the free
+    /// part of the block in units of 1/128; 128 if the block was handed out and perhaps never
+    /// formatted.
     pub const ENTRIES: usize = FreeMap::START + size_of::<FreeMap>();
 }

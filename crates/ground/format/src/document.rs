@@ -1,4 +1,4 @@
-//! The document of what lies on disk, made from the declarations (F5).
+//! The document of the disk formats, generated from the declarations (F5).
 //!
 //! Callers: `cargo xtask`, which writes it to `docs/FORMAT.md` and tests that it is fresh.
 
@@ -53,8 +53,8 @@ pub(crate) const LAYOUTS: &[Layout] = &[
     SortRecord::LAYOUT,
     space::Count::LAYOUT,
     space::ExtentRun::LAYOUT,
-    space::Place::LAYOUT,
-    space::PlaceState::LAYOUT,
+    space::EntrySlot::LAYOUT,
+    space::EntrySlotState::LAYOUT,
     undo::Begun::LAYOUT,
     undo::SlotState::LAYOUT,
     undo::Reset::LAYOUT,
@@ -76,7 +76,7 @@ pub(crate) const LAYOUTS: &[Layout] = &[
     index::ContentHead::LAYOUT,
     index::ContentSlot::LAYOUT,
     index::Cut::LAYOUT,
-    index::PlaceHead::LAYOUT,
+    index::EntryPositionHead::LAYOUT,
     index::LeafChange::LAYOUT,
     index::LeafBack::LAYOUT,
 ];
@@ -160,7 +160,7 @@ fn row(text: &mut String, cells: &[&str]) {
 mod tests {
     use super::*;
 
-    /// The table of the header, by hand: also a second pair of eyes on the layout itself.
+    /// The table of the header, written by hand, which also checks the layout itself.
     #[test]
     fn the_document_places_every_field_of_the_header() {
         let table = table_of(&BlockHeader::LAYOUT);

@@ -1,4 +1,4 @@
-//! What the control file and a data file say of themselves.
+//! The structures of the control file and of data files.
 //!
 //! Callers: `space`, which reads and writes both; `recovery`, through it.
 
@@ -13,12 +13,13 @@ use crate::number::{DbaLe, ScnLe};
 pub const CONTROL_BLOCK: BlockSize = BlockSize::KIB_32;
 
 layout! {
-    /// Head of a control file: what the database is, and where recovery begins. Behind it lie the
-    /// entries, one directly after the other: tablespaces, then data files, then redo log groups.
+    /// Head of a control file: the database's identity, and the address where recovery begins.
+    /// Behind it lie the entries, one directly after the other: tablespaces, then data files, then
+    /// redo log groups.
     pub struct Control: 128 {
         /// Identity of the database, drawn at random when it was created.
         0 => pub database: U64Le,
-        /// How often the control file was written: of two copies the higher is the newer.
+        /// Number of writes of the control file: of two copies the higher is the newer.
         8 => pub version: U64Le,
         /// The last SCN when the checkpoint was made.
         16 => pub checkpoint_scn: ScnLe,
@@ -30,11 +31,11 @@ layout! {
         32 => pub doublewrite_slots: U32Le,
         /// Bytes of all entries together.
         36 => pub entry_bytes: U32Le,
-        /// How many tablespaces there are.
+        /// Number of tablespaces.
         40 => pub tablespaces: U16Le,
-        /// How many data files there are.
+        /// Number of data files.
         42 => pub data_files: U16Le,
-        /// How many online redo log groups there are.
+        /// Number of online redo log groups.
         44 => pub log_groups: U16Le,
         /// 1 while the database is being created, 2 when it is open or was not shut in good order,
         /// 3 when it was.
@@ -43,15 +44,15 @@ layout! {
         47 => pub reserved: [u8; 1],
         /// The newest checkpoint number of data files: no header has a higher one.
         48 => pub checkpoint_number: U32Le,
-        /// Which history of redo the database has: 1, and one more each time when it is opened
+        /// Number of the database's redo history: 1, and one more each time when it is opened
         /// without the end of its redo.
         52 => pub incarnation: U32Le,
         /// SCN at which the incarnation began.
         56 => pub incarnation_scn: ScnLe,
         /// When the database was created: microseconds since 1970-01-01 00:00 UTC.
         64 => pub created_us: U64Le,
-        /// FNV-1a of the path where the first copy of the control file was when it was written,
-        /// without links and detours; 0 if that isn't known.
+        /// FNV-1a of the path of the control file's first copy when it was written, without links
+        /// and detours; 0 if that isn't known.
         72 => pub place: U64Le,
         /// A log that has begun: its header is durable, and no newer one is known to have begun; 0
         /// if none is known.
@@ -62,11 +63,11 @@ layout! {
 }
 
 impl Control {
-    /// Where it lies in its block.
+    /// The offset of the head in its block.
     pub const START: usize = BlockHeader::BYTES;
-    /// Where the entries begin.
+    /// The offset of the entries.
     pub const ENTRIES: usize = Control::START + size_of::<Control>();
-    /// Room for the entries.
+    /// The room for the entries, in bytes.
     pub const ENTRY_BYTES_MAX: usize = CONTROL_BLOCK.bytes() - Control::ENTRIES;
 }
 
@@ -95,11 +96,11 @@ layout! {
         0 => pub number: U16Le,
         /// Number of its tablespace.
         2 => pub tablespace: U16Le,
-        /// Blocks that it has; it may be longer if a growth was cut off.
+        /// Number of its blocks; the file may be longer if a growth was interrupted.
         4 => pub blocks: U32Le,
-        /// Blocks that it may have at most.
+        /// Largest number of blocks that it may have.
         8 => pub blocks_max: U32Le,
-        /// By how many blocks it grows; 0 if it doesn't.
+        /// Number of blocks by which it grows; 0 if it doesn't.
         12 => pub growth_blocks: U32Le,
         /// Bytes of the path that follows: relative to the database's directory, or absolute.
         16 => pub path_bytes: U16Le,
@@ -115,7 +116,7 @@ layout! {
     pub struct LogGroupEntry: 8 {
         /// Its number, from 1.
         0 => pub number: U16Le,
-        /// How many members follow.
+        /// Number of members that follow.
         2 => pub members: U16Le,
         /// Blocks of each member, its header included.
         4 => pub blocks: U32Le,
@@ -154,7 +155,7 @@ layout! {
         24 => pub incarnation_scn: ScnLe,
         /// When the file was made: microseconds since 1970-01-01 00:00 UTC.
         32 => pub created_us: U64Le,
-        /// Number of the checkpoint that this header says, as the control file counts them.
+        /// Number of the checkpoint in this header, as the control file counts them.
         40 => pub checkpoint_number: U32Le,
         /// Log sequence number of the checkpoint's redo address.
         44 => pub checkpoint_sequence: U32Le,
@@ -170,17 +171,17 @@ layout! {
 }
 
 impl FileHeader {
-    /// Where it lies in its block.
+    /// The offset of the body in its block.
     pub const START: usize = BlockHeader::BYTES;
 }
 
-/// A power failure leaves a header as it was or as it was to be, for a sector is never torn (M1).
+/// After a power failure a header is either old or new, because a sector is never torn (M1).
 const _: () = assert!(FileHeader::START + size_of::<FileHeader>() <= 512);
 
 layout! {
     /// Head of an extent map; a bit for each extent follows, lowest first, set if it is in use.
     pub struct ExtentMap: 8 {
-        /// How many extents the file has; more when it has grown.
+        /// Number of extents in the file; more once it has grown.
         0 => pub extents: U32Le,
         /// Block of the file where the first extent begins.
         4 => pub first_block: U32Le,
@@ -188,17 +189,17 @@ layout! {
 }
 
 impl ExtentMap {
-    /// Where it lies in its block.
+    /// The offset of the head in its block.
     pub const START: usize = BlockHeader::BYTES;
-    /// Where the bits begin.
+    /// The offset of the bits.
     pub const BITS: usize = ExtentMap::START + size_of::<ExtentMap>();
 }
 
 layout! {
-    /// Head of a block of the segment directory; places for entries fill the rest.
+    /// Head of a block of the segment directory; slots for entries fill the rest.
     pub struct Directory: 8 {
         /// One more than the highest object number that an entry of this block has ever had; 0 if
-        /// there was none. The database's next number is the highest that a block says.
+        /// there was none. The database's next number is the highest of all blocks.
         0 => pub next_object: U32Le,
         /// Zero.
         4 => pub reserved: [u8; 4],
@@ -206,14 +207,14 @@ layout! {
 }
 
 impl Directory {
-    /// Where it lies in its block.
+    /// The offset of the head in its block.
     pub const START: usize = BlockHeader::BYTES;
-    /// Where the entries begin.
+    /// The offset of the entries.
     pub const ENTRIES: usize = Directory::START + size_of::<Directory>();
 }
 
 layout! {
-    /// An entry of the segment directory. A place without one is all zero.
+    /// An entry of the segment directory. A slot without one is all zero.
     pub struct DirectoryEntry: 48 {
         /// The segment's name in UTF-8, filled up with zeros.
         0 => pub name: [u8; 32],
@@ -221,7 +222,7 @@ layout! {
         32 => pub header: DbaLe,
         /// Its object number, which no other segment of the database ever has.
         40 => pub object: U32Le,
-        /// What it holds, as its header says.
+        /// Its content type, as in its header.
         44 => pub holds: u8,
         /// 0 no entry, 1 permanent, 2 temporary (the next opening drops it), 3 being dropped.
         45 => pub state: u8,
@@ -231,18 +232,18 @@ layout! {
 }
 
 impl DirectoryEntry {
-    /// How many bytes it has.
+    /// The number of bytes in an entry.
     pub const BYTES: usize = size_of::<DirectoryEntry>();
 }
 
 layout! {
     /// Body of a segment header; the extents follow.
     pub struct SegmentHeader: 64 {
-        /// What the segment holds: 1 a table, 2 undo, 3 an index, 4 the segment directory.
+        /// Content type of the segment: 1 a table, 2 undo, 3 an index, 4 the segment directory.
         0 => pub holds: u8,
         /// Zero.
         1 => pub reserved: [u8; 1],
-        /// How many extents it has.
+        /// Number of its extents.
         2 => pub extents: U16Le,
         /// Blocks in them, this one included.
         4 => pub blocks: U32Le,
@@ -277,20 +278,20 @@ layout! {
 }
 
 impl FreeBlock {
-    /// Where it lies in its block.
+    /// The offset of the body in its block.
     pub const START: usize = BlockHeader::BYTES;
 }
 
 impl SegmentHeader {
-    /// The first block that was handed out and is free again; no database has a file 0.
+    /// The first block that was handed out and is free again. No database has a file 0.
     pub fn free(&self) -> Option<Dba> {
         let first = Dba::new(self.free_file.get(), self.free_block.get());
         (first.file.get() != 0).then_some(first)
     }
 
-    /// Where it lies in its block.
+    /// The offset of the body in its block.
     pub const START: usize = BlockHeader::BYTES;
-    /// Where the extents begin.
+    /// The offset of the extents.
     pub const EXTENTS: usize = SegmentHeader::START + size_of::<SegmentHeader>();
 }
 
@@ -299,7 +300,7 @@ layout! {
     pub struct Extent: 12 {
         /// The first block.
         0 => pub first: U32Le,
-        /// How many blocks.
+        /// Number of blocks.
         4 => pub blocks: U32Le,
         /// The file in which they lie.
         8 => pub file: U16Le,
@@ -309,6 +310,6 @@ layout! {
 }
 
 impl Extent {
-    /// How many bytes it has.
+    /// The number of bytes in an extent.
     pub const BYTES: usize = size_of::<Extent>();
 }

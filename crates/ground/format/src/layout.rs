@@ -1,4 +1,4 @@
-//! The one way to declare what lies on disk (F5).
+//! The one way to declare a structure on disk (F5).
 //!
 //! `layout!` takes a struct with its size and with the offset of each field. From it come
 //!   * the struct itself, `#[repr(C)]`, with the zerocopy derives that turn bytes into it and
@@ -70,10 +70,9 @@ macro_rules! layout {
                 found
             }
 
-            /// The same, to be changed.
+            /// The structure at this offset, mutable.
             ///
-            /// # Panics
-            /// When the bytes end before the structure does.
+            /// # Panics When the bytes end before the structure does.
             pub fn at_mut(bytes: &mut [u8], offset: usize) -> &mut $name {
                 let (found, _) =
                     <$name as zerocopy::FromBytes>::mut_from_prefix(&mut bytes[offset..])
@@ -81,15 +80,16 @@ macro_rules! layout {
                 found
             }
 
-            /// The structure at the beginning of these bytes, and what follows it.
+            /// Reads the structure at the beginning of these bytes. Returns it with the bytes
+            /// behind it.
             #[inline]
             pub fn read(bytes: &[u8]) -> Result<(&$name, &[u8]), crate::PayloadFault> {
                 <$name as zerocopy::FromBytes>::ref_from_prefix(bytes)
                     .map_err(|_| crate::PayloadFault::Short(stringify!($name)))
             }
 
-            /// So many structures, one directly after the other, at the beginning of these bytes,
-            /// and what follows them.
+            /// Reads `count` structures, one directly after the other, at the beginning of these
+            /// bytes. Returns them with the bytes behind them.
             pub fn read_many(
                 bytes: &[u8],
                 count: usize,
@@ -98,27 +98,26 @@ macro_rules! layout {
                     .map_err(|_| crate::PayloadFault::Short(stringify!($name)))
             }
 
-            /// The structure that these bytes are: a payload that was checked (rule change/CH9).
+            /// The structure in these bytes, which must be exactly its length: a payload that was
+            /// checked (rule change/CH9).
             ///
-            /// # Panics
-            /// When the bytes are fewer, or more.
+            /// # Panics When there are fewer bytes, or more.
             #[inline]
             pub fn whole(payload: &[u8]) -> &$name {
                 <$name as zerocopy::FromBytes>::ref_from_bytes(payload)
                     .expect("a payload is checked before it is used (rule change/CH9)")
             }
 
-            /// The structures that these bytes are, one directly after the other: a payload that
-            /// was checked (rule change/CH9).
+            /// The structures in these bytes, one directly after the other: a payload that was
+            /// checked (rule change/CH9).
             ///
-            /// # Panics
-            /// When the bytes end within a structure.
+            /// # Panics When the bytes end within a structure.
             pub fn whole_many(payload: &[u8]) -> &[$name] {
                 <[$name] as zerocopy::FromBytes>::ref_from_bytes(payload)
                     .expect("a payload is checked before it is used (rule change/CH9)")
             }
 
-            /// Its bytes as they are stored.
+            /// The stored bytes.
             pub fn bytes(&self) -> &[u8] {
                 zerocopy::IntoBytes::as_bytes(self)
             }
@@ -130,7 +129,7 @@ macro_rules! layout {
                 skip: |rest| $name::read(rest).map(|(_, rest)| rest),
             };
 
-            /// Any number of them as a part of a payload.
+            /// Any number of these structures as a part of a payload.
             #[allow(dead_code, reason = "few layouts are parts of payloads")]
             pub(crate) const MANY: crate::changes::Part = crate::changes::Part {
                 name: concat!("any number of `", stringify!($name), "`"),

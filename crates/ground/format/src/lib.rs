@@ -1,10 +1,10 @@
 //! Every byte on disk: layouts, checksums, versions. No I/O and no `unsafe`.
 //!
 //! A block is written by one program and read by another, perhaps years later, perhaps after the
-//! disk has torn it, rotted it, or handed out a different one. So each block names itself: what
-//! it is, in which version, where it belongs, and a checksum over all of it. [`seal`] completes
-//! that just before the write and [`check`] tests it just after the read; between the two, no
-//! byte is trusted.
+//! disk has torn it, corrupted it, or returned a different one. So each block states its kind, its
+//! version and its address, and has a checksum over all its bytes. [`seal`] completes the block
+//! just before the write and [`check`] tests it just after the read. No byte from the disk is used
+//! unchecked.
 //!
 //! ```text
 //!   BlockHeader::new ─▶ changes, each with a stamp ─▶ seal ─▶ disk ─▶ check ─▶ use
@@ -16,7 +16,7 @@
 //! compile-time checks of its shape, and the tables of [`markdown`]. The access rules, F1 to F9,
 //! are in this crate's README.md.
 //!
-//! Callers: whoever reads or writes blocks; `cargo xtask` for the document.
+//! Callers: all code that reads or writes blocks; `cargo xtask` for the document.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
-//! The numbers of crate `ids` as they are stored (F3).
+//! The stored forms of the numbers of crate `ids` (F3).
 //!
 //! Invariants
-//!   * reading is total: any bytes are some number, so only `check` decides what is valid
+//!   * reading is total: any bytes are a number, so only `check` decides which are valid
 //!
 //! Callers: the layouts.
 
@@ -26,7 +26,7 @@ impl DbaLe {
     /// File 0 block 0: no database has a file 0, so it stands for no address.
     pub const NONE: DbaLe = DbaLe { block: U32Le::ZERO, file: U16Le::ZERO, reserved: [0; 2] };
 
-    /// As it is stored.
+    /// The stored form of an address.
     pub fn new(address: Dba) -> DbaLe {
         DbaLe {
             block: U32Le::new(address.block.get()),
@@ -53,7 +53,7 @@ impl ScnLe {
     /// SCN 0, which no change has.
     pub const ZERO: ScnLe = ScnLe { number: U64Le::ZERO };
 
-    /// As it is stored.
+    /// The stored form of an SCN.
     pub fn new(scn: Scn) -> ScnLe {
         ScnLe { number: U64Le::new(scn.get()) }
     }
@@ -71,7 +71,7 @@ layout! {
         0 => segment: U16Le,
         /// Slot in the segment's transaction table.
         2 => slot: U16Le,
-        /// How often the slot has been used.
+        /// Number of times the slot has been used.
         4 => sequence: U32Le,
     }
 }
@@ -81,7 +81,7 @@ impl TxnIdLe {
     pub const NONE: TxnIdLe =
         TxnIdLe { segment: U16Le::ZERO, slot: U16Le::ZERO, sequence: U32Le::ZERO };
 
-    /// As it is stored.
+    /// The stored form of a transaction's id.
     pub fn new(id: TxnId) -> TxnIdLe {
         TxnIdLe {
             segment: U16Le::new(id.segment),
@@ -102,7 +102,7 @@ impl TxnIdLe {
 }
 
 layout! {
-    /// A record of undo. All zero is none: no database has a file 0.
+    /// The address of an undo record. All zero is none: no database has a file 0.
     pub struct UndoAddressLe: 8 {
         /// The undo block within its file.
         0 => block: U32Le,
@@ -118,7 +118,7 @@ impl UndoAddressLe {
     pub const NONE: UndoAddressLe =
         UndoAddressLe { block: U32Le::ZERO, file: U16Le::ZERO, record: U16Le::ZERO };
 
-    /// As it is stored.
+    /// The stored form of an undo address.
     pub fn new(address: UndoAddress) -> UndoAddressLe {
         UndoAddressLe {
             block: U32Le::new(address.block.block.get()),

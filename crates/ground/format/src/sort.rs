@@ -1,4 +1,4 @@
-//! What the temporary file of a sort consists of.
+//! The structure of the temporary file of a sort.
 //!
 //! ```text
 //!   a run: blocks one after the other, in the order of their keys
@@ -12,7 +12,7 @@
 //! Blocks have 32 KiB whatever the database's block size. No record crosses blocks. Such a file
 //! doesn't outlive the process that made it, so no later version ever reads one.
 //!
-//! Callers: `sort`, which writes and reads such files; `space`, which removes what was left.
+//! Callers: `sort`, which writes and reads such files; `space`, which removes leftover files.
 
 use ids::BlockSize;
 use zerocopy::little_endian::{U16 as U16Le, U32 as U32Le, U64 as U64Le};
@@ -23,17 +23,18 @@ use crate::layout::layout;
 /// The size of a block of a sort's temporary file.
 pub const SORT_BLOCK: BlockSize = BlockSize::KIB_32;
 
-/// How many bytes of records a block holds.
+/// The number of bytes of records in a block.
 pub const SORT_PAYLOAD_BYTES: usize = SORT_BLOCK.bytes() - SortBlock::START - SortBlock::BYTES;
 
 layout! {
     /// Follows the block header in every block of a sort's temporary file.
     pub struct SortBlock: 24 {
-        /// The sort, a random number: a block of another one, left by the disk, is none of ours.
+        /// The sort, a random number: it tells a block of an earlier sort, left on the disk, from
+        /// ours.
         0 => pub sort: U64Le,
-        /// The run that the block belongs to, of all that the sort has made.
+        /// The run to which the block belongs, counted over all runs of the sort.
         8 => pub run: U32Le,
-        /// Which block of the run it is, from 0.
+        /// Number of the block in its run, from 0.
         12 => pub number: U32Le,
         /// Bytes of records in this block, from the first after this header.
         16 => pub used: U32Le,
@@ -43,9 +44,9 @@ layout! {
 }
 
 impl SortBlock {
-    /// Where it lies in its block.
+    /// The offset of the head in its block.
     pub const START: usize = BlockHeader::BYTES;
-    /// How many bytes it has.
+    /// The number of bytes in the head.
     pub const BYTES: usize = size_of::<SortBlock>();
 }
 
@@ -60,7 +61,7 @@ layout! {
 }
 
 impl SortRecord {
-    /// How many bytes it has.
+    /// The number of bytes in the head.
     pub const BYTES: usize = size_of::<SortRecord>();
 }
 

@@ -1,4 +1,4 @@
-//! What undo segments consist of.
+//! The structure of undo segments.
 //!
 //! ```text
 //!   transaction table   head, slots: the segment's last transactions, in a ring
@@ -19,17 +19,17 @@ layout! {
     pub struct TransactionTable: 40 {
         /// Number of the undo segment.
         0 => pub segment: U16Le,
-        /// How many slots there are.
+        /// Number of slots.
         2 => pub slots: U16Le,
         /// The slot of the newest transaction.
         4 => pub newest: U16Le,
-        /// How many blocks were handed out to the segment that aren't in its ring yet.
+        /// Number of blocks that were handed out to the segment but aren't in its ring yet.
         6 => pub spare_count: U16Le,
         /// The transaction table of the next undo segment, if there is one.
         8 => pub next_segment: DbaLe,
-        /// The undo block that is filled; none before the first transaction.
+        /// The undo block that is being filled; none before the first transaction.
         16 => pub current: DbaLe,
-        /// How many undo blocks the ring has.
+        /// Number of undo blocks in the ring.
         24 => pub blocks: U32Le,
         /// Zero.
         28 => pub reserved: [u8; 4],
@@ -39,16 +39,16 @@ layout! {
 }
 
 impl TransactionTable {
-    /// Where it lies in its block.
+    /// The offset of the head in its block.
     pub const START: usize = BlockHeader::BYTES;
-    /// Where the slots begin.
+    /// The offset of the slots.
     pub const SLOTS: usize = TransactionTable::START + size_of::<TransactionTable>();
 }
 
 layout! {
     /// A slot of a transaction table: one transaction.
     pub struct TransactionSlot: 16 {
-        /// How often the slot has been used.
+        /// Number of times the slot has been used.
         0 => pub sequence: U32Le,
         /// 0 never used, 1 active, 2 committed, 3 rolled back.
         4 => pub state: u8,
@@ -60,25 +60,25 @@ layout! {
 }
 
 impl TransactionSlot {
-    /// How many bytes it has.
+    /// The number of bytes in a slot.
     pub const BYTES: usize = size_of::<TransactionSlot>();
 }
 
 layout! {
     /// Body of an undo block: records of one transaction after the other.
     pub struct UndoBlock: 32 {
-        /// The transaction that came to this block last.
+        /// The transaction that got this block last.
         0 => pub transaction: TxnIdLe,
         /// The block with that transaction's older records; none if it began in this one.
         8 => pub previous: DbaLe,
         /// The block of the ring after this one.
         16 => pub next: DbaLe,
-        /// How many records there have been since the block was emptied. The offset of one that
-        /// was taken away is 0.
+        /// Number of records since the block was emptied. The offset of a record that was removed
+        /// is 0.
         24 => pub records: U16Le,
         /// Offset in the block of the first free byte.
         26 => pub free: U16Le,
-        /// Number of that transaction's newest record here, from 1; 0 if it has none.
+        /// Number of the newest record of that transaction here, from 1; 0 if it has none.
         28 => pub newest: U16Le,
         /// Zero.
         30 => pub reserved: [u8; 2],
@@ -86,51 +86,51 @@ layout! {
 }
 
 impl UndoBlock {
-    /// Where it lies in its block.
+    /// The offset of the head in its block.
     pub const START: usize = BlockHeader::BYTES;
-    /// Where the records begin.
+    /// The offset of the records.
     pub const RECORDS: usize = UndoBlock::START + size_of::<UndoBlock>();
 }
 
 layout! {
-    /// Where a record of an undo block begins. That of record 0 is at the end of the block, that of
+    /// Offset of a record in its undo block. That of record 0 is at the end of the block, that of
     /// the next record before it, and so on.
     pub struct RecordOffset: 2 {
-        /// Offset in the block; 0 if the record was taken away.
+        /// Offset in the block; 0 if the record was removed.
         0 => pub at: U16Le,
     }
 }
 
 impl RecordOffset {
-    /// How many bytes it has.
+    /// The number of bytes in an offset.
     pub const BYTES: usize = size_of::<RecordOffset>();
-    /// Of a record that was taken away.
+    /// The offset of a record that was removed.
     pub const NONE: RecordOffset = RecordOffset { at: U16Le::ZERO };
 }
 
 layout! {
-    /// Head of an undo record: the change that takes back one change. Its payload follows; that of
-    /// a transaction's first record begins with the SCN at which the segment's transaction before
-    /// it ended.
+    /// Head of an undo record: the change that takes back one change. Its payload follows. The
+    /// payload of a transaction's first record begins with the SCN at which the segment's previous
+    /// transaction ended.
     pub struct UndoRecord: 32 {
         /// The block that was changed.
         0 => pub address: DbaLe,
-        /// The transaction's record before this one; none in its first.
+        /// The transaction's previous record; none in its first.
         8 => pub previous: UndoAddressLe,
         /// The transaction.
         16 => pub transaction: TxnIdLe,
-        /// How many records the transaction had before.
+        /// Number of the transaction's records before this one.
         24 => pub ordinal: U32Le,
         /// Bytes of the payload.
         28 => pub length: U16Le,
-        /// Whose change it is.
+        /// Layer that owns the change.
         30 => pub layer: u8,
-        /// Which change, in the layer's own numbers; the highest bit says that it is applied.
+        /// Number of the change within the layer; the highest bit says that the record is applied.
         31 => pub opcode: u8,
     }
 }
 
 impl UndoRecord {
-    /// How many bytes it has.
+    /// The number of bytes in the head.
     pub const BYTES: usize = size_of::<UndoRecord>();
 }

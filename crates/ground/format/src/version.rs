@@ -1,4 +1,4 @@
-//! Which format versions there are, and what is promised about them (F6).
+//! The format versions, and the promises about them (F6).
 //!
 //! | version | since       | what changed |
 //! |---------|-------------|--------------|
@@ -8,27 +8,27 @@
 //! | 4       | unreleased  | heaps have maps of free space; leaves, rows of columns, a dictionary |
 //! | 5       | unreleased  | headers of data files and logs have checkpoints, incarnation, time |
 //!
-//! A version that isn't released may still change, and its golden files with it; databases of
-//! versions before [`OLDEST`] aren't opened, for none was ever released: the control file says so.
-//! From the first release on the rules of the README bind (F6): what to do when a layout changes.
+//! A version that isn't released may still change, and its golden files with it. Databases of
+//! versions before [`OLDEST`] aren't opened, because none was ever released; the version stands in
+//! the control file. From the first release on the README's rule for changed layouts (F6) binds.
 //!
 //! Invariants
-//!   * version 0 does not exist, so a block that was never written has none
+//!   * version 0 does not exist, so a block that was never written has no version
 //!   * every version has a golden block in `tests/golden/`, and from [`OLDEST`] on a golden
 //!     database in `crates/proof/proof/tests/golden/`
 //!
-//! Callers: `block_header` writes the newest version and refuses unknown ones; `space`, of whose
-//! control file a database has its version.
+//! Callers: `block_header` writes the newest version and refuses unknown ones; `space` takes the
+//! version of a database from its control file.
 
-/// The version in which blocks are written, the newest that this program knows. It knows every
-/// version from 1 on.
+/// The version in which blocks are written, the newest known to this program. The program reads
+/// every version from 1 on.
 pub const FORMAT: u8 = 5;
 
-/// Databases of this version and later ones are opened.
+/// The oldest version of databases that are opened.
 pub const OLDEST: u8 = 5;
 const _: () = assert!(OLDEST <= FORMAT);
 
-/// What we promise about databases written by earlier programs.
+/// The promise about databases written by earlier programs.
 pub const PROMISE: &str = "A database written in format N by a released program opens in every \
 program of format N+1, shut in good order or not: blocks, redo and undo of format N are read, and \
 nothing has to be unloaded or converted first. Blocks are written in format N+1 from then on, so \

@@ -1,4 +1,4 @@
-//! The promise about versions, kept: what was written in each of them still opens.
+//! The promise about versions is kept: blocks written in each version still open.
 //!
 //! A golden file never changes (F6). If a test here fails, the format has changed: that needs a
 //! new version with a golden file of its own, and not a new golden file for an old version.
@@ -12,13 +12,13 @@ use ids::{BlockSize, Dba, Scn};
 
 /// 8 KiB of format 1.
 const V1: &[u8] = include_bytes!("golden/block_v1.bin");
-/// The same of format 2: its header says 2, and its checksum is another.
+/// 8 KiB of format 2: its header says 2, and its checksum is another.
 const V2: &[u8] = include_bytes!("golden/block_v2.bin");
-/// The same of format 3.
+/// 8 KiB of format 3.
 const V3: &[u8] = include_bytes!("golden/block_v3.bin");
-/// The same of format 4.
+/// 8 KiB of format 4.
 const V4: &[u8] = include_bytes!("golden/block_v4.bin");
-/// The same of format 5.
+/// 8 KiB of format 5.
 const V5: &[u8] = include_bytes!("golden/block_v5.bin");
 const ADDRESS: Dba = Dba::new(0x0102, 0x0304_0506);
 const CHANGED: Scn = Scn::new(0x1112_1314_1516_1718);

@@ -1,18 +1,18 @@
-//! Payloads of redo and undo: an example of each change, byte for byte, and bytes that are none.
+//! Payloads of redo and undo: an example of each change, byte for byte, and invalid bytes.
 //!
 //! The golden text has a line for each change of each layer: the numbers of both, the name, and the
-//! payload in hexadecimal digits. It changes only with the format's version (F6, F9). What it would
-//! have to be is printed by `cargo test -p format --test payloads -- --nocapture`.
+//! payload in hexadecimal digits. It changes only with the format's version (F6, F9). Print the
+//! present text with `cargo test -p format --test payloads -- --nocapture`.
 
 use std::fmt::Write;
 
 use format::changes::heap::{HeapFormat, MapFormat, MapNote, Step};
 use format::changes::index::{
-    Content, ContentHead, ContentSlot, Cut, LeafBack, LeafChange, LeafKind, PlaceHead, StoredBlock,
-    StoredRow,
+    Content, ContentHead, ContentSlot, Cut, EntryPositionHead, LeafBack, LeafChange, LeafKind,
+    StoredBlock, StoredRow,
 };
 use format::changes::itl::{Before, BeforeEntry, Cleanout, ItlChange, ItlChangeHead, ItlOwn};
-use format::changes::space::{Count, ExtentRun, Place, PlaceState};
+use format::changes::space::{Count, EntrySlot, EntrySlotState, ExtentRun};
 use format::changes::undo::{Begun, RecordNumber, Reset, SlotState, Spare};
 use format::changes::{LAYERS, heap, index, space, undo};
 use format::{
@@ -30,7 +30,7 @@ const TRANSACTION: TxnId = TxnId { segment: 0x1112, slot: 0x1314, sequence: 0x15
 const UNDO: UndoAddress = UndoAddress { block: Dba::new(0x2122, 0x2324_2526), record: 0x2728 };
 const ENDED: Scn = Scn::new(0x3132_3334_3536_3738);
 
-/// Bytes that say in which part of a payload they stand, for structures of many fields.
+/// Bytes that count up, so that they show their position in a part of a payload.
 fn counted<const N: usize>(first: u8) -> [u8; N] {
     std::array::from_fn(|at| first.wrapping_add(at as u8))
 }
@@ -41,8 +41,8 @@ fn space_examples() -> Vec<(u8, Vec<u8>)> {
     let entry: [u8; DirectoryEntry::BYTES] = counted(0x60);
     let count = Count { count: U32Le::new(0x0102_0304) };
     let run = ExtentRun { first: U32Le::new(0x0506_0708), count: U32Le::new(0x090A_0B0C) };
-    let place = Place { number: U32Le::new(0x0D0E_0F10) };
-    let state = PlaceState { number: U32Le::new(0x1112_1314), state: 3 };
+    let place = EntrySlot { number: U32Le::new(0x0D0E_0F10) };
+    let state = EntrySlotState { number: U32Le::new(0x1112_1314), state: 3 };
     let free = FreeBlock { object: U32Le::new(7), reserved: [0; 4], next: DbaLe::new(NEXT) };
     vec![
         (space::FORMAT, [&header[..], &extent].concat()),
@@ -96,8 +96,8 @@ fn undo_examples() -> Vec<(u8, Vec<u8>)> {
     ]
 }
 
-/// The interest of a change; what an entry said that was the transaction's own; and one that
-/// wasn't.
+/// The ITL entry of a change; the former content of the transaction's own entry; and that of
+/// another's.
 fn interests() -> [Vec<u8>; 3] {
     let head = ItlChangeHead {
         number: 2,
@@ -164,8 +164,8 @@ fn index_examples() -> Vec<(u8, Vec<u8>)> {
         slot(1, b"fence"),
         slot(1, &[b"key", row.bytes()].concat()),
     ];
-    let without_row = [PlaceHead { with_row: 0 }.bytes(), b"key"].concat();
-    let with_row = [PlaceHead { with_row: 1 }.bytes(), b"key", row.bytes()].concat();
+    let without_row = [EntryPositionHead { with_row: 0 }.bytes(), b"key"].concat();
+    let with_row = [EntryPositionHead { with_row: 1 }.bytes(), b"key", row.bytes()].concat();
     let cut = Cut { count: U16Le::new(0x1112), next: block };
     let change = LeafChange { kind: LeafKind::Insert.number(), purges: 1, row };
     let back = |kind: LeafKind| LeafBack {
@@ -196,8 +196,8 @@ fn examples() -> Vec<(u8, u8, Vec<u8>)> {
     numbered.flat_map(|(layer, all)| all.into_iter().map(move |(op, it)| (layer, op, it))).collect()
 }
 
-/// One example of each change of each layer, in the order of their numbers, and all are as in the
-/// golden text.
+/// There is one example of each change of each layer, in the order of their numbers, and each is
+/// equal to the golden text.
 #[test]
 fn the_payload_of_each_change_is_stored_byte_for_byte_as_in_its_golden_text() {
     let mut text = String::new();
@@ -219,8 +219,8 @@ fn the_payload_of_each_change_is_stored_byte_for_byte_as_in_its_golden_text() {
     assert!(text == GOLDEN, "a payload isn't stored as it was: that needs a new version (F6)");
 }
 
-/// The example of each change is accepted; without its last byte it is refused, or its last part
-/// has a length of its own.
+/// The example of each change is accepted. Without its last byte it is refused, unless its last
+/// part has variable length.
 #[test]
 fn each_payload_is_accepted_whole_and_never_read_beyond_its_end() {
     for (layer, opcode, payload) in examples() {
@@ -273,7 +273,7 @@ fn read_all(layer: u8, opcode: u8, payload: &[u8]) {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
-    /// Whatever bytes there are, `check` says yes or no; and what it says yes to can be read.
+    /// `check` accepts or refuses any bytes, and accepted bytes can be read.
     #[test]
     fn any_bytes_are_a_payload_or_are_refused(
         bytes in proptest::collection::vec(any::<u8>(), 0..200),
@@ -288,8 +288,8 @@ proptest! {
         }
     }
 
-    /// The same of payloads that are nearly right: some bytes of an example are others, and it is
-    /// cut off somewhere.
+    /// The same holds for payloads that are nearly valid: an example with some bytes replaced and
+    /// the end cut off.
     #[test]
     fn a_damaged_payload_is_a_payload_or_is_refused(
         which in any::<prop::sample::Index>(),

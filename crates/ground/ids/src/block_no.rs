@@ -24,7 +24,7 @@ impl BlockNo {
         self.0
     }
 
-    /// Where this block starts in a file of blocks of this size, in bytes from the file's start.
+    /// The offset of this block in a file of blocks of this size, in bytes from the file's start.
     pub const fn byte_offset(self, size: BlockSize) -> u64 {
         // Widening, so nothing is lost: at most (2^32 - 1) * 2^15.
         self.0 as u64 * size.bytes() as u64

@@ -1,7 +1,7 @@
-//! How long the blocks of a file are.
+//! The size of the blocks of a file.
 //!
 //! Invariants
-//!   * only the five sizes exist: a `BlockSize` that was made is right
+//!   * only the five sizes exist, so a `BlockSize` is always valid
 //!   * every size is a whole number of 512-byte sectors
 //!
 //! Sources: the values that Oracle takes for `db_block_size`.
@@ -27,16 +27,16 @@ impl BlockSize {
     /// 32 KiB.
     pub const KIB_32: BlockSize = BlockSize(32 << 10);
 
-    /// All that there are, smallest first.
+    /// All block sizes, the smallest first.
     pub const ALL: [BlockSize; 5] =
         [Self::KIB_2, Self::KIB_4, Self::KIB_8, Self::KIB_16, Self::KIB_32];
 
-    /// The size of this many bytes, or none if blocks do not come in it.
+    /// The size of this many bytes, or none if no block has this size.
     pub fn new(bytes: usize) -> Option<BlockSize> {
         Self::ALL.into_iter().find(|size| size.0 == bytes)
     }
 
-    /// How many bytes a block of this size has.
+    /// The number of bytes in a block of this size.
     pub const fn bytes(self) -> usize {
         self.0
     }

@@ -20,7 +20,7 @@ use std::fmt;
 
 use crate::{BlockNo, FileNo};
 
-/// A block of the database: its file, and its place there.
+/// A block of the database: its file, and its position in the file.
 ///
 /// Units and ranges: those of [`FileNo`] and [`BlockNo`]. Source: where the block lies.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -90,7 +90,7 @@ mod tests {
             prop_assert_eq!(Dba::unpack(high << 48 | low), None);
         }
 
-        /// Small ranges beside the full ones, so that equal files are common.
+        /// The ranges are partly small, so that equal files are common.
         #[test]
         fn packing_keeps_the_order(
             a in (prop_oneof![0..3u16, any::<u16>()], prop_oneof![0..3u32, any::<u32>()]),

@@ -11,10 +11,10 @@ use std::fmt;
 pub struct FileNo(u16);
 
 impl FileNo {
-    /// The control file, every copy of it. Data files have lower numbers, from 1 on.
+    /// The control file. All its copies have this number. Data files have lower numbers, from 1 on.
     pub const CONTROL: FileNo = FileNo(0xFF00);
 
-    /// Member of this online redo log group, from 1.
+    /// The member of this online redo log group. Groups count from 1.
     pub const fn redo(group: u16) -> FileNo {
         assert!(group > 0 && group < 0x100, "groups are numbered from 1 to 255");
         FileNo(0xFE00 + group)

@@ -17,8 +17,7 @@
 //! | [`UndoAddress`] | a record of undo            | `3/17.4`                 |
 //! | [`BlockSize`] | how long the blocks are        | `8 KiB`                  |
 //!
-//! How these numbers lie on disk is the matter of crate `format`, not of this one: nothing here
-//! knows a byte order.
+//! The crate `format` defines how these numbers lie on disk. Nothing here knows a byte order.
 //!
 //! Callers: every crate above. This one depends on none.
 

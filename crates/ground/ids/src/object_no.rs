@@ -1,14 +1,14 @@
 //! The number of a segment, for the whole life of its database.
 //!
-//! Sources: Oracle's data object number, `data_object_id` in `dba_objects`: what each block of a
-//! segment says of whose it is, and what changes when a table is truncated.
+//! Sources: Oracle's data object number, `data_object_id` in `dba_objects`. Each block of a segment
+//! holds it, and truncating a table changes it.
 
 use std::fmt;
 
 /// A segment of the database.
 ///
-/// Unit: none, it only names. Range: from 1. Source: given when the segment is made, and never
-/// again, so that a block of a segment that was dropped is never taken for one of another.
+/// Unit: none, it only names. Range: from 1. Source: given when the segment is made. No number is
+/// given twice, so a block of a dropped segment is never taken for a block of another segment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ObjectNo(u32);
 

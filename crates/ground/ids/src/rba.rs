@@ -33,7 +33,8 @@ impl Rba {
         Rba { sequence, block, offset: 0 }
     }
 
-    /// Sequence and block in one word, in the same order as addresses; the byte is left out.
+    /// The sequence and the block in one word, in the same order as addresses. The byte is left
+    /// out.
     pub const fn pack_block(self) -> u64 {
         (self.sequence as u64) << 32 | self.block as u64
     }
@@ -74,7 +75,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
-        /// Small ranges, so that equal fields are common and each field gets to decide.
+        /// The ranges are small, so that equal fields are common and each field gets to decide.
         #[test]
         fn addresses_are_ordered_as_the_numbers_side_by_side(
             a in (0..3u32, 0..3u32, 0..3u16),

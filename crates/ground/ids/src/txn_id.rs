@@ -23,7 +23,7 @@ pub struct TxnId {
     pub segment: u16,
     /// Slot in the segment's transaction table, from 0. Range: below the table's slot count.
     pub slot: u16,
-    /// How often the slot has been used. Range: all of `u32`.
+    /// Number of times the slot has been used. Range: all of `u32`.
     pub sequence: u32,
 }
 
@@ -54,7 +54,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
-        /// Small ranges, so that ids that share two of three parts are common.
+        /// The ranges are small, so that ids which share two of three parts are common.
         #[test]
         fn two_ids_are_written_alike_only_if_they_are_the_same(
             a in (0..30u16, 0..30u16, 0..30u32),

@@ -1,8 +1,8 @@
 //! The undo address: which record of which undo block.
 //!
 //! Invariants
-//!   * an address names a place, not a record: blocks of undo are used again, so who follows an
-//!     address asks the record whose it is
+//!   * an address names a position, not a record: undo blocks are reused, so a reader that follows
+//!     an address checks which transaction wrote the record
 //!
 //! Sources: Oracle's UBA, `dba.seq.record` of block dumps.
 
@@ -10,14 +10,14 @@ use std::fmt;
 
 use crate::Dba;
 
-/// A record of undo.
+/// The address of an undo record.
 ///
-/// Units and ranges: see the fields. Source: where the record was pushed.
+/// Units and ranges: see the fields. Source: where the record was written.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct UndoAddress {
     /// The undo block.
     pub block: Dba,
-    /// Which of the block's records, from 0.
+    /// The index of the record in its block, from 0.
     pub record: u16,
 }
 

@@ -1,9 +1,10 @@
-//! Waiting, with a latch let go meanwhile, until another session says that something has changed.
+//! Waiting, with the latch released meanwhile, until another session notifies of a change.
 //!
-//! What is waited for is a state of the data under the latch. It changes only under the latch
-//! (rule L9), so a sleeper has either seen the change before it slept, or has entered itself
-//! among the sleepers, and read the word, before the change was made: then the one who notifies
-//! sees a sleeper and raises the word that the sleeper sleeps on. Nobody sleeping: no system call.
+//! A waiter waits for a state of the data under the latch, which changes only under the latch (rule
+//! L9). So a sleeper has either seen the change before it slept, or has entered itself among the
+//! sleepers and read the word before the change was made. In the second case the notifier sees a
+//! sleeper and raises the word on which it sleeps. Without sleepers a notification costs no system
+//! call.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -14,21 +15,23 @@ use waits::Nanos;
 use crate::parts::{Atom, Waker, Word};
 use crate::{ExclusiveGuard, held};
 
-/// Where sessions wait for a change of what one latch guards. Always used with the same latch.
+/// A place where sessions wait for a change of the data under one latch. It is always used with the
+/// same latch.
 #[derive(Debug)]
 pub struct Condition {
     raw: RawCondition<AtomicU64, WaitWord>,
 }
 
 impl Condition {
-    /// A condition of this world that nobody waits for.
+    /// A condition of this world, without waiters.
     pub fn new(os: &Os) -> Condition {
         Condition { raw: RawCondition::new(AtomicU64::new(0), WaitWord::new(os, 0)) }
     }
 
-    /// Lets go of the latch, sleeps until notified or until `timeout` has passed, gets the latch
-    /// again. May return for no reason: look at the data, and wait again. The wait is `waiting`;
-    /// getting the latch again is a get like any other. No other latch may be held (rule L9).
+    /// Releases the latch, sleeps until notified or until `timeout` has passed, and gets the latch
+    /// again. It may return for no reason: the caller looks at the data and waits again. The wait
+    /// is `waiting`; getting the latch again is a get like any other. No other latch may be held
+    /// (rule L9).
     pub fn wait<'a, T>(
         &self,
         guard: ExclusiveGuard<'a, T>,
@@ -44,38 +47,38 @@ impl Condition {
         (latch.exclusive(session), woken)
     }
 
-    /// Wakes one session that waits. Called with the latch held, or after it was.
+    /// Wakes one waiting session. The caller holds the latch or has held it since the change.
     pub fn notify_one(&self, session: &Session) {
         session.interleave();
         self.raw.notify(1, session);
     }
 
-    /// Wakes every session that waits. Called with the latch held, or after it was.
+    /// Wakes every waiting session. The caller holds the latch or has held it since the change.
     pub fn notify_all(&self, session: &Session) {
         session.interleave();
         self.raw.notify(u32::MAX, session);
     }
 }
 
-/// The same on real or modelled parts.
+/// A condition on real or modelled parts.
 #[derive(Debug)]
 pub(crate) struct RawCondition<A, W> {
     sleepers: A,
     pub(crate) word: W,
 }
 
-/// What the word held when a sleeper entered.
+/// The value of the word when a sleeper entered.
 pub(crate) struct Ticket(pub(crate) u32);
 
 impl<A: Atom, W: Word> RawCondition<A, W> {
-    /// `sleepers` is zero.
+    /// Makes a condition. `sleepers` must be zero.
     pub(crate) fn new(sleepers: A, word: W) -> RawCondition<A, W> {
         RawCondition { sleepers, word }
     }
 
-    /// With the latch held.
+    /// Enters the caller among the sleepers. The caller holds the latch.
     pub(crate) fn enter(&self) -> Ticket {
-        // Relaxed: whoever has to see this gets the latch after it was let go with this done.
+        // Relaxed is enough: a notifier gets the latch after this thread has released it.
         self.sleepers.add(1, Relaxed);
         Ticket(self.word.load())
     }

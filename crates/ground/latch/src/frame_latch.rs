@@ -1,4 +1,4 @@
-//! The latch of a frame of the buffer cache, whose readers don't write to one place.
+//! The latch of a frame of the buffer cache, whose readers don't write to one cache line.
 //!
 //! ```text
 //!   session 1 ──pin, shared──▶ stripe 0 ┐
@@ -8,10 +8,10 @@
 //!   writer ──▶ the state says so ──▶ look at every stripe: no reader? then it is its own
 //! ```
 //!
-//! It differs from a [`Latch`](crate::Latch) in two things. The block in a frame comes and goes, so
-//! each get says which one it is for. And readers are counted in stripes (`reader_counts.rs`), so
-//! that two that read one block on two processors don't take a line of memory from each other; the
-//! machine for that is in `striped.rs`.
+//! It differs from a [`Latch`](crate::Latch) in two ways. The block in a frame changes, so each get
+//! names the block. And readers are counted in stripes (`reader_counts.rs`), so that two readers of
+//! one block on two processors don't take a cache line from each other; `striped.rs` has the
+//! machine for that.
 //!
 //! Callers: the buffer cache.
 
@@ -30,10 +30,10 @@ use crate::reader_counts::{FrameHolds, ReaderCounts, leave_and_unpin};
 use crate::state::State;
 use crate::{FrameOrder, LatchKind, held};
 
-/// The block that a frame holds, as the one who asks for the frame's latch knows it.
+/// The block that a frame holds, as the caller of a get knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FrameBlock {
-    /// Its place in the order of latches.
+    /// Its position in the order of latches.
     pub order: FrameOrder,
     /// p1 of `buffer busy waits`: the file's number.
     pub file: u64,
@@ -50,19 +50,18 @@ impl FrameBlock {
     }
 }
 
-/// The latch of a frame of the buffer cache, and where the frame's pins are counted. It outlives
-/// the blocks that come and go in the frame, so each get names the block; the wait is `buffer busy
-/// waits` on that block.
+/// The latch of a frame of the buffer cache, which also counts the frame's pins. It outlives the
+/// blocks in the frame, so each get names the block. The wait is `buffer busy waits` on that block.
 ///
-/// What an uncontended get doesn't touch comes first; what it does touch are neighbours: the state,
-/// where to count, the value.
+/// The fields that an uncontended get doesn't touch come first. The fields that it does touch are
+/// neighbours: the state, the counts, the value.
 #[repr(C)]
 pub struct FrameLatch<T> {
     raw: RawLatch<AtomicU64, WaitWord>,
     counts: Arc<ReaderCounts>,
     /// Protected by `raw` and the shared holds in `counts`.
     value: UnsafeCell<T>,
-    /// The frame's, in `counts`.
+    /// The number of the frame, in `counts`.
     number: u32,
 }
 
@@ -71,12 +70,12 @@ pub struct FrameLatch<T> {
 unsafe impl<T: Send + Sync> Sync for FrameLatch<T> {}
 
 impl<T> FrameLatch<T> {
-    /// Where in it that begins which a get touches. So a frame can be laid out in lines of the
-    /// processor's cache.
+    /// The offset of the first field that a get touches. With it a frame can be laid out in cache
+    /// lines.
     pub const STATE_AT: usize =
         offset_of!(FrameLatch<T>, raw) + offset_of!(RawLatch<AtomicU64, WaitWord>, state);
 
-    /// A free latch around the contents of the frame of this number, whose readers are counted in
+    /// A free latch around the contents of the frame with this number, whose readers are counted in
     /// `counts`.
     pub fn new(os: &Os, counts: &Arc<ReaderCounts>, number: u32, value: T) -> FrameLatch<T> {
         let state = AtomicU64::new(State::FREE.0);
@@ -85,12 +84,12 @@ impl<T> FrameLatch<T> {
         FrameLatch { raw, counts, value: UnsafeCell::new(value), number }
     }
 
-    /// Its number in its world (rule L5).
+    /// The number of the latch in its world (rule L5).
     pub fn id(&self) -> u64 {
         self.raw.readers().id()
     }
 
-    /// Gets it together with other readers. Waits while a writer has it or waits for it.
+    /// Gets the latch shared. Waits while a writer has it or waits for it.
     #[inline]
     pub fn shared<'a>(
         &'a self,
@@ -105,7 +104,7 @@ impl<T> FrameLatch<T> {
         FrameSharedGuard { latch: self, session }
     }
 
-    /// Gets it alone. Waits while anybody has it.
+    /// Gets the latch exclusively. Waits while any other thread has it.
     #[inline]
     pub fn exclusive<'a>(
         &'a self,
@@ -119,7 +118,8 @@ impl<T> FrameLatch<T> {
         FrameExclusiveGuard { latch: self, session }
     }
 
-    /// As `shared`, but gives up rather than waits. Exempt from the order of ranks (rule L3).
+    /// Gets the latch shared, or returns none instead of waiting. Exempt from the order of ranks
+    /// (rule L3).
     #[inline]
     pub fn try_shared<'a>(
         &'a self,
@@ -133,7 +133,8 @@ impl<T> FrameLatch<T> {
         })
     }
 
-    /// As `exclusive`, but gives up rather than waits. Exempt from the order of ranks (rule L3).
+    /// Gets the latch exclusively, or returns none instead of waiting. Exempt from the order of
+    /// ranks (rule L3).
     #[inline]
     pub fn try_exclusive<'a>(
         &'a self,
@@ -147,8 +148,8 @@ impl<T> FrameLatch<T> {
         })
     }
 
-    /// Counts a pin and gets the latch together with other readers, in one step. While a writer has
-    /// it or waits for it there is only the pin. Exempt from the order of ranks (rule L3).
+    /// Counts a pin and gets the latch shared, in one step. While a writer has the latch or waits
+    /// for it, only the pin is counted. Exempt from the order of ranks (rule L3).
     #[inline(always)]
     pub fn pin_shared<'a, P: Pinned>(
         &'a self,
@@ -171,14 +172,14 @@ impl<T> FrameLatch<T> {
         self.counts.pin(self.number, session);
     }
 
-    /// One pin of the frame goes that this session has counted; whether it was the last one of its
-    /// stripe.
+    /// Removes one pin of the frame that this session has counted. Returns whether it was the last
+    /// one of its stripe.
     #[inline]
     pub fn unpin(&self, session: &Session) -> bool {
         self.counts.unpin(self.number, session)
     }
 
-    /// Whether any stripe has a pin of the frame, each as it was at the look at it.
+    /// Whether any stripe has a pin of the frame. The stripes are read one after the other.
     pub fn has_pins(&self, session: &Session) -> bool {
         self.counts.has_pins(self.number, session)
     }
@@ -189,39 +190,39 @@ impl<T> FrameLatch<T> {
     }
 }
 
-/// Says how it stands; not what it guards, which another thread may be changing.
+/// Prints the state but not the guarded data, which another thread may be changing.
 impl<T> fmt::Debug for FrameLatch<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "FrameLatch {}: {:?}", self.id(), self.raw.state())
     }
 }
 
-/// A frame's latch held together with other readers; lets go when dropped. Stays with its thread.
+/// A frame's latch, held shared. Dropping it releases the latch. It stays with its thread.
 #[must_use = "a guard that is dropped at once guards nothing"]
 pub struct FrameSharedGuard<'a, T> {
     latch: &'a FrameLatch<T>,
     session: &'a Session,
 }
 
-/// What is pinned, for who counts pins: told when one goes.
+/// A pinned frame, for the owner of the pins: it is told when a stripe loses its last pin.
 pub trait Pinned {
-    /// A pin of it has gone, the last one of its stripe.
+    /// Called when the last pin of a stripe has gone.
     fn stripe_unpinned(&self, session: &Session);
 }
 
-/// A frame's latch held together with other readers, and a pin of the frame; lets both go when
-/// dropped, in one step. Stays with its thread.
+/// A frame's latch, held shared, and a pin of the frame. Dropping it releases both in one step. It
+/// stays with its thread.
 #[must_use = "a guard that is dropped at once guards nothing"]
 pub struct PinnedShared<'a, T, P: Pinned> {
     latch: &'a FrameLatch<T>,
-    /// Where both are counted.
+    /// The word in which both are counted.
     word: &'a AtomicU32,
     pinned: P,
     session: &'a Session,
 }
 
 impl<'a, T> FrameSharedGuard<'a, T> {
-    /// The same, with a pin that the caller has counted and now hands over.
+    /// Adds a pin that the caller has counted and now hands over.
     pub fn with_pin<P: Pinned>(self, pinned: P) -> PinnedShared<'a, T, P> {
         let (latch, session) = (self.latch, self.session);
         std::mem::forget(self);
@@ -229,7 +230,7 @@ impl<'a, T> FrameSharedGuard<'a, T> {
     }
 }
 
-/// A frame's latch held alone; lets go when dropped. Stays with its thread.
+/// A frame's latch, held exclusively. Dropping it releases the latch. It stays with its thread.
 #[must_use = "a guard that is dropped at once guards nothing"]
 pub struct FrameExclusiveGuard<'a, T> {
     latch: &'a FrameLatch<T>,
@@ -241,7 +242,7 @@ impl<T> Deref for FrameSharedGuard<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the latch is held shared while this guard lives, so nobody has `&mut T` (L6).
+        // SAFETY: the latch is held shared while this guard lives, so no thread has `&mut T` (L6).
         unsafe { &*self.latch.value.get() }
     }
 }
@@ -251,7 +252,7 @@ impl<T, P: Pinned> Deref for PinnedShared<'_, T, P> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the latch is held shared while this guard lives, so nobody has `&mut T` (L6).
+        // SAFETY: the latch is held shared while this guard lives, so no thread has `&mut T` (L6).
         unsafe { &*self.latch.value.get() }
     }
 }
@@ -262,7 +263,7 @@ impl<T> Deref for FrameExclusiveGuard<'_, T> {
     #[inline]
     fn deref(&self) -> &T {
         // SAFETY: the latch is held exclusively while this guard lives, and `&self` keeps
-        // `deref_mut` out, so nobody has `&mut T` (L6).
+        // `deref_mut` out, so no thread has `&mut T` (L6).
         unsafe { &*self.latch.value.get() }
     }
 }

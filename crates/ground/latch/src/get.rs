@@ -1,45 +1,46 @@
-//! One get as the world sees it: what it costs, where the simulator may switch, how it spins, and
-//! under which event and parameters it sleeps.
+//! One get as the world sees it: its cost, its point at which the simulator may switch, its
+//! spinning, and the event and parameters of its sleep.
 
 use os::{Cost, Session, WaitWord, Woken};
 use waits::{Nanos, WaitEvent};
 
 use crate::parts::Sleeper;
 
-/// A get is paid for and may come after another thread's, whether or not it waits (rule L11).
+/// Charges for the get. Another thread may come first, whether or not the get waits (rule L11).
 #[inline]
 pub(crate) fn begin(session: &Session) {
     session.charge(Cost::LatchGet, 1);
     session.interleave();
 }
 
-/// Who asks for a latch, and what its wait would be called.
+/// The session that gets a latch, and the wait event of the get.
 #[derive(Clone, Copy)]
 pub(crate) struct Get<'s> {
     session: &'s Session,
     event: WaitEvent,
     p1: u64,
     p2: u64,
-    /// `None`: the number of the try.
+    /// The fixed value of p3; `None`: p3 is the number of the try.
     p3: Option<u64>,
 }
 
 impl<'s> Get<'s> {
-    /// Asked for only when a latch can't be had at once.
+    /// Called only when a latch isn't free at once.
     pub(crate) fn new(session: &'s Session, event: WaitEvent, p1: u64, p2: u64) -> Get<'s> {
         Get { session, event, p1, p2, p3: None }
     }
 
-    /// The same with a fixed p3.
+    /// The same get with a fixed p3.
     pub(crate) fn with_p3(self, p3: u64) -> Get<'s> {
         Get { p3: Some(p3), ..self }
     }
 }
 
 impl Sleeper<WaitWord> for Get<'_> {
-    /// About two microseconds on Linux: as long as a latch is held, and as sleeping would cost.
+    /// About two microseconds on Linux: a usual hold takes as long, and sleeping would cost as
+    /// much.
     const SPIN_TURNS: u32 = 40;
-    /// In a simulation that stops.
+    /// A simulation that stops unwinds its threads.
     const UNWINDS: bool = true;
 
     fn relax(self, turn: u32) {

@@ -1,8 +1,8 @@
-//! Which latches the calling thread holds, to catch a broken order when it happens rather than
-//! when it deadlocks (rules L1, L2).
+//! The list of latches that the calling thread holds, to catch a broken order at the get rather
+//! than in a deadlock (rules L1, L2).
 //!
-//! Kept in debug builds and under feature `verify`; elsewhere all of this is empty. A thread holds
-//! a handful of latches, so a list that is searched from its end is right.
+//! The list exists in debug builds and under feature `verify`; elsewhere all of this is empty. A
+//! thread holds only a few latches, so a list searched from its end is fast enough.
 
 use std::cell::RefCell;
 
@@ -21,7 +21,7 @@ thread_local! {
     static HELD: RefCell<Vec<Held>> = const { RefCell::new(Vec::new()) };
 }
 
-/// `None` when the thread's last destructors run and the list is gone: then nothing is checked.
+/// `None` while the thread's last destructors run and the list is gone: then nothing is checked.
 fn with_list<T>(work: impl FnOnce(&mut Vec<Held>) -> T) -> Option<T> {
     HELD.try_with(|held| work(&mut held.borrow_mut())).ok()
 }
@@ -42,7 +42,7 @@ pub(crate) fn check_order(rank: LatchRank, id: u64) {
     }
 }
 
-/// Called when a latch was got.
+/// Called after a latch was got.
 #[inline]
 pub(crate) fn enter(rank: LatchRank, id: u64) {
     if CHECKED {
@@ -50,7 +50,7 @@ pub(crate) fn enter(rank: LatchRank, id: u64) {
     }
 }
 
-/// Called when it is let go.
+/// Called when a latch is released.
 #[inline]
 pub(crate) fn leave(id: u64) {
     if CHECKED {
@@ -61,8 +61,8 @@ pub(crate) fn leave(id: u64) {
     }
 }
 
-/// Panics, in debug builds and under feature `verify`, if the calling thread holds a latch. To be
-/// called by whoever is about to do `what`: block I/O, or a wait that isn't for a latch (rule L2).
+/// Panics, in debug builds and under feature `verify`, if the calling thread holds a latch. The
+/// caller is about to do `what`: block I/O, or a wait that isn't for a latch (rule L2).
 #[inline]
 #[track_caller]
 pub fn assert_none_held(what: &str) {
@@ -84,7 +84,7 @@ mod tests {
         enter(rank, id);
     }
 
-    /// Up the list is right, and what was let go no longer counts.
+    /// Ascending order is accepted, and released latches no longer count.
     #[test]
     fn ascending_order_is_accepted_and_letting_go_forgets() {
         hold(FrameOrder::Branch.rank(), 1);
@@ -96,7 +96,7 @@ mod tests {
         assert_none_held("a test");
     }
 
-    /// Two latches of one rank could be taken by two threads the other way round.
+    /// Two threads could take two latches of one rank in opposite orders.
     #[test]
     #[should_panic(
         expected = "latch 2 (cache buffers chains, rank 20) is asked for while latch 1 \
@@ -107,7 +107,7 @@ mod tests {
         hold(LatchKind::Bucket.rank(), 2);
     }
 
-    /// What counts is the highest held, whichever was got last: no-wait gets come in any order.
+    /// The highest held rank counts, whichever latch was got last: no-wait gets come in any order.
     #[test]
     #[should_panic(expected = "latch 3 (cache buffers lru chain, rank 30) is asked for while \
                                latch 1 (redo copy, rank 40) is held")]
@@ -117,7 +117,7 @@ mod tests {
         hold(LatchKind::WorkingSet.rank(), 3);
     }
 
-    /// The other half of the rules: nothing is held across what may take long.
+    /// No latch is held across work that may take long.
     #[test]
     #[should_panic(expected = "latch 7 (buffer frame (heap), rank 10.3) is held across a read")]
     fn a_latch_held_across_io_is_named() {

@@ -1,4 +1,4 @@
-//! A latch that owns what it guards.
+//! A latch that owns the data that it guards.
 //!
 //! ```text
 //!   Latch ──shared──▶ SharedGuard     reads, with others
@@ -6,9 +6,9 @@
 //!     └──exclusive──▶ ExclusiveGuard  reads and writes, alone
 //! ```
 //!
-//! Uncontended, a get and a letting go are one exchange each and no system call. A get that fails
-//! spins for a moment, then waits under the event of the latch's kind. The machine is in `raw.rs`,
-//! its order in `state.rs`.
+//! Uncontended, a get and a release are one exchange each and no system call. A get that fails
+//! spins briefly, then waits under the event of the latch's kind. `raw.rs` has the machine, and
+//! `state.rs` the order.
 
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -25,12 +25,13 @@ use crate::{LatchKind, held};
 
 /// Guards a `T`: many readers or one writer. Frames of the buffer cache have a [`FrameLatch`].
 ///
-/// What an uncontended get doesn't touch comes first; the state and the value are neighbours.
+/// The fields that an uncontended get doesn't touch come first; the state and the value are
+/// neighbours.
 #[repr(C)]
 pub struct Latch<T> {
     kind: LatchKind,
     raw: RawLatch<AtomicU64, WaitWord>,
-    /// Looks at the value as the latch is let go by a writer (rule L15).
+    /// Checks the value when a writer releases the latch (rule L15).
     check: Option<Box<Check<T>>>,
     /// Protected by `raw`.
     value: UnsafeCell<T>,
@@ -41,8 +42,8 @@ pub struct Latch<T> {
 unsafe impl<T: Send + Sync> Sync for Latch<T> {}
 
 impl<T> Latch<T> {
-    /// A free latch of this kind around `value`. Not for frames, whose rank changes with what
-    /// they hold.
+    /// A free latch of this kind around `value`. It is not for frames, whose rank changes with
+    /// their block.
     pub fn new(os: &Os, kind: LatchKind, value: T) -> Latch<T> {
         assert!(kind != LatchKind::Frame, "a frame has a FrameLatch");
         let state = AtomicU64::new(State::FREE.0);
@@ -50,25 +51,26 @@ impl<T> Latch<T> {
         Latch { kind, raw, check: None, value: UnsafeCell::new(value) }
     }
 
-    /// The same latch with a check of what it guards: `look` panics if the value isn't consistent,
-    /// and returns how many parts it has looked at. It is called as a writer lets go of the latch,
-    /// as often as the world wants it (L15).
+    /// The same latch with a check of the guarded data. `look` panics if the value isn't
+    /// consistent, and returns the number of parts that it has checked. It is called when a writer
+    /// releases the latch, at the rate that the world wants (L15).
     #[must_use]
     pub fn checked(self, os: &Os, look: impl Fn(&T) -> usize + Send + Sync + 'static) -> Latch<T> {
         Latch { check: Check::new(os, look), ..self }
     }
 
-    /// Its number in its world: the same from run to run (rule L5). p1 of its wait event.
+    /// The number of the latch in its world, stable from run to run (rule L5). It is p1 of the wait
+    /// event.
     pub fn id(&self) -> u64 {
         self.raw.readers().id()
     }
 
-    /// What it guards.
+    /// The kind of the latch.
     pub fn kind(&self) -> LatchKind {
         self.kind
     }
 
-    /// Gets it together with other readers. Waits while a writer has it or waits for it.
+    /// Gets the latch shared. Waits while a writer has it or waits for it.
     #[inline]
     pub fn shared<'a>(&'a self, session: &'a Session) -> SharedGuard<'a, T> {
         get::begin(session);
@@ -78,7 +80,7 @@ impl<T> Latch<T> {
         SharedGuard { latch: self, session }
     }
 
-    /// Gets it alone. Waits while anybody has it.
+    /// Gets the latch exclusively. Waits while any other thread has it.
     #[inline]
     pub fn exclusive<'a>(&'a self, session: &'a Session) -> ExclusiveGuard<'a, T> {
         get::begin(session);
@@ -88,7 +90,8 @@ impl<T> Latch<T> {
         ExclusiveGuard { hold: Hold { latch: self, session } }
     }
 
-    /// As `shared`, but gives up rather than waits. Exempt from the order of ranks (rule L3).
+    /// Gets the latch shared, or returns none instead of waiting. Exempt from the order of ranks
+    /// (rule L3).
     #[inline]
     pub fn try_shared<'a>(&'a self, session: &'a Session) -> Option<SharedGuard<'a, T>> {
         get::begin(session);
@@ -98,7 +101,8 @@ impl<T> Latch<T> {
         })
     }
 
-    /// As `exclusive`, but gives up rather than waits. Exempt from the order of ranks (rule L3).
+    /// Gets the latch exclusively, or returns none instead of waiting. Exempt from the order of
+    /// ranks (rule L3).
     #[inline]
     pub fn try_exclusive<'a>(&'a self, session: &'a Session) -> Option<ExclusiveGuard<'a, T>> {
         get::begin(session);
@@ -108,7 +112,7 @@ impl<T> Latch<T> {
         })
     }
 
-    /// The value, when nobody else can have the latch.
+    /// The value, when no other thread can have the latch.
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }
@@ -124,34 +128,34 @@ impl<T> Latch<T> {
     }
 }
 
-/// Says how it stands; not what it guards, which another thread may be changing.
+/// Prints the state but not the guarded data, which another thread may be changing.
 impl<T> fmt::Debug for Latch<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Latch {} ({}): {:?}", self.id(), self.kind.rank(), self.raw.state())
     }
 }
 
-/// The latch held together with other readers; lets go when dropped. Stays with its thread.
+/// The latch, held shared. Dropping it releases the latch. It stays with its thread.
 #[must_use = "a guard that is dropped at once guards nothing"]
 pub struct SharedGuard<'a, T> {
     latch: &'a Latch<T>,
     session: &'a Session,
 }
 
-/// The latch held alone; lets go when dropped. Stays with its thread.
+/// The latch, held exclusively. Dropping it releases the latch. It stays with its thread.
 #[must_use = "a guard that is dropped at once guards nothing"]
 pub struct ExclusiveGuard<'a, T> {
     hold: Hold<'a, T>,
 }
 
-/// What lets go of the latch after the check, also if that panics.
+/// Releases the latch after the check, also if the check panics.
 struct Hold<'a, T> {
     latch: &'a Latch<T>,
     session: &'a Session,
 }
 
 impl<'a, T> ExclusiveGuard<'a, T> {
-    /// Lets go and says by what it could be had again. For `Condition`.
+    /// Releases the latch and returns what is needed to get it again. For `Condition`.
     pub(crate) fn release(self) -> (&'a Latch<T>, &'a Session) {
         (self.hold.latch, self.hold.session)
     }
@@ -162,7 +166,7 @@ impl<T> Deref for SharedGuard<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the latch is held shared while this guard lives, so nobody has `&mut T` (L6).
+        // SAFETY: the latch is held shared while this guard lives, so no thread has `&mut T` (L6).
         unsafe { &*self.latch.value.get() }
     }
 }
@@ -173,7 +177,7 @@ impl<T> Deref for ExclusiveGuard<'_, T> {
     #[inline]
     fn deref(&self) -> &T {
         // SAFETY: the latch is held exclusively while this guard lives, and `&self` keeps
-        // `deref_mut` out, so nobody has `&mut T` (L6).
+        // `deref_mut` out, so no thread has `&mut T` (L6).
         unsafe { &*self.hold.latch.value.get() }
     }
 }

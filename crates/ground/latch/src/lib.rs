@@ -1,4 +1,4 @@
-//! Latches with ranks, and what else sessions coordinate by.
+//! Latches with ranks, and the other primitives by which sessions coordinate.
 //!
 //! ```text
 //!      cache, redo, txn …        say what they wait for and in which order
@@ -11,21 +11,20 @@
 //!        os::WaitWord                                           the one thing that blocks
 //! ```
 //!
-//! Everything here is one of the seams that the simulator needs: a get is a point at which it may
-//! switch threads, a wait has an event, an id is the same from run to run. And every claim about
-//! the machines (they exclude, they lose no wake-up) is checked by a model checker, loom, over the
-//! same code that ships. Rules L1 to L20 are in the README.
+//! The simulator hooks in here: a get is a point at which it may switch threads, a wait has an
+//! event, and an id is the same from run to run. Every claim about the machines (they exclude, they
+//! lose no wake-up) is checked by a model checker, loom, over the same code that ships. Rules L1 to
+//! L20 are in the README.
 //!
-//! * [`Latch`]: owns what it guards; many readers or one writer; waits have names.
-//! * [`FrameLatch`]: the same for a frame, whose block, and so rank, changes, and whose readers are
-//!   many.
-//! * [`ReaderCounts`]: who reads which frame, counted so that readers don't meet.
+//! * [`Latch`]: owns the data that it guards; many readers or one writer; waits have names.
+//! * [`FrameLatch`]: a latch for a frame, whose block and rank change, and which has many readers.
+//! * [`ReaderCounts`]: the readers of each frame, counted in stripes so that they don't contend.
 //! * [`LatchKind`], [`FrameOrder`], [`LatchRank`]: the order of latches, declared once.
-//! * [`Condition`]: wait for a change of what a latch guards.
-//! * [`Signal`]: post a background process; posts aren't forgotten.
+//! * [`Condition`]: a wait for a change of the data under a latch.
+//! * [`Signal`]: posts a background process; posts aren't forgotten.
 //! * [`Shared64`], [`Shared32`], [`Shared16`], [`SharedFlag`]: atomics that the simulator can
 //!   interleave; [`Guess`]: a number that only speed depends on.
-//! * [`assert_none_held`]: for whoever is about to do what no latch may be held across.
+//! * [`assert_none_held`]: a check before work across which no latch may be held.
 
 mod check;
 mod condition;

@@ -1,9 +1,8 @@
-//! The striped latch under a model checker, as `loom_tests.rs` does it for the others; at the end
-//! broken on purpose again, one step after the other.
+//! The striped latch under a model checker, as in `loom_tests.rs`; the last tests break it on
+//! purpose, one step after the other.
 //!
-//! Loom takes a sequentially consistent access for one that acquires and releases, so the model
-//! says the rest by a fence between what a thread does and where it looks next. Each thread has a
-//! stripe.
+//! Loom takes a sequentially consistent access for one that acquires and releases. The model adds a
+//! fence between a thread's own step and its look at the other side. Each thread has a stripe.
 
 use std::rc::Rc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, SeqCst};
@@ -19,7 +18,7 @@ use crate::state::State;
 /// Shared holds in two stripes.
 struct Stripes([AtomicU32; 2]);
 
-/// These as one thread counts in them.
+/// The holds as one thread counts them.
 #[derive(Clone, Copy)]
 struct Stripe<'a> {
     all: &'a Stripes,
@@ -27,13 +26,13 @@ struct Stripe<'a> {
     broken: Broken,
 }
 
-/// What is left out on purpose.
+/// The part that is left out on purpose.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Broken {
     Nothing,
     /// Accesses only acquire and release.
     Order,
-    /// Nobody is told that a stripe has become empty.
+    /// No waiter is told that a stripe has become empty.
     Telling,
 }
 
@@ -64,7 +63,7 @@ impl Holds for Stripe<'_> {
     }
 }
 
-/// A striped latch around two numbers that are equal whenever nobody changes them.
+/// A striped latch around two numbers that are equal except during a change.
 struct Pair {
     latch: RawLatch<AtomicU64, Futex>,
     stripes: Stripes,
@@ -120,8 +119,8 @@ impl Pair {
     }
 }
 
-/// L12, L13: a reader and a writer, exclusion and wake-ups. With four preemptions: without a bound
-/// it takes a minute, and finds no more (it was run once).
+/// L12, L13: a reader and a writer exclude each other and lose no wake-up. The bound is four
+/// preemptions: an unbounded search takes a minute and finds no more (it was run once).
 #[test]
 fn a_striped_reader_and_a_writer_exclude_each_other_and_none_is_left_asleep() {
     explore_within(4, || {
@@ -133,8 +132,8 @@ fn a_striped_reader_and_a_writer_exclude_each_other_and_none_is_left_asleep() {
     });
 }
 
-/// Two readers, each in a stripe, and a writer: nobody sees a change half made, and everybody gets
-/// in, also the writer that sleeps until both have left.
+/// Two readers, each in a stripe, and a writer: no thread sees half a change, and every thread gets
+/// in, also the writer that sleeps until both readers have left.
 #[test]
 fn readers_of_two_stripes_and_a_writer_exclude_each_other_and_none_is_left_asleep() {
     explore_within(2, || {
@@ -147,7 +146,7 @@ fn readers_of_two_stripes_and_a_writer_exclude_each_other_and_none_is_left_aslee
     });
 }
 
-/// Two writers and a reader: the one that is let in by the state keeps the other one out.
+/// Two writers and a reader: a reader that was let in by the state keeps the other writer out.
 #[test]
 fn a_striped_reader_between_two_writers_gets_in_and_lets_them_in() {
     explore_within(2, || {
@@ -160,7 +159,7 @@ fn a_striped_reader_between_two_writers_gets_in_and_lets_them_in() {
     });
 }
 
-/// A reader comes in while another one is inside: else the join would wait for ever.
+/// A reader comes in while another one is inside; otherwise the join would wait for ever.
 #[test]
 fn striped_readers_share() {
     explore_fully(|| {
@@ -174,8 +173,8 @@ fn striped_readers_share() {
     });
 }
 
-/// A get that doesn't wait has it or hasn't, also among gets that wait; and one that fails has left
-/// nobody waiting for what it had for a moment.
+/// A no-wait get either has the latch or hasn't, also among gets that wait. A get that fails leaves
+/// no thread waiting for the latch that it had for a moment.
 #[test]
 fn striped_no_wait_gets_exclude_like_the_others() {
     explore_within(2, || {
@@ -196,14 +195,14 @@ fn striped_no_wait_gets_exclude_like_the_others() {
     });
 }
 
-/// Goes on when a writer has the state, and waits for the readers inside.
+/// Returns when a writer has the state and waits for the readers inside.
 fn until_drained_for(pair: &Pair) {
     while !pair.latch.state().keeps_readers_out() {
         loom::thread::yield_now();
     }
 }
 
-/// With a writer waiting until the readers have left, one that comes later finds its change (L7).
+/// A reader that comes after a draining writer sees its change (L7).
 #[test]
 fn a_draining_writer_comes_before_later_readers() {
     explore_within(2, || {
@@ -217,7 +216,7 @@ fn a_draining_writer_comes_before_later_readers() {
     });
 }
 
-/// With a reader waiting, a writer that lets go and comes again at once comes after it (L7).
+/// A writer that releases and comes again at once comes after a waiting reader (L7).
 #[test]
 fn a_waiting_striped_reader_comes_before_the_next_writer() {
     explore_within(3, || {
@@ -235,7 +234,7 @@ fn a_waiting_striped_reader_comes_before_the_next_writer() {
     });
 }
 
-/// Broken on purpose: both sides look before the other one can see that they have come.
+/// Broken on purpose: both sides look before the other side can see that they have come.
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn the_model_finds_stripes_that_only_acquire_and_release() {
@@ -247,7 +246,7 @@ fn the_model_finds_stripes_that_only_acquire_and_release() {
     });
 }
 
-/// Broken on purpose: a writer that sleeps until the readers have left isn't told that they have.
+/// Broken on purpose: a writer that waits for the readers isn't told that they have left.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn the_model_finds_a_reader_that_leaves_in_silence() {
@@ -259,7 +258,7 @@ fn the_model_finds_a_reader_that_leaves_in_silence() {
     });
 }
 
-/// Broken on purpose: the reader looks for a writer first and enters then.
+/// Broken on purpose: the reader looks for a writer first and enters afterwards.
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn the_model_finds_a_reader_that_looks_before_it_enters() {
@@ -275,7 +274,7 @@ fn the_model_finds_a_reader_that_looks_before_it_enters() {
     });
 }
 
-/// Broken on purpose: the writer looks for readers first and takes the state then.
+/// Broken on purpose: the writer looks for readers first and takes the state afterwards.
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn the_model_finds_a_writer_that_looks_before_it_takes() {
@@ -293,7 +292,7 @@ fn the_model_finds_a_writer_that_looks_before_it_takes() {
     });
 }
 
-/// Broken on purpose: a reader that was let in by the state gives that up before it enters its
+/// Broken on purpose: a reader that was let in by the state gives up the state before it enters its
 /// stripe.
 #[test]
 #[should_panic(expected = "Causality violation")]

@@ -1,9 +1,9 @@
 //! The machines under a model checker: every order of a few threads' steps, and every value that
 //! the memory model lets a load see.
 //!
-//! The same code as ships runs on loom's atomics and on a word that sleeps as a futex does. Loom
-//! fails on a data race, on a deadlock (a lost wake-up is one) and on an assertion. At the end are
-//! machines broken on purpose: the model must find them out, or it finds nothing out.
+//! The code that ships runs on loom's atomics and on a word that sleeps as a futex does. Loom fails
+//! on a data race, on a deadlock (a lost wake-up is one) and on an assertion. The last tests break
+//! the machines on purpose: the model must find the fault, or it is worthless.
 //!
 //! Loom runs its threads in turn on one real thread, so `Rc` shares between them.
 
@@ -27,10 +27,10 @@ pub(crate) fn explore_fully(claim: impl Fn() + Sync + Send + 'static) {
     loom::model::Builder::new().check(claim);
 }
 
-/// Explores the orders of the threads' steps with at most `preemptions` switches away from a
-/// thread that could go on. Nearly all bugs of this sort need two at most (Musuvathi and Qadeer,
-/// 2007), but loom's search is not complete under a bound, so what two threads can show is shown
-/// with two, fully.
+/// Explores the orders of the threads' steps with at most `preemptions` switches away from a thread
+/// that could go on. Nearly all bugs of this sort need two at most (Musuvathi and Qadeer, 2007).
+/// Loom's search is not complete under a bound, so claims that two threads can show are shown with
+/// two threads and without a bound.
 pub(crate) fn explore_within(preemptions: usize, claim: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(preemptions);
@@ -55,7 +55,7 @@ impl Atom for AtomicU64 {
     }
 }
 
-/// A futex: whether to sleep is decided in one step with falling asleep.
+/// A futex: the decision to sleep and the falling asleep are one step.
 pub(crate) struct Futex {
     value: AtomicU32,
     bucket: Mutex<()>,
@@ -127,7 +127,7 @@ impl Sleeper<Futex> for Actor {
     }
 }
 
-/// A latch around two numbers that are equal whenever nobody changes them.
+/// A latch around two numbers that are equal except during a change.
 struct Pair<A, W> {
     latch: RawLatch<A, W>,
     numbers: UnsafeCell<(u32, u32)>,
@@ -225,7 +225,7 @@ fn writers_exclude_each_other_and_none_is_left_asleep() {
     });
 }
 
-/// Two readers and a writer: nobody sees a change half made, and everybody gets in.
+/// Two readers and a writer: no thread sees half a change, and every thread gets in.
 #[test]
 fn readers_and_a_writer_exclude_each_other_and_none_is_left_asleep() {
     explore_within(2, || {
@@ -238,8 +238,8 @@ fn readers_and_a_writer_exclude_each_other_and_none_is_left_asleep() {
     });
 }
 
-/// Two writers and a reader: let in by the one writer or stopped for the other, it is not left
-/// asleep, nor are they.
+/// Two writers and a reader: whether the reader is let in by one writer or stopped for the other,
+/// no thread is left asleep.
 #[test]
 fn a_reader_between_two_writers_gets_in_and_lets_them_in() {
     explore_within(2, || {
@@ -252,7 +252,7 @@ fn a_reader_between_two_writers_gets_in_and_lets_them_in() {
     });
 }
 
-/// A reader comes in while another one is inside: else the join would wait for ever.
+/// A reader comes in while another one is inside; otherwise the join would wait for ever.
 #[test]
 fn readers_share() {
     explore_fully(|| {
@@ -264,7 +264,8 @@ fn readers_share() {
     });
 }
 
-/// A get that doesn't wait has it or hasn't, also among gets that wait; what it has is its own.
+/// A no-wait get either has the latch or hasn't, also among gets that wait; a latch that it has is
+/// its own.
 #[test]
 fn no_wait_gets_exclude_like_the_others() {
     explore_within(2, || {
@@ -285,7 +286,7 @@ fn no_wait_gets_exclude_like_the_others() {
     });
 }
 
-/// Goes on when somebody waits for the latch.
+/// Returns when a thread waits for the latch.
 fn until_waited_for(pair: &Pair<AtomicU64, Futex>) {
     let waiting = || pair.latch.state().waiting_readers() + pair.latch.state().waiting_writers();
     while waiting() == 0 {
@@ -293,8 +294,8 @@ fn until_waited_for(pair: &Pair<AtomicU64, Futex>) {
     }
 }
 
-/// With a writer waiting, a reader that comes later finds the writer's change: the writer was
-/// first, though the latch was held by a reader when both came.
+/// A reader that comes after a waiting writer sees the writer's change: the writer was first,
+/// though a reader held the latch when both came.
 #[test]
 fn a_waiting_writer_comes_before_later_readers() {
     explore_within(2, || {
@@ -308,8 +309,8 @@ fn a_waiting_writer_comes_before_later_readers() {
     });
 }
 
-/// With a reader waiting, a writer that lets go and comes again at once comes after it: the reader
-/// sees the first change and not the second.
+/// A writer that releases and comes again at once comes after a waiting reader: the reader sees the
+/// first change and not the second.
 #[test]
 fn a_waiting_reader_comes_before_the_next_writer() {
     explore_within(3, || {
@@ -325,7 +326,7 @@ fn a_waiting_reader_comes_before_the_next_writer() {
     });
 }
 
-/// A number under a latch, and a condition that says that it has changed.
+/// A number under a latch, and a condition that notifies of its change.
 struct Queue {
     pair: Rc<Pair<AtomicU64, Futex>>,
     condition: RawCondition<AtomicU64, Futex>,
@@ -337,7 +338,7 @@ impl Queue {
         Rc::new(Queue { pair: sound_pair(), condition })
     }
 
-    /// As `Condition::wait` does it, until the number is `least`.
+    /// Waits as `Condition::wait` does, until the number is `least`.
     fn wait_for(&self, least: u32) {
         self.pair.latch.exclusive(|| Actor);
         while self.pair.read_held() < least {
@@ -351,7 +352,7 @@ impl Queue {
     }
 }
 
-/// One waits for what the other brings, told after the latch was let go.
+/// One thread waits for the other's change, notified after the latch was released.
 #[test]
 fn a_condition_told_after_letting_go_loses_no_wake_up() {
     explore_fully(|| {
@@ -363,7 +364,7 @@ fn a_condition_told_after_letting_go_loses_no_wake_up() {
     });
 }
 
-/// The same, told with the latch still held, to two that wait.
+/// Two threads wait and are notified with the latch still held.
 #[test]
 fn a_condition_told_under_the_latch_wakes_all() {
     explore_within(1, || {
@@ -378,7 +379,7 @@ fn a_condition_told_under_the_latch_wakes_all() {
     });
 }
 
-/// A condition for each of two: the one that is woken isn't the only one that may go on.
+/// A condition with two waiters: one notification for each lets both go on.
 #[test]
 fn one_wake_up_for_each_of_two_waiters_lets_both_go_on() {
     explore_within(1, || {
@@ -392,7 +393,7 @@ fn one_wake_up_for_each_of_two_waiters_lets_both_go_on() {
     });
 }
 
-/// Work made visible before a post is found by whom the post wakes, whether it was already asleep,
+/// A woken process finds the work that was made visible before the post, whether it was asleep,
 /// about to sleep or busy.
 #[test]
 fn a_post_is_sticky_and_shows_the_work_before_it() {
@@ -428,7 +429,7 @@ fn no_post_is_swallowed_with_another() {
     });
 }
 
-/// A wait whose time is up while a post comes: the post ends this wait or the next, never none.
+/// A wait whose time is up while a post comes: the post ends this wait or the next one.
 #[test]
 fn a_post_at_the_end_of_a_timeout_is_kept() {
     explore_fully(|| {
@@ -442,7 +443,7 @@ fn a_post_at_the_end_of_a_timeout_is_kept() {
     });
 }
 
-/// Lets go without a release.
+/// Releases without release order.
 struct RelaxedAtom(AtomicU64);
 
 impl Atom for RelaxedAtom {
@@ -464,7 +465,7 @@ impl Atom for RelaxedAtom {
     }
 }
 
-/// Broken on purpose: the next holder needn't see what the last one wrote.
+/// Broken on purpose: the next holder needn't see the last holder's writes.
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn the_model_finds_a_latch_let_go_without_a_release() {
@@ -476,7 +477,7 @@ fn the_model_finds_a_latch_let_go_without_a_release() {
     });
 }
 
-/// Wakes who sleeps, but doesn't raise the word for who is about to.
+/// Wakes sleepers, but doesn't raise the word for a thread that is about to sleep.
 struct DeafFutex(Futex);
 
 impl Word for DeafFutex {
@@ -527,8 +528,8 @@ fn the_model_finds_a_wake_up_lost_before_the_sleep() {
     });
 }
 
-/// Broken on purpose: what is waited for changes outside the latch, against rule L9, so that the
-/// one who notifies looks for sleepers too early.
+/// Broken on purpose: the awaited state changes outside the latch, against rule L9, so that the
+/// notifier looks for sleepers too early.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn the_model_finds_a_condition_changed_outside_its_latch() {

@@ -1,5 +1,5 @@
-//! What latches are made of, as traits: the machines in `raw` run on the real parts and, in tests,
-//! on those of a model checker.
+//! The parts of latches, as traits: the machines in `raw` run on the real parts and, in tests, on
+//! those of a model checker.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,55 +7,56 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use os::{Session, WaitWord, Woken};
 use waits::Nanos;
 
-/// A number that threads change at once. Changes are exchanges, additions and subtractions only,
-/// so that whoever sees a later value also sees what came before every earlier one (the release
-/// sequence is never broken).
+/// A number that several threads change. All changes are exchanges, additions and subtractions, so
+/// that a thread that sees a later value also sees all that came before every earlier value (the
+/// release sequence is never broken).
 pub(crate) trait Atom {
     fn load(&self, order: Ordering) -> u64;
-    /// May fail for no reason. Gives the value found when it fails; then with no order.
+    /// May fail for no reason. When it fails it returns the value found, without any memory order.
     fn exchange(&self, seen: u64, next: u64, order: Ordering) -> Result<u64, u64>;
     fn add(&self, amount: u64, order: Ordering);
-    /// The value before.
+    /// Subtracts. Returns the value before.
     fn subtract(&self, amount: u64, order: Ordering) -> u64;
 }
 
 /// Shared holds that are counted apart from the latch's state, in stripes. Every change and every
-/// look is sequentially consistent.
+/// read is sequentially consistent.
 pub(crate) trait Holds {
-    /// One more, in the acting thread's stripe.
+    /// Adds one hold to the acting thread's stripe.
     fn enter(&self);
-    /// One less; whether it was the last of the stripe.
+    /// Removes one hold. Returns whether it was the last of the stripe.
     fn leave(&self) -> bool;
-    /// Whether any stripe has one, each as it was at the look at it.
+    /// Whether any stripe has a hold. The stripes are read one after the other.
     fn any(&self) -> bool;
 }
 
 /// A word that threads sleep on.
 pub(crate) trait Word {
-    /// Its value; what came before it was written is seen.
+    /// The value; all writes before the value was written are visible.
     fn load(&self) -> u32;
-    /// Makes its value another: who is about to sleep on the old one doesn't.
+    /// Changes the value, so that a thread that is about to sleep on the old one doesn't.
     fn raise(&self);
-    /// Sets bits; the value before.
+    /// Sets bits. Returns the value before.
     fn set_bits(&self, bits: u32) -> u32;
-    /// Replaces the value; the value before.
+    /// Replaces the value. Returns the value before.
     fn replace(&self, value: u32) -> u32;
 }
 
-/// The acting thread, when it lets others go on.
+/// The acting thread as one that wakes others.
 pub(crate) trait Waker<W> {
     fn wake(&self, word: &W, count: u32);
 }
 
-/// The acting thread, when it may have to wait itself.
+/// The acting thread as one that may have to wait.
 pub(crate) trait Sleeper<W>: Copy {
-    /// How often a get is tried again before the thread sleeps.
+    /// The number of tries of a get before the thread sleeps.
     const SPIN_TURNS: u32;
-    /// Whether others go on when a thread unwinds out of its sleep; not in a model that has failed.
+    /// Whether other threads go on when a thread unwinds out of its sleep; false in a model that
+    /// has failed.
     const UNWINDS: bool;
     /// One turn of a spin.
     fn relax(self, turn: u32);
-    /// Sleeps while `word` holds `expected`; may return for no reason.
+    /// Sleeps while `word` holds `expected`. May return for no reason.
     fn sleep(self, word: &W, expected: u32, timeout: Option<Nanos>, tries: u64) -> Woken;
 }
 

@@ -1,32 +1,32 @@
-//! The one list of latches: what each kind guards, its rank and the event of waiting for it.
+//! The one list of latches: the data that each kind guards, its rank and its wait event.
 //!
-//! A thread asks for latches in ascending order of rank only, so no circle of waiting threads can
-//! close (rule L1). A new kind gets a place in this list, not a rank of its own elsewhere.
+//! A thread gets latches in ascending order of rank only, so no cycle of waiting threads can close
+//! (rule L1). A new kind gets an entry in this list, not a rank of its own elsewhere.
 
 use std::fmt;
 
 use waits::WaitEvent;
 
-/// A place in the order of latches. Latches are taken in strictly ascending order.
+/// A position in the order of latches. Latches are taken in strictly ascending order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LatchRank(u16);
 
-/// What is declared of one kind of latch.
+/// The declaration of one kind of latch.
 #[derive(Clone, Copy, Debug)]
 pub struct LatchInfo {
     /// The name in views and messages.
     pub name: &'static str,
-    /// Where it stands among the kinds; also its `number` in p2 of its wait event.
+    /// The position among the kinds; also the `number` in p2 of the wait event.
     pub number: u8,
-    /// What a session waits for that has to wait for such a latch.
+    /// The event of a wait for such a latch.
     pub event: WaitEvent,
-    /// What it guards.
+    /// The data that it guards.
     pub meaning: &'static str,
 }
 
 macro_rules! latch_ranks {
     ($($kind:ident = $number:literal $name:literal $event:ident $meaning:literal;)*) => {
-        /// What a latch guards, from which follow its rank and its wait event.
+        /// The kind of a latch, from which follow its rank and its wait event.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[repr(u8)]
         pub enum LatchKind {
@@ -37,7 +37,7 @@ macro_rules! latch_ranks {
             /// Every kind, in ascending order of rank.
             pub const ALL: &'static [LatchKind] = &[$(LatchKind::$kind,)*];
 
-            /// What is declared of this kind.
+            /// The declaration of this kind.
             pub const fn info(self) -> &'static LatchInfo {
                 const INFO: &[LatchInfo] = &[$(LatchInfo {
                     name: $name,
@@ -63,13 +63,13 @@ latch_ranks! {
     RedoAllocation = 50 "redo allocation" LatchRedoAllocation
         "the giving out of redo addresses";
     EnqueueHashChains = 60 "enqueue hash chains" LatchEnqueueHashChains
-        "who waits for which lock, and the tables whose locks are waited for";
+        "which transaction waits for which lock, and the tables whose locks are waited for";
     Innermost = 90 "innermost" LatchFree
         "anything small under which no other latch is taken";
 }
 
-/// The order among frames: a frame holds a block of another sort from time to time, so the one who
-/// asks for its latch says which.
+/// The order among frames. The sort of block in a frame changes, so the caller of a get states the
+/// sort.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum FrameOrder {
@@ -93,7 +93,7 @@ pub enum FrameOrder {
     ExtentMap = 9,
 }
 
-/// Ranks leave room for this many places inside one kind.
+/// The number of positions that ranks leave inside one kind.
 const PLACES_PER_KIND: u16 = 16;
 const _: () = assert!((FrameOrder::ExtentMap as u16) < PLACES_PER_KIND);
 
@@ -103,14 +103,14 @@ impl LatchKind {
         self.info().name
     }
 
-    /// Its place in the order.
+    /// The position in the order.
     pub const fn rank(self) -> LatchRank {
         LatchRank(self.info().number as u16 * PLACES_PER_KIND)
     }
 }
 
 impl FrameOrder {
-    /// Its place in the order of all latches.
+    /// The position in the order of all latches.
     pub const fn rank(self) -> LatchRank {
         LatchRank(LatchKind::Frame.rank().0 + self as u16)
     }
@@ -162,7 +162,7 @@ impl fmt::Display for LatchRank {
 mod tests {
     use super::*;
 
-    /// The list reads in the order in which latches are taken, frames' places included.
+    /// The list is in the order in which latches are taken, the positions of frames included.
     #[test]
     fn ranks_ascend_down_the_list() {
         let frames = FrameOrder::ALL.iter().map(|order| order.rank());
@@ -171,7 +171,7 @@ mod tests {
         assert!(ranks.is_sorted_by(|a, b| a < b), "{ranks:?}");
     }
 
-    /// A wait for a latch can be told from a wait for a latch of another kind.
+    /// A wait for a latch of one kind can be told from a wait for another kind.
     #[test]
     fn every_kind_has_an_event_of_its_own() {
         for (index, kind) in LatchKind::ALL.iter().enumerate() {
@@ -181,7 +181,7 @@ mod tests {
         }
     }
 
-    /// A message about a rank says which latch, and of a frame which sort of block.
+    /// A message about a rank names the latch, and for a frame the sort of block.
     #[test]
     fn a_rank_prints_as_the_latch_that_has_it() {
         assert_eq!(LatchKind::Bucket.rank().to_string(), "cache buffers chains, rank 20");

@@ -1,17 +1,17 @@
 //! The latch without its data: one number and two words, on real or modelled parts.
 //!
 //! ```text
-//!   state     who has it, how many wait          (state.rs)
-//!   readers   where waiting readers sleep
-//!   writers   where waiting writers sleep
+//!   state     the holders, and the numbers of waiters (state.rs)
+//!   readers   the word on which waiting readers sleep
+//!   writers   the word on which waiting writers sleep
 //! ```
 //!
-//! No wake-up is lost (rule L8), because both sides keep an order. Who lets go changes the state,
-//! then raises the word, then wakes. Who waits enters itself in the state, reads the word, looks at
-//! the state, then sleeps on what it read of the word. A sleeper that missed the change of state
-//! finds another word than the one it read, or is asleep and woken.
+//! No wake-up is lost (rule L8), because both sides keep an order. A thread that releases the latch
+//! changes the state, then raises the word, then wakes. A thread that waits enters itself in the
+//! state, reads the word, looks at the state, then sleeps on the value that it read. A sleeper that
+//! missed the change of state finds another value in the word, or is asleep and woken.
 //!
-//! Orders of memory: taking acquires, letting go releases, on `state`. Callers: `latch.rs`, and
+//! Memory orders: taking acquires, releasing releases, on `state`. Callers: `latch.rs`, and
 //! `striped.rs`, which takes it exclusively in a stronger order.
 
 use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
 use crate::parts::{Atom, Sleeper, Waker, Word};
 use crate::state::{READER, State};
 
-/// `state` is last, for what the latch guards to lie beside it.
+/// `state` is last, so that the guarded data lies beside it.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct RawLatch<A, W> {
@@ -28,24 +28,24 @@ pub(crate) struct RawLatch<A, W> {
     pub(crate) state: A,
 }
 
-/// A thread that waits. If it unwinds out of its wait, as all do in a simulation that stops, it
-/// doesn't wait any more: else the latch would be let go to it, or kept for it, for ever.
-struct Waits<'a, A: Atom, W: Word> {
+/// A waiting thread. If it unwinds out of its wait, as all do in a simulation that stops, it leaves
+/// the waiters. Otherwise the latch would be handed to it, or kept for it, for ever.
+struct WaitingThread<'a, A: Atom, W: Word> {
     latch: &'a RawLatch<A, W>,
-    /// Of a reader: the phase in which it came.
+    /// For a reader: the phase in which it came.
     reader: Option<u64>,
-    /// Whether there is anybody left to care.
+    /// Whether other threads go on and need this cleanup.
     unwinds: bool,
 }
 
-impl<A: Atom, W: Word> Waits<'_, A, W> {
-    /// It has the latch.
+impl<A: Atom, W: Word> WaitingThread<'_, A, W> {
+    /// Notes that the waiter has the latch.
     fn has_it(self) {
         std::mem::forget(self);
     }
 }
 
-impl<A: Atom, W: Word> Drop for Waits<'_, A, W> {
+impl<A: Atom, W: Word> Drop for WaitingThread<'_, A, W> {
     #[cold]
     fn drop(&mut self) {
         if !self.unwinds {
@@ -56,31 +56,31 @@ impl<A: Atom, W: Word> Drop for Waits<'_, A, W> {
             Some(phase) => seen.reader_gives_up(phase),
             None => seen.writer_gives_up(),
         };
-        // Nobody is to be woken: whoever waits unwinds too, or looks again and again.
+        // No thread is woken: a waiter unwinds too, or polls.
         while let Err(now) = self.latch.state.exchange(seen.0, leaves(seen).0, AcqRel) {
             seen = State(now);
         }
     }
 }
 
-/// How an attempt that must not fail for good ended.
-enum Entered {
+/// The result of a try to take the latch, after which a thread that failed is a waiter.
+enum TakeResult {
     Taken,
     Waiting(State),
 }
 
 impl<A: Atom, W: Word> RawLatch<A, W> {
-    /// A free latch: `state` is zero, the words hold anything.
+    /// A free latch. `state` must be zero; the words may hold anything.
     pub(crate) fn new(state: A, readers: W, writers: W) -> RawLatch<A, W> {
         RawLatch { readers, writers, state }
     }
 
-    /// The word of the readers, whose id is the latch's.
+    /// The word of the readers, whose id is the latch's id.
     pub(crate) fn readers(&self) -> &W {
         &self.readers
     }
 
-    /// How it stands, for messages and tests.
+    /// The present state, for messages and tests.
     pub(crate) fn state(&self) -> State {
         State(self.state.load(Relaxed))
     }
@@ -134,7 +134,7 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
         }
     }
 
-    /// Takes it as long as its state allows that, whatever else changes meanwhile.
+    /// Takes the latch as long as its state allows that, whatever else changes meanwhile.
     #[inline]
     pub(crate) fn try_take(&self, take: impl Fn(State) -> Option<State>, order: Ordering) -> bool {
         let mut seen = self.state();
@@ -147,20 +147,20 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
         false
     }
 
-    /// Takes it, or enters the caller among those who wait, in one step.
+    /// Takes the latch or enters the caller among the waiters, in one step.
     fn take_or(
         &self,
         take: impl Fn(State) -> Option<State>,
         wait: impl Fn(State) -> State,
         order: Ordering,
-    ) -> Entered {
+    ) -> TakeResult {
         let mut seen = self.state();
         loop {
             let taken = take(seen);
             let next = taken.unwrap_or_else(|| wait(seen));
             match self.state.exchange(seen.0, next.0, order) {
-                Ok(_) if taken.is_some() => return Entered::Taken,
-                Ok(_) => return Entered::Waiting(next),
+                Ok(_) if taken.is_some() => return TakeResult::Taken,
+                Ok(_) => return TakeResult::Waiting(next),
                 Err(now) => seen = State(now),
             }
         }
@@ -174,13 +174,13 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
         self.shared_waited(sleeper);
     }
 
-    /// Takes it shared, in the state, after waiting if that must be.
+    /// Takes the latch shared, in the state, after waiting if necessary.
     pub(crate) fn shared_waited<S: Sleeper<W>>(&self, sleeper: S) {
         let phase = match self.take_or(State::take_shared, State::reader_waits, Acquire) {
-            Entered::Taken => return,
-            Entered::Waiting(state) => state.phase(),
+            TakeResult::Taken => return,
+            TakeResult::Waiting(state) => state.phase(),
         };
-        let waits = Waits { latch: self, reader: Some(phase), unwinds: S::UNWINDS };
+        let waits = WaitingThread { latch: self, reader: Some(phase), unwinds: S::UNWINDS };
         for tries in 1.. {
             let word = self.readers.load();
             if State(self.state.load(Acquire)).phase() != phase {
@@ -196,10 +196,10 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
             return;
         }
         match self.take_or(State::take_exclusive, State::writer_waits, order) {
-            Entered::Taken => return,
-            Entered::Waiting(_) => {}
+            TakeResult::Taken => return,
+            TakeResult::Waiting(_) => {}
         }
-        let waits = Waits { latch: self, reader: None, unwinds: S::UNWINDS };
+        let waits = WaitingThread { latch: self, reader: None, unwinds: S::UNWINDS };
         for tries in 1.. {
             let word = self.writers.load();
             if self.try_take(State::take_exclusive_waited, order) {

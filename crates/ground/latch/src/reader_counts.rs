@@ -1,4 +1,4 @@
-//! Who reads a frame, counted so that two processors don't count in one place.
+//! Counts of the readers of each frame, in stripes so that processors don't write to one line.
 //!
 //! ```text
 //!                frames 0 to 1,023            frames 1,024 to 2,047
@@ -9,13 +9,14 @@
 //!   one word:   pins (upper half)   shared holds (lower half)
 //! ```
 //!
-//! A distributed reader indicator: a session counts in the stripe of its thread, and who wants to
-//! know whether there is any reader looks at all stripes. See rules L12 and L13.
+//! This is a distributed reader indicator: a session counts in the stripe of its thread, and a
+//! thread that asks whether there is any reader looks at all stripes. See rules L12 and L13.
 //!
 //! Invariants
-//!   * what is counted in a stripe leaves it from there: a session stays with its thread (rule L4)
-//!   * shared holds are in the lower half, so pins can't run over into them, whatever who pins
-//!     does: what a frame's latch guards is safe by this crate alone
+//!   * a count that was added in a stripe is removed in that stripe: a session stays with its
+//!     thread (rule L4)
+//!   * shared holds are in the lower half, so pins can't overflow into them, whatever the owner of
+//!     the pins does: the data under a frame's latch is safe by this crate alone
 //!
 //! Every access is sequentially consistent, and a point at which the simulator may switch.
 //!
@@ -31,45 +32,47 @@ use os::{Os, Session};
 
 use crate::parts::Holds;
 
-/// Frames whose words of one stripe fill a page.
+/// The number of frames whose words of one stripe fill a page.
 const FRAMES: u32 = 1_024;
 
-/// The words of one stripe for so many frames. Stripes are pages apart, not lines: a processor that
-/// goes through its stripe fetches ahead, though not beyond a page, and would fetch another one's.
+/// The words of one stripe for one page of frames. Stripes are pages apart, not lines: a processor
+/// that walks its stripe prefetches, though not beyond a page, and would prefetch the lines of
+/// another stripe.
 #[repr(align(4096))]
 struct Page([AtomicU32; FRAMES as usize]);
 const _: () = assert!(size_of::<Page>() == 4_096);
 
-/// Stripes: as many as there are processors, but a look at all of them should stay short.
+/// The most stripes. There are as many as processors, but a look at all of them should stay short.
 const STRIPES_MAX: u32 = 8;
-/// Also with one processor, so that the simulator sees what may come between two stripes.
+/// The least stripes, also with one processor, so that the simulator sees what may come between two
+/// stripes.
 const STRIPES_MIN: u32 = 2;
 
 /// One shared hold.
 const HOLD: u32 = 1;
 /// One pin.
 const PIN: u32 = 1 << 16;
-/// The count of shared holds.
+/// The bits of the count of shared holds.
 const HOLDS: u32 = PIN - 1;
-/// The count of pins.
+/// The bits of the count of pins.
 const PINS: u32 = !HOLDS;
-/// More than the sessions of one stripe times the pins that one of them has on a block can ever be,
-/// and half of what there is room for.
+/// The limit of a count. It is more than the sessions of one stripe times the pins of one session
+/// on a block can ever be, and half of what the bits can hold.
 const COUNT_MAX: u32 = 1 << 15;
-/// These bits of a word say that one of its counts has come to that.
+/// The bits of a word which say that one of its counts has reached the limit.
 const FULL: u32 = COUNT_MAX * (PIN + HOLD);
 
-/// Pins and shared holds of so many frames.
+/// The pins and shared holds of a number of frames.
 pub struct ReaderCounts {
-    /// By stripe, then by frame.
+    /// The pages, by stripe, then by frame.
     pages: Box<[Page]>,
     stripes: u32,
-    /// Pages of a stripe.
+    /// The number of pages in a stripe.
     pages_each: u32,
 }
 
 impl ReaderCounts {
-    /// For frames numbered from 0.
+    /// Counts for this number of frames, numbered from 0.
     pub fn new(os: &Os, frames: u32) -> Arc<ReaderCounts> {
         let stripes = os.cpu_count().clamp(STRIPES_MIN, STRIPES_MAX).next_power_of_two();
         let pages_each = frames.div_ceil(FRAMES);
@@ -85,15 +88,16 @@ impl ReaderCounts {
         add(self.own(frame, session), PIN);
     }
 
-    /// One pin of this frame goes that this session has counted; whether it was the last one of
-    /// its stripe.
+    /// Removes one pin of this frame that this session has counted. Returns whether it was the last
+    /// one of its stripe.
     #[inline]
     pub(crate) fn unpin(&self, frame: u32, session: &Session) -> bool {
         session.interleave();
         subtract(self.own(frame, session), PIN) / PIN == 0
     }
 
-    /// Counts a pin and a shared hold of this frame in one step; where they are counted.
+    /// Counts a pin and a shared hold of this frame in one step. Returns the word in which they are
+    /// counted.
     #[inline]
     pub(crate) fn pin_and_enter(&self, frame: u32, session: &Session) -> &AtomicU32 {
         session.interleave();
@@ -103,12 +107,12 @@ impl ReaderCounts {
         word
     }
 
-    /// Whether any stripe has a pin of this frame, each as it was at the look at it.
+    /// Whether any stripe has a pin of this frame. The stripes are read one after the other.
     pub(crate) fn has_pins(&self, frame: u32, session: &Session) -> bool {
         self.any(frame, PINS, session)
     }
 
-    /// Shared holds of this frame's latch, as this session counts them.
+    /// The shared holds of this frame's latch, as this session counts them.
     #[inline]
     pub(crate) fn holds<'a>(&'a self, frame: u32, session: &'a Session) -> FrameHolds<'a> {
         FrameHolds { counts: self, frame, session }
@@ -141,7 +145,8 @@ impl fmt::Debug for ReaderCounts {
     }
 }
 
-/// Takes a pin and a shared hold in one step; which of the two was the last one of its stripe.
+/// Removes a pin and a shared hold in one step. Returns which of the two was the last one of its
+/// stripe.
 #[inline]
 pub(crate) fn leave_and_unpin(word: &AtomicU32, session: &Session) -> (bool, bool) {
     session.interleave();
@@ -154,23 +159,24 @@ pub(crate) fn leave_and_unpin(word: &AtomicU32, session: &Session) -> (bool, boo
 fn add(word: &AtomicU32, amount: u32) {
     let before = word.fetch_add(amount, SeqCst);
     if before & FULL != 0 {
-        // Who catches this and comes again and again shan't bring the count round to zero.
+        // A caller that catches the panic and comes again and again must not bring the count round
+        // to zero.
         word.fetch_sub(amount, SeqCst);
         panic!("a block is pinned or latched {COUNT_MAX} times: that leaks");
     }
 }
 
-/// What is left.
+/// Subtracts. Returns the value left.
 #[inline]
 fn subtract(word: &AtomicU32, amount: u32) -> u32 {
     let before = word.fetch_sub(amount, SeqCst);
     let left = before.wrapping_sub(amount);
-    // A count that was zero is now as high as can be.
+    // A count that was zero is now at its maximum.
     assert!(left & FULL == 0, "a block is let go that isn't held: {before:#x}");
     left
 }
 
-/// Shared holds of one frame's latch.
+/// The shared holds of one frame's latch.
 pub(crate) struct FrameHolds<'a> {
     counts: &'a ReaderCounts,
     frame: u32,

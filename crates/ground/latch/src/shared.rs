@@ -1,13 +1,13 @@
-//! Numbers that sessions coordinate by without a latch.
+//! Numbers by which sessions coordinate without a latch.
 //!
-//! Each access is a point at which the simulator may switch to another thread (rule L11): a bare
-//! atomic would run in one piece there, and its races would never be seen.
+//! Each access is a point at which the simulator may switch to another thread (rule L11). A bare
+//! atomic would run without a switch there, and its races would never be seen.
 //!
-//! Every access is sequentially consistent. That is what the simulator explores, so what it finds
-//! right is right on the machine too. On x86-64 loads and exchanges cost the same as with any
-//! weaker order; only a store costs more (some 20 cycles).
+//! Every access is sequentially consistent. The simulator explores exactly this order, so a program
+//! that it finds right is right on the machine too. On x86-64 loads and exchanges cost the same as
+//! with any weaker order; only a store costs more (some 20 cycles).
 //!
-//! A [`Guess`] is neither: nothing but speed depends on it.
+//! A [`Guess`] is an exception: only speed depends on it.
 
 use std::fmt;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -15,19 +15,19 @@ use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64};
 
 use os::Session;
 
-/// A number that only how fast something goes depends on, and nothing that it does: so an access is
-/// no point at which the simulator switches, and in no order with others.
+/// A number on which only the speed of an operation depends, never its result. So an access is no
+/// point at which the simulator switches, and has no order with other accesses.
 #[derive(Default)]
 pub struct Guess(AtomicU64);
 
 impl Guess {
-    /// What was guessed last; 0 if nothing was.
+    /// The last guess; 0 if there was none.
     #[inline]
     pub fn load(&self) -> u64 {
         self.0.load(Relaxed)
     }
 
-    /// Guesses.
+    /// Stores a guess.
     #[inline]
     pub fn store(&self, value: u64) {
         self.0.store(value, Relaxed);
@@ -52,33 +52,33 @@ macro_rules! shared_number {
                 $name($atomic::new(value))
             }
 
-            /// Its value.
+            /// Loads the value.
             #[inline]
             pub fn load(&self, session: &Session) -> $number {
                 session.interleave();
                 self.0.load(SeqCst)
             }
 
-            /// Its value, for a check (L15): no point at which the simulator switches.
+            /// Loads the value for a check (L15). This is no point at which the simulator switches.
             pub fn peek(&self) -> $number {
                 self.0.load(SeqCst)
             }
 
-            /// Makes it `value`.
+            /// Stores `value`.
             #[inline]
             pub fn store(&self, value: $number, session: &Session) {
                 session.interleave();
                 self.0.store(value, SeqCst);
             }
 
-            /// Makes it `value`; what it was before.
+            /// Stores `value`. Returns the value before.
             #[inline]
             pub fn swap(&self, value: $number, session: &Session) -> $number {
                 session.interleave();
                 self.0.swap(value, SeqCst)
             }
 
-            /// Makes it `next` if it is `current`; if it isn't, says what it is.
+            /// Stores `next` if the value is `current`; otherwise returns the value as an error.
             #[inline]
             pub fn compare_exchange(
                 &self,
@@ -90,35 +90,35 @@ macro_rules! shared_number {
                 self.0.compare_exchange(current, next, SeqCst, SeqCst).map(|_| ())
             }
 
-            /// Adds, and wraps around; what it was before.
+            /// Adds and wraps around. Returns the value before.
             #[inline]
             pub fn fetch_add(&self, amount: $number, session: &Session) -> $number {
                 session.interleave();
                 self.0.fetch_add(amount, SeqCst)
             }
 
-            /// Subtracts, and wraps around; what it was before.
+            /// Subtracts and wraps around. Returns the value before.
             #[inline]
             pub fn fetch_sub(&self, amount: $number, session: &Session) -> $number {
                 session.interleave();
                 self.0.fetch_sub(amount, SeqCst)
             }
 
-            /// Raises it to `least` if it is lower; what it was before.
+            /// Raises the value to `least` if it is lower. Returns the value before.
             #[inline]
             pub fn fetch_max(&self, least: $number, session: &Session) -> $number {
                 session.interleave();
                 self.0.fetch_max(least, SeqCst)
             }
 
-            /// Sets bits; what it was before.
+            /// Sets bits. Returns the value before.
             #[inline]
             pub fn fetch_or(&self, bits: $number, session: &Session) -> $number {
                 session.interleave();
                 self.0.fetch_or(bits, SeqCst)
             }
 
-            /// Clears the bits that aren't in `bits`; what it was before.
+            /// Clears the bits that aren't in `bits`. Returns the value before.
             #[inline]
             pub fn fetch_and(&self, bits: $number, session: &Session) -> $number {
                 session.interleave();
@@ -135,21 +135,21 @@ macro_rules! shared_number {
 }
 
 shared_number! {
-    /// A number of 64 bits that sessions coordinate by.
+    /// A number of 64 bits by which sessions coordinate.
     Shared64, AtomicU64, u64
 }
 
 shared_number! {
-    /// A number of 32 bits that sessions coordinate by.
+    /// A number of 32 bits by which sessions coordinate.
     Shared32, AtomicU32, u32
 }
 
 shared_number! {
-    /// A number of 16 bits that sessions coordinate by.
+    /// A number of 16 bits by which sessions coordinate.
     Shared16, AtomicU16, u16
 }
 
-/// A yes or no that sessions coordinate by.
+/// A flag by which sessions coordinate.
 #[derive(Default)]
 pub struct SharedFlag(AtomicBool);
 
@@ -159,28 +159,28 @@ impl SharedFlag {
         SharedFlag(AtomicBool::new(value))
     }
 
-    /// Whether it is raised.
+    /// Whether the flag is raised.
     #[inline]
     pub fn is_raised(&self, session: &Session) -> bool {
         session.interleave();
         self.0.load(SeqCst)
     }
 
-    /// Raises it; whether it was raised before.
+    /// Raises the flag. Returns whether it was raised before.
     #[inline]
     pub fn raise(&self, session: &Session) -> bool {
         session.interleave();
         self.0.swap(true, SeqCst)
     }
 
-    /// Lowers it; whether it was raised before.
+    /// Lowers the flag. Returns whether it was raised before.
     #[inline]
     pub fn lower(&self, session: &Session) -> bool {
         session.interleave();
         self.0.swap(false, SeqCst)
     }
 
-    /// Whether it is raised, for a caller whom nobody can overtake any more.
+    /// Whether the flag is raised, for a caller with exclusive access.
     pub fn get_mut(&mut self) -> bool {
         *self.0.get_mut()
     }

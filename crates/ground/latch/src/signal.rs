@@ -1,4 +1,4 @@
-//! How a background process is told that there is work: a post that isn't forgotten.
+//! A signal that tells a background process of work: a post that isn't forgotten.
 //!
 //! ```text
 //!             post                 wait, wait
@@ -7,16 +7,16 @@
 //!     └── wait ──▶ Sleeping ── post, or time up ───┘
 //! ```
 //!
-//! A post that comes while nobody waits ends the next wait at once; posts that come before it are
-//! one post. Whoever posts first makes the work visible, so the process finds it. One thread waits
-//! (rule L10); any may post, and only the first post to a sleeper costs a system call.
+//! A post without a waiter ends the next wait at once; posts before that wait count as one. The
+//! poster makes the work visible before the post, so the process finds it. One thread waits (rule
+//! L10). Any thread may post, and only the first post to a sleeper costs a system call.
 
 use os::{Os, Session, WaitWord, Waiting, Woken};
 use waits::Nanos;
 
 use crate::parts::{Waker, Word};
 
-/// Where one background process waits to be posted.
+/// A place where one background process waits to be posted.
 #[derive(Debug)]
 pub struct Signal {
     raw: RawSignal<WaitWord>,
@@ -34,7 +34,8 @@ impl Signal {
         self.raw.post(session);
     }
 
-    /// Sleeps until posted, or until `timeout` has passed; true if posted. Takes the post.
+    /// Sleeps until posted, or until `timeout` has passed. Returns true, and takes the post, if
+    /// posted.
     pub fn wait(&self, waiting: Waiting<'_>, timeout: Option<Nanos>) -> bool {
         let session = waiting.session();
         session.interleave();
@@ -48,7 +49,7 @@ impl Signal {
         })
     }
 
-    /// Takes the post, if there is one, without waiting. For the thread that waits.
+    /// Takes the post, if there is one, without waiting. Only the waiting thread calls this.
     pub fn take(&self, session: &Session) -> bool {
         session.interleave();
         self.raw.take()
@@ -59,7 +60,7 @@ const POSTED: u32 = 1;
 const SLEEPING: u32 = 2;
 const TWO_WAIT: &str = "two threads wait for one signal (rule L10)";
 
-/// The same on real or modelled parts.
+/// A signal on real or modelled parts.
 #[derive(Debug)]
 pub(crate) struct RawSignal<W> {
     pub(crate) word: W,
@@ -72,7 +73,7 @@ impl<W: Word> RawSignal<W> {
         }
     }
 
-    /// `sleep` sleeps while the word holds what it is given, and says how that ended.
+    /// Waits. `sleep` sleeps while the word holds the given value, and returns how that ended.
     pub(crate) fn wait(&self, sleep: impl Fn(&W, u32) -> Woken) -> bool {
         let before = self.word.set_bits(SLEEPING);
         assert!(before & SLEEPING == 0, "{TWO_WAIT}");

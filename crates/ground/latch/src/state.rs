@@ -13,17 +13,17 @@
 //! Facts that hold in each state
 //!   * never shared and exclusive at once
 //!   * a reader waits only while the latch is exclusive or a writer waits
-//!   * the phase changes when waiting readers are let in, and only then; a reader that waits has
-//!     it as soon as the phase is another than the one it came in. It hardly changes twice before
-//!     the reader looks, because the readers let in keep every writer out until they let go; but
-//!     writers that unwind out of their waits change it too, so phases are counted, in 14 bits.
+//!   * the phase changes only when waiting readers are let in; a waiting reader has the latch as
+//!     soon as the phase differs from the one in which it came. The phase rarely changes twice
+//!     before the reader looks, because the readers let in keep every writer out until they
+//!     release; but writers that unwind out of their waits change it too, so phases are counted, in
+//!     14 bits.
 //!
-//! Fairness (rule L7): a waiting writer stops new readers; a writer that lets go admits every
-//! waiting reader before another writer. So each side waits for one turn of the other at most.
-//! This is the phase-fair order of Brandenburg and Anderson (2010), with blocking instead of
-//! spinning. Among writers there is no order: one that comes at the right moment may overtake one
-//! that is still waking up, which is what keeps a hot latch from moving at the pace of the
-//! scheduler.
+//! Fairness (rule L7): a waiting writer stops new readers; a writer that releases admits every
+//! waiting reader before another writer. So each side waits for one turn of the other at most. This
+//! is the phase-fair order of Brandenburg and Anderson (2010), with blocking instead of spinning.
+//! Writers have no order among themselves: one that comes at the right moment may overtake one that
+//! is still waking up. So a hot latch doesn't move at the pace of the scheduler.
 
 use std::fmt;
 
@@ -31,7 +31,7 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct State(pub(crate) u64);
 
-/// Bits for each of the three counts: for more threads than a process has.
+/// Bits for each of the three counts, enough for more threads than a process has.
 const COUNT_BITS: u32 = 16;
 const COUNT_MAX: u64 = (1 << COUNT_BITS) - 1;
 
@@ -40,9 +40,9 @@ pub(crate) const READER: u64 = 1;
 const WAITING_READER: u64 = 1 << COUNT_BITS;
 const WAITING_WRITER: u64 = 1 << (2 * COUNT_BITS);
 const EXCLUSIVE: u64 = 1 << (3 * COUNT_BITS);
-/// Of a striped latch: the writer that has it sleeps until the readers inside have left.
+/// For a striped latch: the writer that has it sleeps until the readers inside have left.
 pub(crate) const DRAINING: u64 = EXCLUSIVE << 1;
-/// One change of the phase; they are counted in the bits that are left, round and round.
+/// One change of the phase. Phases are counted in the remaining bits and wrap around.
 const PHASE: u64 = DRAINING << 1;
 
 const READERS: u64 = COUNT_MAX * READER;
@@ -76,42 +76,42 @@ impl State {
         self.0 & DRAINING != 0
     }
 
-    /// Whether no reader may come in: a writer has it or waits for it.
+    /// Whether no reader may come in because a writer has the latch or waits for it.
     #[inline]
     pub(crate) fn keeps_readers_out(self) -> bool {
         self.0 & (EXCLUSIVE | WAITING_WRITERS) != 0
     }
 
-    /// One more reader has it; `None` while a writer has it or waits for it.
+    /// Adds a reader as holder; `None` while a writer has the latch or waits for it.
     #[inline]
     pub(crate) fn take_shared(self) -> Option<State> {
         (!self.keeps_readers_out()).then(|| State(self.0 + READER))
     }
 
-    /// A writer has it; `None` while anybody has it.
+    /// Makes a writer the holder; `None` while any thread has the latch.
     #[inline]
     pub(crate) fn take_exclusive(self) -> Option<State> {
         (self.0 & (EXCLUSIVE | READERS) == 0).then(|| State(self.0 + EXCLUSIVE))
     }
 
-    /// A writer that waits no longer has it.
+    /// Makes a waiting writer the holder; it no longer waits.
     pub(crate) fn take_exclusive_waited(self) -> Option<State> {
         self.take_exclusive().map(|taken| State(taken.0 - WAITING_WRITER))
     }
 
-    /// One more reader waits.
+    /// Adds a waiting reader.
     pub(crate) fn reader_waits(self) -> State {
         assert!(self.waiting_readers() < COUNT_MAX, "65,535 readers wait for one latch");
         State(self.0 + WAITING_READER)
     }
 
-    /// One more writer waits.
+    /// Adds a waiting writer.
     pub(crate) fn writer_waits(self) -> State {
         assert!(self.waiting_writers() < COUNT_MAX, "65,535 writers wait for one latch");
         State(self.0 + WAITING_WRITER)
     }
 
-    /// A reader that came in this phase waits no longer; or, if it was let in, lets go.
+    /// Removes a waiting reader that came in this phase; if it was let in meanwhile, it releases.
     pub(crate) fn reader_gives_up(self, phase: u64) -> State {
         match self.phase() == phase {
             true => State(self.0 - WAITING_READER),
@@ -119,7 +119,7 @@ impl State {
         }
     }
 
-    /// A writer waits no longer. If it was the last, it kept readers waiting that may come in now.
+    /// Removes a waiting writer. The last one kept readers waiting, which are then let in.
     pub(crate) fn writer_gives_up(self) -> State {
         let left = State(self.0 - WAITING_WRITER);
         match left.keeps_readers_out() || left.waiting_readers() == 0 {
@@ -128,13 +128,13 @@ impl State {
         }
     }
 
-    /// Every reader that waits has it, and knows by the phase.
+    /// Makes every waiting reader a holder; the readers see that by the phase.
     fn let_readers_in(self) -> State {
         let waiting = self.waiting_readers();
         State((self.0 & !WAITING_READERS).wrapping_add(PHASE) + waiting * READER)
     }
 
-    /// The writer has let go, to every reader that waits.
+    /// Releases the writer's hold to every waiting reader.
     #[inline]
     pub(crate) fn release_exclusive(self) -> State {
         assert!(self.is_exclusive(), "a latch is let go that isn't held: {self:?}");
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(exclusive.release_exclusive(), State::FREE);
     }
 
-    /// The highest phase fills the word's highest bits.
+    /// The highest phase fills the highest bits of the word.
     #[test]
     fn in_the_highest_phase_nobody_takes_what_is_held() {
         let highest = State(u64::MAX - (PHASE - 1));
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!((shared.readers(), shared.take_exclusive()), (1, None));
     }
 
-    /// A writer behind a stream of readers: none that comes after it gets in before it.
+    /// A waiting writer comes before the readers that come after it.
     #[test]
     fn a_waiting_writer_stops_new_readers() {
         let waits = shared(2).writer_waits();
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!((taken.is_exclusive(), taken.waiting_writers()), (true, 0));
     }
 
-    /// Readers behind a stream of writers: all get in when the writer before them lets go.
+    /// Waiting readers all get in when the writer before them releases.
     #[test]
     fn a_writer_lets_every_waiting_reader_in_before_the_next_writer() {
         let taken = State::FREE.take_exclusive().expect("free");
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!((released.waiting_writers(), released.take_exclusive_waited()), (1, None));
     }
 
-    /// Who unwinds out of a wait leaves nothing behind that keeps others out.
+    /// A waiter that unwinds leaves nothing behind that keeps others out.
     #[test]
     fn who_gives_up_waiting_keeps_nobody_out() {
         let taken = State::FREE.take_exclusive().expect("free");
@@ -217,15 +217,15 @@ mod tests {
         let let_in = gave_up.release_exclusive();
         assert_eq!(let_in.readers(), 1);
         assert_eq!(let_in.reader_gives_up(phase).take_exclusive().map(State::readers), Some(0));
-        // A reader has it, a writer waits, and readers wait for that one.
+        // A reader has the latch, a writer waits, and readers wait for that writer.
         let behind = shared(1).writer_waits().reader_waits();
         let free = behind.writer_gives_up();
         assert_eq!((free.readers(), free.waiting_readers()), (2, 0));
         assert_ne!(free.phase(), behind.phase(), "that is how the reader knows");
     }
 
-    /// Readers that were let in and haven't looked yet, while one writer after the other gives up
-    /// and lets in those behind it.
+    /// Readers were let in and haven't looked yet, while one writer after the other gives up and
+    /// lets in the readers behind it.
     #[test]
     fn writers_that_give_up_one_after_the_other_hide_no_permission() {
         let first = shared(1).writer_waits().reader_waits();
@@ -236,20 +236,20 @@ mod tests {
         assert_eq!((free.readers(), free.waiting_readers()), (3, 0));
         let gone = free.reader_gives_up(phase).reader_gives_up(later_phase);
         assert_eq!((gone.readers(), gone.waiting_readers()), (1, 0));
-        // Round and round.
+        // The phase wraps around.
         let mut last = State(u64::MAX / PHASE * PHASE);
         last = last.take_exclusive().expect("free").reader_waits().release_exclusive();
         assert_eq!((last.phase(), last.readers(), last.is_exclusive()), (0, 1, false));
     }
 
-    /// Without a waiting reader the phase stays: nobody takes it for a permission.
+    /// Without a waiting reader the phase stays, so that no reader takes it for a permission.
     #[test]
     fn the_phase_changes_only_for_waiting_readers() {
         let waiting = State::FREE.take_exclusive().expect("free").writer_waits();
         assert_eq!(waiting.release_exclusive().phase(), waiting.phase());
     }
 
-    /// The counts are full before they run into each other.
+    /// The counts panic when full, before they overflow into each other.
     #[test]
     #[should_panic(expected = "65,535 writers wait")]
     fn a_full_count_is_refused() {

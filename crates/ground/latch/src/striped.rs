@@ -11,13 +11,13 @@
 //!                                         looks again, whenever a stripe has become empty
 //! ```
 //!
-//! Nobody is inside with a writer (rule L12), because each side first says that it comes and then
+//! No reader is inside with a writer (rule L12), because each side first announces itself and then
 //! looks for the other: in any order of these four steps one of the two sees the other. No wake-up
-//! is lost (rule L13) by the same argument: a writer says that it sleeps and then looks at the
+//! is lost (rule L13) by the same argument: a writer announces that it sleeps and then looks at the
 //! stripes; a reader leaves its stripe and then looks whether a writer sleeps.
 //!
-//! All four are sequentially consistent: with acquire and release alone both could look too early,
-//! and loom shows it. Callers: `frame_latch.rs`.
+//! All four steps are sequentially consistent: with acquire and release alone both could look too
+//! early, as loom shows. Callers: `frame_latch.rs`.
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
@@ -28,7 +28,7 @@ use crate::state::{DRAINING, State};
 impl<A: Atom, W: Word> RawLatch<A, W> {
     #[inline]
     pub(crate) fn try_shared_striped(&self, holds: &impl Holds, waker: &impl Waker<W>) -> bool {
-        // Not needed, but a reader that comes and goes for nothing holds a writer up.
+        // This isn't needed, but a reader that enters in vain holds a writer up.
         if self.state().keeps_readers_out() {
             return false;
         }
@@ -36,7 +36,8 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
         self.stays_inside(holds, waker)
     }
 
-    /// For a reader that has entered its stripe: whether it is inside. If it isn't it has left.
+    /// Whether a reader that has entered its stripe is inside. If it isn't, it has left the stripe
+    /// again.
     #[inline]
     pub(crate) fn stays_inside(&self, holds: &impl Holds, waker: &impl Waker<W>) -> bool {
         if State(self.state.load(SeqCst)).keeps_readers_out() {
@@ -52,7 +53,7 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
             return false;
         }
         if holds.any() {
-            // Lets those in that have come to wait meanwhile.
+            // Lets in the threads that have come to wait meanwhile.
             self.release_exclusive(waker);
             return false;
         }
@@ -93,7 +94,7 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
         }
     }
 
-    /// A reader was the last to leave its stripe.
+    /// Called when the last reader has left a stripe.
     #[inline]
     pub(crate) fn stripe_empty(&self, waker: &impl Waker<W>) {
         if State(self.state.load(SeqCst)).is_draining() {
@@ -101,8 +102,8 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
         }
     }
 
-    /// Waits as a reader of any latch does, and then is one that has it by the state; so it enters
-    /// its stripe before it gives that up.
+    /// Waits as a reader of any latch does, and then holds the latch by the state. It enters its
+    /// stripe before it gives up the state.
     #[cold]
     fn shared_striped_contended<S: Sleeper<W>>(
         &self,
@@ -118,7 +119,7 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
         self.release_shared(waker);
     }
 
-    /// The state is the caller's, and no reader comes in any more; waits for those that are inside.
+    /// Waits for the readers inside. The caller has the state, and no more readers come in.
     #[cold]
     fn drain<S: Sleeper<W>>(&self, holds: &impl Holds, sleeper: S) {
         if !holds.any() || spin(sleeper, || !holds.any()) {
@@ -135,7 +136,7 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
         self.state.subtract(DRAINING, Relaxed);
     }
 
-    /// All that sleep there, for the one that is meant may not be the first.
+    /// Wakes all sleepers there, because the draining writer may not be the first.
     #[cold]
     fn wake_drainer(&self, waker: &impl Waker<W>) {
         self.writers.raise();

@@ -1,4 +1,4 @@
-//! Guards that leak: a count never comes round to zero.
+//! Leaked guards never bring a count round to zero.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 use latch::{FrameLatch, FrameOrder, ReaderCounts};
 use waits::SessionKind;
 
-/// A get of which the count is too high panics, and isn't counted: else 2^16 of them would bring
-/// the count to zero, and a writer in beside a reader, from safe code.
+/// A get whose count is too high panics and isn't counted. Otherwise 2^16 of them would bring the
+/// count to zero and let a writer in beside a reader, from safe code.
 #[test]
 fn shared_holds_that_leak_never_let_a_writer_in() {
     std::panic::set_hook(Box::new(|_| {}));
@@ -24,7 +24,7 @@ fn shared_holds_that_leak_never_let_a_writer_in() {
     let writer = latch.try_exclusive(FrameOrder::Heap, &session);
     let _ = std::panic::take_hook();
     let (is_in, value) = (writer.is_some(), *value);
-    // Their count is wrong by now.
+    // The counts are wrong by now.
     std::mem::forget((reader, writer));
     assert!(!is_in, "a writer is in beside a reader, who reads {value}");
 }

@@ -1,4 +1,5 @@
-//! Latches on real threads: they count right, wait under the right names, and leave nobody behind.
+//! Latches on real threads: they count right, wait under the right names, and leave no thread
+//! behind.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -35,7 +36,7 @@ fn pause(session: &Session) {
     session.pause(Nanos(100_000), session.waiting(WaitEvent::PlSqlLockTimer));
 }
 
-/// What the session called `name` waits for, as soon as it does.
+/// The wait of the session called `name`, as soon as it waits.
 fn wait_of(name: &str, session: &Session) -> CurrentWait {
     loop {
         let running = session.os().running();
@@ -54,7 +55,7 @@ fn waits_for_latches(totals: &Totals) -> Vec<WaitEvent> {
     totals.events().map(|(event, _)| event).filter(is_latch).collect()
 }
 
-/// Four threads, one counter: no increment is lost, whichever way the latch is got.
+/// Four threads and one counter: no increment is lost, whichever way the latch is got.
 #[test]
 fn no_increment_under_an_exclusive_latch_is_lost() {
     const TURNS: u64 = 20_000;
@@ -116,7 +117,7 @@ fn readers_see_whole_changes_and_neither_side_starves() {
     });
 }
 
-/// Readers that never leave the latch free for a moment don't keep a writer out.
+/// A stream of readers that never leaves the latch free doesn't keep a writer out.
 #[test]
 fn a_stream_of_readers_lets_a_writer_in() {
     let (os, session) = world();
@@ -137,7 +138,7 @@ fn a_stream_of_readers_lets_a_writer_in() {
     finish(&session, readers);
 }
 
-/// A wait for a latch is seen while it lasts, with id, number and tries, and counted when it ends.
+/// A wait for a latch shows id, number and tries while it lasts, and is counted when it ends.
 #[test]
 fn a_wait_for_a_latch_has_the_event_of_its_kind() {
     for kind in LatchKind::ALL.iter().copied().filter(|kind| *kind != LatchKind::Frame) {
@@ -160,7 +161,7 @@ fn a_wait_for_a_latch_has_the_event_of_its_kind() {
     }
 }
 
-/// A wait for a frame names the block, as `buffer busy waits` declares it; a no-wait get doesn't
+/// A wait for a frame names the block, as `buffer busy waits` declares it. A no-wait get doesn't
 /// wait.
 #[test]
 fn a_wait_for_a_frame_names_its_block() {
@@ -186,7 +187,7 @@ fn a_wait_for_a_frame_names_its_block() {
     assert_eq!(waits_for_latches(&os.totals()), [WaitEvent::BufferBusyWaits]);
 }
 
-/// Without contention nothing waits, and so nothing is filed.
+/// Without contention no get waits, and so nothing is recorded.
 #[test]
 fn an_uncontended_get_is_no_wait() {
     let (os, session) = world();
@@ -200,8 +201,8 @@ fn an_uncontended_get_is_no_wait() {
     assert_eq!(os.totals().events().count(), 0);
 }
 
-/// A rank out of order is caught at the get, with both names, though nothing deadlocks yet; a get
-/// that doesn't wait may be out of order.
+/// A rank out of order is caught at the get, with both names, before anything deadlocks. A no-wait
+/// get may be out of order.
 #[test]
 #[cfg(any(debug_assertions, feature = "verify"))]
 #[should_panic(expected = "(cache buffers chains, rank 20) is asked for while latch 2 \
@@ -246,7 +247,7 @@ fn a_condition_hands_over_every_turn() {
     assert!(waits_for_latches(&totals).iter().all(|event| *event == WaitEvent::LatchFree));
 }
 
-/// A condition that nobody tells of anything ends with its time, the latch held again.
+/// A wait for a condition without a notification ends with its time, the latch held again.
 #[test]
 fn a_condition_that_nobody_notifies_times_out() {
     let (os, session) = world();
@@ -261,7 +262,7 @@ fn a_condition_that_nobody_notifies_times_out() {
     assert_eq!(os.totals().event(WaitEvent::RdbmsIpcReply).timeouts, 1);
 }
 
-/// A latch held across a wait for a condition would be held as long as the condition takes.
+/// A latch held across a wait for a condition would be held as long as the wait.
 #[test]
 #[cfg(any(debug_assertions, feature = "verify"))]
 #[should_panic(expected = "(buffer frame (undo), rank 10.5) is held across a wait for a condition")]
@@ -304,7 +305,7 @@ fn a_posted_process_finds_all_work() {
     assert_eq!(work.load(&session), 0);
 }
 
-/// A post before the wait ends the wait at once; many are one; none ends none.
+/// Posts before the wait end it at once and count as one; without a post it doesn't end.
 #[test]
 fn posts_before_the_wait_are_one_post() {
     let (os, session) = world();
@@ -320,7 +321,7 @@ fn posts_before_the_wait_are_one_post() {
     assert!(signal.take(&session) && !signal.take(&session));
 }
 
-/// Counts how often it was told that a stripe has no pin any more.
+/// Counts the calls which say that a stripe has no pin any more.
 struct Told<'a>(&'a Shared64);
 
 impl Pinned for Told<'_> {
@@ -329,8 +330,8 @@ impl Pinned for Told<'_> {
     }
 }
 
-/// A pin and a latch got in one step keep a writer out, are counted as pins are, and go together;
-/// who counts pins is told when the last one goes, and not before.
+/// A pin and a latch got in one step keep a writer out, are counted as pins, and go together. The
+/// owner of the pins is told when the last one goes, and not before.
 #[test]
 fn a_pin_and_a_latch_got_in_one_step_go_in_one_step() {
     let (os, session) = world();
@@ -350,7 +351,7 @@ fn a_pin_and_a_latch_got_in_one_step_go_in_one_step() {
     assert_eq!((frame.has_pins(&session), told.load(&session)), (false, 1));
 }
 
-/// With a writer there is only the pin.
+/// While a writer has the latch, only the pin is counted.
 #[test]
 fn a_pin_is_counted_where_the_latch_cannot_be_had() {
     let (os, session) = world();
@@ -361,7 +362,7 @@ fn a_pin_is_counted_where_the_latch_cannot_be_had() {
     assert!(frame.unpin(&session), "it was the only one");
 }
 
-/// Frames don't share their counts, and a pin that isn't there can't go.
+/// Frames don't share their counts, and a pin that doesn't exist can't be removed.
 #[test]
 #[should_panic(expected = "a block is let go that isn't held")]
 fn a_pin_that_is_not_there_cannot_go() {
@@ -372,8 +373,8 @@ fn a_pin_that_is_not_there_cannot_go() {
     frames[1].unpin(&session);
 }
 
-/// What a latch guards is checked as a writer lets go, and as often as the world says: a value of
-/// eight parts with an effort of two at every fifth hold.
+/// The guarded data is checked when a writer releases, at the rate of the world: a value of eight
+/// parts with an effort of two at every fifth hold.
 #[test]
 fn a_latch_checks_what_it_guards_as_often_as_the_world_says() {
     let (os, session) = world();
@@ -393,7 +394,7 @@ fn a_latch_checks_what_it_guards_as_often_as_the_world_says() {
     }
 }
 
-/// A check that panics leaves the latch free: others come to see the halt, and don't hang.
+/// A check that panics releases the latch, so that other threads see the halt and don't hang.
 #[test]
 fn a_check_that_fails_lets_go_of_the_latch() {
     let (os, session) = world();

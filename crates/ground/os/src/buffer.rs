@@ -1,7 +1,7 @@
 //! Buffers for I/O: aligned, owned, and moved into a ring while the kernel has their address.
 //!
 //! A buffer belongs to one owner at a time. While a request is in flight the ring owns it, so
-//! nobody can read or write it, and its memory can't go away (rule O7).
+//! no code can read or write it, and its memory can't be freed (rule O7).
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;
@@ -15,18 +15,18 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 use crate::{Cause, Error};
 
-/// Every buffer's address is a multiple of this many bytes; no device in use asks for more.
+/// The alignment of every buffer's address, in bytes; no device in use demands more.
 pub const IO_ALIGNMENT: usize = 4096;
 
 /// A buffer for I/O: zeroed at birth, aligned to [`IO_ALIGNMENT`].
 pub struct IoBuf {
     start: NonNull<u8>,
     length: usize,
-    /// The pool that gets the memory back; `None`: it is from the heap.
+    /// The pool that gets the memory back; `None` if the memory is from the heap.
     region: Option<Arc<Region>>,
 }
 
-// Who has many of them keeps them beside what it looks at with each use.
+// The small size lets an owner of many buffers keep them beside its other hot fields.
 const _: () = assert!(size_of::<Option<IoBuf>>() == 24);
 
 // SAFETY: an IoBuf is the only way to its bytes (rule O7), as a Box<[u8]> is.
@@ -35,7 +35,7 @@ unsafe impl Send for IoBuf {}
 unsafe impl Sync for IoBuf {}
 
 impl IoBuf {
-    /// A buffer of `length` bytes of its own.
+    /// A buffer of `length` bytes with memory of its own.
     pub fn zeroed(length: usize) -> IoBuf {
         IoBuf { start: allocate(length), length, region: None }
     }
@@ -46,28 +46,29 @@ impl IoBuf {
         IoBuf { start, length: 0, region: None }
     }
 
-    /// A buffer with these bytes.
+    /// A buffer with a copy of these bytes.
     pub fn copy_of(bytes: &[u8]) -> IoBuf {
         let mut buffer = IoBuf::zeroed(bytes.len());
         buffer.copy_from_slice(bytes);
         buffer
     }
 
-    /// Gives it up. The machine gets the memory of a pool's buffer back at once, and not with the
-    /// pool's last buffer.
+    /// Gives the buffer up. The machine gets the memory of a pool's buffer back at once, not only
+    /// with the pool's last buffer.
     pub fn discard(self) {
         let Some(region) = &self.region else { return };
         if self.length.is_multiple_of(IO_ALIGNMENT) {
             region.has_holes();
             let start = self.start.as_ptr().cast();
-            // SAFETY: memory of the mapping that `map` made, reached through this buffer only (O7),
-            // which ends here; after the advice it is zeros. What doesn't begin at a page is
-            // refused. A kernel that refuses keeps the memory, as a pool does anyway.
+            // SAFETY: this is memory of the mapping that `map` made, reached through this buffer
+            // only (O7), which ends here; after the advice it is zeros. A start that isn't a page
+            // is refused. A kernel that refuses keeps the memory, as a pool does anyway.
             let _ = unsafe { madvise(start, self.length, Advice::LinuxDontNeed) };
         }
     }
 
-    /// The pool's number if it comes from one: a ring that has registered the pool saves work.
+    /// The number of the buffer's pool, if it has one: a ring that has registered the pool saves
+    /// work.
     pub(crate) fn pool_id(&self) -> Option<u64> {
         self.region.as_ref().map(|region| region.id)
     }
@@ -77,9 +78,9 @@ impl IoBuf {
     }
 }
 
-/// From this size on memory is asked for in huge pages: fewer faults, and an I/O is few
-/// pieces of physical memory. A device takes a limited number of pieces per request (254 on one
-/// machine measured, so that a 1 MiB read into small pages became two requests).
+/// The size from which memory is requested in huge pages. They cause fewer faults, and an I/O has
+/// fewer pieces of physical memory. A device takes a limited number of pieces per request (254 on
+/// one measured machine, so that a 1 MiB read into small pages became two requests).
 pub const HUGE_PAGE: usize = 2 << 20;
 
 fn layout(length: usize) -> Layout {
@@ -87,7 +88,7 @@ fn layout(length: usize) -> Layout {
     Layout::from_size_align(length, IO_ALIGNMENT).expect("a buffer's size fits the address space")
 }
 
-/// Zeroed memory, to be given back with [`release`].
+/// Allocates zeroed memory, which the caller frees with [`release`].
 fn allocate(length: usize) -> NonNull<u8> {
     let layout = layout(length);
     let got = match length >= HUGE_PAGE {
@@ -98,10 +99,10 @@ fn allocate(length: usize) -> NonNull<u8> {
     got.unwrap_or_else(|| handle_alloc_error(layout))
 }
 
-/// Gives back what `allocate` gave.
+/// Frees the memory that `allocate` returned.
 ///
-/// # Safety
-/// `start` is from `allocate` with the same length, given back once, and nobody uses it any more.
+/// # Safety `start` is from `allocate` with the same length, is freed once, and isn't used any
+/// more.
 unsafe fn release(start: NonNull<u8>, length: usize) {
     if length >= HUGE_PAGE {
         // SAFETY: mapped with the same length (the caller's promise).
@@ -112,17 +113,16 @@ unsafe fn release(start: NonNull<u8>, length: usize) {
     }
 }
 
-/// Gives back what `map` gave.
+/// Frees the memory that `map` returned.
 ///
-/// # Safety
-/// `start` is from `map` with the same length, given back once, and nobody uses it any more.
+/// # Safety `start` is from `map` with the same length, is freed once, and isn't used any more.
 unsafe fn unmap(start: NonNull<u8>, length: usize) {
     // SAFETY: `map` left exactly this mapping (the caller's promise).
     let unmapped = unsafe { munmap(start.as_ptr().cast(), whole_pages(length)) };
     assert_eq!(unmapped, Ok(()), "a mapping of our own can be given back");
 }
 
-/// Maps memory. If it is long enough for a huge page it begins at one, and may consist of such.
+/// Maps memory. A mapping of at least a huge page begins at one, and may consist of huge pages.
 fn map(length: usize) -> Result<NonNull<u8>, rustix::io::Errno> {
     let is_huge = length >= HUGE_PAGE;
     let wanted = whole_pages(length);
@@ -135,7 +135,7 @@ fn map(length: usize) -> Result<NonNull<u8>, rustix::io::Errno> {
     }
     let before = (base as usize).next_multiple_of(HUGE_PAGE) - base as usize;
     // SAFETY: `before` + `wanted` <= `mapped`: all three pieces lie inside the mapping just made,
-    // the first and the last are used by nobody, and the advice changes no content.
+    // no code uses the first and the last, and the advice changes no content.
     unsafe {
         let start = base.byte_add(before);
         if before > 0 {
@@ -145,7 +145,7 @@ fn map(length: usize) -> Result<NonNull<u8>, rustix::io::Errno> {
         if after > 0 {
             munmap(start.byte_add(wanted), after)?;
         }
-        // A kernel that refuses is slower, not wrong.
+        // A kernel that refuses makes this slower, not wrong.
         let _ = madvise(start, wanted, Advice::LinuxHugepage);
         Ok(NonNull::new(start.cast()).expect("a mapping doesn't begin at zero"))
     }
@@ -190,17 +190,17 @@ impl fmt::Debug for IoBuf {
     }
 }
 
-/// The memory of a pool: one piece, so that one registration covers every buffer.
+/// The memory of a pool, in one piece, so that one registration covers every buffer.
 pub(crate) struct Region {
     id: u64,
     start: NonNull<u8>,
     buffer_bytes: usize,
     buffers: u32,
-    /// Held for a push or a pop, never across anything that blocks.
+    /// The lock is held for a push or a pop, never across a call that blocks.
     free: Mutex<Vec<u32>>,
-    /// If the buffers are [`IoArea`]s: how many pieces of each are out.
+    /// For buffers that are [`IoArea`]s: the number of lent pieces of each.
     lent: Box<[AtomicU32]>,
-    /// Whether memory of some buffers was given back.
+    /// Whether the memory of some buffers was given back.
     is_holey: AtomicBool,
 }
 
@@ -213,7 +213,8 @@ impl Region {
     fn try_new(buffers: u32, buffer_bytes: usize, lent: Box<[AtomicU32]>) -> Result<Region, Error> {
         static NEXT_ID: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
         let bytes = buffers as usize * buffer_bytes;
-        // Mapped whatever its size, so that each buffer's memory can be given back (`discard`).
+        // The memory is mapped whatever its size, so that each buffer's memory can be given back
+        // (`discard`).
         let start = map(bytes).map_err(|_| {
             let what = format!("get {bytes} bytes of memory");
             Error::new(what, Cause::NoMemory, "the machine doesn't give as many")
@@ -230,23 +231,24 @@ impl Region {
         })
     }
 
-    /// What begins here: a buffer of a pool, or a piece of an area.
+    /// Takes back a buffer of a pool, or a piece of an area.
     fn give_back(&self, start: NonNull<u8>) {
         let number = ((start.addr().get() - self.start.addr().get()) / self.buffer_bytes) as u32;
         if let Some(lent) = self.lent.get(number as usize) {
-            // With this the area may be looked at again: what was done to the piece comes before.
+            // The owner may use the area again after this; all use of the piece comes before.
             lent.fetch_sub(1, Ordering::Release);
             return;
         }
         self.free.lock().unwrap_or_else(PoisonError::into_inner).push(number);
     }
 
-    /// Memory is about to be given back: the kernel makes no more huge pages here, for khugepaged
-    /// would fill each with what was given back (`max_ptes_none` is 511 of 512 pages by default).
+    /// Called before memory is given back. The kernel must make no more huge pages here, because
+    /// khugepaged would fill each with the memory that was given back (`max_ptes_none` is 511 of
+    /// 512 pages by default).
     fn has_holes(&self) {
         if self.bytes() >= HUGE_PAGE && !self.is_holey.swap(true, Ordering::Relaxed) {
-            // SAFETY: the whole mapping that `map` made; the advice changes no content. A kernel
-            // that refuses takes more memory, as if nothing had been given back.
+            // SAFETY: this is the whole mapping that `map` made; the advice changes no content. A
+            // kernel that refuses uses more memory, as if nothing had been given back.
             let _ = unsafe {
                 madvise(self.start.as_ptr().cast(), self.bytes(), Advice::LinuxNoHugepage)
             };
@@ -284,7 +286,7 @@ impl IoPool {
         Ok(IoPool { region: Arc::new(region) })
     }
 
-    /// A free buffer, with whatever bytes it held last; `None` when all are out.
+    /// A free buffer, with the bytes that it held last; `None` when all are in use.
     pub fn take(&self) -> Option<IoBuf> {
         let number = self.region.free.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
         let offset = number as usize * self.region.buffer_bytes;
@@ -311,12 +313,12 @@ impl fmt::Debug for IoPool {
 }
 
 /// A piece of memory that is written to a file as a whole, or lent to a ring in pieces. A piece is
-/// lent as an [`IoBuf`]; what lies elsewhere in the area can be used meanwhile.
+/// lent as an [`IoBuf`]; the rest of the area can be used meanwhile.
 ///
-/// Invariant: pieces that are out lie inside `lent`, apart from one another, and nobody gets at
-/// bytes in there while one is out.
+/// Invariant: lent pieces lie inside `lent`, apart from one another, and no code reaches the bytes
+/// in there while one is lent.
 pub struct IoArea {
-    /// Areas that were made together are the buffers of one pool, each taken for good.
+    /// The pool. Areas that were made together are the buffers of one pool, each taken for good.
     pool: IoPool,
     number: u32,
     length: usize,
@@ -324,12 +326,13 @@ pub struct IoArea {
 }
 
 impl IoArea {
-    /// Areas of so many bytes each, in one piece of memory, all zeros.
+    /// Makes areas of `length` bytes each, in one piece of memory, all zeros.
     pub fn zeroed<const AREAS: usize>(length: usize) -> [IoArea; AREAS] {
         IoArea::try_zeroed(length).unwrap_or_else(|_| handle_alloc_error(layout(length)))
     }
 
-    /// As [`zeroed`](IoArea::zeroed); refused where the machine hasn't the memory.
+    /// Does what [`zeroed`](IoArea::zeroed) does, but returns an error where the machine lacks the
+    /// memory.
     pub fn try_zeroed<const AREAS: usize>(length: usize) -> Result<[IoArea; AREAS], Error> {
         let lent = (0..AREAS).map(|_| AtomicU32::new(0)).collect();
         let region = Region::try_new(AREAS as u32, length.next_multiple_of(IO_ALIGNMENT), lent)?;
@@ -342,20 +345,20 @@ impl IoArea {
         }))
     }
 
-    /// The memory of all that were made together, for a ring to make it known to the kernel.
+    /// The memory of all areas that were made together, for a ring to register with the kernel.
     pub fn pool(&self) -> &IoPool {
         &self.pool
     }
 
-    /// How many bytes it has.
+    /// The number of bytes in the area.
     pub fn length(&self) -> usize {
         self.length
     }
 
-    /// Lends this piece, until the buffer is dropped.
+    /// Lends this piece until the buffer is dropped.
     ///
-    /// # Panics
-    /// When it isn't inside the area, or while one is out that doesn't end before it begins.
+    /// # Panics When the piece isn't inside the area, or while a lent piece doesn't end before it
+    /// begins.
     pub fn lend(&mut self, piece: Range<usize>) -> IoBuf {
         let Range { start, end } = piece;
         assert!(start < end && end <= self.length, "an area has no such piece");
@@ -372,8 +375,7 @@ impl IoArea {
 
     /// The bytes of this piece.
     ///
-    /// # Panics
-    /// When it isn't inside the area, or some of it may be out.
+    /// # Panics When the piece isn't inside the area, or some of it may be lent.
     pub fn bytes(&mut self, piece: Range<usize>) -> &mut [u8] {
         let Range { start, end } = piece;
         assert!(start <= end && end <= self.length, "an area has no such piece");
@@ -407,7 +409,7 @@ impl fmt::Debug for IoArea {
 mod tests {
     use super::*;
 
-    /// What is lent is the area's own memory, and what lies beside it can be used meanwhile.
+    /// A lent piece is the area's own memory, and the rest can be used meanwhile.
     #[test]
     fn an_area_lends_pieces_of_itself() {
         let [mut area, mut other] = IoArea::zeroed(4 * 4096);
@@ -423,7 +425,7 @@ mod tests {
         assert_eq!(area.lend(0..16_384)[2047], 1);
     }
 
-    /// Nobody gets at bytes that are out, not even with a piece that only touches them.
+    /// Lent bytes can't be reached, not even with a piece that only touches them.
     #[test]
     #[should_panic(expected = "used while it is lent")]
     fn what_is_lent_is_not_used() {
@@ -432,7 +434,7 @@ mod tests {
         let _ = area.bytes(0..4097);
     }
 
-    /// Nor can a piece be lent twice.
+    /// A piece can't be lent twice.
     #[test]
     #[should_panic(expected = "lent in their order")]
     fn a_piece_is_lent_once() {
@@ -457,7 +459,7 @@ mod tests {
         assert!(pool.take().is_some());
     }
 
-    /// Large buffers come as zeros too, begin at a huge page, and can be filled to the last byte.
+    /// Large buffers are zeros too, begin at a huge page, and can be filled to the last byte.
     #[test]
     fn a_large_buffer_is_mapped_whole() {
         for length in [HUGE_PAGE, HUGE_PAGE + 1, 5 * HUGE_PAGE + 4096] {
@@ -469,7 +471,7 @@ mod tests {
         }
     }
 
-    /// What was given up has no memory, and is zeros when it is taken again.
+    /// A buffer that was given up has no memory, and is zeros when it is taken again.
     #[test]
     fn a_buffer_that_was_given_up_is_zeros_again() {
         let pool = IoPool::new(512, 8192).expect("a good size");
@@ -483,7 +485,8 @@ mod tests {
         assert!(small.take().is_some());
     }
 
-    /// So it is in a pool that is shorter than a huge page, while others of its buffers are used.
+    /// The same holds in a pool that is shorter than a huge page, while others of its buffers are
+    /// used.
     #[test]
     fn a_buffer_that_was_given_up_has_no_memory() {
         let pool = IoPool::new(16, 8192).expect("a good size");
@@ -496,7 +499,7 @@ mod tests {
         assert!(pool.take().expect("free").iter().all(|byte| *byte == 0));
     }
 
-    /// So many pages of the pool's memory are there.
+    /// The number of pages of the pool's memory that are resident.
     fn resident_pages(pool: &IoPool) -> usize {
         let (start, length) = pool.memory();
         let mut pages = vec![0; length.div_ceil(IO_ALIGNMENT)];

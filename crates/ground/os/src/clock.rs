@@ -9,7 +9,7 @@ use waits::Timestamp;
 use crate::Cost;
 use crate::linux::tsc::Tsc;
 
-/// Where time comes from.
+/// The source of a world's time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ClockSource {
     /// The time stamp counter, read in user space (~10 ns).
@@ -55,7 +55,7 @@ impl Clock {
         })
     }
 
-    /// Where time comes from.
+    /// The source of the time.
     pub fn source(&self) -> ClockSource {
         match self.0 {
             Kind::Tsc(_) => ClockSource::Tsc,
@@ -84,8 +84,8 @@ impl Clock {
 }
 
 /// The time of a simulated machine, as the thread that holds the baton sees it: the scheduler's
-/// time plus what this thread has charged since it last came to the scheduler. Written only by
-/// the baton's holder and by the scheduler on its behalf.
+/// time plus the CPU time that this thread has charged since its last call of the scheduler. Only
+/// the baton's holder writes it, and the scheduler on its behalf.
 pub struct VirtualClock {
     now: AtomicU64,
     costs: [u32; Cost::COUNT],
@@ -107,7 +107,7 @@ impl VirtualClock {
         self.now.store(now, Relaxed);
     }
 
-    /// Moves the present on by `ns` of CPU that the running thread uses.
+    /// Moves the present on by `ns` of CPU time that the running thread uses.
     #[inline]
     pub fn charge(&self, ns: u64) {
         self.now.store(self.now.load(Relaxed).saturating_add(ns), Relaxed);

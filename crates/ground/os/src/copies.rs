@@ -1,12 +1,12 @@
-//! The same bytes to several files at once: what a file with copies is written by.
+//! Writes the same bytes to several files at once.
 //!
 //! ```text
 //!   bytes ─▶ a buffer each ─▶ ring ─┬─▶ file ─┬─▶ all have ended: a result for each
 //!                                   └─▶ file ─┘
 //! ```
 //!
-//! A session that writes copies keeps a ring of its own for that, made at the first time. Where
-//! the disk has no asynchronous I/O, one file is written after the other.
+//! A session that writes copies keeps a ring of its own for that, made at its first such write.
+//! Where the disk has no asynchronous I/O, the files are written one after the other.
 //!
 //! Callers: `redo`, for the members of a log group.
 
@@ -15,16 +15,16 @@ use crate::{
     Waiting,
 };
 
-/// So many copies at once, at most.
+/// The most copies of one write.
 pub const COPIES_MAX: usize = 8;
 
-/// A session keeps buffers of so many bytes together at most (rule database/DB7).
+/// The most bytes of buffers that a session keeps (rule database/DB7).
 const SPARE_BYTES_MAX: usize = 128 << 10;
 
-/// What a session keeps for its next write of copies.
+/// The state that a session keeps for its next write of copies.
 #[derive(Debug)]
 pub(crate) struct Copier {
-    /// `None`: this disk has none.
+    /// The ring; `None` if this disk has no asynchronous I/O.
     ring: Option<Ring>,
     disk: Disk,
     spare: Vec<IoBuf>,
@@ -32,11 +32,11 @@ pub(crate) struct Copier {
 }
 
 impl Disk {
-    /// Writes all of `bytes` at `offset` of each of these files, all at once, and waits for all: a
-    /// result for each, as of [`File::write_at`]. One wait, as `waiting` says.
+    /// Writes all of `bytes` at `offset` of each of these files, all at once, and waits for all.
+    /// The result for each file is as that of [`File::write_at`]. This is one wait, as `waiting`
+    /// says.
     ///
-    /// # Panics
-    /// With more than [`COPIES_MAX`] files.
+    /// # Panics With more than [`COPIES_MAX`] files.
     pub fn write_copies(
         &self,
         files: &[&File],
@@ -60,7 +60,8 @@ impl Disk {
             Some(_) => match copier.write(files, offset, bytes, waiting) {
                 Ok(results) => results,
                 Err(error) => {
-                    // Waits for what may still be in flight, and is not used again.
+                    // The drop waits for I/O that may still be in flight; the ring isn't used
+                    // again.
                     *kept = None;
                     files.iter().map(|_| Err(error.clone())).collect()
                 }

@@ -1,17 +1,17 @@
-//! What CPU is charged for in a simulated world: the one declared list.
+//! The one declared list of costs that are charged as CPU in a simulated world.
 //!
-//! On Linux an operation simply takes the CPU that it takes. In the simulator real code runs in no
-//! time at all and *charges* for what it stands for (rule S9). Here is what there is to charge for;
-//! the numbers are in files, measured on a machine at hand by `cargo xbench calibrate`.
+//! On Linux an operation simply takes its CPU time. In the simulator real code runs in no time at
+//! all and *charges* for the work that it stands for (rule S9). Here is the list of costs; the
+//! numbers are in files, measured on a real machine by `cargo xbench calibrate`.
 
-/// What is declared of one cost.
+/// The declaration of one cost.
 #[derive(Clone, Copy, Debug)]
 pub struct CostInfo {
-    /// Its name in a cost file.
+    /// The name in a cost file.
     pub name: &'static str,
-    /// What one unit of it is.
+    /// The meaning of one unit.
     pub unit: &'static str,
-    /// What it stands for.
+    /// The work that it stands for.
     pub meaning: &'static str,
 }
 
@@ -28,7 +28,7 @@ macro_rules! costs {
             /// Every cost, in the order of the list.
             pub const ALL: &'static [Cost] = &[$(Cost::$cost,)*];
 
-            /// What is declared of this cost.
+            /// The declaration of this cost.
             pub const fn info(self) -> &'static CostInfo {
                 const INFO: &[CostInfo] = &[$(CostInfo {
                     name: $name,
@@ -77,7 +77,7 @@ costs! {
 }
 
 impl Cost {
-    /// How many costs there are.
+    /// The number of costs.
     pub const COUNT: usize = Cost::ALL.len();
 
     /// The cost called `name` in a cost file.

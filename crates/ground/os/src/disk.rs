@@ -1,4 +1,4 @@
-//! A place where files live. Made by a port, or by something that wraps another disk.
+//! A file system in a world. It is made by a port, or by a disk that wraps another.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,26 +7,26 @@ use std::sync::Arc;
 use waits::{Nanos, WaitEvent};
 
 use crate::{
-    Cause, DiskPort, Error, File, FileOperation, FileOptions, IO_ALIGNMENT, IoBuf, Named, OpenMode,
-    Ring, RingConfig, Session,
+    Cause, DiskPort, Error, File, FileOperation, FileOptions, IO_ALIGNMENT, IoBuf, NameKind,
+    OpenMode, Ring, RingConfig, Session,
 };
 
-/// How the name of a file ends that has it only while it is being opened
-/// ([`Disk::open_nameless`]): who opens the database may remove it.
+/// The end of the name that a file has only while it is being opened ([`Disk::open_nameless`]). The
+/// program that opens the database may remove a file with such a name.
 pub const TEMPORARY_NAME_END: &str = ".forebay-temp";
 
-/// Files are filled with zeros in writes of this many bytes.
+/// The size of the writes that fill files with zeros, in bytes.
 const FILL_BYTES: usize = 1 << 20;
 
-/// Who fills a file and may be told to stop makes so many bytes durable at a time.
+/// The number of bytes that a fill makes durable at a time, if its caller may stop it.
 const FILL_PIECE: u64 = 8 << 20;
 
-/// Who lacks a descriptor looks so often whether there is one ...
+/// The number of tries of a caller that lacks a file descriptor ...
 const DESCRIPTOR_TRIES: u32 = 100;
-/// ... and waits so long in between (rule O16).
+/// ... and the pause between two tries (rule O16).
 const DESCRIPTOR_PAUSE: Nanos = Nanos::from_millis(10);
 
-/// A place where files live. Cheap to clone.
+/// A file system in this world. Cheap to clone.
 #[derive(Clone)]
 pub struct Disk {
     port: Arc<dyn DiskPort>,
@@ -59,9 +59,9 @@ impl Disk {
     }
 
     /// Makes a file of `length` bytes, every one of them written as zero, and makes the file and
-    /// its entry in the directory durable. So no later write has to find space or move the size.
-    /// It is locked until it is closed. When this fails, nothing is left. Refused if somebody has
-    /// taken its name away before it was locked.
+    /// its directory entry durable. So no later write has to allocate space or change the size. The
+    /// file is locked until it is closed. When this fails, nothing is left. It is refused if
+    /// another program has removed the name before the file was locked.
     pub fn create(
         &self,
         path: &Path,
@@ -73,9 +73,9 @@ impl Disk {
         self.create_filled(path, length, options, fill, session)
     }
 
-    /// Makes a file as [`create`](Disk::create) does, but fails when `go_on` says so: that is asked
-    /// between pieces, each of which is durable before the next, so that whoever waits for the end
-    /// waits for one at most.
+    /// Makes a file as [`create`](Disk::create) does, but fails when `go_on` returns false. `go_on`
+    /// is called between pieces, each of which is durable before the next, so that a caller that
+    /// stops the work waits for one piece at most.
     pub fn create_while(
         &self,
         path: &Path,
@@ -116,7 +116,7 @@ impl Disk {
             Err(error) if error.cause() == Cause::InUse => return Err(error.while_doing(&what)),
             locked => locked,
         };
-        // From now on it isn't taken for a leftover, if it wasn't before.
+        // From now on the file isn't taken for a leftover, if it wasn't before.
         let named = self.has_its_name(&file, session);
         if let Ok(false) = named {
             let detail = "another program has removed it before it was locked";
@@ -127,8 +127,8 @@ impl Disk {
             self.sync_dir(parent(path), session)
         });
         if let Err(error) = made {
-            // While it is locked, so that it can't be another's. Where there are no locks, nobody
-            // takes files of others for leftovers.
+            // The file is removed while it is locked, so that the name can't be another file's.
+            // Where there are no locks, no program takes other programs' files for leftovers.
             let error = match error.cause() {
                 Cause::NoSpace => {
                     error.advise("free space there, or choose another place or a smaller size")
@@ -140,10 +140,10 @@ impl Disk {
         Ok(file)
     }
 
-    /// Makes an empty file, opens it in each of these ways, and takes its name away again, so that
-    /// it is gone with its last handle whatever happens to this process. The name exists only
-    /// while these few calls run; but a power cut soon after may bring it back, so it ends in
-    /// [`TEMPORARY_NAME_END`]. One result for each way.
+    /// Makes an empty file, opens it in each of these ways, and removes its name again, so that it
+    /// is gone with its last handle whatever happens to this process. The name exists only while
+    /// these few calls run. A power cut soon after may bring it back, so it ends in
+    /// [`TEMPORARY_NAME_END`]. There is one result for each way.
     pub fn open_nameless(
         &self,
         path: &Path,
@@ -185,18 +185,18 @@ impl Disk {
         }
     }
 
-    /// Whether anything has this name, be it a link that leads nowhere: then no file can be made or
-    /// renamed so.
+    /// Whether the name exists, even as a link that leads nowhere. Then no file can be created with
+    /// this name or renamed to it.
     pub fn has_name(&self, path: &Path, session: &Session) -> Result<bool, Error> {
         Ok(self.look_up(path, session)?.is_some())
     }
 
-    /// What has this name, not following a link that has it; none if nothing has.
-    pub fn look_up(&self, path: &Path, session: &Session) -> Result<Option<Named>, Error> {
+    /// The kind of object with this name, without following a link; none if the name doesn't exist.
+    pub fn look_up(&self, path: &Path, session: &Session) -> Result<Option<NameKind>, Error> {
         self.operation(FileOperation::LookUp, path, session, |event| self.port.look_up(path, event))
     }
 
-    /// Gives a file another name in the same directory, durably. Refused if a file has it.
+    /// Renames a file in its directory, durably. It is refused if the new name exists.
     pub fn rename(&self, from: &Path, to: &Path, session: &Session) -> Result<(), Error> {
         self.operation(FileOperation::Rename, from, session, |event| {
             self.port.rename(from, to, event)
@@ -212,8 +212,9 @@ impl Disk {
         self.sync_dir(parent(path), session)
     }
 
-    /// Removes a file whose making has failed by this error, which also says so if the file is
-    /// still there. One that is gone needn't be removed by hand, whether or not that is durable.
+    /// Removes a file whose creation has failed with this error. The returned error also says so if
+    /// the file is still there. A file that is gone needn't be removed by hand, whether or not its
+    /// removal is durable.
     pub fn unmake(&self, path: &Path, error: Error, session: &Session) -> Error {
         let unlink = |event| self.port.remove(path, event);
         match self.operation(FileOperation::Remove, path, session, unlink) {
@@ -230,8 +231,8 @@ impl Disk {
         self.operation(FileOperation::List, path, session, |event| self.port.list(path, event))
     }
 
-    /// Where this file is or would be, without links and detours on the way to it: two spellings of
-    /// one place give the same. A directory that isn't there keeps its spelling.
+    /// The path of this file, existing or not, without links and detours on the way to it: two
+    /// spellings of one path give the same. A directory that doesn't exist keeps its spelling.
     pub fn place_of(&self, path: &Path) -> PathBuf {
         match (self.port.canonical(parent(path)), path.file_name()) {
             (Ok(directory), Some(name)) => directory.join(name),
@@ -239,7 +240,7 @@ impl Disk {
         }
     }
 
-    /// Bytes that a file made in this directory could still get.
+    /// The number of bytes that a file in this directory could still get.
     pub fn free_bytes(&self, path: &Path) -> Result<u64, Error> {
         self.port.free_bytes(path).map_err(|error| Error::on("look for space in", path, &error))
     }
@@ -249,12 +250,12 @@ impl Disk {
         Ring::open(&*self.port, config, session)
     }
 
-    /// Whether it is this one.
+    /// Whether both are the same disk.
     pub(crate) fn is_same(&self, other: &Disk) -> bool {
         Arc::ptr_eq(&self.port, &other.port)
     }
 
-    /// What a wrapping disk calls.
+    /// The port, for a wrapping disk.
     pub fn port(&self) -> &Arc<dyn DiskPort> {
         &self.port
     }
@@ -308,12 +309,12 @@ impl Disk {
     }
 }
 
-/// Whether as many files are open as the process, or the machine, may have (rule O16).
+/// Whether the process, or the machine, has the most open files that it may have (rule O16).
 fn lacks_descriptors(error: &std::io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }
 
-/// Fills a file with zeros, from one byte to before another.
+/// Fills a file with zeros in the range `from..to`.
 pub(crate) fn fill(file: &File, from: u64, to: u64, session: &Session) -> Result<(), Error> {
     if file.options().direct && !to.is_multiple_of(IO_ALIGNMENT as u64) {
         let what = format!("fill {} with {to} bytes", file.path().display());

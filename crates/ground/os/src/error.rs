@@ -1,33 +1,33 @@
-//! What went wrong, on what, and what to do about it, in one line.
+//! Errors, as one line: the failed call and its object, the cause, and the remedy.
 
 use std::fmt;
 use std::io;
 use std::path::Path;
 
-/// Why something failed, as far as a caller would act on it.
+/// The cause of a failure, as far as a caller would act on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
-    /// A file or directory isn't there.
+    /// The file or directory doesn't exist.
     NotFound,
-    /// What has the name is a directory, a pipe or a device, where a file must be.
+    /// The name is that of a directory, a pipe or a device where a file is needed.
     NotAFile,
-    /// It exists already.
+    /// The file or directory exists already.
     AlreadyExists,
     /// The process lacks a right or a privilege.
     PermissionDenied,
-    /// Another program, or another opening in this one, has the lock of the file.
+    /// Another program, or another opening in this program, has locked the file.
     InUse,
-    /// Two names that are to be of two files are of one.
+    /// Two names that must be of two files are of one file.
     SameFile,
-    /// It is on a read-only file system.
+    /// The file is on a read-only file system.
     ReadOnly,
     /// The file system or the quota is full.
     NoSpace,
-    /// The process, or the file system, allows no file that is so large.
+    /// The process, or the file system, allows no file of this size.
     FileTooLarge,
-    /// The process, or the machine, has as many files open as it may.
+    /// The process, or the machine, has the most open files that it may have.
     TooManyFiles,
-    /// The machine has no memory for it.
+    /// The machine lacks the memory.
     NoMemory,
     /// The file system can't do direct I/O.
     DirectIoUnsupported,
@@ -41,7 +41,7 @@ pub enum Cause {
     FailedForGood,
     /// The simulated machine lost power.
     PowerLost,
-    /// The request was wrong: an address or a length that isn't aligned, a value out of range.
+    /// The request was invalid: an unaligned address or length, or a value out of range.
     Invalid,
     /// Anything else.
     Other,
@@ -58,9 +58,9 @@ impl Cause {
             Some(libc::EFBIG) => Cause::FileTooLarge,
             Some(libc::EMFILE | libc::ENFILE) => Cause::TooManyFiles,
             Some(libc::ENOMEM) => Cause::NoMemory,
-            // EIO, and what a kernel's block layer says more exactly (block/blk-core.c:
-            // blk_errors): timeout, transport, target, reservation, medium, protection, offline
-            // or gone.
+            // EIO, and the more exact errors of a kernel's block layer (block/blk-core.c:
+            // blk_errors): timeout, transport, target, reservation, medium, protection, offline or
+            // gone.
             Some(
                 libc::EIO
                 | libc::ETIMEDOUT
@@ -73,7 +73,7 @@ impl Cause {
                 | libc::ENXIO,
             ) => Cause::Device,
             Some(libc::EINVAL) => Cause::Invalid,
-            // Whatever it is.
+            // The kind decides, whatever the number.
             _ if error.kind() == io::ErrorKind::IsADirectory => Cause::NotAFile,
             Some(libc::EHOSTDOWN) => Cause::PowerLost,
             _ if error.kind() == io::ErrorKind::UnexpectedEof => Cause::EndOfFile,
@@ -81,7 +81,7 @@ impl Cause {
         }
     }
 
-    /// What a person can do, where something general can be said.
+    /// The advice to the user, where there is a general one.
     pub(crate) fn advice(self) -> &'static str {
         match self {
             Cause::NotFound => "check the path",
@@ -125,13 +125,13 @@ pub struct Error {
 }
 
 impl Error {
-    /// `what` failed, verb first: "create /data/system01.dbf".
+    /// The call `what` failed; the text begins with the verb: "create /data/system01.dbf".
     pub fn new(what: impl Into<String>, cause: Cause, detail: impl Into<String>) -> Error {
         let advice = cause.advice().to_string();
         Error { what: what.into(), cause, detail: detail.into(), advice }
     }
 
-    /// From what the operating system said.
+    /// The error of a call, from the operating system's error.
     pub fn from_io(what: impl Into<String>, error: &io::Error) -> Error {
         let text = error.to_string();
         let detail = text.split(" (os error").next().unwrap_or(&text).to_lowercase();
@@ -142,14 +142,14 @@ impl Error {
         Error::from_io(format!("{verb} {}", path.display()), error)
     }
 
-    /// The same with better advice for this place.
+    /// The same error with better advice for this caller.
     #[must_use]
     pub fn advise(mut self, advice: impl Into<String>) -> Error {
         self.advice = advice.into();
         self
     }
 
-    /// The same as part of a larger task: `cannot <what>: <this>`.
+    /// The same error as part of a larger task: `cannot <what>: <this>`.
     #[must_use]
     pub fn while_doing(mut self, what: impl Into<String>) -> Error {
         self.detail = format!("cannot {}: {}", self.what, self.detail);
@@ -157,7 +157,7 @@ impl Error {
         self
     }
 
-    /// Why, as far as a caller would act on it.
+    /// The cause, as far as a caller would act on it.
     pub fn cause(&self) -> Cause {
         self.cause
     }

@@ -1,7 +1,7 @@
-//! An open file: everything that can go half right is made whole or an error here.
+//! An open file. Here every partial result of an I/O is made whole or becomes an error.
 //!
 //! * A short read or write is continued, from the last aligned position where I/O is direct.
-//! * An interrupted one is repeated; one refused for a moment (EAGAIN) a limited number of times.
+//! * An interrupted I/O is repeated; one refused for a moment (EAGAIN) a limited number of times.
 //! * A sync that failed closes the file for good (rule O8): a kernel marks pages clean after a
 //!   failed write-back, so the next sync would succeed without having written them.
 
@@ -17,17 +17,17 @@ use crate::{
     Alignment, Cause, Cost, Error, FileOperation, FileOptions, FilePort, Session, Waiting,
 };
 
-/// How often an I/O is tried again that the kernel refuses "for a moment".
+/// The number of tries of an I/O that the kernel refuses "for a moment".
 const TRIES_MAX: u32 = 1_000;
 
-/// A lock that another opening has is waited for so long: a write that is in flight lands sooner.
+/// The time to wait for a lock that another opening has. A write in flight lands sooner.
 const LOCK_WAIT: Nanos = Nanos::from_millis(1_000);
 
-/// Between two looks whether it can be had.
+/// The pause between two tries to get the lock.
 const LOCK_LOOK: Nanos = Nanos::from_millis(10);
 
-/// How often in a row a direct I/O may stop within the same unit: at the end of a ragged file it
-/// would do so for ever.
+/// The number of times in a row that a direct I/O may stop within the same unit. At the end of a
+/// ragged file it would do so for ever.
 const STUCK_MAX: u32 = 3;
 
 /// An open file. Clones are the same file.
@@ -51,24 +51,25 @@ impl File {
         File { inner: Arc::new(Inner { path, port, options, failed, syncs }) }
     }
 
-    /// Its name.
+    /// The path by which it was opened.
     pub fn path(&self) -> &Path {
         &self.inner.path
     }
 
-    /// How it was opened.
+    /// The options with which it was opened.
     pub fn options(&self) -> FileOptions {
         self.inner.options
     }
 
-    /// What its I/O must be aligned to.
+    /// The alignment that its I/O needs.
     pub fn alignment(&self) -> Alignment {
         self.inner.port.alignment()
     }
 
     /// Locks the file against other openings, by this program or another, until this one is closed
-    /// and its last request has ended. Programs that don't ask aren't kept out. A process that was
-    /// killed has its locks until its last write has landed, so a lock is waited for a moment.
+    /// and its last request has ended. Programs that don't ask for the lock aren't kept out. A
+    /// killed process keeps its locks until its last write has landed, so this waits a moment for a
+    /// lock.
     pub fn lock(&self, session: &Session) -> Result<(), Error> {
         let mut waited = Nanos::ZERO;
         while !self.try_lock()? {
@@ -83,7 +84,7 @@ impl File {
         Ok(())
     }
 
-    /// The same without waiting; false if another opening has the lock.
+    /// Locks the file without waiting; returns false if another opening has the lock.
     pub fn try_lock(&self) -> Result<bool, Error> {
         let locked = self.inner.port.try_lock();
         locked.map_err(|error| Error::on("lock", self.path(), &error))
@@ -94,7 +95,7 @@ impl File {
         Ok(self.identity()? == other.identity()?)
     }
 
-    /// Which file it is, whatever its name: device and number.
+    /// The identity of the file, whatever its name: device and number.
     pub fn identity(&self) -> Result<(u64, u64), Error> {
         let told = self.inner.port.identity();
         told.map_err(|error| Error::on("identify", self.path(), &error))
@@ -137,8 +138,8 @@ impl File {
         result.map_err(|error| self.io_error("read", length, offset, &error))
     }
 
-    /// Writes all of `buffer` at `offset`; durable when it returns if the file is write-through,
-    /// else after the next sync.
+    /// Writes all of `buffer` at `offset`. The data is durable on return if the file is
+    /// write-through, else after the next sync.
     pub fn write_at(&self, offset: u64, buffer: &[u8], waiting: Waiting<'_>) -> Result<(), Error> {
         self.check_usable("write")?;
         self.check_aligned("write", offset, buffer)?;
@@ -169,8 +170,8 @@ impl File {
         Ok(())
     }
 
-    /// A sync that ended well proves nothing before those have ended that run beside it (O8): waits
-    /// for those of threads. An error if one has failed.
+    /// Waits for the syncs of threads that run beside a sync that ended well: it proves nothing
+    /// before they have ended (O8). Returns an error if one has failed.
     pub(crate) fn end_beside_others(
         &self,
         verb: &'static str,
@@ -183,15 +184,15 @@ impl File {
         self.check_usable(verb)
     }
 
-    /// Whether the kernel writes back and looks for errors at the end of each write, as a sync does
-    /// (`syncs`).
+    /// Whether the kernel writes back and checks for errors at the end of each write, as a sync
+    /// does (`syncs`).
     pub(crate) fn syncs_each_write(&self) -> bool {
         self.options().write_through && !self.options().direct
     }
 
-    /// Makes everything written so far, and the size it needs, durable. If it fails the file is
-    /// failed for good: every later call says so, and so does a sync that ran beside it (`syncs`).
-    /// A ring's sync is told without that: see [`settle`](File::settle).
+    /// Makes everything written so far, and the file's size, durable. If it fails, the file is
+    /// failed for good: every later call returns an error, and so does a sync that ran beside it
+    /// (`syncs`). A ring's sync returns without that check: see [`settle`](File::settle).
     pub fn sync(&self, waiting: Waiting<'_>) -> Result<(), Error> {
         self.check_usable("sync")?;
         let number = self.begin_sync(SyncBy::Thread);
@@ -206,11 +207,12 @@ impl File {
         self.end_beside_others("sync", waiting)
     }
 
-    /// Waits until every sync of the file has ended that runs now. An error if one has failed: then
-    /// those that ended well prove nothing (O8). The caller has no I/O in flight and no latch.
+    /// Waits until every sync of the file that runs now has ended. Returns an error if one has
+    /// failed: then the syncs that ended well prove nothing (O8). The caller has no I/O in flight
+    /// and holds no latch.
     ///
-    /// Direct I/O isn't waited for: there the kernel writes nothing back later, and a sync is a
-    /// flush of the device of its own, which speaks for all writes that ended before it.
+    /// With direct I/O this waits for nothing. There the kernel writes nothing back later, and a
+    /// sync is a flush of the device of its own, which covers all writes that ended before it.
     pub fn settle(&self, waiting: Waiting<'_>) -> Result<(), Error> {
         if !self.options().direct {
             self.inner.syncs.wait_for_all(true, waiting);
@@ -230,7 +232,7 @@ impl File {
         self.inner.syncs.end(number, session);
     }
 
-    /// Cuts or extends the file; an extension reads as zeros and may have no space of its own.
+    /// Truncates or extends the file. An extension reads as zeros and may have no space allocated.
     pub fn set_len(&self, length: u64, waiting: Waiting<'_>) -> Result<(), Error> {
         self.check_usable("resize")?;
         waiting
@@ -238,7 +240,8 @@ impl File {
             .map_err(|error| Error::on("resize", self.path(), &error))
     }
 
-    /// Whether a sync or a write-through write failed: nothing is read, written or synced any more.
+    /// Whether a sync or a write-through write failed. Then nothing is read, written or synced any
+    /// more.
     pub fn is_failed(&self) -> bool {
         self.inner.failed.load(Ordering::Acquire)
     }
@@ -256,8 +259,8 @@ impl File {
         Err(Error::new(what, Cause::FailedForGood, detail))
     }
 
-    /// Some kernels refuse a misaligned direct I/O with two words, and some file systems send it
-    /// through the page cache without any: here it is refused with the numbers, everywhere.
+    /// Some kernels refuse a misaligned direct I/O with a bare error, and some file systems send it
+    /// through the page cache without notice. Here it is refused with the numbers, everywhere.
     pub(crate) fn check_aligned(
         &self,
         verb: &str,
@@ -297,7 +300,7 @@ impl File {
         Error::from_io(what, error)
     }
 
-    /// Nothing is known of the file any more (O8).
+    /// Marks the file as failed: its state on disk is unknown (O8).
     pub(crate) fn sync_failed(&self, error: &io::Error) -> Error {
         self.inner.failed.store(true, Ordering::Release);
         Error::on("sync", self.path(), error).advise(
@@ -306,10 +309,11 @@ impl File {
         )
     }
 
-    /// A failed write of a write-through file leaves the same doubt as a failed sync, unless it
-    /// failed before it began, for want of memory or because it was none that can be. For want of
-    /// space a direct one fails before it begins; a buffered one may, and it may as well be told
-    /// of another's block for which the file system has found no place when it wrote it back.
+    /// Handles a failed write of a write-through file, which leaves the same doubt as a failed
+    /// sync. The exceptions are writes that failed before they began, for want of memory or because
+    /// they were invalid. For want of space a direct write fails before it begins. A buffered write
+    /// may fail so too; but its error may also be that of another block, for which the file system
+    /// found no space at write-back.
     pub(crate) fn write_failed(&self, length: u64, offset: u64, error: &io::Error) -> Error {
         let error = self.io_error("write", length, offset, error);
         let FileOptions { direct, write_through } = self.inner.options;
@@ -325,20 +329,20 @@ impl File {
     }
 }
 
-/// How far one I/O has come.
+/// The progress of one I/O.
 #[derive(Debug)]
 pub(crate) struct Progress {
     pub(crate) length: usize,
     pub(crate) done: usize,
     tries: u32,
     stuck: u32,
-    /// Direct I/O goes on from a multiple of this.
+    /// The unit at a multiple of which direct I/O continues.
     unit: usize,
 }
 
 impl Progress {
-    /// Takes the outcome of one call; `None` to call again, from `done`. `nothing` is what it
-    /// means when no byte was moved.
+    /// Takes the result of one call. Returns `None` if the call must be repeated, from `done`.
+    /// `nothing` is the error for a call that moved no byte.
     pub(crate) fn after(
         &mut self,
         moved: io::Result<usize>,

@@ -1,6 +1,6 @@
-//! What is done with a file as a whole: p1 of *Disk file operations I/O*.
+//! The operations on a file as a whole: p1 of *Disk file operations I/O*.
 //!
-//! Callers: all of this crate, and who names such a wait for a call of his own.
+//! Callers: all of this crate, and code elsewhere that names such a wait for a call of its own.
 
 use waits::WaitEvent;
 
@@ -9,36 +9,36 @@ use crate::{Session, Waiting};
 /// One operation; its number is what views and traces show. Numbers stay as they are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FileOperation {
-    /// A file is made.
+    /// A file is created.
     Create = 1,
     /// A file is opened.
     Open = 2,
-    /// A file is made longer or shorter.
+    /// A file is extended or truncated.
     Resize = 3,
-    /// A file gets another name.
+    /// A file is renamed.
     Rename = 4,
     /// A file or a directory is removed.
     Remove = 5,
-    /// What was written to a file is made durable.
+    /// The data written to a file is made durable.
     Sync = 6,
     /// The entries of a directory are made durable.
     SyncDirectory = 7,
-    /// A directory's names are read.
+    /// The names in a directory are read.
     List = 8,
-    /// Some bytes of a file are read that isn't the database's.
+    /// Bytes are read from a file that isn't the database's.
     Read = 9,
     /// A new file is filled.
     Fill = 10,
-    /// A directory is made.
+    /// A directory is created.
     CreateDirectory = 11,
-    /// Another opening has the lock of a file.
+    /// A lock that another opening has is waited for.
     Lock = 12,
     /// A name in a directory is looked up.
     LookUp = 13,
 }
 
 impl FileOperation {
-    /// As errors have it, before a path.
+    /// The verb that error messages put before a path.
     pub(crate) fn verb(self) -> &'static str {
         match self {
             FileOperation::Create => "create",
@@ -57,7 +57,8 @@ impl FileOperation {
         }
     }
 
-    /// The wait for it. The file's number and type are 0: a disk knows no database files.
+    /// The wait for the operation. The file's number and type are 0: a disk knows no database
+    /// files.
     #[inline]
     pub fn waiting(self, session: &Session) -> Waiting<'_> {
         session.waiting(WaitEvent::DiskFileOperations).p(self as u64, 0, 0)

@@ -11,9 +11,9 @@
 //!        linux (here)                  sim (crate `sim`)
 //! ```
 //!
-//! Nothing else in the engine may block, read a clock, start a thread, draw a random number or
-//! touch a file. That makes this crate the wait interface's only source, the simulator's seam and
-//! the crash tester's seam, all three. Rules O1 to O26 are in the README.
+//! No other crate of the engine may block, read a clock, start a thread, draw a random number or
+//! touch a file. So this crate is the wait interface's only source, the simulator's seam and the
+//! crash tester's seam. Rules O1 to O26 are in the README.
 //!
 //! * [`Os`]: a world. [`linux::start`] opens the real one; `sim` makes simulated ones.
 //! * [`Session`]: the calling thread's ticket: it holds the account and begins every wait.
@@ -21,7 +21,7 @@
 //!   type-check.
 //! * [`WaitWord`]: a futex-like word, from which `latch` builds every lock.
 //! * [`Disk`], [`File`]: files by declared options; short I/O, interruptions and failed syncs are
-//!   dealt with here, once, for every world.
+//!   handled here, once, for every world.
 //! * [`Ring`]: many I/Os in flight from one thread, by io_uring or by I/O slaves.
 //! * [`probe`]: times the ways to make a write durable, and picks one.
 
@@ -65,7 +65,8 @@ pub use file_operation::FileOperation;
 pub use options::{Alignment, FileOptions, FilesystemIo, OpenMode};
 pub use owned_files::OwnedFiles;
 pub use port::{
-    DiskPort, FilePort, IoKind, Named, Port, RawCompletion, RawRequest, RingPort, ThreadBody, Woken,
+    DiskPort, FilePort, IoKind, NameKind, Port, RawCompletion, RawRequest, RingPort, ThreadBody,
+    Woken,
 };
 pub use prefetch::{CACHE_LINE, prefetch};
 pub use registry::{RunningSession, SessionTimes, WaitSinks};

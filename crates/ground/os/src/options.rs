@@ -1,9 +1,9 @@
-//! How a file is opened: caching, durability and the parameter that chooses both.
+//! Options for opening a file: caching, durability, and the parameter that chooses both.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What must be there before, and what after.
+/// The state of the file before and after opening.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OpenMode {
     /// The file exists; it is read and written.
@@ -14,12 +14,12 @@ pub enum OpenMode {
     CreateNew,
 }
 
-/// How the bytes travel.
+/// The caching and the durability of a file's I/O.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FileOptions {
     /// Around the kernel's page cache (O_DIRECT): addresses and lengths must be aligned.
     pub direct: bool,
-    /// Every write is durable when it returns (O_DSYNC); else after the next sync.
+    /// Whether every write is durable when it returns (O_DSYNC); else after the next sync.
     pub write_through: bool,
 }
 
@@ -44,7 +44,7 @@ impl FilesystemIo {
     pub const ALL: [FilesystemIo; 4] =
         [FilesystemIo::None, FilesystemIo::Asynch, FilesystemIo::DirectIo, FilesystemIo::SetAll];
 
-    /// The value as a user writes it.
+    /// The name of the value as a user writes it.
     pub const fn name(self) -> &'static str {
         match self {
             FilesystemIo::None => "none",
@@ -54,7 +54,7 @@ impl FilesystemIo {
         }
     }
 
-    /// How files are opened under it.
+    /// The options with which files are opened.
     pub const fn file_options(self) -> FileOptions {
         match self {
             FilesystemIo::None | FilesystemIo::Asynch => {
@@ -65,7 +65,7 @@ impl FilesystemIo {
         }
     }
 
-    /// The same with one I/O at a time.
+    /// The value with the same caching and one I/O at a time.
     pub const fn one_at_a_time(self) -> FilesystemIo {
         match self {
             FilesystemIo::None | FilesystemIo::Asynch => FilesystemIo::None,
@@ -96,18 +96,18 @@ impl FromStr for FilesystemIo {
     }
 }
 
-/// What direct I/O demands of a file: both powers of two, in bytes.
+/// The alignment that direct I/O needs: both are powers of two, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Alignment {
-    /// Of the buffer's address.
+    /// The alignment of the buffer's address.
     pub memory: u32,
-    /// Of the offset in the file and of the length.
+    /// The alignment of the file offset and of the length.
     pub offset: u32,
 }
 
 impl Alignment {
-    /// Buffered I/O takes anything.
+    /// No alignment, for buffered I/O.
     pub const NONE: Alignment = Alignment { memory: 1, offset: 1 };
-    /// What is right everywhere, where the kernel doesn't say.
+    /// An alignment that is right everywhere, for kernels that don't report one.
     pub const SAFE: Alignment = Alignment { memory: 4096, offset: 4096 };
 }

@@ -3,23 +3,23 @@
 //! Invariants
 //!   * each is locked, and no two are one file
 //!
-//! Callers: whoever opens all files of a database.
+//! Callers: code that opens all files of a database.
 
 use std::path::{Path, PathBuf};
 
 use crate::{Cause, Error, File, Session};
 
-/// Files that are locked for one owner, open.
+/// The open files that are locked for one owner.
 #[derive(Clone, Debug, Default)]
 pub struct OwnedFiles {
     files: Vec<File>,
-    /// Names of files that couldn't be opened to be locked, and why.
+    /// The paths of files that couldn't be opened to be locked, with the errors.
     failed: Vec<(PathBuf, Error)>,
 }
 
 impl OwnedFiles {
-    /// Locks one more, before anything of it is read. Refused if another program has it, or if it
-    /// is one of these under another name.
+    /// Locks one more file, before it is read. It is refused if another program has the lock, or if
+    /// the file is already here under another name.
     pub fn lock(&mut self, file: &File, session: &Session) -> Result<(), Error> {
         for other in &self.files {
             if file.is_same_file(other)? {
@@ -33,22 +33,22 @@ impl OwnedFiles {
         Ok(())
     }
 
-    /// The one that was opened by this name, if there is one.
+    /// The file that was opened by this path, if any.
     pub fn find(&self, path: &Path) -> Option<&File> {
         self.files.iter().find(|file| file.path() == path)
     }
 
-    /// This one couldn't be opened, so it isn't locked: nobody is to use it.
+    /// Notes that this file couldn't be opened, so that it isn't locked and must not be used.
     pub fn note_failure(&mut self, path: &Path, error: Error) {
         self.failed.push((path.to_path_buf(), error));
     }
 
-    /// Why the file of this name isn't one of these, if it couldn't be opened.
+    /// The error if the file of this path couldn't be opened.
     pub fn failure(&self, path: &Path) -> Option<&Error> {
         self.failed.iter().find(|(name, _)| name == path).map(|(_, error)| error)
     }
 
-    /// Lets the one of this name go. It is unlocked when nobody else has it open.
+    /// Removes the file of this path. It is unlocked when its last handle is closed.
     pub fn forget(&mut self, path: &Path) {
         self.failed.retain(|(name, _)| name != path);
         self.files.retain(|file| file.path() != path);

@@ -1,8 +1,9 @@
-//! What a world must offer. Two do: `linux` here and the simulator in crate `sim`.
+//! The interface that a world must implement. Two do: `linux` here and the simulator in crate
+//! `sim`.
 //!
-//! A port knows nothing of accounts: the neutral side of this crate brackets every blocking call
-//! with the session's books. A port still gets the wait event of every call that may block, so
-//! that a deadlock report can say who waits for what.
+//! A port knows nothing of accounts: the neutral side of this crate records every blocking call in
+//! the session's account. A port still gets the wait event of every call that may block, so that a
+//! deadlock report can say which thread waits for what.
 
 use std::any::Any;
 use std::fmt;
@@ -18,13 +19,13 @@ use crate::{
     ThreadSpec, WaitWord,
 };
 
-/// What a new thread runs.
+/// The work of a new thread.
 pub type ThreadBody = Box<dyn FnOnce() + Send>;
 
-/// How a wait on a word ended.
+/// The end of a wait on a word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Woken {
-    /// By a wake, or for no reason.
+    /// A wake, or no reason.
     Woken,
     /// The word didn't hold the expected value.
     Changed,
@@ -36,7 +37,7 @@ pub enum Woken {
 pub trait Port: Send + Sync {
     /// The clock of this world.
     fn clock(&self) -> Clock;
-    /// Which waits have the thread's clocks read around them here.
+    /// The way in which waits are chosen for reading the thread's clocks in this world.
     fn sampling(&self) -> Sampling;
     /// The next number for a [`WaitWord`].
     fn new_word_id(&self) -> u64;
@@ -54,21 +55,21 @@ pub trait Port: Send + Sync {
     ) -> Woken;
     /// Wakes up to `count` threads that sleep on `word`.
     fn wake(&self, word: &WaitWord, count: u32);
-    /// One turn of a spin; the `turn`th in a row.
+    /// One turn of a spin, the `turn`th in a row.
     fn relax(&self, turn: u32);
     /// A point at which another thread may come first. Does nothing on Linux, where that can
     /// happen anywhere.
     fn interleave(&self);
-    /// CPU and run-queue time of a thread so far; of one that has just ended, or where the world
-    /// can't say, what it last knew. It forgets those that ended long ago.
+    /// CPU and run-queue time of a thread so far. For a thread that has just ended, or where the
+    /// world can't tell, these are its last known times. Threads that ended long ago are forgotten.
     fn thread_times(&self, thread: ThreadId) -> ThreadTimes;
     /// The calling thread's CPU time so far.
     fn own_cpu(&self) -> Nanos;
     /// The calling thread's run-queue time so far.
     fn own_run_queue(&self) -> Nanos;
-    /// Time taken from the calling thread by a hypervisor or by interrupts: neither on a CPU nor in
-    /// the run queue, though it looked like the former. Only what came between two readings means
-    /// something.
+    /// The time taken from the calling thread by a hypervisor or by interrupts: neither CPU time
+    /// nor run-queue delay, though it looked like the former. Only the difference of two readings
+    /// has a meaning.
     fn own_stolen(&self) -> Nanos {
         Nanos::ZERO
     }
@@ -76,33 +77,33 @@ pub trait Port: Send + Sync {
     fn set_priority(&self, thread: ThreadId, priority: Priority) -> Result<(), Error>;
     /// Sets the CPUs on which a thread may run.
     fn set_affinity(&self, thread: ThreadId, cpus: CpuSet) -> Result<(), Error>;
-    /// How many CPUs this world has.
+    /// The number of CPUs of this world.
     fn cpu_count(&self) -> u32;
-    /// Bytes of memory that this world gives a program at most.
+    /// The most bytes of memory that this world gives a program.
     fn memory_bytes(&self) -> u64 {
         u64::MAX
     }
-    /// A random number; in the simulator from the seed.
+    /// A random number; in the simulator it comes from the seed.
     fn random(&self) -> u64;
-    /// The date and the time of day, in microseconds since 1970-01-01 00:00 UTC; in the simulator
-    /// virtual time from a fixed day on. It may jump, so nothing is measured by it.
+    /// The date and time of day, in microseconds since 1970-01-01 00:00 UTC; in the simulator
+    /// virtual time from a fixed day on. It may jump, so it isn't used for measuring.
     fn calendar_us(&self) -> u64;
 }
 
-/// What a name in a directory is of.
+/// The kind of object that a name in a directory has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Named {
-    /// Of a regular file.
+pub enum NameKind {
+    /// A regular file.
     File,
-    /// Of a link, wherever that leads.
+    /// A link, wherever it leads.
     Link,
-    /// Of a directory, a pipe, a socket or a device.
+    /// A directory, a pipe, a socket or a device.
     Other,
 }
 
-/// A place where files live.
+/// A file system in one world.
 pub trait DiskPort: Send + Sync {
-    /// Opens or makes a file. Leaves nothing behind when it fails.
+    /// Opens or creates a file. Leaves nothing behind when it fails.
     fn open(
         &self,
         path: &Path,
@@ -114,22 +115,22 @@ pub trait DiskPort: Send + Sync {
     fn create_dir(&self, path: &Path, event: WaitEvent) -> io::Result<()>;
     /// Makes the entries of a directory durable.
     fn sync_dir(&self, path: &Path, event: WaitEvent) -> io::Result<()>;
-    /// Gives a file another name; fails if there is a file of that name, where the file system can
-    /// tell in the same step.
+    /// Renames a file. It fails if the new name exists, where the file system can check that in the
+    /// same step.
     fn rename(&self, from: &Path, to: &Path, event: WaitEvent) -> io::Result<()>;
     /// Removes a file or an empty directory.
     fn remove(&self, path: &Path, event: WaitEvent) -> io::Result<()>;
-    /// What has this name, not following a link that has it; none if nothing has.
-    fn look_up(&self, path: &Path, event: WaitEvent) -> io::Result<Option<Named>>;
+    /// The kind of object with this name, without following a link; none if the name doesn't exist.
+    fn look_up(&self, path: &Path, event: WaitEvent) -> io::Result<Option<NameKind>>;
     /// The names in a directory, sorted.
     fn list(&self, path: &Path, event: WaitEvent) -> io::Result<Vec<String>>;
-    /// Where this directory is, without links and detours: two spellings of one directory give the
-    /// same.
+    /// The path of this directory, without links and detours: two spellings of one directory give
+    /// the same.
     fn canonical(&self, directory: &Path) -> io::Result<PathBuf>;
-    /// Bytes that a file made in this directory could still get.
+    /// The number of bytes that a file in this directory could still get.
     fn free_bytes(&self, path: &Path) -> io::Result<u64>;
-    /// A ring over files of this disk for the calling thread, `depth` requests at most in flight.
-    /// `None`: this disk has no asynchronous I/O of its own, and why.
+    /// A ring over files of this disk for the calling thread, with at most `depth` requests in
+    /// flight. If this disk has no asynchronous I/O of its own, an error says why.
     fn ring(&self, depth: u32) -> Result<Box<dyn RingPort>, Error>;
 }
 
@@ -144,35 +145,35 @@ pub trait FilePort: Send + Sync + fmt::Debug {
     fn sync(&self, event: WaitEvent) -> io::Result<()>;
     /// The length in bytes.
     fn length(&self) -> io::Result<u64>;
-    /// Cuts or extends the file; an extension reads as zeros and may have no space of its own.
+    /// Truncates or extends the file. An extension reads as zeros and may have no space allocated.
     fn set_len(&self, length: u64, event: WaitEvent) -> io::Result<()>;
-    /// Locks the file against other openings of it, until this one is closed and its last request
-    /// has ended; false if another has it.
+    /// Locks the file against other openings, until this one is closed and its last request has
+    /// ended. Returns false if another opening has the lock.
     fn try_lock(&self) -> io::Result<bool>;
-    /// Which file this is, whatever its name: device and number. Two openings of one file give the
-    /// same.
+    /// The identity of this file, whatever its name: device and number. Two openings of one file
+    /// give the same.
     fn identity(&self) -> io::Result<(u64, u64)>;
-    /// What direct I/O demands here.
+    /// The alignment that direct I/O needs.
     fn alignment(&self) -> Alignment;
-    /// For a ring of the same world to find its own file again.
+    /// The concrete file, which a ring of the same world needs.
     fn as_any(&self) -> &dyn Any;
 }
 
-/// What a request to a ring is to do.
+/// The operation of a request to a ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IoKind {
-    /// From the file into the buffer.
+    /// Reads from the file into the buffer.
     Read,
-    /// From the buffer into the file.
+    /// Writes from the buffer into the file.
     Write,
-    /// Makes durable what had been written to the file when the request began, and the size that
-    /// it needs; there are no bytes. What is in flight beside it is not waited for, and perhaps
-    /// not covered (rule M5).
+    /// Makes durable what had been written to the file when the request began, and the size that it
+    /// needs. It moves no bytes. Requests in flight beside it are not waited for, and perhaps not
+    /// covered (rule M5).
     Sync,
 }
 
 impl IoKind {
-    /// As an error names what can't be done.
+    /// The verb that error messages use.
     pub(crate) const fn verb(self) -> &'static str {
         match self {
             IoKind::Read => "read",
@@ -185,46 +186,46 @@ impl IoKind {
 /// One request to a ring: `range` of `buffer` against the file at `offset`.
 #[derive(Debug)]
 pub struct RawRequest {
-    /// Names the request; comes back with the completion. Below the ring's depth.
+    /// The number of the request, below the ring's depth. It comes back with the completion.
     pub slot: u32,
-    /// What to do.
+    /// The operation.
     pub kind: IoKind,
-    /// Where in the file, in bytes.
+    /// The offset in the file, in bytes.
     pub offset: u64,
-    /// Owned by the ring until the request completes.
+    /// The buffer, owned by the ring until the request completes.
     pub buffer: IoBuf,
-    /// Which part of the buffer.
+    /// The range of the buffer.
     pub range: Range<usize>,
 }
 
-/// A completed request: the buffer back, and how many bytes were moved.
+/// A completed request: the buffer, and the number of bytes moved.
 #[derive(Debug)]
 pub struct RawCompletion {
     /// The request's slot.
     pub slot: u32,
-    /// The buffer, the caller's again.
+    /// The buffer, owned by the caller again.
     pub buffer: IoBuf,
-    /// Bytes moved; fewer than asked for is not an error here.
+    /// The number of bytes moved; a short count is not an error here.
     pub result: io::Result<usize>,
 }
 
 /// One thread's asynchronous I/O.
 pub trait RingPort {
-    /// Takes a request; it may start at once or at the next `submit` or `wait`. The caller keeps
-    /// `file` open and the number in flight within the ring's depth.
+    /// Takes a request, which may start at once or at the next `submit` or `wait`. The caller keeps
+    /// `file` open, and keeps the number in flight within the ring's depth.
     fn push(&mut self, file: &Arc<dyn FilePort>, request: RawRequest);
-    /// Starts what was pushed, without waiting for it.
+    /// Starts the pushed requests without waiting for them.
     fn submit(&mut self) -> io::Result<()>;
-    /// Moves what has completed to `completed`, without waiting.
+    /// Moves the available completions to `completed`, without waiting.
     fn collect(&mut self, completed: &mut Vec<RawCompletion>);
-    /// Starts what was pushed and sleeps until `at_least` completions can be collected, or until
-    /// `timeout` has passed; true if it has.
+    /// Starts the pushed requests and sleeps until `at_least` completions can be collected, or
+    /// until `timeout` has passed. Returns true if it has.
     fn wait(&mut self, at_least: u32, timeout: Option<Nanos>, event: WaitEvent)
     -> io::Result<bool>;
-    /// Makes the buffers of `pool` known to the kernel beforehand, which saves work per request.
+    /// Registers the buffers of `pool` with the kernel, which saves work per request.
     fn register(&mut self, pool: &IoPool) -> Result<(), Error>;
-    /// From now on no file is kept open longer than its owner and its requests have it open.
+    /// From now on the ring keeps no file open longer than its owner and its requests do.
     fn keep_no_files(&mut self) {}
-    /// What does the work, for reports: "io_uring", "8 I/O slaves", "simulated".
+    /// The mechanism, for reports: "io_uring", "8 I/O slaves", "simulated".
     fn description(&self) -> String;
 }

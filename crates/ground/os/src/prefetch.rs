@@ -1,15 +1,15 @@
-//! Memory asked for ahead.
+//! Prefetching of memory.
 //!
-//! Callers: the buffer cache, and who reads rows.
+//! Callers: the buffer cache, and code that reads rows.
 
-/// Bytes of a line of the processor's cache.
+/// The size of a line of the processor's cache, in bytes.
 pub const CACHE_LINE: usize = 64;
 
-/// Asks the processor for the line of memory at an address that is going to be read, and goes on
-/// without it. A hint: any address will do, also one where there is nothing.
+/// Asks the processor for the cache line at an address that is going to be read, and goes on
+/// without it. It is a hint: any address will do, even an unmapped one.
 #[inline]
 pub fn prefetch(address: usize) {
-    // SAFETY: a prefetch gives nothing to the program, and faults at no address.
+    // SAFETY: a prefetch returns nothing to the program, and faults at no address.
     #[cfg(target_arch = "x86_64")]
     unsafe {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

@@ -1,15 +1,17 @@
 //! Times the ways to make a write durable, and picks one.
 //!
-//! Drives differ by up to twelve times between the same two ways, and in either direction: where
-//! O_DSYNC becomes one write with forced unit access it beats write and sync; where the drive has
-//! no such thing, or a slow one, it loses. So it is measured, on the spot where the redo will live,
-//! with the write that redo makes: 4 KiB, over blocks that were written before, in sequence.
+//! Drives differ by up to twelve times between the same two ways, and in either direction. Where
+//! O_DSYNC becomes one write with forced unit access, it beats write and sync; where the drive has
+//! no such access, or a slow one, it loses. So the ways are measured in the directory where the
+//! redo will live, with the write that redo makes: 4 KiB, over blocks that were written before, in
+//! sequence.
 //!
-//! The ways take turns, so that whatever else the device does meets them all alike. Each has a
-//! region of its own in one scratch file, which loses its name as soon as it is open: it goes away
-//! with this process, even when the process is killed. Only a kill within the handful of system
-//! calls between its making and its unlinking, or a power cut before the unlinking is durable,
-//! would leave it; the next opening of a database in this directory removes it (rule space/SP10).
+//! The ways take turns, so that other activity of the device affects them all alike. Each has a
+//! region of its own in one scratch file, which loses its name as soon as it is open, so that it
+//! goes away with this process, even when the process is killed. The file stays only after a kill
+//! within the few system calls between its creation and its unlinking, or after a power cut before
+//! the unlinking is durable. The next opening of a database in this directory removes it (rule
+//! space/SP10).
 //!
 //! Callers: the instance at start, and `forebay probe`.
 
@@ -24,16 +26,17 @@ use crate::{
     TEMPORARY_NAME_END,
 };
 
-/// What redo writes at least: one block.
+/// The smallest write of redo: one block.
 const WRITE_BYTES: u64 = 4_096;
-/// Writes of one way before it comes round to where it began.
+/// The number of writes of one way before it returns to its first block.
 const REGION_WRITES: u64 = 256;
-/// Rounds before those that count: first touches of blocks, caches, the drive's own waking up.
+/// The number of rounds before the measured ones: first touches of blocks, caches, the drive's own
+/// waking up.
 const ROUNDS_WARMING: u64 = 8;
-/// A device so slow that the least number of rounds takes longer than this many times the length
-/// gets fewer.
+/// A device on which the least number of rounds would take longer than this many times the length
+/// gets fewer rounds.
 const LENGTHS_MAX: u64 = 5;
-/// Medians within this share of the least are a tie.
+/// The share of the least median within which medians are a tie.
 const TIE_SHARE: f64 = 0.05;
 
 /// A way to make a write durable.
@@ -50,7 +53,7 @@ pub enum DurableWrite {
 }
 
 impl DurableWrite {
-    /// Every way, the preferred first.
+    /// Every way, the preferred one first.
     pub const ALL: [DurableWrite; 4] = [
         DurableWrite::DirectWriteThrough,
         DurableWrite::DirectThenSync,
@@ -58,7 +61,7 @@ impl DurableWrite {
         DurableWrite::BufferedThenSync,
     ];
 
-    /// As reports call it.
+    /// The name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             DurableWrite::DirectWriteThrough => "direct O_DSYNC",
@@ -68,7 +71,7 @@ impl DurableWrite {
         }
     }
 
-    /// How a file is opened for it.
+    /// The options with which a file is opened for it.
     pub const fn file_options(self) -> FileOptions {
         match self {
             DurableWrite::DirectWriteThrough => FileOptions { direct: true, write_through: true },
@@ -92,12 +95,12 @@ impl fmt::Display for DurableWrite {
     }
 }
 
-/// How long to try.
+/// The length of a probe.
 #[derive(Clone, Copy, Debug)]
 pub struct ProbeConfig {
-    /// The ways take turns at least so often, unless the device is very slow.
+    /// The least number of rounds, unless the device is very slow.
     pub rounds_min: u64,
-    /// And at least for so long.
+    /// The least time.
     pub length: Nanos,
 }
 
@@ -107,29 +110,29 @@ impl Default for ProbeConfig {
     }
 }
 
-/// What one way took.
+/// The timing of one way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WayTiming {
     /// The way.
     pub way: DurableWrite,
-    /// How many writes were timed.
+    /// The number of timed writes.
     pub writes: u64,
-    /// Half of them took no longer.
+    /// The time within which half of them ended.
     pub median: Nanos,
-    /// All but one in a hundred took no longer.
+    /// The time within which all but one in a hundred ended.
     pub p99: Nanos,
 }
 
-/// What was found.
+/// The result of a probe.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProbeReport {
     /// Each way that works here, the preferred kind first.
     pub timings: Vec<WayTiming>,
-    /// The one to use.
+    /// The way to use.
     pub pick: DurableWrite,
-    /// Why, in one sentence.
+    /// The reason for the choice, in one sentence.
     pub reason: String,
-    /// What direct I/O demands here, or why there is none.
+    /// The alignment that direct I/O needs here, or the error if there is none.
     pub direct: Result<Alignment, Error>,
 }
 
@@ -169,7 +172,7 @@ pub fn durable_writes(
 struct Way {
     way: DurableWrite,
     file: File,
-    /// Its part of the scratch file.
+    /// The start of its part of the scratch file.
     region: u64,
     took: Vec<Nanos>,
 }
@@ -201,7 +204,7 @@ fn measure(ways: &mut [Way], session: &Session, config: &ProbeConfig) -> Result<
 }
 
 impl Way {
-    /// One durable write, and how long it took.
+    /// Makes one durable write and returns its time.
     fn write(&self, round: u64, block: &mut IoBuf, session: &Session) -> Result<Nanos, Error> {
         let number = self.region * REGION_WRITES + round % REGION_WRITES;
         block[..8].copy_from_slice(&(round + 1).to_le_bytes());
@@ -229,7 +232,7 @@ impl Way {
     }
 }
 
-/// The least median wins; among those that tie with it, the preferred way.
+/// Picks the way with the least median; among ties, the preferred way.
 fn choose(timings: &[WayTiming]) -> (DurableWrite, String) {
     let least = timings.iter().min_by_key(|timing| timing.median).expect("one way at least works");
     let ties =

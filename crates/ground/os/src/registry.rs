@@ -1,4 +1,4 @@
-//! The sessions of a world: those that run, and what ended ones left behind.
+//! The sessions of a world: the running ones, and the totals of the ended ones.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -7,30 +7,31 @@ use waits::{Account, Level, ThreadTimes, Timestamp, Totals, WaitSink};
 
 use crate::ThreadId;
 
-/// A session that runs now.
+/// A running session.
 #[derive(Clone, Debug)]
 pub struct RunningSession {
-    /// Its books.
+    /// Its account.
     pub account: Arc<Account>,
     /// Its thread.
     pub thread: ThreadId,
 }
 
-/// A running session and its thread's clocks, as a `ps` would show them.
+/// A running session and its thread's clocks, as `ps` would show them.
 #[derive(Clone, Debug)]
 pub struct SessionTimes {
     /// The session.
     pub session: RunningSession,
     /// CPU and run-queue time since the thread began.
     pub times: ThreadTimes,
-    /// When this was read.
+    /// The time of the reading.
     pub at: Timestamp,
 }
 
-/// Where a session's ended waits are to go, by the session's name; asked as it begins.
+/// Gives the receiver of a session's ended waits, by the session's name. It is called as the
+/// session begins.
 pub type WaitSinks = Arc<dyn Fn(&str) -> Option<Box<dyn WaitSink>> + Send + Sync>;
 
-/// Held for a few hundred instructions and never across anything that blocks, so that a plain
+/// The lock is held for a few hundred instructions and never across a call that blocks, so a plain
 /// mutex does no harm in a simulated world either.
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
@@ -52,7 +53,7 @@ impl fmt::Debug for Inner {
 }
 
 impl Registry {
-    /// Where its waits are to go, if anybody wants to know.
+    /// The receiver of its waits, if there is one.
     pub(crate) fn enter(
         &self,
         account: &Arc<Account>,
@@ -68,8 +69,8 @@ impl Registry {
         sinks.and_then(|sinks| sinks(account.name()))
     }
 
-    /// Folds the session's totals into those of the ended ones: one step, so that the sum over
-    /// all never shrinks.
+    /// Adds the session's totals to those of the ended ones in one step, so that the sum over all
+    /// never shrinks.
     pub(crate) fn leave(&self, account: &Arc<Account>) {
         let totals = account.totals();
         let mut inner = self.lock();
@@ -81,8 +82,9 @@ impl Registry {
         self.lock().running.clone()
     }
 
-    /// Who runs and what the ended ones left is taken in one step; the sum is made outside the
-    /// lock, for it takes microseconds a session. An account that ends meanwhile keeps its figures.
+    /// The list of running sessions and the totals of ended ones are read in one step. The sum is
+    /// made outside the lock, because it takes microseconds per session. An account that ends
+    /// meanwhile keeps its figures.
     pub(crate) fn totals(&self) -> Totals {
         let (mut totals, running) = {
             let inner = self.lock();
@@ -106,7 +108,7 @@ impl Registry {
         self.lock().sinks = sinks;
     }
 
-    /// A thread that panicked inside left sums that are still sums.
+    /// A thread that panicked inside has left consistent sums.
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }

@@ -6,9 +6,8 @@
 //!                        └─────────────────────┘ the rest goes again
 //! ```
 //!
-//! What does the work is io_uring, a pool of I/O slaves, or the simulator. A ring belongs to the
-//! thread that made it, and a thread with I/O in flight waits for nothing but I/O and latches (rule
-//! O9).
+//! The mechanism is io_uring, a pool of I/O slaves, or the simulator. A ring belongs to the thread
+//! that made it, and a thread with I/O in flight waits for nothing but I/O and latches (rule O9).
 
 use std::fmt;
 use std::io;
@@ -23,33 +22,33 @@ use crate::{
     Session, Waiting,
 };
 
-/// What is to do the work.
+/// The mechanism of a ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RingBackend {
-    /// The disk's own asynchronous I/O; where it has none, one notice and I/O slaves, as many as
-    /// the ring is deep but at most [`RingConfig::SLAVES_MAX`].
+    /// The disk's own asynchronous I/O. Where it has none: one notice, and as many I/O slaves as
+    /// the ring is deep, at most [`RingConfig::SLAVES_MAX`].
     Auto,
     /// The disk's own asynchronous I/O or an error.
     Native,
-    /// So many I/O slaves, each with one blocking call at a time.
+    /// This number of I/O slaves, each with one blocking call at a time.
     Slaves(u32),
 }
 
-/// How a ring is to be made.
+/// The configuration of a ring.
 #[derive(Clone, Debug)]
 pub struct RingConfig {
-    /// Requests in flight at most.
+    /// The most requests in flight.
     pub depth: u32,
-    /// What does the work.
+    /// The mechanism.
     pub backend: RingBackend,
-    /// Under which event I/O slaves file their blocking calls.
+    /// The event under which I/O slaves record their blocking calls.
     pub slave_event: WaitEvent,
-    /// Buffers to make known to the kernel beforehand.
+    /// The buffers to register with the kernel.
     pub pool: Option<IoPool>,
 }
 
 impl RingConfig {
-    /// As many slaves as [`RingBackend::Auto`] starts at most.
+    /// The most slaves that [`RingBackend::Auto`] starts.
     pub const SLAVES_MAX: u32 = 32;
     /// The deepest ring.
     pub const DEPTH_MAX: u32 = 4_096;
@@ -65,37 +64,37 @@ impl RingConfig {
     }
 }
 
-/// One I/O to do.
+/// One I/O request.
 #[derive(Debug)]
 pub struct Request {
-    /// On which file.
+    /// The file.
     pub file: File,
-    /// What to do.
+    /// The operation.
     pub kind: IoKind,
-    /// Where, in bytes.
+    /// The offset in the file, in bytes.
     pub offset: u64,
-    /// All of it is read into or written.
+    /// The buffer, all of which is read into or written.
     pub buffer: IoBuf,
-    /// Comes back with the completion.
+    /// The caller's tag, which comes back with the completion.
     pub tag: u64,
 }
 
 impl Request {
-    /// Makes durable what has been written to this file: of the writes of a ring those whose
-    /// completion was reaped before this is pushed. If it fails the file is failed for good (O8).
+    /// Makes the data written to this file durable; of a ring's own writes, those whose completion
+    /// was reaped before this is pushed. If it fails, the file is failed for good (O8).
     pub fn sync(file: File, tag: u64) -> Request {
         Request { file, kind: IoKind::Sync, offset: 0, buffer: IoBuf::empty(), tag }
     }
 }
 
-/// One I/O done: the buffer back, and whether it went well.
+/// One completed I/O: the buffer, and the result.
 #[derive(Debug)]
 pub struct Completion {
     /// The request's tag.
     pub tag: u64,
     /// The buffer.
     pub buffer: IoBuf,
-    /// Whole, or an error.
+    /// Success of the whole request, or an error.
     pub result: Result<(), Error>,
 }
 
@@ -110,16 +109,16 @@ struct InFlight {
     sync: Option<u64>,
 }
 
-/// One thread's asynchronous I/O. Dropping it waits for what is in flight; that wait has no name,
-/// so whoever ends in good order reaps first.
+/// One thread's asynchronous I/O. Dropping it waits for the requests in flight. That wait has no
+/// name, so an owner that ends in good order reaps first.
 pub struct Ring {
     port: Box<dyn RingPort>,
-    /// Something was pushed that nobody has started yet.
+    /// Whether a pushed request hasn't been started yet.
     unstarted: bool,
     slots: Vec<Option<InFlight>>,
     free: Vec<u32>,
     collected: Vec<RawCompletion>,
-    /// Who waits for its syncs.
+    /// The kind of waiter for its syncs.
     syncs: SyncBy,
     /// Whether the kernel has given a request up for want of a thread, and a notice said so.
     has_given_up: bool,
@@ -153,20 +152,21 @@ impl Ring {
         })
     }
 
-    /// Its thread waits for the end of all that it pushes, as for I/O of its own. It keeps no file
-    /// open: it may not be used again for long, and a file that is removed meanwhile would keep its
-    /// space. To look a file up with each request is nothing beside the write that is waited for.
+    /// Makes a ring whose thread waits for all that it pushes, as for I/O of its own. The ring
+    /// keeps no file open: it may stay unused for long, and a file that is removed meanwhile would
+    /// keep its space. Looking a file up with each request costs little beside the write that is
+    /// waited for.
     pub(crate) fn waited_for(mut self) -> Ring {
         self.port.keep_no_files();
         Ring { syncs: SyncBy::Thread, ..self }
     }
 
-    /// What does the work, for reports.
+    /// The mechanism, for reports.
     pub fn description(&self) -> String {
         self.port.description()
     }
 
-    /// How many requests are in flight.
+    /// The number of requests in flight.
     pub fn in_flight(&self) -> u32 {
         (self.slots.len() - self.free.len()) as u32
     }
@@ -178,8 +178,8 @@ impl Ring {
 
     /// Takes a request. It starts at the next `submit` or `reap`, with the others.
     ///
-    /// # Panics
-    /// When the ring is full: the caller asks [`has_room`](Ring::has_room) or reaps first.
+    /// # Panics When the ring is full: the caller checks [`has_room`](Ring::has_room) or reaps
+    /// first.
     pub fn push(&mut self, request: Request, session: &Session) -> Result<(), Error> {
         let Request { file, kind, offset, buffer, tag } = request;
         file.check_usable(kind.verb())?;
@@ -212,14 +212,14 @@ impl Ring {
         Ok(())
     }
 
-    /// Starts what was pushed, without waiting for it.
+    /// Starts the pushed requests without waiting for them.
     pub fn submit(&mut self) -> Result<(), Error> {
         self.unstarted = false;
         self.port.submit().map_err(|error| Error::from_io("submit I/O", &error))
     }
 
-    /// Appends to `done` what has completed; waits (as `waiting` says) until there are at least
-    /// `at_least`, no more than are in flight, or until `timeout` has passed. With 0 it never
+    /// Appends the completed requests to `done`. Waits (as `waiting` says) until there are at least
+    /// `at_least`, but no more than are in flight, or until `timeout` has passed. With 0 it never
     /// waits. A wait is recorded only if the completions weren't there at the first look.
     pub fn reap(
         &mut self,
@@ -244,8 +244,8 @@ impl Ring {
             let timed_out = waiting.around(|session, event| {
                 let left = until.map(|until| until.since(session.now()));
                 let result = self.port.wait(missing as u32, left, event);
-                // A port may come back early for no reason, and io_uring doesn't tell that the time
-                // is up when it has also submitted something: the clock decides.
+                // A port may return early for no reason, and io_uring doesn't report a timeout when
+                // it has also submitted requests. So the clock decides.
                 let late = until.is_some_and(|until| session.now() >= until);
                 let result = result.map(|timed_out| timed_out || late);
                 let timed_out = matches!(result, Ok(true));
@@ -259,12 +259,12 @@ impl Ring {
         }
     }
 
-    /// Nothing that was pushed stays behind when a reap had enough at its first look.
+    /// Starts the pushed requests when a reap had enough at its first look.
     fn start_pushed(&mut self) -> Result<(), Error> {
         if self.unstarted { self.submit() } else { Ok(()) }
     }
 
-    /// Turns raw completions into whole ones; the rest of a short one goes again.
+    /// Turns raw completions into whole ones; the rest of a short one is submitted again.
     fn finish_collected(&mut self, done: &mut Vec<Completion>, waiting: Waiting<'_>) {
         let session = waiting.session();
         let mut collected = std::mem::take(&mut self.collected);
@@ -282,11 +282,11 @@ impl Ring {
                     flight.progress.after(result, session, io::ErrorKind::UnexpectedEof)
                 }
                 IoKind::Write => flight.progress.after(result, session, io::ErrorKind::WriteZero),
-                // O8: whatever the error is, it isn't tried again.
+                // O8: a sync isn't retried, whatever the error is.
                 IoKind::Sync => Some(result.map(|_| ())),
             };
             let outcome = match progress {
-                // O8: the rest of it doesn't reach a file that has failed meanwhile.
+                // O8: the rest of a write isn't submitted to a file that has failed meanwhile.
                 None => flight.file.check_usable(flight.kind.verb()).err().map(Err),
                 Some(Ok(())) => Some(Ok(())),
                 Some(Err(error)) => Some(Err(flight.failed(buffer.len(), &error))),
@@ -322,7 +322,7 @@ impl Drop for InFlight {
     }
 }
 
-/// What a user is told of requests that the kernel gives up.
+/// The notice about requests that the kernel gives up.
 const GIVEN_UP: &str = "the kernel starts no more threads for asynchronous I/O, so the thread that \
                         waits for a request does it itself, which is slower; raise the limit on \
                         processes (ulimit -u)";
@@ -334,7 +334,7 @@ fn is_given_up(result: &io::Result<usize>) -> bool {
 }
 
 impl InFlight {
-    /// Does what is left of the request in the calling thread.
+    /// Does the rest of the request in the calling thread.
     fn by_this_thread(&self, buffer: &mut IoBuf, waiting: Waiting<'_>) -> io::Result<usize> {
         let (port, from) = (self.file.port(), self.progress.done);
         let offset = self.offset + from as u64;

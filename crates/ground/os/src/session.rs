@@ -4,33 +4,34 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use waits::{
-    Account, Away, Nanos, Recorder, SessionKind, Statistic, ThreadTimes, TimeAccount, Timestamp,
-    Totals, WaitEvent, WaitSink,
+    Account, Nanos, OffCpuTime, Recorder, SessionKind, Statistic, ThreadTimes, TimeAccount,
+    Timestamp, Totals, WaitEvent, WaitSink,
 };
 
 use crate::copies::Copier;
 use crate::{Clock, Cost, Error, Os, ThreadHandle, ThreadId, ThreadSpec, WaitWord, thread};
 
-/// One thread's session: the books it keeps and the world it runs in. Every call that can block
-/// takes a [`Waiting`] made from it. Belongs to one thread; it can't be shared.
+/// One thread's session: its account and its world. Every call that can block takes a [`Waiting`]
+/// made from it. It belongs to one thread and can't be shared.
 #[derive(Debug)]
 pub struct Session {
-    /// Once it has written copies.
+    /// The copier, once the session has written copies.
     copier: RefCell<Option<Copier>>,
     recorder: Recorder,
     clock: Clock,
     simulated: bool,
     os: Os,
     thread: ThreadId,
-    /// The thread's clocks when the session began: the thread may be older than the session.
+    /// The thread's clocks when the session began; the thread may be older than the session.
     times_at_start: ThreadTimes,
-    /// After the last wait, if that was sampled; before the first, when the session began.
+    /// The clocks after the last wait, if that was sampled; before the first wait, those at the
+    /// beginning of the session.
     seen: Cell<Option<Clocks>>,
     pause: WaitWord,
 }
 
-/// A wait about to happen: who waits, for what, with which parameters. Consumed by the call that
-/// blocks; if it turns out not to block, nothing is recorded.
+/// A wait about to happen: its session, its event and its parameters. The call that blocks consumes
+/// it. If the call turns out not to block, nothing is recorded.
 #[derive(Clone, Copy, Debug)]
 #[must_use = "a wait is named for a blocking call"]
 pub struct Waiting<'s> {
@@ -39,14 +40,14 @@ pub struct Waiting<'s> {
     p: [u64; 3],
 }
 
-/// A session's books and its thread's clocks at one moment.
+/// A session's account and its thread's clocks at one moment.
 #[derive(Clone, Debug)]
 pub struct SessionReading {
     /// The moment.
     pub at: Timestamp,
-    /// What the thread's clocks show since the session began.
+    /// The thread's clocks since the session began.
     pub times: ThreadTimes,
-    /// What the session has waited for and counted.
+    /// The session's waits and statistics.
     pub totals: Totals,
 }
 
@@ -79,7 +80,7 @@ impl Session {
         Waiting { session: self, event, p: [0; 3] }
     }
 
-    /// The world it runs in.
+    /// The world of the session.
     #[inline]
     pub fn os(&self) -> &Os {
         &self.os
@@ -100,7 +101,7 @@ impl Session {
         self.thread
     }
 
-    /// Its books.
+    /// The account.
     pub fn account(&self) -> &Arc<Account> {
         self.recorder.account()
     }
@@ -111,25 +112,25 @@ impl Session {
         self.recorder.count(statistic, amount);
     }
 
-    /// Where ended waits go at level trace.
+    /// Sets the receiver of ended waits at level trace.
     pub fn set_wait_sink(&self, sink: Option<Box<dyn WaitSink>>) {
         self.recorder.set_sink(sink);
     }
 
-    /// Charges CPU for `units` of `cost` in a simulated world; on Linux CPU is what it is.
+    /// Charges CPU for `units` of `cost` in a simulated world. On Linux it does nothing.
     #[inline]
     pub fn charge(&self, cost: Cost, units: u64) {
         self.clock.charge(cost, units);
     }
 
-    /// The same for work that has no entry in the list, such as a load generator's own.
+    /// Charges CPU for work without an entry in the list, such as a load generator's own.
     #[inline]
     pub fn charge_nanos(&self, length: Nanos) {
         self.clock.charge_nanos(length.0);
     }
 
     /// A point at which, in the simulator, another thread may come first: before and after every
-    /// access to shared state that isn't under a latch. One branch on Linux.
+    /// access to shared state that isn't under a latch. It costs one branch on Linux.
     #[inline]
     pub fn interleave(&self) {
         if self.simulated {
@@ -137,20 +138,20 @@ impl Session {
         }
     }
 
-    /// Out of line, for there is such a point in every other line of a get.
+    /// This is out of line because there is such a point in every other line of a get.
     #[cold]
     fn interleave_simulated(&self) {
         self.os.port().interleave();
     }
 
-    /// One turn of a spin, the `turn`th in a row. Spins call this and nothing else (rule O5).
+    /// Makes one turn of a spin, the `turn`th in a row. Spins call this and nothing else (rule O5).
     #[inline]
     pub fn relax(&self, turn: u32) {
         self.charge(Cost::Relax, 1);
         self.os.port().relax(turn);
     }
 
-    /// Does nothing for `length`.
+    /// Sleeps for `length`.
     pub fn pause(&self, length: Nanos, waiting: Waiting<'_>) {
         let until = self.now().after(length);
         let mut left = length;
@@ -175,8 +176,8 @@ impl Session {
         self.os.port().thread_times(self.thread).since(self.times_at_start)
     }
 
-    /// A reading from which [`time_account_since`](Session::time_account_since) starts. Taken at
-    /// call boundaries, not inside a wait.
+    /// A reading from which [`time_account_since`](Session::time_account_since) starts. It is taken
+    /// at call boundaries, not inside a wait.
     pub fn reading(&self) -> SessionReading {
         let clocks = self.clocks();
         self.close_gap(clocks);
@@ -185,15 +186,15 @@ impl Session {
         SessionReading { at: clocks.at, times, totals: self.account().totals() }
     }
 
-    /// The way to the CPU clock is cold as a rule and takes 2-4 us, so it's gone twice: the second
-    /// time it takes 0.3 us, and the two clocks are read within 20 ns of one another (measured on
-    /// reads served from the page cache, which are CPU from end to end). With one cold reading on
-    /// either side of a wait, and a guess where in it the look was, the books of a session of
-    /// 20,000 waits a second were off by 1.8 %.
+    /// Reads the clocks. The way to the CPU clock is usually cold and takes 2-4 us, so it is taken
+    /// twice: the second time it takes 0.3 us, and the two clocks are read within 20 ns of one
+    /// another (measured on reads served from the page cache, which are CPU from end to end). With
+    /// one cold reading on either side of a wait, and a guess where in it the reading was, the
+    /// account of a session of 20,000 waits a second was off by 1.8 %.
     ///
     /// A thread that loses its CPU between two of the readings finds that time on one clock and not
-    /// on the other: on a crowded machine that is milliseconds without a name. A look that took
-    /// long is therefore taken again.
+    /// on the other. On a crowded machine that is milliseconds without a name. A reading that took
+    /// long is therefore repeated.
     fn clocks(&self) -> Clocks {
         for _ in 1..LOOKS_MAX {
             let clocks = self.look_at_clocks();
@@ -215,30 +216,31 @@ impl Session {
         Clocks { at, cpu, run_queue, stolen, done: self.clock.now() }
     }
 
-    /// Files the gap between waits that ends `now`, or goes on, if its beginning was seen.
+    /// Records the gap between waits that ends `now`, if its beginning was read.
     fn close_gap(&self, now: Clocks) {
         if let Some(began) = self.seen.replace(Some(now)) {
             self.recorder.sampled_gap(self.away(began, now));
         }
     }
 
-    /// What the thread was without a CPU between two readings. What lies between a reading and a
-    /// wait drops out: there the thread computes.
-    fn away(&self, from: Clocks, to: Clocks) -> Away {
+    /// The time that the thread was without a CPU between two readings. The time between a reading
+    /// and a wait cancels out: there the thread computes.
+    fn away(&self, from: Clocks, to: Clocks) -> OffCpuTime {
         let between = |from: Nanos, to: Nanos| Nanos(to.0.saturating_sub(from.0));
         let wall = to.at.since(from.at);
         let off_cpu = between(between(from.cpu, to.cpu), wall);
         if off_cpu < AWAY_MIN && !self.simulated {
-            return Away::default();
+            return OffCpuTime::default();
         }
-        Away {
+        OffCpuTime {
             off_cpu,
             run_queue: between(from.run_queue, to.run_queue).min(off_cpu),
             stolen: between(from.stolen, to.stolen).min(off_cpu),
         }
     }
 
-    /// Closes the books over the time since `start`. Called at call boundaries, not inside a wait.
+    /// Closes the account over the time since `start`. It is called at call boundaries, not inside
+    /// a wait.
     pub fn time_account_since(&self, start: &SessionReading) -> TimeAccount {
         let SessionReading { at, times, totals } = self.reading();
         TimeAccount::close(
@@ -262,23 +264,24 @@ impl<'s> Waiting<'s> {
         self
     }
 
-    /// Who waits.
+    /// The waiting session.
     pub fn session(&self) -> &'s Session {
         self.session
     }
 
-    /// What for.
+    /// The event.
     pub fn event(&self) -> WaitEvent {
         self.event
     }
 
-    /// Runs `block`, which may block, inside the wait. It returns its result and whether it ended
-    /// by timeout.
+    /// Runs `block`, which may block, inside the wait. `block` returns its result and whether it
+    /// timed out.
     #[inline]
     pub(crate) fn around<R>(self, block: impl FnOnce(&'s Session, WaitEvent) -> (R, bool)) -> R {
         let session = self.session;
         if std::thread::panicking() {
-            // Perhaps out of a wait, whose end was never told: nobody reads these books any more.
+            // The thread may be inside a wait whose end was never recorded. No one reads this
+            // account any more.
             return block(session, self.event).0;
         }
         if session.recorder.sample_due() {
@@ -293,8 +296,8 @@ impl<'s> Waiting<'s> {
         result
     }
 
-    /// The same with the thread's clocks read around the wait. What reading them costs is the
-    /// session's CPU, not part of the wait.
+    /// Does the same with the thread's clocks read around the wait. The cost of reading them is the
+    /// session's CPU time, not part of the wait.
     #[cold]
     fn around_sampled<R>(self, block: impl FnOnce(&'s Session, WaitEvent) -> (R, bool)) -> R {
         let session = self.session;
@@ -321,27 +324,27 @@ impl<'s> Waiting<'s> {
     }
 }
 
-/// A thread that gives its CPU up is away for longer; less is the error of two readings.
+/// A thread that gives its CPU up is away for longer; a shorter time is the error of two readings.
 const AWAY_MIN: Nanos = Nanos(500);
 
-/// A look at the clocks takes 1 to 4 us; the thread lost its CPU in one that takes longer.
+/// A reading of the clocks takes 1 to 4 us; in a longer one the thread lost its CPU.
 const LOOK_MAX: Nanos = Nanos::from_micros(20);
 
-/// So many looks are taken at most until one is quick.
+/// The most readings until one is quick.
 const LOOKS_MAX: u32 = 4;
 
-/// What a thread was away from before a wait until a look `tail` after its end, in two: in the wait
-/// of length `elapsed`, and after it. After it, a thread isn't away of its own will, so run-queue
-/// delay and stolen time come first there.
-fn split_at_end(away: Away, elapsed: Nanos, tail: Nanos) -> (Away, Away) {
+/// Splits the time that a thread was away, between a reading before a wait and one `tail` after its
+/// end: the part in the wait of length `elapsed`, and the part after it. After the wait a thread
+/// isn't away of its own will, so run-queue delay and stolen time are taken from there first.
+fn split_at_end(away: OffCpuTime, elapsed: Nanos, tail: Nanos) -> (OffCpuTime, OffCpuTime) {
     let off_cpu = if tail <= LOOK_MAX { Nanos::ZERO } else { tail.min(away.off_cpu) };
     let run_queue = away.run_queue.min(off_cpu);
     let stolen = away.stolen.min(Nanos(off_cpu.0 - run_queue.0));
-    let after = Away { off_cpu, run_queue, stolen };
+    let after = OffCpuTime { off_cpu, run_queue, stolen };
     let off_cpu = Nanos(away.off_cpu.0 - after.off_cpu.0).min(elapsed);
     let run_queue = Nanos(away.run_queue.0 - after.run_queue.0).min(off_cpu);
     let stolen = Nanos(away.stolen.0 - after.stolen.0);
-    (Away { off_cpu, run_queue, stolen }, after)
+    (OffCpuTime { off_cpu, run_queue, stolen }, after)
 }
 
 /// A thread's clocks, all at one moment.
@@ -351,7 +354,7 @@ struct Clocks {
     cpu: Nanos,
     run_queue: Nanos,
     stolen: Nanos,
-    /// When the last of them was read.
+    /// When the last clock was read.
     done: Timestamp,
 }
 
@@ -359,12 +362,12 @@ struct Clocks {
 mod tests {
     use super::*;
 
-    fn away(off_cpu: u64, run_queue: u64, stolen: u64) -> Away {
-        Away { off_cpu: Nanos(off_cpu), run_queue: Nanos(run_queue), stolen: Nanos(stolen) }
+    fn away(off_cpu: u64, run_queue: u64, stolen: u64) -> OffCpuTime {
+        OffCpuTime { off_cpu: Nanos(off_cpu), run_queue: Nanos(run_queue), stolen: Nanos(stolen) }
     }
 
-    /// A thread that slept 1 ms and was preempted for 8 ms right after waking: the sleep is the
-    /// wait's, the run queue isn't.
+    /// A thread slept 1 ms and was preempted for 8 ms right after waking: the sleep belongs to the
+    /// wait, the run queue doesn't.
     #[test]
     fn what_was_lost_after_a_wait_is_not_the_waits() {
         let (wait, after) = (Nanos(1_000_000), Nanos(8_000_000));
@@ -374,10 +377,10 @@ mod tests {
         assert_eq!(stolen, (away(1_000_000, 0, 0), away(8_000_000, 3_000_000, 5_000_000)));
     }
 
-    /// After a look that nothing interrupted, all of it is the wait's.
+    /// After a reading without interruption, all of the time belongs to the wait.
     #[test]
     fn a_quick_look_leaves_all_to_the_wait() {
         let all = away(900_000, 300_000, 10);
-        assert_eq!(split_at_end(all, Nanos(1_000_000), Nanos(4_000)), (all, Away::default()));
+        assert_eq!(split_at_end(all, Nanos(1_000_000), Nanos(4_000)), (all, OffCpuTime::default()));
     }
 }

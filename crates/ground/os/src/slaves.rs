@@ -1,8 +1,8 @@
 //! I/O slaves: a pool of threads, each with one blocking call at a time.
 //!
-//! The second backend of a ring, in both worlds: it is built from what this crate offers to
-//! everybody (threads, words, blocking file calls). The owner queues requests; a slave takes one,
-//! does it, and queues the completion.
+//! They are the second backend of a ring, in both worlds, built from the public parts of this crate
+//! (threads, words, blocking file calls). The owner queues requests; a slave takes one, does it,
+//! and queues the completion.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -21,11 +21,11 @@ use crate::{
 const SLAVES_MAX: u32 = 256;
 
 struct Shared {
-    /// Held for a push or a pop, never across anything that blocks.
+    /// The lock is held for a push or a pop, never across a call that blocks.
     queues: Mutex<Queues>,
-    /// Raised with every request and at the end: slaves sleep on it.
+    /// The word on which slaves sleep, raised with every request and at the end.
     requests: WaitWord,
-    /// Raised with every completion: the owner sleeps on it.
+    /// The word on which the owner sleeps, raised with every completion.
     completions: WaitWord,
 }
 
@@ -41,13 +41,13 @@ pub(crate) struct SlaveRing {
     shared: Arc<Shared>,
     slaves: Vec<ThreadHandle>,
     owner: Owner,
-    /// Under which event the slaves file their calls, and the owner's last wait is known.
+    /// The event under which the slaves record their calls, and of the owner's last wait.
     event: WaitEvent,
-    /// Pushed and not collected.
+    /// The number of requests pushed and not collected.
     in_flight: usize,
 }
 
-/// What the owner's side needs to wake and to wait through the port.
+/// The parts with which the owner wakes and waits through the port.
 struct Owner {
     os: Os,
 }
@@ -173,12 +173,12 @@ impl RingPort for SlaveRing {
 }
 
 impl Drop for SlaveRing {
-    /// Waits for what is in flight, then ends the slaves, who hold all they need themselves. An
-    /// owner that is unwinding waits for nothing: the world may be coming down with it.
+    /// Waits for the requests in flight, then ends the slaves, which own all they need. An owner
+    /// that is unwinding waits for nothing: the world may be coming down with it.
     fn drop(&mut self) {
         if !std::thread::panicking() {
             let all = u32::try_from(self.in_flight).expect("within the ring's depth");
-            // The slaves' words can't fail, and without a timeout there is none.
+            // The slaves' words can't fail, and there is no timeout.
             let _ = self.wait(all, None, self.event);
         }
         self.shared.lock().closed = true;

@@ -1,9 +1,10 @@
-//! The syncs of a file that are on their way.
+//! The syncs of a file that are running.
 //!
-//! A kernel tells a failed write-back to one of the syncs that wait for it, and the others end well
-//! (MEDIA, M11: the error belongs to the open file, and whoever asks first has it). So a sync that
-//! ended well proves nothing as long as another runs that began before its end. A buffered write to
-//! a file that is write-through is one too: at its end the kernel writes back and looks for errors.
+//! A kernel reports a failed write-back to one of the syncs that wait for it, and the others end
+//! well (MEDIA, M11: the error belongs to the open file, and the first caller gets it). So a sync
+//! that ended well proves nothing as long as another sync runs that began before its end. A
+//! buffered write to a write-through file counts as a sync: at its end the kernel writes back and
+//! checks for errors.
 //!
 //! ```text
 //!   sync 1      ├──────────────┤ ended well · · · ┤ and now it's known
@@ -19,7 +20,7 @@ use waits::Nanos;
 
 use crate::{Session, WaitWord, Waiting};
 
-/// Who waits for the end of a sync.
+/// The kind of waiter for the end of a sync.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SyncBy {
     /// The thread that asked, which does nothing else meanwhile.
@@ -28,27 +29,27 @@ pub(crate) enum SyncBy {
     Ring,
 }
 
-/// A ring that was given up wakes nobody.
+/// The time after which a waiter looks again: a ring that was given up wakes no waiter.
 const LOOK_AGAIN: Nanos = Nanos::from_millis(100);
 
-/// Held for a few instructions and never across anything that blocks, so that a plain mutex does no
-/// harm in a simulated world either.
+/// The lock is held for a few instructions and never across a call that blocks, so a plain mutex
+/// does no harm in a simulated world either.
 #[derive(Debug, Default)]
 pub(crate) struct Syncs {
     running: Mutex<Running>,
-    /// Changes with each end, once somebody has waited for one.
+    /// A word that changes with each end, once there has been a waiter.
     ended: OnceLock<WaitWord>,
 }
 
 #[derive(Debug, Default)]
 struct Running {
     next: u64,
-    /// In the order in which they began.
+    /// The running syncs, in the order in which they began.
     numbers: Vec<(u64, SyncBy)>,
 }
 
 impl Syncs {
-    /// One begins; its number.
+    /// Notes the beginning of a sync. Returns its number.
     pub(crate) fn begin(&self, by: SyncBy) -> u64 {
         let mut running = self.running();
         let number = running.next;
@@ -57,12 +58,12 @@ impl Syncs {
         number
     }
 
-    /// It has ended, and nobody is woken: that of a ring that was given up.
+    /// Notes the end of a sync of a ring that was given up, without waking any waiter.
     pub(crate) fn forget(&self, number: u64) {
         self.running().numbers.retain(|(running, _)| *running != number);
     }
 
-    /// It has ended. If it failed, the file has been marked as failed before.
+    /// Notes the end of a sync. If it failed, the file has been marked as failed before.
     pub(crate) fn end(&self, number: u64, session: &Session) {
         self.forget(number);
         if let Some(ended) = self.ended.get() {
@@ -71,7 +72,7 @@ impl Syncs {
         }
     }
 
-    /// Waits until all have ended that run now; of those of rings only `with_rings`.
+    /// Waits until all syncs that run now have ended; syncs of rings count only `with_rings`.
     pub(crate) fn wait_for_all(&self, with_rings: bool, waiting: Waiting<'_>) {
         let bound = self.running().next;
         let runs = || {

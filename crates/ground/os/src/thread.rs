@@ -23,7 +23,7 @@ impl fmt::Display for ThreadId {
 pub struct CpuSet(u128);
 
 impl CpuSet {
-    /// How many CPUs can be named.
+    /// The number of CPUs that a set can hold.
     pub const CPUS_MAX: u32 = 128;
     /// Every CPU there is.
     pub const ALL: CpuSet = CpuSet(u128::MAX);
@@ -46,8 +46,8 @@ impl CpuSet {
     }
 }
 
-/// How a thread stands against others for a CPU. Real time comes before everything else; a lower
-/// nice value before a higher one.
+/// The priority of a thread for a CPU. Real time comes before everything else; a lower nice value
+/// before a higher one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Priority {
     /// The usual kind: -20 (most) to 19 (least); 0 is normal.
@@ -57,10 +57,10 @@ pub enum Priority {
 }
 
 impl Priority {
-    /// What a thread starts with.
+    /// The priority with which a thread starts.
     pub const NORMAL: Priority = Priority::Nice(0);
 
-    /// One number, larger for more: what a scheduler with strict priorities sorts by.
+    /// The priority as one number, larger for more: a scheduler with strict priorities sorts by it.
     pub fn rank(self) -> i32 {
         match self {
             Priority::Nice(nice) => -i32::from(nice),
@@ -78,12 +78,12 @@ impl fmt::Display for Priority {
     }
 }
 
-/// How a thread is to be made.
+/// The specification of a new thread.
 #[derive(Clone, Debug)]
 pub struct ThreadSpec {
     /// At most 15 bytes, as `top -H` and `ps -L` show it: `fb_dbw0`.
     pub name: String,
-    /// Whom its session works for.
+    /// Whether its session works for a user or for the instance.
     pub kind: SessionKind,
 }
 
@@ -118,7 +118,7 @@ const RUNNING: u32 = 0;
 const ENDED: u32 = 1;
 const PANICKED: u32 = 2;
 
-/// A thread that was started. Dropping the handle lets it run on.
+/// A started thread. Dropping the handle lets it run on.
 #[derive(Debug)]
 pub struct ThreadHandle {
     name: String,
@@ -155,8 +155,8 @@ impl ThreadHandle {
     }
 }
 
-/// Marks the thread as ended when it leaves, also by a panic; after its session has ended, so that
-/// whoever joins finds all its figures among those of the ended ones.
+/// Marks the thread as ended when it leaves, also by a panic. This comes after its session has
+/// ended, so that a thread that joins finds all its figures among those of the ended sessions.
 struct Leaving {
     os: Os,
     state: Arc<WaitWord>,

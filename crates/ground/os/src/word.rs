@@ -6,11 +6,11 @@ use waits::Nanos;
 
 use crate::{Os, Session, Waiting, Woken};
 
-/// A 32-bit word that threads can sleep on while it holds a value that they name, as a futex.
+/// A 32-bit word on which threads can sleep while it holds an expected value, as on a futex.
 ///
-/// Its id is given out by its world, one after the other: it is the same from run to run of one
-/// seed, where an address wouldn't be (rule O6). Only crate `latch` should need this type; what
-/// it builds carries a latch rank and a point at which the simulator may switch.
+/// Its world gives out the ids in sequence, so an id is the same from run to run of one seed, where
+/// an address wouldn't be (rule O6). Only crate `latch` should need this type; its primitives carry
+/// a latch rank and a point at which the simulator may switch.
 #[derive(Debug)]
 pub struct WaitWord {
     id: u64,

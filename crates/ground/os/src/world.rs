@@ -10,14 +10,15 @@ use waits::{SessionKind, Timestamp};
 use crate::registry::Registry;
 use crate::{Clock, Error, Port, RunningSession, Session, SessionTimes};
 
-/// How much of a structure in memory a debug build checks for each change of it, if nobody says
-/// otherwise ([`Os::check_effort`]).
+/// The default of [`Os::check_effort`]: the share of a structure in memory that a debug build
+/// checks for each change of it.
 const CHECK_EFFORT: u32 = if cfg!(debug_assertions) { 2 } else { 0 };
 
-/// Takes one-line notices for people: something was degraded, and why.
+/// Takes one-line notices for users: what was degraded, and why.
 pub type NoticeSink = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// A handle on a world. Cheap to clone; the port behind it can only be reached from this crate.
+/// A handle on a world. It is cheap to clone. The port behind it can only be reached from this
+/// crate.
 #[derive(Clone)]
 pub struct Os {
     shared: Arc<Shared>,
@@ -55,28 +56,28 @@ impl Os {
         &self.shared.clock
     }
 
-    /// How many CPUs this world has.
+    /// The number of CPUs of this world.
     pub fn cpu_count(&self) -> u32 {
         self.port().cpu_count()
     }
 
-    /// Bytes of memory that this world gives a program at most.
+    /// The most bytes of memory that this world gives a program.
     pub fn memory_bytes(&self) -> u64 {
         self.port().memory_bytes()
     }
 
-    /// A random number; in the simulator from the seed.
+    /// A random number; in the simulator it comes from the seed.
     pub fn random(&self) -> u64 {
         self.port().random()
     }
 
-    /// The date and the time of day, in microseconds since 1970-01-01 00:00 UTC; in the simulator
-    /// virtual time from a fixed day on. It may jump, so nothing is measured by it.
+    /// The date and time of day, in microseconds since 1970-01-01 00:00 UTC; in the simulator
+    /// virtual time from a fixed day on. It may jump, so it isn't used for measuring.
     pub fn calendar_us(&self) -> u64 {
         self.port().calendar_us()
     }
 
-    /// Tells people one line.
+    /// Gives users a one-line notice.
     pub fn notice(&self, line: &str) {
         (self.shared.notices)(line);
     }
@@ -86,14 +87,9 @@ impl Os {
         self.shared.registry.running()
     }
 
-    /// Everything waited for and counted in this world so far, ended sessions included.
+    /// The totals of all waits and statistics in this world, ended sessions included.
     pub fn totals(&self) -> waits::Totals {
         self.shared.registry.totals()
-    }
-
-    /// Each running session with its thread's CPU and run-queue time.
-    pub fn session_times(&self) -> Vec<SessionTimes> {
-        self.running().into_iter().map(|session| self.times_of(session)).collect()
     }
 
     /// One running session with its thread's CPU and run-queue time.
@@ -102,25 +98,26 @@ impl Os {
         SessionTimes { times, at: self.now(), session }
     }
 
-    /// Sets the level of every running session, and of those to come.
+    /// Sets the level of every running session, and of future ones.
     pub fn set_level(&self, level: waits::Level) {
         self.shared.registry.set_level(level);
     }
 
-    /// Where the waits of sessions that begin from now on go at level trace: processes of the
-    /// instance too. A session may choose otherwise ([`Session::set_wait_sink`]).
+    /// Sets the receivers of waits at level trace for sessions that begin from now on, processes of
+    /// the instance included. A session may choose another ([`Session::set_wait_sink`]).
     pub fn set_wait_sinks(&self, sinks: Option<crate::WaitSinks>) {
         self.shared.registry.set_wait_sinks(sinks);
     }
 
-    /// How many parts of a structure in memory are checked for each change of it, on average (O11);
-    /// 0 for none. A structure of `n` parts is checked as a whole at every `n / effort`th change.
+    /// The average number of parts of a structure in memory that are checked for each change of it
+    /// (O11); 0 for none. A structure of `n` parts is checked as a whole at every `n / effort`th
+    /// change.
     #[inline]
     pub fn check_effort(&self) -> u32 {
         self.shared.check_effort.load(Relaxed)
     }
 
-    /// Sets that for structures that are made from now on.
+    /// Sets the check effort of structures that are made from now on.
     pub fn set_check_effort(&self, effort: u32) {
         self.shared.check_effort.store(effort, Relaxed);
     }

@@ -1,5 +1,5 @@
-//! The account of time closes on Linux: elapsed is CPU, run queue and named waits, and what is left
-//! is under one per cent. What has no name shows, and as what it is.
+//! The account of time closes on Linux: elapsed time is CPU, run queue and named waits, and the
+//! rest is under one per cent. Time without a name shows as unaccounted.
 
 #![allow(
     clippy::disallowed_methods,
@@ -17,25 +17,25 @@ use common::{BUFFERED, DIRECT, Scratch, session, world};
 use os::{File, IoBuf, Session, ThreadHandle, ThreadSpec, WaitWord};
 use waits::{Nanos, TimeAccount, WaitEvent};
 
-/// Everything but this much has a name.
+/// The largest share of time that may stay without a name.
 const UNACCOUNTED_MAX: f64 = 0.01;
-/// That is asked of the median of three windows of five seconds: what lies in waits is estimated
-/// from samples, and a time slice that they missed moves one window by per cents. Who may try again
-/// until it is so proves nothing.
+/// The length of a window; the claim is about the median of three. Time inside waits is estimated
+/// from samples, and a time slice that they missed moves one window by per cents. A test that
+/// repeated until it passed would prove nothing.
 const LENGTH: Nanos = Nanos::from_secs(5);
 const JUDGED: usize = 3;
 
 /// A window in which the hypervisor took a larger share of the CPUs proves nothing, whatever its
-/// account says: another one is measured, so many times at most. What is allowed for steal stays
-/// below what the planted sleep takes.
+/// account says. Another one is measured, up to a limit. The allowance for stolen time stays below
+/// the planted sleep.
 const STOLEN_MAX: f64 = 0.02;
 const WINDOWS: u32 = 12;
 
-/// One account at a time: two tests side by side would be each other's competition.
+/// One account is measured at a time: two tests side by side would compete for the CPUs.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// A little of everything that a session does: CPU, direct and buffered I/O, syncs, waits for
-/// another thread, pauses.
+/// Some of everything that a session does: CPU, direct and buffered I/O, syncs, waits for another
+/// thread, pauses.
 struct Work {
     direct: File,
     buffered: File,
@@ -83,7 +83,7 @@ impl Work {
             0 | 1 => self.direct.read_at(offset, &mut self.buffer, read).expect("read"),
             2 => self.direct.write_at(offset, &self.buffer, write).expect("written"),
             3 => {
-                // Served from the page cache: all of it is CPU.
+                // These reads are served from the page cache: all of their time is CPU.
                 for _ in 0..20 {
                     self.buffered.read_at(offset, &mut self.buffer, read).expect("read");
                 }
@@ -115,7 +115,7 @@ impl Work {
     }
 }
 
-/// The partner: answers every question.
+/// The partner, which answers every question.
 fn answer(words: &(WaitWord, WaitWord), session: &Session) {
     let mut seen = 0;
     loop {
@@ -133,7 +133,7 @@ fn answer(words: &(WaitWord, WaitWord), session: &Session) {
     }
 }
 
-/// So many turns of arithmetic.
+/// Does this many turns of arithmetic.
 fn burn(turns: u64) {
     let mut x = 1_u64;
     for turn in 0..turns {
@@ -141,7 +141,7 @@ fn burn(turns: u64) {
     }
 }
 
-/// Time that the hypervisor took from this machine's CPUs, all together, so far.
+/// The time that the hypervisor has taken from this machine's CPUs, in total.
 fn stolen() -> Nanos {
     let stat = std::fs::read_to_string("/proc/stat").expect("Linux");
     let steal = stat.lines().next().and_then(|line| line.split_whitespace().nth(8));
@@ -149,18 +149,18 @@ fn stolen() -> Nanos {
     Nanos::from_millis(ticks * 10)
 }
 
-/// Time that was spent on purpose without a name.
+/// Time spent on purpose without a name.
 #[derive(Clone, Copy, Default)]
 struct Unnamed {
-    /// So long it was asked for.
+    /// The requested length.
     asked: Duration,
-    /// So long it took. What came on top may have been the run queue's, which has a name.
+    /// The real length. The excess may be run-queue delay, which has a name.
     took: Duration,
 }
 
-/// `step`, over and over: what is unaccounted in the median window is what was spent without a name
-/// then, give or take what is allowed. What a hypervisor takes is neither CPU nor run queue to the
-/// kernel, and has no name here: it is allowed for, up to a limit. The account of that window.
+/// Repeats `step`. The unaccounted time of the median window must be the time spent without a name,
+/// within the allowance. Stolen time is neither CPU nor run queue to the kernel and has no name
+/// here, so it is allowed for, up to a limit. Returns the account of that window.
 fn closes(
     name: &str,
     session: &Session,
@@ -229,7 +229,7 @@ fn show(name: &str, account: &TimeAccount, stolen: Nanos) {
     }
 }
 
-/// Alone on the machine, or nearly so.
+/// The session is alone on the machine, or nearly so.
 #[test]
 fn the_account_of_a_session_closes() {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -241,7 +241,7 @@ fn the_account_of_a_session_closes() {
     work.end(&session);
 }
 
-/// Three threads for each CPU want to run beside it: the wait for a CPU has its name too.
+/// Three threads for each CPU compete with it: the wait for a CPU has its name too.
 #[test]
 fn the_account_closes_on_a_crowded_machine() {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -271,10 +271,10 @@ fn the_account_closes_on_a_crowded_machine() {
     assert!(run_queue as f64 > account.elapsed.0 as f64 * 0.02, "not crowded: {account:?}");
 }
 
-/// How long the sleep is that nobody named.
+/// The length of the unnamed sleep.
 const UNNAMED: Duration = Duration::from_millis(2);
 
-/// A sleep that nobody named, 5 % of the time, is 5 % unaccounted.
+/// An unnamed sleep, 5 % of the time, shows as 5 % unaccounted.
 #[test]
 fn an_unnamed_sleep_shows_as_unaccounted() {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -294,7 +294,7 @@ fn an_unnamed_sleep_shows_as_unaccounted() {
     work.end(&session);
 }
 
-/// Nothing but CPU, nothing but waits: both extremes close too.
+/// Both extremes close too: only CPU, and only waits.
 #[test]
 fn pure_cpu_and_pure_waiting_close() {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! The same bytes to several files at once, on real files.
+//! Writes of the same bytes to several files at once, on real files.
 
 #![allow(
     clippy::disallowed_methods,
@@ -14,8 +14,8 @@ use waits::{Statistic, WaitEvent};
 
 const WRITE: WaitEvent = WaitEvent::LogFileParallelWrite;
 
-/// Each file has all of it; a write of whatever length is one request for each, and one wait at
-/// most for all of them.
+/// Each file gets all bytes. A write of any length is one request for each file, and at most one
+/// wait for all of them.
 #[test]
 fn every_file_gets_all_bytes_in_one_wait() {
     let scratch = Scratch::new("copies");
@@ -43,7 +43,7 @@ fn every_file_gets_all_bytes_in_one_wait() {
     }
 }
 
-/// One that can't be written says so for itself; the others are written.
+/// A copy that can't be written has its own error; the others are written.
 #[test]
 fn a_copy_that_fails_is_told_from_the_others() {
     let scratch = Scratch::new("copies-fail");
@@ -93,8 +93,8 @@ fn resident() -> u64 {
     kib.expect("a number") << 10
 }
 
-/// A file that was written beside others and then removed has its space given back as soon as it is
-/// closed, whether this session writes copies again or not.
+/// The space of a file that was written with others and then removed is freed as soon as the file
+/// is closed, whether this session writes copies again or not.
 #[test]
 fn a_file_that_was_removed_gives_its_space_back() {
     let scratch = Scratch::new("copies-removed");
@@ -108,7 +108,7 @@ fn a_file_that_was_removed_gives_its_space_back() {
     disk.remove(one.path(), &session).expect("removed");
     disk.remove(two.path(), &session).expect("removed");
     drop((one, two));
-    // What a ring keeps open is told beside its descriptor.
+    // The entry of a removed file that is still open is marked as deleted.
     let kept = |entry: std::io::Result<std::fs::DirEntry>| {
         let told = std::fs::read_to_string(entry.expect("readable").path()).unwrap_or_default();
         told.lines().any(|line| line.contains("copies-removed"))

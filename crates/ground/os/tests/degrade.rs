@@ -1,4 +1,4 @@
-//! What the machine refuses costs one line and some speed, not the work.
+//! A feature that the machine refuses costs one notice and some speed, not the work.
 
 #![allow(
     clippy::disallowed_methods,
@@ -42,8 +42,8 @@ fn works(ring: &mut os::Ring, scratch: &Scratch, pool: Option<&IoPool>, session:
     }
 }
 
-/// Where io_uring is refused, `Auto` tells it once, with what is done and what can be done, and
-/// works; `Native` is an error that promises nothing.
+/// Where io_uring is refused, `Auto` gives one notice, with the fallback and the remedy, and works;
+/// `Native` returns an error that mentions no fallback.
 #[test]
 fn refused_io_uring_means_slaves_and_one_notice() {
     let refused = std::thread::spawn(|| {
@@ -69,7 +69,7 @@ fn refused_io_uring_means_slaves_and_one_notice() {
 }
 
 /// Under a small limit on locked memory there is one notice, and plain buffers do the work. The
-/// limit is a process's, and root isn't held to it, so this runs in a child without root.
+/// limit applies to a process, and not to root, so this runs in a child without root.
 #[test]
 fn a_small_limit_on_locked_memory_means_plain_buffers_and_one_notice() {
     if common::child().is_none() {
@@ -100,7 +100,8 @@ fn a_small_limit_on_locked_memory_means_plain_buffers_and_one_notice() {
     drop(limited.join().expect("no panic"));
 }
 
-/// With room enough the ring says that its buffers are registered, and nothing is told.
+/// With enough room the ring's description says that its buffers are registered, and there is no
+/// notice.
 #[test]
 fn registered_buffers_are_said_in_the_description() {
     let scratch = Scratch::new("registered");

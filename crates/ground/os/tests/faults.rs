@@ -1,5 +1,5 @@
-//! A file port that does half of what it is asked, or fails, behind a [`File`] that makes it whole
-//! or an error.
+//! A file port that does half of its work, or fails, behind a [`File`] that makes it whole or
+//! returns an error.
 
 #![allow(
     clippy::disallowed_methods,
@@ -11,7 +11,7 @@ mod common;
 
 use std::sync::atomic::Ordering::SeqCst;
 
-use common::{BUFFERED, DIRECT, FakeDisk, FakeFile, Outcome, WRITE_THROUGH, session, world};
+use common::{BUFFERED, DIRECT, FakeDisk, FakeFile, FakeResult, WRITE_THROUGH, session, world};
 use os::{
     Cause, Error, File, FileOptions, FilesystemIo, IoBuf, IoKind, Request, Ring, RingConfig,
     Session, ThreadSpec,
@@ -26,7 +26,7 @@ fn pattern(length: usize) -> Vec<u8> {
 }
 
 /// Writes the pattern under one script and reads it back under the same.
-fn survives(options: FileOptions, length: usize, outcomes: &[Outcome]) -> (Session, Vec<u64>) {
+fn survives(options: FileOptions, length: usize, outcomes: &[FakeResult]) -> (Session, Vec<u64>) {
     let (os, _) = world();
     let session = session(&os);
     let (_, file, fake) = FakeDisk::new(512).file(options, length, &session);
@@ -46,7 +46,7 @@ fn survives(options: FileOptions, length: usize, outcomes: &[Outcome]) -> (Sessi
 /// Short, interrupted and momentarily refused I/O is finished, whatever the mixture.
 #[test]
 fn partial_io_is_made_whole() {
-    use Outcome::{AtMost, Fail, Half, Whole};
+    use FakeResult::{AtMost, Fail, Half, Whole};
     let again = [Fail(libc::EINTR), Fail(libc::EAGAIN), Half, Fail(libc::EINTR), AtMost(512)];
     for options in [BUFFERED, DIRECT, WRITE_THROUGH] {
         for script in [
@@ -65,7 +65,7 @@ fn partial_io_is_made_whole() {
 /// Buffered I/O goes on where it stopped, byte by byte if need be.
 #[test]
 fn buffered_io_goes_on_from_the_next_byte() {
-    let (session, offsets) = survives(BUFFERED, 64, &[Outcome::AtMost(1); 63]);
+    let (session, offsets) = survives(BUFFERED, 64, &[FakeResult::AtMost(1); 63]);
     assert_eq!(offsets[..64], (0..64).collect::<Vec<u64>>()[..]);
     assert_eq!(session.account().statistic(Statistic::ShortIo), 2 * 63);
     assert_eq!(session.account().totals().event(WRITE).count, 1, "one call is one wait");
@@ -74,7 +74,7 @@ fn buffered_io_goes_on_from_the_next_byte() {
 /// Direct I/O goes on from the last whole unit: the fake refuses anything else, as a kernel does.
 #[test]
 fn direct_io_goes_on_from_an_aligned_place() {
-    let script = [Outcome::AtMost(1), Outcome::AtMost(700), Outcome::AtMost(1536)];
+    let script = [FakeResult::AtMost(1), FakeResult::AtMost(700), FakeResult::AtMost(1536)];
     let (_, offsets) = survives(DIRECT, 4096, &script);
     assert_eq!(offsets[..4], [0, 0, 512, 2048]);
 }
@@ -88,7 +88,7 @@ fn a_storm_of_refusals_ends() {
         let (os, _) = world();
         let session = session(&os);
         let (_, file, fake) = FakeDisk::new(512).file(BUFFERED, 4096, &session);
-        fake.will(vec![Outcome::Fail(number); many]);
+        fake.will(vec![FakeResult::Fail(number); many]);
         let result = file.write_at(0, &IoBuf::zeroed(4096), session.waiting(WRITE));
         assert_eq!(result.is_ok(), survived, "{number} x {many}: {result:?}");
         assert!(fake.calls().len() <= many + 1);
@@ -101,7 +101,7 @@ fn a_write_of_nothing_is_an_error() {
     let (os, _) = world();
     let session = session(&os);
     let (_, file, fake) = FakeDisk::new(512).file(DIRECT, 4096, &session);
-    fake.will([Outcome::AtMost(512), Outcome::AtMost(0)]);
+    fake.will([FakeResult::AtMost(512), FakeResult::AtMost(0)]);
     let error = file
         .write_at(0, &IoBuf::zeroed(4096), session.waiting(WRITE))
         .expect_err("nothing was moved");
@@ -116,21 +116,21 @@ fn no_space_is_not_the_end_of_a_file() {
     let session = session(&os);
     let (_, file, fake) =
         FakeDisk::new(512).file(FilesystemIo::DirectIo.file_options(), 4096, &session);
-    fake.will([Outcome::Half, Outcome::Fail(libc::ENOSPC)]);
+    fake.will([FakeResult::Half, FakeResult::Fail(libc::ENOSPC)]);
     let block = IoBuf::zeroed(4096);
     let error = file.write_at(0, &block, session.waiting(WRITE)).expect_err("full");
     assert_eq!(error.cause(), Cause::NoSpace);
     file.write_at(0, &block, session.waiting(WRITE)).expect("space was freed");
 }
 
-/// A write that the kernel hadn't the memory for didn't begin: it may be tried again.
+/// A write that the kernel refused for want of memory didn't begin, so it may be tried again.
 #[test]
 fn a_write_without_memory_is_not_the_end_of_a_write_through_file() {
     for options in [WRITE_THROUGH, FilesystemIo::DirectIo.file_options()] {
         let (os, _) = world();
         let session = session(&os);
         let (_, file, fake) = FakeDisk::new(512).file(options, 4096, &session);
-        fake.will([Outcome::Fail(libc::ENOMEM)]);
+        fake.will([FakeResult::Fail(libc::ENOMEM)]);
         let write = || file.write_at(0, &IoBuf::zeroed(4096), session.waiting(WRITE));
         let error = write().expect_err("there is no memory");
         assert_eq!((error.cause(), file.is_failed()), (Cause::NoMemory, false), "{error}");
@@ -172,14 +172,14 @@ fn a_failed_sync_fails_the_file_for_good() {
         let session = session(&os);
         let (disk, file, fake) = FakeDisk::new(512).file(DIRECT, 8192, &session);
         let mut ring = disk.ring(&RingConfig::new(4), &session).expect("the fake has one");
-        fake.sync_will(Outcome::Fail(number));
+        fake.sync_will(FakeResult::Fail(number));
         let error = file.sync(session.waiting(WRITE)).expect_err("it failed");
         assert!(error.to_string().contains("recover from what is durable"), "{error}");
         is_failed_for_good(&file, &fake, &mut ring, &session);
     }
 }
 
-/// Nor is one tried again that was a request of a ring, whatever it failed of.
+/// A failed sync that was a request of a ring isn't retried either, whatever the error.
 #[test]
 fn a_failed_sync_of_a_ring_fails_the_file_for_good() {
     for number in [libc::EIO, libc::ENOSPC, libc::EINTR, libc::EAGAIN] {
@@ -187,7 +187,7 @@ fn a_failed_sync_of_a_ring_fails_the_file_for_good() {
         let session = session(&os);
         let (disk, file, fake) = FakeDisk::new(512).file(DIRECT, 8192, &session);
         let mut ring = disk.ring(&RingConfig::new(4), &session).expect("the fake has one");
-        fake.sync_will(Outcome::Fail(number));
+        fake.sync_will(FakeResult::Fail(number));
         ring.push(Request::sync(file.clone(), 1), &session).expect("usable");
         let mut done = Vec::new();
         ring.reap(1, None, &mut done, session.waiting(WRITE)).expect("reaped");
@@ -214,7 +214,7 @@ fn a_failed_write_through_write_fails_the_file_for_good() {
         let session = session(&os);
         let (disk, file, fake) = FakeDisk::new(512).file(WRITE_THROUGH, 8192, &session);
         let mut ring = disk.ring(&RingConfig::new(4), &session).expect("the fake has one");
-        fake.will([Outcome::Half, Outcome::Fail(number)]);
+        fake.will([FakeResult::Half, FakeResult::Fail(number)]);
         let buffer = IoBuf::zeroed(4096);
         let error = if by_ring {
             let kind = IoKind::Write;
@@ -237,15 +237,15 @@ fn a_failed_read_is_not_the_end_of_a_file() {
     let (os, _) = world();
     let session = session(&os);
     let (_, file, fake) = FakeDisk::new(512).file(DIRECT, 4096, &session);
-    fake.will([Outcome::Fail(libc::EIO)]);
+    fake.will([FakeResult::Fail(libc::EIO)]);
     let mut buffer = IoBuf::zeroed(4096);
     let error = file.read_at(0, &mut buffer, session.waiting(READ)).expect_err("EIO");
     assert_eq!(error.cause(), Cause::Device, "{error}");
     file.read_at(0, &mut buffer, session.waiting(READ)).expect("the next one is well");
 }
 
-/// A file that can't be filled or synced at birth is an error and is gone; one that was there
-/// before is left alone.
+/// A file that can't be filled or synced at creation is an error and is removed; an older file is
+/// left alone.
 #[test]
 fn a_file_that_fails_at_birth_is_removed() {
     let (os, _) = world();
@@ -256,7 +256,7 @@ fn a_file_that_fails_at_birth_is_removed() {
     let there = std::path::Path::new("/fake/file");
     let error = disk.create(there, 4096, DIRECT, &session).expect_err("it is there");
     assert_eq!(error.cause(), Cause::AlreadyExists);
-    let fail = |number| vec![Outcome::Fail(number)];
+    let fail = |number| vec![FakeResult::Fail(number)];
     let fails = [
         ((fail(libc::ENOSPC), vec![]), Cause::NoSpace, "cannot write 4096 bytes at 0 of /fake/new"),
         ((fail(libc::EIO), vec![]), Cause::Device, "cannot write 4096 bytes at 0 of /fake/new"),
@@ -274,8 +274,8 @@ fn a_file_that_fails_at_birth_is_removed() {
     }
 }
 
-/// A file that has lost its name before its maker could lock it isn't taken as made, and what has
-/// the name then is left alone.
+/// A file that has lost its name before its maker could lock it doesn't count as made, and a new
+/// owner of the name is left alone.
 #[test]
 fn a_file_that_lost_its_name_before_it_was_locked_is_not_made() {
     let (os, _) = world();
@@ -290,7 +290,7 @@ fn a_file_that_lost_its_name_before_it_was_locked_is_not_made() {
     drop(disk.create(new, 4096, DIRECT, &session).expect("nothing is left of it"));
 }
 
-/// Where a file system has no locks, a file that was to be made isn't left.
+/// Where a file system has no locks, a file that was to be made is removed.
 #[test]
 fn a_file_that_cannot_be_locked_leaves_nothing() {
     let (os, _) = world();
@@ -318,9 +318,9 @@ fn the_rest_of_a_short_write_is_not_written_to_a_failed_file() {
     let request = Request { file: file.clone(), kind: IoKind::Write, offset: 0, buffer, tag: 1 };
     ring.push(request, &session).expect("usable");
     ring.submit().expect("started");
-    fake.sync_will(Outcome::Fail(libc::EIO));
+    fake.sync_will(FakeResult::Fail(libc::EIO));
     let _ = file.sync(session.waiting(WRITE)).expect_err("it fails now");
-    fake.will([Outcome::Half]);
+    fake.will([FakeResult::Half]);
     let mut done = Vec::new();
     ring.reap(1, None, &mut done, session.waiting(WRITE)).expect("reaped");
     let error = done.remove(0).result.expect_err("half was written, then the file had failed");
@@ -328,8 +328,8 @@ fn the_rest_of_a_short_write_is_not_written_to_a_failed_file() {
     assert_eq!(fake.calls().len(), 1, "the rest was written");
 }
 
-/// The kernel tells a failed write-back to one of those that wait for it (MEDIA, M11), also where a
-/// file system found no place for a block that was there before.
+/// The kernel reports a failed write-back to one of the waiters (MEDIA, M11), also where a file
+/// system found no space for a block that existed before.
 #[test]
 fn a_write_through_write_that_ends_well_beside_one_that_failed_is_not_believed() {
     for error in [libc::EIO, libc::ENOSPC, libc::EDQUOT, libc::EFBIG] {
@@ -341,7 +341,7 @@ fn is_not_believed_beside(error: i32) {
     let (os, _) = world();
     let session = session(&os);
     let (_, file, fake) = FakeDisk::new(512).file(WRITE_THROUGH, 8192, &session);
-    fake.will([Outcome::UntilCalls(2), Outcome::Fail(error)]);
+    fake.will([FakeResult::UntilCalls(2), FakeResult::Fail(error)]);
     let other = file.clone();
     let slow = session.spawn(ThreadSpec::foreground("slow"), move |session| {
         let written = other.write_at(0, &IoBuf::zeroed(4096), session.waiting(WRITE));
@@ -355,14 +355,14 @@ fn is_not_believed_beside(error: i32) {
     assert!(slow.expect("a thread").join(&session).is_ok());
 }
 
-/// The same of a write that goes to several files at once.
+/// The same holds for a write that goes to several files at once.
 #[test]
 fn a_copy_that_ends_well_beside_a_write_that_failed_is_not_believed() {
     let (os, _) = world();
     let session = session(&os);
     let (disk, file, fake) = FakeDisk::new(512).file(WRITE_THROUGH, 8192, &session);
     let (_, second, _) = FakeDisk::new(512).file(WRITE_THROUGH, 8192, &session);
-    fake.will([Outcome::UntilCalls(2), Outcome::Fail(libc::EIO)]);
+    fake.will([FakeResult::UntilCalls(2), FakeResult::Fail(libc::EIO)]);
     let other = file.clone();
     let slow = session.spawn(ThreadSpec::foreground("slow"), move |session| {
         let bytes = IoBuf::zeroed(4096);

@@ -1,4 +1,4 @@
-//! Files of the real world: what is written is read, and what can't be done says so in one line.
+//! Files of the real world: written data is read back, and each failure is reported in one line.
 
 #![allow(
     clippy::disallowed_methods,
@@ -18,7 +18,7 @@ use waits::{Statistic, WaitEvent};
 const READ: WaitEvent = WaitEvent::DbFileSequentialRead;
 const WRITE: WaitEvent = WaitEvent::DbFileParallelWrite;
 
-/// What is written is read back, in every way to open a file, and what was not written is zero.
+/// Data is read back under every way to open a file, and unwritten bytes are zero.
 #[test]
 fn what_is_written_is_read_back_under_every_filesystemio_option() {
     let scratch = Scratch::new("whole");
@@ -67,8 +67,8 @@ fn a_read_past_the_end_is_end_of_file() {
     }
 }
 
-/// A file whose length isn't a multiple of the block ends in the middle of a direct read: that is
-/// seen after a few looks, not after a thousand.
+/// A file whose length isn't a multiple of the block ends in the middle of a direct read. This is
+/// detected after a few tries, not after a thousand.
 #[test]
 fn a_direct_read_over_a_ragged_end_gives_up_at_once() {
     let scratch = Scratch::new("ragged");
@@ -83,8 +83,8 @@ fn a_direct_read_over_a_ragged_end_gives_up_at_once() {
     assert!(short < 10, "{short} short reads of the same bytes");
 }
 
-/// Direct I/O that isn't aligned is refused with the numbers that it should be multiples of, also
-/// where a file system would quietly have gone through the page cache.
+/// Direct I/O that isn't aligned is refused with the multiples that it needs, also where a file
+/// system would have gone through the page cache without notice.
 #[test]
 fn misaligned_direct_io_is_a_clear_error() {
     let scratch = Scratch::new("misaligned");
@@ -143,13 +143,14 @@ fn a_file_that_cannot_be_made_leaves_nothing() {
     cannot(&scratch.join("no/such/f"), 4096, DIRECT, Cause::NotFound);
     cannot(&scratch.join("there/f"), 4096, DIRECT, Cause::NotFound);
     assert_eq!(std::fs::read(scratch.join("there")).expect("still there"), b"mine");
-    // A length that direct I/O can't write.
+    // Direct I/O can't write this length.
     let error = disk.create(&scratch.join("odd"), 5000, DIRECT, &session).expect_err("odd");
     assert!(error.to_string().contains("multiple of 4096 bytes"), "{error}");
     assert_eq!(scratch.names(), ["there"]);
 }
 
-/// Makes a file of 4 MiB in the place that the parent mounted, in vain, and looks what is left.
+/// Makes a file of 4 MiB in the place that the parent mounted, which fails, and checks that nothing
+/// is left.
 fn refused_in_the_place(place: &str, options: FileOptions, cause: Cause) {
     let (os, _) = world();
     let made =
@@ -159,7 +160,7 @@ fn refused_in_the_place(place: &str, options: FileOptions, cause: Cause) {
     assert_eq!(std::fs::read_dir(place).expect("mounted").count(), 0, "{error}");
 }
 
-/// On a full file system nothing is left of a file that found no room.
+/// On a full file system nothing is left of a file for which there was no room.
 #[test]
 fn no_space_leaves_nothing() {
     match common::child() {
@@ -185,7 +186,8 @@ fn a_read_only_file_system_is_refused() {
     }
 }
 
-/// The kernel makes the file before it finds that it can't do direct I/O on it: it is gone again.
+/// The kernel makes the file before it finds that it can't do direct I/O on it; the file is
+/// removed.
 #[test]
 fn no_direct_io_leaves_nothing() {
     match common::child() {

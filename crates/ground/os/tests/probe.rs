@@ -1,4 +1,4 @@
-//! The probe of durable writes: what it finds, and that it leaves nothing.
+//! The probe of durable writes: its result, and that it leaves nothing behind.
 
 #![allow(
     clippy::disallowed_methods,
@@ -11,7 +11,7 @@ mod common;
 use std::path::Path;
 use std::sync::Arc;
 
-use common::{FakeDisk, Outcome, Scratch, session, world};
+use common::{FakeDisk, FakeResult, Scratch, session, world};
 use os::probe::{DurableWrite, ProbeConfig, durable_writes};
 use os::{Cause, Disk, DiskPort};
 use waits::Nanos;
@@ -41,7 +41,7 @@ fn every_way_is_timed_equally_often() {
     assert_eq!(scratch.names(), ["other"]);
 }
 
-/// Where there is no direct I/O the other ways are timed, and it is said.
+/// Without direct I/O the other ways are timed, and the report says so.
 #[test]
 fn without_direct_io_only_the_buffered_ways_are_timed() {
     const TEST: &str = "without_direct_io_only_the_buffered_ways_are_timed";
@@ -60,12 +60,12 @@ fn without_direct_io_only_the_buffered_ways_are_timed() {
     assert_eq!(std::fs::read_dir(&place).expect("mounted").count(), 0);
 }
 
-/// Whatever fails on the way, the scratch file is gone and the error says what was tried.
+/// Whatever fails on the way, the scratch file is gone and the error names the attempt.
 #[test]
 fn a_probe_that_fails_leaves_nothing() {
     let (os, _) = world();
     let session = session(&os);
-    let fails = |fill: &[Outcome], syncs: &[Outcome], cause: Cause| {
+    let fails = |fill: &[FakeResult], syncs: &[FakeResult], cause: Cause| {
         let fake = FakeDisk::new(512);
         *fake.newborn.lock().expect("not poisoned") = (fill.to_vec(), syncs.to_vec());
         let disk = Disk::new(Arc::clone(&fake) as Arc<dyn DiskPort>);
@@ -74,7 +74,7 @@ fn a_probe_that_fails_leaves_nothing() {
         assert!(error.to_string().starts_with("cannot probe /fake: cannot "), "{error}");
         assert!(fake.files.lock().expect("not poisoned").is_empty(), "{error}");
     };
-    use Outcome::{Fail, Whole};
+    use FakeResult::{Fail, Whole};
     fails(&[Fail(libc::ENOSPC)], &[], Cause::NoSpace);
     fails(&[Whole, Whole, Fail(libc::EIO)], &[], Cause::Device);
     fails(&[], &[Fail(libc::EIO)], Cause::Device);
@@ -82,7 +82,7 @@ fn a_probe_that_fails_leaves_nothing() {
     fails(&[Whole; 30], &[Fail(libc::ENOSPC)], Cause::NoSpace);
 }
 
-/// A place that isn't there, or isn't a directory, is named.
+/// A path that doesn't exist, or isn't a directory, is named.
 #[test]
 fn a_place_that_is_no_directory_is_named() {
     let scratch = Scratch::new("probe-nowhere");

@@ -1,5 +1,5 @@
 //! Many I/Os in flight from one thread: the same claims over io_uring and over I/O slaves, on real
-//! files; and what a port may do to a ring, with a fake one.
+//! files; and the behaviours of a port, with a fake one.
 
 #![allow(
     clippy::disallowed_methods,
@@ -11,7 +11,7 @@ mod common;
 
 use std::io::Write;
 
-use common::{BUFFERED, DIRECT, FakeDisk, Outcome, Scratch, raw_terminal, session, world};
+use common::{BUFFERED, DIRECT, FakeDisk, FakeResult, Scratch, raw_terminal, session, world};
 use os::{
     Cause, Completion, File, IoBuf, IoKind, IoPool, Request, Ring, RingBackend, RingConfig, Session,
 };
@@ -19,7 +19,7 @@ use waits::{Nanos, Statistic, WaitEvent};
 
 const BLOCK: usize = 4096;
 const BLOCKS: u64 = 512;
-/// Longer than any machine takes for what is awaited: only what never comes takes so long.
+/// Longer than any machine takes: only an event that never comes takes so long.
 const LONG: Nanos = Nanos::from_secs(120);
 const EVENT: WaitEvent = WaitEvent::DbFileParallelWrite;
 
@@ -63,11 +63,11 @@ impl Random {
     }
 }
 
-/// Blocks written at random and read back, against what they should hold. A block with an I/O in
-/// flight is left alone, as the order of two is not defined.
+/// Blocks written at random and read back, against their expected content. A block with an I/O in
+/// flight is left alone, because the order of two is not defined.
 struct Model {
     random: Random,
-    /// What each block was last filled with.
+    /// The last fill of each block.
     holds: Vec<u8>,
     busy: Vec<bool>,
     pool: IoPool,
@@ -148,8 +148,8 @@ fn ten_thousand_random_io_agree_with_a_model(backend: RingBackend, name: &str) {
     assert!(requests >= 6 * 1_700, "{requests}");
 }
 
-/// Nothing comes from a terminal at which nobody types; the wait ends after its time, once, and
-/// the time isn't taken twice when requests were still to be submitted.
+/// Nothing comes from a terminal without input. The wait ends after its time, once, and the time
+/// isn't taken twice when requests were still to be submitted.
 fn a_timed_wait_ends_on_time_and_is_counted(backend: RingBackend, _name: &str) {
     let (os, _) = world();
     let (session, disk) = (session(&os), os::linux::disk());
@@ -171,10 +171,10 @@ fn a_timed_wait_ends_on_time_and_is_counted(backend: RingBackend, _name: &str) {
     }
     let totals = session.account().totals();
     assert_eq!(ring.in_flight(), 1);
-    // The rest of the story comes before the claims: a ring that fails one waits for its I/O.
+    // The rest of the test comes before the claims: a ring waits for its I/O when a claim fails.
     keyboard.write_all(b"x").expect("somebody reads it");
     ring.reap(1, Some(length), &mut done, session.waiting(EVENT)).expect("no error");
-    // One byte of 4,096 came: the rest goes again, and comes when it is written.
+    // One byte of 4,096 came: the rest is submitted again, and comes when it is written.
     keyboard.write_all(&[b'y'; BLOCK - 1]).expect("somebody reads it");
     ring.reap(1, Some(LONG), &mut done, session.waiting(EVENT)).expect("no error");
     let Completion { tag, buffer, result } = done.remove(0);
@@ -185,12 +185,12 @@ fn a_timed_wait_ends_on_time_and_is_counted(backend: RingBackend, _name: &str) {
     assert_eq!((line.count, line.timeouts), (1, 1), "one wait, which timed out");
 }
 
-/// The same for I/O slaves, with a file that takes its time.
+/// The same claim for I/O slaves, with a slow file.
 fn slow_reads_time_out_too(session: &Session) {
     let (disk, file, fake) = FakeDisk::new(512).file(DIRECT, 64 * 1024, session);
     let mut ring = disk.ring(&config(8, RingBackend::Slaves(1)), session).expect("opened");
-    // The only slave is busy with the first until it is let go.
-    fake.will([Outcome::UntilCalls(usize::MAX)]);
+    // The only slave is busy with the first request until it is let go.
+    fake.will([FakeResult::UntilCalls(usize::MAX)]);
     for tag in 0..2 {
         ring.push(write(&file, tag), session).expect("usable");
     }
@@ -266,7 +266,7 @@ fn a_read_past_the_end_is_an_error_of_its_own_completion(backend: RingBackend, n
     assert!(text.starts_with("cannot read 8192 bytes at 4096 of "), "{text}");
 }
 
-/// When a ring is gone nothing of it is in flight: what was pushed is in the file.
+/// A dropped ring has nothing in flight: what was pushed is in the file.
 fn dropping_a_ring_waits_for_what_is_in_flight(backend: RingBackend, name: &str) {
     let scratch = Scratch::new(&format!("drop-{name}"));
     let (os, _) = world();
@@ -285,7 +285,7 @@ fn dropping_a_ring_waits_for_what_is_in_flight(backend: RingBackend, name: &str)
             }
         }
         drop(ring);
-        // The last one first: it is the most likely to be late.
+        // The last one is checked first, because it is the most likely to be late.
         let mut last = IoBuf::zeroed(256 * 1024);
         file.read_at(63 * 256 * 1024, &mut last, session.waiting(EVENT)).expect("read");
         assert!(
@@ -410,14 +410,14 @@ fn write(file: &File, tag: u64) -> Request {
     Request { file: file.clone(), kind: IoKind::Write, offset: tag * 8192, buffer, tag }
 }
 
-/// Short, interrupted and refused completions go again, from an aligned place, until they are
-/// whole; one with an error takes no other with it.
+/// Short, interrupted and refused completions are submitted again, from an aligned offset, until
+/// they are whole. One with an error takes no other with it.
 #[test]
 fn short_completions_are_made_whole() {
     let (os, _) = world();
     let session = session(&os);
     let (_, file, fake, mut ring) = fake(&session);
-    use Outcome::{AtMost, Fail, Half};
+    use FakeResult::{AtMost, Fail, Half};
     fake.will([AtMost(512), Half, Fail(libc::EINTR), Fail(libc::EAGAIN), AtMost(1)]);
     fake.will([Half, Half, Fail(libc::EINTR), AtMost(513), Fail(libc::ENOSPC)]);
     for tag in 0..8 {
@@ -440,7 +440,7 @@ fn a_completion_of_nothing_is_an_error() {
     let (os, _) = world();
     let session = session(&os);
     let (_, file, fake, mut ring) = fake(&session);
-    fake.will([Outcome::Half, Outcome::AtMost(0)]);
+    fake.will([FakeResult::Half, FakeResult::AtMost(0)]);
     ring.push(write(&file, 0), &session).expect("usable");
     let mut done = Vec::new();
     ring.reap(1, None, &mut done, session.waiting(EVENT)).expect("reaped");
@@ -448,7 +448,7 @@ fn a_completion_of_nothing_is_an_error() {
     assert_eq!(fake.calls().len(), 2);
 }
 
-/// What was pushed starts with the next reap, also when that finds enough completions at its first
+/// Pushed requests start with the next reap, also when that finds enough completions at its first
 /// look and waits for nothing.
 #[test]
 fn a_reap_starts_what_was_pushed() {
@@ -466,8 +466,8 @@ fn a_reap_starts_what_was_pushed() {
     assert_eq!(session.account().totals().event(EVENT).count, 0, "the first look was enough");
 }
 
-/// Waits that come back early for no reason don't stretch a timeout: each is given what is left.
-/// Each takes a millisecond at least: a timeout of fifty has no more of them.
+/// Waits that return early for no reason don't stretch a timeout: each gets the remaining time.
+/// Each takes a millisecond at least, so a timeout of fifty has no more of them.
 #[test]
 fn a_timeout_is_not_stretched_by_idle_wakes() {
     let (os, _) = world();
@@ -488,7 +488,7 @@ fn a_timeout_is_not_stretched_by_idle_wakes() {
     assert_eq!(ring.in_flight(), 1);
 }
 
-/// A ring of another kind than the disk's own: one notice, and slaves.
+/// A disk without a ring of its own gives one notice and I/O slaves.
 #[test]
 fn a_disk_without_a_ring_gets_slaves_and_one_notice() {
     let (os, notices) = world();
@@ -499,7 +499,7 @@ fn a_disk_without_a_ring_gets_slaves_and_one_notice() {
     let mut ring = disk.ring(&RingConfig::new(2), &session).expect("slaves");
     assert_eq!(ring.description(), "2 I/O slaves");
     assert_eq!(notices.lines().len(), 1, "{:?}", notices.lines());
-    fake.will([Outcome::Half, Outcome::Fail(libc::EINTR)]);
+    fake.will([FakeResult::Half, FakeResult::Fail(libc::EINTR)]);
     ring.push(write(&file, 0), &session).expect("usable");
     let mut done = Vec::new();
     ring.reap(1, None, &mut done, session.waiting(EVENT)).expect("reaped");

@@ -51,8 +51,8 @@ impl Held {
     }
 }
 
-/// `top -H` and `ps -L` show a thread by its name, and the world's list of sessions has it, until
-/// it has ended.
+/// `top -H` and `ps -L` show a thread by its name, and the world's list of sessions has it until it
+/// has ended.
 #[test]
 fn a_thread_is_known_by_its_name() {
     let (os, _) = world();
@@ -65,7 +65,7 @@ fn a_thread_is_known_by_its_name() {
         let running = os.running();
         running.iter().filter(|s| s.account.name() == "fb_names_15byte").count()
     };
-    // It has its name before it is in the list.
+    // The thread gets its name before it is in the list.
     while runs(&os) == 0 {
         std::thread::yield_now();
     }
@@ -75,7 +75,7 @@ fn a_thread_is_known_by_its_name() {
     assert_eq!(runs(&os), 0);
 }
 
-/// Linux would cut a longer name, and two threads would look the same.
+/// Linux would truncate a longer name, and two threads would look the same.
 #[test]
 fn a_name_that_linux_would_change_is_refused() {
     let (os, _) = world();
@@ -88,7 +88,7 @@ fn a_name_that_linux_would_change_is_refused() {
     }
 }
 
-/// Once a thread is joined its session is over too, however little time it has had to leave.
+/// Once a thread is joined, its session has ended too, however little time it had.
 #[test]
 fn a_joined_thread_is_no_running_session() {
     let (os, _) = world();
@@ -101,7 +101,7 @@ fn a_joined_thread_is_no_running_session() {
     }
 }
 
-/// A panic ends a thread, is told to whoever joins, and leaves no session behind.
+/// A panic ends a thread, is reported to the thread that joins, and leaves no session behind.
 #[test]
 fn joining_a_panicked_thread_says_so() {
     let (os, _) = world();
@@ -119,7 +119,7 @@ fn joining_a_panicked_thread_says_so() {
 #[test]
 fn a_priority_reaches_the_kernel() {
     if !common::is_root() {
-        // Without the privilege a thread may still be lowered: that much holds for everybody.
+        // Without the privilege a thread may still be lowered: that much holds everywhere.
         assert!(std::env::var_os("CI").is_none(), "in CI the test has to be root's");
         eprintln!("raising a priority isn't tried: the user isn't root");
         let (os, _) = world();
@@ -157,7 +157,7 @@ fn nice_of(held: &Held) -> i32 {
     after_name.split(' ').nth(16).expect("nineteen fields").parse().expect("a number")
 }
 
-/// Without the privilege the message names what to do, and the thread stays as it is.
+/// Without the privilege the message names the remedy, and the thread stays as it is.
 #[test]
 fn a_priority_without_the_privilege_says_what_to_do() {
     let refused = std::thread::spawn(|| {
@@ -177,7 +177,7 @@ fn a_priority_without_the_privilege_says_what_to_do() {
     refused.join().expect("no panic");
 }
 
-/// A level that doesn't exist is refused rather than bent to one that does.
+/// A level that doesn't exist is refused rather than replaced by the nearest one.
 #[test]
 fn a_priority_out_of_range_is_refused() {
     let (os, _) = world();
@@ -191,7 +191,7 @@ fn a_priority_out_of_range_is_refused() {
     }
 }
 
-/// A thread runs where it is told to; a CPU that isn't there is refused.
+/// A thread runs on the CPUs that it is given; a CPU that doesn't exist is refused.
 #[test]
 fn affinity_reaches_the_kernel() {
     let (os, _) = world();
@@ -206,7 +206,7 @@ fn affinity_reaches_the_kernel() {
     let error = os.set_affinity(held.handle.id(), CpuSet::one(127)).expect_err("not there");
     assert!(error.to_string().ends_with("name CPUs that this machine has"), "{error}");
     let handle = held.end(&session);
-    // It has told that it ends, and is gone soon after.
+    // The thread has announced its end, and is gone soon after.
     while os::linux::kernel_thread_id(handle.id()).is_some() {
         session.pause(Nanos::from_millis(1), session.waiting(WaitEvent::PlSqlLockTimer));
     }
@@ -215,7 +215,7 @@ fn affinity_reaches_the_kernel() {
     assert!(error.to_string().ends_with(": it has ended"), "{error}");
 }
 
-/// What another thread burns is seen while it runs, to the millisecond.
+/// Another thread's CPU time is visible while it runs, to the millisecond.
 #[test]
 fn another_threads_times_are_seen() {
     let (os, _) = world();
@@ -239,9 +239,8 @@ fn another_threads_times_are_seen() {
         session.pause(Nanos::from_millis(1), session.waiting(WaitEvent::PlSqlLockTimer));
     }
     let seen = |os: &Os| {
-        let all = os.session_times();
-        let one = all.into_iter().find(|s| s.session.thread == handle.id());
-        one.map(|one| one.times.cpu)
+        let one = os.running().into_iter().find(|s| s.thread == handle.id());
+        one.map(|one| os.times_of(one).times.cpu)
     };
     let cpu = seen(&os).expect("it runs");
     assert!(cpu >= Nanos::from_millis(20) && cpu < Nanos::from_millis(40), "{cpu}");
@@ -251,8 +250,8 @@ fn another_threads_times_are_seen() {
     assert_eq!(seen(&os), None);
 }
 
-/// A thread that this world didn't start gets a number, and loses its place in the kernel when it
-/// ends: the kernel gives the same id to somebody else, whose priority is none of ours.
+/// A thread that this world didn't start gets a number, and is known to have ended when it ends.
+/// The kernel may give the same id to another thread, whose priority must not be changed.
 #[test]
 fn an_adopted_thread_that_has_ended_is_known_to_have_ended() {
     let (os, _) = world();
@@ -284,9 +283,8 @@ fn the_times_of_a_leaving_thread_never_fall_back() {
             .expect("started");
         let mut last = Nanos::ZERO;
         while !handle.has_ended() {
-            let all = os.session_times();
-            let one = all.into_iter().find(|s| s.session.thread == handle.id());
-            let now = one.map_or(last, |one| one.times.cpu);
+            let one = os.running().into_iter().find(|s| s.thread == handle.id());
+            let now = one.map_or(last, |one| os.times_of(one).times.cpu);
             assert!(now >= last, "{now} after {last}");
             last = now;
         }

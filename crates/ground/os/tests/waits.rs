@@ -1,4 +1,4 @@
-//! Waiting in the real world, and what the account of a session says about it.
+//! Waiting in the real world, and the resulting account of a session.
 
 #![allow(
     clippy::disallowed_methods,
@@ -17,7 +17,8 @@ use waits::{Level, Nanos, Statistic, WaitEvent, WaitRecord, WaitSink, bucket_of}
 
 const EVENT: WaitEvent = WaitEvent::LogFileSync;
 
-/// A word that doesn't hold what is expected is no wait; one that does is, until its time is up.
+/// A word with another value than expected is no wait; a word with the expected value is, until its
+/// time is up.
 #[test]
 fn a_wait_ends_by_a_change_by_time_or_by_a_wake() {
     let (os, _) = world();
@@ -47,7 +48,7 @@ fn a_wait_ends_by_a_change_by_time_or_by_a_wake() {
     assert_eq!(session.account().totals().event(EVENT).timeouts, 1);
 }
 
-/// A wake of one lets one go, a wake of all the others; no wake is lost.
+/// A wake of one lets one thread go, a wake of all lets the others go; no wake is lost.
 #[test]
 fn a_wake_lets_go_as_many_as_it_says() {
     let (os, _) = world();
@@ -84,8 +85,8 @@ fn a_wake_lets_go_as_many_as_it_says() {
     }
 }
 
-/// 50 ms of waiting is one wait of about 50 ms under its event, in its bucket, seen from outside
-/// with its parameters while it lasts.
+/// A wait of 50 ms is one wait of about 50 ms under its event, in its bucket, and visible with its
+/// parameters while it lasts.
 #[test]
 fn a_wait_of_50_ms_is_one_wait_of_50_ms() {
     let (os, _) = world();
@@ -120,8 +121,8 @@ fn a_wait_of_50_ms_is_one_wait_of_50_ms() {
     assert_eq!((seen.event, seen.p), (EVENT, [11, 22, 33]));
 }
 
-/// Off records nothing, stats counts, trace hands over; and each can be switched while running,
-/// also for sessions to come.
+/// Off records nothing, stats counts, trace hands over. Each can be switched while running, also
+/// for future sessions.
 #[test]
 fn levels_are_switched_while_running() {
     struct Sink(Arc<AtomicU64>);
@@ -155,8 +156,8 @@ fn levels_are_switched_while_running() {
     assert!(levels.load(Ordering::Acquire), "a new session has the level of the world");
 }
 
-/// While sessions come and go, no reader ever sees a total shrink, and in the end nothing of any
-/// session is missing.
+/// While sessions begin and end, no reader ever sees a total shrink, and in the end the totals of
+/// all sessions are there.
 #[test]
 fn totals_never_shrink_while_sessions_come_and_go() {
     const THREADS: u64 = 200;

@@ -1,5 +1,5 @@
-//! How fast crash states are enumerated, and hashed: for a small file system with enough pending
-//! for states without end.
+//! Measures how fast crash states are enumerated and hashed, on a small file system with enough
+//! pending changes for endless states.
 //!
 //! `cargo run --release -p sim --example crash_states`
 

@@ -3,7 +3,7 @@
 //! I/O slaves, faults, random numbers, threads that come and go.
 //!
 //! `cargo run -p sim --example everything SEED` prints the complete event log. The same seed gives
-//! the same bytes in every process, build and load; `cargo xbench determinism` holds it to that.
+//! the same bytes in every process, build and load; `cargo xbench determinism` checks that.
 
 use std::io::Write;
 use std::path::Path;
@@ -24,7 +24,7 @@ const DIRECT: FileOptions = FileOptions { direct: true, write_through: false };
 const BLOCK: usize = 4096;
 const BLOCKS: u64 = 16;
 
-/// What the threads share.
+/// The state that the threads share.
 struct Shared {
     world: World,
     queue: Latch<Vec<u64>>,
@@ -122,7 +122,7 @@ fn steer(os: &Os, threads: &[ThreadHandle], session: &Session) {
     }
 }
 
-/// Fills the queue; every tenth time a thread is made for it that ends at once.
+/// Fills the queue; every tenth time with a thread that ends at once.
 fn fill(shared: &Arc<Shared>, session: &Session) {
     for number in 0..60 {
         session.charge_nanos(Nanos(shared.world.os().random() % 20_000));
@@ -144,7 +144,7 @@ fn push(shared: &Shared, value: u64, session: &Session) {
     shared.filled.notify_one(session);
 }
 
-/// Takes from the queue until all fillers have ended; gives up waiting now and then.
+/// Takes from the queue until all fillers have ended; sometimes gives up waiting.
 fn take(shared: &Arc<Shared>, session: &Session) {
     loop {
         let mut queue = shared.queue.exclusive(session);
@@ -163,7 +163,7 @@ fn take(shared: &Arc<Shared>, session: &Session) {
     }
 }
 
-/// Spins on a shared number that only moves while others run.
+/// Spins on a shared number that only moves while other threads run.
 fn spin(shared: &Arc<Shared>, session: &Session) {
     let mut turn = 0;
     while shared.gate.load(session) < 3 {
@@ -172,7 +172,8 @@ fn spin(shared: &Arc<Shared>, session: &Session) {
         turn += 1;
         if turn % 50 == 0 {
             drop(shared.queue.try_shared(session));
-            // Priorities are strict here: one that only spins would starve the others for ever.
+            // Priorities are strict here: a thread that only spins would starve the others for
+            // ever.
             session.pause(Nanos(9_000), session.waiting(WaitEvent::PlSqlLockTimer));
         }
     }
@@ -186,7 +187,7 @@ fn idle(shared: &Arc<Shared>, session: &Session) {
     }
 }
 
-/// Writes, syncs and reads one block at a time; a device error is taken as it comes.
+/// Writes, syncs and reads one block at a time; a device error is ignored.
 fn blocking_io(shared: &Arc<Shared>, session: &Session) {
     let disk = shared.world.disk();
     let Ok(file) = disk.create(Path::new("/blocks"), BLOCKS * BLOCK as u64, DIRECT, session) else {

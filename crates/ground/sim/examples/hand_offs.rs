@@ -1,4 +1,4 @@
-//! How fast the baton passes: two simulated threads that wake each other in turn.
+//! Measures how fast the baton passes: two simulated threads wake each other in turn.
 //!
 //! `cargo run --release -p sim --example hand_offs`
 

@@ -1,8 +1,8 @@
-//! Places of a medium that can't be read, over any disk: a read that meets one is an error of the
-//! device, until the place is written, or for a number of reads. And calls that are refused a
-//! descriptor.
+//! Unreadable ranges of a medium, over any disk. A read that meets one is an error of the device,
+//! until the range is written, or for a number of reads. Calls can also be refused a descriptor.
 //!
-//! Where the disk below has asynchronous I/O, this one has none: all goes through its files.
+//! Even where the disk below has asynchronous I/O, this one has none: all requests go through its
+//! files.
 
 use std::any::Any;
 use std::io;
@@ -11,47 +11,47 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use os::{
-    Alignment, Cause, Disk, DiskPort, Error, FileOptions, FilePort, Named, OpenMode, RingPort,
+    Alignment, Cause, Disk, DiskPort, Error, FileOptions, FilePort, NameKind, OpenMode, RingPort,
 };
 use waits::WaitEvent;
 
-/// The places of a disk that can't be read; none at first.
+/// The unreadable ranges of a disk; none at first.
 #[derive(Clone, Debug, Default)]
-pub struct BadPlaces(Arc<Mutex<Vec<Place>>>, Arc<Mutex<Refusal>>);
+pub struct BadPlaces(Arc<Mutex<Vec<BadRange>>>, Arc<Mutex<Refusal>>);
 
 /// Calls that need a descriptor, and are refused.
 #[derive(Debug, Default)]
 struct Refusal {
-    /// Those of files and directories with this in their path.
+    /// The part that the path of the file or directory must contain.
     within: String,
     errno: i32,
-    /// So many come to be before.
+    /// The number of calls that succeed first.
     after: u32,
-    /// So many are refused then.
+    /// The number of calls that are refused afterwards.
     times: u32,
 }
 
 #[derive(Clone, Debug)]
-struct Place {
+struct BadRange {
     /// The last part of the file's path.
     name: String,
     range: Range<u64>,
-    /// So many reads that meet it fail still.
+    /// The number of reads of the range that still fail.
     reads: u32,
 }
 
 impl BadPlaces {
-    /// The same disk, with such places.
+    /// The same disk, with these unreadable ranges.
     pub fn over(&self, disk: &Disk) -> Disk {
         Disk::new(Arc::new(BadDisk { inner: Arc::clone(disk.port()), places: self.clone() }))
     }
 
-    /// From now on these bytes of this file can't be read.
+    /// Makes these bytes of this file unreadable from now on.
     pub fn add(&self, path: &Path, range: Range<u64>) {
         self.add_for(path, range, u32::MAX);
     }
 
-    /// The same places on another disk: a write here doesn't mend them there.
+    /// The same ranges for another disk: a write here doesn't mend them there.
     pub fn copy(&self) -> BadPlaces {
         let copy = BadPlaces::default();
         let places = self.with(|places| places.clone());
@@ -59,21 +59,21 @@ impl BadPlaces {
         copy
     }
 
-    /// The same for so many reads.
+    /// Makes these bytes unreadable for this number of reads.
     pub fn add_for(&self, path: &Path, range: Range<u64>, reads: u32) {
-        let place = Place { name: name_of(path), range, reads };
-        self.with(|places| places.push(place));
+        let bad = BadRange { name: name_of(path), range, reads };
+        self.with(|places| places.push(bad));
     }
 
-    /// Of the calls from now on that open a file, or sync or list a directory, with this in its
-    /// path, the first `after` come to be, and so many more are refused with this error.
+    /// Of the future calls that open a file, or sync or list a directory, with `within` in its
+    /// path, the first `after` succeed, and the next `times` are refused with this error.
     pub fn refuse(&self, within: &str, errno: i32, after: u32, times: u32) {
         let within = within.to_string();
         *self.1.lock().unwrap_or_else(PoisonError::into_inner) =
             Refusal { within, errno, after, times };
     }
 
-    /// Whether calls are to be refused still.
+    /// Whether calls are still to be refused.
     pub fn refuses(&self) -> bool {
         self.1.lock().unwrap_or_else(PoisonError::into_inner).times > 0
     }
@@ -93,33 +93,33 @@ impl BadPlaces {
         Err(io::Error::from_raw_os_error(refusal.errno))
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Vec<Place>) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut Vec<BadRange>) -> T) -> T {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Whether a read of these bytes fails.
     fn meets(&self, name: &str, read: &Range<u64>) -> bool {
         self.with(|places| {
-            let is_there = |place: &&mut Place| {
-                let meets = place.range.start < read.end && read.start < place.range.end;
-                place.name == name && meets && place.reads > 0
+            let is_there = |bad: &&mut BadRange| {
+                let meets = bad.range.start < read.end && read.start < bad.range.end;
+                bad.name == name && meets && bad.reads > 0
             };
-            let Some(place) = places.iter_mut().find(is_there) else { return false };
-            place.reads -= 1;
+            let Some(bad) = places.iter_mut().find(is_there) else { return false };
+            bad.reads -= 1;
             true
         })
     }
 
-    /// What is written can be read again; what lies beside it still can't.
+    /// Makes written bytes readable again; bytes beside them stay unreadable.
     fn mend(&self, name: &str, written: &Range<u64>) {
-        let left = |place: Place| -> Vec<Place> {
-            if place.name != name {
-                return vec![place];
+        let left = |bad: BadRange| -> Vec<BadRange> {
+            if bad.name != name {
+                return vec![bad];
             }
-            let Range { start, end } = place.range;
+            let Range { start, end } = bad.range;
             let beside = [start..end.min(written.start), start.max(written.end)..end];
             let there = beside.into_iter().filter(|range| !range.is_empty());
-            there.map(|range| Place { range, ..place.clone() }).collect()
+            there.map(|range| BadRange { range, ..bad.clone() }).collect()
         };
         self.with(|places| *places = places.drain(..).flat_map(left).collect());
     }
@@ -170,7 +170,7 @@ impl DiskPort for BadDisk {
     fn remove(&self, path: &Path, event: WaitEvent) -> io::Result<()> {
         self.inner.remove(path, event)
     }
-    fn look_up(&self, path: &Path, event: WaitEvent) -> io::Result<Option<Named>> {
+    fn look_up(&self, path: &Path, event: WaitEvent) -> io::Result<Option<NameKind>> {
         self.inner.look_up(path, event)
     }
     fn list(&self, path: &Path, event: WaitEvent) -> io::Result<Vec<String>> {
@@ -190,7 +190,7 @@ impl DiskPort for BadDisk {
 
 impl FilePort for BadFile {
     fn read_at(&self, offset: u64, buffer: &mut [u8], event: WaitEvent) -> io::Result<usize> {
-        /// Of the device (linux/errno.h: EIO).
+        /// The error of a device (linux/errno.h: EIO).
         const EIO: i32 = 5;
         if self.places.meets(&self.name, &bytes(offset, buffer.len())) {
             return Err(io::Error::from_raw_os_error(EIO));

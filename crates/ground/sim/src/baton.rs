@@ -1,4 +1,4 @@
-//! What passes between the real threads of a simulation: only its holder runs.
+//! The baton that passes between the real threads of a simulation: only its holder runs.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ pub(crate) struct Baton {
 }
 
 impl Baton {
-    /// Says whose it is, before it is first given.
+    /// Sets the owner, before the baton is first given.
     pub(crate) fn belongs_to(&self, thread: Thread) {
         self.owner.set(thread).expect("a baton has one owner");
     }

@@ -1,9 +1,9 @@
-//! What a power cut would leave, shown at each operation of a run that goes on.
+//! The disks that a power cut would leave, shown at each operation of a run that goes on.
 //!
-//! A crash sweep wants the disks as a cut at operation 1, 2, 3 and so on leaves them. Cutting means
-//! to run again for each; here one run shows all. What is shown is, to the byte and to the pending
-//! change, what a run with [`FileSystem::lose_power_at`] is left with: files are copied on write,
-//! so a clone is cheap, and the operation is done to the clone first.
+//! A crash sweep needs the disks as a cut at operation 1, 2, 3 and so on leaves them. Cutting needs
+//! a run for each; here one run shows all. The disks shown equal, to the byte and to the pending
+//! change, those that a run with [`FileSystem::lose_power_at`] is left with. Files are copied on
+//! write, so a clone is cheap, and the operation is done on the clone first.
 //!
 //! Caller: `device` and `port`, before every operation that
 //! [`is_crash_point`](crate::fs::Operation::is_crash_point).
@@ -13,19 +13,19 @@ use std::sync::Arc;
 
 use crate::fs::FileSystem;
 
-/// The disks as a cut leaves them, in the order of the machine's disks.
+/// The disks as a power cut leaves them, in the order of the machine's disks.
 pub type Cut<'a> = &'a dyn Fn() -> Vec<FileSystem>;
 
 type Show = dyn Fn(usize, u64, Cut<'_>) + Send + Sync;
 
-/// Who is shown the crash points of a simulation.
+/// The observer of the crash points of a simulation.
 #[derive(Clone)]
 pub struct CrashPoints(Arc<Show>);
 
 impl CrashPoints {
     /// `show` is called with the number of the disk, the number of the crash point on it (from 1,
-    /// as `lose_power_at` counts), and a way to have the disks as a cut there would leave them. The
-    /// program stands still meanwhile. It must not come to the simulated world.
+    /// as `lose_power_at` counts), and a way to get the disks as a cut there would leave them. The
+    /// program stands still meanwhile. `show` must not call the simulated world.
     pub fn new(show: impl Fn(usize, u64, Cut<'_>) + Send + Sync + 'static) -> CrashPoints {
         CrashPoints(Arc::new(show))
     }

@@ -1,11 +1,12 @@
-//! Simulated disks: what files hold (`fs`), how long a request takes (`model`), what is in flight.
+//! Simulated disks: the content of files (`fs`), the time of a request (`model`), and the requests
+//! in flight.
 //!
-//! A request is taken at the present; its model says when it completes; *then* it acts on the file
-//! system. So a write in flight is on the medium neither wholly nor surely not: when the power goes
-//! it counts among the writes that may be kept, dropped or torn. A sync makes durable what had
-//! completed when it began.
+//! A request is taken at the present, and its model gives the time of its completion; *then* it
+//! acts on the file system. So a write in flight is neither certainly on the medium nor certainly
+//! not: when the power fails, it counts among the writes that may be kept, dropped or torn. A sync
+//! makes durable the writes that had completed when it began.
 //!
-//! Not modelled: the kernel's page cache. A buffered write costs what a direct one does; on a
+//! The kernel's page cache is not modelled. A buffered write costs what a direct one does. On a
 //! machine whose file systems let one buffered write at a time into a file, the others wait before
 //! they get to the disk.
 
@@ -36,15 +37,15 @@ impl Device {
         Device { fs, model, layout: Layout::new(capacity_bytes), capacity_bytes }
     }
 
-    /// The place of a request on the disk, and its length there: at least a byte, as the model
-    /// wants it, and at most the whole disk, whatever the file system will then say.
-    fn place(&mut self, file: FileId, offset: u64, length: usize) -> (u64, u64) {
+    /// The position of a request on the disk, and its length there. The length is at least a byte,
+    /// as the model demands, and at most the whole disk, whatever the file system answers later.
+    fn locate(&mut self, file: FileId, offset: u64, length: usize) -> (u64, u64) {
         let length = (length as u64).clamp(1, self.capacity_bytes);
         (self.layout.address(file.number(), offset, length), length)
     }
 }
 
-/// What a request does when it completes.
+/// The effect of a request when it completes.
 pub(crate) enum Action {
     Read {
         file: FileId,
@@ -56,7 +57,7 @@ pub(crate) enum Action {
         offset: u64,
         data: Vec<u8>,
         durable: bool,
-        /// It waits for the writes to the file that were asked for before.
+        /// Whether it waits for earlier writes to the file.
         alone: bool,
     },
     Sync {
@@ -68,7 +69,7 @@ pub(crate) enum Action {
     },
 }
 
-/// Who gets the outcome.
+/// The receiver of the result.
 pub(crate) enum Target {
     /// A thread that sleeps until then.
     Thread(Tid),
@@ -76,8 +77,8 @@ pub(crate) enum Target {
     Ring { ring: u64, slot: u32, buffer: IoBuf, start: usize },
 }
 
-/// What came of a request: bytes moved, and those read.
-pub(crate) struct Outcome {
+/// The result of a request: the number of bytes moved, and the bytes read.
+pub(crate) struct IoResult {
     pub(crate) result: io::Result<usize>,
     pub(crate) data: Vec<u8>,
 }
@@ -96,7 +97,7 @@ struct FileOnDevice {
 }
 
 impl InFlight {
-    /// The file of which the request is to be the only write in flight.
+    /// The file in which the request must be the only write in flight.
     fn alone_in(&self) -> Option<FileOnDevice> {
         match &self.action {
             Action::Write { file, alone: true, .. } => {
@@ -114,23 +115,23 @@ struct RingState {
     waiter: Option<(Tid, usize)>,
 }
 
-/// All disks of a machine, and what is in flight on them.
+/// All disks of a machine, and the requests in flight on them.
 #[derive(Default)]
 pub(crate) struct Devices {
     pub(crate) list: Vec<Device>,
     in_flight: BTreeMap<u64, InFlight>,
-    /// For each file with a write that is to be alone, the writes that wait behind it.
+    /// For each file with a write that must be alone, the writes that wait behind it.
     behind: BTreeMap<FileOnDevice, VecDeque<(u64, InFlight)>>,
     rings: BTreeMap<u64, RingState>,
-    outcomes: BTreeMap<Tid, Outcome>,
+    results: BTreeMap<Tid, IoResult>,
     next_io: u64,
     next_ring: u64,
-    /// Who is shown what a power cut would leave, at each operation.
+    /// The observer of crash points, at each operation.
     crash_points: Option<CrashPoints>,
 }
 
 impl Devices {
-    /// No disks yet.
+    /// A machine without disks yet.
     pub(crate) fn shown_to(crash_points: Option<CrashPoints>) -> Devices {
         Devices { crash_points, ..Devices::default() }
     }
@@ -160,16 +161,16 @@ impl Devices {
         io
     }
 
-    /// It gets to the disk.
+    /// Gives the request to the disk.
     fn begin(&mut self, io: u64, begun: InFlight, scheduler: &mut Scheduler) {
         let disk = &mut self.list[begun.device];
         let request = match &begun.action {
             Action::Read { file, offset, length } => {
-                let (address, length) = disk.place(*file, *offset, *length);
+                let (address, length) = disk.locate(*file, *offset, *length);
                 DiskRequest::read(address, length)
             }
             Action::Write { file, offset, data, durable, .. } => {
-                let (address, length) = disk.place(*file, *offset, data.len());
+                let (address, length) = disk.locate(*file, *offset, data.len());
                 DiskRequest::write(address, length, *durable)
             }
             Action::Sync { .. } | Action::SyncDir { .. } => DiskRequest::flush(),
@@ -184,7 +185,7 @@ impl Devices {
         self.in_flight.insert(io, begun);
     }
 
-    /// The only write into this file has ended: the next begins.
+    /// Begins the next write to this file, after the only one in flight has ended.
     fn go_on(&mut self, file: FileOnDevice, scheduler: &mut Scheduler) {
         let behind = self.behind.get_mut(&file).expect("a write was alone in the file");
         match behind.pop_front() {
@@ -193,7 +194,8 @@ impl Devices {
         }
     }
 
-    /// Performs a request whose time has come and hands over its outcome. False if the power went.
+    /// Performs a request whose time has come and hands over its result. Returns false if the power
+    /// failed.
     pub(crate) fn complete(&mut self, io: u64, scheduler: &mut Scheduler) -> bool {
         let request = self.in_flight.remove(&io).expect("what completes was in flight");
         let was_alone_in = request.alone_in();
@@ -201,8 +203,8 @@ impl Devices {
         if !matches!(action, Action::Read { .. }) {
             self.show_crash_point(device, |fs| _ = perform(fs, &action));
         }
-        let outcome = perform(&mut self.list[device].fs, &action);
-        let moved = match &outcome.result {
+        let done = perform(&mut self.list[device].fs, &action);
+        let moved = match &done.result {
             Ok(bytes) => *bytes as u64,
             Err(error) if is_power_lost(error) => {
                 self.cut_power();
@@ -212,17 +214,17 @@ impl Devices {
         };
         let sum = match &action {
             Action::Write { data, .. } => crc_fast::crc32_iscsi(data),
-            _ => crc_fast::crc32_iscsi(&outcome.data),
+            _ => crc_fast::crc32_iscsi(&done.data),
         };
         scheduler.log.record(scheduler.now, io as usize, "complete", moved, u64::from(sum));
         match target {
             Target::Thread(tid) => {
-                self.outcomes.insert(tid, outcome);
+                self.results.insert(tid, done);
                 scheduler.wake_thread(tid);
             }
             Target::Ring { ring, slot, mut buffer, start } => {
-                buffer[start..start + outcome.data.len()].copy_from_slice(&outcome.data);
-                let completion = RawCompletion { slot, buffer, result: outcome.result };
+                buffer[start..start + done.data.len()].copy_from_slice(&done.data);
+                let completion = RawCompletion { slot, buffer, result: done.result };
                 self.complete_on_ring(ring, completion, scheduler);
             }
         }
@@ -232,17 +234,17 @@ impl Devices {
         true
     }
 
-    /// The power goes on every disk: what is in flight may or may not have reached the medium.
+    /// Cuts the power of every disk: the requests in flight may or may not have reached the medium.
     pub(crate) fn cut_power(&mut self) {
         let in_flight = std::mem::take(&mut self.in_flight);
-        // What waits before the disk never got there.
+        // Writes that wait before the disk never reached it.
         self.behind.clear();
         let mut disks: Vec<&mut FileSystem> =
             self.list.iter_mut().map(|disk| &mut disk.fs).collect();
         cut(&mut disks, &in_flight);
     }
 
-    /// Shows what the disks would be if the power went during this operation, which comes next.
+    /// Shows the disks as a power cut during the next operation would leave them.
     pub(crate) fn show_crash_point(&self, device: usize, during: impl Fn(&mut FileSystem)) {
         let Some(observer) = &self.crash_points else { return };
         if self.list[device].fs.power_lost() {
@@ -258,9 +260,9 @@ impl Devices {
         });
     }
 
-    /// What came of the request for which `tid` slept.
-    pub(crate) fn take_outcome(&mut self, tid: Tid) -> Option<Outcome> {
-        self.outcomes.remove(&tid)
+    /// The result of the request for which `tid` slept.
+    pub(crate) fn take_result(&mut self, tid: Tid) -> Option<IoResult> {
+        self.results.remove(&tid)
     }
 
     pub(crate) fn open_ring(&mut self) -> u64 {
@@ -269,12 +271,12 @@ impl Devices {
         self.next_ring
     }
 
-    /// The ring is gone. It has waited for what was in flight, unless everything stops.
+    /// Removes the ring, which has waited for its requests in flight, unless everything stops.
     pub(crate) fn close_ring(&mut self, ring: u64) {
         self.rings.remove(&ring).expect("an open ring");
     }
 
-    /// A request that never gets to a disk comes back at once.
+    /// Returns a request at once that never reaches a disk.
     pub(crate) fn refuse(&mut self, target: Target, error: io::Error, scheduler: &mut Scheduler) {
         let Target::Ring { ring, slot, buffer, .. } = target else {
             panic!("a blocking call is refused before it is made");
@@ -289,7 +291,7 @@ impl Devices {
         completed.append(&mut self.rings.get_mut(&ring).expect("an open ring").completed);
     }
 
-    /// True if `at_least` completions are there; else `tid` is noted as waiting for them.
+    /// Returns true if `at_least` completions are there; else notes `tid` as waiting for them.
     pub(crate) fn ring_has(&mut self, ring: u64, at_least: usize, tid: Tid) -> bool {
         let state = self.rings.get_mut(&ring).expect("an open ring");
         let there = state.completed.len() >= at_least;
@@ -297,14 +299,14 @@ impl Devices {
         there
     }
 
-    /// True if nothing is in flight on this ring; else `tid` is noted as waiting for that.
+    /// Returns true if this ring has nothing in flight; else notes `tid` as waiting for that.
     pub(crate) fn ring_is_idle(&mut self, ring: u64, tid: Tid) -> bool {
         let state = &self.rings[&ring];
         let all = state.completed.len() + state.in_flight as usize;
         self.ring_has(ring, all, tid)
     }
 
-    /// Nobody waits at this ring any more.
+    /// Removes the waiter of this ring.
     pub(crate) fn forget_waiter(&mut self, ring: u64) {
         self.rings.get_mut(&ring).expect("an open ring").waiter = None;
     }
@@ -322,7 +324,7 @@ impl Devices {
             && state.completed.len() >= at_least
         {
             state.waiter = None;
-            // Its time may be up and the thread in the run queue, about to look for itself.
+            // The waiter may have timed out and stand in the run queue, about to look for itself.
             if scheduler.sleeps_on(tid, On::Ring(ring)) {
                 scheduler.wake_thread(tid);
             }
@@ -342,7 +344,7 @@ fn cut(disks: &mut [&mut FileSystem], in_flight: &BTreeMap<u64, InFlight>) {
     }
 }
 
-fn perform(fs: &mut FileSystem, action: &Action) -> Outcome {
+fn perform(fs: &mut FileSystem, action: &Action) -> IoResult {
     let mut bytes = Vec::new();
     let result = match action {
         Action::Read { file, offset, length } => {
@@ -357,5 +359,5 @@ fn perform(fs: &mut FileSystem, action: &Action) -> Outcome {
         Action::Sync { file, mark } => fs.sync_up_to(*file, *mark).map(|()| 0),
         Action::SyncDir { path } => fs.sync_dir(path).map(|()| 0),
     };
-    Outcome { result, data: bytes }
+    IoResult { result, data: bytes }
 }

@@ -1,4 +1,4 @@
-//! How a simulation can end other than well.
+//! The ways in which a simulation fails.
 
 use std::fmt;
 
@@ -13,9 +13,9 @@ pub struct Waiter {
     pub thread: String,
     /// The event under which it waits.
     pub event: Option<WaitEvent>,
-    /// What it sleeps on: "word 17", "completions of ring 2".
+    /// The object on which it sleeps: "word 17", "completions of ring 2".
     pub on: String,
-    /// Since when, in ns of virtual time.
+    /// When the wait began, in ns of virtual time.
     pub since_ns: u64,
 }
 
@@ -35,41 +35,41 @@ pub(crate) fn describe(on: On) -> String {
     }
 }
 
-/// Why a simulation stopped before its threads had ended.
+/// The reason why a simulation stopped before its threads had ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Failure {
-    /// Threads are left and none can ever go on: who waits for what.
+    /// Threads are left and none can ever go on; the list says which waits for what.
     Deadlock(Vec<Waiter>),
     /// A thread panicked.
     Panicked {
         /// Its name.
         thread: String,
-        /// What it said.
+        /// The panic message.
         message: String,
     },
-    /// The machine lost power, as it was told to. What survived can be had from the disks.
+    /// The machine lost power, as planned. The surviving states can be had from the disks.
     PowerLost,
     /// Virtual time passed its limit.
     TimeLimit {
-        /// When the last thing happened, in ns.
+        /// The time of the last event, in ns.
         at_ns: u64,
-        /// Who waits for what meanwhile.
+        /// The threads that wait meanwhile.
         waiters: Vec<Waiter>,
     },
-    /// A thread came to the scheduler again and again without using any CPU: a loop that polls in
-    /// no time, so that what it waits for never happens.
+    /// A thread called the scheduler again and again without using any CPU: a loop that polls in no
+    /// time, so that the awaited event never happens.
     NoProgress {
         /// Its name.
         thread: String,
-        /// Where time stands still, in ns.
+        /// The time at which the clock stands still, in ns.
         at_ns: u64,
     },
-    /// The holder of the baton didn't come back to the scheduler: it blocks on something foreign,
-    /// or computes for ever. Its thread is still there.
+    /// The holder of the baton didn't return to the scheduler: it blocks on something outside the
+    /// simulation, or computes for ever. Its thread still exists.
     Stuck {
         /// Its name.
         thread: String,
-        /// The last thing that the log has of it.
+        /// Its last entry in the log.
         last: String,
     },
 }

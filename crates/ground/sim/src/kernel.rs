@@ -7,11 +7,12 @@
 //! ```
 //!
 //! Rules
-//!   * whoever holds the baton may lock `state`; nobody gives the baton away while holding it
-//!   * a call settles first: what the thread has charged happens before what it does
+//!   * the holder of the baton may lock `state`; no thread gives the baton away while holding the
+//!     lock
+//!   * a call settles first: the time that the thread has charged passes before the call acts
 //!   * once the simulation stops, every thread unwinds, and a call from a thread that unwinds does
-//!     nothing; one that would sleep or spin lets the others unwind first, for what it waits for
-//!     may be their end
+//!     nothing; one that would sleep or spin lets the others unwind first, because it may wait for
+//!     their end
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -30,12 +31,12 @@ use crate::real_cpu::RealCpu;
 use crate::scheduler::{Next, Scheduler, WokenUp};
 use crate::thread::{On, State as ThreadState, Tid};
 
-/// Threads that unwind may call the kernel so often; then one is taken to loop in a destructor.
+/// The most kernel calls of threads that unwind; beyond them one is taken to loop in a destructor.
 const CALLS_WHILE_UNWINDING_MAX: u32 = 10_000_000;
-/// A sleep, which passes the baton, counts as so many calls.
+/// The number of calls that a sleep counts as, because it passes the baton.
 const CALLS_OF_A_SLEEP: u32 = 10;
 
-/// So many calls may be made at one point in time before a thread is taken to poll for ever.
+/// The most calls at one point in time; beyond them the thread is taken to poll for ever.
 const CALLS_AT_ONE_TIME_MAX: u32 = 10_000_000;
 
 /// The payload with which threads unwind when the simulation stops.
@@ -45,13 +46,13 @@ thread_local! {
     static CURRENT: Cell<Option<Tid>> = const { Cell::new(None) };
 }
 
-/// What everything that is simulated shares.
+/// The state that all parts of a simulation share.
 pub(crate) struct Kernel {
     pub(crate) clock: Arc<VirtualClock>,
     pub(crate) perturbation: Perturbation,
     contain_panics: bool,
-    /// The real CPU that all threads share: passing the baton is then a switch, not a call to
-    /// another processor.
+    /// The real CPU that all threads share: passing the baton is then a switch of threads, not a
+    /// call to another processor.
     pin_to: Option<RealCpu>,
     wake_ns: u64,
     wake_idle_ns: u64,
@@ -59,14 +60,14 @@ pub(crate) struct Kernel {
     state: Mutex<State>,
     stopping: AtomicBool,
     calls_while_unwinding: AtomicU32,
-    /// Raised at every call: the watchdog sees whether the holder comes back.
+    /// A counter raised at every call, by which the watchdog sees whether the holder returns.
     progress: AtomicU64,
     holder: AtomicU32,
     ended: (Mutex<Option<Ended>>, Condvar),
     next_word: AtomicU64,
 }
 
-/// How it ended: well or not.
+/// The end of the simulation.
 pub(crate) type Ended = Result<(), Failure>;
 
 pub(crate) struct State {
@@ -74,13 +75,13 @@ pub(crate) struct State {
     pub(crate) devices: Devices,
     pub(crate) hand_offs: u64,
     batons: Vec<Arc<Baton>>,
-    /// `None` for a thread that was left behind.
+    /// The real threads; `None` for one that was left behind.
     handles: Vec<Option<JoinHandle<()>>>,
     failure: Option<Failure>,
-    /// The thread that came here panicking before any other did: what it does to the others while
+    /// The thread that came here panicking before any other did. What it does to the others while
     /// it unwinds is a consequence.
     panics_first: Option<Tid>,
-    /// Calls since virtual time moved last, and where that was.
+    /// The number of calls since virtual time last moved, and that time.
     calls_at: (u64, u32),
 }
 
@@ -88,11 +89,11 @@ pub(crate) struct KernelOptions {
     pub(crate) perturbation: Perturbation,
     pub(crate) contain_panics: bool,
     pub(crate) pin_to: Option<RealCpu>,
-    /// What each thread costs that is woken by one call, the first excepted.
+    /// The cost of each thread woken by one call, except the first.
     pub(crate) wake_ns: u64,
-    /// What each costs besides that is woken on a CPU that idles.
+    /// The additional cost of each thread woken on an idle CPU.
     pub(crate) wake_idle_ns: u64,
-    /// One buffered write at a time gets into a file.
+    /// Whether only one buffered write at a time gets into a file.
     pub(crate) buffered_writes_alone: bool,
 }
 
@@ -130,7 +131,7 @@ impl Kernel {
         }
     }
 
-    /// Whether one buffered write at a time gets into a file.
+    /// Whether only one buffered write at a time gets into a file.
     pub(crate) fn buffered_writes_alone(&self) -> bool {
         self.buffered_writes_alone
     }
@@ -141,7 +142,8 @@ impl Kernel {
     pub(crate) fn start(self: &Arc<Kernel>, name: &str, body: ThreadBody) -> std::io::Result<()> {
         let mut state = self.lock();
         let tid = self.add_thread(&mut state, name, body)?;
-        // `None`: not even the first switch fits into the time limit. Then it has to leave again.
+        // `None`: not even the first switch fits into the time limit. Then the thread has to leave
+        // again.
         let next = self.next(&mut state).unwrap_or(tid);
         assert_eq!(next, tid, "the first thread runs first");
         self.give(state, tid);
@@ -168,12 +170,13 @@ impl Kernel {
         }
     }
 
-    /// How often the holder has come back, for the watchdog.
+    /// The number of returns of the holder, for the watchdog.
     pub(crate) fn progress(&self) -> u64 {
         self.progress.load(Ordering::Relaxed)
     }
 
-    /// Ends the simulation because the holder hasn't come back since `seen`. False if it just did.
+    /// Ends the simulation because the holder hasn't returned since `seen`. Returns false if it
+    /// just did.
     pub(crate) fn give_up(&self, seen: u64) -> bool {
         let mut state = match self.state.try_lock() {
             Ok(state) => state,
@@ -195,7 +198,7 @@ impl Kernel {
         };
         let failure = Failure::Stuck { thread, last };
         state.failure = Some(failure.clone());
-        // If it comes back after all it unwinds, and the others after it.
+        // If the holder returns after all, it unwinds, and the others after it.
         self.stopping.store(true, Ordering::Relaxed);
         drop(state);
         self.finish(Err(failure));
@@ -208,7 +211,7 @@ impl Kernel {
         condition.notify_all();
     }
 
-    /// The state after the end, or to look at while the caller holds the baton.
+    /// The state after the end, or while the caller holds the baton.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -233,19 +236,19 @@ impl Kernel {
         let mut state = self.settle(me);
         let result = act(&mut state, me);
         drop(self.go_on(state, me));
-        // It may have been this call that stopped it: no code goes on after that.
+        // This very call may have stopped the simulation: no code goes on after that.
         (!self.is_stopping()).then_some(result)
     }
 
-    /// The waker pays for each whom it wakes. The first wake was charged with the call, as the
-    /// calls are that wake nobody.
+    /// Charges the waker for each thread that it woke. The first wake was charged with the call, as
+    /// are calls that wake no thread.
     pub(crate) fn charge_wakes(&self, woken: WokenUp) {
         let others = u64::from(woken.threads.saturating_sub(1));
         self.clock.charge(others * self.wake_ns + u64::from(woken.at_once) * self.wake_idle_ns);
     }
 
-    /// Sleeps unless `act`, called when everything charged has passed, says not to. `None` while
-    /// the simulation stops.
+    /// Sleeps unless `act`, called when everything charged has passed, returns otherwise. Returns
+    /// `None` while the simulation stops.
     pub(crate) fn sleep(
         &self,
         event: Option<WaitEvent>,
@@ -262,7 +265,7 @@ impl Kernel {
             drop(self.go_on(state, me));
             return Some(Woken::Changed);
         };
-        // Beyond the end of time is never.
+        // A time beyond the end of time is never.
         let until = timeout.and_then(|length| state.scheduler.now.checked_add(length.0));
         state.scheduler.block(me, on, event, until);
         let state = self.switch(state, me);
@@ -289,8 +292,8 @@ impl Kernel {
             .unwrap_or_else(|| Err(std::io::Error::other("the simulation stops")))
     }
 
-    /// One turn of a spin: others run if they should, and after `turns_before_yield` even if they
-    /// needn't.
+    /// Makes one turn of a spin: other threads run if they should, and after `turns_before_yield`
+    /// even if they needn't.
     pub(crate) fn spin(&self, turn: u32, turns_before_yield: u32) {
         // However cheap a turn is, time passes, or two spinning threads would spin for ever.
         self.clock.charge(1);
@@ -304,7 +307,7 @@ impl Kernel {
         });
     }
 
-    /// The simulation ends here, with this. The clock stands still from now on.
+    /// Ends the simulation with this failure. The clock stands still from now on.
     pub(crate) fn stop(&self, state: &mut State, failure: Failure) {
         if state.failure.is_none() {
             state.failure = Some(failure);
@@ -313,7 +316,8 @@ impl Kernel {
         self.stopping.store(true, Ordering::Relaxed);
     }
 
-    /// True if the simulation stops and the caller unwinds already; if it doesn't yet, it does now.
+    /// Returns true if the simulation stops and the caller already unwinds. If it doesn't unwind
+    /// yet, it does now.
     fn is_stopping(&self) -> bool {
         if !self.stopping.load(Ordering::Relaxed) {
             return false;
@@ -325,7 +329,7 @@ impl Kernel {
         true
     }
 
-    /// Instead of a sleep or a turn of a spin in a destructor while everything stops.
+    /// Replaces a sleep or a turn of a spin in a destructor while everything stops.
     fn let_others_unwind(&self, timeout: Option<Nanos>) {
         self.count_calls_while_unwinding(CALLS_OF_A_SLEEP);
         if let Some(length) = timeout {
@@ -341,8 +345,8 @@ impl Kernel {
         }
     }
 
-    /// A thread whose destructor waits for what can't come any more is left behind, as one that
-    /// is stuck would be; the others unwind.
+    /// Counts calls. A thread whose destructor waits for an event that can't come any more is left
+    /// behind, as a stuck one would be; the others unwind.
     fn count_calls_while_unwinding(&self, calls: u32) {
         let before = self.calls_while_unwinding.fetch_add(calls, Ordering::Relaxed);
         if before < CALLS_WHILE_UNWINDING_MAX {
@@ -390,7 +394,7 @@ impl Kernel {
         if state.scheduler.may_go_on(me) { state } else { self.switch(state, me) }
     }
 
-    /// Gives the baton to whoever is next and takes it back when it is this thread's turn.
+    /// Gives the baton to the next thread and takes it back when it is this thread's turn.
     fn switch<'k>(&'k self, mut state: MutexGuard<'k, State>, me: Tid) -> MutexGuard<'k, State> {
         match self.next(&mut state) {
             Some(next) if next == me => {
@@ -412,7 +416,7 @@ impl Kernel {
         }
     }
 
-    /// Who is next; `None` if nobody is, and the simulation stops.
+    /// The next thread; `None` if there is none, and the simulation stops.
     fn next(&self, state: &mut State) -> Option<Tid> {
         loop {
             let failure = match state.scheduler.next() {
@@ -477,7 +481,7 @@ impl Kernel {
             os::linux::share_one_cpu(cpu.number());
         }
         baton.take();
-        // A body that never runs is dropped before the baton goes on, with all that it holds.
+        // A body that never runs is dropped, with all that it owns, before the baton goes on.
         let run = || if self.stopping.load(Ordering::Relaxed) { drop(body) } else { body() };
         if let Err(payload) = catch_unwind(AssertUnwindSafe(run))
             && !payload.is::<Stopped>()
@@ -492,7 +496,7 @@ impl Kernel {
             self.stop(&mut state, failure);
         }
         if !self.stopping.load(Ordering::Relaxed) {
-            // The last charge still has to pass; it can't fail other than by stopping.
+            // The last charge still has to pass; it can fail only by stopping.
             let _ = catch_unwind(AssertUnwindSafe(|| drop(self.settle(tid))));
         }
         self.leave(tid);

@@ -1,11 +1,11 @@
-//! Where the pieces of files lie on a modelled disk.
+//! The positions of the pieces of files on a modelled disk.
 
 use std::collections::BTreeMap;
 
 /// Files are laid out in pieces of this size, in the order in which they are first touched.
 const EXTENT_BYTES: u64 = 64 << 20;
 
-/// Gives every piece of every file a place of its own. Files are told apart by a number.
+/// Gives every piece of every file a position of its own. Files are told apart by a number.
 #[derive(Debug)]
 pub(crate) struct Layout {
     capacity_bytes: u64,

@@ -14,9 +14,9 @@
 //!
 //! * [`Simulation`]: a machine, its disks, a seed; [`Simulation::run`] gives a [`Report`].
 //! * [`World`]: what the program sees: an [`os::Os`] and [`os::Disk`]s.
-//! * [`Failure`]: a deadlock with who waits for what, a panic, lost power, a stuck thread.
-//! * [`CrashPoints`]: what a power cut would leave, at each operation of one run.
-//! * [`Outside`]: what a test keeps when the machine crashes.
+//! * [`Failure`]: a deadlock with the waits of all threads, a panic, lost power, a stuck thread.
+//! * [`CrashPoints`]: the disks that a power cut would leave, at each operation of one run.
+//! * [`Outside`]: a value that a test keeps when the machine crashes.
 //! * [`Perturbation`]: how far the seed bends the schedule to find races.
 //! * [`fs`]: files with durability of their own, faults, and the states that a crash can leave.
 //! * [`model`]: disks and machines with their parameters in files.

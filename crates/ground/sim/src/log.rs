@@ -1,14 +1,14 @@
 //! The event log of one simulation: everything that the scheduler and the disks did, in order.
 //!
 //! The same seed gives the same log, byte for byte. So a line holds virtual time, the thread's
-//! number and plain numbers: no address, no kernel id, no wall clock.
+//! number and plain numbers, but no address, no kernel id and no wall clock.
 
 use std::io::Write;
 
-/// How much of the log is kept.
+/// The part of the log that is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LogMode {
-    /// Its hash and the number of its lines.
+    /// The hash of the log and the number of its lines.
     Hash,
     /// Every line.
     Full,

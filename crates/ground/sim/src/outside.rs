@@ -1,4 +1,4 @@
-//! What belongs to a test and not to the simulated machine, and so outlives its crash.
+//! A value that belongs to a test and not to the simulated machine, and so survives its crash.
 //!
 //! Simulated threads reach it while they hold the baton, and never wait inside.
 //!
@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A value outside the simulated machine. Clones are the same value.
+/// A value outside the simulated machine. All clones share it.
 #[derive(Debug, Default)]
 pub struct Outside<T>(Arc<Mutex<T>>);
 
@@ -22,14 +22,14 @@ impl<T> Outside<T> {
         Outside(Arc::new(Mutex::new(value)))
     }
 
-    /// Works on the value. `act` must not come to the simulated machine.
+    /// Works on the value. `act` must not call the simulated machine.
     pub fn with<R>(&self, act: impl FnOnce(&mut T) -> R) -> R {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl<T: Default> Outside<T> {
-    /// The value; its default stays.
+    /// Takes the value; its default stays.
     pub fn take(&self) -> T {
         self.with(std::mem::take)
     }

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Data is really written and really read; only time is added. So a slow disk can be had on a fast
-//! machine, for loads whose interest is in waiting. Where the real disk takes longer than the model
-//! says, nothing can be taken away: [`PacedDisk::lateness`] says how often and by how much.
+//! machine, for loads that study waiting. Where the real disk takes longer than the model, nothing
+//! can be taken away: [`PacedDisk::lateness`] reports how often and by how much.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use os::{
-    Alignment, Clock, Disk, DiskPort, Error, FileOptions, FilePort, IoKind, IoPool, Named,
+    Alignment, Clock, Disk, DiskPort, Error, FileOptions, FilePort, IoKind, IoPool, NameKind,
     OpenMode, RawCompletion, RawRequest, RingPort,
 };
 use waits::{Nanos, Timestamp, WaitEvent};
@@ -34,19 +34,20 @@ pub struct PacedDisk {
     inner: Arc<dyn DiskPort>,
 }
 
-/// How far the pace was missed.
+/// The amount by which the pace was missed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Lateness {
-    /// Requests so far.
+    /// The number of requests so far.
     pub requests: u64,
-    /// Of which the real disk, or waking up, took over 10 % longer than the model says.
+    /// The number of requests for which the real disk, or waking up, took over 10 % longer than the
+    /// model.
     pub late: u64,
-    /// By how much all requests together were late.
+    /// The total lateness of all requests.
     pub total: Nanos,
 }
 
 impl PacedDisk {
-    /// `disk` at the pace of `model`, told by `clock`.
+    /// `disk` at the pace of `model`, timed by `clock`.
     pub fn new(disk: &Disk, model: &DiskParameters, clock: Clock, seed: u64) -> PacedDisk {
         let pacer = Pacer {
             clock,
@@ -68,7 +69,7 @@ impl PacedDisk {
         Disk::new(Arc::new(self.clone()))
     }
 
-    /// How far the pace was missed so far.
+    /// The amount by which the pace was missed so far.
     pub fn lateness(&self) -> Lateness {
         Lateness {
             requests: self.pacer.requests.load(Relaxed),
@@ -80,7 +81,7 @@ impl PacedDisk {
 
 struct Pacer {
     clock: Clock,
-    /// Held for one call of the model.
+    /// The lock is held for one call of the model.
     state: Mutex<State>,
     requests: AtomicU64,
     late: AtomicU64,
@@ -90,13 +91,14 @@ struct Pacer {
 struct State {
     model: DiskModel,
     layout: Layout,
-    /// The model's arrivals don't go back; two CPUs' clocks may.
+    /// The latest arrival: the model's arrivals don't go back, but the clocks of two CPUs may.
     latest: u64,
-    /// A file keeps its place on the modelled disk, however often it is opened.
+    /// The numbers of files: a file keeps its position on the modelled disk, however often it is
+    /// opened.
     files: BTreeMap<PathBuf, u64>,
 }
 
-/// When a request is due, and when it was made.
+/// The time at which a request is due, and the time at which it was made.
 #[derive(Clone, Copy)]
 struct Due {
     made: Timestamp,
@@ -148,7 +150,7 @@ impl Pacer {
     }
 }
 
-/// Sleeps as exactly as the kernel can: its usual slack of 50 us is more than an SSD's read.
+/// Sleeps as exactly as the kernel can: its usual slack of 50 us is longer than an SSD's read.
 fn sleep(length: Nanos) {
     if length > Nanos::ZERO {
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZero::new(1));
@@ -191,7 +193,7 @@ impl DiskPort for PacedDisk {
         self.inner.remove(path, event)
     }
 
-    fn look_up(&self, path: &Path, event: WaitEvent) -> io::Result<Option<Named>> {
+    fn look_up(&self, path: &Path, event: WaitEvent) -> io::Result<Option<NameKind>> {
         self.inner.look_up(path, event)
     }
 
@@ -279,11 +281,11 @@ impl fmt::Debug for PacedFile {
 struct PacedRing {
     inner: Box<dyn RingPort>,
     pacer: Arc<Pacer>,
-    /// By slot.
+    /// The due times, by slot.
     due: Vec<Option<Due>>,
-    /// Really done, not yet due.
+    /// Really done, but not due yet.
     held: Vec<RawCompletion>,
-    /// Not yet really done.
+    /// The number of requests that aren't really done yet.
     in_flight: usize,
 }
 

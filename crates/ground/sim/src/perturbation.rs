@@ -1,28 +1,28 @@
-//! How far a schedule may stray from the one that the costs alone would give, and the luck that
-//! decides.
+//! The amount by which a schedule may stray from the one that the costs alone would give, and the
+//! random numbers that decide.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// Seeded disturbances of the schedule, so that a seed is a schedule. All off is the model itself:
-/// for figures. On is for finding races.
+/// Seeded disturbances of the schedule, so that a seed is a schedule. With all off, the model
+/// itself gives figures. With them on, a simulation finds races.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Perturbation {
     /// Among threads that could go on at the same time, and among sleepers on one word, the seed
     /// chooses instead of the order of arrival.
     pub choices: bool,
-    /// In 1,024 interleaving points so many make the thread give up its CPU.
+    /// The number of interleaving points in 1,024 that make the thread give up its CPU.
     pub yields_per_1024: u32,
-    /// And so many delay it by up to `delay_ns_max`.
+    /// The number of interleaving points in 1,024 that delay it by up to `delay_ns_max`.
     pub delays_per_1024: u32,
     /// The longest such delay, in ns.
     pub delay_ns_max: u32,
-    /// In 1,024 sleeps on a word so many end for no reason, as a futex may.
+    /// The number of sleeps on a word in 1,024 that end for no reason, as a futex may.
     pub spurious_per_1024: u32,
 }
 
 impl Perturbation {
-    /// The model itself.
+    /// No perturbation.
     pub const NONE: Perturbation = Perturbation {
         choices: false,
         yields_per_1024: 0,
@@ -31,7 +31,8 @@ impl Perturbation {
         spurious_per_1024: 0,
     };
 
-    /// What finds races: one interleaving point in eight switches, one in eight delays.
+    /// The perturbation that finds races: one interleaving point in eight switches, one in eight
+    /// delays.
     pub const RACES: Perturbation = Perturbation {
         choices: true,
         yields_per_1024: 128,
@@ -45,14 +46,14 @@ impl Perturbation {
     }
 }
 
-/// What an interleaving point comes to.
+/// The effect of an interleaving point.
 pub(crate) enum Disturbance {
     None,
     Yield,
     Delay(u64),
 }
 
-/// Everything in a schedule that a seed decides.
+/// All decisions of a schedule that a seed makes.
 #[derive(Debug)]
 pub(crate) struct Luck {
     perturbation: Perturbation,
@@ -68,7 +69,7 @@ impl Luck {
         self.random.next_u64()
     }
 
-    /// One of `count`, by seed where the schedule is perturbed, else the first.
+    /// One of `count`, by the seed where the schedule is perturbed, else the first.
     pub(crate) fn choose(&mut self, count: usize) -> usize {
         if count < 2 || !self.perturbation.choices {
             return 0;

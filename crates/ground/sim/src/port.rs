@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use os::{
-    Alignment, Cause, Clock, CpuSet, DiskPort, Error, FileOptions, FilePort, IoKind, IoPool, Named,
-    OpenMode, Port, Priority, RawCompletion, RawRequest, RingPort, ThreadBody, ThreadId,
+    Alignment, Cause, Clock, CpuSet, DiskPort, Error, FileOptions, FilePort, IoKind, IoPool,
+    NameKind, OpenMode, Port, Priority, RawCompletion, RawRequest, RingPort, ThreadBody, ThreadId,
     ThreadSpec, WaitWord, Woken,
 };
 use waits::{Nanos, Sampling, ThreadTimes, WaitEvent};
@@ -20,9 +20,9 @@ use crate::fs::{FileId, FileSystem};
 use crate::kernel::Kernel;
 use crate::thread::On;
 
-/// What direct I/O is aligned to here: the unit in which a write tears.
+/// The alignment of direct I/O here: the unit in which a write tears.
 const SECTOR_BYTES: u32 = 512;
-/// A spin turns so often before it lets others have the CPU.
+/// The number of turns of a spin before other threads get the CPU.
 const TURNS_BEFORE_YIELD: u32 = 64;
 
 pub(crate) struct SimPort(pub(crate) Arc<Kernel>);
@@ -65,7 +65,7 @@ impl Port for SimPort {
             sleeps.then_some(On::Word(word.id()))
         });
         match slept {
-            // It did hold: this sleep ended for no reason.
+            // The word did hold the value: this sleep ended for no reason.
             Some(Woken::Changed) if holds => Woken::Woken,
             Some(woken) => woken,
             None => Woken::TimedOut,
@@ -171,12 +171,12 @@ pub(crate) struct SimDisk {
 }
 
 impl SimDisk {
-    /// Looks at names, which takes no device time of its own.
+    /// Looks at names, which takes no device time.
     fn look<T>(&self, act: impl Fn(&mut FileSystem) -> io::Result<T>) -> io::Result<T> {
         self.at_once(false, act)
     }
 
-    /// Changes names or a size, which takes none either.
+    /// Changes names or a size, which takes no device time either.
     fn change<T>(&self, act: impl Fn(&mut FileSystem) -> io::Result<T>) -> io::Result<T> {
         self.at_once(true, act)
     }
@@ -203,7 +203,7 @@ impl SimDisk {
     }
 }
 
-/// For callers that unwind already.
+/// The error for callers that already unwind.
 fn stopped() -> io::Error {
     io::Error::other("the simulation stops")
 }
@@ -242,7 +242,7 @@ impl DiskPort for SimDisk {
         self.change(|fs| fs.remove(path))
     }
 
-    fn look_up(&self, path: &Path, _event: WaitEvent) -> io::Result<Option<Named>> {
+    fn look_up(&self, path: &Path, _event: WaitEvent) -> io::Result<Option<NameKind>> {
         self.look(|fs| fs.look_up(path))
     }
 
@@ -269,7 +269,7 @@ impl DiskPort for SimDisk {
     }
 }
 
-/// Sleeps until a request is done; its outcome is bytes moved and bytes read.
+/// Sleeps until a request is done. Returns the number of bytes moved and the bytes read.
 fn blocking(
     kernel: &Kernel,
     disk: usize,
@@ -282,22 +282,22 @@ fn blocking(
         Some(On::Io(devices.submit(scheduler, disk, action, Target::Thread(me))))
     });
     slept.ok_or_else(stopped)?;
-    let outcome = kernel.lock().devices.take_outcome(me).ok_or_else(stopped)?;
-    outcome.result.map(|moved| (moved, outcome.data))
+    let done = kernel.lock().devices.take_result(me).ok_or_else(stopped)?;
+    done.result.map(|moved| (moved, done.data))
 }
 
 struct SimFile {
     kernel: Arc<Kernel>,
     disk: usize,
     file: FileId,
-    /// Which of its openings this is.
+    /// The number of this opening of the file.
     holder: u64,
     mode: OpenMode,
     options: FileOptions,
 }
 
 impl SimFile {
-    /// Refuses what a kernel refuses before it asks the disk.
+    /// Refuses the requests that a kernel refuses before it asks the disk.
     fn check(&self, kind: IoKind, offset: u64, length: usize) -> io::Result<()> {
         if kind == IoKind::Write && self.mode == OpenMode::ReadOnly {
             return Err(io::Error::from_raw_os_error(EBADF));
@@ -390,7 +390,7 @@ struct SimRing {
     pushed: Vec<Pushed>,
 }
 
-/// A request to a disk that isn't submitted yet, or why it will fail.
+/// A request that isn't submitted to a disk yet, or the error with which it will fail.
 struct Pushed {
     disk: usize,
     action: io::Result<Action>,
@@ -404,7 +404,7 @@ impl RingPort for SimRing {
         let action = file.check(kind, offset, range.len()).map(|()| match kind {
             IoKind::Read => Action::Read { file: file.file, offset, length: range.len() },
             IoKind::Write => file.write_action(offset, &buffer[range.clone()]),
-            // What it covers is known when it is submitted.
+            // The mark is set when the sync is submitted.
             IoKind::Sync => Action::Sync { file: file.file, mark: 0 },
         });
         let target = Target::Ring { ring: self.ring, slot, buffer, start: range.start };
@@ -461,7 +461,7 @@ impl RingPort for SimRing {
 }
 
 impl Drop for SimRing {
-    /// Waits for what is in flight, as the real world must, where a kernel has the buffers.
+    /// Waits for the requests in flight, as the real world must, where a kernel has the buffers.
     fn drop(&mut self) {
         let ring = self.ring;
         let _ = self.kernel.sleep(None, None, |state, me| {

@@ -1,21 +1,22 @@
-//! The real CPU that the threads of one simulation share, for only one of them runs at a time.
+//! The real CPU that the threads of one simulation share, because only one of them runs at a time.
 //!
-//! Simulations side by side in one process get one each, as long as there are as many. Left where
-//! their callers happened to run, two of them met on one CPU and stayed there while another was
-//! idle: a crash sweep of two threads then took half as long again.
+//! Simulations side by side in one process get one CPU each, as long as there are enough. When they
+//! stayed where their callers happened to run, two of them met on one CPU while another was idle: a
+//! crash sweep of two threads then took half as long again.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// How many simulations have each CPU.
+/// The number of simulations on each CPU.
 static TAKEN: Mutex<BTreeMap<usize, u32>> = Mutex::new(BTreeMap::new());
 
 /// A CPU that is taken until this is dropped.
 pub(crate) struct RealCpu(usize);
 
 impl RealCpu {
-    /// The one that fewest simulations have, of those that the caller may run on; of equals the
-    /// caller's, for it sleeps meanwhile. None where the kernel doesn't tell.
+    /// Takes the CPU with the fewest simulations among those on which the caller may run; among
+    /// equals the caller's, because the caller sleeps meanwhile. Returns none where the kernel
+    /// doesn't tell.
     pub(crate) fn take() -> Option<RealCpu> {
         let here = os::linux::this_cpu();
         let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -42,7 +43,7 @@ impl Drop for RealCpu {
 mod tests {
     use super::*;
 
-    /// Other tests of this process may take some meanwhile, so more are taken than there are.
+    /// Other tests of this process may take some meanwhile, so more are taken than exist.
     #[test]
     fn simulations_side_by_side_get_a_cpu_each() {
         let cpus = os::linux::cpus_allowed().len();

@@ -16,7 +16,7 @@
 //!
 //! Invariants
 //!   * every thread that is Running occupies exactly one CPU, every CPU at most one thread
-//!   * a Running thread with no burst left is in `eligible`, and nobody else is
+//!   * a Running thread with no burst left is in `eligible`, and no other thread is
 //!   * a thread is Ready only while no CPU that it may use idles or runs something less important
 //!   * time in each state adds up to the thread's age: nothing is lost between states
 //!   * `now` never goes back
@@ -34,21 +34,21 @@ use crate::thread::{On, State, Thread, Tid};
 
 mod dispatch;
 
-/// What has happened at a point in time.
+/// An event at a point in time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Happening {
+enum Event {
     BurstEnd { tid: Tid, generation: u64 },
     SliceEnd { cpu: usize, generation: u64 },
     TimeUp { tid: Tid, generation: u64 },
     IoDone { io: u64 },
 }
 
-/// What the caller does next.
+/// The next step of the caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
     /// This thread's code goes on.
     Run(Tid),
-    /// An I/O has completed: perform it, then ask again.
+    /// An I/O has completed: the caller performs it, then asks again.
     Complete(u64),
     /// No thread is left.
     AllEnded,
@@ -67,15 +67,15 @@ struct Cpu {
     slice_armed: bool,
 }
 
-/// Whom a call has woken.
+/// The number of threads that a call has woken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct WokenUp {
     pub(crate) threads: u32,
-    /// Of these, those that had a CPU at once: one that idled had to be called.
+    /// The number of these that got a CPU at once: an idle CPU had to be called.
     pub(crate) at_once: u32,
 }
 
-/// What the scheduler needs to know of the machine.
+/// The parameters of the machine that the scheduler needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Machine {
     pub(crate) cpus: usize,
@@ -95,7 +95,7 @@ pub(crate) struct Scheduler {
     ready: BTreeMap<(Reverse<i32>, u64), Tid>,
     /// Running threads with no burst left: their code may go on now.
     eligible: Vec<Tid>,
-    happenings: BinaryHeap<Reverse<(u64, u64, Happening)>>,
+    happenings: BinaryHeap<Reverse<(u64, u64, Event)>>,
     sequence: u64,
     words: BTreeMap<u64, VecDeque<Tid>>,
     alive: usize,
@@ -130,12 +130,12 @@ impl Scheduler {
         &self.threads
     }
 
-    /// Whether there is such a thread and it hasn't ended.
+    /// Whether the thread exists and hasn't ended.
     pub(crate) fn lives(&self, tid: Tid) -> bool {
         self.threads.get(tid).is_some_and(|thread| thread.state != State::Ended)
     }
 
-    /// Since when `tid` is in its state.
+    /// When `tid` entered its state.
     pub(crate) fn since(&self, tid: Tid) -> u64 {
         self.threads[tid].since
     }
@@ -158,7 +158,7 @@ impl Scheduler {
         self.cpus.len()
     }
 
-    /// A thread comes to be, ready to run. It inherits nothing.
+    /// Adds a thread, ready to run. It inherits nothing.
     pub(crate) fn add_thread(&mut self, name: &str) -> Tid {
         let tid = self.threads.len();
         self.threads.push(Thread::new(name, self.now));
@@ -168,7 +168,7 @@ impl Scheduler {
         tid
     }
 
-    /// Whose code goes on, after everything that happens before. Time moves here and only here.
+    /// The next step, after everything that happens before it. Time moves here and only here.
     pub(crate) fn next(&mut self) -> Next {
         loop {
             if !self.eligible.is_empty() {
@@ -181,30 +181,30 @@ impl Scheduler {
                 return Next::AllEnded;
             }
             let Some((at, happening)) = self.pop_valid() else { return Next::Deadlock };
-            // At the very end of time nothing can be told apart any more.
+            // At the very end of time, two times can't be told apart any more.
             if at > self.limit_ns || at == u64::MAX {
                 return Next::TimeLimit;
             }
             assert!(at >= self.now, "time went back");
             self.now = at;
             match happening {
-                Happening::BurstEnd { tid, .. } => {
+                Event::BurstEnd { tid, .. } => {
                     self.threads[tid].burst_ns = 0;
                     self.eligible.push(tid);
                 }
-                Happening::SliceEnd { cpu, .. } => self.end_slice(cpu),
-                Happening::TimeUp { tid, .. } => {
+                Event::SliceEnd { cpu, .. } => self.end_slice(cpu),
+                Event::TimeUp { tid, .. } => {
                     self.leave_word(tid);
                     self.log.record(self.now, tid, "time-up", 0, 0);
                     self.unblock(tid, Woken::TimedOut);
                 }
-                Happening::IoDone { io } => return Next::Complete(io),
+                Event::IoDone { io } => return Next::Complete(io),
             }
         }
     }
 
-    /// `tid`, whose code runs, has used `ns` of CPU since it was last here. True if it may simply
-    /// go on: nothing else happens before.
+    /// Charges `tid`, whose code runs, with the `ns` of CPU that it has used since its last call.
+    /// Returns true if it may simply go on because nothing else happens before.
     pub(crate) fn charge(&mut self, tid: Tid, ns: u64) -> bool {
         if ns == 0 {
             return true;
@@ -221,7 +221,7 @@ impl Scheduler {
         false
     }
 
-    /// `tid` sleeps, at most until `until`.
+    /// Puts `tid` to sleep, at most until `until`.
     pub(crate) fn block(&mut self, tid: Tid, on: On, event: Option<WaitEvent>, until: Option<u64>) {
         let cpu = self.leave_cpu(tid);
         let thread = &mut self.threads[tid];
@@ -232,7 +232,7 @@ impl Scheduler {
             self.words.entry(word).or_default().push_back(tid);
         }
         if let Some(at) = until {
-            self.happens(at.max(self.now), Happening::TimeUp { tid, generation });
+            self.happens(at.max(self.now), Event::TimeUp { tid, generation });
         }
         let number = match on {
             On::Word(id) | On::Io(id) | On::Ring(id) => id,
@@ -242,7 +242,7 @@ impl Scheduler {
         self.fill(cpu);
     }
 
-    /// Why the last sleep of `tid` ended.
+    /// The reason why the last sleep of `tid` ended.
     pub(crate) fn woken(&self, tid: Tid) -> Woken {
         self.threads[tid].woken
     }
@@ -279,20 +279,20 @@ impl Scheduler {
         self.unblock(tid, Woken::Woken);
     }
 
-    /// An I/O completes at `at`.
+    /// Notes that an I/O completes at `at`.
     pub(crate) fn io_completes(&mut self, io: u64, at: u64) {
         assert!(at >= self.now, "an I/O completes before it began");
-        self.happens(at, Happening::IoDone { io });
+        self.happens(at, Event::IoDone { io });
     }
 
-    /// `tid` gives up its CPU and stands at the end of the run queue.
+    /// Makes `tid` give up its CPU and go to the end of the run queue.
     pub(crate) fn yield_cpu(&mut self, tid: Tid) {
         let cpu = self.leave_cpu(tid);
         self.log.record(self.now, tid, "yield", cpu as u64, 0);
         self.give_way(tid, cpu);
     }
 
-    /// `tid`'s code has ended.
+    /// Notes that the code of `tid` has ended.
     pub(crate) fn end_thread(&mut self, tid: Tid) {
         let cpu = self.leave_cpu(tid);
         self.threads[tid].state = State::Ended;
@@ -301,7 +301,7 @@ impl Scheduler {
         self.fill(cpu);
     }
 
-    /// Who has this priority already keeps its place in the queue.
+    /// Sets a priority. A thread that has this priority already keeps its position in the queue.
     pub(crate) fn set_priority(&mut self, tid: Tid, priority: Priority) {
         let rank = priority.rank();
         self.log.record(self.now, tid, "priority", rank as u64, 0);
@@ -310,7 +310,7 @@ impl Scheduler {
         }
     }
 
-    /// False if the machine has none of these CPUs.
+    /// Sets the CPUs of a thread. Returns false if the machine has none of them.
     pub(crate) fn set_affinity(&mut self, tid: Tid, cpus: CpuSet) -> bool {
         if !(0..self.cpus.len()).any(|cpu| cpus.contains(cpu as u32)) {
             return false;
@@ -322,7 +322,8 @@ impl Scheduler {
         true
     }
 
-    /// CPU and run-queue time of `tid` so far; `ahead` is what it has charged since it was here.
+    /// CPU and run-queue time of `tid` so far; `ahead` is the CPU time that it has charged since
+    /// its last call.
     pub(crate) fn times(&self, tid: Tid, ahead: u64) -> (u64, u64) {
         let thread = &self.threads[tid];
         let here = self.now - thread.since;
@@ -333,7 +334,7 @@ impl Scheduler {
         }
     }
 
-    /// What became of `tid` so far: on a CPU, in the run queue, asleep; and its age, their sum.
+    /// The times of `tid` so far: on a CPU, in the run queue, asleep; and its age, their sum.
     pub(crate) fn life(&self, tid: Tid) -> [u64; 4] {
         let thread = &self.threads[tid];
         let here = self.now - thread.since;
@@ -348,7 +349,7 @@ impl Scheduler {
         [cpu, run_queue, blocked, age]
     }
 
-    /// Another thread may come first: true if `tid` isn't eligible any more.
+    /// Lets another thread come first. Returns true if `tid` isn't eligible any more.
     pub(crate) fn interleave(&mut self, tid: Tid) -> bool {
         match self.luck.disturbance() {
             Disturbance::Yield if !self.ready.is_empty() => {
@@ -365,23 +366,19 @@ impl Scheduler {
 
     // ── what happens when ───────────────────────────────────────────────────────────────────
 
-    fn happens(&mut self, at: u64, happening: Happening) {
+    fn happens(&mut self, at: u64, happening: Event) {
         self.sequence += 1;
         self.happenings.push(Reverse((at, self.sequence, happening)));
     }
 
-    fn is_valid(&self, happening: Happening) -> bool {
+    fn is_valid(&self, happening: Event) -> bool {
         match happening {
-            Happening::BurstEnd { tid, generation } => {
-                self.threads[tid].burst_generation == generation
-            }
-            Happening::SliceEnd { cpu, generation } => {
+            Event::BurstEnd { tid, generation } => self.threads[tid].burst_generation == generation,
+            Event::SliceEnd { cpu, generation } => {
                 self.cpus[cpu].generation == generation && self.cpus[cpu].slice_armed
             }
-            Happening::TimeUp { tid, generation } => {
-                self.threads[tid].sleep_generation == generation
-            }
-            Happening::IoDone { .. } => true,
+            Event::TimeUp { tid, generation } => self.threads[tid].sleep_generation == generation,
+            Event::IoDone { .. } => true,
         }
     }
 
@@ -395,7 +392,7 @@ impl Scheduler {
         None
     }
 
-    fn pop_valid(&mut self) -> Option<(u64, Happening)> {
+    fn pop_valid(&mut self) -> Option<(u64, Event)> {
         self.first_valid()?;
         let Reverse((at, _, happening)) = self.happenings.pop()?;
         Some((at, happening))

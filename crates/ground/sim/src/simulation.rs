@@ -1,4 +1,4 @@
-//! One simulation: a machine, its disks, a seed, a program; and what came of it.
+//! One simulation: a machine, its disks, a seed, a program; and the report.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,9 +26,9 @@ use crate::watchdog;
 pub struct DiskSpec {
     /// The name under which the program finds it.
     pub name: String,
-    /// How long its requests take.
+    /// The model of its request times.
     pub model: DiskParameters,
-    /// What it holds at the start, with the faults and the power cut planned for it.
+    /// Its content at the start, with the planned faults and the planned power cut.
     pub content: FileSystem,
 }
 
@@ -43,31 +43,31 @@ impl DiskSpec {
     }
 }
 
-/// What is to be simulated. Start from [`Simulation::new`] and change fields.
+/// The parameters of a simulation. Start from [`Simulation::new`] and change fields.
 #[derive(Clone)]
 pub struct Simulation {
-    /// Everything random follows from it.
+    /// The seed, from which everything random follows.
     pub seed: u64,
-    /// CPUs and what scheduling costs.
+    /// The CPUs and the costs of scheduling.
     pub machine: MachineParameters,
-    /// What each operation costs, before the machine's `cpu_scale`.
+    /// The cost of each operation, before the machine's `cpu_scale`.
     pub costs: CostList,
-    /// How far the schedule may stray from what the costs give.
+    /// The amount by which the schedule may stray from that of the costs.
     pub perturbation: Perturbation,
-    /// The disks; the first is the one that [`World::disk`] gives.
+    /// The disks; [`World::disk`] returns the first.
     pub disks: Vec<DiskSpec>,
-    /// How much of the event log is kept.
+    /// The part of the event log that is kept.
     pub log: LogMode,
-    /// The simulation ends when virtual time passes this, in ns.
+    /// The virtual time at which the simulation ends, in ns.
     pub time_limit_ns: u64,
-    /// A panic ends its thread only, as in production; else it ends the simulation.
+    /// Whether a panic ends its thread only, as in production; else it ends the simulation.
     pub contain_panics: bool,
-    /// Real time that the baton's holder may take before it is given up.
+    /// The real time after which the baton's holder is given up.
     pub stuck_after: Duration,
-    /// How much of the structures in memory is checked while they change
-    /// ([`Os::set_check_effort`]); none: as the build has it.
+    /// The share of the structures in memory that is checked while they change
+    /// ([`Os::set_check_effort`]); none for the build's default.
     pub check_effort: Option<u32>,
-    /// Who is shown what a power cut would leave, at each operation.
+    /// The observer of crash points, at each operation.
     pub crash_points: Option<CrashPoints>,
 }
 
@@ -178,14 +178,13 @@ impl World {
 
     /// The disk of this name.
     ///
-    /// # Panics
-    /// If the machine has none: the program and its machine don't go together.
+    /// # Panics If the machine has none: the program and its machine don't fit.
     pub fn disk_called(&self, name: &str) -> Disk {
         let number = self.names.iter().position(|known| known == name);
         self.disk_number(number.unwrap_or_else(|| panic!("the machine has no disk '{name}'")))
     }
 
-    /// The power goes now: the calling thread and all others unwind.
+    /// Cuts the power now: the calling thread and all others unwind.
     pub fn cut_power(&self) {
         let _ = self.kernel.call(|state, _| {
             state.devices.cut_power();
@@ -193,7 +192,7 @@ impl World {
         });
     }
 
-    /// Sleeps without telling anybody: what the engine must never do. For tests of the account.
+    /// Sleeps without a wait event, which the engine must never do. For tests of the account.
     pub fn sleep_without_a_name(&self, length: waits::Nanos) {
         let _ = self.kernel.sleep(None, Some(length), |_, _| Some(crate::thread::On::Unnamed));
     }
@@ -203,7 +202,7 @@ impl World {
     }
 }
 
-/// What became of one thread.
+/// The times of one thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ThreadReport {
     /// Its name.
@@ -214,43 +213,43 @@ pub struct ThreadReport {
     pub run_queue_ns: u64,
     /// Time asleep.
     pub blocked_ns: u64,
-    /// From its start to its end, or to the end of the simulation: the sum of the three.
+    /// The time from its start to its end, or to the end of the simulation: the sum of the three.
     pub age_ns: u64,
-    /// How often it came to a CPU that had run another thread before.
+    /// The number of times that it came to a CPU that had run another thread before.
     pub switches: u64,
-    /// How often it came to another CPU than before.
+    /// The number of times that it came to another CPU than before.
     pub migrations: u64,
 }
 
-/// What came of a simulation.
+/// The report of a simulation.
 pub struct Report<R> {
-    /// The program's result, or why there is none.
+    /// The program's result, or the reason why there is none.
     pub result: Result<R, Failure>,
     /// The event log, if it was kept.
     pub log: Vec<u8>,
-    /// Its hash.
+    /// The hash of the event log.
     pub log_hash: u64,
-    /// The number of its lines.
+    /// The number of lines of the event log.
     pub log_lines: u64,
     /// Virtual time at the end, in ns.
     pub elapsed_ns: u64,
-    /// How often the baton was passed.
+    /// The number of times that the baton was passed.
     pub hand_offs: u64,
-    /// Every thread there was, in the order of their numbers.
+    /// Every thread, in the order of their numbers.
     pub threads: Vec<ThreadReport>,
     /// The disks as they were left, by name. After a power cut their crash states can be had.
     pub disks: BTreeMap<String, FileSystem>,
-    /// One-line notices for people.
+    /// One-line notices for users.
     pub notices: Vec<String>,
 }
 
 impl<R> Report<R> {
-    /// Whether the power was cut; not if the program came to its end. Tests that cut the power ask
-    /// this, so that no other failure passes for the cut.
+    /// Whether the power was cut; false if the program came to its end. Tests that cut the power
+    /// ask this, so that no other failure passes for the cut.
     ///
     /// # Panics
     ///
-    /// If the simulation ended otherwise: a thread panicked, all wait for ever.
+    /// If the simulation ended otherwise: a thread panicked, or all threads wait for ever.
     #[must_use]
     pub fn was_cut(&self, what: impl fmt::Display) -> bool {
         match &self.result {

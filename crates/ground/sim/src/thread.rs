@@ -6,7 +6,7 @@ use waits::WaitEvent;
 /// A thread's number.
 pub(crate) type Tid = usize;
 
-/// What a blocked thread sleeps on.
+/// The object on which a blocked thread sleeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum On {
     /// A wait word.
@@ -15,7 +15,7 @@ pub(crate) enum On {
     Io(u64),
     /// Completions of a ring.
     Ring(u64),
-    /// Nothing that has a name: planted by a test.
+    /// Nothing with a name: planted by a test.
     Unnamed,
 }
 
@@ -33,30 +33,31 @@ pub(crate) struct Thread {
     pub(crate) state: State,
     pub(crate) rank: i32,
     pub(crate) affinity: CpuSet,
-    /// CPU that it must still use before its code goes on.
+    /// The CPU time that it must still use before its code goes on.
     pub(crate) burst_ns: u64,
     pub(crate) born: u64,
     /// When the present state, or the present stretch on a CPU, began.
     pub(crate) since: u64,
-    /// Raised whenever a pending happening of this thread becomes void.
+    /// A counter raised whenever a pending event of this thread becomes void.
     pub(crate) burst_generation: u64,
     pub(crate) sleep_generation: u64,
     pub(crate) last_cpu: Option<usize>,
-    /// Its place in the run queue among equals.
+    /// Its position in the run queue among equals.
     pub(crate) queued: u64,
     pub(crate) woken: Woken,
     pub(crate) cpu_ns: u64,
     pub(crate) run_queue_ns: u64,
     pub(crate) blocked_ns: u64,
-    /// How often it was put on a CPU after another thread, and after running elsewhere.
+    /// The number of times that it was put on a CPU after another thread, and after running
+    /// elsewhere.
     pub(crate) switches: u64,
     pub(crate) migrations: u64,
-    /// The real thread behind it is gone.
+    /// Whether the real thread behind it is gone.
     pub(crate) buried: bool,
 }
 
 impl Thread {
-    /// A thread that is asleep, for nothing, since `now`.
+    /// A thread that sleeps on nothing since `now`.
     pub(crate) fn new(name: &str, now: u64) -> Thread {
         Thread {
             name: name.to_string(),

@@ -1,7 +1,7 @@
-//! Sees whether the holder of the baton comes back.
+//! Detects a holder of the baton that doesn't return.
 //!
-//! One real thread for all simulations of the process. A simulation whose holder hasn't come to the
-//! kernel for its limit of real time is given up: the holder blocks on something that the
+//! One real thread watches all simulations of the process. A simulation whose holder hasn't called
+//! the kernel for its limit of real time is given up: the holder blocks on something that the
 //! simulator doesn't know (a foreign lock, a real sleep), or computes for ever.
 
 use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
@@ -45,7 +45,7 @@ fn look_for_ever() {
     }
 }
 
-/// Whether to go on watching.
+/// Whether the simulation is still to be watched.
 fn still_fine(watched: &mut Watched) -> bool {
     let Some(kernel) = watched.kernel.upgrade() else { return false };
     let progress = kernel.progress();

@@ -1,4 +1,4 @@
-//! In the simulator the account closes to the nanosecond, and a planted unnamed sleep shows.
+//! In the simulator the account closes to the nanosecond, and a planted sleep without a name shows.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use waits::{Nanos, TimeAccount, WaitEvent};
 
 const DIRECT: FileOptions = FileOptions { direct: true, write_through: true };
 
-/// A session's load: CPU, I/O, sleeping on a word that another raises, and pauses.
+/// The load of a session: CPU, I/O, sleeping on a word that another raises, and pauses.
 fn load(world: &World, word: &WaitWord, number: u64, session: &Session) {
     let path = format!("/file{number}");
     let file = world.disk().create(Path::new(&path), 1 << 16, DIRECT, session).expect("no fault");
@@ -72,7 +72,7 @@ fn nothing_is_left_unaccounted() {
     }
 }
 
-/// A sleep without a name is exactly what is left over.
+/// A planted sleep without a name is exactly the unaccounted time.
 #[test]
 fn a_planted_unnamed_sleep_is_what_is_left() {
     for account in accounts(1, Nanos::from_micros(1_234)) {

@@ -1,4 +1,4 @@
-//! The fault model shown right: it breaks what is careless and spares what is careful.
+//! The fault model is shown right: it breaks careless formats and spares careful ones.
 //!
 //! Three little key-value files go through the crash sweep: a naive one (count first, then data,
 //! never a sync), a careful one, and the careful one with one precaution left out at a time. The
@@ -31,7 +31,7 @@ enum Op {
     /// Key, fill byte and length of the value.
     Put(u8, u8, usize),
     Delete(u8),
-    /// Rewrite the file with what lives: temporary file, rename.
+    /// Rewrites the file with the live records: temporary file, rename.
     Replace,
 }
 
@@ -52,7 +52,7 @@ fn loads(operations: u32) -> impl Iterator<Item = Vec<Op>> {
     })
 }
 
-/// What the map is before the load and after each of its operations.
+/// The content of the map before the load and after each of its operations.
 fn models(load: &[Op]) -> Vec<Map> {
     let mut models = vec![Map::new()];
     for op in load {
@@ -71,9 +71,9 @@ fn models(load: &[Op]) -> Vec<Map> {
 
 /// A way of storing a map in files that the sweep can run and open again.
 trait Format: Copy + fmt::Debug {
-    /// Opens what is there, repairs it, creates it if there is nothing.
+    /// Opens the existing file and repairs it, or creates it if there is none.
     fn open(self, fs: &mut FileSystem) -> io::Result<Store>;
-    /// Does one operation; on return it is acknowledged.
+    /// Does one operation, which is acknowledged on return.
     fn apply(self, fs: &mut FileSystem, store: &mut Store, op: Op) -> io::Result<()>;
 }
 
@@ -82,7 +82,7 @@ struct Store {
     map: Map,
     /// End of the last record.
     tail: usize,
-    /// Of the next record.
+    /// The sequence of the next record.
     sequence: u64,
 }
 
@@ -139,7 +139,7 @@ impl Format for Careful {
         let mut bytes = vec![0; STORE_BYTES];
         let len = fs.read(file, 0, &mut bytes)?;
         let mut store = self.scan(file, &bytes[..len]);
-        // What a torn record left behind the tail must not look like a successor's remainder.
+        // The rest of a torn record behind the tail must not look like the rest of a successor.
         if bytes[store.tail..].iter().any(|byte| *byte != 0) {
             let zeros = vec![0; STORE_BYTES - store.tail];
             fs.write(file, to_u64(store.tail), &zeros, false)?;
@@ -191,7 +191,7 @@ impl Careful {
         Ok(())
     }
 
-    /// Everything but the directory's sync.
+    /// Writes everything but doesn't sync the directory.
     fn write_whole(self, fs: &mut FileSystem, bytes: &[u8]) -> io::Result<()> {
         let file = fs.create(TEMPORARY)?;
         fs.write(file, 0, bytes, false)?;
@@ -214,7 +214,7 @@ impl Careful {
         if self.flaw == Flaw::SkipDirectorySync { Ok(()) } else { fs.sync_dir(path) }
     }
 
-    /// Takes records until the first that is not the successor of the one before.
+    /// Reads records until the first that is not the successor of the previous one.
     fn scan(self, file: FileId, bytes: &[u8]) -> Store {
         let mut store = Store { file, map: Map::new(), tail: 0, sequence: 1 };
         while let Some(found) = self.record_at(&bytes[store.tail..]) {
@@ -231,7 +231,7 @@ impl Careful {
         store
     }
 
-    fn record_at(self, bytes: &[u8]) -> Option<Found<'_>> {
+    fn record_at(self, bytes: &[u8]) -> Option<StoredRecord<'_>> {
         let header = bytes.get(..RECORD_HEADER_BYTES)?;
         let len = usize::try_from(u32_at(header, 0)).expect("32 bits");
         let record = bytes.get(..len)?;
@@ -244,16 +244,16 @@ impl Careful {
         let sequence = u64::from_le_bytes(header[4..12].try_into().expect("8 bytes"));
         let bytes = len.next_multiple_of(SECTOR);
         let value = &record[RECORD_HEADER_BYTES..];
-        Some(Found { sequence, key: header[16], kind: header[17], value, bytes })
+        Some(StoredRecord { sequence, key: header[16], kind: header[17], value, bytes })
     }
 }
 
-struct Found<'a> {
+struct StoredRecord<'a> {
     sequence: u64,
     key: u8,
     kind: u8,
     value: &'a [u8],
-    /// With the zeros to the end of the sector.
+    /// The length with the zeros to the end of the sector.
     bytes: usize,
 }
 
@@ -271,7 +271,7 @@ fn record(sequence: u64, key: u8, kind: u8, value: &[u8]) -> Vec<u8> {
     record
 }
 
-/// Over the record without its checksum.
+/// The checksum over the record without its checksum field.
 fn checksum(record: &[u8]) -> u32 {
     crc_fast::crc32_iscsi(&[&record[..12], &record[16..]].concat())
 }
@@ -341,7 +341,7 @@ impl Format for Naive {
 
 // The sweep
 
-/// A state that breaks the oracle, with what it takes to see it again.
+/// A state that breaks the oracle, with the data to reproduce it.
 #[derive(Debug)]
 struct Violation {
     format: String,
@@ -351,7 +351,7 @@ struct Violation {
     state: u64,
     fates: String,
     reason: String,
-    /// The state is not even what some shorter load would have left.
+    /// Whether the state differs even from those that shorter loads would have left.
     half_done: bool,
 }
 
@@ -380,7 +380,7 @@ impl Tally {
     }
 }
 
-/// Runs the load until the power goes; says how many operations were acknowledged.
+/// Runs the load until the power fails. Returns the number of acknowledged operations.
 fn run(format: impl Format, fs: &mut FileSystem, load: &[Op]) -> usize {
     let mut acknowledged = 0;
     let result = format.open(fs).and_then(|mut store| {
@@ -397,7 +397,7 @@ fn run(format: impl Format, fs: &mut FileSystem, load: &[Op]) -> usize {
     acknowledged
 }
 
-/// Opens a state twice; the reason if the oracle is broken.
+/// Opens a state twice. Returns the reason if the oracle is broken.
 fn judge(format: impl Format, fs: &mut FileSystem, allowed: &[Map]) -> Result<(), String> {
     let opened = |fs: &mut FileSystem| {
         format.open(fs).map(|store| store.map).map_err(|error| format!("it doesn't open: {error}"))
@@ -469,8 +469,8 @@ fn sweep(format: impl Format, operations: u32) -> Result<Tally, Box<Violation>> 
 
 // The claims
 
-/// Both losing what was acknowledged and half of an operation showing: the count is a promise that
-/// the data doesn't keep.
+/// Acknowledged data is lost, and half of an operation shows: the count is a promise that the data
+/// doesn't keep.
 #[test]
 fn the_naive_format_breaks() {
     let first = sweep(Naive, LOAD_OPERATIONS).err().expect("the naive format breaks somewhere");

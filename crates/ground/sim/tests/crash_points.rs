@@ -1,4 +1,4 @@
-//! What is shown at a crash point is what a power cut there leaves.
+//! The disks shown at a crash point are those that a power cut there leaves.
 
 use std::path::Path;
 
@@ -51,7 +51,7 @@ fn simulation(seed: u64) -> Simulation {
     simulation
 }
 
-/// Everything that can be told of a crash: what was done, and what can be left.
+/// All facts of a crash: the operations done, and the states that can be left.
 fn told(mut disk: FileSystem) -> (u64, Vec<(u64, String)>) {
     disk.close_all();
     assert!(disk.power_lost());
@@ -60,7 +60,7 @@ fn told(mut disk: FileSystem) -> (u64, Vec<(u64, String)>) {
     (disk.operations(), (0..12).map(of).collect())
 }
 
-/// A run that is watched goes as one that isn't, and shows at each operation what one that is cut
+/// A watched run goes as an unwatched one, and shows at each operation the disks that a run cut
 /// there is left with.
 #[test]
 fn a_crash_point_is_shown_as_a_cut_leaves_it() {

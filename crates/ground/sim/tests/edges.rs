@@ -9,7 +9,7 @@ use waits::{Nanos, WaitEvent};
 
 const BUFFERED: FileOptions = FileOptions { direct: false, write_through: false };
 
-/// A sleep that ends for no reason says so; `Changed` means that the word had another value.
+/// A sleep that ends for no reason is reported so; `Changed` means that the word had another value.
 #[test]
 fn a_sleep_that_ends_for_nothing_does_not_say_that_the_word_changed() {
     let mut simulation = Simulation::new(1);
@@ -24,8 +24,8 @@ fn a_sleep_that_ends_for_nothing_does_not_say_that_the_word_changed() {
     assert_eq!(report.result, Ok((Woken::Woken, Woken::Changed)));
 }
 
-/// A time-out of nothing looks once; one beyond the end of time is none: what then can't go on is
-/// a deadlock, and is reported as one, whatever the limit.
+/// A timeout of zero looks once; one beyond the end of time is none. A thread that then can't go on
+/// is a deadlock, and is reported as one, whatever the limit.
 #[test]
 fn a_time_out_beyond_the_end_of_time_is_none() {
     for limit in [1_000_000_000, u64::MAX] {
@@ -45,7 +45,7 @@ fn a_time_out_beyond_the_end_of_time_is_none() {
     }
 }
 
-/// CPU for longer than the limit ends there.
+/// CPU use for longer than the limit ends there.
 #[test]
 fn a_charge_beyond_the_limit_meets_it() {
     let report = Simulation::new(1).run(|_, session| {
@@ -64,8 +64,8 @@ fn a_limit_of_no_time_is_met_at_once() {
     assert!(matches!(report.result, Err(Failure::TimeLimit { .. })), "{report:?}");
 }
 
-/// A loop that polls without using CPU would never end: no time passes for what it waits for. It
-/// is named instead.
+/// A loop that polls without using CPU would never end, because no time passes for the awaited
+/// event. It is named instead.
 #[test]
 fn a_loop_in_which_no_time_passes_is_named() {
     let report = Simulation::new(1).run(|world, session| {
@@ -119,8 +119,8 @@ fn a_request_larger_than_the_disk_is_answered() {
     assert_eq!(report.result.expect("no failure").expect("no fault"), os::Cause::NoSpace);
 }
 
-/// What Linux refuses to set is refused here: a level that doesn't exist, a thread that has ended
-/// or never was.
+/// Linux refuses to set these values, and so does the simulator: a level that doesn't exist, a
+/// thread that has ended or never existed.
 #[test]
 fn priorities_that_do_not_exist_and_threads_that_are_gone_are_refused() {
     let report = Simulation::new(1).run(|world, session| {

@@ -1,4 +1,5 @@
-//! How a simulation ends: well, in a deadlock, by panic, stuck, at its limit, without power.
+//! The ways in which a simulation ends: well, in a deadlock, by panic, stuck, at its limit, without
+//! power.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ fn a_deadlock_is_reported_with_who_waits_for_what() {
     assert!(text.contains("fb_dbw0 (t1) waits for 'free buffer waits' on word"), "{text}");
 }
 
-/// A panic ends the simulation and names its thread; everybody else unwinds, destructors and all.
+/// A panic ends the simulation and names its thread; all other threads unwind, destructors and all.
 #[test]
 fn a_panic_ends_the_simulation_and_everybody_unwinds() {
     struct Dropped(Arc<AtomicU32>);
@@ -65,7 +66,7 @@ fn a_panic_ends_the_simulation_and_everybody_unwinds() {
     assert_eq!(dropped.load(Relaxed), 5);
 }
 
-/// Where panics are contained, whoever joins is told, as in production.
+/// Where panics are contained, the thread that joins gets the panic, as in production.
 #[test]
 fn a_contained_panic_is_told_to_whoever_joins() {
     let mut simulation = Simulation::new(1);
@@ -78,7 +79,7 @@ fn a_contained_panic_is_told_to_whoever_joins() {
     assert_eq!(panicked.thread, "bad");
 }
 
-/// A holder that blocks on something foreign is caught in the act, and named.
+/// A holder that blocks on something outside the simulation is caught and named.
 #[test]
 fn the_watchdog_names_a_holder_that_does_not_return() {
     let mut simulation = Simulation::new(1);
@@ -153,7 +154,8 @@ fn after_a_power_cut_the_disk_holds_what_was_durable() {
     }
 }
 
-/// A test that cuts the power tells the cut from an end, and takes nothing else for it.
+/// A test that cuts the power can tell the cut from a normal end, and mistakes no other failure for
+/// it.
 #[test]
 fn only_lost_power_is_a_cut() {
     let cut_at = |point| {

@@ -20,8 +20,8 @@ fn paced(clock: os::Clock) -> PacedDisk {
     PacedDisk::new(&os::linux::disk(), &model, clock, 1)
 }
 
-/// One server of 4 ms: 25 reads take 100 ms, one after the other or all at once through a ring,
-/// and bring what was written.
+/// One server of 4 ms: 25 reads take 100 ms, one after the other or all at once through a ring, and
+/// return the written data.
 #[test]
 fn a_paced_file_takes_its_models_time() {
     let world = os::linux::start();
@@ -62,7 +62,7 @@ fn a_paced_file_takes_its_models_time() {
     }
     println!("in turn {in_turn_ms} ms, at once {at_once_ms} ms, {:?}", paced.lateness());
     for measured in [in_turn_ms, at_once_ms] {
-        // Never early; late only as far as a busy machine wakes sleepers late.
+        // A read is never early, and late only as far as a busy machine wakes sleepers late.
         assert!((COUNT * SERVICE_MS..COUNT * SERVICE_MS * 3).contains(&measured), "{measured} ms");
     }
 }

@@ -151,7 +151,7 @@ fn n_parallel_reads_on_one_server_take_n_service_times() {
     assert_eq!(by_ring.result, Ok((16, 1_600)));
 }
 
-/// What a session sees of an SSD's reads is what the model's parameters say: mean and p99.
+/// The session sees the mean and the p99 of an SSD's reads that the model's parameters give.
 #[test]
 fn reads_through_the_engines_door_show_the_models_mean_and_p99() {
     let nvme = DiskParameters::builtin("nvme").expect("built in");
@@ -178,8 +178,8 @@ fn reads_through_the_engines_door_show_the_models_mean_and_p99() {
     assert_near(p99_seen, p99, 0.05, "p99 of an NVMe read, us");
 }
 
-/// A completion that comes while its waiter, timed out, still stands in the run queue wakes nobody
-/// a second time, and is there when the waiter looks. (Found by seed 1 of `everything`.)
+/// A completion that comes while its waiter, timed out, still stands in the run queue wakes no
+/// thread a second time, and is there when the waiter looks. (Found by seed 1 of `everything`.)
 #[test]
 fn a_completion_after_the_time_out_wakes_nobody_twice() {
     let mut simulation = machine(one_server(100), 1);
@@ -202,8 +202,8 @@ fn a_completion_after_the_time_out_wakes_nobody_twice() {
     assert_eq!(report.result, Ok(vec![7]));
 }
 
-/// Where a buffered write has its file for itself, writes to one file follow each other and those
-/// to two don't; direct ones never do. So by blocking calls as by a ring.
+/// Where a buffered write has its file for itself, writes to one file follow each other, and writes
+/// to two files don't; direct ones never do. This holds for blocking calls and for a ring.
 #[test]
 fn buffered_writes_into_one_file_wait_for_each_other_where_the_machine_says_so() {
     const BUFFERED: FileOptions = FileOptions { direct: false, write_through: true };

@@ -21,7 +21,7 @@ const THREADS_MAX: u64 = 12;
 const BLOCK: usize = 4096;
 const BLOCKS: u64 = 8;
 
-/// What the threads of one program share.
+/// The state that the threads of one program share.
 struct Shared {
     world: World,
     words: Vec<WaitWord>,
@@ -64,7 +64,7 @@ fn random_simulation(seed: u64, dice: &mut Dice) -> Simulation {
     simulation
 }
 
-/// One step of a thread's program. Whatever an I/O answers is right: faults are planned.
+/// One step of a thread's program. Every result of an I/O is right, because faults are planned.
 fn step(shared: &Shared, dice: &mut Dice, session: &Session) {
     let word = &shared.words[dice.below(shared.words.len() as u64) as usize];
     let file = &shared.files[dice.below(shared.files.len() as u64) as usize];
@@ -168,7 +168,7 @@ fn run(seed: u64, cut_power: bool) -> Report<()> {
             let path = format!("/file{}", files.len());
             let disk = world.disk_called(disk);
             let file = disk.create(Path::new(&path), BLOCKS * BLOCK as u64, options, session);
-            // By a planned fault there may be one less.
+            // A planned fault may leave one file less.
             files.extend(file);
         }
         if files.is_empty() {
@@ -189,7 +189,8 @@ fn run(seed: u64, cut_power: bool) -> Report<()> {
     })
 }
 
-/// Every thread's time adds up to its age, and all of them together had no more CPU than there is.
+/// Every thread's time adds up to its age, and all threads together had no more CPU time than
+/// exists.
 fn assert_all_time_is_there<R>(report: &Report<R>, cpus: u64) {
     let mut used = 0;
     for thread in &report.threads {
@@ -205,7 +206,7 @@ fn cpus_of(seed: u64) -> u64 {
     u64::from(random_simulation(seed, &mut Dice(seed)).machine.cpus)
 }
 
-/// What a run gives for the world to see.
+/// The figures by which two runs are compared.
 fn identity<R>(report: &Report<R>) -> (u64, u64, u64, u64) {
     (report.log_hash, report.log_lines, report.elapsed_ns, report.hand_offs)
 }
@@ -226,7 +227,7 @@ fn whatever_threads_do_all_time_is_accounted_for() {
     assert!(seen > 1_000, "the programs are worth it: {seen} threads");
 }
 
-/// Programs that lose power in the middle: the same, and what survives is the same.
+/// Programs that lose power in the middle keep the same claims, and the same data survives.
 #[test]
 fn whatever_threads_do_when_the_power_goes_all_time_is_accounted_for() {
     let mut cut = 0;

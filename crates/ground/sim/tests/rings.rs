@@ -1,5 +1,5 @@
-//! A simulated ring does what a real one does: it refuses what a kernel refuses, takes files of
-//! any disk, goes on after faults, and when dropped leaves no request behind.
+//! A simulated ring behaves as a real one: it refuses the requests that a kernel refuses, takes
+//! files of any disk, goes on after faults, and when dropped leaves no request behind.
 
 use std::path::Path;
 
@@ -49,8 +49,8 @@ fn content(disk: &FileSystem, path: &str) -> Vec<u8> {
     bytes
 }
 
-/// Dropping a ring waits for what is in flight, as it must where a kernel still has the buffers:
-/// the writes are done, though the ring held the last handle of the file.
+/// Dropping a ring waits for the requests in flight, as it must where a kernel still has the
+/// buffers: the writes are done, though the ring held the last handle of the file.
 #[test]
 fn a_dropped_ring_waits_for_what_is_in_flight() {
     let report = Simulation::new(1).run(|world, session| {
@@ -102,8 +102,8 @@ fn a_ring_takes_files_of_other_disks() {
     }
 }
 
-/// What a kernel refuses is refused here: a write to a file opened for reading, and direct I/O
-/// that isn't aligned. The rest of the batch is done.
+/// A request that a kernel refuses is refused here: a write to a file opened for reading, and
+/// direct I/O that isn't aligned. The rest of the batch is done.
 #[test]
 fn a_ring_refuses_what_a_kernel_refuses() {
     let report = Simulation::new(1).run(|world, session| {
@@ -118,7 +118,7 @@ fn a_ring_refuses_what_a_kernel_refuses() {
         let short = write(&writable, 0, IoBuf::zeroed(100), 1);
         let forbidden = write(&readable, 0, block_of(9), 2);
         let good = write(&writable, BLOCK as u64, block_of(8), 3);
-        // What isn't aligned is refused before it comes to the ring.
+        // Unaligned requests are refused before they come to the ring.
         let refused = [odd, short].map(|request| ring.push(request, session));
         let refused = refused.map(|pushed| pushed.map_err(|error| error.cause()));
         for request in [forbidden, good, read(&readable, 0, 4)] {
@@ -188,7 +188,7 @@ fn short_io_goes_on_and_an_error_hits_its_own_request() {
     }
 }
 
-/// A time-out of nothing looks once; one of for ever waits; one that is up loses no completion.
+/// A timeout of zero looks once; an endless one waits; one that is up loses no completion.
 #[test]
 fn time_outs_and_completions_may_come_in_any_order() {
     let report = Simulation::new(1).run(|world, session| {
@@ -208,8 +208,8 @@ fn time_outs_and_completions_may_come_in_any_order() {
     assert_eq!(report.result, Ok(()));
 }
 
-/// A sync that is a request covers the writes that were done when it was submitted. One that was
-/// submitted with it is durable only with the next, though it was done before the sync was.
+/// A sync that is a request covers the writes that were done when it was submitted. A write
+/// submitted with it is durable only with the next sync, though it was done before the sync was.
 #[test]
 fn a_sync_of_a_ring_covers_what_was_done_before_it() {
     let report = Simulation::new(1).run(|world, session| {

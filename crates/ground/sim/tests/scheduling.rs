@@ -11,7 +11,7 @@ use waits::{Nanos, Timestamp, WaitEvent};
 
 const MS: u64 = 1_000_000;
 
-/// A machine of `cpus` CPUs on which nothing costs anything but what is charged by hand.
+/// A machine of `cpus` CPUs on which only hand-made charges cost anything.
 fn bare(cpus: u16) -> Simulation {
     let mut simulation = Simulation::new(1);
     simulation.costs = CostList::free();
@@ -69,7 +69,7 @@ fn two_equal_threads_on_one_cpu_share_evenly() {
                             session.charge_nanos(Nanos::from_micros(100));
                             session.relax(0);
                             let mine = used[i].fetch_add(100_000, Relaxed) + 100_000;
-                            // Until the other has begun there's nothing to compare with.
+                            // Until the other has begun, there is nothing to compare with.
                             let others = used[1 - i].load(Relaxed);
                             if others > 0 && others < 1_000 * MS {
                                 gap = gap.max(mine.abs_diff(others));
@@ -166,7 +166,7 @@ fn strict_priorities_run_one_after_the_other() {
     assert_eq!(report.result, Ok([30, 20, 10]));
 }
 
-/// A thread runs only where it may.
+/// A thread runs only on its CPUs.
 #[test]
 fn affinity_holds_a_thread_on_its_cpu() {
     let report = bare(2).run(|world, session| {
@@ -222,11 +222,11 @@ fn a_slice_shorter_than_a_switch_still_lets_threads_go_on() {
     simulation.time_limit_ns = 1_000 * MS;
     let report = run_burners(simulation, &["a", "b"], 10);
     report.result.as_ref().expect("they end");
-    // Of 4 us a thread has one for itself.
+    // A thread has one of 4 us for itself.
     assert_eq!(report.elapsed_ns / MS, 80);
 }
 
-/// A sleep ends when it should, with nobody else there.
+/// A sleep ends on time when no other thread is there.
 #[test]
 fn an_undisturbed_sleep_takes_exactly_its_length() {
     let report = bare(1).run(|_, session| {
@@ -236,7 +236,7 @@ fn an_undisturbed_sleep_takes_exactly_its_length() {
     assert_eq!(report.result, Ok(250 * MS));
 }
 
-/// What the machine is: programs can ask.
+/// Programs can ask for the machine's properties.
 #[test]
 fn a_program_sees_the_machines_cpus() {
     let count = |world: &World, _: &Session| world.os().cpu_count();

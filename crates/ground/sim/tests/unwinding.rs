@@ -1,4 +1,4 @@
-//! How threads leave a simulation that stops: one at a time, destructors and all, in any state.
+//! Threads leave a simulation that stops one at a time, destructors and all, in any state.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use waits::{Nanos, WaitEvent};
 
 const DIRECT: FileOptions = FileOptions { direct: true, write_through: false };
 
-/// Runs what it holds when it is dropped.
+/// Runs a closure when it is dropped.
 struct AtEnd<F: FnMut()>(F);
 
 impl<F: FnMut()> Drop for AtEnd<F> {
@@ -23,7 +23,7 @@ impl<F: FnMut()> Drop for AtEnd<F> {
     }
 }
 
-/// Takes real time, of which the simulator knows nothing.
+/// Takes real time, which the simulator doesn't see.
 #[expect(clippy::disallowed_methods, reason = "foreign to the simulator on purpose")]
 fn really_sleep(length: Duration) {
     std::thread::sleep(length);
@@ -33,7 +33,7 @@ fn pause(session: &Session, ms: u64) {
     session.pause(Nanos::from_millis(ms), session.waiting(WaitEvent::PlSqlLockTimer));
 }
 
-/// A thread that sleeps on a word that nobody raises.
+/// A thread that sleeps on a word that is never raised.
 fn sleeper(session: &Session, name: &str) -> ThreadHandle {
     let word = WaitWord::new(session.os(), 0);
     let body = move |session: &Session| {
@@ -64,7 +64,7 @@ fn a_destructor_may_join_threads_while_everything_stops() {
     assert_eq!(joined.load(Relaxed), 5);
 }
 
-/// The same where the joiner is not the first to unwind, and where it spins.
+/// The same holds where the joiner is not the first to unwind, and where it spins.
 #[test]
 fn a_destructor_may_spin_until_another_thread_has_unwound() {
     let report = Simulation::new(1).run(move |world, session| {
@@ -104,8 +104,8 @@ fn a_destructor_may_pause_while_everything_stops() {
     assert_eq!(result, Err(Failure::PowerLost));
 }
 
-/// A destructor that waits for what can never come is left behind; the report says what happened
-/// first, and everybody else unwinds.
+/// A destructor that waits for an event that can never come is left behind. The report says what
+/// happened first, and all other threads unwind.
 #[test]
 fn a_destructor_that_waits_for_ever_is_left_behind() {
     let dropped = Arc::new(AtomicU32::new(0));
@@ -132,7 +132,8 @@ fn a_destructor_that_waits_for_ever_is_left_behind() {
     assert_eq!(dropped.load(Relaxed), 1);
 }
 
-/// Who unwinds out of a wait for a latch doesn't wait for it any more: so a destructor can have it.
+/// A thread that unwinds out of a wait for a latch leaves the waiters, so a destructor can get the
+/// latch.
 #[test]
 fn a_latch_that_others_waited_for_can_be_had_by_destructors() {
     for exclusive in [false, true] {
@@ -171,7 +172,7 @@ fn a_latch_that_others_waited_for_can_be_had_by_destructors() {
     }
 }
 
-/// A guard that closes the books when it is dropped works while everything stops, and sees no
+/// A guard that closes the account when it is dropped works while everything stops, and sees no
 /// time before the last that it saw.
 #[test]
 fn a_destructor_may_read_the_threads_clocks_after_a_power_cut() {
@@ -203,7 +204,7 @@ fn a_destructor_may_read_the_threads_clocks_after_a_power_cut() {
     }
 }
 
-/// Threads that never ran are dropped one after the other too, with all that they were given.
+/// Threads that never ran are dropped one after the other too, with all that they own.
 #[test]
 fn threads_that_never_ran_are_dropped_one_at_a_time() {
     let (inside, most) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
@@ -228,7 +229,8 @@ fn threads_that_never_ran_are_dropped_one_at_a_time() {
     assert_eq!((inside.load(Relaxed), most.load(Relaxed)), (0, 1));
 }
 
-/// Whoever panics first is named, even where its destructors let another thread panic meanwhile.
+/// The thread that panics first is named, even where its destructors let another thread panic
+/// meanwhile.
 #[test]
 fn the_first_panic_is_the_one_that_is_reported() {
     let mut simulation = Simulation::new(1);
@@ -239,7 +241,7 @@ fn the_first_panic_is_the_one_that_is_reported() {
             panic!("planted");
         });
         let bad = bad.expect("started");
-        // Whoever joins preempts it before it has unwound.
+        // The joining thread preempts it before it has unwound.
         world.os().set_priority(bad.id(), Priority::Nice(10)).expect("allowed");
         bad.join(session).expect("no panic");
     });
@@ -263,7 +265,7 @@ fn a_panic_is_not_hidden_by_the_deadlock_of_its_destructors() {
     assert_eq!(result, Err(expected));
 }
 
-/// A panic of the first thread leaves no result, whoever contains panics.
+/// A panic of the first thread leaves no result, even where panics are contained.
 #[test]
 fn a_panic_of_the_first_thread_is_reported_even_where_panics_are_contained() {
     let mut simulation = Simulation::new(1);
@@ -315,8 +317,8 @@ fn a_destructor_that_blocks_on_something_foreign_is_reported_with_the_first_fail
     assert!(last.contains("lost power"), "{last}");
 }
 
-/// An operation on names during which the power goes doesn't come back, whatever its caller would
-/// do with the error.
+/// An operation on names during which the power fails doesn't return, whatever its caller would do
+/// with the error.
 #[test]
 fn no_code_runs_after_the_power_cut_that_it_was_in() {
     let mut simulation = Simulation::new(1);

@@ -1,6 +1,6 @@
 //! No CPU idles while a thread that may use it stands in the run queue.
 //!
-//! Most tests hold a thread on CPU 0 by affinity, so that whoever makes room for it has to go and
+//! Most tests hold a thread on CPU 0 by affinity, so that a thread that makes room for it has to
 //! find the idle CPU 1.
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use waits::{Nanos, WaitEvent};
 
 const MS: u64 = 1_000_000;
 
-/// A machine of two CPUs on which nothing costs anything but what is charged by hand.
+/// A machine of two CPUs on which only hand-made charges cost anything.
 fn bare() -> Simulation {
     let mut simulation = Simulation::new(1);
     simulation.costs = CostList::free();
@@ -64,7 +64,7 @@ fn from_cpu_1(program: impl FnOnce(&Os, &Session) + Send + 'static) -> Report<()
     report
 }
 
-/// Sleeps until 1 ms, then needs CPU 0 before everybody else for 10 ms.
+/// Sleeps until 1 ms, then needs CPU 0 before all other threads for 10 ms.
 fn start_urgent(os: &Os, session: &Session) -> ThreadHandle {
     let urgent = start(session, "urgent", |session| {
         pause(session, 2);
@@ -118,7 +118,7 @@ fn a_thread_whose_slice_is_over_goes_to_an_idle_cpu() {
         join(session, [wide, held]);
     });
     assert_eq!(run_queue_of(&report, "wide"), 0, "{report:?}");
-    // The one that is held waits for one slice, and has the CPU to itself from then on.
+    // The held thread waits for one slice, and has the CPU to itself from then on.
     assert_eq!(report.elapsed_ns / MS, 23, "{report:?}");
 }
 
@@ -179,7 +179,7 @@ fn threads_that_never_queued_can_both_be_preempted() {
     assert_eq!(report.elapsed_ns / MS, 21);
 }
 
-/// A Ready thread that is told the priority it has already keeps its place in the queue.
+/// A Ready thread that gets the priority it already has keeps its position in the queue.
 #[test]
 fn setting_the_same_priority_again_changes_nothing() {
     let mut simulation = bare();

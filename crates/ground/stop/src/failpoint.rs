@@ -1,8 +1,8 @@
 //! Failpoints: the one list of the ways in which tests break the engine on purpose.
 //!
-//! A test switches a failpoint on in the configuration that it opens a part of the engine with
-//! ([`Failpoints::only`]), runs the check that exists for it, and expects the check to fail. So
-//! each check is shown to be able to fail.
+//! A test switches a failpoint on in the configuration of a part of the engine
+//! ([`Failpoints::only`]), runs the check that exists for it, and expects the check to fail. This
+//! shows that each check is able to fail.
 //!
 //! Invariants
 //!   * without feature `failpoints` no failpoint can be on, and asking costs nothing
@@ -11,8 +11,9 @@
 //!
 //! Callers: the configurations of redo, cache, recovery and transactions; `instance::Parameters`.
 
-/// Declares the failpoints: what each breaks, and the tests that must notice it, each as its file's
-/// path and its name. `cargo xtask tidy` reads the tests from this file's text.
+/// Declares the failpoints: what each breaks, and the tests that must notice it. A test is given by
+/// the path of its file and its name. `cargo xtask tidy` reads the tests from the text of this
+/// file.
 macro_rules! failpoints {
     ($($(#[doc = $breaks:literal])+ $name:ident: $($test:literal),+;)+) => {
         /// A way to break the engine on purpose.
@@ -64,28 +65,28 @@ failpoints! {
     ApplyTwice:
         "crates/proof/proof/tests/failpoints.rs changes_applied_twice_is_caught";
 
-    // What transactions see and take back.
+    // Visibility and rollback.
 
     /// The changes of active transactions are seen.
     SeeActive:
         "crates/proof/proof/tests/model_check.rs seeing_active_transactions_is_noticed",
         "crates/proof/proof/tests/append_check.rs histories_show_seen_active_transactions";
 
-    /// A commit is seen from its call on, block by block.
+    /// A commit is visible from the moment of its call, block by block.
     SeeCommitting:
         "crates/proof/proof/tests/model_check.rs seeing_a_commit_before_it_is_whole_is_noticed",
         "crates/proof/proof/tests/append_check.rs histories_show_commits_seen_in_halves";
 
-    /// A consistent read takes back one undo record and no more.
+    /// A consistent read applies one undo record and stops.
     SkipUndoRecord:
         "crates/proof/proof/tests/model_check.rs a_consistent_read_that_skips_undo_is_noticed",
         "crates/proof/proof/tests/append_check.rs histories_show_reads_that_skip_undo";
 
-    /// The rollback of a transaction leaves one change.
+    /// The rollback of a transaction leaves one change in place.
     SkipRollbackRecord:
         "crates/proof/proof/tests/failpoints.rs a_change_that_no_rollback_takes_back_is_caught";
 
-    /// A row that another transaction has locked is given to every transaction that asks.
+    /// A row lock that another transaction holds is granted to every transaction that requests it.
     IgnoreRowLock:
         "crates/proof/proof/tests/model_check.rs rows_that_are_not_locked_are_noticed";
 
@@ -104,7 +105,7 @@ failpoints! {
         "crates/proof/proof/tests/append_check.rs \
          histories_show_commits_seen_before_they_are_durable";
 
-    /// Going back to a savepoint leaves one change.
+    /// A rollback to a savepoint leaves one change in place.
     SkipSavepointRecord:
         "crates/proof/proof/tests/model_check.rs a_savepoint_that_leaves_a_change_is_noticed",
         "crates/proof/proof/tests/append_check.rs histories_show_savepoints_that_leave_a_change",
@@ -114,7 +115,7 @@ failpoints! {
     ForgetSnapshots:
         "crates/proof/proof/tests/model_check.rs undo_that_is_overwritten_too_early_is_noticed";
 
-    /// Leaves of an index are taken out though a snapshot sees entries in them.
+    /// Leaves of an index are deleted though a snapshot sees entries in them.
     TakeOutEarly:
         "crates/proof/proof/tests/index_leaves.rs leaves_that_are_taken_out_early_are_noticed";
 
@@ -129,20 +130,21 @@ failpoints! {
     SkipWake:
         "crates/transactions/txn/tests/locks/failpoints.rs a_wake_up_that_is_left_out_is_noticed";
 
-    /// Weak modes are kept at the seat, also of a table that is watched.
+    /// Weak lock modes are kept at the seat even when the table is watched.
     IgnoreWatch:
         "crates/transactions/txn/tests/locks/failpoints.rs \
          a_watch_that_is_not_looked_at_is_noticed";
 
-    /// A session that watches a table doesn't ask the seats which transactions have it.
+    /// A session that watches a table doesn't search the seats for transactions that hold the
+    /// table.
     SkipSweep:
         "crates/transactions/txn/tests/locks/failpoints.rs seats_that_are_not_asked_are_noticed";
 
-    /// A request that fits goes past the queue.
+    /// A request that is compatible with the holders overtakes the queue.
     Overtake:
         "crates/transactions/txn/tests/locks/failpoints.rs overtaking_is_noticed";
 
-    /// A session that gives up waiting doesn't serve the requests that it held up.
+    /// A session that gives up a lock wait doesn't serve the requests that it held up.
     SkipServe:
         "crates/transactions/txn/tests/locks/failpoints.rs \
          a_request_behind_one_that_gave_up_is_noticed";
@@ -165,7 +167,7 @@ failpoints! {
          a_foreign_key_that_is_checked_as_of_a_snapshot_is_noticed";
 }
 
-/// The failpoint that is on, if one is. Without feature `failpoints` it is empty: none can be on.
+/// The failpoint that is on, if any. Without feature `failpoints` it is empty: none can be on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Failpoints {
     #[cfg(feature = "failpoints")]
@@ -173,13 +175,13 @@ pub struct Failpoints {
 }
 
 impl Failpoints {
-    /// None is on.
+    /// No failpoint is on.
     pub const NONE: Failpoints = Failpoints {
         #[cfg(feature = "failpoints")]
         on: None,
     };
 
-    /// This one is on.
+    /// Only this failpoint is on.
     #[cfg(feature = "failpoints")]
     pub const fn only(failpoint: Failpoint) -> Failpoints {
         Failpoints { on: Some(failpoint) }

@@ -5,7 +5,7 @@
 //!            └─ close ─────────▶ shut               both for good; sleepers are woken once
 //! ```
 //!
-//! Callers: whoever finds that no more can be promised; every loop that waits.
+//! Callers: code that finds that the instance can promise no more; every loop that waits.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl fmt::Display for HaltCause {
 type Waker = Arc<dyn Fn(&Session) + Send + Sync>;
 
 struct State {
-    /// What every call returns from now on.
+    /// What every call returns from now on; none while the instance runs.
     ended: Option<Stop>,
     wakers: Vec<Waker>,
 }
@@ -40,22 +40,23 @@ struct Shared {
     state: Latch<State>,
 }
 
-/// One instance's halt. Clones are the same.
+/// The halt of one instance. All clones share one state.
 #[derive(Clone)]
 pub struct Halt {
     shared: Arc<Shared>,
 }
 
 impl Halt {
-    /// Of an instance that runs.
+    /// Makes the halt of a running instance.
     pub fn new(os: &Os) -> Halt {
         let state = State { ended: None, wakers: Vec::new() };
         let state = Latch::new(os, LatchKind::Innermost, state);
         Halt { shared: Arc::new(Shared { raised: SharedFlag::new(false), state }) }
     }
 
-    /// Called when the halt is raised, to wake those that sleep (rule K3). It holds no strong
-    /// reference to what holds this halt, or neither would ever go away.
+    /// Registers a waker that [`Halt::raise`] and [`Halt::close`] call, to wake sleeping threads
+    /// (rule K3). The waker must hold no strong reference to an owner of this halt: such a cycle
+    /// would keep both alive for ever.
     pub fn on_raise(&self, session: &Session, waker: impl Fn(&Session) + Send + Sync + 'static) {
         self.shared.state.exclusive(session).wakers.push(Arc::new(waker));
     }
@@ -68,13 +69,13 @@ impl Halt {
         })
     }
 
-    /// The instance was shut in good order: every later call is refused (K5).
+    /// Marks the instance as shut in good order: every later call is refused (K5).
     pub fn close(&self, session: &Session) {
         let message = "the database is shut: open it again to work with it";
         self.end(Stop::refuse(RefusalKind::WrongState, message), session, || ());
     }
 
-    /// The instance ends like this, unless it has ended before. Returns how it ended.
+    /// Ends the instance in this way, unless it has ended before. Returns how it ended.
     fn end(&self, how: Stop, session: &Session, tell: impl FnOnce()) -> Stop {
         let wakers = {
             let mut state = self.shared.state.exclusive(session);
@@ -118,7 +119,8 @@ impl Halt {
         ended.expect("how the instance ended is set before the flag")
     }
 
-    /// Halts if it is dropped without [`HaltGuard::disarm`], as when its thread panics.
+    /// A guard that halts the instance if it is dropped without [`HaltGuard::disarm`], as when its
+    /// thread panics.
     pub fn guard<'s>(&self, what: impl Into<String>, session: &'s Session) -> HaltGuard<'s> {
         HaltGuard { halt: self.clone(), what: what.into(), session, armed: true }
     }
@@ -130,7 +132,7 @@ impl fmt::Debug for Halt {
     }
 }
 
-/// Halts the instance if its thread panics.
+/// Halts the instance when it is dropped armed, as when its thread panics.
 pub struct HaltGuard<'s> {
     halt: Halt,
     what: String,
@@ -139,7 +141,7 @@ pub struct HaltGuard<'s> {
 }
 
 impl HaltGuard<'_> {
-    /// The work ended in good order.
+    /// Disarms the guard: the work ended in good order.
     pub fn disarm(mut self) {
         self.armed = false;
     }

@@ -1,9 +1,11 @@
-//! How work ends that can't go on: refused, or halted. (The third way, a broken invariant, panics.)
+//! The ways in which work fails: it is refused, or the instance halts. (The third way, a broken
+//! invariant, panics.)
 //!
-//! * [`Refusal`]: this statement can't be done; nothing was changed; here is what to do.
-//! * [`Halt`]: the instance stops in good order: what is on disk is right, and no more is promised.
-//! * [`Stop`]: either, as calls return it.
-//! * [`did_you_mean`]: the end of a refusal of a name that isn't there.
+//! * [`Refusal`]: the statement can't be done; nothing was changed; the message says what to do.
+//! * [`Halt`]: the instance stops in good order: the data on disk is right, and no more is
+//!   promised.
+//! * [`Stop`]: a refusal or a halt; the error type of calls.
+//! * [`did_you_mean`]: the end of a refusal of a name that doesn't exist.
 //! * [`Failpoint`]: a way to break the engine on purpose, for tests of the tests.
 //!
 //! Rules K1 to K6 are in the README. Callers: every crate of the engine.
@@ -30,17 +32,17 @@ use value::{Damaged, Misfit};
 pub enum Stop {
     /// Nothing was changed; the instance goes on.
     Refused(Refusal),
-    /// The instance has stopped, and why.
+    /// The instance has halted for this reason.
     Halted(Arc<HaltCause>),
 }
 
 impl Stop {
-    /// A refusal of this kind: what failed, on what, what to do.
+    /// A refusal of this kind. The message says what failed, on what, and what to do.
     pub fn refuse(kind: RefusalKind, message: impl Into<String>) -> Stop {
         Stop::Refused(Refusal::new(kind, message))
     }
 
-    /// The same refusal, which also says this.
+    /// The same refusal with this text added to its message. A halt stays as it is.
     pub fn saying(self, more: &str) -> Stop {
         match self {
             Stop::Refused(refusal) => Stop::refuse(refusal.kind(), format!("{refusal}; {more}")),
@@ -48,7 +50,7 @@ impl Stop {
         }
     }
 
-    /// The kind of refusal, if it is one.
+    /// The kind of the refusal; none if the instance has halted.
     pub fn refusal(&self) -> Option<RefusalKind> {
         match self {
             Stop::Refused(refusal) => Some(refusal.kind()),
@@ -85,7 +87,8 @@ impl From<Damaged> for Stop {
     }
 }
 
-/// An I/O that failed before anything was changed refuses; where it must halt, the caller raises.
+/// An I/O error that comes before anything was changed is a refusal. Where it must halt the
+/// instance, the caller raises the halt.
 impl From<os::Error> for Stop {
     fn from(error: os::Error) -> Stop {
         Stop::Refused(Refusal::from(error))

@@ -1,20 +1,20 @@
-//! A statement that can't be done, said to the one who asked (rule K1).
+//! The refusal of a statement: a kind for the program, and a message for the user (rule K1).
 
 use std::fmt;
 
 use os::{Cause, Error};
 use value::{Damaged, Misfit};
 
-/// Why something was refused, as far as a caller would act on it.
+/// The kind of a refusal, as far as a caller would act on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RefusalKind {
-    /// The tablespace, the directory or the disk is full, or there is no memory for it.
+    /// The tablespace, the directory or the disk is full, or memory is exhausted.
     NoSpace,
-    /// Waiting for the lock would never end: two transactions wait for each other.
+    /// Waiting for the lock would close a cycle of waiting transactions.
     Deadlock,
-    /// What a read or a change needs to know of the past was overwritten.
+    /// Undo that a read or a change needs was overwritten.
     SnapshotTooOld,
-    /// A row was changed since the transaction's snapshot: it has to be begun again.
+    /// A row was changed since the transaction's snapshot. The transaction has to be restarted.
     Serialization,
     /// Another transaction has the lock, and the statement doesn't wait (`NOWAIT`).
     Busy,
@@ -22,31 +22,31 @@ pub enum RefusalKind {
     LockTimeout,
     /// Every buffer of the cache stayed in use for as long as a session waits for one.
     NoBuffer,
-    /// The row, the segment or the file isn't there.
+    /// The row, the segment or the file doesn't exist.
     NotFound,
-    /// It exists already.
+    /// The object exists already.
     AlreadyExists,
-    /// A value or a parameter that doesn't fit.
+    /// A value or a parameter isn't valid.
     Invalid,
     /// Another row has the same key of a primary key or UNIQUE.
     UniqueViolation,
-    /// NULL in a column that may not be NULL.
+    /// A NOT NULL column was given NULL.
     NotNullViolation,
-    /// A row for which a CHECK is false.
+    /// A CHECK is false for the row.
     CheckViolation,
-    /// A row that refers to none, or one that others refer to.
+    /// A row refers to a missing row, or other rows refer to it.
     ForeignKeyViolation,
-    /// The table isn't any more what it was when the statement was prepared.
+    /// The table's definition has changed since the statement was prepared.
     DefinitionChanged,
-    /// What is on disk isn't what was written there.
+    /// The bytes on disk aren't what the engine wrote there.
     Corrupt,
-    /// The database is in a state in which this can't be done.
+    /// The database is in a state in which the operation isn't allowed.
     WrongState,
     /// The device or the operating system refused.
     Io,
 }
 
-/// What failed, on what, what to do: one line.
+/// A refusal. Its message is one line: what failed, on what, what to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refusal {
     kind: RefusalKind,
@@ -59,7 +59,7 @@ impl Refusal {
         Refusal { kind, message: message.into() }
     }
 
-    /// Why, as far as a caller would act on it.
+    /// The kind of the refusal.
     pub fn kind(&self) -> RefusalKind {
         self.kind
     }
@@ -80,7 +80,7 @@ impl From<Misfit> for Refusal {
     }
 }
 
-/// A row whose bytes nobody can have written.
+/// A row's bytes that no version of the engine can have written.
 impl From<Damaged> for Refusal {
     fn from(damaged: Damaged) -> Refusal {
         Refusal::new(RefusalKind::Corrupt, format!("{damaged}; verify the database"))

@@ -1,15 +1,15 @@
-//! What a user may have meant by a name that isn't there.
+//! Suggestions for a name that doesn't exist.
 //!
 //! Callers: `catalog` for tables and columns, `instance` for parameters.
 
-/// Names that differ by at most this many letters may have been meant.
+/// The most letters by which a suggested name differs.
 const DISTANCE_MAX: usize = 2;
 
 /// The most letters of a name that are compared.
 const LETTERS_MAX: usize = 128;
 
-/// The end of a refusal of `name`: "; did you mean NAME?" with the nearest of the names that are
-/// there, or nothing if none is near. Case makes no difference.
+/// The end of a refusal of `name`: "; did you mean NAME?" with the nearest of the existing
+/// names, or nothing if none is near. Case makes no difference.
 pub fn did_you_mean<'a>(name: &str, there: impl IntoIterator<Item = &'a str>) -> String {
     let lower = name.to_lowercase();
     let distances = there.into_iter().map(|one| (distance(&lower, &one.to_lowercase()), one));
@@ -19,7 +19,7 @@ pub fn did_you_mean<'a>(name: &str, there: impl IntoIterator<Item = &'a str>) ->
     }
 }
 
-/// How many letters have to be inserted, removed or replaced (Levenshtein).
+/// The number of letters to be inserted, removed or replaced (Levenshtein).
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().take(LETTERS_MAX).collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();

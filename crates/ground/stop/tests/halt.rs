@@ -1,4 +1,4 @@
-//! A halt is for good, wakes who sleeps, and follows from a panic.
+//! A halt is for good, wakes sleeping sessions, and follows from a panic.
 #![forbid(unsafe_code)]
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use sim::{Perturbation, Simulation};
 use stop::{Halt, RefusalKind, Stop};
 use waits::WaitEvent;
 
-/// The first cause stays, whoever comes later.
+/// The first cause stays, whichever cause comes later.
 #[test]
 fn the_first_cause_is_the_one_that_counts() {
     let report = Simulation::new(1).run(|world, session| {
@@ -23,7 +23,7 @@ fn the_first_cause_is_the_one_that_counts() {
     assert_eq!(said, "the instance has halted: redo cannot be written");
 }
 
-/// An instance that was shut refuses what comes later, and an abort of it changes nothing.
+/// An instance that was shut refuses later calls, and an abort of it changes nothing.
 #[test]
 fn what_comes_after_the_end_in_good_order_is_refused() {
     let report = Simulation::new(1).run(|world, session| {

@@ -1,23 +1,23 @@
-//! Why a value doesn't go into a column, and what is wrong with a row's bytes.
+//! The errors of this crate: a value that doesn't fit its column, and a damaged row.
 //!
-//! Callers: `fit` and `row` make them; whoever stores and reads rows says them to people.
+//! Callers: `fit` and `row` make them; the layers that store and read rows report them to users.
 
 use std::fmt;
 
 /// Why a value was refused, as far as a caller would act on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MisfitKind {
-    /// A value of another kind, such as a text for a number.
+    /// The value has another kind than the column, such as a text for a number.
     Kind,
-    /// A number or a moment outside what the type can hold.
+    /// The number or moment is outside the range of the type.
     Range,
-    /// A text, binary value or row that is too long.
+    /// The text, binary value or row is too long.
     Length,
-    /// A type that can't be declared like this, such as `VARCHAR(0)`.
+    /// The type can't be declared like this, such as `VARCHAR(0)`.
     Type,
 }
 
-/// A value that doesn't go into its column: what failed, on what, what to do, in one line.
+/// A value that doesn't fit its column. Its message is one line: what failed, on what, what to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Misfit {
     kind: MisfitKind,
@@ -29,7 +29,7 @@ impl Misfit {
         Misfit { kind, message }
     }
 
-    /// Why, as far as a caller would act on it.
+    /// The kind of the misfit.
     pub fn kind(&self) -> MisfitKind {
         self.kind
     }
@@ -46,9 +46,9 @@ impl std::error::Error for Misfit {}
 /// A row's bytes aren't what [`RowLayout::encode`](crate::RowLayout::encode) wrote.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Damaged {
-    /// The column where it shows, from 0; none if it is the row as a whole.
+    /// The column that is damaged, from 0; none if the damage is in the row as a whole.
     pub column: Option<u16>,
-    /// What is wrong there.
+    /// The fault in the bytes.
     pub what: &'static str,
 }
 

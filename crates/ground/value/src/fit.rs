@@ -1,4 +1,4 @@
-//! A value goes into a column: made what the column's type holds, or refused with a sentence.
+//! Fits a value to a column: converts it to what the column's type holds, or refuses it.
 //!
 //! | column | what it takes | what is done |
 //! |---|---|---|
@@ -12,17 +12,17 @@
 //!
 //! NULL goes into every column: whether a column may be NULL is a constraint and not its type.
 //!
-//! Callers: whoever inserts and updates, before the row is encoded.
+//! Callers: inserts and updates, before the row is encoded.
 //! Sources: Oracle Database SQL Language Reference for NUMBER; PostgreSQL's `bpchar` for CHAR.
 
 use crate::number::pow10;
 use crate::{BYTES_MAX, Digits, Misfit, MisfitKind, Number, Timestamp, Type, Value};
 
-/// How much of a value a message shows.
+/// The most characters of a value that a message shows.
 const SHOWN_CHARS: usize = 40;
 
 impl Type {
-    /// The value as a column of this type holds it; `column` names it in the refusal.
+    /// Returns the value as a column of this type holds it. A refusal names `column`.
     pub fn fit<'a>(self, column: &str, value: Value<'a>) -> Result<Value<'a>, Misfit> {
         let fitted = match (self, value) {
             (_, Value::Null) => Ok(Value::Null),
@@ -44,12 +44,6 @@ impl Type {
             _ => Err(Why::Kind),
         };
         fitted.map_err(|why| self.misfit(column, value, why))
-    }
-
-    /// A text as clients of a CHAR(n) expect it: filled up with blanks. Other types leave it alone.
-    pub fn padded(self, text: &str) -> String {
-        let width = if let Type::Char(chars) = self { chars.get() } else { 0 };
-        format!("{text:<0$}", width.into())
     }
 
     fn fit_int(self, value: Value<'_>) -> Result<Value<'_>, Why> {
@@ -102,7 +96,7 @@ impl Type {
     }
 }
 
-/// Why a value doesn't fit.
+/// The reason why a value doesn't fit.
 enum Why {
     Kind,
     Whole(i64, i64),
@@ -112,10 +106,10 @@ enum Why {
     Bytes(usize),
 }
 
-/// Rounded half away from zero; none if it has more than 64 bits.
+/// The double rounded half away from zero; none if it has more than 64 bits.
 fn whole(double: f64) -> Option<i64> {
     let rounded = double.round();
-    // 2^63 itself is a double, and the first one that is too large.
+    // 2^63 is a double, and the smallest one that is too large.
     let limit = -(i64::MIN as f64);
     (rounded >= -limit && rounded < limit).then_some(rounded as i64)
 }
@@ -140,7 +134,7 @@ fn fit_number(digits: Option<Digits>, value: Value<'_>) -> Result<Value<'_>, Why
 }
 
 fn fit_chars(text: &str, max: u16) -> Result<Value<'_>, Why> {
-    // A text has no more characters than bytes, so most need not be counted.
+    // A text has no more characters than bytes, so most texts need not be counted.
     if text.len() <= max.into() {
         return Ok(Value::Text(text));
     }
@@ -152,10 +146,10 @@ fn fit_bytes(value: Value<'_>, bytes: usize) -> Result<Value<'_>, Why> {
     if bytes <= BYTES_MAX { Ok(value) } else { Err(Why::Bytes(bytes)) }
 }
 
-/// A value in a message: one line, and not a long one.
+/// A value as a message shows it: on one line, and shortened.
 pub fn shown(value: Value<'_>) -> String {
     let text = match value {
-        // A gigabyte isn't written out to be thrown away.
+        // A gigabyte isn't written out only to be discarded.
         Value::Text(text) => {
             let end = text.char_indices().nth(SHOWN_CHARS + 1).map_or(text.len(), |(at, _)| at);
             Value::Text(&text[..end]).to_string()
@@ -195,7 +189,7 @@ mod tests {
         (misfit.kind(), misfit.to_string())
     }
 
-    /// The table of Oracle's documentation, and what it says of scales beyond the precision.
+    /// The table in Oracle's documentation, and its cases of scales beyond the precision.
     #[test]
     fn numbers_round_to_the_scale_and_are_refused_beyond_the_precision_as_in_oracle() {
         let stored = [
@@ -269,8 +263,6 @@ mod tests {
         assert!(varchar.fit("C", Value::Text("a   ")).is_err());
         assert_eq!(char.fit("C", Value::Text("é     ")), Ok(Value::Text("é")));
         assert!(char.fit("C", Value::Text("abc d")).is_err());
-        assert_eq!(char.padded("é"), "é  ");
-        assert_eq!(varchar.padded("é"), "é");
     }
 
     #[test]

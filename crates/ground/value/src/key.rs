@@ -1,7 +1,7 @@
 //! Keys: bytes that compare as the values do, column after column.
 //!
-//! A column's first byte says what follows; 0x00 and 0xff never are one, so that behind any whole
-//! columns there is room below and above. Descending columns have all their bytes inverted.
+//! The first byte of a column says what follows. It is never 0x00 or 0xff, so that there is room
+//! below and above any prefix of whole columns. All bytes of a descending column are inverted.
 //!
 //! | what | bytes |
 //! |---|---|
@@ -28,31 +28,31 @@
 mod number;
 mod range;
 
-pub use range::{KeyRange, key_prefix, key_successor};
+pub use range::{KeyRange, key_successor};
 
 use crate::Value;
 use crate::value::sortable;
 
-/// The way a column of a key is sorted.
+/// The sort direction of a key column.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Direction {
-    /// Small values first.
+    /// Small values come first.
     Ascending,
-    /// Large values first.
+    /// Large values come first.
     Descending,
 }
 
-/// Where NULLs are sorted.
+/// The position of NULLs in the sort order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum NullsPlace {
-    /// Before all values.
+    /// NULLs come before all values.
     First,
-    /// After all values.
+    /// NULLs come after all values.
     Last,
 }
 
 impl NullsPlace {
-    /// Where Oracle puts them if nothing is said: last if ascending, first if descending.
+    /// Oracle's default: last if ascending, first if descending.
     pub fn of(direction: Direction) -> NullsPlace {
         match direction {
             Direction::Ascending => NullsPlace::Last,
@@ -63,14 +63,14 @@ impl NullsPlace {
 
 const NULL_FIRST: u8 = 0x01;
 const NULL_LAST: u8 = 0xfe;
-/// Ends texts and bytes: below all that a byte of them becomes.
+/// The end of texts and binary values. It is lower than every encoded byte.
 const END: u8 = 0x02;
 const TEXT_SHIFT: u8 = 3;
-/// Bytes up to this one, and it itself, follow it.
+/// The escape of low bytes: it precedes each byte up to and including itself.
 const LOW_ESCAPE: u8 = 0x03;
-/// Bytes from this one on follow it.
+/// The escape of high bytes: it precedes each byte from itself on.
 const HIGH_ESCAPE: u8 = 0xfd;
-/// Of whole numbers and doubles.
+/// The middle of the range of first bytes, which whole numbers and doubles use.
 const MIDDLE: u8 = 0x80;
 
 /// Appends the key of these columns to `out`.
@@ -121,12 +121,12 @@ fn invert(bytes: &mut [u8]) {
 
 #[inline]
 fn push_int(int: i64, out: &mut Vec<u8>) {
-    // Of a number below zero, what counts are the bytes that aren't all ones.
+    // In a number below zero, only the bytes that aren't all ones are significant.
     let magnitude = (int ^ (int >> 63)) as u64;
     let bytes = u64::BITS.div_ceil(8) - magnitude.leading_zeros() / 8;
     let first = if int < 0 { MIDDLE - 1 - bytes as u8 } else { MIDDLE + bytes as u8 };
-    // All nine are written, and those that don't count taken off again: cheaper than a copy of
-    // unknown length.
+    // All nine bytes are appended and the insignificant ones are truncated, which is cheaper than a
+    // copy of unknown length.
     let shifted = (int as u64).checked_shl(u64::BITS - 8 * bytes).unwrap_or(0);
     let mut encoded = [first, 0, 0, 0, 0, 0, 0, 0, 0];
     encoded[1..].copy_from_slice(&highest_first(shifted));
@@ -139,7 +139,7 @@ fn highest_first(number: u64) -> [u8; 8] {
     number.to_be_bytes()
 }
 
-/// The bytes of a text, without the end.
+/// Appends the encoded bytes of a text, without the end.
 #[inline]
 fn push_text(text: &str, out: &mut Vec<u8>) {
     out.extend(text.as_bytes().iter().map(|byte| byte.wrapping_add(TEXT_SHIFT)));

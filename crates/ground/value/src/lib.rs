@@ -18,8 +18,9 @@
 //! | `row`    | [`RowLayout`], [`RowView`], [`RowMut`]: columns in a row's bytes |
 //! | `key`    | [`encode_key`], [`KeyRange`]: bytes that compare as the values do |
 //!
-//! It stands low in the house and knows no blocks, no transactions and no refusals of crate `stop`:
-//! who calls turns a [`Misfit`] into a refusal, and a [`Damaged`] into what its own place asks.
+//! The crate stands low in the house. It knows no blocks, no transactions and no refusals of crate
+//! `stop`: the caller turns a [`Misfit`] into a refusal, and a [`Damaged`] into an error of its
+//! own.
 //!
 //! The rules are in the README. Callers: tables, indexes, the dictionary, SQL.
 
@@ -36,16 +37,16 @@ mod value;
 
 pub use fault::{Damaged, Misfit, MisfitKind};
 pub use fit::shown;
-pub use key::{Direction, KeyRange, NullsPlace, encode_key, key_prefix, key_push, key_successor};
+pub use key::{Direction, KeyRange, NullsPlace, encode_key, key_push, key_successor};
 pub use moment::{Date, Timestamp};
 pub use number::{Number, NumberFault};
 pub use row::{Misread, MisreadKind, Misreads, RowLayout, RowMut, RowView};
 pub use types::{Chars, Digits, Type};
 pub use value::{OwnedValue, Value};
 
-/// How many columns a table has at most.
+/// The most columns that a table can have.
 pub const COLUMNS_MAX: usize = 1000;
-/// How many characters `n` may be in `VARCHAR(n)` and `CHAR(n)`.
+/// The largest `n` in `VARCHAR(n)` and `CHAR(n)`, in characters.
 pub const CHARS_MAX: u16 = 4000;
-/// How many bytes a TEXT or a BYTEA has at most: 1 GiB.
+/// The most bytes in a TEXT or a BYTEA: 1 GiB.
 pub const BYTES_MAX: usize = 1 << 30;

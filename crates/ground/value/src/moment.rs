@@ -1,11 +1,11 @@
 //! Days, and microseconds of days: the Gregorian calendar from year 1 to 9999, in no time zone.
 //!
-//! A DATE is a day, as in the SQL standard and in every client's driver. Oracle's also has a time
-//! to the second, which makes `d = DATE '2026-11-22'` miss rows and has no type of its own at the
-//! other end of the wire; who wants a time says TIMESTAMP.
+//! A DATE is a day, as in the SQL standard and in every client's driver. Oracle's DATE also has a
+//! time to the second, which makes `d = DATE '2026-11-22'` miss rows and has no counterpart in the
+//! clients' protocol. A user who needs a time declares TIMESTAMP.
 //!
 //! Invariants
-//!   * both count from 1970-01-01, and what lies outside the years 1 to 9999 can't be made
+//!   * both count from 1970-01-01, and no value outside the years 1 to 9999 can be made
 //!
 //! Callers: `value`, `fit`, `row`, `key`; SQL for its literals.
 //! Sources: H. Hinnant, "chrono-Compatible Low-Level Date Algorithms", for days and civil dates.
@@ -14,7 +14,7 @@ use std::fmt;
 
 const DAY_US: i64 = 86_400_000_000;
 
-/// A day.
+/// A calendar day.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Date(i32);
 
@@ -24,32 +24,32 @@ impl Date {
     /// 31 December of year 9999.
     pub const MAX: Date = Date(2_932_896);
 
-    /// So many days after 1970-01-01; none outside the years 1 to 9999.
+    /// The day `days` days after 1970-01-01; none outside the years 1 to 9999.
     pub fn from_days(days: i32) -> Option<Date> {
         (Date::MIN.0..=Date::MAX.0).contains(&days).then_some(Date(days))
     }
 
-    /// Days after 1970-01-01.
+    /// The number of days after 1970-01-01.
     pub fn days(self) -> i32 {
         self.0
     }
 
-    /// That day; none if the calendar doesn't have it.
+    /// The day with this year, month and day; none if the calendar doesn't have it.
     pub fn from_calendar(year: i32, month: u32, day: u32) -> Option<Date> {
         if !(1..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
             return None;
         }
-        // Years begin in March, so that the leap day is a year's last.
+        // Years begin in March here, so that the leap day is the last day of a year.
         let (y, m) = (if month <= 2 { year - 1 } else { year }, (month + 9) % 12);
         let (era, of_era) = (y.div_euclid(400), y.rem_euclid(400));
         let of_year = i32::try_from((153 * m + 2) / 5 + day - 1).ok()?;
         let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468;
         let date = Date::from_days(days)?;
-        // A day that the month doesn't have comes out as one of the next month.
+        // A day that the month doesn't have comes out as a day of the next month.
         (date.calendar() == (year, month, day)).then_some(date)
     }
 
-    /// Year, month and day.
+    /// The year, month and day.
     pub fn calendar(self) -> (i32, u32, u32) {
         let days = self.0 + 719_468;
         let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
@@ -62,7 +62,7 @@ impl Date {
         (year, month.unsigned_abs(), day.unsigned_abs())
     }
 
-    /// From `2026-11-22`.
+    /// Parses `2026-11-22`.
     pub fn parse(text: &str) -> Option<Date> {
         let mut parts = text.trim().splitn(3, '-');
         let year = number(parts.next()?, 4)?;
@@ -71,7 +71,7 @@ impl Date {
     }
 }
 
-/// `2026-11-22`.
+/// Writes `2026-11-22`.
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (year, month, day) = self.calendar();
@@ -79,7 +79,7 @@ impl fmt::Display for Date {
     }
 }
 
-/// A microsecond of a day.
+/// A moment: a microsecond of a day.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Timestamp(i64);
 
@@ -89,28 +89,28 @@ impl Timestamp {
     /// The last microsecond of year 9999.
     pub const MAX: Timestamp = Timestamp((Date::MAX.0 as i64 + 1) * DAY_US - 1);
 
-    /// So many microseconds after 1970-01-01 00:00:00; none outside the years 1 to 9999.
+    /// The moment `us` microseconds after 1970-01-01 00:00:00; none outside the years 1 to 9999.
     pub fn from_us(us: i64) -> Option<Timestamp> {
         (Timestamp::MIN.0..=Timestamp::MAX.0).contains(&us).then_some(Timestamp(us))
     }
 
-    /// Microseconds after 1970-01-01 00:00:00.
+    /// The number of microseconds after 1970-01-01 00:00:00.
     pub fn us(self) -> i64 {
         self.0
     }
 
-    /// The beginning of a day.
+    /// The first moment of a day.
     pub fn midnight(date: Date) -> Timestamp {
         Timestamp(i64::from(date.0) * DAY_US)
     }
 
-    /// Its day.
+    /// The day of this moment.
     pub fn date(self) -> Date {
         Date(i32::try_from(self.0.div_euclid(DAY_US)).expect("a timestamp lies within the dates"))
     }
 
-    /// From `2026-11-22 13:19:28.000001`; a `T` may stand for the blank, and what is behind the
-    /// minutes or the seconds may be missing. More than six digits of a second are refused.
+    /// Parses `2026-11-22 13:19:28.000001`. A `T` may replace the blank, and the text may end after
+    /// the minutes or after the seconds. More than six digits of a second are refused.
     pub fn parse(text: &str) -> Option<Timestamp> {
         let text = text.trim();
         let Some((date, time)) = text.split_once([' ', 'T']) else {
@@ -136,7 +136,7 @@ impl Timestamp {
     }
 }
 
-/// `2026-11-22 13:19:28`, and six digits more if it isn't a whole second.
+/// Writes `2026-11-22 13:19:28`, and six more digits if it isn't a whole second.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let us = self.0.rem_euclid(DAY_US);
@@ -150,7 +150,7 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// A number of one to `digits_max` digits.
+/// Parses a number of one to `digits_max` digits.
 fn number(text: &str, digits_max: usize) -> Option<u32> {
     let sound = (1..=digits_max).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
     if sound { text.parse().ok() } else { None }

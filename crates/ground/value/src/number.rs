@@ -5,14 +5,14 @@
 //! ```
 //!
 //! Invariants
-//!   * the magnitude is below 10^38, the value's below 10^122; the scale is 128 at most
+//!   * the magnitude is below 10^38, the absolute value below 10^122; the scale is at most 128
 //!   * zero is never negative and has scale 0
-//!   * trailing zeros mean nothing: 1.0 and 1.00 are equal, hash alike, compare alike, and are
-//!     written `1`; they are kept, so that a column of NUMBER(10,2) is read and added without a
+//!   * trailing zeros don't count: 1.0 and 1.00 are equal, hash and compare alike, and are written
+//!     `1`; they are kept in memory, so that a column of NUMBER(10,2) is read and added without a
 //!     division
 //!
-//! The range is a little narrower than Oracle's (1e-130 to 1e126): it is what every NUMBER(p,s)
-//! that can be declared needs, and leaves room in a key's first byte for NULL.
+//! The range is a little narrower than Oracle's (1e-130 to 1e126). It covers every NUMBER(p,s) that
+//! can be declared, and leaves room in the first byte of a key for NULL.
 //!
 //! Callers: `value`, `fit`, `row`, `key`; SQL for arithmetic.
 //! Sources: Oracle Database SQL Language Reference, "NUMBER Data Type", for digits and rounding.
@@ -29,16 +29,16 @@ use std::ops::Neg;
 use wide::digits;
 pub(crate) use wide::{POW10, pow10};
 
-/// The most digits.
+/// The most digits of a number.
 pub(crate) const DIGITS_MAX: u32 = 38;
 /// The most digits behind the point.
 pub(crate) const SCALE_MAX: i32 = 128;
-/// Every value is below 10 to this power.
+/// The exponent of the range: the absolute value of a number is below 10^122.
 const EXPONENT_MAX: i32 = 122;
-/// The lowest scale: one digit and 121 zeros.
+/// The lowest scale, that of one digit and 121 zeros.
 pub(crate) const SCALE_MIN: i32 = 1 - EXPONENT_MAX;
 
-/// An exact decimal.
+/// An exact decimal number.
 #[derive(Clone, Copy)]
 pub struct Number {
     // Two halves, so that a number has 24 bytes and not 32.
@@ -48,12 +48,12 @@ pub struct Number {
     negative: bool,
 }
 
-/// Why there is no such number.
+/// The reason why a calculation or a conversion gives no number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NumberFault {
-    /// It would be 1e122 or more.
+    /// The result would be 1e122 or more.
     Overflow,
-    /// Something was divided by zero.
+    /// The divisor is zero.
     DivisionByZero,
     /// The text, or the floating-point value, isn't a number.
     NotANumber,
@@ -77,13 +77,14 @@ impl Number {
     /// Zero.
     pub const ZERO: Number = Number { low: 0, high: 0, scale: 0, negative: false };
 
-    /// `coefficient` × 10^-`scale`: 1050 and 2 is 10.50. Rounded if it has more than 38 digits.
+    /// `coefficient` × 10^-`scale`: 1050 and 2 give 10.50. It is rounded if it has more than 38
+    /// digits.
     pub fn from_parts(coefficient: i128, scale: i32) -> Result<Number, NumberFault> {
         let magnitude = coefficient.unsigned_abs();
         Number::rounded(coefficient < 0, wide::Wide::narrow(magnitude), scale)
     }
 
-    /// Of parts that hold the invariants.
+    /// A number of parts that already hold the invariants.
     pub(crate) fn sound(negative: bool, magnitude: u128, scale: i32) -> Number {
         debug_assert!(magnitude < POW10[38] && scale <= SCALE_MAX);
         if magnitude == 0 {
@@ -105,35 +106,36 @@ impl Number {
         if self.negative { -magnitude } else { magnitude }
     }
 
-    /// How many of the digits are behind the point; below 0, how many zeros follow them.
+    /// The number of digits behind the point. If negative, the number of zeros that follow the
+    /// digits.
     pub fn scale(self) -> i32 {
         self.scale.into()
     }
 
-    /// Whether it is below zero.
+    /// Whether the number is below zero.
     pub fn is_negative(self) -> bool {
         self.negative
     }
 
-    /// Whether it is zero.
+    /// Whether the number is zero.
     pub fn is_zero(self) -> bool {
         self.low == 0 && self.high == 0
     }
 
-    /// Without its sign.
+    /// The number without its sign.
     #[must_use]
     pub fn abs(self) -> Number {
         Number { negative: false, ..self }
     }
 
-    /// The same number with no trailing zeros, the one form that is stored and hashed.
+    /// The same number without trailing zeros. This is the form that is stored and hashed.
     #[must_use]
     pub fn canonical(self) -> Number {
         let (mut magnitude, mut scale) = (self.magnitude(), self.scale());
         if magnitude == 0 {
             return self;
         }
-        // A number ends in no more decimal zeros than binary ones.
+        // A number has no more trailing decimal zeros than binary ones.
         let mut step = 32;
         while step > 0 {
             while magnitude.trailing_zeros() >= step && magnitude.is_multiple_of(pow10(step)) {
@@ -144,7 +146,7 @@ impl Number {
         Number::sound(self.negative, magnitude, scale)
     }
 
-    /// The coefficient at that scale; none if that would need rounding or more than 38 digits.
+    /// The coefficient at that scale; none if it would need rounding or more than 38 digits.
     pub fn at_scale(self, scale: i32) -> Option<i128> {
         let up = scale.saturating_sub(self.scale());
         let magnitude = self.magnitude();
@@ -162,8 +164,8 @@ impl Number {
         Some(if self.negative { -scaled } else { scaled })
     }
 
-    /// Rounded to so many places behind the point, half away from zero, as Oracle does; below 0,
-    /// so many before it.
+    /// Rounds to `places` digits behind the point, half away from zero, as Oracle does. A negative
+    /// `places` rounds before the point.
     pub fn round(self, places: i32) -> Result<Number, NumberFault> {
         if self.scale() <= places {
             return Ok(self);
@@ -182,7 +184,7 @@ impl Number {
         Number::rounded(self.negative, wide::Wide::narrow(magnitude), places)
     }
 
-    /// Cut off after so many places behind the point.
+    /// Truncates to `places` digits behind the point.
     #[must_use]
     pub fn truncate(self, places: i32) -> Number {
         if self.scale() <= places {
@@ -196,7 +198,7 @@ impl Number {
         Number::sound(self.negative, magnitude, places)
     }
 
-    /// As a whole number, rounded half away from zero; none if it has more than 64 bits.
+    /// The whole number, rounded half away from zero; none if it has more than 64 bits.
     pub fn to_i64(self) -> Option<i64> {
         let whole = self.round(0).ok()?.at_scale(0)?;
         i64::try_from(whole).ok()
@@ -204,7 +206,7 @@ impl Number {
 
     /// The nearest floating-point number.
     pub fn to_f64(self) -> f64 {
-        // Both are exact, and so the quotient is the nearest.
+        // Both operands are exact, so the quotient is the nearest double.
         if self.high == 0 && self.low < 1 << 53 && (0..=22).contains(&self.scale) {
             let quotient = self.low as f64 / 10_f64.powi(self.scale.into());
             return if self.negative { -quotient } else { quotient };
@@ -213,9 +215,9 @@ impl Number {
         text.parse().expect("digits and an exponent are a number")
     }
 
-    /// What a floating-point number is as a decimal: if it is whole and has at most 38 digits,
-    /// exactly that; else the shortest decimal that is this floating-point number and no other. In
-    /// this way no two of them become one decimal, and they keep their order (rule VA9).
+    /// Converts a floating-point number. A whole number of at most 38 digits is converted exactly;
+    /// any other becomes the shortest decimal that reads back as the same double. So no two doubles
+    /// become one decimal, and they keep their order (rule VA9).
     pub fn from_f64(value: f64) -> Result<Number, NumberFault> {
         if !value.is_finite() {
             return Err(NumberFault::NotANumber);
@@ -227,13 +229,14 @@ impl Number {
         format!("{value:e}").parse()
     }
 
-    /// Behind which power of ten the number ends to the left: 10^(e-1) ≤ |value| < 10^e.
+    /// The exponent e with 10^(e-1) ≤ |value| < 10^e.
     pub(crate) fn exponent(self) -> i32 {
         digits(self.magnitude()) as i32 - self.scale()
     }
 }
 
-/// The double 1e38 is a little less than 10^38, so what is below it has at most 38 digits.
+/// The bound of whole doubles: 1e38 as a double is a little less than 10^38, so a double below it
+/// has at most 38 digits.
 const WHOLE_BELOW: f64 = 1e38;
 
 impl From<i64> for Number {
@@ -261,7 +264,8 @@ impl Ord for Number {
                 return other.is_zero().cmp(&self.is_zero());
             }
             self.exponent().cmp(&other.exponent()).then_with(|| {
-                // Equally many digits before the point: what is shorter behind it has room.
+                // Both have equally many digits before the point, so the one with fewer behind it
+                // can be scaled up.
                 let [a, b] = [self.magnitude(), other.magnitude()];
                 let by = pow10(self.scale().abs_diff(other.scale()));
                 if self.scale < other.scale { (a * by).cmp(&b) } else { a.cmp(&(b * by)) }

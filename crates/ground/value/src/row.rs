@@ -1,4 +1,4 @@
-//! A row's bytes: fixed-width columns at constant places, then NULL bits, then texts and the like.
+//! A row's bytes: fixed-width columns at constant offsets, then NULL bits, then texts and the like.
 //!
 //! ```text
 //!   head   fixed-width columns      NULL bits    ends          bytes
@@ -8,9 +8,10 @@
 //!   bits 0-13: how many columns the row has; bits 14-15: bytes of an end, 0: 1, 1: 2, 2: 4
 //! ```
 //!
-//! Columns of fixed width come first, in the order of the table, whatever lies between them; so
-//! each has one place, also in rows that were written when the table had fewer columns. The ends of
-//! the others count from where their bytes begin. All numbers are little-endian.
+//! Columns of fixed width come first, in the order of the table, whichever columns lie between
+//! them. So each has one offset, also in rows that were written when the table had fewer columns.
+//! The ends of the other columns count from the first of their bytes. All numbers are
+//! little-endian.
 //!
 //! | type | bytes |
 //! |---|---|
@@ -18,14 +19,14 @@
 //! | NUMBER(p,s) | the coefficient at scale s: 1 byte to p = 2, 2 to 4, 4 to 9, 8 to 18, else 16 |
 //! | DOUBLE PRECISION, DATE, TIMESTAMP, BOOLEAN | 8, 4 (days), 8 (microseconds), 1 |
 //! | NUMBER | zero: none; else scale + 122, and the coefficient in as few bytes as it needs |
-//! | VARCHAR, CHAR, TEXT, BYTEA | theirs; CHAR without its trailing blanks |
+//! | VARCHAR, CHAR, TEXT, BYTEA | the bytes of the value; CHAR without its trailing blanks |
 //!
 //! Invariants (rules VA1 to VA5 in the README)
-//!   * a NULL of fixed width has its place too, filled with zeros, so nothing moves when it is set
-//!   * one row has one form: values and number of columns decide every byte
+//!   * a NULL of fixed width keeps its bytes, filled with zeros, so nothing moves when it is set
+//!   * one row has one form: the values and the number of columns decide every byte
 //!
 //! Callers: tables, which keep the bytes in blocks; undo and redo, which compare them.
-//! Sources: PostgreSQL's heap tuples and SQLite's records, for what to do otherwise: both walk over
+//! Sources: PostgreSQL's heap tuples and SQLite's records, as the counter-example: both walk over
 //! the columns before the one that is wanted.
 
 mod change;
@@ -40,57 +41,56 @@ pub use view::RowView;
 use crate::{COLUMNS_MAX, Misfit, MisfitKind, OwnedValue, Type, Value};
 use stored::FreeNumber;
 
-/// Bytes of the head.
+/// The bytes of the head.
 const HEAD: usize = 2;
-/// Bits of the head that count columns.
+/// The bits of the head that hold the number of columns.
 const COUNT_BITS: u32 = 14;
 const _: () = assert!(COLUMNS_MAX < 1 << COUNT_BITS);
 
-/// Where a column lies.
+/// The position of a column in its row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Place {
-    /// At this offset in the row, of this width.
+pub(crate) enum ColumnPosition {
+    /// The column lies at this offset in the row and has this width.
     Fixed { at: u16, width: u16 },
-    /// The so-manieth of the columns that have no fixed width.
+    /// The column is variable-width number `ordinal`, from 0.
     Variable { ordinal: u16 },
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     pub(crate) kind: Type,
-    pub(crate) place: Place,
-    /// What rows have there that were written before the column was added.
+    pub(crate) position: ColumnPosition,
+    /// The value that the column has in rows written before the column was added.
     pub(crate) missing: OwnedValue,
-    /// What rows have there means nothing any more.
+    /// Whether the column was dropped; its bytes then mean nothing.
     pub(crate) dropped: bool,
 }
 
-/// What precedes the bytes of a row with a certain number of columns.
+/// The layout of the part before the variable-width bytes, for rows with a given number of columns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Prefix {
-    /// Where the fixed-width columns end and the NULL bits begin.
+    /// The end of the fixed-width columns and beginning of the NULL bits.
     pub(crate) fixed_end: u16,
-    /// Where the NULL bits end and the ends begin.
+    /// The end of the NULL bits and beginning of the ends.
     pub(crate) nulls_end: u16,
-    /// How many columns have an end.
+    /// The number of columns that have an end.
     pub(crate) variables: u16,
 }
 
-/// Where each column of a table lies in its rows.
+/// The layout of a table's rows: the position of each column.
 #[derive(Clone, Debug)]
 pub struct RowLayout {
     columns: Vec<Column>,
-    /// By how many columns a row has, from 0 to all.
+    /// The prefixes by the number of columns that a row has, from 0 to all.
     prefixes: Vec<Prefix>,
     /// The columns without fixed width.
     variables: Vec<u16>,
 }
 
 impl RowLayout {
-    /// Of a table with columns of these types.
+    /// The layout of a table with columns of these types.
     ///
-    /// # Panics
-    /// When there are more than [`COLUMNS_MAX`].
+    /// # Panics When there are more than [`COLUMNS_MAX`].
     pub fn new(types: &[Type]) -> RowLayout {
         let at = HEAD as u16;
         let prefixes = vec![Prefix { fixed_end: at, nulls_end: at, variables: 0 }];
@@ -101,35 +101,33 @@ impl RowLayout {
         layout
     }
 
-    /// One more column, behind the others. Rows that exist don't change: there it reads as
-    /// `missing`, which fits its type (what its default was when it was added, or NULL).
+    /// Adds a column behind the others. Existing rows don't change: in them the column reads as
+    /// `missing`, a value of its type (the default at the time when it was added, or NULL).
     ///
-    /// # Panics
-    /// When there are [`COLUMNS_MAX`] already.
+    /// # Panics When there are [`COLUMNS_MAX`] already.
     pub fn add(&mut self, kind: Type, missing: OwnedValue) {
         assert!(self.columns.len() < COLUMNS_MAX, "a table has at most {COLUMNS_MAX} columns");
         let last = self.prefixes[self.columns.len()];
         let mut next = last;
-        let place = match stored::width(kind) {
+        let position = match stored::width(kind) {
             Some(width) => {
                 next.fixed_end += width;
-                Place::Fixed { at: last.fixed_end, width }
+                ColumnPosition::Fixed { at: last.fixed_end, width }
             }
             None => {
                 next.variables += 1;
                 self.variables.push(self.columns.len() as u16);
-                Place::Variable { ordinal: last.variables }
+                ColumnPosition::Variable { ordinal: last.variables }
             }
         };
-        self.columns.push(Column { kind, place, missing, dropped: false });
+        self.columns.push(Column { kind, position, missing, dropped: false });
         next.nulls_end = next.fixed_end + self.columns.len().div_ceil(8) as u16;
         self.prefixes.push(next);
     }
 
-    /// From now on the column is one that was dropped. It keeps its place and its type.
+    /// Marks the column as dropped. It keeps its position and its type.
     ///
-    /// # Panics
-    /// When there is no such column.
+    /// # Panics When there is no such column.
     pub fn set_dropped(&mut self, column: usize) {
         self.columns[column].dropped = true;
     }
@@ -139,7 +137,7 @@ impl RowLayout {
         self.columns.get(column).is_some_and(|column| column.dropped)
     }
 
-    /// How many columns the table has.
+    /// The number of columns of the table.
     pub fn columns(&self) -> usize {
         self.columns.len()
     }
@@ -149,18 +147,17 @@ impl RowLayout {
         self.columns[column].kind
     }
 
-    /// Whether a column has a fixed width, and so can be changed in place.
+    /// Whether a column has a fixed width, so that it can be changed in place.
     pub fn is_fixed(&self, column: usize) -> bool {
-        matches!(self.columns[column].place, Place::Fixed { .. })
+        matches!(self.columns[column].position, ColumnPosition::Fixed { .. })
     }
 
     /// Appends a row of these values, which [`Type::fit`] returned, to `out`. There may be fewer
-    /// than the table has columns; the rest is then as in rows older than those columns.
+    /// values than columns; the row then looks like one that is older than the other columns.
     ///
-    /// Refused if the texts of the row have 4 GiB together.
+    /// Refuses a row whose texts have 4 GiB together.
     ///
-    /// # Panics
-    /// When a value isn't what its column holds, or there are too many of them.
+    /// # Panics When a value isn't what its column holds, or there are too many of them.
     pub fn encode(&self, values: &[Value<'_>], out: &mut Vec<u8>) -> Result<(), Misfit> {
         let prefix = self.prefixes[values.len()];
         let variables = &self.variables[..prefix.variables.into()];
@@ -179,13 +176,13 @@ impl RowLayout {
         let head = values.len() as u16 | code << COUNT_BITS;
         row[..HEAD].copy_from_slice(&head.to_le_bytes());
         for (i, (column, value)) in self.columns.iter().zip(values).enumerate() {
-            match column.place {
+            match column.position {
                 _ if value.is_null() => set_bit(row, prefix.fixed_end.into(), i),
-                Place::Fixed { at, width } => {
+                ColumnPosition::Fixed { at, width } => {
                     let at = usize::from(at);
                     stored::write_fixed(column.kind, *value, &mut row[at..at + usize::from(width)]);
                 }
-                Place::Variable { .. } => {}
+                ColumnPosition::Variable { .. } => {}
             }
         }
         let data = out.len();
@@ -212,7 +209,7 @@ impl RowLayout {
     }
 }
 
-/// How wide the ends of so many bytes are: the code in the head, and the width.
+/// The width of the ends for this many bytes: the code in the head, and the width in bytes.
 fn end_width(bytes: usize) -> Result<(u16, usize), Misfit> {
     match u32::try_from(bytes) {
         Ok(0..=0xff) => Ok((0, 1)),

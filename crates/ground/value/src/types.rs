@@ -1,4 +1,4 @@
-//! What a column may hold: the types, as SQL writes them, and their four bytes for the catalog.
+//! The types of columns, as SQL writes them, and their four bytes in the catalog.
 //!
 //! ```text
 //!   byte 0   1  2        3
@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Invariants
-//!   * a type that exists is one that may be declared: `Digits` and `Chars` are checked when made
+//!   * a `Type` is always one that may be declared: `Digits` and `Chars` are checked when made
 //!   * a tag is never given to another type, and tag 0 is no type
 //!
 //! Callers: `fit`, `row`; the dictionary stores them.
@@ -25,13 +25,15 @@ pub enum Type {
     Integer,
     /// Whole numbers of 64 bits.
     BigInt,
-    /// `NUMBER(p,s)`: decimals of that many digits; `NUMBER`: any decimal of up to 38 digits.
+    /// `NUMBER(p,s)`: decimals with this precision and scale. `NUMBER`: any decimal of up to 38
+    /// digits.
     Number(Option<Digits>),
     /// Binary floating point of 64 bits.
     Double,
-    /// Text of up to so many characters.
+    /// Text of up to this many characters.
     Varchar(Chars),
-    /// Text of so many characters, filled up with blanks, which therefore don't count.
+    /// Text of exactly this many characters. Shorter texts are padded with blanks, so trailing
+    /// blanks don't count.
     Char(Chars),
     /// Text of any length up to [`crate::BYTES_MAX`].
     Text,
@@ -53,18 +55,19 @@ pub struct Digits {
 }
 
 impl Digits {
-    /// How many digits, 1 to 38.
+    /// The number of digits, 1 to 38.
     pub fn precision(self) -> u8 {
         self.precision
     }
 
-    /// How many of them are behind the point, -84 to 127; below 0, so many before it are zeros.
+    /// The number of digits behind the point, -84 to 127. If negative, the number of zeros before
+    /// the point.
     pub fn scale(self) -> i8 {
         self.scale
     }
 }
 
-/// How many characters (Unicode scalar values, not bytes) a text may have, 1 to [`CHARS_MAX`].
+/// The most characters (Unicode scalar values, not bytes) of a text, 1 to [`CHARS_MAX`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Chars(u16);
 
@@ -108,19 +111,19 @@ impl Type {
         Chars::checked(count).map(Type::Char).ok_or_else(say)
     }
 
-    /// Whether its values are whole numbers of fixed size.
+    /// Whether the values are whole numbers of fixed size.
     pub fn is_integer(self) -> bool {
         matches!(self, Type::SmallInt | Type::Integer | Type::BigInt)
     }
 
-    /// Whether its values are texts.
+    /// Whether the values are texts.
     pub fn is_text(self) -> bool {
         matches!(self, Type::Varchar(_) | Type::Char(_) | Type::Text)
     }
 
-    /// Whether values of columns of these types may be compared: otherwise `=` would be false of
-    /// all, or mean different things by an index of either. A CHAR has no trailing blanks and a
-    /// VARCHAR has, so of these two it is refused.
+    /// Whether values of columns of these types may be compared. For other pairs `=` would be false
+    /// for all values, or mean different things by the index of one or the other. CHAR with VARCHAR
+    /// is refused because a CHAR has no trailing blanks and a VARCHAR has.
     pub fn compares_with(self, other: Type) -> bool {
         self == other
             || (self.is_number() && other.is_number())
@@ -128,8 +131,8 @@ impl Type {
             || (self.is_moment() && other.is_moment())
     }
 
-    /// Whether, moreover, equal values of the two types have equal keys, so that a column of one
-    /// may refer to a column of the other.
+    /// Whether the types can be compared and equal values of both have equal keys, so that a column
+    /// of one may refer to a column of the other.
     pub fn shares_keys_with(self, other: Type) -> bool {
         let decimals = matches!((self, other), (Type::Number(_), Type::Number(_)));
         let integers = self.is_integer() && other.is_integer();
@@ -137,8 +140,8 @@ impl Type {
         self == other || integers || decimals || texts
     }
 
-    /// A value that is compared with those of a column of this type: a text that is compared with a
-    /// CHAR has no trailing blanks, for they mean nothing there.
+    /// The value as it is compared with values of this type: a text compared with a CHAR loses its
+    /// trailing blanks, because they mean nothing there.
     #[inline]
     pub fn as_compared(self, value: Value<'_>) -> Value<'_> {
         match (self, value) {
@@ -147,7 +150,7 @@ impl Type {
         }
     }
 
-    /// Whether a value of this kind may be compared with those of a column of this type.
+    /// Whether a value of this kind may be compared with values of this type.
     pub fn compares_with_value(self, value: Value<'_>) -> bool {
         match value {
             Value::Null => true,
@@ -171,7 +174,7 @@ impl Type {
         matches!(self, Type::Date | Type::Timestamp)
     }
 
-    /// As the catalog stores it.
+    /// The four bytes of the type in the catalog.
     pub fn stored(self) -> [u8; 4] {
         let (tag, first, second) = match self {
             Type::SmallInt => (1, 0, 0),
@@ -193,7 +196,7 @@ impl Type {
         [tag, low, high, second]
     }
 
-    /// The type that is stored so; none if no type is.
+    /// The type with these bytes; none if no type has them.
     pub fn from_stored(stored: [u8; 4]) -> Option<Type> {
         let [tag, low, high, second] = stored;
         let first = u16::from_le_bytes([low, high]);
@@ -222,7 +225,7 @@ fn not_chars(name: &str, count: u16) -> String {
     format!("{name}({count}) can't be declared: the length is 1 to {CHARS_MAX} characters")
 }
 
-/// As SQL writes it.
+/// Writes the type as SQL does.
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,55 +1,55 @@
 //! Values, borrowed and owned, and how they compare.
 //!
 //! Invariants
-//!   * a `Value` is copied, not cloned: 24 bytes, texts and bytes borrow from the row
+//!   * a `Value` is copied, not cloned: it has 24 bytes; texts and bytes borrow from the row
 //!   * texts compare by their bytes (a binary collation); doubles have a total order in which -0
 //!     equals 0 and NaN equals itself and is the largest, as in PostgreSQL
 //!   * an empty text is a text and not NULL, as in the SQL standard and unlike in Oracle
 //!   * numbers of different kinds have one order, in which a double is the number that
 //!     [`Number::from_f64`] makes of it (rule VA9)
 //!
-//! Callers: everyone who has to do with columns.
+//! Callers: all code that handles columns.
 
 use std::cmp::Ordering;
 use std::fmt;
 
 use crate::{Date, Number, Timestamp};
 
-/// What is in one column of one row.
+/// The value of one column of one row.
 #[derive(Clone, Copy, Debug)]
 pub enum Value<'a> {
-    /// Nothing known.
+    /// NULL, an unknown value.
     Null,
-    /// Of a SMALLINT, INTEGER or BIGINT.
+    /// A value of SMALLINT, INTEGER or BIGINT.
     Int(i64),
-    /// Of a NUMBER.
+    /// A value of NUMBER.
     Number(Number),
-    /// Of a DOUBLE PRECISION.
+    /// A value of DOUBLE PRECISION.
     Double(f64),
-    /// Of a VARCHAR, CHAR (without its trailing blanks) or TEXT.
+    /// A value of VARCHAR, CHAR (without its trailing blanks) or TEXT.
     Text(&'a str),
-    /// Of a BYTEA.
+    /// A value of BYTEA.
     Bytes(&'a [u8]),
-    /// Of a BOOLEAN.
+    /// A value of BOOLEAN.
     Boolean(bool),
-    /// Of a DATE.
+    /// A value of DATE.
     Date(Date),
-    /// Of a TIMESTAMP.
+    /// A value of TIMESTAMP.
     Timestamp(Timestamp),
 }
 
 const _: () = assert!(size_of::<Value<'_>>() == 24);
 
 impl Value<'_> {
-    /// Whether it is NULL.
+    /// Whether the value is NULL.
     pub fn is_null(self) -> bool {
         matches!(self, Value::Null)
     }
 
-    /// How SQL compares two values (VA9): numbers by what they come to, whatever their kinds; a day
-    /// with a moment as its midnight. Unknown (none) if either is NULL, or if they can't be
-    /// compared.
-    /// Texts of a CHAR come without their trailing blanks ([`crate::Type::as_compared`]).
+    /// Compares two values as SQL does (VA9): numbers of all kinds by their amount; a day with a
+    /// moment as its midnight. The result is unknown (none) if either is NULL, or if they can't be
+    /// compared. The texts of a CHAR must come without their trailing blanks
+    /// ([`crate::Type::as_compared`]).
     pub fn compare(self, other: Value<'_>) -> Option<Ordering> {
         match (self, other) {
             (Value::Int(a), Value::Int(b)) => Some(a.cmp(&b)),
@@ -87,7 +87,7 @@ impl Value<'_> {
         })
     }
 
-    /// What kind of value it is, for messages.
+    /// The kind of the value, for messages.
     pub(crate) fn kind(self) -> &'static str {
         match self {
             Value::Null => "NULL",
@@ -103,8 +103,8 @@ impl Value<'_> {
     }
 }
 
-/// How a decimal compares with a double. A double has at most 17 digits, or is a whole number; so
-/// only where decimals end, far out or close to zero, isn't it one of them.
+/// Compares a decimal with a double. A double has at most 17 digits, or is a whole number. So every
+/// double is a decimal, except beyond the largest and below the smallest decimals.
 fn compare_with_double(number: Number, double: f64) -> Ordering {
     match Number::from_f64(double) {
         Ok(nearest) => {
@@ -112,7 +112,7 @@ fn compare_with_double(number: Number, double: f64) -> Ordering {
             number.cmp(&nearest).then_with(from_nearest)
         }
         Err(_) if double < 0.0 => Ordering::Greater,
-        // Above all numbers, as NaN is.
+        // NaN is above all numbers.
         Err(_) => Ordering::Less,
     }
 }
@@ -122,12 +122,12 @@ pub(crate) fn sortable(value: f64) -> u64 {
     if value.is_nan() {
         return u64::MAX;
     }
-    // Adding zero makes -0 zero and changes nothing else.
+    // Adding zero turns -0 into 0 and changes nothing else.
     let bits = (value + 0.0).to_bits();
     if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
 }
 
-/// The same value: NULL equals NULL here, which SQL's `=` (see [`Value::compare`]) doesn't say.
+/// Whether the values are identical: NULL equals NULL here, unlike in SQL (see [`Value::compare`]).
 impl PartialEq for Value<'_> {
     fn eq(&self, other: &Value<'_>) -> bool {
         match (self, other) {
@@ -139,7 +139,7 @@ impl PartialEq for Value<'_> {
 
 impl Eq for Value<'_> {}
 
-/// As a literal in SQL.
+/// Writes the value as a literal in SQL.
 impl fmt::Display for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -163,7 +163,7 @@ impl fmt::Display for Value<'_> {
 
 #[derive(Clone, Debug)]
 enum Owned {
-    /// Never a text or bytes.
+    /// A value other than a text or bytes.
     Plain(Value<'static>),
     Text(Box<str>),
     Bytes(Box<[u8]>),
@@ -177,7 +177,7 @@ impl OwnedValue {
     /// NULL.
     pub const NULL: OwnedValue = OwnedValue(Owned::Plain(Value::Null));
 
-    /// The value.
+    /// The value, borrowed.
     pub fn get(&self) -> Value<'_> {
         match &self.0 {
             Owned::Plain(value) => *value,
@@ -233,7 +233,7 @@ mod tests {
         assert_ne!(Value::Null, Value::Int(0));
     }
 
-    /// Of any three, if a <= b and b <= c, then a <= c: also where doubles have gaps, and where
+    /// For any three values, a <= b and b <= c imply a <= c, also where doubles have gaps and where
     /// decimals end.
     #[test]
     fn numbers_of_all_kinds_have_one_order() {

@@ -12,7 +12,7 @@ use num_bigint::{BigInt, Sign};
 use proptest::prelude::*;
 use value::{Number, NumberFault};
 
-/// A fraction, its lower part above zero.
+/// A fraction; its denominator is above zero.
 #[derive(Clone, Debug)]
 struct Fraction(BigInt, BigInt);
 
@@ -39,7 +39,7 @@ impl Fraction {
         (&self.0 * &other.1).cmp(&(&other.0 * &self.1))
     }
 
-    /// At so many places, half away from zero.
+    /// The coefficient at this many places, rounded half away from zero.
     fn at_places(&self, places: i64) -> BigInt {
         let Fraction(over, under) = self.times_ten_to(places);
         let two = BigInt::from(2);
@@ -52,7 +52,8 @@ impl Fraction {
         Fraction(&self.0 * over, &self.1 * under)
     }
 
-    /// What a NUMBER makes of it: 38 digits, 128 places at most, rounded once; none if too large.
+    /// The NUMBER nearest to the fraction: at most 38 digits and 128 places, rounded once; none if
+    /// too large.
     fn nearest(&self) -> Option<Fraction> {
         let length = |value: &BigInt| abs(value).to_string().len() as i64;
         let guess = 40 - length(&self.0) + length(&self.1);
@@ -68,7 +69,7 @@ impl Fraction {
     }
 }
 
-/// The result is the exact one, rounded once; or both are too large.
+/// Checks that the result is the exact one, rounded once, or that both are too large.
 fn agree(found: Result<Number, NumberFault>, expected: &Fraction) -> Result<(), TestCaseError> {
     match (found, expected.nearest()) {
         (Ok(number), Some(nearest)) => {
@@ -83,7 +84,7 @@ fn agree(found: Result<Number, NumberFault>, expected: &Fraction) -> Result<(), 
     Ok(())
 }
 
-/// Two numbers, often near each other, so that little is left of their difference.
+/// Two numbers, often close to each other, so that their difference is small.
 fn any_pair() -> impl Strategy<Value = (Number, Number)> {
     let near = (any_number(), -3..=3_i128, 0..=3_i32).prop_map(|(a, by, scale)| {
         let near = Number::from_parts(-a.coefficient() + by, a.scale());
@@ -275,7 +276,7 @@ fn a_third_has_thirty_eight_digits() {
     assert_eq!(two.to_string(), format!("0.{}7", "6".repeat(37)));
 }
 
-/// A half less a hair is less than a half: digits far below those that are kept decide here.
+/// A little less than a half is less than a half: here digits far below the kept ones decide.
 #[test]
 fn what_is_cut_off_a_difference_still_counts() {
     let one = Number::from(1);
@@ -292,7 +293,7 @@ fn number(text: &str) -> Number {
     text.parse().expect("a number")
 }
 
-/// The lowest scales are refused as too large, whatever rounding does to them.
+/// The lowest scales are refused as too large, whatever the rounding does.
 #[test]
 fn a_number_of_the_lowest_scale_is_refused() {
     for (coefficient, scale) in [(i128::MAX, i32::MIN), (i128::MIN, i32::MIN), (1, i32::MIN)] {

@@ -1,4 +1,4 @@
-//! Rows come back as they went in, change in place, and are read whatever their bytes are.
+//! Rows read back as they were written, change in place, and can be read whatever their bytes are.
 
 #![forbid(unsafe_code)]
 
@@ -79,11 +79,11 @@ proptest! {
         }
         prop_assert_eq!(all(&layout, &bytes).expect("sound"), row.values());
         prop_assert_eq!(RowView::new(&layout, &bytes).expect("sound").check(), Ok(()));
-        // Both ways of writing an old row are one.
+        // Both ways to write an old row give the same bytes.
         prop_assert_eq!(encoded(&layout, &row.values()[..before]), bytes);
     }
 
-    /// VA3: what an update in place leaves is what encoding the new row gives: nothing else moved.
+    /// VA3: an update in place gives the bytes that encoding the new row gives.
     #[test]
     fn a_column_of_fixed_width_is_set_in_place_and_all_other_bytes_stay(
         (old, new) in any_row(1..10).prop_flat_map(|row| {
@@ -205,7 +205,7 @@ fn damage_names_its_column() {
     assert_eq!(damaged(8, 9), "the row is damaged in column 2: its end lies outside the row");
     assert_eq!(damaged(0, 4), "the row is damaged: it has more columns than its table");
     assert_eq!(damaged(1, 0xc0), "the row is damaged: its head is of no known form");
-    // Bits of NULL that no column has, and bytes under a NULL, are found by the check alone.
+    // Only the check finds NULL bits that no column has, and bytes under a NULL.
     for (at, byte) in [(7, 0b1000), (7, 0b0001)] {
         let mut bytes = sound.clone();
         bytes[at] |= byte;
@@ -230,7 +230,8 @@ fn an_added_column_is_null_or_its_default_in_old_rows_and_not_set_in_place() {
     assert_eq!((view.get_i64(0), view.get_i64(1)), (Some(1), Some(5)));
     assert!(!view.is_null(1) && view.is_null(2));
     let mut row = RowMut::new(&layout, &mut bytes).expect("sound");
-    assert!(row.set_i64(0, 2) && !row.set_i64(1, 6) && !row.set(2, Value::Null));
+    assert!(row.set(0, Value::Int(2)));
+    assert!(!row.set(1, Value::Int(6)) && !row.set(2, Value::Null));
     let row = Row { types: vec![], values: vec![] };
     assert_eq!(encoded(&layout, &row.values()), [0, 0]);
 }

@@ -1,4 +1,4 @@
-//! One session's books: what it waited for, and what it counted.
+//! The account of one session: its waits, and its statistics.
 //!
 //! An account is written by one thread, through its [`Recorder`](crate::Recorder), and read by any:
 //! the writer never takes a lock, and a reader sums what it sees (rules W1, W2 in the README).
@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use crate::cell::Cell64;
 use crate::histogram::{HISTOGRAM_BUCKETS, STRATA};
-use crate::{Away, Level, Nanos, Statistic, ThreadTimes, Timestamp, Totals, WaitEvent};
+use crate::{Level, Nanos, OffCpuTime, Statistic, ThreadTimes, Timestamp, Totals, WaitEvent};
 
-/// Who a session works for.
+/// Whether a session works for a user or for the instance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SessionKind {
     /// A user's connection.
@@ -18,7 +18,7 @@ pub enum SessionKind {
     Background,
 }
 
-/// The cells of one event.
+/// The counters of one event.
 #[derive(Debug, Default)]
 pub(crate) struct EventCells {
     pub(crate) count: Cell64,
@@ -28,7 +28,7 @@ pub(crate) struct EventCells {
     pub(crate) histogram: [Cell64; HISTOGRAM_BUCKETS],
 }
 
-/// The waits of one event and one stratum of lengths.
+/// The counters of one event's waits in one stratum of wait times.
 #[derive(Debug, Default)]
 pub(crate) struct StratumCells {
     pub(crate) total_ns: Cell64,
@@ -37,7 +37,7 @@ pub(crate) struct StratumCells {
     pub(crate) sampled_away: AwayCells,
 }
 
-/// Time away from the CPU.
+/// The counters of time away from the CPU.
 #[derive(Debug, Default)]
 pub(crate) struct AwayCells {
     off_cpu_ns: Cell64,
@@ -46,14 +46,14 @@ pub(crate) struct AwayCells {
 }
 
 impl AwayCells {
-    pub(crate) fn add(&self, away: Away) {
+    pub(crate) fn add(&self, away: OffCpuTime) {
         self.off_cpu_ns.add(away.off_cpu.0);
         self.run_queue_ns.add(away.run_queue.0);
         self.stolen_ns.add(away.stolen.0);
     }
 
-    pub(crate) fn get(&self) -> Away {
-        Away {
+    pub(crate) fn get(&self) -> OffCpuTime {
+        OffCpuTime {
             off_cpu: Nanos(self.off_cpu_ns.get()),
             run_queue: Nanos(self.run_queue_ns.get()),
             stolen: Nanos(self.stolen_ns.get()),
@@ -61,7 +61,7 @@ impl AwayCells {
     }
 }
 
-/// One session's books. Shared between the session that writes and the views that read.
+/// The account of one session, shared by the session that writes it and the views that read it.
 #[derive(Debug)]
 pub struct Account {
     name: String,
@@ -75,22 +75,22 @@ pub struct Account {
     pub(crate) current: AtomicU64,
     pub(crate) current_since_ns: Cell64,
     pub(crate) current_p: [Cell64; 3],
-    /// Whether the current wait is a sampled one, and if so what the thread's clocks showed.
+    /// Whether the current wait is sampled, and if so the readings of the thread's clocks.
     pub(crate) current_is_sampled: Cell64,
     pub(crate) current_cpu_ns: Cell64,
     pub(crate) current_run_queue_ns: Cell64,
 }
 
-/// The wait that a session is in right now, as a sampler sees it.
+/// The wait that a session is in right now, as an observer sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CurrentWait {
-    /// What it waits for.
+    /// The event that the session waits for.
     pub event: WaitEvent,
     /// p1, p2 and p3, with the meanings that the event declares.
     pub p: [u64; 3],
-    /// Since when.
+    /// When the wait began.
     pub since: Timestamp,
-    /// What the thread's clocks showed when it began, if it's a sampled one.
+    /// The readings of the thread's clocks at the beginning of the wait, if it is sampled.
     pub clocks: Option<ThreadTimes>,
 }
 
@@ -118,29 +118,30 @@ impl Account {
         &self.name
     }
 
-    /// Who it works for.
+    /// Whether it works for a user or for the instance.
     pub fn kind(&self) -> SessionKind {
         self.kind
     }
 
-    /// When it began.
+    /// When the session began.
     pub fn started(&self) -> Timestamp {
         self.started
     }
 
-    /// How much is recorded.
+    /// The level of recording.
     #[inline]
     pub fn level(&self) -> Level {
         Level::from_u8(self.level.load(Relaxed))
     }
 
-    /// Switches the level. Any thread may; a wait in progress keeps the level it began with.
+    /// Switches the level. Any thread may do this; a wait in progress keeps the level it began
+    /// with.
     pub fn set_level(&self, level: Level) {
         self.level.store(level as u8, Relaxed);
     }
 
-    /// What the session waits for at this moment, if it does. The event is exact; the
-    /// rest may belong to the wait before for a few nanoseconds.
+    /// The wait that the session is in, if any. The event is exact; the other fields may belong to
+    /// the previous wait for a few nanoseconds.
     pub fn current_wait(&self) -> Option<CurrentWait> {
         let number = self.current.load(Relaxed);
         let event = WaitEvent::from_index(usize::try_from(number.checked_sub(1)?).ok()?)?;
@@ -160,19 +161,20 @@ impl Account {
         self.current.load(Relaxed) != 0
     }
 
-    /// The sum of everything so far, to add to others' and to subtract an earlier reading from.
+    /// The totals up to now. They can be added to others', and an earlier reading can be
+    /// subtracted.
     pub fn totals(&self) -> Totals {
         let mut totals = Totals::default();
         totals.add_account(self);
         totals
     }
 
-    /// One statistic as it stands.
+    /// The present value of one statistic.
     pub fn statistic(&self, statistic: Statistic) -> u64 {
         self.statistics[statistic as usize].get()
     }
 
-    /// Time spent in waits so far, by the wall.
+    /// The wall time spent in waits up to now.
     pub fn waited(&self) -> Nanos {
         let strata = self.events.iter().flat_map(|cells| &cells.strata);
         Nanos(strata.map(|stratum| stratum.total_ns.get()).sum())

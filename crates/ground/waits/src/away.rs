@@ -1,21 +1,21 @@
-//! Time without a CPU between two looks at a thread's clocks.
+//! Time without a CPU between two readings of a thread's clocks.
 
 use crate::Nanos;
 
-/// How long a thread was without a CPU, and what became of that time. The rest of it the thread
-/// slept: inside a wait that is what the wait is for, between waits it has no name.
+/// The time that a thread was without a CPU, and its parts. The thread slept for the rest: inside a
+/// wait the rest belongs to the wait, between waits it has no name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Away {
-    /// What the wall clock has over the thread's CPU clock.
+pub struct OffCpuTime {
+    /// Wall time minus the thread's CPU time.
     pub off_cpu: Nanos,
-    /// Of which ready to run, in the run queue.
+    /// The part of it in the run queue, ready to run.
     pub run_queue: Nanos,
-    /// Of which taken away by a hypervisor or by interrupts, where the world can tell.
+    /// The part of it taken by a hypervisor or by interrupts, where the world can tell.
     pub stolen: Nanos,
 }
 
-impl Away {
-    pub(crate) fn combine(&mut self, other: Away, op: fn(u64, u64) -> u64) {
+impl OffCpuTime {
+    pub(crate) fn combine(&mut self, other: OffCpuTime, op: fn(u64, u64) -> u64) {
         self.off_cpu.0 = op(self.off_cpu.0, other.off_cpu.0);
         self.run_queue.0 = op(self.run_queue.0, other.run_queue.0);
         self.stolen.0 = op(self.stolen.0, other.stolen.0);

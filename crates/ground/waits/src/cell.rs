@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A single-writer counter. The writer pays a plain load and a plain store, no locked instruction;
-/// a reader sees some recent value, and two counters read in turn may be of different moments.
+/// A single-writer counter. The writer pays a plain load and a plain store, no locked instruction.
+/// A reader sees some recent value, and two counters read in turn may show different moments.
 ///
 /// Only a session's [`Recorder`](crate::Recorder) writes; it can't be shared or cloned (rule W1).
 #[derive(Debug, Default)]

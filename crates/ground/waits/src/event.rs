@@ -7,8 +7,8 @@
 
 use std::fmt;
 
-/// What kind of thing is waited for. An `Idle` wait is no part of response time inside the
-/// instance; every other class is.
+/// The class of a wait event. An `Idle` wait is no part of response time inside the instance; waits
+/// of every other class are.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum WaitClass {
     /// The work of running a database: rebuilding, backing up, switching archives.
@@ -17,21 +17,21 @@ pub enum WaitClass {
     Application,
     /// Messages and blocks between the nodes of a cluster.
     Cluster,
-    /// A session waits for its commit to be durable.
+    /// Waits of a session for its commit to become durable.
     Commit,
-    /// Sessions meet at a shared structure: latches, buffers.
+    /// Waits of sessions that meet at a shared structure: latches, buffers.
     Concurrency,
-    /// A resource is set too small: free buffers, log files, log buffer.
+    /// Waits caused by a resource that is set too small: free buffers, log files, log buffer.
     Configuration,
-    /// Nothing to do.
+    /// Waits of a session that has nothing to do.
     Idle,
-    /// Handing data to or from the client.
+    /// Waits to hand data to or from the client.
     Network,
-    /// Everything that fits no other class.
+    /// Waits that fit no other class.
     Other,
     /// Waits for a queue between sessions.
     Queueing,
-    /// Held back by the resource manager.
+    /// Waits imposed by the resource manager.
     Scheduler,
     /// I/O of background processes.
     SystemIo,
@@ -66,16 +66,16 @@ impl fmt::Display for WaitClass {
     }
 }
 
-/// What is declared of one event.
+/// The declaration of one event.
 #[derive(Clone, Copy, Debug)]
 pub struct EventInfo {
     /// The name in views, traces and reports.
     pub name: &'static str,
     /// Its class.
     pub class: WaitClass,
-    /// What p1, p2 and p3 mean; empty where the event has none.
+    /// The meanings of p1, p2 and p3; empty where the event has none.
     pub parameters: [&'static str; 3],
-    /// When a session is in it: one sentence.
+    /// One sentence that says when a session is in this wait.
     pub meaning: &'static str,
 }
 
@@ -93,7 +93,7 @@ macro_rules! wait_events {
             /// Every event, in the order of the list.
             pub const ALL: &'static [WaitEvent] = &[$($(WaitEvent::$event,)*)*];
 
-            /// What is declared of this event.
+            /// The declaration of this event.
             pub const fn info(self) -> &'static EventInfo {
                 &INFO[self as usize]
             }
@@ -223,7 +223,7 @@ wait_events! {
 }
 
 impl WaitEvent {
-    /// How many events there are.
+    /// The number of events.
     pub const COUNT: usize = WaitEvent::ALL.len();
 
     /// The name in views, traces and reports.
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(WaitEvent::from_name("no such event"), None);
     }
 
-    /// What a reader meets in a view says something: names, and a sentence each.
+    /// A reader of a view finds names that mean something, and a sentence for each.
     #[test]
     fn every_event_says_when_a_session_is_in_it() {
         for event in WaitEvent::ALL {

@@ -4,7 +4,7 @@
 //! everything longer. The millisecond histogram is read off the same buckets, so its bounds lie at
 //! 1,024 us rather than 1,000 us.
 
-/// How many buckets a histogram has: the last but one ends at 2^30 us, about 18 minutes.
+/// The number of buckets: the last but one ends at 2^30 us, about 18 minutes.
 pub const HISTOGRAM_BUCKETS: usize = 32;
 
 /// The bucket of a wait of `ns` nanoseconds.
@@ -19,7 +19,7 @@ pub const fn bucket_upper_bound_us(bucket: usize) -> Option<u64> {
     if bucket + 1 < HISTOGRAM_BUCKETS { Some(1 << bucket) } else { None }
 }
 
-/// Samples are kept apart by the length of their waits, in so many strata.
+/// The number of strata. Samples are kept apart by the stratum of their wait's length.
 pub const STRATA: usize = 8;
 
 /// The stratum of the waits in `bucket`: whole buckets, so that the histogram tells how many waits

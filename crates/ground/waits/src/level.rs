@@ -1,7 +1,7 @@
-//! How much the wait interface records.
+//! The level of recording of the wait interface.
 
-/// The level of a session's books. Switchable while it runs; a wait in progress keeps the level at
-/// which it began.
+/// The level of a session's account. It can be switched while the session runs; a wait in progress
+/// keeps the level at which it began.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Level {

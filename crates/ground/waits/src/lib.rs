@@ -1,21 +1,22 @@
 //! The wait interface: the one list of wait events and statistics, and the accounting of time.
 //!
-//! Every microsecond that a session spends has a name. It is on a CPU, or it stands in the run
-//! queue, or it waits for something, and what it waits for is a [`WaitEvent`]:
+//! Every microsecond of a session has a name. The session is on a CPU, or it stands in the run
+//! queue, or it is in a wait, which names a [`WaitEvent`]:
 //!
 //! ```text
 //!   elapsed = CPU outside waits + run queue outside waits + waits (wall) + unaccounted
 //! ```
 //!
-//! This crate keeps the books and never asks what time it is: it is told. So the whole interface
-//! runs on virtual time as well as on a real clock. Crate `os`, which owns every blocking call,
-//! tells it when a wait begins and ends.
+//! This crate keeps the accounts and never asks for the time: the caller tells it. So the whole
+//! interface runs on virtual time as well as on a real clock. Crate `os`, which owns every blocking
+//! call, tells it when a wait begins and ends.
 //!
-//! * [`WaitEvent`], [`WaitClass`]: what can be waited for (declared once, in `event.rs`).
-//! * [`Statistic`]: what is counted (declared once, in `statistic.rs`).
-//! * [`Account`], [`Recorder`]: one session's books, and the only hand that writes them.
+//! * [`WaitEvent`], [`WaitClass`]: the events that can be waited for (declared once, in
+//!   `event.rs`).
+//! * [`Statistic`]: the counted events (declared once, in `statistic.rs`).
+//! * [`Account`], [`Recorder`]: the account of one session, and its only writer.
 //! * [`Totals`]: the sum of many accounts, and the difference of two readings.
-//! * [`TimeAccount`]: the books closed over an interval, with an explicit unaccounted line.
+//! * [`TimeAccount`]: the account closed over an interval, with an explicit unaccounted line.
 //! * [`Level`]: off, stats or trace, switchable while running.
 
 #![forbid(unsafe_code)]
@@ -35,7 +36,7 @@ mod time_account;
 mod totals;
 
 pub use account::{Account, CurrentWait, SessionKind};
-pub use away::Away;
+pub use away::OffCpuTime;
 pub use event::{EventInfo, WaitClass, WaitEvent};
 pub use histogram::{HISTOGRAM_BUCKETS, STRATA, bucket_of, bucket_upper_bound_us};
 pub use level::Level;

@@ -1,4 +1,4 @@
-//! The hand that writes a session's books.
+//! The only writer of a session's account.
 //!
 //! ```text
 //!   begin(event, now) ──▶ OpenWait ──▶ end(open, now) ──▶ counted, timed, traced
@@ -18,11 +18,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::histogram::{bucket_of, stratum_of};
 use crate::sampler::Sampler;
 use crate::{
-    Account, Away, Level, Nanos, Sampling, SessionKind, Statistic, ThreadTimes, Timestamp,
+    Account, Level, Nanos, OffCpuTime, Sampling, SessionKind, Statistic, ThreadTimes, Timestamp,
     WaitEvent,
 };
 
-/// A wait that has begun. Ends through [`Recorder::end`].
+/// A wait that has begun. It ends through [`Recorder::end`].
 #[derive(Debug)]
 #[must_use = "a wait that has begun must end"]
 pub struct OpenWait {
@@ -31,38 +31,38 @@ pub struct OpenWait {
 }
 
 impl OpenWait {
-    /// What is waited for.
+    /// The event that is waited for.
     pub fn event(&self) -> WaitEvent {
         self.event
     }
 
-    /// When it began.
+    /// When the wait began.
     pub fn started(&self) -> Timestamp {
         self.started
     }
 }
 
-/// One ended wait, as a trace gets it.
+/// One ended wait, as a trace receives it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WaitRecord {
-    /// What was waited for.
+    /// The event that was waited for.
     pub event: WaitEvent,
     /// p1, p2 and p3.
     pub p: [u64; 3],
-    /// When it ended.
+    /// When the wait ended.
     pub ended: Timestamp,
-    /// How long it took, by the wall.
+    /// The wall time of the wait.
     pub elapsed: Nanos,
 }
 
-/// Takes ended waits at level trace.
+/// A receiver of ended waits at level trace.
 pub trait WaitSink: Send {
-    /// Called by the session's own thread right after each wait; must not block.
+    /// The session's own thread calls this right after each wait. It must not block.
     fn wait_ended(&mut self, record: &WaitRecord);
 }
 
-/// The only writer of one [`Account`]. Belongs to one thread at a time: it can be sent but neither
-/// cloned nor shared (rule W1).
+/// The only writer of one [`Account`]. It belongs to one thread at a time: it can be sent but
+/// neither cloned nor shared (rule W1).
 pub struct Recorder {
     account: Arc<Account>,
     sampler: Sampler,
@@ -71,7 +71,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Opens the books of a session called `name` at `started`.
+    /// Opens the account of a session called `name` at `started`.
     pub fn open(
         name: impl Into<String>,
         kind: SessionKind,
@@ -86,17 +86,17 @@ impl Recorder {
         }
     }
 
-    /// The books, to be read.
+    /// The account, for reading.
     pub fn account(&self) -> &Arc<Account> {
         &self.account
     }
 
-    /// Where ended waits go at level trace; `None` drops them.
+    /// Sets the receiver of ended waits at level trace; with `None` they are dropped.
     pub fn set_sink(&self, sink: Option<Box<dyn WaitSink>>) {
         *self.sink.borrow_mut() = sink;
     }
 
-    /// Begins a wait for `event`. `None` at level off, when nothing is to be told later.
+    /// Begins a wait for `event`. Returns `None` at level off; the wait then needs no end.
     #[inline]
     pub fn begin(
         &self,
@@ -118,14 +118,14 @@ impl Recorder {
         Some(OpenWait { event, started })
     }
 
-    /// Publishes what the thread's clocks showed before the sampled wait that has just begun.
+    /// Publishes the readings of the thread's clocks before the sampled wait that has just begun.
     pub fn began_sampled(&self, clocks: ThreadTimes) {
         self.account.current_cpu_ns.set(clocks.cpu.0);
         self.account.current_run_queue_ns.set(clocks.run_queue.0);
         self.account.current_is_sampled.set(1);
     }
 
-    /// Ends a wait: counts it, files its time, clears what was published. Returns its length.
+    /// Ends a wait: counts it, adds its time, and clears what was published. Returns its length.
     #[inline]
     pub fn end(&self, open: OpenWait, now: Timestamp, timed_out: bool) -> Nanos {
         let elapsed = now.since(open.started);
@@ -146,20 +146,20 @@ impl Recorder {
         elapsed
     }
 
-    /// Whether both of the thread's clocks should be read around the wait about to begin.
+    /// Whether both clocks of the thread should be read around the wait about to begin.
     #[inline]
     pub fn sample_due(&self) -> bool {
         self.account.level() != Level::Off && self.sampler.due()
     }
 
-    /// Files what the thread did in one sampled wait of `elapsed`: it was `away` from its CPU, the
-    /// rest of the time on it. `cost` is what reading the clocks took: the share of it in all time
-    /// is what the sampler holds down.
+    /// Adds the figures of one sampled wait of `elapsed`: the thread was `away` from its CPU, and
+    /// on it for the rest. `cost` is the time that reading the clocks took; the sampler limits its
+    /// share of all time.
     pub fn sampled(
         &self,
         event: WaitEvent,
         elapsed: Nanos,
-        away: Away,
+        away: OffCpuTime,
         cost: Nanos,
         now: Timestamp,
     ) {
@@ -171,8 +171,8 @@ impl Recorder {
         self.sampler.sampled(now, cost);
     }
 
-    /// Files the gap between two sampled waits that followed one another.
-    pub fn sampled_gap(&self, away: Away) {
+    /// Adds the gap between two consecutive sampled waits.
+    pub fn sampled_gap(&self, away: OffCpuTime) {
         self.account.gaps.add(away);
     }
 
@@ -211,7 +211,7 @@ mod tests {
         let _ = recorder.end(open, at(to_us), false);
     }
 
-    /// Count, total, longest and histogram follow from the waits told, nothing else.
+    /// The count, total, longest wait and histogram follow from the recorded waits alone.
     #[test]
     fn a_wait_is_counted_timed_and_binned() {
         let r = recorder();
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(line.histogram.iter().sum::<u64>(), 2);
     }
 
-    /// While it lasts, a wait can be seen from outside, with its parameters; then no longer.
+    /// A wait can be seen from outside, with its parameters, only while it lasts.
     #[test]
     fn the_current_wait_is_published_while_it_lasts() {
         let r = recorder();

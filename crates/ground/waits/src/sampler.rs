@@ -1,53 +1,53 @@
-//! Which waits have the thread's CPU and run-queue clocks read around them.
+//! Chooses the waits around which the thread's CPU and run-queue clocks are read.
 //!
-//! A wait's wall time already holds the CPU that the system call burnt and the time the thread
-//! stood in the run queue after waking, so both must be taken out of the thread's own totals, or
-//! they'd be counted twice. Reading the two clocks takes 2-4 us, too much for every wait. So one
-//! wait in N is sampled, at random distances so as not to fall in step with the load, and N moves
-//! so that sampling costs at most 0.4 % of the session's time. A session with few waits has N = 1
-//! and its account is exact; in the simulator, where reading is free, N is always 1.
+//! A wait's wall time holds the CPU time of the system call and the thread's run-queue delay after
+//! waking. Both must be taken out of the thread's totals, or they would be counted twice. Reading
+//! the two clocks takes 2-4 us, which is too much for every wait. So one wait in N is sampled, at
+//! random distances so as not to fall in step with the load. N adapts so that sampling costs at
+//! most 0.4 % of the session's time. A session with few waits has N = 1 and an exact account. In
+//! the simulator, where reading is free, N is always 1.
 //!
-//! CPU differs a hundredfold between waits of one event, but little between those of one length; so
-//! the samples of each event stand for the waits of their own stratum of lengths, and how much time
-//! those took is known.
+//! CPU time differs a hundredfold between waits of one event, but little between those of one
+//! length. So the samples of each event stand for the waits of their own stratum of lengths, whose
+//! total time is known.
 //!
 //! Run-queue delay comes in few and large pieces: one wait in a thousand stands a time slice in the
-//! queue, and whether the samples catch it moves their sum by per cents of elapsed time. So that
+//! queue. Whether the samples catch that wait moves their sum by per cents of elapsed time. So that
 //! sum isn't trusted (see [`TimeAccount`](crate::TimeAccount)): samples come in pairs of waits, and
-//! what lies between the two is looked at too.
+//! the gap between the two waits of a pair is measured too.
 
 use std::cell::Cell;
 
 use crate::{Nanos, Timestamp};
 
-/// How waits are chosen for sampling.
+/// The way in which waits are chosen for sampling.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sampling {
-    /// Every wait: exact. For worlds in which reading the clocks costs nothing.
+    /// Every wait is sampled, which is exact. For worlds in which reading the clocks costs nothing.
     EveryWait,
-    /// One in N, N adapted to cost at most 0.4 % of elapsed time.
+    /// One wait in N is sampled; N adapts to cost at most 0.4 % of elapsed time.
     Adaptive,
 }
 
-/// Sampling may cost one part in this many of elapsed time (0.4 %).
+/// The inverse of the share of elapsed time that sampling may cost (0.4 %).
 const COST_SHARE_INVERSE: u64 = 250;
-/// N never exceeds this.
+/// The upper limit of N.
 const EVERY_MAX: u64 = 1 << 16;
-/// N is judged after so many samples.
+/// The number of samples after which N is adapted.
 const WINDOW: u32 = 16;
-/// A sample is overdue after so many of the intervals that the cost allows.
+/// The number of allowed intervals after which a sample is overdue.
 const OVERDUE_INTERVALS: u64 = 64;
 
 #[derive(Debug)]
 pub(crate) struct Sampler {
     sampling: Sampling,
-    /// N: one wait in so many is sampled.
+    /// N: one wait in N is sampled.
     every: Cell<u32>,
-    /// Waits up to the end of the next pair.
+    /// The number of waits until the end of the next pair.
     countdown: Cell<u32>,
-    /// When the window began that N is judged by, how many samples it holds and what they cost.
+    /// The window by which N is judged: its beginning, the number of its samples, and their cost.
     window: Cell<(Timestamp, u32, Nanos)>,
-    /// Without a sample until then, N is too large for the load and starts again at one.
+    /// When N is reset to one if no sample comes before: it is then too large for the load.
     overdue: Cell<Timestamp>,
     random: Cell<u64>,
 }
@@ -75,7 +75,7 @@ impl Sampler {
         true
     }
 
-    /// Told after each sample what it cost: moves N towards the allowed share.
+    /// Called after each sample with its cost. Moves N towards the allowed share.
     pub(crate) fn sampled(&self, now: Timestamp, cost: Nanos) {
         if self.sampling == Sampling::EveryWait {
             return;
@@ -96,7 +96,7 @@ impl Sampler {
         self.every.set(u32::try_from(wanted).expect("at most EVERY_MAX"));
     }
 
-    /// Told at the end of every wait: after a storm of waits N comes back to one without first
+    /// Called at the end of every wait. After a storm of waits N returns to one without first
     /// counting N slow waits.
     #[inline]
     pub(crate) fn wait_ended(&self, now: Timestamp) {

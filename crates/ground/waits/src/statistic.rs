@@ -1,24 +1,24 @@
-//! The one list of statistics: what is counted, apart from waits.
+//! The one list of statistics: the counted events, apart from waits.
 //!
 //! Names follow `V$SYSSTAT` where they mean the same. A statistic is added with the code that
 //! counts it.
 
 use std::fmt;
 
-/// What is declared of one statistic.
+/// The declaration of one statistic.
 #[derive(Clone, Copy, Debug)]
 pub struct StatisticInfo {
     /// The name in views and reports.
     pub name: &'static str,
-    /// What one unit of it is.
+    /// The meaning of one unit.
     pub unit: &'static str,
-    /// When it is raised: one sentence.
+    /// One sentence that says when the statistic is raised.
     pub meaning: &'static str,
 }
 
 macro_rules! statistics {
     ($($statistic:ident $name:literal ($unit:literal) $meaning:literal;)*) => {
-        /// Something a session counts.
+        /// An event that a session counts.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[repr(u8)]
         pub enum Statistic {
@@ -29,7 +29,7 @@ macro_rules! statistics {
             /// Every statistic, in the order of the list.
             pub const ALL: &'static [Statistic] = &[$(Statistic::$statistic,)*];
 
-            /// What is declared of this statistic.
+            /// The declaration of this statistic.
             pub const fn info(self) -> &'static StatisticInfo {
                 const INFO: &[StatisticInfo] = &[$(StatisticInfo {
                     name: $name,
@@ -128,7 +128,7 @@ statistics! {
 }
 
 impl Statistic {
-    /// How many statistics there are.
+    /// The number of statistics.
     pub const COUNT: usize = Statistic::ALL.len();
 
     /// The name in views and reports.

@@ -23,7 +23,7 @@ impl Timestamp {
         self.0
     }
 
-    /// How long ago `earlier` was; zero when it lies ahead, as it may between two CPUs' clocks.
+    /// The time since `earlier`; zero when it lies ahead, as it may between two CPUs' clocks.
     pub const fn since(self, earlier: Timestamp) -> Nanos {
         Nanos(self.0.saturating_sub(earlier.0))
     }
@@ -93,7 +93,8 @@ impl fmt::Display for Nanos {
 mod tests {
     use super::*;
 
-    /// What doesn't fit is as long as can be: a lock wait of that length doesn't end at once.
+    /// A length that doesn't fit becomes the longest: a lock wait of that length doesn't end at
+    /// once.
     #[test]
     fn a_length_that_does_not_fit_is_the_longest() {
         let longest = Nanos(u64::MAX);
@@ -112,7 +113,7 @@ mod tests {
         assert_eq!(shown, ["412 ns", "3.20 us", "17.5 ms", "2.05 s", "640 s"]);
     }
 
-    /// Two CPUs' clocks may disagree by a hair: a length of time is never negative.
+    /// The clocks of two CPUs may disagree a little. A length of time is never negative.
     #[test]
     fn a_length_of_time_is_never_negative() {
         assert_eq!(Timestamp::from_nanos(5).since(Timestamp::from_nanos(9)), Nanos::ZERO);

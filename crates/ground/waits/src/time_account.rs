@@ -1,4 +1,4 @@
-//! The books closed over an interval: where did the time go?
+//! The account closed over an interval: where did the time go?
 //!
 //! ```text
 //!   ├──────────────────────────── elapsed ────────────────────────────┤
@@ -6,26 +6,26 @@
 //!                         ├ of which CPU ┼ of which run queue ┼ … ┤    └ unaccounted
 //! ```
 //!
-//! The thread's own clocks say how much CPU it used and how long it stood in the run queue in all.
-//! What of that lies inside waits is taken out, because a wait's wall time holds it already. What
-//! then remains of elapsed time is *unaccounted*: a name that was not given. It is signed and never
-//! clamped: a negative figure is an error of estimate, and shows.
+//! The thread's own clocks tell how much CPU it used and how long it stood in the run queue in all.
+//! The part of both inside waits is taken out, because a wait's wall time holds it already. The
+//! remainder of elapsed time is *unaccounted*: it has no name. It is signed and never clamped: a
+//! negative figure is an error of estimate, and shows.
 //!
-//! Where every wait was sampled, all of this is known. Else CPU inside waits is estimated, and the
-//! estimate is good, for waits of a length are alike in it. So the time outside waits without a CPU
-//! is known as well. A part of it the thread stood in the run queue, a part was stolen, and the
-//! rest has no name; which is which is seen in the sampled gaps between waits.
+//! Where every wait was sampled, all of this is exact. Otherwise CPU time inside waits is
+//! estimated. This estimate is good, because waits of one length use much the same CPU time. So the
+//! time outside waits without a CPU is known as well. One part of it is run-queue delay, one part
+//! was stolen, and the rest has no name; the sampled gaps between waits tell the proportions.
 //!
-//! (The other way round, with run-queue delay inside waits estimated and what's left of it outside,
-//! the books of a session on a crowded machine were off by 2 %, and with stolen time counted as CPU
-//! by 5 % where a third of the CPUs' time was stolen. Both come in few pieces, so large that
-//! samples of waits miss them. A gap in which the thread was away, and all that time in the run
-//! queue, says the same whether there are many such gaps or few.)
+//! (An earlier method estimated run-queue delay inside waits and took the rest as outside. The
+//! accounts of a session on a crowded machine were then off by 2 %. With stolen time counted as CPU
+//! they were off by 5 % where a third of the CPUs' time was stolen. Both come in few and large
+//! pieces, which samples of waits miss. A gap in which the thread was away and in the run queue all
+//! the time has the same proportions however many such gaps there are.)
 
 use crate::totals::scaled;
-use crate::{Away, EventTotals, Nanos, Totals, WaitEvent};
+use crate::{EventTotals, Nanos, OffCpuTime, Totals, WaitEvent};
 
-/// What a thread's own clocks say since it began.
+/// The readings of a thread's own clocks since it began.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ThreadTimes {
     /// Time on a CPU, user and system.
@@ -35,7 +35,7 @@ pub struct ThreadTimes {
 }
 
 impl ThreadTimes {
-    /// What came between `earlier` and this reading.
+    /// The difference between `earlier` and this reading.
     pub fn since(self, earlier: ThreadTimes) -> ThreadTimes {
         ThreadTimes {
             cpu: Nanos(self.cpu.0.saturating_sub(earlier.cpu.0)),
@@ -47,39 +47,39 @@ impl ThreadTimes {
 /// One event's line in a time account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WaitLine {
-    /// What was waited for.
+    /// The event that was waited for.
     pub event: WaitEvent,
-    /// How many waits.
+    /// The number of waits.
     pub count: u64,
-    /// Their time, by the wall.
+    /// The wall time of the waits.
     pub total: Nanos,
-    /// Of which the thread was on a CPU (estimated from samples).
+    /// The part of it on a CPU (estimated from samples).
     pub of_which_cpu: Nanos,
-    /// Of which it stood in the run queue (estimated from samples).
+    /// The part of it in the run queue (estimated from samples).
     pub of_which_run_queue: Nanos,
 }
 
 /// A session's time over an interval, every part with a name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TimeAccount {
-    /// The interval, by the wall.
+    /// The length of the interval, by the wall clock.
     pub elapsed: Nanos,
-    /// CPU outside waits, ns; signed because what lies inside waits is an estimate. It holds what
-    /// was stolen there.
+    /// CPU time outside waits, in ns. It is signed because CPU time inside waits is an estimate. It
+    /// includes the time stolen there.
     pub cpu_ns: i64,
-    /// Run-queue delay outside waits, ns; signed for the same reason.
+    /// Run-queue delay outside waits, in ns; signed for the same reason.
     pub run_queue_ns: i64,
-    /// Waits, the longest in all first.
+    /// The waits, in descending order of total time.
     pub waits: Vec<WaitLine>,
-    /// What has no name, ns.
+    /// The unaccounted time, in ns.
     pub unaccounted_ns: i64,
-    /// Of `cpu_ns`: taken away by a hypervisor or by interrupts, where the world can tell.
+    /// The part of `cpu_ns` taken by a hypervisor or by interrupts, where the world can tell.
     pub stolen: Nanos,
 }
 
 impl TimeAccount {
-    /// Closes the books: `times` and `totals` are what the thread's clocks and its account show
-    /// over the interval of length `elapsed`.
+    /// Closes the account: `times` and `totals` are the readings of the thread's clocks and of its
+    /// account over an interval of length `elapsed`.
     pub fn close(elapsed: Nanos, times: ThreadTimes, totals: &Totals) -> TimeAccount {
         let events: Vec<_> = totals.events().collect();
         let sum = |part: fn(&EventTotals) -> Nanos| -> i64 {
@@ -118,7 +118,7 @@ impl TimeAccount {
         TimeAccount { elapsed, cpu_ns, run_queue_ns, waits, unaccounted_ns, stolen }
     }
 
-    /// The unaccounted share of elapsed time, by size: 0.01 is one per cent.
+    /// The absolute share of unaccounted time in elapsed time: 0.01 is one per cent.
     pub fn unaccounted_share(&self) -> f64 {
         if self.elapsed == Nanos::ZERO {
             return 0.0;
@@ -127,21 +127,21 @@ impl TimeAccount {
     }
 }
 
-/// What has a name of the time `away` from the CPU outside waits, in the proportions of the sampled
-/// gaps. While none of them says otherwise it is run-queue delay, as far as the thread had any.
-fn named_outside(away: Nanos, gaps: Away, run_queue: Nanos) -> Away {
+/// The named parts of the time `away` from the CPU outside waits, in the proportions of the sampled
+/// gaps. While there are no gaps it is run-queue delay, up to the delay that the thread had.
+fn named_outside(away: Nanos, gaps: OffCpuTime, run_queue: Nanos) -> OffCpuTime {
     if gaps.off_cpu == Nanos::ZERO {
-        return Away { off_cpu: away, run_queue: run_queue.min(away), stolen: Nanos::ZERO };
+        return OffCpuTime { off_cpu: away, run_queue: run_queue.min(away), stolen: Nanos::ZERO };
     }
     let seen = gaps.run_queue.0 + gaps.stolen.0;
     let named = scaled(away.0, seen.min(gaps.off_cpu.0), gaps.off_cpu.0);
     let run_queue = run_queue.min(Nanos(scaled(named, gaps.run_queue.0, seen)));
     let stolen = if gaps.stolen > Nanos::ZERO { named - run_queue.0 } else { 0 };
-    Away { off_cpu: away, run_queue, stolen: Nanos(stolen) }
+    OffCpuTime { off_cpu: away, run_queue, stolen: Nanos(stolen) }
 }
 
-/// Makes `shares` add up to `whole`, keeping their proportions, as far as each has room; what then
-/// remains goes where room is left.
+/// Scales `shares` so that they add up to `whole`, keeping their proportions as far as each has
+/// room. The remainder goes where room is left.
 fn share_out(shares: &mut [u64], whole: u64, mut rooms: Vec<u64>) {
     let sampled = shares.iter().sum();
     let mut left = whole;
@@ -165,20 +165,20 @@ mod tests {
     use super::*;
     use crate::{Recorder, Sampling, SessionKind, Timestamp};
 
-    /// A session of 1,000 ns: 300 of CPU, of which 40 inside a wait; 120 in the run queue, of
-    /// which 70 after waking; one wait of 500.
+    /// The account of a session of `elapsed` ns: 300 of CPU, of which 40 inside a wait; 120 in the
+    /// run queue, of which 70 after waking; one wait of 500.
     fn closed(elapsed: u64) -> TimeAccount {
         let r = Recorder::open("s", SessionKind::Foreground, Timestamp::ZERO, Sampling::EveryWait);
         let open = r.begin(WaitEvent::LogFileSync, [0; 3], || Timestamp::from_nanos(100));
         let end = Timestamp::from_nanos(600);
         let waited = r.end(open.expect("on"), end, false);
-        let away = Away { off_cpu: Nanos(460), run_queue: Nanos(70), stolen: Nanos::ZERO };
+        let away = OffCpuTime { off_cpu: Nanos(460), run_queue: Nanos(70), stolen: Nanos::ZERO };
         r.sampled(WaitEvent::LogFileSync, waited, away, Nanos::ZERO, end);
         let times = ThreadTimes { cpu: Nanos(300), run_queue: Nanos(120) };
         TimeAccount::close(Nanos(elapsed), times, &r.account().totals())
     }
 
-    /// What lies inside a wait is counted once: 260 + 50 + 500 leave 190 of 1,000 without a name.
+    /// Time inside a wait is counted once: 260 + 50 + 500 leave 190 of 1,000 without a name.
     #[test]
     fn cpu_and_run_queue_inside_a_wait_are_counted_once() {
         let account = closed(1_000);
@@ -187,13 +187,13 @@ mod tests {
         assert_eq!(account.unaccounted_share(), 0.19);
     }
 
-    /// When every nanosecond has a name the rest is exactly nothing.
+    /// When every nanosecond has a name, the unaccounted time is exactly zero.
     #[test]
     fn a_complete_account_leaves_nothing() {
         assert_eq!(closed(810).unaccounted_ns, 0);
     }
 
-    /// More time named than passed is an error of the books and is shown, not clamped.
+    /// More time named than passed is an error of the account and is shown, not clamped.
     #[test]
     fn an_overdrawn_account_is_negative() {
         assert_eq!(closed(800).unaccounted_ns, -10);
@@ -202,7 +202,7 @@ mod tests {
     /// One wait of 100 us, of which 10 on a CPU; a second like it, not sampled. A session of 1 ms
     /// with them that computed 700 us outside, was in the run queue 60 us in all, and away for
     /// 100 us outside.
-    fn estimated(gaps: Away) -> TimeAccount {
+    fn estimated(gaps: OffCpuTime) -> TimeAccount {
         let r = Recorder::open("s", SessionKind::Foreground, Timestamp::ZERO, Sampling::Adaptive);
         let at = |us: u64| Timestamp::from_nanos(us * 1_000);
         for (from, is_sampled) in [(100, true), (300, false)] {
@@ -210,7 +210,7 @@ mod tests {
             let waited = r.end(open, at(from + 100), false);
             let (off_cpu, run_queue) = (Nanos::from_micros(90), Nanos::from_micros(1));
             if is_sampled {
-                let away = Away { off_cpu, run_queue, stolen: Nanos::ZERO };
+                let away = OffCpuTime { off_cpu, run_queue, stolen: Nanos::ZERO };
                 r.sampled(WaitEvent::LogFileSync, waited, away, Nanos::ZERO, at(from + 100));
             }
         }
@@ -224,8 +224,11 @@ mod tests {
     /// what it was away has no name. The rest of the run-queue delay was in the waits.
     #[test]
     fn sampled_gaps_tell_what_has_no_name() {
-        let account =
-            estimated(Away { off_cpu: Nanos(10), run_queue: Nanos(5), ..Away::default() });
+        let account = estimated(OffCpuTime {
+            off_cpu: Nanos(10),
+            run_queue: Nanos(5),
+            ..OffCpuTime::default()
+        });
         assert_eq!((account.cpu_ns, account.run_queue_ns), (700_000, 50_000));
         assert_eq!(account.unaccounted_ns, 50_000);
         assert_eq!(account.waits[0].of_which_run_queue, Nanos::from_micros(10));
@@ -234,7 +237,7 @@ mod tests {
     /// Without a gap that says otherwise it is run-queue delay, but not more than there was.
     #[test]
     fn what_the_run_queue_cannot_explain_has_no_name() {
-        let account = estimated(Away::default());
+        let account = estimated(OffCpuTime::default());
         assert_eq!((account.run_queue_ns, account.unaccounted_ns), (60_000, 40_000));
         assert_eq!(account.waits[0].of_which_run_queue, Nanos::ZERO);
     }
@@ -242,7 +245,7 @@ mod tests {
     /// Stolen time is part of CPU outside waits, and shown as what it is.
     #[test]
     fn stolen_time_has_a_name() {
-        let gaps = Away { off_cpu: Nanos(10), run_queue: Nanos(2), stolen: Nanos(8) };
+        let gaps = OffCpuTime { off_cpu: Nanos(10), run_queue: Nanos(2), stolen: Nanos(8) };
         let account = estimated(gaps);
         assert_eq!((account.cpu_ns, account.run_queue_ns), (780_000, 20_000));
         assert_eq!((account.stolen, account.unaccounted_ns), (Nanos::from_micros(80), 0));

@@ -4,20 +4,22 @@
 //! over an interval is the difference of two readings.
 
 use crate::histogram::{HISTOGRAM_BUCKETS, STRATA, stratum_of};
-use crate::{Account, Away, Nanos, Statistic, WaitEvent};
+use crate::{Account, Nanos, OffCpuTime, Statistic, WaitEvent};
 
-/// What was waited for one event.
+/// The waits for one event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EventTotals {
-    /// How many waits ended.
+    /// The number of waits that ended.
     pub count: u64,
-    /// Their time, by the wall.
+    /// The wall time of the waits.
     pub total: Nanos,
-    /// The longest. Of a difference: the longest since the session began, not since the reading.
+    /// The longest wait. In a difference: the longest since the session began, not since the
+    /// reading.
     pub max: Nanos,
-    /// How many ended by timeout.
+    /// The number of waits that ended by timeout.
     pub timeouts: u64,
-    /// Waits by length; bounds by [`bucket_upper_bound_us`](crate::bucket_upper_bound_us).
+    /// The numbers of waits by length; bounds by
+    /// [`bucket_upper_bound_us`](crate::bucket_upper_bound_us).
     pub histogram: [u64; HISTOGRAM_BUCKETS],
     /// The waits by length, coarser than the histogram, and the samples that stand for them.
     pub strata: [Stratum; STRATA],
@@ -26,14 +28,14 @@ pub struct EventTotals {
 /// The waits of one event and one stratum of lengths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stratum {
-    /// Their time, by the wall.
+    /// The wall time of the waits.
     pub total: Nanos,
-    /// How many were sampled.
+    /// The number of sampled waits.
     pub sampled_count: u64,
-    /// The sampled ones' time, by the wall.
+    /// The wall time of the sampled waits.
     pub sampled: Nanos,
-    /// Of which the thread was away from its CPU.
-    pub sampled_away: Away,
+    /// The part of it in which the thread was away from its CPU.
+    pub sampled_away: OffCpuTime,
 }
 
 impl Stratum {
@@ -43,25 +45,25 @@ impl Stratum {
 }
 
 impl EventTotals {
-    /// CPU inside all of these waits, estimated: the samples of each stratum stand for its waits,
-    /// in proportion to time, for a sampled wait that is all CPU is also a little longer than
-    /// others. Exact when every wait was sampled.
+    /// CPU time inside all of these waits, estimated: the samples of each stratum stand for its
+    /// waits. They do so in proportion to time, because a sampled wait that is all CPU is also a
+    /// little longer than others. It is exact when every wait was sampled.
     pub fn cpu(&self) -> Nanos {
         self.estimated(Stratum::sampled_cpu)
     }
 
-    /// Run-queue delay inside all of these waits, estimated in the same way, but not as well: it
-    /// comes in few and large pieces. [`TimeAccount`](crate::TimeAccount) knows better.
+    /// Run-queue delay inside all of these waits, estimated in the same way but less well, because
+    /// it comes in few and large pieces. [`TimeAccount`](crate::TimeAccount) has a better estimate.
     pub fn run_queue(&self) -> Nanos {
         self.estimated(|stratum| stratum.sampled_away.run_queue)
     }
 
-    /// How many were sampled.
+    /// The number of sampled waits.
     pub fn sampled_count(&self) -> u64 {
         self.strata.iter().map(|stratum| stratum.sampled_count).sum()
     }
 
-    /// The sum over the strata. For one without a sample the mean of all samples stands in.
+    /// The sum over the strata. The mean of all samples stands in for a stratum without a sample.
     fn estimated(&self, part: fn(&Stratum) -> Nanos) -> Nanos {
         let mut counts = [0; STRATA];
         for (bucket, count) in self.histogram.iter().enumerate() {
@@ -96,7 +98,7 @@ impl EventTotals {
     }
 }
 
-/// `sampled` of a `part`, of the `whole`; nothing of nothing.
+/// `sampled` scaled from a `part` to the `whole`; zero if there is no part.
 pub(crate) fn scaled(sampled: u64, whole: u64, part: u64) -> u64 {
     if part == 0 {
         return 0;
@@ -105,12 +107,12 @@ pub(crate) fn scaled(sampled: u64, whole: u64, part: u64) -> u64 {
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
-/// Everything waited for and counted, by one session or by many.
+/// All waits and statistics of one session or of many.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Totals {
     events: Vec<EventTotals>,
     statistics: Vec<u64>,
-    gaps: Away,
+    gaps: OffCpuTime,
 }
 
 impl Default for Totals {
@@ -118,45 +120,45 @@ impl Default for Totals {
         Totals {
             events: vec![EventTotals::default(); WaitEvent::COUNT],
             statistics: vec![0; Statistic::COUNT],
-            gaps: Away::default(),
+            gaps: OffCpuTime::default(),
         }
     }
 }
 
 impl Totals {
-    /// What was waited for `event`.
+    /// The waits for `event`.
     pub fn event(&self, event: WaitEvent) -> &EventTotals {
         &self.events[event as usize]
     }
 
-    /// The events that were waited for at all, in the order of the list.
+    /// The events that were waited for at least once, in the order of the list.
     pub fn events(&self) -> impl Iterator<Item = (WaitEvent, &EventTotals)> {
         WaitEvent::ALL.iter().copied().zip(&self.events).filter(|(_, totals)| totals.count > 0)
     }
 
-    /// One statistic.
+    /// The value of one statistic.
     pub fn statistic(&self, statistic: Statistic) -> u64 {
         self.statistics[statistic as usize]
     }
 
-    /// Blocks that were had, from the cache or from disk, to whatever end: `db block gets` and
-    /// `consistent gets` (Oracle's `session logical reads`).
+    /// Block gets, from the cache or from disk, for every purpose: `db block gets` and `consistent
+    /// gets` (Oracle's `session logical reads`).
     pub fn logical_reads(&self) -> u64 {
         self.statistic(Statistic::CurrentGets) + self.statistic(Statistic::ConsistentGets)
     }
 
-    /// What was seen of the time between waits: samples come in pairs of waits, and what lies
-    /// between the two is looked at as they are.
-    pub fn gaps(&self) -> Away {
+    /// The measured time between waits: samples come in pairs of waits, and the gap between the two
+    /// waits of a pair is measured too.
+    pub fn gaps(&self) -> OffCpuTime {
         self.gaps
     }
 
-    /// Whether every wait was sampled: then nothing about them is an estimate.
+    /// Whether every wait was sampled. Then no figure about waits is an estimate.
     pub fn every_wait_was_sampled(&self) -> bool {
         self.events().all(|(_, totals)| totals.sampled_count() == totals.count)
     }
 
-    /// Adds another reading: sums, and the longer of the longest.
+    /// Adds another reading: the sums add up, and the longer of the longest waits stays.
     pub fn add(&mut self, other: &Totals) {
         for (mine, theirs) in self.events.iter_mut().zip(&other.events) {
             mine.combine(theirs, u64::wrapping_add);
@@ -168,7 +170,7 @@ impl Totals {
         }
     }
 
-    /// What came between `earlier`, a reading of the same books, and this one.
+    /// The difference between `earlier`, a reading of the same account, and this one.
     pub fn since(&self, earlier: &Totals) -> Totals {
         let mut difference = self.clone();
         for (mine, theirs) in difference.events.iter_mut().zip(&earlier.events) {
@@ -233,7 +235,7 @@ mod tests {
         assert_eq!(all.events().count(), 1);
     }
 
-    /// The difference of two readings holds what came in between.
+    /// The difference of two readings holds the waits between them.
     #[test]
     fn a_difference_is_what_came_in_between() {
         let difference = account(5).account().totals().since(&account(3).account().totals());
@@ -242,8 +244,8 @@ mod tests {
         assert_eq!(line.histogram[0], 2);
     }
 
-    /// Short waits are all CPU and long ones little of it: the samples of each stand for their own
-    /// kind, in whatever proportion they were drawn.
+    /// Short waits are all CPU and long waits have little of it. The samples of each stratum stand
+    /// for its own waits, in whatever proportion they were drawn.
     #[test]
     fn samples_stand_for_waits_of_their_own_length() {
         let mut line = EventTotals { count: 1_010, ..EventTotals::default() };
@@ -253,13 +255,13 @@ mod tests {
             total: Nanos(1_500_000),
             sampled_count: 2,
             sampled: Nanos(3_200),
-            sampled_away: Away { run_queue: Nanos(32), ..Away::default() },
+            sampled_away: OffCpuTime { run_queue: Nanos(32), ..OffCpuTime::default() },
         };
         line.strata[5] = Stratum {
             total: Nanos(6_000_000),
             sampled_count: 5,
             sampled: Nanos(3_000_000),
-            sampled_away: Away {
+            sampled_away: OffCpuTime {
                 off_cpu: Nanos(2_900_000),
                 run_queue: Nanos(777),
                 stolen: Nanos(50),
@@ -268,7 +270,7 @@ mod tests {
         assert_eq!(line.cpu(), Nanos(1_500_000 + 200_000));
         assert_eq!(line.run_queue(), Nanos(15_000 + 1_554));
         assert_eq!(line.sampled_count(), 7);
-        // Three waits of a length that no sample had: the mean of all samples stands in.
+        // Three waits of a length without a sample: the mean of all samples stands in.
         line.histogram[4] = 3;
         line.strata[2].total = Nanos(40_000);
         assert_eq!(line.cpu(), Nanos(1_700_000 + 3 * 103_200 / 7));
@@ -285,7 +287,7 @@ mod tests {
             assert!(r.sample_due());
             let open = r.begin(WaitEvent::LogFileSync, [0; 3], || at(from)).expect("on");
             let waited = r.end(open, at(to), false);
-            let away = Away {
+            let away = OffCpuTime {
                 off_cpu: Nanos(waited.0 - cpu * 1_000),
                 run_queue: Nanos::from_micros(run_queue),
                 stolen: Nanos::ZERO,

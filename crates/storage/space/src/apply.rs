@@ -3,8 +3,9 @@
 
 use change::{BlockMut, Layer};
 pub(crate) use format::changes::space::{
-    ADD_EXTENT, BEGIN_DROP, CHANGES, Count, ENTER, ExtentRun, FORMAT, FORMAT_DIRECTORY, FREE,
-    GIVE_BACK, GROW, HAND_OUT, LEAVE, LOSE_EXTENTS, Place, PlaceState, SET_FREE, SET_STATE, TAKE,
+    ADD_EXTENT, BEGIN_DROP, CHANGES, Count, ENTER, EntrySlot, EntrySlotState, ExtentRun, FORMAT,
+    FORMAT_DIRECTORY, FREE, GIVE_BACK, GROW, HAND_OUT, LEAVE, LOSE_EXTENTS, SET_FREE, SET_STATE,
+    TAKE,
 };
 use format::{
     BlockHeader, BlockKind, DbaLe, Directory, DirectoryEntry, Extent, ExtentMap, SegmentHeader,
@@ -70,7 +71,7 @@ fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
         }
         ENTER => enter(block.bytes, payload),
         SET_STATE => {
-            let PlaceState { number, state: after } = *PlaceState::whole(payload);
+            let EntrySlotState { number, state: after } = *EntrySlotState::whole(payload);
             let entry = entry_mut(block.bytes, number.get());
             let before = SegmentState::from_number(entry.state);
             let may = match SegmentState::from_number(after) {
@@ -82,7 +83,7 @@ fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
             entry.state = after;
         }
         LEAVE => {
-            let number = Place::whole(payload).number.get();
+            let number = EntrySlot::whole(payload).number.get();
             let entry = entry_mut(block.bytes, number);
             let dropped = SegmentState::Dropping.number();
             assert!(entry.state == dropped, "an entry goes that isn't dropped (SP14)");
@@ -154,7 +155,8 @@ fn set_bits(map: &mut [u8], run: &ExtentRun, taken: bool) {
 }
 
 fn enter(block: &mut [u8], payload: &[u8]) {
-    let (place, entry) = Place::read(payload).expect("the payload was checked (rule change/CH9)");
+    let (place, entry) =
+        EntrySlot::read(payload).expect("the payload was checked (rule change/CH9)");
     let entry = *DirectoryEntry::whole(entry);
     let place = entry_mut(block, place.number.get());
     assert!(place.state == 0, "two segments have one place in the directory (SP13)");

@@ -16,7 +16,7 @@ use os::Session;
 use stop::{RefusalKind, Stop};
 
 use crate::ahead::free_count;
-use crate::apply::{ENTER, ExtentRun, FORMAT, LAYER, Place, TAKE};
+use crate::apply::{ENTER, EntrySlot, ExtentRun, FORMAT, LAYER, TAKE};
 use crate::data_file::EXTENT_MAP;
 use crate::index::Entry;
 use crate::room::{Skipped, extent, first_block, is_taken};
@@ -140,7 +140,7 @@ impl Space {
                 reserved: [0; 2],
             };
             let header_bytes = body.bytes().len() + Extent::BYTES;
-            let entry_bytes = size_of::<Place>() + DirectoryEntry::BYTES;
+            let entry_bytes = size_of::<EntrySlot>() + DirectoryEntry::BYTES;
             let payloads = [entry_bytes, header_bytes, size_of::<ExtentRun>()];
             let mut group = self.changes().begin(credits_for(&payloads), session)?;
             let block = directory.exclusive(FrameOrder::Directory, session);
@@ -150,9 +150,9 @@ impl Space {
                 continue;
             }
             let left = free_count(&map) - 1;
-            let place = Place { number: U32Le::new(slot.number) };
+            let entry_slot = EntrySlot { number: U32Le::new(slot.number) };
             let taken = ExtentRun { first: U32Le::new(number), count: U32Le::new(1) };
-            group.change(block, &LAYER, ENTER, &[place.bytes(), stored.bytes()]);
+            group.change(block, &LAYER, ENTER, &[entry_slot.bytes(), stored.bytes()]);
             group.format(header, &LAYER, FORMAT, &[body.bytes(), extent.bytes()]);
             group.change(map, &LAYER, TAKE, &[taken.bytes()]);
             group.commit(session);

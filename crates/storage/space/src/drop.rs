@@ -24,7 +24,7 @@ use stop::{RefusalKind, Stop};
 use waits::WaitEvent;
 
 use crate::apply::{
-    BEGIN_DROP, Count, ExtentRun, GIVE_BACK, LAYER, LEAVE, LOSE_EXTENTS, Place, PlaceState,
+    BEGIN_DROP, Count, EntrySlot, EntrySlotState, ExtentRun, GIVE_BACK, LAYER, LEAVE, LOSE_EXTENTS,
     SET_STATE,
 };
 use crate::data_file::EXTENT_MAP;
@@ -56,10 +56,11 @@ impl Space {
     fn set_permanent(&self, entry: &Entry, session: &Session) -> Result<(), Stop> {
         let slot = entry.slot;
         let directory = self.pin(slot.block.file, slot.block.block, session)?;
-        let mut group = self.changes().begin(credits_for(&[size_of::<PlaceState>()]), session)?;
+        let mut group =
+            self.changes().begin(credits_for(&[size_of::<EntrySlotState>()]), session)?;
         let block = directory.exclusive(FrameOrder::Directory, session);
         let (number, state) = (U32Le::new(slot.number), SegmentState::Permanent.number());
-        let state = PlaceState { number, state };
+        let state = EntrySlotState { number, state };
         group.change(block, &LAYER, SET_STATE, &[state.bytes()]);
         group.commit(session);
         Ok(())
@@ -134,12 +135,12 @@ impl Space {
         let directory = self.pin(slot.block.file, slot.block.block, session)?;
         let header = self.changes().cache().pin(header, session)?;
         let mut group =
-            self.changes().begin(credits_for(&[size_of::<PlaceState>(), 0]), session)?;
+            self.changes().begin(credits_for(&[size_of::<EntrySlotState>(), 0]), session)?;
         let block = directory.exclusive(FrameOrder::Directory, session);
         let header = header.exclusive(FrameOrder::SegmentHeader, session);
         check_is_of(&header, entry, false)?;
         let (number, state) = (U32Le::new(slot.number), SegmentState::Dropping.number());
-        let state = PlaceState { number, state };
+        let state = EntrySlotState { number, state };
         group.change(block, &LAYER, SET_STATE, &[state.bytes()]);
         group.change(header, &LAYER, BEGIN_DROP, &[]);
         group.commit(session);
@@ -197,13 +198,13 @@ impl Space {
         let map = self.pin(run.first.file, EXTENT_MAP, session)?;
         let mut group = self
             .changes()
-            .begin(credits_for(&[size_of::<Place>(), size_of::<ExtentRun>()]), session)?;
+            .begin(credits_for(&[size_of::<EntrySlot>(), size_of::<ExtentRun>()]), session)?;
         let directory = directory.exclusive(FrameOrder::Directory, session);
         let map = map.exclusive(FrameOrder::ExtentMap, session);
         let size = self.tablespace_of(run.first.file, session).extent_blocks;
         let run = run_of(&map, run, size);
-        let place = Place { number: U32Le::new(slot.number) };
-        group.change(directory, &LAYER, LEAVE, &[place.bytes()]);
+        let entry_slot = EntrySlot { number: U32Le::new(slot.number) };
+        group.change(directory, &LAYER, LEAVE, &[entry_slot.bytes()]);
         group.change(map, &LAYER, GIVE_BACK, &[run.bytes()]);
         group.commit(session);
         Ok(())

@@ -17,7 +17,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use os::{Cause, Disk, Error, File, FileOptions, Named, Session, TEMPORARY_NAME_END};
+use os::{Cause, Disk, Error, File, FileOptions, NameKind, Session, TEMPORARY_NAME_END};
 use stop::{RefusalKind, Stop};
 
 use crate::ControlContent;
@@ -128,7 +128,7 @@ impl<'a> NewFiles<'a> {
 pub fn unnamed_path(disk: &Disk, path: &Path, session: &Session) -> Result<Option<PathBuf>, Error> {
     let new = new_path(path);
     let is_new =
-        !disk.has_name(path, session)? && disk.look_up(&new, session)? == Some(Named::File);
+        !disk.has_name(path, session)? && disk.look_up(&new, session)? == Some(NameKind::File);
     Ok(is_new.then_some(new))
 }
 
@@ -176,8 +176,8 @@ fn remove_leftover(
 ) -> Result<Leftover, Error> {
     match disk.look_up(path, session)? {
         None => return Ok(Leftover::Gone),
-        Some(Named::Link | Named::Other) => return Ok(Leftover::NoFile),
-        Some(Named::File) => {}
+        Some(NameKind::Link | NameKind::Other) => return Ok(Leftover::NoFile),
+        Some(NameKind::File) => {}
     }
     match disk.open_read_only(path, PLAIN, session) {
         // The maker that had the lock may have given the file its own name, and another maker may

@@ -8,7 +8,7 @@
 
 use std::path::{Path, PathBuf};
 
-use os::{Disk, Error, Named, Session};
+use os::{Disk, Error, NameKind, Session};
 use stop::{RefusalKind, Stop};
 
 use crate::ControlContent;
@@ -130,5 +130,5 @@ fn lies_outside(
     let file = directory.join(path);
     let own = own_place(disk, directory);
     let is_inside = own.parent().is_some_and(|own| disk.place_of(&file).starts_with(own));
-    Ok(!is_inside || disk.look_up(&file, session)? == Some(Named::Link))
+    Ok(!is_inside || disk.look_up(&file, session)? == Some(NameKind::Link))
 }

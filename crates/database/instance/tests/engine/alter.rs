@@ -270,9 +270,10 @@ fn run_queue_of_the_log_writer(parameters: Parameters) -> Nanos {
             })
         };
         join((0..4).map(busy).collect(), session);
-        let times = session.os().session_times();
-        let log_writer = times.iter().find(|times| times.session.account.name() == "fb_lgwr");
-        log_writer.expect("it runs").times.run_queue
+        let os = session.os();
+        let mut running = os.running().into_iter();
+        let log_writer = running.find(|session| session.account.name() == "fb_lgwr");
+        os.times_of(log_writer.expect("it runs")).times.run_queue
     })
     .0
 }

@@ -139,7 +139,7 @@ impl DiskPort for Odd {
     fn remove(&self, path: &Path, event: WaitEvent) -> io::Result<()> {
         self.inner.remove(path, event)
     }
-    fn look_up(&self, path: &Path, event: WaitEvent) -> io::Result<Option<os::Named>> {
+    fn look_up(&self, path: &Path, event: WaitEvent) -> io::Result<Option<os::NameKind>> {
         self.inner.look_up(path, event)
     }
     fn list(&self, path: &Path, event: WaitEvent) -> io::Result<Vec<String>> {

@@ -1,4 +1,4 @@
-//! What a disk can do to a block, and that each of it is found.
+//! Every kind of damage that a disk can do to a block is detected.
 
 use ids::Scn;
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use crate::{BlockKind, FORMAT};
 const HOME: Dba = Dba::new(3, 17);
 const SECTOR: usize = 512;
 
-/// No file is touched, and an interpreter such as Miri is spared most cases.
+/// No failure file is written, and an interpreter such as Miri runs only a few cases.
 pub(crate) fn config() -> ProptestConfig {
     let cases = if cfg!(miri) { 4 } else { 256 };
     ProptestConfig { cases, failure_persistence: None, ..Default::default() }
@@ -24,7 +24,7 @@ fn sealed(size: BlockSize, version: u8) -> Vec<u8> {
     block
 }
 
-/// A whole block with this byte at this offset: what another program might write.
+/// A valid block with this byte at this offset, as another program might write it.
 fn forged(offset: usize, byte: u8) -> Vec<u8> {
     let mut block = sealed(BlockSize::KIB_2, 1);
     block[offset] = byte;
@@ -102,7 +102,7 @@ fn zeros_of_every_size_are_reported_as_never_written() {
         let mut block = vec![0; size.bytes()];
         assert_eq!(check(&block, HOME), Err(BlockFault::NeverWritten { address: HOME }));
 
-        // One byte that is not zero, and it is damage and no longer nothing.
+        // One byte other than zero makes it a damaged block.
         block[size.bytes() - 1] = 1;
         assert!(is_bad_checksum(&block));
     }
@@ -118,7 +118,7 @@ fn any_length_that_no_block_has_is_refused() {
     }
 }
 
-/// Half a block has the length of a smaller one, so there the checksum must find it.
+/// Half a block has the length of a smaller block, so there the checksum must detect it.
 #[test]
 fn half_a_block_is_not_a_block() {
     let block = sealed(BlockSize::KIB_8, 1);
@@ -178,7 +178,7 @@ fn a_whole_block_of_an_unknown_kind_is_refused_as_such() {
     }
 }
 
-/// Which bytes are reserved is taken from the declaration, so that none is overlooked.
+/// The reserved bytes come from the declaration, so that none is overlooked.
 #[test]
 fn a_whole_block_with_any_reserved_byte_not_zero_is_refused() {
     let mut reserved = Vec::new();
@@ -246,7 +246,7 @@ proptest! {
             let checksum = checksum::of_block(&bytes);
             BlockHeader::of_mut(&mut bytes).checksum = U32Le::new(checksum);
         }
-        // Random bytes are not a block of this address, and to find that out never panics.
+        // Random bytes are not a block of this address, and the check never panics.
         prop_assert!(check(&bytes, HOME).is_err());
     }
 

@@ -23,18 +23,18 @@ changes! {
     BACK = 3, "heap": [BEFORE, STEPS];
     /// A new map of free space.
     FORMAT_MAP = 4, "free-space map": [MapFormat::PART];
-    /// How much room blocks have.
+    /// The free space of blocks is noted.
     NOTE = 5, "free-space map": [MapNote::PART];
-    /// `BACK` of a record that is applied. In undo only.
+    /// `BACK` in an undo record that is applied. In undo only.
     BACK_APPLIED = 131, "heap": [BEFORE, STEPS];
 }
 
 layout! {
     /// A new block of rows.
     pub struct HeapFormat: 15 {
-        /// Number of the object that it belongs to.
+        /// Number of the object to which it belongs.
         0 => pub object: U32Le,
-        /// How many entries its ITL has.
+        /// Number of entries in its ITL.
         4 => pub itl_count: u8,
         /// Its map of free space, or none.
         5 => pub map: DbaLe,
@@ -46,7 +46,7 @@ layout! {
 layout! {
     /// A new map of free space.
     pub struct MapFormat: 8 {
-        /// Number of the object that it belongs to.
+        /// Number of the object to which it belongs.
         0 => pub object: U32Le,
         /// Number in the segment of the first block that has a byte.
         4 => pub first: U32Le,
@@ -54,13 +54,13 @@ layout! {
 }
 
 layout! {
-    /// How much room neighbouring blocks have.
+    /// The free space of neighbouring blocks.
     pub struct MapNote: 5 {
         /// The number of the first block's byte.
         0 => pub entry: U16Le,
-        /// How many blocks there are.
+        /// Number of blocks.
         2 => pub count: U16Le,
-        /// What their bytes say.
+        /// Value of their bytes.
         4 => pub class: u8,
     }
 }
@@ -114,11 +114,11 @@ layout! {
         1 => pub slot: U16Le,
         /// Its lock from then on.
         3 => pub lock: u8,
-        /// Where in the row the bytes are.
+        /// Offset in the row of the bytes.
         4 => pub offset: U16Le,
-        /// How many bytes go.
+        /// Number of bytes that are removed.
         6 => pub removed: U16Le,
-        /// How many bytes come.
+        /// Number of bytes that replace them.
         8 => pub length: U16Le,
     }
 }
@@ -163,11 +163,11 @@ pub enum Step<'a> {
         slot: u16,
         /// Its lock.
         lock: u8,
-        /// Where in the row the bytes are.
+        /// Offset in the row of the bytes.
         offset: u16,
-        /// How many bytes go.
+        /// Number of bytes that are removed.
         removed: u16,
-        /// The bytes that come.
+        /// The new bytes.
         with: &'a [u8],
     },
     /// Only the lock changes.
@@ -190,7 +190,7 @@ pub enum Step<'a> {
     },
     /// Only the first slots stay; those behind are free, and go.
     Trim {
-        /// How many stay.
+        /// Number of slots that stay.
         slots: u16,
     },
 }

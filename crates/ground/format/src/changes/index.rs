@@ -15,9 +15,9 @@ changes! {
     layer 4 = "index";
     /// The whole content of a block.
     WRITE = 1, "index leaf or branch": [CONTENT];
-    /// The block ends at a place; what was behind it has gone to a block to the right.
+    /// The block ends at a position; the entries behind it have moved to a new block to the right.
     CUT = 2, "index leaf or branch": [Cut::PART, PLACE];
-    /// A branch gets a block below, which begins at a place.
+    /// A branch gets a child, which begins at a position.
     ADD_CHILD = 3, "index branch": [StoredBlock::PART, PLACE];
     /// An entry changes. Undo takes it back by `BACK`.
     CHANGE = 4, "index leaf": [ITL_CHANGE, LEAF_CHANGE, KEY];
@@ -25,9 +25,9 @@ changes! {
     BACK = 5, "index leaf": [BEFORE, LEAF_BACK, KEY];
     /// A change of an entry is taken back for good, with the payload of its undo. In redo only.
     BACK_FOR_GOOD = 6, "index leaf": [BEFORE, LEAF_BACK, KEY];
-    /// A branch loses the block below that begins at a place.
+    /// A branch loses the child that begins at a position.
     REMOVE_CHILD = 7, "index branch": [PLACE];
-    /// `BACK` of a record that is applied. In undo only.
+    /// `BACK` in an undo record that is applied. In undo only.
     BACK_APPLIED = 133, "index leaf": [BEFORE, LEAF_BACK, KEY];
 }
 
@@ -64,7 +64,7 @@ layout! {
         5 => pub flags: u8,
         /// The block to the right, or none.
         6 => pub next: StoredBlock,
-        /// How many entries the ITL has.
+        /// Number of ITL entries.
         12 => pub itl_count: u8,
     }
 }
@@ -76,15 +76,15 @@ layout! {
         0 => pub flags: u8,
         /// Its lock.
         1 => pub lock: u8,
-        /// How many bytes it has.
+        /// Number of its bytes.
         2 => pub length: U16Le,
     }
 }
 
 layout! {
-    /// Where a block is cut; the place of its high fence follows.
+    /// The position where a block is cut; the position of its high fence follows.
     pub struct Cut: 8 {
-        /// How many entries stay.
+        /// Number of entries that stay.
         0 => pub count: U16Le,
         /// The block to the right from then on.
         2 => pub next: StoredBlock,
@@ -92,8 +92,9 @@ layout! {
 }
 
 layout! {
-    /// Head of a place in the order of entries; its key follows and then, if it has one, its row.
-    pub struct PlaceHead: 1 {
+    /// Head of a position in the order of entries; its key follows and then, if it has one, its
+    /// row.
+    pub struct EntryPositionHead: 1 {
         /// 1 if it has a row; 0 if it is before all entries of its key.
         0 => pub with_row: u8,
     }
@@ -102,10 +103,10 @@ layout! {
 layout! {
     /// A change of an entry; its key follows.
     pub struct LeafChange: 10 {
-        /// 1 a new entry, 2 the entry is marked as deleted, 3 a marked entry gets this row and no
-        /// mark.
+        /// 1 a new entry, 2 the entry is marked as deleted, 3 a marked entry gets this row and
+        /// loses its mark.
         0 => pub kind: u8,
-        /// 1 if entries whose deletion was committed go first.
+        /// 1 if entries whose deletion is committed are purged first.
         1 => pub purges: u8,
         /// The row.
         2 => pub row: StoredRow,
@@ -113,9 +114,9 @@ layout! {
 }
 
 layout! {
-    /// What takes a change of an entry back; its key follows.
+    /// The change that takes a change of an entry back; its key follows.
     pub struct LeafBack: 28 {
-        /// What was done, as in `LeafChange`.
+        /// Kind of the change that was made, as in `LeafChange`.
         0 => pub kind: u8,
         /// 1 if the transaction had the entry locked before.
         1 => pub was_locked: u8,
@@ -125,19 +126,19 @@ layout! {
         6 => pub root: StoredBlock,
         /// The row.
         12 => pub row: StoredRow,
-        /// The row before; the same, unless a marked entry got another row.
+        /// The row before the change; equal to `row` unless a marked entry got another row.
         20 => pub old_row: StoredRow,
     }
 }
 
-/// What happens to an entry of a leaf.
+/// The kind of change of a leaf entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LeafKind {
-    /// There is a new entry.
+    /// A new entry is inserted.
     Insert = 1,
     /// The entry is marked as deleted.
     Delete = 2,
-    /// A marked entry gets another row, and no mark.
+    /// A marked entry gets another row and loses its mark.
     Replace = 3,
 }
 
@@ -155,7 +156,7 @@ impl LeafKind {
         }
     }
 
-    /// The number that stands for it.
+    /// The number of this kind.
     pub fn number(self) -> u8 {
         self as u8
     }
@@ -165,12 +166,12 @@ impl StoredBlock {
     /// No block: no database has a file 0.
     pub const NONE: StoredBlock = StoredBlock { file: U16Le::ZERO, block: U32Le::ZERO };
 
-    /// The block as it is stored.
+    /// The stored form of the block address.
     pub fn new(block: Dba) -> StoredBlock {
         StoredBlock { file: U16Le::new(block.file.get()), block: U32Le::new(block.block.get()) }
     }
 
-    /// The block.
+    /// The block address.
     #[inline]
     pub fn get(self) -> Dba {
         Dba::new(self.file.get(), self.block.get())
@@ -189,7 +190,7 @@ pub struct Content<'a> {
 }
 
 impl<'a> Content<'a> {
-    /// The content that begins here: it takes all bytes.
+    /// The content in `payload`, which it takes as a whole.
     pub fn read(payload: &'a [u8]) -> Result<Content<'a>, PayloadFault> {
         let (head, rest) = ContentHead::read(payload)?;
         let (list, slots) = ItlEntry::read_many(rest, head.itl_count.into())?;
@@ -218,12 +219,12 @@ fn skip_content(rest: &[u8]) -> Result<&[u8], PayloadFault> {
     Ok(slots)
 }
 
-/// A place in the order of entries: it takes all bytes.
+/// A position in the order of entries, which takes all bytes.
 const PLACE: Part =
-    Part { name: "`PlaceHead`, a key, a `StoredRow` if it has one", skip: skip_place };
+    Part { name: "`EntryPositionHead`, a key, a `StoredRow` if it has one", skip: skip_place };
 
 fn skip_place(rest: &[u8]) -> Result<&[u8], PayloadFault> {
-    let (head, key) = PlaceHead::read(rest)?;
+    let (head, key) = EntryPositionHead::read(rest)?;
     match head.with_row {
         0 => {}
         1 => _ = StoredRow::read(&key[key.len().saturating_sub(size_of::<StoredRow>())..])?,

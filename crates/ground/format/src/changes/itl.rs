@@ -1,4 +1,4 @@
-//! What every change of a data block begins with: the entry of its transaction in the block's list
+//! The beginning of every change of a data block: the entry of its transaction in the block's list
 //! of interested transactions (ITL).
 //!
 //! ```text
@@ -17,11 +17,11 @@ use crate::layout::layout;
 use crate::number::{ScnLe, TxnIdLe, UndoAddressLe};
 
 layout! {
-    /// The ITL entry that a change's transaction has from then on.
+    /// The ITL entry of the transaction after the change.
     pub struct ItlChangeHead: 22 {
         /// Number of the entry in the list, from 0.
         0 => pub number: u8,
-        /// How many cleanouts follow.
+        /// Number of cleanouts that follow.
         1 => pub cleanouts: u8,
         /// The transaction.
         2 => pub transaction: TxnIdLe,
@@ -35,7 +35,7 @@ layout! {
 }
 
 layout! {
-    /// The end of another transaction, which is noted in its ITL entry with a change.
+    /// The end of another transaction, noted in its ITL entry by a change.
     pub struct Cleanout: 10 {
         /// Number of the entry in the list, from 0.
         0 => pub number: u8,
@@ -51,14 +51,14 @@ layout! {
     pub struct ItlBack: 2 {
         /// Number of the entry in the list, from 0.
         0 => pub number: u8,
-        /// 0 if the entry was another transaction's or nobody's: then the whole entry follows. 1 if
-        /// it was the transaction's own: then `ItlOwn` follows.
+        /// 0 if the entry belonged to another transaction or to none: then the whole entry follows.
+        /// 1 if it was the transaction's own: then `ItlOwn` follows.
         1 => pub own: u8,
     }
 }
 
 layout! {
-    /// What the transaction's own ITL entry said before a change.
+    /// The content of the transaction's own ITL entry before a change.
     pub struct ItlOwn: 12 {
         /// Its newest undo record for this block.
         0 => pub undo: UndoAddressLe,
@@ -69,35 +69,35 @@ layout! {
     }
 }
 
-/// The interest of a change.
+/// The ITL entry at the beginning of a change.
 #[derive(Clone, Copy, Debug)]
 pub struct ItlChange<'a> {
     /// The entry.
     pub head: &'a ItlChangeHead,
-    /// The ends of other transactions.
+    /// The ends of other transactions that the change notes.
     pub cleanouts: &'a [Cleanout],
 }
 
-/// What an ITL entry said before a change.
+/// An ITL entry before a change.
 #[derive(Clone, Copy, Debug)]
 pub struct Before<'a> {
     /// Number of the entry in the list.
     pub number: u8,
-    /// What it said.
+    /// The content of the entry.
     pub entry: BeforeEntry<'a>,
 }
 
-/// What an ITL entry said before a change, by whose it was.
+/// The content of an ITL entry before a change, by its owner.
 #[derive(Clone, Copy, Debug)]
 pub enum BeforeEntry<'a> {
-    /// It was another transaction's, or nobody's.
+    /// The entry of another transaction, or of none.
     Whole(&'a ItlEntry),
-    /// It was the transaction's own.
+    /// The transaction's own entry.
     Own(&'a ItlOwn),
 }
 
 impl<'a> ItlChange<'a> {
-    /// The interest at the beginning of a payload, and what follows it.
+    /// Reads the ITL entry at the beginning of a payload. Returns it with the rest of the payload.
     pub fn read(payload: &'a [u8]) -> Result<(ItlChange<'a>, &'a [u8]), PayloadFault> {
         let (head, rest) = ItlChangeHead::read(payload)?;
         let (cleanouts, rest) = Cleanout::read_many(rest, head.cleanouts.into())?;
@@ -109,10 +109,11 @@ impl<'a> Before<'a> {
     const WHOLE: u8 = 0;
     const OWN: u8 = 1;
 
-    /// Bytes of the longest one.
+    /// The length of the longest form.
     pub const BYTES_MAX: usize = size_of::<ItlBack>() + ItlEntry::BYTES;
 
-    /// What the entry said, at the beginning of a payload, and what follows it.
+    /// Reads the former entry at the beginning of a payload. Returns it with the rest of the
+    /// payload.
     pub fn read(payload: &'a [u8]) -> Result<(Before<'a>, &'a [u8]), PayloadFault> {
         let (head, rest) = ItlBack::read(payload)?;
         let (entry, rest) = match head.own {
@@ -132,7 +133,7 @@ impl<'a> Before<'a> {
         Ok((Before { number: head.number, entry }, rest))
     }
 
-    /// The bytes that are stored.
+    /// The stored bytes.
     pub fn bytes(&self) -> Vec<u8> {
         let (own, entry) = match self.entry {
             BeforeEntry::Whole(entry) => (Before::WHOLE, entry.bytes()),
@@ -142,13 +143,13 @@ impl<'a> Before<'a> {
     }
 }
 
-/// The interest of a change.
+/// The ITL entry at the beginning of a change.
 pub(crate) const ITL_CHANGE: Part = Part {
     name: "`ItlChangeHead`, any number of `Cleanout`",
     skip: |rest| ItlChange::read(rest).map(|(_, rest)| rest),
 };
 
-/// What an ITL entry said before a change.
+/// The content of an ITL entry before a change.
 pub(crate) const BEFORE: Part = Part {
     name: "`ItlBack`, `ItlEntry` or `ItlOwn`",
     skip: |rest| Before::read(rest).map(|(_, rest)| rest),

@@ -6,9 +6,9 @@
 //!                                  └─ Changes ─┴─ Change ──┴─ Part, Part, …
 //! ```
 //!
-//! A payload is a sequence of parts. Most parts are layouts; a few have a length of their own, and
-//! these have a total reader in the file of their layer. [`Changes::check`] walks the parts of a
-//! payload and says what is wrong with it, whatever its bytes are.
+//! A payload is a sequence of parts. Most parts are layouts; a few have variable length, and these
+//! have a total reader in the file of their layer. [`Changes::check`] walks the parts of a payload
+//! and reports the first fault, whatever the bytes are.
 //!
 //! Invariants
 //!   * `check` never panics, and a payload that it accepts is read by its layer without a panic
@@ -36,7 +36,7 @@ pub struct Changes {
     pub layer: u8,
     /// The layer's name in messages.
     pub name: &'static str,
-    /// What the layer is, for the document.
+    /// The description of the layer, for the document.
     pub(crate) about: &'static str,
     /// Its changes, in the order of their numbers.
     pub all: &'static [Change],
@@ -49,9 +49,9 @@ pub struct Change {
     pub opcode: u8,
     /// Its name.
     pub name: &'static str,
-    /// Which blocks it changes.
+    /// The kinds of blocks that it changes.
     pub(crate) block: &'static str,
-    /// What it does.
+    /// Its description, for the document.
     pub(crate) about: &'static str,
     /// Its payload.
     pub(crate) parts: &'static [Part],
@@ -59,9 +59,9 @@ pub struct Change {
 
 /// A part of a payload.
 pub(crate) struct Part {
-    /// How the document calls it.
+    /// The name of the part in the document.
     pub(crate) name: &'static str,
-    /// Returns what follows the part.
+    /// Skips the part. Returns the bytes behind it.
     pub(crate) skip: fn(&[u8]) -> Result<&[u8], PayloadFault>,
 }
 
@@ -71,21 +71,21 @@ impl fmt::Debug for Part {
     }
 }
 
-/// What is wrong with a payload.
+/// The fault of a payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PayloadFault {
     /// The layer has no change with this number.
     UnknownChange(u8),
-    /// The payload ends before this part of it does.
+    /// The payload ends before the end of this part.
     Short(&'static str),
-    /// A number has a value that it can't have.
+    /// A number has a value outside its range.
     Value {
-        /// The number.
+        /// The name of the number.
         of: &'static str,
         /// Its value.
         found: u64,
     },
-    /// So many bytes follow the last part.
+    /// This number of bytes follows the last part.
     Left(usize),
 }
 
@@ -109,12 +109,12 @@ impl fmt::Display for PayloadFault {
 }
 
 impl Changes {
-    /// The change with this number.
+    /// The change with this number; none if the layer has none.
     pub fn change(&self, opcode: u8) -> Option<&'static Change> {
         self.all.iter().find(|change| change.opcode == opcode)
     }
 
-    /// Whether these bytes are a payload of this change.
+    /// Checks that these bytes are a payload of this change.
     pub fn check(&self, opcode: u8, payload: &[u8]) -> Result<(), PayloadFault> {
         let change = self.change(opcode).ok_or(PayloadFault::UnknownChange(opcode))?;
         let skip = |rest, part: &Part| (part.skip)(rest);
@@ -157,12 +157,12 @@ macro_rules! changes {
 }
 pub(crate) use changes;
 
-/// All bytes that are left, whatever they are.
+/// A part of all remaining bytes, whatever they are.
 pub(crate) const fn bytes_named(name: &'static str) -> Part {
     Part { name, skip: |rest| Ok(&rest[rest.len()..]) }
 }
 
-/// Splits off the first `count` bytes, which are this part or belong to it.
+/// Splits off the first `count` bytes, which belong to this part.
 pub(crate) fn split<'a>(
     rest: &'a [u8],
     count: usize,

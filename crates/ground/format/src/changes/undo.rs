@@ -27,7 +27,7 @@ changes! {
     SET_NEXT = 7, "undo": [DbaLe::PART];
     /// An undo record is added.
     PUSH = 8, "undo": [RECORD];
-    /// The newest record is taken away.
+    /// The newest record is removed.
     POP = 9, "undo": [];
     /// Blocks that were handed out to the segment and are not in its ring yet.
     SET_SPARE = 10, "transaction table": [Spare::PART];
@@ -42,13 +42,13 @@ layout! {
     pub struct Begun: 6 {
         /// Its slot in the transaction table.
         0 => pub slot: U16Le,
-        /// How often the slot has been used.
+        /// Number of times the slot has been used.
         2 => pub sequence: U32Le,
     }
 }
 
 layout! {
-    /// A slot of a transaction table and the state that it gets.
+    /// A slot of a transaction table and its new state.
     pub struct SlotState: 3 {
         /// The slot.
         0 => pub slot: U16Le,
@@ -58,9 +58,9 @@ layout! {
 }
 
 layout! {
-    /// What the head of an undo block says when it is emptied.
+    /// The head of an undo block when it is emptied.
     pub struct Reset: 24 {
-        /// The transaction that comes to the block.
+        /// The transaction that gets the block.
         0 => pub transaction: TxnIdLe,
         /// The block with that transaction's older records, or none.
         8 => pub previous: DbaLe,
@@ -74,7 +74,7 @@ layout! {
     pub struct Spare: 10 {
         /// The first block.
         0 => pub first: DbaLe,
-        /// How many blocks there are.
+        /// Number of blocks.
         8 => pub count: U16Le,
     }
 }
@@ -87,7 +87,7 @@ layout! {
     }
 }
 
-/// A whole undo record: its head, and as many bytes as the head says.
+/// A whole undo record: its head, and the payload of the length that the head gives.
 const RECORD: Part = Part { name: "`UndoRecord` with its payload", skip: skip_record };
 
 fn skip_record(rest: &[u8]) -> Result<&[u8], PayloadFault> {
@@ -96,8 +96,8 @@ fn skip_record(rest: &[u8]) -> Result<&[u8], PayloadFault> {
     payload_of_record(head, payload).map(|_| rest)
 }
 
-/// The parts of the bytes that follow the head of an undo record: when the segment's transaction
-/// before this one ended, in a transaction's first record, and the payload for the layer.
+/// The parts of the bytes behind the head of an undo record: in a transaction's first record the
+/// SCN at which the segment's previous transaction ended, and the payload for the layer.
 pub fn payload_of_record<'a>(
     head: &UndoRecord,
     bytes: &'a [u8],

@@ -11,9 +11,9 @@ use waits::WaitEvent;
 
 use super::file::LinuxFile;
 use super::uring::Uring;
-use crate::{DiskPort, Error, FileOptions, FilePort, Named, OpenMode, RingPort};
+use crate::{DiskPort, Error, FileOptions, FilePort, NameKind, OpenMode, RingPort};
 
-/// Every path of this machine.
+/// The file system tree of this machine.
 pub(crate) struct LinuxDisk;
 
 impl DiskPort for LinuxDisk {
@@ -27,7 +27,7 @@ impl DiskPort for LinuxDisk {
         let mut flags = OFlags::CLOEXEC;
         flags |= match mode {
             OpenMode::Existing => OFlags::RDWR,
-            // Or who finds a pipe would wait for a writer of it.
+            // Without the flag an open of a pipe would wait for its writer.
             OpenMode::ReadOnly => OFlags::RDONLY | OFlags::NONBLOCK,
             OpenMode::CreateNew => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
         };
@@ -43,7 +43,7 @@ impl DiskPort for LinuxDisk {
         match opened {
             Ok(descriptor) => {
                 if mode == OpenMode::ReadOnly {
-                    // io_uring takes it as a wish to be refused instead of made to wait.
+                    // io_uring takes the flag as a wish to be refused instead of made to wait.
                     rustix::fs::fcntl_setfl(&descriptor, flags & OFlags::DIRECT)?;
                 }
                 Ok(Arc::new(LinuxFile::new(descriptor, options.direct)))
@@ -88,12 +88,12 @@ impl DiskPort for LinuxDisk {
         }
     }
 
-    fn look_up(&self, path: &Path, _event: WaitEvent) -> io::Result<Option<Named>> {
+    fn look_up(&self, path: &Path, _event: WaitEvent) -> io::Result<Option<NameKind>> {
         match rustix::fs::lstat(path) {
             Ok(found) => match FileType::from_raw_mode(found.st_mode) {
-                FileType::RegularFile => Ok(Some(Named::File)),
-                FileType::Symlink => Ok(Some(Named::Link)),
-                _ => Ok(Some(Named::Other)),
+                FileType::RegularFile => Ok(Some(NameKind::File)),
+                FileType::Symlink => Ok(Some(NameKind::Link)),
+                _ => Ok(Some(NameKind::Other)),
             },
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(error.into()),
@@ -123,7 +123,7 @@ impl DiskPort for LinuxDisk {
     }
 }
 
-/// What has this name must be a file. One that can be opened to be read may be a device.
+/// Checks that the name is that of a file. A device can be opened for reading too.
 fn check_kind(path: &Path, mode: OpenMode, opened: Result<&OwnedFd, Errno>) -> io::Result<()> {
     let found = match opened {
         Ok(descriptor) => rustix::fs::fstat(descriptor),

@@ -11,11 +11,11 @@ use waits::WaitEvent;
 
 use crate::{Alignment, FilePort};
 
-/// An open file descriptor and what direct I/O demands of it.
+/// An open file descriptor, and the alignment that direct I/O needs.
 #[derive(Debug)]
 pub(crate) struct LinuxFile {
     descriptor: OwnedFd,
-    /// Unlike the descriptor never used again, so that a ring can tell files apart.
+    /// A number that, unlike the descriptor, is never reused, so that a ring can tell files apart.
     id: u64,
     alignment: Alignment,
 }
@@ -36,7 +36,7 @@ impl LinuxFile {
     }
 }
 
-/// As the kernel says (statx, since Linux 6.1), else what is right everywhere.
+/// The alignment from the kernel (statx, since Linux 6.1), else one that is right everywhere.
 fn direct_alignment(descriptor: &OwnedFd) -> Alignment {
     let asked = rustix::fs::statx(descriptor, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN);
     match asked {
@@ -48,8 +48,8 @@ fn direct_alignment(descriptor: &OwnedFd) -> Alignment {
 }
 
 impl Drop for LinuxFile {
-    /// A ring in which the file is registered keeps it open in the kernel for a while: its lock
-    /// ends here.
+    /// A ring in which the file is registered keeps it open in the kernel for a while, so the lock
+    /// is released here.
     fn drop(&mut self) {
         let _ = rustix::fs::flock(&self.descriptor, FlockOperation::Unlock);
     }
@@ -65,13 +65,13 @@ impl FilePort for LinuxFile {
     }
 
     fn sync(&self, _event: WaitEvent) -> io::Result<()> {
-        // fdatasync also writes the metadata that is needed to find the data: the size.
+        // fdatasync also writes the metadata needed to find the data: the size.
         Ok(rustix::fs::fdatasync(&self.descriptor)?)
     }
 
     fn try_lock(&self) -> io::Result<bool> {
-        // The lock belongs to the open file, and requests in flight keep that open: so the writes
-        // of a process that was killed have ended before another one gets the lock.
+        // The lock belongs to the open file description, which requests in flight keep open. So the
+        // writes of a killed process have ended before another process gets the lock.
         match rustix::fs::flock(&self.descriptor, FlockOperation::NonBlockingLockExclusive) {
             Err(Errno::WOULDBLOCK) => Ok(false),
             locked => Ok(locked.map(|()| true)?),

@@ -1,8 +1,9 @@
-//! Ctrl-C as a flag: who runs for long asks for it, and leaves in good order.
+//! Ctrl-C as a flag: long-running code polls it, and stops in good order.
 //!
-//! A second Ctrl-C ends the process at once, as if nobody had asked.
+//! A second Ctrl-C ends the process at once, as without this flag.
 //!
-//! And a limit on the size of files as an error of the write: its signal would end the process.
+//! This module also turns a limit on the size of files into an error of the write: the limit's
+//! signal would end the process.
 //!
 //! Callers: the binary's long commands; `start`.
 //! Sources: signal-safety(7): a handler may store to an atomic and little else; setrlimit(2).
@@ -16,7 +17,7 @@ pub fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// From now on the first of these signals only raises the flag. One that the process was started to
+/// Makes the first of these signals only raise the flag. A signal that the process was started to
 /// ignore, as by nohup(1), stays ignored.
 pub fn listen() {
     extern "C" fn note(_: libc::c_int) {
@@ -26,7 +27,8 @@ pub fn listen() {
         // SAFETY: all zero is a valid `sigaction`: no flags, an empty mask.
         let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
         action.sa_sigaction = note as extern "C" fn(libc::c_int) as libc::sighandler_t;
-        // The handler is for one signal; the next does what signals do. Calls go on.
+        // The handler acts once; the next signal has its default effect. Interrupted calls are
+        // restarted.
         action.sa_flags = libc::SA_RESETHAND | libc::SA_RESTART;
         // SAFETY: all zero is a valid `sigaction`, which the call only fills.
         let is_ignored = unsafe {
@@ -43,8 +45,8 @@ pub fn listen() {
     }
 }
 
-/// From now on a write beyond RLIMIT_FSIZE is an error (EFBIG), which a growth is refused with. An
-/// application that has said what SIGXFSZ does keeps that.
+/// Makes a write beyond RLIMIT_FSIZE an error (EFBIG), by which a growth is refused. An
+/// application's own disposition of SIGXFSZ stays.
 pub(super) fn ignore_file_size_signal() {
     // SAFETY: all zero is a valid `sigaction`; the first call only reads, the second sets "ignore".
     unsafe {

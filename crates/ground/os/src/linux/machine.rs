@@ -1,6 +1,7 @@
-//! Where a figure comes from: one line on the machine, one on the file system under a folder.
+//! The origin of a figure: one line on the machine, one on the file system of a folder.
 //!
-//! Read from /proc. What cannot be read is called unknown: no measurement is stopped by its header.
+//! The lines are read from /proc. A fact that can't be read is called unknown: no measurement is
+//! stopped by its header.
 //!
 //! Callers: races, for their header and settings; the lab, for its rows.
 //! Sources: proc(5), proc_pid_mountinfo(5).
@@ -20,8 +21,8 @@ pub fn line() -> String {
     describe(&kernel, &read("/proc/cpuinfo"), cores, &read("/proc/meminfo"))
 }
 
-/// Bytes of memory that a program can have: those of the machine and of its swap space, or what its
-/// control group is limited to, whichever is less.
+/// The bytes of memory that a program can have: those of the machine and its swap space, or the
+/// limit of its control group, whichever is less.
 pub(super) fn memory_bytes() -> u64 {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let limits = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
@@ -67,7 +68,7 @@ pub fn file_system(path: &Path) -> String {
     mount_of(&mounts, &real).unwrap_or_else(|| "file system unknown".into())
 }
 
-/// Of the mount points above `path` the deepest; of those mounted over each other, the last.
+/// The deepest mount point above `path`; among those mounted over each other, the last.
 fn mount_of(mountinfo: &str, path: &Path) -> Option<String> {
     let mut best: Option<(usize, String)> = None;
     for line in mountinfo.lines() {

@@ -32,7 +32,7 @@ pub use tsc::ClockCheck;
 /// Opens the real world; notices go to standard error.
 pub fn start() -> Os {
     start_with(Arc::new(|line| {
-        // There is no other place to say it, and nothing depends on it.
+        // A failure to write can't be reported anywhere, and nothing depends on it.
         let _ = writeln!(std::io::stderr(), "notice: {line}");
     }))
 }
@@ -65,8 +65,8 @@ pub fn disk() -> Disk {
     Disk::new(Arc::new(disk::LinuxDisk))
 }
 
-/// The path from the root on, which is the same file also when the process goes to another
-/// directory. Links stay as they are.
+/// The path from the root on, which names the same file after the process changes its directory.
+/// Links stay as they are.
 pub fn absolute(path: &Path) -> Result<PathBuf, Error> {
     std::path::absolute(path).map_err(|error| Error::on("find", path, &error))
 }
@@ -76,13 +76,13 @@ pub fn check_clock(length: Duration) -> ClockCheck {
     tsc::check(length)
 }
 
-/// Puts the calling thread and those that it starts on one CPU, where a thread that is woken
-/// doesn't push aside the one that woke it. For the simulator, whose threads run one at a time.
+/// Puts the calling thread and its future children on one CPU, where a woken thread doesn't preempt
+/// the one that woke it. This is for the simulator, whose threads run one at a time.
 pub fn share_one_cpu(cpu: usize) {
     threads::share_one_cpu(cpu);
 }
 
-/// The CPU that the calling thread runs on; none where the kernel doesn't tell.
+/// The CPU on which the calling thread runs; none where the kernel doesn't tell.
 pub fn this_cpu() -> Option<usize> {
     threads::this_cpu()
 }
@@ -97,13 +97,13 @@ pub fn kernel_thread_id(thread: ThreadId) -> Option<i32> {
     threads::kernel_id(thread)
 }
 
-/// Whether this kernel tells how long a thread stood in the run queue.
+/// Whether this kernel reports the run-queue delay of threads.
 pub fn tells_run_queue_delay() -> bool {
     schedstat::is_available()
 }
 
-/// How many bytes this process may lock in memory, for registered buffers; `None` for no limit. A
-/// process with CAP_IPC_LOCK isn't held to it.
+/// The number of bytes that this process may lock in memory, for registered buffers; `None` for no
+/// limit. The limit doesn't apply to a process with CAP_IPC_LOCK.
 pub fn locked_memory_limit() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Memlock).current
 }
@@ -162,7 +162,7 @@ impl Port for LinuxPort {
     }
 
     fn relax(&self, turn: u32) {
-        /// So many turns on the CPU, then others go first.
+        /// The number of turns on the CPU before a spinning thread yields.
         const TURNS_BEFORE_YIELD: u32 = 64;
         if turn < TURNS_BEFORE_YIELD {
             std::hint::spin_loop();

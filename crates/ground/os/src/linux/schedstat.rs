@@ -1,8 +1,8 @@
 //! A thread's own clocks: CPU time and run-queue delay.
 //!
-//! CPU comes from the thread's CPU clock, which is exact but for what a hypervisor takes away (see
-//! `task_clock`). Never from schedstat's CPU field, which moves in scheduler ticks. Run-queue delay
-//! comes from schedstat's second field.
+//! CPU time comes from the thread's CPU clock, which is exact except for the time that a hypervisor
+//! takes (see `task_clock`). It never comes from schedstat's CPU field, which moves in scheduler
+//! ticks. Run-queue delay comes from schedstat's second field.
 
 use std::cell::OnceCell;
 use std::fs::File;
@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use waits::{Nanos, ThreadTimes};
 
 thread_local! {
-    /// Opened once: reading an open file costs about a microsecond, opening it five.
+    /// The file is opened once: reading an open file costs about a microsecond, opening it five.
     static SCHEDSTAT: OnceCell<Option<File>> = const { OnceCell::new() };
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn cpu_of_self() -> Nanos {
     Nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
 }
 
-/// Run-queue delay of the calling thread; zero where the kernel doesn't tell.
+/// The run-queue delay of the calling thread; zero where the kernel doesn't report it.
 pub(crate) fn run_queue_of_self() -> Nanos {
     let told = SCHEDSTAT.try_with(|cell| {
         let file = cell.get_or_init(|| {
@@ -47,7 +47,7 @@ pub(crate) fn run_queue_of_self() -> Nanos {
         let length = file.read_at(&mut text, 0).unwrap_or(0);
         run_queue_field(&text[..length]).unwrap_or(Nanos::ZERO)
     });
-    // It is gone while the thread's last destructors run.
+    // The file is gone while the thread's last destructors run.
     told.unwrap_or(Nanos::ZERO)
 }
 

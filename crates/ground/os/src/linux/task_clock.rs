@@ -1,21 +1,21 @@
-//! What a hypervisor and interrupts take from a thread.
+//! The time that a hypervisor and interrupts take from a thread.
 //!
-//! A virtual machine's processor is taken away now and then, and so is any processor by interrupts.
-//! The kernel leaves that time out of a thread's CPU clock, and it isn't run-queue delay either: it
-//! would have no name. On a machine that shared its host with busy neighbours it was 2 to 11 % of a
-//! thread that only computed, and run-queue delay plus the kernel's *task clock* made up elapsed
-//! time to 0.05 %. So where a hypervisor takes time away, what the CPU clock lacks of the task
-//! clock is *stolen*.
+//! A hypervisor takes a virtual machine's processor away now and then, and interrupts take any
+//! processor. The kernel leaves that time out of a thread's CPU clock, and it isn't run-queue delay
+//! either, so it would have no name. On a machine that shared its host with busy neighbours it was
+//! 2 to 11 % of a thread that only computed, and run-queue delay plus the kernel's *task clock*
+//! made up elapsed time to 0.05 %. So where a hypervisor takes time away, the difference between
+//! the task clock and the CPU clock is *stolen*.
 //!
-//! That holds as long as the thread keeps its CPU. The task clock begins a little after the CPU
-//! clock when a thread is given a CPU: in a virtual machine 17 us were measured, after short
-//! sleeps. So the difference is no measure of what was stolen of a thread in all, and is only used
-//! between waits.
+//! This holds as long as the thread keeps its CPU. When a thread is given a CPU, the task clock
+//! begins a little after the CPU clock: in a virtual machine 17 us were measured, after short
+//! sleeps. So the difference doesn't measure the stolen time of a thread as a whole, and is only
+//! used between waits.
 //!
-//! The task clock is a counter that the kernel keeps per thread when asked to (perf_event_open).
+//! The task clock is a counter that the kernel keeps per thread on request (perf_event_open).
 //! Reading it costs as much as reading the CPU clock (0.4 us); keeping it costs 0.65 us at each
-//! change of threads. Therefore it is kept only where the hypervisor has taken a share of time away
-//! that would show in an account, and where the kernel allows it.
+//! change of threads. Therefore it is kept only where the hypervisor has taken a share of time that
+//! would show in an account, and where the kernel allows it.
 //!
 //! Callers: `linux`.
 //! Sources: perf_event_open(2), proc_stat(5).
@@ -30,10 +30,10 @@ use waits::Nanos;
 
 use super::schedstat;
 
-/// Below this share of busy time, stolen time doesn't show in an account.
+/// The share of busy time below which stolen time doesn't show in an account.
 const STOLEN_SHARE_MIN: f64 = 0.001;
 
-/// `perf_event_attr` up to its first version's end, as far as we fill it in.
+/// `perf_event_attr` up to the end of its first version, as far as it is filled in here.
 #[repr(C)]
 #[derive(Default)]
 struct Attributes {
@@ -53,13 +53,13 @@ const KIND_SOFTWARE: u32 = 1;
 /// PERF_FLAG_FD_CLOEXEC
 const CLOSED_ON_EXEC: libc::c_ulong = 1 << 3;
 const TASK_CLOCK: u64 = 1;
-/// exclude_kernel and exclude_hv: unprivileged users may count only what is their own. The task
-/// clock runs on all the same.
+/// exclude_kernel and exclude_hv: unprivileged users may count only their own events. The task
+/// clock runs all the same.
 const EXCLUDE_KERNEL_AND_HYPERVISOR: u64 = 1 << 5 | 1 << 6;
 
 struct Counter {
     file: File,
-    /// What the CPU clock showed when the counter began.
+    /// The reading of the CPU clock when the counter began.
     cpu_at_start: Nanos,
 }
 
@@ -86,7 +86,7 @@ impl Counter {
             )
         };
         let descriptor = i32::try_from(descriptor).ok().filter(|number| *number >= 0)?;
-        // SAFETY: a descriptor that was just made, and that nobody else has.
+        // SAFETY: the descriptor was just made and has no other owner.
         let file = unsafe { File::from_raw_fd(descriptor) };
         Some(Counter { file, cpu_at_start: schedstat::cpu_of_self() })
     }
@@ -98,21 +98,21 @@ impl Counter {
         Some(Nanos(u64::from_le_bytes(value)))
     }
 
-    /// What the CPU clock lacks.
+    /// The time that the CPU clock lacks.
     fn stolen(&self) -> Option<Nanos> {
         let cpu = schedstat::cpu_of_self().0 - self.cpu_at_start.0;
         Some(Nanos(STARTS_AT.0.saturating_add(self.read()?.0).saturating_sub(cpu)))
     }
 }
 
-/// The difference begins here, for it may fall below that.
+/// The start of the difference, which may also fall below it.
 const STARTS_AT: Nanos = Nanos::from_secs(1 << 32);
 
 thread_local! {
     static OWN: OnceCell<Option<Counter>> = const { OnceCell::new() };
 }
 
-/// What was stolen from the calling thread, from some beginning; zero where that isn't kept.
+/// The time stolen from the calling thread, from an arbitrary start; zero where it isn't kept.
 pub(crate) fn stolen() -> Nanos {
     let stolen = || {
         let begin = || is_worth_it().then(Counter::of_self).flatten();
@@ -121,7 +121,7 @@ pub(crate) fn stolen() -> Nanos {
     stolen().unwrap_or_default()
 }
 
-/// Whether a hypervisor has taken time away since this machine was started.
+/// Whether a hypervisor has taken time since this machine was started.
 fn is_worth_it() -> bool {
     static WORTH_IT: OnceLock<bool> = OnceLock::new();
     *WORTH_IT.get_or_init(|| {
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use crate::linux::schedstat;
 
-    /// The eighth number of the first line is what the hypervisor took.
+    /// The eighth number of the first line is the time that the hypervisor took.
     #[test]
     fn the_stolen_share_is_of_busy_time() {
         let stat = "cpu  600 0 200 9000 100 0 100 100 0 0\ncpu0 1 2 3\n";
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(stolen_share(""), None);
     }
 
-    /// With the run-queue delay it makes up all the time of a thread that only computes.
+    /// Together with the run-queue delay it makes up all the time of a thread that only computes.
     #[test]
     fn the_task_clock_and_the_run_queue_make_up_the_wall_clock() {
         let Some(counter) = Counter::of_self() else {
@@ -172,7 +172,7 @@ mod tests {
             let named = after.0 - before.0 + delayed.0 - run_queue.0;
             (ended - began).abs_diff(named) as f64 / (ended - began) as f64
         };
-        // Where others want the CPU a thread may lose it between two of the readings.
+        // On a crowded machine a thread may lose its CPU between two of the readings.
         let offs: Vec<f64> = (0..5).map(|_| off()).collect();
         assert!(offs.iter().any(|off| *off < 0.005), "so much has no name: {offs:?}");
     }

@@ -10,10 +10,10 @@ use waits::ThreadTimes;
 use super::schedstat;
 use crate::{Cause, CpuSet, Error, Priority, ThreadBody, ThreadId, ThreadSpec};
 
-/// Linux cuts names of threads here.
+/// The length at which Linux truncates names of threads.
 const NAME_BYTES_MAX: usize = 15;
 
-/// The last times of so many ended threads are kept, for who asks while they end.
+/// The number of ended threads whose last times are kept, for callers that ask while they end.
 const ENDED_KEPT: usize = 1024;
 
 #[derive(Clone, Copy)]
@@ -27,9 +27,9 @@ static THREADS: Mutex<Threads> =
 
 struct Threads {
     next: u32,
-    /// Those that run, with their numbers in the kernel.
+    /// The running threads, with their numbers in the kernel.
     running: BTreeMap<ThreadId, i32>,
-    /// The one that ended last is behind.
+    /// The ended threads; the one that ended last is at the back.
     ended: VecDeque<(ThreadId, ThreadTimes)>,
 }
 
@@ -64,8 +64,8 @@ thread_local! {
     static ENDING: Ending = const { Ending };
 }
 
-/// When the thread ends, also by a panic, its last times are kept: its number in the kernel may be
-/// somebody else's at any moment from then on.
+/// Keeps the last times of a thread when it ends, also by a panic: from then on another thread may
+/// get its number in the kernel at any moment.
 struct Ending;
 
 impl Drop for Ending {
@@ -81,11 +81,11 @@ fn threads() -> MutexGuard<'static, Threads> {
     THREADS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The calling thread's number; given now if it had none.
+/// The calling thread's number, which it gets now if it had none.
 pub(crate) fn current() -> ThreadId {
     CURRENT.get().unwrap_or_else(|| {
         let tid = rustix::thread::gettid().as_raw_nonzero().get();
-        // Who asks for the first time while the thread ends has no destructor to come.
+        // A thread that asks for the first time while it ends will run no such destructor.
         let runs_on = ENDING.try_with(|_| ()).is_ok();
         let mut threads = threads();
         let id = threads.give_number();
@@ -122,18 +122,18 @@ pub(crate) fn spawn(spec: &ThreadSpec, body: ThreadBody) -> Result<ThreadId, Err
     Ok(receiver.recv().expect("a thread that started tells its number"))
 }
 
-/// Grows the heap that this thread allocates from, once, before it works. glibc grows a thread's
-/// heap by single pages, each with a call of mprotect, which waits for every other thread that
-/// changes the address space: on a crowded machine sessions stood there for 7 to 28 ms, eight times
-/// in the first two seconds of a load. What has been grown once stays accessible.
+/// Grows the heap of this thread once, before it works. glibc grows a thread's heap by single
+/// pages, each with a call of mprotect, which waits for every other thread that changes the address
+/// space. On a crowded machine sessions waited there for 7 to 28 ms, eight times in the first two
+/// seconds of a load. Pages that have been grown once stay accessible.
 fn grow_heap() {
     let pieces: [Vec<u8>; HEAP_PIECES] =
         std::array::from_fn(|_| Vec::with_capacity(HEAP_PIECE_BYTES));
     std::hint::black_box(&pieces);
 }
 
-/// Together 1 MiB of addresses; pages that aren't touched take no memory. A piece is below the size
-/// from which glibc asks the kernel for each piece (128 KiB).
+/// Together the pieces are 1 MiB of addresses; untouched pages take no memory. A piece is below the
+/// size from which glibc maps each piece separately (128 KiB).
 const HEAP_PIECES: usize = 16;
 const HEAP_PIECE_BYTES: usize = 64 << 10;
 
@@ -148,7 +148,7 @@ pub(crate) fn times(thread: ThreadId) -> ThreadTimes {
     {
         return times;
     }
-    // It may have ended between the looks, and left its last times.
+    // The thread may have ended between the two looks, and left its last times.
     match known() {
         Some(Known::Ended(times)) => times,
         _ => ThreadTimes::default(),
@@ -165,7 +165,7 @@ fn running(thread: ThreadId, what: &str) -> Result<i32, Error> {
 pub(crate) fn set_priority(thread: ThreadId, priority: Priority) -> Result<(), Error> {
     let what = format!("set the priority of {thread} to {priority}");
     let tid = running(thread, "set the priority")?;
-    // The kernel would bend a nice value beyond its ends to the nearest that there is.
+    // The kernel would replace a nice value out of range by the nearest valid one.
     if !matches!(priority, Priority::Nice(-20..=19) | Priority::RealTime(1..=99)) {
         let detail = "nice is -20 to 19, real time 1 to 99";
         return Err(Error::new(what, Cause::Invalid, detail));
@@ -197,10 +197,10 @@ pub(crate) fn set_priority(thread: ThreadId, priority: Priority) -> Result<(), E
     })
 }
 
-/// Puts the calling thread and those that it starts on one CPU, and under SCHED_BATCH, where a
-/// thread that is woken doesn't push aside the one that woke it. For the simulator: passing its
-/// baton is then one switch instead of two (measured: 1.6 times as many hand-offs a second).
-/// A machine that refuses is slower, not wrong.
+/// Puts the calling thread and its future children on one CPU, under SCHED_BATCH, where a woken
+/// thread doesn't preempt the one that woke it. This is for the simulator: passing its baton is
+/// then one switch instead of two (measured: 1.6 times as many hand-offs a second). A machine that
+/// refuses is slower, not wrong.
 pub(crate) fn share_one_cpu(cpu: usize) {
     let mut set = rustix::thread::CpuSet::new();
     set.set(cpu);

@@ -1,5 +1,5 @@
-//! The time stamp counter as a clock: calibrated against the kernel's once per process, trusted
-//! only where the kernel trusts it too.
+//! The time stamp counter as a clock. It is calibrated against the kernel's clock once per process,
+//! and trusted only where the kernel trusts it too.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -15,19 +15,19 @@ pub(crate) struct Tsc {
 }
 
 const SHIFT: u32 = 32;
-/// The two halves of the calibration may differ by so much.
+/// The largest difference between the two halves of the calibration.
 const DISAGREEMENT_MAX_PPM: f64 = 100.0;
 /// Each half of the calibration takes this long.
 const CALIBRATION: Duration = Duration::from_millis(5);
 
-/// How the counter stands against the kernel's clock.
+/// The comparison of the counter with the kernel's clock.
 #[derive(Clone, Copy, Debug)]
 pub struct ClockCheck {
-    /// How far the counter ran ahead of the kernel's clock, in parts per million.
+    /// The drift of the counter against the kernel's clock, in parts per million.
     pub drift_ppm: f64,
-    /// What one reading of the counter takes.
+    /// The time of one reading of the counter.
     pub reading_ns: f64,
-    /// What one `clock_gettime` takes.
+    /// The time of one `clock_gettime`.
     pub kernel_reading_ns: f64,
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn kernel_reading_cost() -> Nanos {
     }) as u64)
 }
 
-/// The counter of this process, or why it can't be trusted.
+/// The counter of this process, or the reason why it can't be trusted.
 pub(crate) fn calibrated() -> Result<Tsc, String> {
     static TSC: OnceLock<Result<Tsc, String>> = OnceLock::new();
     TSC.get_or_init(calibrate).clone()

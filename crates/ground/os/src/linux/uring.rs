@@ -1,9 +1,9 @@
 //! Asynchronous I/O by io_uring.
 //!
-//! One system call submits a batch and waits for completions. Completions are worked on by the
-//! owner's own thread when it waits (DEFER_TASKRUN): nothing interrupts it in between. Files are
-//! registered at first use, buffers as a pool, both so that the kernel needn't look them up and
-//! pin them per request.
+//! One system call submits a batch and waits for completions. The owner's own thread works on
+//! completions when it waits (DEFER_TASKRUN), so nothing interrupts it in between. Files are
+//! registered at first use, buffers as a pool, so that the kernel needn't look them up and pin them
+//! per request.
 //!
 //! Invariant: a slot's buffer is in `buffers` exactly while the kernel may touch its memory.
 
@@ -17,7 +17,7 @@ use waits::{Nanos, WaitEvent};
 use super::file::LinuxFile;
 use crate::{Cause, Error, FilePort, IoBuf, IoKind, IoPool, RawCompletion, RawRequest, RingPort};
 
-/// Files that one ring knows beforehand; more are used by their descriptor.
+/// The number of files that one ring registers; further files are used by their descriptor.
 const REGISTERED_FILES_MAX: usize = 64;
 
 struct RegisteredFile {
@@ -31,7 +31,7 @@ pub(crate) struct Uring {
     in_kernel: usize,
     unsubmitted: usize,
     files: Vec<Option<RegisteredFile>>,
-    /// Kept as long as the ring, so that the registered memory lives.
+    /// The pool is kept as long as the ring, so that the registered memory lives.
     pool: Option<IoPool>,
 }
 
@@ -41,10 +41,10 @@ impl Uring {
             .setup_single_issuer()
             .setup_coop_taskrun()
             .setup_defer_taskrun()
-            // Says in the ring that there are completions to be had.
+            // The flag makes the kernel mark in the ring that completions are available.
             .setup_taskrun_flag()
             .build(depth)
-            // Before Linux 6.1 the flags aren't known.
+            // Before Linux 6.1 the flags don't exist.
             .or_else(|error| match error.raw_os_error() {
                 Some(libc::EINVAL) => IoUring::new(depth),
                 _ => Err(error),
@@ -62,7 +62,7 @@ impl Uring {
         })
     }
 
-    /// The file's place in the table of registered files, if there's room.
+    /// The file's index in the table of registered files, if there is room.
     fn registered(&mut self, port: &Arc<dyn FilePort>, file: &LinuxFile) -> Option<u32> {
         let known = |entry: &Option<RegisteredFile>| {
             entry.as_ref().is_some_and(|known| known.id == file.id())
@@ -77,8 +77,8 @@ impl Uring {
         Some(index as u32)
     }
 
-    /// A registered file stays open in the kernel, and keeps its space also when it was removed:
-    /// let those go that nobody else has open.
+    /// Unregisters the files that only this ring has open. A registered file stays open in the
+    /// kernel, and keeps its space even after it was removed.
     fn forget_closed_files(&mut self) {
         for (index, entry) in self.files.iter_mut().enumerate() {
             let closed = entry.as_ref().is_some_and(|known| known.file.strong_count() == 0);
@@ -112,7 +112,8 @@ impl Uring {
                     (IoKind::Write, true) => {
                         opcode::WriteFixed::new($file, address, length, 0).offset(offset).build()
                     }
-                    // A worker of the kernel does it; the size that the data needs is synced too.
+                    // A worker thread of the kernel does it; the size that the data needs is synced
+                    // too.
                     (IoKind::Sync, _) => {
                         opcode::Fsync::new($file).flags(FsyncFlags::DATASYNC).build()
                     }
@@ -138,8 +139,8 @@ impl Uring {
                 submitter.submit_with_args(want, &SubmitArgs::new().timespec(&timespec))
             }
         };
-        // With an error the kernel may have taken some all the same: what it left is what is still
-        // in the queue.
+        // With an error the kernel may have taken some requests all the same; the rest is still in
+        // the queue.
         self.unsubmitted = self.ring.submission().len();
         submitted.map(|_| ())
     }
@@ -164,7 +165,7 @@ impl RingPort for Uring {
         if self.unsubmitted == 0 && !taskrun {
             return Ok(());
         }
-        /// Also work on completions (linux/io_uring.h: IORING_ENTER_GETEVENTS).
+        /// The flag to work on completions too (linux/io_uring.h: IORING_ENTER_GETEVENTS).
         const GETEVENTS: u32 = 1;
         let count = self.unsubmitted as u32;
         // SAFETY: no argument is passed; the entries were pushed under rule O7.
@@ -198,7 +199,7 @@ impl RingPort for Uring {
         match self.enter(at_least as usize, timeout) {
             Ok(()) => Ok(false),
             Err(error) if error.raw_os_error() == Some(libc::ETIME) => Ok(true),
-            // The caller collects what is there and comes again.
+            // The caller collects what is there and calls again.
             Err(error) if is_momentary(&error) => Ok(false),
             Err(error) => Err(error),
         }
@@ -236,7 +237,7 @@ impl RingPort for Uring {
     }
 }
 
-/// Interrupted, or the kernel wants completions taken first.
+/// Whether the call was interrupted, or the kernel wants completions collected first.
 fn is_momentary(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY | libc::ETIME))
 }
@@ -257,8 +258,8 @@ fn unavailable(error: &io::Error) -> Error {
 }
 
 impl Drop for Uring {
-    /// The kernel may still write into buffers in flight: they are waited for, and if even that
-    /// fails their memory is given up rather than given back.
+    /// Waits for the buffers in flight, into which the kernel may still write. If even that fails,
+    /// their memory is leaked rather than freed.
     fn drop(&mut self) {
         let mut completed = Vec::new();
         while self.in_kernel > 0 {

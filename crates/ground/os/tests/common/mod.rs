@@ -1,4 +1,4 @@
-//! What the tests of this crate share: a scratch directory that cleans up after itself, a world
+//! The shared parts of this crate's tests: a scratch directory that cleans up after itself, a world
 //! that remembers its notices, and a fake disk that fails on command.
 
 #![allow(dead_code, reason = "each test file uses a part of this")]
@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
 use os::{
-    Alignment, Disk, DiskPort, Error, File, FileOptions, FilePort, IoKind, IoPool, Named, OpenMode,
-    Os, RawCompletion, RawRequest, RingPort, Session,
+    Alignment, Disk, DiskPort, Error, File, FileOptions, FilePort, IoKind, IoPool, NameKind,
+    OpenMode, Os, RawCompletion, RawRequest, RingPort, Session,
 };
 use waits::{Nanos, SessionKind, WaitEvent};
 
@@ -61,7 +61,7 @@ impl Drop for Scratch {
     }
 }
 
-/// What a world told people.
+/// The notices of a world.
 #[derive(Clone, Default)]
 pub(crate) struct Notices(Arc<Mutex<Vec<String>>>);
 
@@ -87,18 +87,18 @@ pub(crate) fn session(os: &Os) -> Session {
     os.adopt("test", SessionKind::Foreground)
 }
 
-/// What a fake file does with one call.
+/// The behaviour of a fake file in one call.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Outcome {
-    /// What it is asked to.
+pub(crate) enum FakeResult {
+    /// It moves all bytes.
     Whole,
-    /// At most so many bytes of it.
+    /// It moves at most this many bytes.
     AtMost(usize),
-    /// Half of it.
+    /// It moves half of the bytes.
     Half,
-    /// What it is asked to, once so many reads and writes have come, or it is let go.
+    /// It moves all bytes once this many reads and writes have come, or it is let go.
     UntilCalls(usize),
-    /// Nothing; the error with this number.
+    /// It moves nothing and returns the error with this number.
     Fail(i32),
 }
 
@@ -106,10 +106,10 @@ pub(crate) enum Outcome {
 #[derive(Debug)]
 pub(crate) struct FakeFile {
     pub(crate) bytes: Mutex<Vec<u8>>,
-    /// What the next reads and writes do; when it is used up, all go well.
-    pub(crate) script: Mutex<VecDeque<Outcome>>,
-    /// What the next syncs do.
-    pub(crate) syncs: Mutex<VecDeque<Outcome>>,
+    /// The behaviour of the next reads and writes; when it is used up, all go well.
+    pub(crate) script: Mutex<VecDeque<FakeResult>>,
+    /// The behaviour of the next syncs.
+    pub(crate) syncs: Mutex<VecDeque<FakeResult>>,
     /// Offset and length of every read and write that came.
     pub(crate) calls: Mutex<Vec<(IoKind, u64, usize)>>,
     pub(crate) sync_calls: Mutex<u64>,
@@ -119,15 +119,15 @@ pub(crate) struct FakeFile {
 }
 
 impl FakeFile {
-    pub(crate) fn will(&self, outcomes: impl IntoIterator<Item = Outcome>) {
+    pub(crate) fn will(&self, outcomes: impl IntoIterator<Item = FakeResult>) {
         self.script.lock().expect("not poisoned").extend(outcomes);
     }
 
-    pub(crate) fn sync_will(&self, outcome: Outcome) {
+    pub(crate) fn sync_will(&self, outcome: FakeResult) {
         self.syncs.lock().expect("not poisoned").push_back(outcome);
     }
 
-    /// Nobody waits for more calls any longer.
+    /// Lets all waiting calls go.
     pub(crate) fn let_go(&self) {
         self.is_let_go.store(true, SeqCst);
     }
@@ -136,24 +136,24 @@ impl FakeFile {
         self.calls.lock().expect("not poisoned").clone()
     }
 
-    /// How many bytes of `length` this call moves.
+    /// The number of bytes of `length` that this call moves.
     fn next(&self, kind: IoKind, offset: u64, length: usize) -> io::Result<usize> {
         self.calls.lock().expect("not poisoned").push((kind, offset, length));
         if !offset.is_multiple_of(self.unit as u64) || !length.is_multiple_of(self.unit) {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
         }
         let next = self.script.lock().expect("not poisoned").pop_front();
-        match next.unwrap_or(Outcome::Whole) {
-            Outcome::Whole => Ok(length),
-            Outcome::AtMost(bytes) => Ok(length.min(bytes)),
-            Outcome::Half => Ok(length / 2),
-            Outcome::UntilCalls(calls) => {
+        match next.unwrap_or(FakeResult::Whole) {
+            FakeResult::Whole => Ok(length),
+            FakeResult::AtMost(bytes) => Ok(length.min(bytes)),
+            FakeResult::Half => Ok(length / 2),
+            FakeResult::UntilCalls(calls) => {
                 while self.calls().len() < calls && !self.is_let_go.load(SeqCst) {
                     std::thread::sleep(std::time::Duration::from_millis(1));
                 }
                 Ok(length)
             }
-            Outcome::Fail(number) => Err(io::Error::from_raw_os_error(number)),
+            FakeResult::Fail(number) => Err(io::Error::from_raw_os_error(number)),
         }
     }
 }
@@ -181,7 +181,7 @@ impl FilePort for FakeFile {
     fn sync(&self, _event: WaitEvent) -> io::Result<()> {
         *self.sync_calls.lock().expect("not poisoned") += 1;
         match self.syncs.lock().expect("not poisoned").pop_front() {
-            Some(Outcome::Fail(number)) => Err(io::Error::from_raw_os_error(number)),
+            Some(FakeResult::Fail(number)) => Err(io::Error::from_raw_os_error(number)),
             _ => Ok(()),
         }
     }
@@ -220,24 +220,24 @@ pub(crate) struct FakeDisk {
     pub(crate) files: Mutex<BTreeMap<PathBuf, Arc<FakeFile>>>,
     /// Whether [`DiskPort::ring`] gives one.
     pub(crate) has_ring: bool,
-    /// What every direct file's requests must be multiples of.
+    /// The unit of every direct file's requests.
     pub(crate) unit: usize,
-    /// What the first writes and syncs of the next new file do.
-    pub(crate) newborn: Mutex<(Vec<Outcome>, Vec<Outcome>)>,
-    /// Whether the next new file has lost its name when its maker gets it.
+    /// The behaviour of the first writes and syncs of the next new file.
+    pub(crate) newborn: Mutex<(Vec<FakeResult>, Vec<FakeResult>)>,
+    /// Whether the next new file loses its name before its maker gets it.
     pub(crate) takes_name: AtomicBool,
     /// Whether the file system knows locks.
     pub(crate) has_locks: AtomicBool,
-    /// What the ring got and did.
+    /// The log of the ring.
     pub(crate) ring: Arc<RingLog>,
 }
 
-/// What a fake ring was asked, seen from outside.
+/// The requests and calls of a fake ring, seen from outside.
 #[derive(Debug, Default)]
 pub(crate) struct RingLog {
     /// Requests that were started.
     pub(crate) started: Mutex<u64>,
-    /// So many calls of `wait` come back after a millisecond with nothing done.
+    /// The number of calls of `wait` that return after a millisecond with nothing done.
     pub(crate) empty_waits: Mutex<u32>,
     /// Calls of `wait`, with the timeout that each was given.
     pub(crate) waits: Mutex<Vec<Option<Nanos>>>,
@@ -256,7 +256,7 @@ impl FakeDisk {
         })
     }
 
-    /// A disk over this, and an open file of `length` bytes of it with the fake behind it.
+    /// A disk over this one, and an open file of `length` bytes of it with the fake behind it.
     pub(crate) fn file(
         self: &Arc<FakeDisk>,
         options: FileOptions,
@@ -322,9 +322,9 @@ impl DiskPort for FakeDisk {
         removed.map(drop).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOENT))
     }
 
-    fn look_up(&self, path: &Path, _event: WaitEvent) -> io::Result<Option<Named>> {
+    fn look_up(&self, path: &Path, _event: WaitEvent) -> io::Result<Option<NameKind>> {
         let files = self.files.lock().expect("not poisoned");
-        Ok(files.contains_key(path).then_some(Named::File))
+        Ok(files.contains_key(path).then_some(NameKind::File))
     }
 
     fn list(&self, _path: &Path, _event: WaitEvent) -> io::Result<Vec<String>> {
@@ -347,8 +347,8 @@ impl DiskPort for FakeDisk {
     }
 }
 
-/// Does what was started by the file's own blocking calls, so that a file's script makes its
-/// completions short; hands completions back last first.
+/// Does the started requests by the file's own blocking calls, so that a file's script makes its
+/// completions short. It hands completions back last first.
 #[derive(Default)]
 struct FakeRing {
     pushed: Vec<(Arc<dyn FilePort>, RawRequest)>,
@@ -405,13 +405,13 @@ impl RingPort for FakeRing {
 /// Tells a test that it runs as its own child, and with what.
 const CHILD: &str = "FOREBAY_TEST_CHILD";
 
-/// What the parent told, when this process is such a child.
+/// The message of the parent, when this process is such a child.
 pub(crate) fn child() -> Option<String> {
     std::env::var(CHILD).ok()
 }
 
-/// Runs the test called `test` of this program once more, in a process of its own that `command`
-/// starts (the shell's `"$@"` is the program and its arguments); [`child`] gives it `told`.
+/// Runs the test called `test` of this program again, in a process of its own that `command` starts
+/// (the shell's `"$@"` is the program and its arguments). [`child`] returns `told` there.
 pub(crate) fn in_a_child(test: &str, command: &str, told: &str) {
     let program = std::env::current_exe().expect("this program has a name");
     let output = std::process::Command::new("sh")
@@ -426,8 +426,8 @@ pub(crate) fn in_a_child(test: &str, command: &str, told: &str) {
     assert!(text[0].contains("1 passed"), "no test is called {test}: {}", text[0]);
 }
 
-/// The same with `mount` (and its place) mounted for the child alone, with root's rights or in a
-/// user namespace.
+/// Does the same with `mount` (and its place) mounted for the child alone, with root's rights or in
+/// a user namespace.
 pub(crate) fn in_a_child_with_mount(test: &str, mount: &str, place: &Path) {
     let unshare = if is_root() { "unshare -m" } else { "unshare -rm" };
     let place = place.display();
@@ -440,8 +440,8 @@ pub(crate) fn is_root() -> bool {
     unsafe { libc::geteuid() == 0 }
 }
 
-/// Gives up root for the calling thread alone, where it has it: the system calls themselves change
-/// one thread only.
+/// Gives up root for the calling thread alone, if it has it: the raw system calls change one thread
+/// only.
 pub(crate) fn become_nobody_in_this_thread() {
     const NOBODY: libc::c_long = 65534;
     if !is_root() {
@@ -454,12 +454,12 @@ pub(crate) fn become_nobody_in_this_thread() {
     }
 }
 
-/// A terminal that passes bytes on as they come: what is written to the file is read at the path,
-/// and a read there waits for as long as nothing was written.
+/// A terminal that passes bytes on as they come: bytes written to the file are read at the path,
+/// and a read there waits until something is written.
 pub(crate) fn raw_terminal() -> (std::fs::File, PathBuf) {
     use std::os::fd::FromRawFd;
-    // SAFETY: the calls get a descriptor that was just opened, a buffer and a structure of their
-    // own, each as long as is said; the descriptor has no other owner.
+    // SAFETY: the calls get a descriptor that was just opened, and a buffer and a structure of
+    // their own, each of the stated length; the descriptor has no other owner.
     unsafe {
         let keyboard = libc::posix_openpt(libc::O_RDWR | libc::O_NOCTTY);
         assert!(keyboard >= 0 && libc::unlockpt(keyboard) == 0, "{}", io::Error::last_os_error());

@@ -1,4 +1,4 @@
-//! O1: an event alone isn't enough: the wait goes to somebody's books.
+//! O1: an event alone isn't enough: the wait is recorded in a session's account.
 use os::{File, WaitWord};
 use waits::WaitEvent;
 

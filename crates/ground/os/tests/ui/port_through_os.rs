@@ -1,4 +1,4 @@
-//! O3: the port, whose calls block without any books, can't be reached through a world.
+//! O3: the port, whose calls block without an account, can't be reached through a world.
 use os::{Os, Session};
 
 fn around_the_door(os: &Os, session: &Session) {

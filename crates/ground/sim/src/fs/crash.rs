@@ -1,7 +1,7 @@
-//! What a power cut can leave: every surviving file system, or a draw from them.
+//! The file systems that a power cut can leave: all of them, or a sample.
 //!
 //! ```text
-//!   pending names   ── 2^n subsets, equal trees merged ──▶ NameOutcome: a tree, and the files in
+//!   pending names   ── 2^n subsets, equal trees merged ──▶ SurvivingTree: a tree, and the files in
 //!                                                          it that have pending changes
 //!   pending changes ── version of the size ─▶ VersionPlan: for each write that this size does not
 //!   of one file                               hide, a Slot: how many ways it can survive
@@ -13,8 +13,9 @@
 //! proper prefix, a proper suffix, or with one sector missing. Changes are applied in order, so a
 //! dropped write shows the older content and a kept one hides it.
 //!
-//! Nothing is enumerated that can't differ: files without a surviving name, writes beyond the
-//! surviving size. States may still be equal (a write of what was there): count `image_hash`es.
+//! States that can't differ aren't enumerated: files without a surviving name, writes beyond the
+//! surviving size. Some states may still be equal (a write of unchanged bytes): count
+//! `image_hash`es.
 //!
 //! Callers: crash tests, the simulated machine's restart.
 
@@ -33,17 +34,18 @@ use super::system::{FileId, FileSystem};
 pub const SECTOR_BYTES: u64 = 512;
 /// Up to this many sectors every subset of them is tried.
 pub const SECTORS_SUBSETS_MAX: u64 = 4;
-/// More un-flushed changes of names than this are only sampled: their subsets are too many.
+/// The most unflushed changes of names that are enumerated; more are only sampled, because their
+/// subsets are too many.
 pub const NAME_CHANGES_ENUMERATED_MAX: usize = 12;
-/// More un-flushed sizes of one file than this are only sampled.
+/// The most unflushed sizes of one file that are enumerated; more are only sampled.
 pub const SIZES_ENUMERATED_MAX: usize = 64;
 
-/// One surviving tree, and what can differ under it.
-struct NameOutcome {
+/// One surviving tree, and the files in it that can differ.
+struct SurvivingTree {
     kept: Vec<bool>,
-    /// The tree with the files that have nothing pending.
+    /// The tree with the files that have no pending changes.
     base: FileSystem,
-    /// The files in the tree that have.
+    /// The files in the tree that have pending changes.
     unsettled: Vec<FileId>,
     states: Option<u64>,
 }
@@ -58,16 +60,16 @@ struct Choice {
 pub struct CrashStates {
     crashed: FileSystem,
     plans: BTreeMap<FileId, FilePlan>,
-    /// Empty if there are too many changes of names.
-    outcomes: Vec<NameOutcome>,
+    /// The outcomes; empty if there are too many changes of names.
+    outcomes: Vec<SurvivingTree>,
     total: Option<u64>,
 }
 
-/// One of them.
+/// One surviving state.
 pub struct CrashState {
     /// Its number among the states, from 0: the same crash has the same states in the same order.
     pub number: u64,
-    /// What is left, ready to be used: nothing pending, nothing open.
+    /// The surviving file system, ready to be used: nothing is pending, nothing open.
     pub fs: FileSystem,
 }
 
@@ -91,7 +93,7 @@ impl CrashStates {
             let kept: Vec<bool> = (0..changes).map(|index| subset >> index & 1 == 1).collect();
             let tree = states.tree(&kept);
             if seen.insert(tree.clone()) {
-                let outcome = states.name_outcome(kept, tree);
+                let outcome = states.surviving_tree(kept, tree);
                 states.outcomes.push(outcome);
             }
         }
@@ -102,7 +104,7 @@ impl CrashStates {
         states
     }
 
-    /// How many states there are; None if too many to count.
+    /// The number of states; None if they are too many to count.
     #[must_use]
     pub fn total(&self) -> Option<u64> {
         self.total
@@ -115,14 +117,14 @@ impl CrashStates {
         Some(Exhaustive { states: self, total, number: 0, outcome: 0, within: 0, last: Vec::new() })
     }
 
-    /// One state drawn by `seed`: a moment up to which all survives, or each change by itself with
-    /// a leaning to be dropped, to be kept, or neither.
+    /// Draws one state by `seed`. Either everything survives up to a moment, or each change is kept
+    /// or dropped by itself, with a bias to one or the other, or without.
     #[must_use]
     pub fn sample(&self, seed: u64) -> FileSystem {
         self.build(&self.draw(seed))
     }
 
-    /// What became of each pending change in state `number`, for messages.
+    /// The outcome of each pending change in state `number`, for messages.
     #[must_use]
     pub fn describe(&self, number: u64) -> String {
         let mut within = number;
@@ -136,7 +138,7 @@ impl CrashStates {
         format!("(there is no state {number})")
     }
 
-    /// What became of each pending change in the state drawn by `seed`.
+    /// The outcome of each pending change in the state drawn by `seed`.
     #[must_use]
     pub fn describe_sample(&self, seed: u64) -> String {
         self.tell(&self.draw(seed))
@@ -150,7 +152,7 @@ impl CrashStates {
         tree.reachable()
     }
 
-    fn name_outcome(&self, kept: Vec<bool>, tree: Tree) -> NameOutcome {
+    fn surviving_tree(&self, kept: Vec<bool>, tree: Tree) -> SurvivingTree {
         let (unsettled, settled): (Vec<_>, Vec<_>) =
             tree.files().partition(|file| self.plans.contains_key(file));
         let node = |file: FileId| (file, Arc::clone(&self.crashed.files[&file]));
@@ -161,11 +163,11 @@ impl CrashStates {
         }
         let FileSystem { capacity, .. } = self.crashed;
         let base = FileSystem::survivor(tree, settled, capacity, self.crashed.next_id());
-        NameOutcome { kept, base, unsettled, states }
+        SurvivingTree { kept, base, unsettled, states }
     }
 
     fn build(&self, choice: &Choice) -> FileSystem {
-        let outcome = self.name_outcome(choice.kept.clone(), self.tree(&choice.kept));
+        let outcome = self.surviving_tree(choice.kept.clone(), self.tree(&choice.kept));
         let mut fs = outcome.base;
         for file in outcome.unsettled {
             let (node, choice) = (&self.plans[&file].node, &choice.files[&file]);
@@ -177,7 +179,7 @@ impl CrashStates {
         fs
     }
 
-    fn choice(&self, outcome: &NameOutcome, mut within: u64) -> Choice {
+    fn choice(&self, outcome: &SurvivingTree, mut within: u64) -> Choice {
         let mut files = BTreeMap::new();
         for file in &outcome.unsettled {
             let plan = &self.plans[file];
@@ -188,9 +190,9 @@ impl CrashStates {
 
     fn draw(&self, seed: u64) -> Choice {
         let mut random = Random::from_seed(seed);
-        let mut fate = Fate::draw(&mut random, &self.crashed);
+        let mut rule = SurvivalRule::draw(&mut random, &self.crashed);
         let names = self.crashed.names.pending.iter();
-        let kept = names.map(|name| fate.keeps(&mut random, name.sequence)).collect();
+        let kept = names.map(|name| rule.keeps(&mut random, name.sequence)).collect();
         let mut files = BTreeMap::new();
         for (file, plan) in &self.plans {
             let mut sizes = 0;
@@ -198,14 +200,14 @@ impl CrashStates {
             for pending in &plan.node.pending {
                 if matches!(pending.change, Change::SetLen(_)) {
                     number += 1;
-                    if fate.keeps(&mut random, pending.sequence) {
+                    if rule.keeps(&mut random, pending.sequence) {
                         sizes = number;
                     }
                 }
             }
             let slots = VersionPlan::of(&plan.node, sizes).slots;
             let outcome = |slot: &Slot| {
-                fate.outcome(&mut random, plan.node.pending[slot.pending].sequence, slot)
+                rule.outcome(&mut random, plan.node.pending[slot.pending].sequence, slot)
             };
             files
                 .insert(*file, FileChoice { sizes, outcomes: slots.iter().map(outcome).collect() });
@@ -216,9 +218,9 @@ impl CrashStates {
     fn tell(&self, choice: &Choice) -> String {
         let mut text = String::new();
         for (pending, kept) in self.crashed.names.pending.iter().zip(&choice.kept) {
-            let fate = if *kept { "kept" } else { "dropped" };
+            let result = if *kept { "kept" } else { "dropped" };
             let what = self.tell_name(&pending.change);
-            _ = write!(text, "{what}: {fate}; ");
+            _ = write!(text, "{what}: {result}; ");
         }
         for (file, choice) in &choice.files {
             self.tell_file(&mut text, *file, choice);
@@ -267,42 +269,42 @@ fn place(fs: &mut FileSystem, file: FileId, node: Arc<FileNode>) {
     fs.files.insert(file, node);
 }
 
-/// How a sampled crash treats the pending changes.
-enum Fate {
-    /// What came before this moment survives, nothing after it, the change at the moment may tear.
+/// The way in which a sampled crash treats the pending changes.
+enum SurvivalRule {
+    /// Changes before this moment survive, later ones don't, and the change at the moment may tear.
     Moment(u64),
-    /// Each by itself, kept so often per million.
+    /// Each change survives by itself, with this chance per million.
     Leaning(u32),
 }
 
-impl Fate {
-    fn draw(random: &mut Random, crashed: &FileSystem) -> Fate {
+impl SurvivalRule {
+    fn draw(random: &mut Random, crashed: &FileSystem) -> SurvivalRule {
         let names = crashed.names.pending.iter().map(|pending| pending.sequence);
         let nodes = crashed.files.values().flat_map(|node| &node.pending);
         let mut moments: Vec<u64> = names.chain(nodes.map(|pending| pending.sequence)).collect();
         moments.sort_unstable();
         match random.below(4) {
             0 if !moments.is_empty() => {
-                Fate::Moment(moments[to_usize(random.below(to_u64(moments.len())))])
+                SurvivalRule::Moment(moments[to_usize(random.below(to_u64(moments.len())))])
             }
-            1 => Fate::Leaning(100_000),
-            2 => Fate::Leaning(900_000),
-            _ => Fate::Leaning(500_000),
+            1 => SurvivalRule::Leaning(100_000),
+            2 => SurvivalRule::Leaning(900_000),
+            _ => SurvivalRule::Leaning(500_000),
         }
     }
 
     fn keeps(&mut self, random: &mut Random, sequence: u64) -> bool {
         match self {
-            Fate::Moment(moment) if sequence == *moment => random.chance(500_000),
-            Fate::Moment(moment) => sequence < *moment,
-            Fate::Leaning(chance) => random.chance(*chance),
+            SurvivalRule::Moment(moment) if sequence == *moment => random.chance(500_000),
+            SurvivalRule::Moment(moment) => sequence < *moment,
+            SurvivalRule::Leaning(chance) => random.chance(*chance),
         }
     }
 
     fn outcome(&mut self, random: &mut Random, sequence: u64, slot: &Slot) -> u64 {
         let torn = match self {
-            Fate::Moment(moment) => sequence == *moment,
-            Fate::Leaning(_) => random.chance(333_333),
+            SurvivalRule::Moment(moment) => sequence == *moment,
+            SurvivalRule::Leaning(_) => random.chance(333_333),
         };
         if torn {
             return random.below(slot.outcomes().unwrap_or(u64::MAX));
@@ -318,12 +320,12 @@ pub struct Exhaustive<'a> {
     number: u64,
     outcome: usize,
     within: u64,
-    /// The files of the state before with their digits: of two neighbours most files are equal.
+    /// The files of the previous state with their digits: two neighbours have most files in common.
     last: Vec<(u64, Arc<FileNode>)>,
 }
 
 impl Exhaustive<'_> {
-    /// How many states there are in all.
+    /// The number of states.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.total

@@ -9,7 +9,7 @@ use super::names::Entry;
 use super::system::{FileId, FileSystem, Operation, Step, as_error};
 
 impl FileSystem {
-    /// The length of an open file. Not counted, and spared by faults.
+    /// The length of an open file. The call isn't counted, and never fails by a fault.
     pub fn len(&self, file: FileId) -> io::Result<u64> {
         if self.power_lost() {
             return Err(power_lost());
@@ -18,7 +18,7 @@ impl FileSystem {
         Ok(self.node(file).view.len())
     }
 
-    /// Reads into `buffer` what there is at `offset`; fewer bytes at the end of the file.
+    /// Reads into `buffer` from `offset`; the bytes are fewer at the end of the file.
     pub fn read(&mut self, file: FileId, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         self.require_open(file)?;
         let room = self.node(file).view.len().saturating_sub(offset);
@@ -46,7 +46,7 @@ impl FileSystem {
         }
     }
 
-    /// Writes `data` at `offset`, extending the file if needed, and says how many bytes.
+    /// Writes `data` at `offset`, extending the file if needed. Returns the number of bytes.
     ///
     /// With `durable` (`O_DSYNC`, FUA) this write and the size that it needs are durable on return;
     /// earlier writes of the file are not. ENOSPC writes nothing.
@@ -75,7 +75,7 @@ impl FileSystem {
         step.end(result)
     }
 
-    /// Cuts a file, or extends it by zeros.
+    /// Truncates a file, or extends it by zeros.
     pub fn set_len(&mut self, file: FileId, len: u64) -> io::Result<()> {
         self.require_open(file)?;
         let step = self.begin_file(Operation::SetLen, file, len, 0)?;
@@ -89,11 +89,10 @@ impl FileSystem {
         step.end(result)
     }
 
-    /// A write that was in flight when the power went: it may have reached the medium, wholly or
-    /// in part, or not.
+    /// Applies a write that was in flight when the power failed: it may have reached the medium,
+    /// wholly or in part, or not.
     ///
-    /// # Panics
-    /// If the power is still on.
+    /// # Panics If the power is still on.
     pub fn write_in_flight(&mut self, file: FileId, offset: u64, data: &[u8]) {
         assert!(self.power_lost(), "a write in flight is one that the power cut interrupts");
         if self.require_open(file).is_ok() && !data.is_empty() {
@@ -101,7 +100,7 @@ impl FileSystem {
             let node = self.node_mut(file);
             let before = node.view.len();
             node.write(offset, data, sequence);
-            // It may be longer now, whether or not there was room.
+            // The file may be longer now, whether or not there was room.
             let grown = node.view.len() - before;
             self.used += grown;
         }
@@ -112,7 +111,7 @@ impl FileSystem {
         self.sync_up_to(file, u64::MAX)
     }
 
-    /// The same for what had been done when `mark` was taken; what came later stays pending.
+    /// Makes durable the changes up to `mark`; later ones stay pending.
     pub fn sync_up_to(&mut self, file: FileId, mark: u64) -> io::Result<()> {
         self.require_open(file)?;
         let step = self.begin_file(Operation::Sync, file, 0, 0)?;
@@ -126,7 +125,8 @@ impl FileSystem {
         step.end(Ok(()))
     }
 
-    /// Stores a write as the step has it: pending if the power goes, lost or misdirected by fault.
+    /// Stores a write as the step demands: pending during a power cut, lost or misdirected by a
+    /// fault.
     fn store(
         &mut self,
         file: FileId,
@@ -190,8 +190,9 @@ impl FileSystem {
         })
     }
 
-    /// The first place, whole blocks away, where `bytes` fit into the file, and how many there are
-    /// besides `offset` itself. A write is placed in the file as it will be long.
+    /// The first other offset, whole blocks away, at which `bytes` fit into the file, and the
+    /// number of such offsets besides `offset` itself. A write is placed in the file as long as it
+    /// will be.
     fn places(&self, file: FileId, operation: Operation, offset: u64, bytes: u64) -> (u64, u64) {
         let mut len = self.node(file).view.len();
         if operation == Operation::Write {
@@ -202,7 +203,7 @@ impl FileSystem {
         (first, all.saturating_sub(1))
     }
 
-    /// Another place of the file, drawn by the plan.
+    /// Another offset in the file, drawn by the plan.
     fn misdirected(&mut self, file: FileId, offset: u64, bytes: u64) -> u64 {
         let (first, others) = self.places(file, Operation::Read, offset, bytes);
         let own = offset / BLOCK;

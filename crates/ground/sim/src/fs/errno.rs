@@ -1,7 +1,7 @@
-//! The errors that a simulated file system gives: Linux numbers, and the one error that is ours.
+//! The errors that a simulated file system returns: Linux numbers, and one error of its own.
 //!
 //! `PowerLost` has no number, so that no retry loop can mistake it for an error of the device: the
-//! machine is gone, and whoever sees it can only unwind.
+//! machine is gone, and a caller that gets it can only unwind.
 
 use std::fmt;
 use std::io;
@@ -18,20 +18,20 @@ pub const EEXIST: i32 = 17;
 pub const ENOTDIR: i32 = 20;
 /// A directory stands where a file is needed.
 pub const EISDIR: i32 = 21;
-/// The request makes no sense (a name that is not UTF-8, a directory moved into itself).
+/// The request is invalid (a name that is not UTF-8, a directory moved into itself).
 pub const EINVAL: i32 = 22;
-/// The file would be larger than any file may be.
+/// The file would exceed the largest file size.
 pub const EFBIG: i32 = 27;
 /// The capacity is exceeded.
 pub const ENOSPC: i32 = 28;
-/// A directory that is to go still has entries.
+/// The directory to be removed still has entries.
 pub const ENOTEMPTY: i32 = 39;
 
 pub(crate) fn error(number: i32) -> io::Error {
     io::Error::from_raw_os_error(number)
 }
 
-/// What every operation returns once the power is gone.
+/// The error of every operation once the power is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PowerLost;
 

@@ -1,4 +1,5 @@
-//! What the file system does wrong on purpose: a plan of rules that is asked at every operation.
+//! The faults that the file system makes on purpose: a plan of rules that is asked at every
+//! operation.
 //!
 //! A rule is a fault, a scope (which operations, under which path) and a trigger: the n-th
 //! operation that it could hit, every one from the n-th on, or a chance per million drawn from the
@@ -13,7 +14,7 @@
 //!   }
 //! ```
 //!
-//! What each fault does
+//! The effects of the faults
 //!   * `Eio`, `Enospc`: the operation fails and changes nothing that reads can see. A write that
 //!     failed with EIO may be on the medium in part. A sync that failed leaves its writes in doubt
 //!     for good: the next sync succeeds and does not write them. So for a directory's sync.
@@ -33,7 +34,7 @@ use super::system::Operation;
 /// Misdirected reads and writes miss by a multiple of this.
 pub const MISDIRECTION_BLOCK_BYTES: u64 = 4096;
 
-/// What goes wrong.
+/// The kind of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
     /// The device reports an error.
@@ -73,13 +74,13 @@ pub(crate) struct Request {
     pub(crate) operation: Operation,
     pub(crate) path: String,
     pub(crate) offset: u64,
-    /// Bytes that would be read or written.
+    /// The number of bytes to be read or written.
     pub(crate) bytes: u64,
-    /// How many other places of the file could take or give them.
+    /// The number of other offsets in the file that the request fits.
     pub(crate) places: u64,
 }
 
-/// Which operations a rule may hit.
+/// The operations that a rule may hit.
 #[derive(Clone, Debug)]
 pub struct Scope {
     operations: Vec<Operation>,
@@ -127,7 +128,7 @@ struct Rule {
     trigger: Trigger,
     fault: Fault,
     scope: Scope,
-    /// Operations so far that the rule could have hit.
+    /// The number of operations so far that the rule could have hit.
     seen: u64,
 }
 
@@ -140,11 +141,11 @@ pub struct Injection {
     pub operation: Operation,
     /// Its subject.
     pub path: String,
-    /// Where in the file; zero for operations without an offset.
+    /// The offset in the file; zero for operations without one.
     pub offset: u64,
-    /// What went wrong.
+    /// The fault.
     pub fault: Fault,
-    /// How exactly, where the fault alone doesn't say.
+    /// The details, where the fault alone doesn't give them.
     pub detail: String,
 }
 
@@ -155,7 +156,7 @@ impl fmt::Display for Injection {
     }
 }
 
-/// The rules, and what they have done.
+/// The rules, and the injected faults.
 #[derive(Clone, Debug)]
 pub struct FaultPlan {
     rules: Vec<Rule>,
@@ -170,25 +171,26 @@ impl FaultPlan {
         FaultPlan { rules: Vec::new(), random: Random::from_seed(seed), injected: Vec::new() }
     }
 
-    /// The n-th operation (from 1) in scope that `fault` can hit, once.
+    /// Adds a fault at the n-th operation (from 1) in scope that `fault` can hit, once.
     #[must_use]
     pub fn nth(self, n: u64, fault: Fault, scope: Scope) -> FaultPlan {
         self.rule(Trigger::Nth(n), fault, scope)
     }
 
-    /// The n-th operation (from 1) in scope that `fault` can hit, and every later one.
+    /// Adds a fault at the n-th operation (from 1) in scope that `fault` can hit, and at every
+    /// later one.
     #[must_use]
     pub fn from_nth(self, n: u64, fault: Fault, scope: Scope) -> FaultPlan {
         self.rule(Trigger::FromNth(n), fault, scope)
     }
 
-    /// Each operation in scope with this chance.
+    /// Adds a fault at each operation in scope with this chance.
     #[must_use]
     pub fn per_million(self, chance: u32, fault: Fault, scope: Scope) -> FaultPlan {
         self.rule(Trigger::PerMillion(chance), fault, scope)
     }
 
-    /// What was injected so far, in order.
+    /// The faults injected so far, in order.
     #[must_use]
     pub fn injected(&self) -> &[Injection] {
         &self.injected
@@ -199,7 +201,7 @@ impl FaultPlan {
         self
     }
 
-    /// The fault for this operation, if any. Every rule counts it, the first that fires has it.
+    /// The fault for this operation, if any. Every rule counts it; the first rule that fires wins.
     pub(crate) fn decide(&mut self, ordinal: u64, request: Request) -> Option<Fault> {
         let mut decided = None;
         for rule in &mut self.rules {
@@ -227,7 +229,7 @@ impl FaultPlan {
         self.random.below(bound)
     }
 
-    /// Says more about the fault injected last.
+    /// Adds details to the fault injected last.
     pub(crate) fn explain(&mut self, detail: String) {
         self.injected.last_mut().expect("a fault was just injected").detail = detail;
     }

@@ -79,7 +79,7 @@ impl FileNode {
         }
     }
 
-    /// A write that failed with EIO: reads don't see it, the medium may hold any part of it.
+    /// Notes a write that failed with EIO: reads don't see it, the medium may hold any part of it.
     pub(crate) fn write_failed(&mut self, offset: u64, data: &[u8], sequence: u64) {
         let room = self.view.len().saturating_sub(offset).min(to_u64(data.len()));
         if room > 0 {
@@ -89,7 +89,7 @@ impl FileNode {
         }
     }
 
-    /// Makes everything durable up to the change numbered `mark` that is not in doubt.
+    /// Makes durable all changes up to the one numbered `mark`, except those in doubt.
     pub(crate) fn sync(&mut self, mark: u64) {
         if self.pending.iter().any(|pending| pending.unknown || pending.sequence > mark) {
             return self.sync_in_part(mark);
@@ -128,14 +128,15 @@ impl FileNode {
         self.pending = doubtful;
     }
 
-    /// A sync that failed: the kernel has marked the pages clean, and nobody knows what was stored.
+    /// Notes a sync that failed: the kernel has marked the pages clean, and the stored data is
+    /// unknown.
     pub(crate) fn sync_failed(&mut self) {
         for pending in &mut self.pending {
             pending.unknown |= matches!(pending.change, Change::Write { .. });
         }
     }
 
-    /// Flips a bit where it rots: in the newest pending write over the byte, else on the medium.
+    /// Flips a bit: in the newest pending write of the byte, else on the medium.
     pub(crate) fn rot(&mut self, at: u64, mask: u8) {
         self.view.flip(at, mask);
         for pending in self.pending.iter_mut().rev() {
@@ -149,8 +150,8 @@ impl FileNode {
         self.durable.flip(at, mask);
     }
 
-    /// Makes sizes durable, oldest first, until the file surely is `end` bytes long: whatever later
-    /// version of its size survives, it is not below `end`.
+    /// Makes sizes durable, oldest first, until the file is certainly `end` bytes long: whichever
+    /// later size survives is not below `end`.
     pub(crate) fn settle_size(&mut self, end: u64) {
         let pending = self.pending.iter().enumerate();
         let sizes: Vec<(usize, u64)> =
@@ -161,7 +162,7 @@ impl FileNode {
         };
         for (removed, (index, len)) in sizes.into_iter().take(settled).enumerate() {
             self.durable.set_len(len);
-            // Indices shift by the sizes removed so far; writes trimmed away are only emptied here.
+            // Indices shift by the sizes removed so far; trimmed writes are only emptied here.
             let index = index - removed;
             self.pending.remove(index);
             for older in &mut self.pending[..index] {
@@ -187,7 +188,7 @@ fn is_empty(pending: &Pending) -> bool {
     matches!(&pending.change, Change::Write { data, .. } if data.is_empty())
 }
 
-/// Drops what a write stores at and beyond `len`.
+/// Drops the bytes of a write at and beyond `len`.
 fn cut(pending: &mut Pending, len: u64) {
     if let Change::Write { offset, data } = &mut pending.change
         && *offset + to_u64(data.len()) > len

@@ -92,7 +92,7 @@ impl Image {
         self.len
     }
 
-    /// Copies what there is at `offset`; short at the end of the file.
+    /// Copies the bytes from `offset`; fewer at the end of the file.
     pub(crate) fn read(&self, offset: u64, buffer: &mut [u8]) -> usize {
         let wanted = to_u64(buffer.len()).min(self.len.saturating_sub(offset));
         let wanted = to_usize(wanted);
@@ -129,7 +129,7 @@ impl Image {
         self.write(offset.min(self.len), &data[..to_usize(room)]);
     }
 
-    /// Cuts the file or extends it by zeros.
+    /// Truncates the file or extends it by zeros.
     pub(crate) fn set_len(&mut self, len: u64) {
         let shrinks = len < self.len;
         self.len = len;
@@ -144,7 +144,7 @@ impl Image {
         }
     }
 
-    /// Takes over the chunks that hold `offset..offset + length` from `other`, sharing them.
+    /// Takes the chunks that hold `offset..offset + length` from `other`, shared.
     pub(crate) fn share(&mut self, other: &Image, offset: u64, length: usize) {
         assert_eq!(self.len, other.len, "chunks are shared between images of one length");
         let chunks = Arc::make_mut(&mut self.chunks);

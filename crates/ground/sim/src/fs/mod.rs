@@ -1,4 +1,4 @@
-//! The simulated file system: what a program sees, what a power cut leaves, and what can go wrong.
+//! The simulated file system: the view of a program, the states after a power cut, and the faults.
 //!
 //! A pure, single-threaded data structure: no threads, no time, no I/O. The scheduler wraps it and
 //! decides *when* an operation happens; this room decides *what* it does.

@@ -32,7 +32,7 @@ pub(crate) enum Entry {
     Dir(DirId),
 }
 
-/// Where a name stands.
+/// The position of a name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub(crate) dir: DirId,
@@ -124,7 +124,7 @@ impl Tree {
         }
     }
 
-    /// Where `entry` stands, if it has a name, whether or not its directory can be reached.
+    /// The key of `entry`, if it has a name, whether or not its directory can be reached.
     pub(crate) fn find(&self, entry: Entry) -> Option<Key> {
         self.dirs.iter().find_map(|(dir, entries)| {
             let name = entries.iter().find(|(_, other)| **other == entry)?.0;
@@ -200,7 +200,7 @@ impl Tree {
         }
     }
 
-    /// Where the last of `parts` stands or would stand. The root has no such place.
+    /// The key of the last of `parts`, existing or not. The root has none.
     pub(crate) fn resolve_key(&self, parts: &[&str]) -> io::Result<Key> {
         let (name, parents) = parts.split_last().ok_or_else(|| error(EEXIST))?;
         Ok(Key { dir: self.resolve_dir(parents)?, name: Arc::from(*name) })
@@ -226,7 +226,7 @@ impl Names {
     }
 
     /// Makes the changes at home in `dir` durable, and with them every earlier change of the same
-    /// names, known or unknown: the later change supersedes it.
+    /// names, known or unknown: the later change supersedes the earlier.
     pub(crate) fn sync_dir(&mut self, dir: DirId) {
         let mut flushed = vec![false; self.pending.len()];
         let mut names = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! How one file survives a power cut: which of its sizes, and which sectors of each write.
+//! The survival of one file in a power cut: one of its sizes, and some sectors of each write.
 //!
 //! Invariant: the states of a file are numbered without gaps, the number decides everything, and
 //! two calls for one number give the same image.
@@ -11,7 +11,7 @@ use super::crash::{SECTOR_BYTES, SECTORS_SUBSETS_MAX, SIZES_ENUMERATED_MAX};
 use super::file::{Change, FileNode, Pending};
 use super::image::{Image, to_u64, to_usize};
 
-/// One way a pending write can survive: `sectors` of them starting with sector `first`.
+/// One way in which a pending write can survive: `sectors` of it starting with sector `first`.
 pub(super) struct Slot {
     pub(super) pending: usize,
     pub(super) first: u64,
@@ -46,7 +46,7 @@ impl Slot {
     }
 }
 
-/// How a file can survive with the first `sizes` of its pending sizes.
+/// The ways in which a file can survive with the first `sizes` of its pending sizes.
 pub(super) struct VersionPlan {
     pub(super) sizes: usize,
     pub(super) slots: Vec<Slot>,
@@ -131,11 +131,11 @@ fn survive(image: &mut Image, offset: u64, data: &[u8], slot: &Slot, outcome: u6
     }
 }
 
-/// How a file with pending changes can survive.
+/// The ways in which a file with pending changes can survive.
 pub(super) struct FilePlan {
     pub(super) node: Arc<FileNode>,
     pub(super) versions: Vec<(VersionPlan, u64)>,
-    /// None: too many to count.
+    /// The number of states; None if they are too many to count.
     pub(super) states: Option<u64>,
 }
 
@@ -161,7 +161,7 @@ impl FilePlan {
         self.node.pending.iter().filter(sizes).count()
     }
 
-    /// The version that state number `digit` has, and the number of the state within it.
+    /// The version of state number `digit`, and the number of the state within it.
     pub(super) fn locate(&self, mut digit: u64) -> (&VersionPlan, u64) {
         for (version, states) in &self.versions {
             if digit < *states {
@@ -191,7 +191,7 @@ pub(super) fn next_digit(rest: &mut u64, radix: Option<u64>) -> u64 {
     digit
 }
 
-/// How one file survives: which of its sizes, and the outcome of each slot.
+/// The survival of one file: one of its sizes, and the outcome of each slot.
 pub(super) struct FileChoice {
     pub(super) sizes: usize,
     pub(super) outcomes: Vec<u64>,

@@ -20,7 +20,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use os::Named;
+use os::NameKind;
 
 use super::errno::{
     EBADF, EEXIST, EINVAL, EIO, EISDIR, ENOSPC, ENOTDIR, ENOTEMPTY, error, power_lost,
@@ -36,7 +36,7 @@ use super::names::{DirId, Entry, NameChange, Names, ROOT, Tree, split};
 pub struct FileId(pub(crate) u64);
 
 impl FileId {
-    /// Its number, never given to another file.
+    /// The number of the file, never given to another file.
     #[must_use]
     pub fn number(self) -> u64 {
         self.0
@@ -49,7 +49,7 @@ impl fmt::Display for FileId {
     }
 }
 
-/// The kinds of operation: what faults are scoped by and what is counted.
+/// The kinds of operation, by which faults are scoped and counters kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "each is the method of the same name")]
 pub enum Operation {
@@ -67,7 +67,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Operation; 11] = [
         Operation::Create,
         Operation::CreateDir,
@@ -82,16 +82,16 @@ impl Operation {
         Operation::List,
     ];
 
-    /// Whether a power cut during the operation can leave something new: all but looking.
+    /// Whether a power cut during the operation can leave a new state: true for all but looking.
     #[must_use]
     pub fn is_crash_point(self) -> bool {
         !matches!(self, Operation::Open | Operation::Read | Operation::List)
     }
 }
 
-/// How an operation is to go.
+/// The way in which an operation is to run.
 pub(super) struct Step {
-    /// The power goes during this operation: whatever it changes is pending.
+    /// Whether the power fails during this operation: its changes are pending.
     pub(super) dying: bool,
     pub(super) fault: Option<Fault>,
 }
@@ -107,20 +107,20 @@ impl Step {
 pub struct FileSystem {
     pub(super) names: Names,
     pub(super) files: BTreeMap<FileId, Arc<FileNode>>,
-    /// How often each file is open.
+    /// The number of openings of each file.
     opens: BTreeMap<FileId, u32>,
-    /// Files that are locked, and by which opening.
+    /// The locked files, with the opening that holds the lock.
     locks: BTreeMap<FileId, u64>,
     /// The number of the next opening that can hold a lock.
     next_holder: u64,
-    /// Files without a name now, kept because they are open or may come back.
+    /// Files without a name, kept because they are open or may come back.
     unlinked: BTreeSet<FileId>,
     pub(super) capacity: u64,
     pub(super) used: u64,
-    /// Next number of a file or directory.
+    /// The next number of a file or directory.
     next_id: u64,
     sequence: u64,
-    counts: [u64; Operation::ALL.len()],
+    operations: u64,
     crash_points: u64,
     lose_power_at: Option<u64>,
     power_lost: bool,
@@ -134,7 +134,8 @@ impl FileSystem {
         FileSystem::survivor(Tree::default(), BTreeMap::new(), capacity, ROOT.0 + 1)
     }
 
-    /// What a crash leaves: nothing pending, nothing open, counters at zero, no faults planned.
+    /// The file system after a crash: nothing pending, nothing open, counters at zero, no faults
+    /// planned.
     pub(super) fn survivor(
         tree: Tree,
         files: BTreeMap<FileId, Arc<FileNode>>,
@@ -152,7 +153,7 @@ impl FileSystem {
             capacity,
             next_id,
             sequence: 0,
-            counts: [0; Operation::ALL.len()],
+            operations: 0,
             crash_points: 0,
             lose_power_at: None,
             power_lost: false,
@@ -184,7 +185,7 @@ impl FileSystem {
         step.end(result)
     }
 
-    /// Opens an existing file. Each `open` and `create` wants one `close`.
+    /// Opens an existing file. Each `open` and `create` needs one `close`.
     pub fn open(&mut self, path: impl AsRef<Path>) -> io::Result<FileId> {
         let path = split(path.as_ref())?;
         let step = self.begin_path(Operation::Open, &path)?;
@@ -199,7 +200,8 @@ impl FileSystem {
         step.end(result)
     }
 
-    /// Closes a file once. Closing makes nothing durable. Closing what is not open is refused.
+    /// Closes a file once. Closing makes nothing durable. Closing a file that isn't open is
+    /// refused.
     pub fn close(&mut self, file: FileId) -> io::Result<()> {
         let count = self.opens.get_mut(&file).ok_or_else(|| error(EBADF))?;
         *count -= 1;
@@ -234,27 +236,27 @@ impl FileSystem {
         *self.locks.entry(file).or_insert(holder) == holder
     }
 
-    /// Ends the lock of this opening, if it has it.
+    /// Releases the lock of this opening, if it has it.
     pub(crate) fn unlock(&mut self, file: FileId, holder: u64) {
         if self.locks.get(&file) == Some(&holder) {
             self.locks.remove(&file);
         }
     }
 
-    /// Ends all locks: those of a run are none of the next one's.
+    /// Releases all locks: those of one run don't hold in the next.
     pub(crate) fn unlock_all(&mut self) {
         self.locks.clear();
     }
 
-    /// Where a directory is. Not an operation: never fails for another reason than that it isn't
-    /// there.
+    /// The path of a directory. This isn't an operation: it fails only if the directory doesn't
+    /// exist.
     pub(crate) fn canonical(&self, directory: &Path) -> io::Result<PathBuf> {
         let parts = split(directory)?;
         self.names.view.resolve_dir(&parts).map(|_| PathBuf::from(joined(&parts)))
     }
 
-    /// Renames a file or directory in one step, replacing a file of the new name. To a fault's
-    /// scope its path is the old one.
+    /// Renames a file or directory in one step, replacing a file of the new name. A fault's scope
+    /// sees the old path.
     pub fn rename(&mut self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
         let (from, to) = (split(from.as_ref())?, split(to.as_ref())?);
         let step = self.begin_path(Operation::Rename, &from)?;
@@ -262,7 +264,7 @@ impl FileSystem {
         step.end(result)
     }
 
-    /// The same, but refused if there is a file of the new name.
+    /// Renames a file or directory, but is refused if there is a file of the new name.
     pub fn rename_new(&mut self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
         let (from, to) = (split(from.as_ref())?, split(to.as_ref())?);
         let step = self.begin_path(Operation::Rename, &from)?;
@@ -312,54 +314,49 @@ impl FileSystem {
         step.end(names.map(Iterator::collect))
     }
 
-    /// What has this name; none if nothing has. There are no links.
-    pub(crate) fn look_up(&mut self, path: &Path) -> io::Result<Option<Named>> {
+    /// The kind of object with this name; none if the name doesn't exist. There are no links.
+    pub(crate) fn look_up(&mut self, path: &Path) -> io::Result<Option<NameKind>> {
         let path = split(path)?;
         let step = self.begin_path(Operation::List, &path)?;
         step.end(Ok(match self.names.view.resolve(&path) {
-            Ok(Entry::File(_)) => Some(Named::File),
-            Ok(Entry::Dir(_)) => Some(Named::Other),
+            Ok(Entry::File(_)) => Some(NameKind::File),
+            Ok(Entry::Dir(_)) => Some(NameKind::Other),
             Err(_) => None,
         }))
     }
 
-    /// Whether a file or directory of this name exists now. Not an operation: never fails.
+    /// Whether a file or directory of this name exists. This isn't an operation: it never fails.
     #[must_use]
     pub fn exists(&self, path: impl AsRef<Path>) -> bool {
         split(path.as_ref()).is_ok_and(|path| self.names.view.resolve(&path).is_ok())
     }
 
-    /// The bytes that are in use and the bytes that there are.
+    /// The number of bytes in use, and the capacity.
     #[must_use]
     pub fn space(&self) -> (u64, u64) {
         (self.used, self.capacity)
     }
 
-    /// Changes the capacity; what is stored stays, even where it is more.
+    /// Changes the capacity. Stored data stays, even where it is more.
     pub fn set_capacity(&mut self, capacity: u64) {
         self.capacity = capacity;
     }
 
-    /// Operations so far that a power cut could hit. See [`Operation::is_crash_point`].
+    /// The number of operations so far that a power cut could hit. See
+    /// [`Operation::is_crash_point`].
     #[must_use]
     pub fn crash_points(&self) -> u64 {
         self.crash_points
     }
 
-    /// Operations so far of one kind.
-    #[must_use]
-    pub fn operations_of(&self, operation: Operation) -> u64 {
-        self.counts[operation as usize]
-    }
-
-    /// Operations so far.
+    /// The number of operations so far.
     #[must_use]
     pub fn operations(&self) -> u64 {
-        self.counts.iter().sum()
+        self.operations
     }
 
-    /// Arranges that the power is lost during the n-th crash point, counted from the beginning.
-    /// That operation's change is made, is pending, and is not acknowledged.
+    /// Plans a power cut during the n-th crash point, counted from the beginning. The change of
+    /// that operation is made, is pending, and is not acknowledged.
     pub fn lose_power_at(&mut self, n: u64) {
         self.lose_power_at = Some(n);
     }
@@ -369,7 +366,7 @@ impl FileSystem {
         self.power_lost = true;
     }
 
-    /// Whether the power is gone.
+    /// Whether the power has failed.
     #[must_use]
     pub fn power_lost(&self) -> bool {
         self.power_lost
@@ -380,7 +377,7 @@ impl FileSystem {
         self.faults = Some(Box::new(plan));
     }
 
-    /// What the plan has injected so far.
+    /// The faults that the plan has injected so far.
     #[must_use]
     pub fn injected(&self) -> &[Injection] {
         self.faults.as_ref().map_or(&[], |plan| plan.injected())
@@ -400,16 +397,6 @@ impl FileSystem {
         ImageHash(mix::finish(sum))
     }
 
-    /// A hash over the bytes of one file as reads see them; `None` if there is no such file.
-    #[must_use]
-    pub fn content_hash(&self, path: impl AsRef<Path>) -> Option<ImageHash> {
-        let path = split(path.as_ref()).ok()?;
-        match self.names.view.resolve(&path).ok()? {
-            Entry::File(file) => Some(ImageHash(mix::finish(self.files[&file].view.digest()))),
-            Entry::Dir(_) => None,
-        }
-    }
-
     pub(super) fn node(&self, file: FileId) -> &FileNode {
         self.files.get(&file).expect("an open or named file has a node")
     }
@@ -422,7 +409,7 @@ impl FileSystem {
         if self.opens.contains_key(&file) { Ok(()) } else { Err(error(EBADF)) }
     }
 
-    /// The present, for [`sync_up_to`](FileSystem::sync_up_to).
+    /// The present moment, for [`sync_up_to`](FileSystem::sync_up_to).
     #[must_use]
     pub fn mark(&self) -> u64 {
         self.sequence
@@ -433,7 +420,7 @@ impl FileSystem {
         self.sequence
     }
 
-    /// Counts the operation and says how it is to go. The request is only made for a fault plan.
+    /// Counts the operation and decides how it runs. The request is only made for a fault plan.
     pub(super) fn begin(
         &mut self,
         operation: Operation,
@@ -442,7 +429,7 @@ impl FileSystem {
         if self.power_lost {
             return Err(power_lost());
         }
-        self.counts[operation as usize] += 1;
+        self.operations += 1;
         if operation.is_crash_point() {
             self.crash_points += 1;
             if self.lose_power_at == Some(self.crash_points) {
@@ -526,7 +513,7 @@ impl FileSystem {
         Ok(())
     }
 
-    /// `file` has lost its name; its space is free as soon as nobody has it open.
+    /// Removes the name of `file`; its space is free when its last opening is closed.
     fn unlink(&mut self, file: FileId) {
         self.unlinked.insert(file);
         if !self.opens.contains_key(&file) {
@@ -550,7 +537,7 @@ pub(super) fn joined(path: &[&str]) -> String {
     format!("/{}", path.join("/"))
 }
 
-/// What an operation answers that a fault fails.
+/// The error of an operation that fails by a fault.
 pub(super) fn as_error(fault: Fault) -> io::Error {
     error(if fault == Fault::Enospc { ENOSPC } else { EIO })
 }

@@ -35,7 +35,7 @@ fn content(fs: &mut FileSystem, path: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// What each state has in `path`; asserts that the states are all there are and were counted right.
+/// The content of `path` in each state. Asserts that all states are there and were counted right.
 fn survivors(fs: &FileSystem, path: &str) -> BTreeSet<Option<Vec<u8>>> {
     let states = CrashStates::of(fs);
     let all = states.exhaustive(LIMIT).expect("few states");
@@ -292,7 +292,8 @@ fn views_agree_with_a_plain_model_whatever_is_done() {
     }
 }
 
-/// What a crash may show of each byte and of the length, kept by rules that know no pending list.
+/// The permitted content of each byte, and the permitted lengths, after a crash, by rules that know
+/// no pending list.
 struct Permitted {
     bytes: Vec<BTreeSet<u8>>,
     /// Bytes whose last write a failed sync left in doubt.
@@ -416,7 +417,7 @@ fn whatever_is_done_to_names_a_synced_directory_keeps_what_it_shows() {
                 format!("{dir}/{}", ["x", "y"][usize::try_from(random.below(2)).expect("small")])
             };
             let (from, to) = (path(), path());
-            // Refusals are part of the game: the name is taken, or there is none.
+            // Refusals are part of the test: the name exists, or it doesn't.
             match random.below(6) {
                 0 | 1 => {
                     if let Ok(file) = fs.create(&from) {
@@ -532,7 +533,7 @@ fn a_name_taken_again_takes_the_earlier_rename_along() {
     fs.rename("/f", "/d/f").expect("there");
     fs.create("/f").expect("free again");
     fs.sync_dir("/").expect("no faults");
-    // The new /f is durable. Were the rename not, the old file would be in neither place.
+    // The new /f is durable. If the rename weren't, the old file would have no name at all.
     assert_eq!(survivors(&fs, "/f"), BTreeSet::from([Some(Vec::new())]));
     assert_eq!(survivors(&fs, "/d/f"), BTreeSet::from([Some(b"old".to_vec())]));
 }
@@ -875,7 +876,7 @@ fn a_write_that_failed_may_be_on_the_medium_but_is_not_read() {
     assert_eq!(survivors(&fs, "/f"), texts.iter().map(|text| Some(text.to_vec())).collect());
 }
 
-/// A write that the power cut interrupts may make a file longer: what is in use counts it, also
+/// A write that the power cut interrupts may make a file longer. The space in use counts it, also
 /// when the file, which has no name any more, is closed.
 #[test]
 fn a_write_in_flight_that_makes_a_file_longer_counts_as_space() {

@@ -1,4 +1,4 @@
-//! What each operation costs in CPU: the numbers to the list that `os` declares.
+//! The CPU cost of each operation: the numbers of the list that `os` declares.
 //!
 //! [`os::Cost`] is the home of the names, units and meanings; a cost file is the home of numbers,
 //! one line for each entry of the list, in whole ns a unit, with the machine that they were
@@ -20,17 +20,17 @@ use super::reader::Reader;
 
 const BUILTIN: [(&str, &str); 1] = [("default", include_str!("../../models/costs-default.toml"))];
 
-/// The most that a unit of anything may cost; more is a slip in the unit.
+/// The largest cost of a unit; a larger one is a slip in the unit.
 const NS_MAX: u64 = 100_000_000;
 
-/// What everything costs on one machine.
+/// All costs on one machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CostList {
-    /// What the file calls itself.
+    /// The name that the file gives itself.
     pub name: String,
-    /// Where the file's figures come from, in a sentence; reports print it.
+    /// The origin of the file's figures, in a sentence; reports print it.
     pub source: String,
-    /// In ns a unit, in the order of [`Cost::ALL`].
+    /// The costs in ns per unit, in the order of [`Cost::ALL`].
     pub costs: [u32; Cost::COUNT],
 }
 
@@ -66,13 +66,13 @@ impl CostList {
         BUILTIN.iter().map(|(name, _)| *name)
     }
 
-    /// A list by which code takes no time at all: for programs that charge by hand.
+    /// A list by which code takes no time: for programs that charge by hand.
     pub fn free() -> CostList {
         let source = "by definition; stands for no machine".to_owned();
         CostList { name: "free".to_owned(), source, costs: [0; Cost::COUNT] }
     }
 
-    /// What a unit of `cost` costs, in ns.
+    /// The cost of a unit of `cost`, in ns.
     pub fn ns(&self, cost: Cost) -> u32 {
         self.costs[cost as usize]
     }
@@ -108,7 +108,7 @@ fn quoted(text: &str) -> String {
     quoted + "\""
 }
 
-/// A number with its thousands set apart.
+/// A number with separated thousands.
 fn grouped(number: u32) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();

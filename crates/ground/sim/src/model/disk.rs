@@ -15,28 +15,28 @@ use super::nvme::Nvme;
 use super::parameters::{DiskParameters, Kind};
 use super::rotating::Rotating;
 
-/// What is asked of a disk.
+/// The kind of a request to a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestKind {
     /// Bytes from the disk.
     Read,
     /// Bytes to the disk.
     Write {
-        /// Done only when the bytes would survive power loss (FUA, O_DSYNC).
+        /// Whether it is done only when the bytes would survive power loss (FUA, O_DSYNC).
         durable: bool,
     },
-    /// Done when all writes that were done before would survive power loss. Has no range.
+    /// Done when all writes completed before it would survive power loss. It has no range.
     Flush,
 }
 
 /// One request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskRequest {
-    /// What is asked.
+    /// The kind.
     pub kind: RequestKind,
     /// The first byte, counted from the start of the disk.
     pub offset: u64,
-    /// How many bytes; more than none, except for a flush.
+    /// The number of bytes; more than zero, except for a flush.
     pub length: u64,
 }
 
@@ -57,7 +57,7 @@ impl DiskRequest {
     }
 }
 
-/// A disk with all that it remembers. A clone goes on from the same state with the same luck.
+/// A disk with all its state. A clone goes on from the same state with the same luck.
 #[derive(Clone, Debug)]
 pub struct DiskModel {
     device: Device,
@@ -91,10 +91,9 @@ impl DiskModel {
         DiskModel { device, capacity_bytes: parameters.capacity_bytes(), latest_now: 0 }
     }
 
-    /// When a request that arrives at `now` will be done, both in virtual nanoseconds.
+    /// The time at which a request that arrives at `now` is done, both in virtual nanoseconds.
     ///
-    /// # Panics
-    /// If the request reaches beyond the capacity, or reads or writes no byte; if `now` lies
+    /// # Panics If the request reaches beyond the capacity, or reads or writes no byte; if `now` is
     /// before that of an earlier call.
     pub fn complete_at(&mut self, request: &DiskRequest, now: u64) -> u64 {
         self.check(request);
@@ -108,7 +107,7 @@ impl DiskModel {
             Device::Exponential(exponential) => exponential.complete_at(now),
             Device::Measured(measured) => measured.complete_at(request, now),
         };
-        // An exponential time may round to nothing.
+        // An exponential time may round to zero.
         done.max(now + 1)
     }
 

@@ -1,83 +1,83 @@
-//! What can be wrong with a model's file, told to the person who wrote it.
+//! The faults of a model's file, reported to its author.
 //!
-//! Each message names the file's subject (disk model, machine), the key, what was found and what
-//! is allowed.
+//! Each message names the file's subject (disk model, machine), the key, the value found and the
+//! values allowed.
 //!
-//! Callers: `reader`, and through it everyone who parses parameters.
+//! Callers: `reader`, and through it all code that parses parameters.
 
 use std::fmt;
 
-/// Why a text is not a set of parameters.
+/// The reason why a text is not a set of parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ModelError {
     /// The text is not TOML; the message of the TOML reader has line and column.
     Syntax {
-        /// What was being read: "disk model", "machine" or "cost list".
+        /// The subject of the text: "disk model", "machine" or "cost list".
         subject: &'static str,
-        /// Where and why the TOML reader stopped.
+        /// The position and the reason at which the TOML reader stopped.
         reason: String,
     },
     /// No model of this name comes with the program.
     UnknownName {
-        /// What was being looked up.
+        /// The subject that was looked up.
         subject: &'static str,
         /// The name that was asked for.
         name: String,
         /// The names that exist.
         known: Vec<&'static str>,
     },
-    /// The `kind` is none of those that there is a model for.
+    /// There is no model for the `kind`.
     UnknownKind {
         /// The kind that the file asks for.
         kind: String,
         /// The kinds that exist.
         known: Vec<&'static str>,
     },
-    /// A key that must be there is not.
+    /// A required key is missing.
     MissingKey {
-        /// What was being read, with its name if it has given one.
+        /// The subject of the text, with its name if it has given one.
         subject: String,
         /// The key that is missing.
         key: &'static str,
     },
-    /// A key that means nothing for this kind of model.
+    /// A key is unknown for this kind of model.
     UnknownKey {
-        /// What was being read.
+        /// The subject of the text.
         subject: String,
-        /// The key that nobody asked for.
+        /// The unknown key.
         key: String,
         /// All keys that this kind of file has.
         known: Vec<&'static str>,
     },
     /// A value of the wrong type.
     WrongType {
-        /// What was being read.
+        /// The subject of the text.
         subject: String,
-        /// Whose value it is.
+        /// The key of the value.
         key: &'static str,
-        /// What it should be.
+        /// The expected type.
         expected: &'static str,
-        /// What it is.
+        /// The type found.
         found: String,
     },
-    /// A number outside the range in which the model makes sense.
+    /// A number is outside the range in which the model makes sense.
     OutOfRange {
-        /// What was being read.
+        /// The subject of the text.
         subject: String,
-        /// Whose value it is.
+        /// The key of the value.
         key: &'static str,
-        /// What it is.
+        /// The value.
         value: f64,
-        /// The least that is allowed.
+        /// The least allowed value.
         low: f64,
-        /// The most that is allowed.
+        /// The largest allowed value.
         high: f64,
     },
-    /// Values that are each allowed, but not together.
+    /// Values are each allowed, but not together.
     Inconsistent {
-        /// What was being read.
+        /// The subject of the text.
         subject: String,
-        /// Which keys, and what would have to hold.
+        /// The keys, and the condition that they should meet.
         reason: String,
     },
 }

@@ -8,9 +8,9 @@
 use super::error::ModelError;
 use super::reader::Reader;
 use super::servers::Servers;
-use super::units::{Luck, ns_of_us};
+use super::units::{RandomDraws, ns_of_us};
 
-/// What a file of `kind = "exponential"` says.
+/// The parameters of a file of `kind = "exponential"`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ExponentialParameters {
     pub(super) mean_us: f64,
@@ -26,17 +26,21 @@ impl ExponentialParameters {
     }
 }
 
-/// The state: when the server is free, and its luck.
+/// The state: when the server is free, and its random numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Exponential {
     mean_us: f64,
     server: Servers,
-    luck: Luck,
+    luck: RandomDraws,
 }
 
 impl Exponential {
     pub(super) fn new(parameters: &ExponentialParameters, seed: u64) -> Exponential {
-        Exponential { mean_us: parameters.mean_us, server: Servers::new(1), luck: Luck::new(seed) }
+        Exponential {
+            mean_us: parameters.mean_us,
+            server: Servers::new(1),
+            luck: RandomDraws::new(seed),
+        }
     }
 
     pub(super) fn complete_at(&mut self, now: u64) -> u64 {

@@ -1,4 +1,4 @@
-//! A device on which every request takes the same time, whatever it asks.
+//! A device on which all requests take the same time.
 //!
 //! W servers, first come first served: N requests at once take `ceil(N / W)` service times. With
 //! Poisson arrivals and one server it is the queue M/D/1. For programs with known answers.
@@ -10,7 +10,7 @@ use super::reader::Reader;
 use super::servers::Servers;
 use super::units::ns_of_us;
 
-/// What a file of `kind = "fixed"` says.
+/// The parameters of a file of `kind = "fixed"`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct FixedParameters {
     pub(super) service_us: f64,

@@ -1,4 +1,4 @@
-//! Where a byte lies on a rotating disk, and how long the arm takes between two places.
+//! The position of a byte on a rotating disk, and the time of the arm between two positions.
 //!
 //! ```text
 //!   zone 0 (outer: most bytes a track)            zone Z-1 (inner)
@@ -25,10 +25,10 @@ use super::units::ns_of_us;
 
 /// Tracks hold whole sectors of this many bytes.
 const SECTOR: u64 = 4_096;
-/// Slices of each zone when the mean seek is worked out.
+/// The number of slices of each zone from which the mean seek is calculated.
 const SLICES: u64 = 8;
 
-/// What a file says about platters and arm.
+/// The parameters of platters and arm.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct GeometryParameters {
     pub(super) capacity_bytes: u64,
@@ -76,7 +76,7 @@ impl GeometryParameters {
         (60e9 / self.rotation_rpm + 0.5) as u64
     }
 
-    /// From the end of a track to the start of the next: a change of head or of cylinder.
+    /// The time from the end of a track to the start of the next: a change of head or of cylinder.
     fn skew_ns(&self) -> u64 {
         ns_of_us(self.head_switch_us.max(self.seek_track_us))
     }
@@ -97,10 +97,10 @@ impl GeometryParameters {
     }
 }
 
-/// Where a byte is.
+/// The position of a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    /// Counted from the outermost, all surfaces of a cylinder after one another.
+pub(super) struct TrackPosition {
+    /// The track, counted from the outermost, all surfaces of a cylinder after one another.
     pub(super) track: u64,
     /// The byte's instant on the streaming clock.
     pub(super) clock_ns: u64,
@@ -151,17 +151,17 @@ impl Geometry {
         Geometry { zones, heads: parameters.heads, turn_ns, skew_ns, head_switch_ns, seek }
     }
 
-    /// The place of the byte at `offset`; of the end of the disk, the place just behind it.
-    pub(super) fn locate(&self, offset: u64) -> Place {
+    /// The position of the byte at `offset`; for the end of the disk, the position just behind it.
+    pub(super) fn locate(&self, offset: u64) -> TrackPosition {
         let behind = self.zones.partition_point(|zone| zone.first_byte <= offset);
         let zone = &self.zones[behind - 1];
         let within = offset - zone.first_byte;
         let track = zone.first_track + within / zone.track_bytes;
         let along_ns = within % zone.track_bytes * self.turn_ns / zone.track_bytes;
-        Place { track, clock_ns: track * (self.turn_ns + self.skew_ns) + along_ns }
+        TrackPosition { track, clock_ns: track * (self.turn_ns + self.skew_ns) + along_ns }
     }
 
-    /// How long the arm takes from one track to another, settled for reading.
+    /// The time that the arm takes from one track to another, settled for reading.
     pub(super) fn seek_ns(&self, from: u64, to: u64) -> u64 {
         let cylinders = (from / self.heads).abs_diff(to / self.heads);
         match cylinders {
@@ -171,9 +171,9 @@ impl Geometry {
         }
     }
 
-    /// From `time` until `place` comes under a head that is on its track.
-    pub(super) fn rotation_ns(&self, place: Place, time: u64) -> u64 {
-        (place.clock_ns % self.turn_ns + self.turn_ns - time % self.turn_ns) % self.turn_ns
+    /// The time from `time` until `position` comes under a head that is on its track.
+    pub(super) fn rotation_ns(&self, position: TrackPosition, time: u64) -> u64 {
+        (position.clock_ns % self.turn_ns + self.turn_ns - time % self.turn_ns) % self.turn_ns
     }
 }
 
@@ -187,8 +187,8 @@ struct SeekCurve {
 }
 
 impl SeekCurve {
-    /// The curve that takes the three times of the file: over one cylinder, in the mean over
-    /// random pairs of bytes, over the whole stroke. Three linear equations:
+    /// The curve through the three times of the file: over one cylinder, in the mean over random
+    /// pairs of bytes, and over the whole stroke. These are three linear equations:
     ///
     /// ```text
     ///   a + b·√q    + c·q    = track          q = one cylinder as a share of the stroke
@@ -216,7 +216,7 @@ impl SeekCurve {
         ns_of_us(self.a_us + self.b_us * x.sqrt() + self.c_us * x)
     }
 
-    /// Whether more distance always takes more time: the slope `b/(2√x) + c` is lowest or highest
+    /// Whether more distance always takes more time. The slope `b/(2√x) + c` is lowest or highest
     /// at the two ends, so both must be above zero.
     fn rises(&self) -> bool {
         let shortest = (1.0 / self.stroke_cylinders).sqrt();

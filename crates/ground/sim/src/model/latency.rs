@@ -14,7 +14,7 @@
 
 use super::error::ModelError;
 use super::reader::Reader;
-use super::units::{Luck, ns_of_us};
+use super::units::{RandomDraws, ns_of_us};
 
 /// Names of the four keys that describe one latency in a file.
 pub(super) struct LatencyKeys {
@@ -61,20 +61,20 @@ impl Latency {
         })
     }
 
-    /// One time. Always two draws.
-    pub(super) fn draw_ns(&self, luck: &mut Luck) -> u64 {
+    /// Draws one time. It always takes two random numbers.
+    pub(super) fn draw_ns(&self, luck: &mut RandomDraws) -> u64 {
         let body = self.median_us * libm::exp(self.sigma * normal_quantile(luck.uniform()));
         let slow = if luck.uniform() < self.slow_probability { self.slow_us } else { 0.0 };
         ns_of_us(body + slow)
     }
 
-    /// The mean.
+    /// The mean of the distribution.
     pub(super) fn mean_us(&self) -> f64 {
         let body = self.median_us * libm::exp(self.sigma * self.sigma / 2.0);
         body + self.slow_probability * self.slow_us
     }
 
-    /// The time that a share `p` of all stay within.
+    /// The time within which a share `p` of all draws lies.
     pub(super) fn quantile_us(&self, p: f64) -> f64 {
         assert!(p > 0.0 && p < 1.0, "a quantile's order lies between 0 and 1, not at {p}");
         let mut low = 0.0;
@@ -218,6 +218,6 @@ mod tests {
         assert!(latency.quantile_us(0.999_5) > 1_000.0);
         let flat = Latency { sigma: 0.0, slow_probability: 0.0, ..latency };
         assert!((flat.quantile_us(0.3) - 80.0).abs() < 1e-9);
-        assert_eq!(flat.draw_ns(&mut Luck::new(7)), 80_000);
+        assert_eq!(flat.draw_ns(&mut RandomDraws::new(7)), 80_000);
     }
 }

@@ -1,19 +1,19 @@
 //! The processors of a simulated machine.
 //!
 //! The simulator charges CPU from one list of costs, measured on the *calibrated* machine. A
-//! machine's `cpu_scale` says how many times longer the same work takes on one of its CPUs: 1.0 is
-//! the calibrated machine, 2.0 takes twice as long. Scheduling has costs of its own: a thread runs
-//! for at most a time slice while others wait, a change of thread costs `switch_cost_ns`, and a
-//! thread that goes on on another CPU than before pays `migration_cost_ns` for its cold caches.
-//! Who wakes a thread on a CPU that idles pays `wake_idle_ns` for calling that CPU: next to nothing
-//! on bare metal, and an exit to the hypervisor in a virtual machine.
+//! machine's `cpu_scale` is the factor by which the same work takes longer on one of its CPUs: 1.0
+//! is the calibrated machine, 2.0 takes twice as long. Scheduling has costs of its own: a thread
+//! runs for at most a time slice while others wait, a change of thread costs `switch_cost_ns`, and
+//! a thread that continues on another CPU than before pays `migration_cost_ns` for its cold caches.
+//! A thread that wakes another on an idle CPU pays `wake_idle_ns` for calling that CPU: next to
+//! nothing on bare metal, and an exit to the hypervisor in a virtual machine.
 //!
-//! Two facts of its operating system decide how writes to files queue: `buffered_writes_alone` says
-//! that a buffered write has its file for itself until it is done, and `asynchronous_files` whether
-//! asynchronous I/O on files is asynchronous; where it isn't, who uses the machine has to do
-//! without (`disk_asynch_io`).
+//! Two facts of its operating system decide how writes to files queue. `buffered_writes_alone` says
+//! that a buffered write has its file for itself until it is done. `asynchronous_files` says
+//! whether asynchronous I/O on files is asynchronous; where it isn't, the user of the machine has
+//! to do without it (`disk_asynch_io`).
 //!
-//! Invariant: what exists is valid; `parse` is the only way to make one.
+//! Invariant: a description is always valid; `parse` is the only way to make one.
 //!
 //! Callers: the simulated port's scheduler, reports.
 
@@ -30,25 +30,25 @@ const BUILTIN: [(&str, &str); 4] = [
 /// A description of a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MachineParameters {
-    /// What the file calls itself.
+    /// The name that the file gives itself.
     pub name: String,
-    /// Where the file's figures come from, in a sentence; reports print it.
+    /// The origin of the file's figures, in a sentence; reports print it.
     pub source: String,
-    /// How many threads can run at once.
+    /// The number of CPUs, which is the number of threads that can run at once.
     pub cpus: u16,
-    /// How long a thread runs while others of its priority wait.
+    /// The time for which a thread runs while others of its priority wait.
     pub time_slice_us: u32,
-    /// What a change of thread costs the CPU.
+    /// The CPU time of a change of thread.
     pub switch_cost_ns: u32,
-    /// What a thread pays for going on on another CPU.
+    /// The cost to a thread that continues on another CPU.
     pub migration_cost_ns: u32,
-    /// What a thread pays for waking another on a CPU that idles, beyond the wake itself.
+    /// The cost to a thread that wakes another on an idle CPU, beyond the wake itself.
     pub wake_idle_ns: u32,
-    /// Whether one buffered write at a time gets into a file. Reads don't wait for it.
+    /// Whether only one buffered write at a time gets into a file. Reads don't wait for it.
     pub buffered_writes_alone: bool,
     /// Whether there is asynchronous I/O on files. The simulator doesn't enforce it.
     pub asynchronous_files: bool,
-    /// How many times longer charged work takes than on the calibrated machine.
+    /// The factor by which charged work takes longer than on the calibrated machine.
     pub cpu_scale: f64,
 }
 

@@ -10,10 +10,11 @@
 //! For each of four kinds of request (read, write, durable write, flush) a file has the latencies
 //! of a lone request as the means of their twentieths, ascending, so that their mean is kept, tail
 //! and all, without a guess at the shape of the distribution; and how long each holds the gate,
-//! which is what many at once showed. `latency / busy` is so many served at once. One gate serves
-//! all kinds: a virtual disk is one queue before one thread of its host. A flush has the length of
-//! what was written since the last one: where a host holds writes back, the flush waits for them.
-//! `beside` is what the gate doesn't explain of how much longer requests take in mixed company.
+//! which is what many at once showed. `latency / busy` is the number served at once. One gate
+//! serves all kinds: a virtual disk is one queue before one thread of its host. A flush has the
+//! length of what was written since the last one: where a host holds writes back, the flush waits
+//! for them. `beside` is what the gate doesn't explain of how much longer requests take in mixed
+//! company.
 //!
 //! Invariants
 //!   * a lone request takes a twentieth of its kind to the nanosecond, unless `busy` is longer
@@ -28,11 +29,11 @@ use super::disk::{DiskRequest, RequestKind};
 use super::error::ModelError;
 use super::reader::Reader;
 use super::servers::Servers;
-use super::units::{KIB, Luck, ns_of_us};
+use super::units::{KIB, RandomDraws, ns_of_us};
 
-/// Latencies are told as so many means.
+/// The number of means that describe a latency.
 pub(super) const RANKS: usize = 20;
-/// A request of so many bytes takes what the file says; others by the KiB more or less.
+/// The length of a request that takes the file's time. Other lengths take more or less by the KiB.
 const BASE_BYTES: u64 = 8 * KIB;
 const US_MAX: f64 = 1e7;
 const BESIDE_MAX: f64 = 100.0;
@@ -96,7 +97,7 @@ impl Measured {
         })
     }
 
-    /// How much longer than one of the base length, or shorter.
+    /// The additional time of a request longer than the base length; negative for a shorter one.
     fn beyond_us(kib_us: f64, length: u64) -> f64 {
         (length as f64 - BASE_BYTES as f64) / KIB as f64 * kib_us
     }
@@ -129,7 +130,7 @@ fn rank_of(share: f64) -> usize {
     ((share * RANKS as f64) as usize).min(RANKS - 1)
 }
 
-/// What a file of `kind = "measured"` says.
+/// The parameters of a file of `kind = "measured"`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct MeasuredParameters {
     pub(super) read: Measured,
@@ -149,21 +150,21 @@ impl MeasuredParameters {
     }
 }
 
-/// The state: until when the gate is busy and requests are on their way, and the luck.
+/// The state: when the gate is free and when the requests end, and the random numbers.
 #[derive(Clone, Debug)]
 pub(super) struct MeasuredDisk {
     parameters: MeasuredParameters,
     gate: Servers,
-    /// When the last of those on their way ends.
+    /// When the last of the requests in flight ends.
     all_end: u64,
-    /// Bytes written since the last flush, but not durably.
+    /// The number of bytes written since the last flush, but not durably.
     unflushed: u64,
-    luck: Luck,
+    luck: RandomDraws,
 }
 
 impl MeasuredDisk {
     pub(super) fn new(parameters: &MeasuredParameters, seed: u64) -> MeasuredDisk {
-        let (gate, luck) = (Servers::new(1), Luck::new(seed));
+        let (gate, luck) = (Servers::new(1), RandomDraws::new(seed));
         MeasuredDisk { parameters: parameters.clone(), gate, all_end: 0, unflushed: 0, luck }
     }
 

@@ -1,4 +1,4 @@
-//! The machines and disks that the simulator pretends to have.
+//! The simulated machines and disks.
 //!
 //! A disk model is a function of its own state, a request and the virtual time, and answers with
 //! the virtual time at which the request is done:
@@ -8,9 +8,9 @@
 //!   (a TOML text)                 (positions, busy times, a generator)      (ns, always > now)
 //! ```
 //!
-//! It never asks a clock, keeps no thread and holds no data; what a block contains is the affair
-//! of the simulated disk around it. The same model therefore serves the simulator and a pacer
-//! that holds a real file back to the speed of a slower device.
+//! It never asks a clock, keeps no thread and holds no data; the simulated disk around it keeps the
+//! content of blocks. So the same model serves the simulator and a pacer that slows a real file
+//! down to the speed of a slower device.
 //!
 //! # Rules
 //! * **Order.** Calls come in order of arrival: `now` never goes back. A request is served after
@@ -67,8 +67,8 @@
 //! N service times"), and one server of exponential times (M/M/1).
 //!
 //! # The disk at hand (`kind = "measured"`)
-//! No physics: the latencies of lone requests by rank, and a gate that lets so many pass a second,
-//! as `cargo xbench validity` measures them; see `measured.rs`.
+//! No physics: the latencies of lone requests by rank, and a gate that limits the requests per
+//! second, as `cargo xbench validity` measures them; see `measured.rs`.
 //!
 //! # What is here
 //! * [`DiskModel`], [`DiskParameters`], [`DiskRequest`], [`RequestKind`]: the disks

@@ -27,7 +27,7 @@ use super::error::ModelError;
 use super::latency::{Latency, LatencyKeys};
 use super::reader::Reader;
 use super::servers::{Bus, Servers};
-use super::units::{KIB, Luck, MIB, ns_of_us};
+use super::units::{KIB, MIB, RandomDraws, ns_of_us};
 
 const READ: LatencyKeys = LatencyKeys {
     median_us: "read_median_us",
@@ -48,7 +48,7 @@ const PROGRAM: LatencyKeys = LatencyKeys {
     slow_us: "program_slow_us",
 };
 
-/// What a file of `kind = "nvme"` says.
+/// The parameters of a file of `kind = "nvme"`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct NvmeParameters {
     pub(super) capacity_bytes: u64,
@@ -64,7 +64,8 @@ pub(super) struct NvmeParameters {
     read_behind_program_probability: f64,
     cache_bytes: u64,
     flush: Latency,
-    /// How long a durable write holds its channel; none where the cache outlives power loss.
+    /// The time for which a durable write holds its channel; none where the cache survives power
+    /// loss.
     durable: Option<Latency>,
 }
 
@@ -94,7 +95,7 @@ impl NvmeParameters {
         })
     }
 
-    /// What a read of one stripe adds to the time on its channel.
+    /// The time that a read of one stripe takes beyond the time on its channel.
     fn around_read_us(&self, length: u64) -> f64 {
         self.command_us + length as f64 / self.bus_mb_s
     }
@@ -105,19 +106,20 @@ impl NvmeParameters {
         one.then(|| self.around_read_us(length) + self.read.mean_us())
     }
 
-    /// A quantile of the same.
+    /// A quantile of such reads.
     pub(super) fn read_quantile_us(&self, length: u64, p: f64) -> Option<f64> {
         let one = length <= self.stripe_bytes;
         one.then(|| self.around_read_us(length) + self.read.quantile_us(p))
     }
 
-    /// Reads of one stripe a second when every channel is busy, if the bus can carry them.
+    /// The number of reads of one stripe per second when every channel is busy, if the bus can
+    /// carry them.
     pub(super) fn read_limit_per_s(&self, length: u64) -> f64 {
         let channels = self.channels as f64 * 1e6 / self.read.mean_us();
         channels.min(self.bus_mb_s * 1e6 / length as f64)
     }
 
-    /// Nanoseconds in which the channels together program one byte.
+    /// The number of nanoseconds in which the channels together program one byte.
     fn drain_ns_per_byte(&self) -> f64 {
         let bytes_at_once = (self.channels * self.program_bytes) as f64;
         self.program.mean_us() * 1_000.0 / bytes_at_once
@@ -128,15 +130,15 @@ impl NvmeParameters {
 #[derive(Clone, Debug)]
 pub(super) struct Nvme {
     parameters: NvmeParameters,
-    luck: Luck,
+    luck: RandomDraws,
     command_ns: u64,
     channels: Servers,
     bus_in: Bus,
     bus_out: Bus,
     drain_ns_per_byte: f64,
-    /// The cache's size, in time that the channels need to program it.
+    /// The cache's size, as the time that the channels need to program it.
     cache_ns: u64,
-    /// When the channels will have programmed all that the cache holds.
+    /// When the channels will have programmed the whole content of the cache.
     drained_at: u64,
     /// The byte after the last write; a write elsewhere costs its share of collection.
     write_next: u64,
@@ -150,7 +152,7 @@ impl Nvme {
     pub(super) fn new(parameters: &NvmeParameters, seed: u64) -> Nvme {
         let drain_ns_per_byte = parameters.drain_ns_per_byte();
         Nvme {
-            luck: Luck::new(seed),
+            luck: RandomDraws::new(seed),
             command_ns: ns_of_us(parameters.command_us),
             channels: Servers::new(parameters.channels),
             bus_in: Bus::new(parameters.bus_mb_s),
@@ -184,12 +186,12 @@ impl Nvme {
             let service_ns = self.parameters.read.draw_ns(&mut self.luck) + self.behind_ns(start);
             read_at = read_at.max(self.channels.serve(start, service_ns));
         }
-        // Stripes cross the bus while later ones are read, so only the last is left at the end.
+        // Stripes cross the bus while later ones are read, so only the last one is left at the end.
         let left_ns = self.bus_out.crossing_ns(length.min(stripe));
         self.bus_out.carry(start, length).max(read_at + left_ns)
     }
 
-    /// How long a read waits for a program operation on its channel.
+    /// The time that a read waits for a program operation on its channel.
     fn behind_ns(&mut self, start: u64) -> u64 {
         let meets = self.luck.uniform() < self.parameters.read_behind_program_probability;
         let left = self.luck.uniform();

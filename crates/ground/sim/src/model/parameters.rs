@@ -1,8 +1,8 @@
-//! The parameters of a disk: which files come with the program, how a text becomes parameters,
-//! and what the parameters alone foretell.
+//! The parameters of a disk: the files that come with the program, the reading of a text, and the
+//! figures that follow from the parameters alone.
 //!
-//! Invariant: what exists is valid. `parse` is the only way to make parameters, and it refuses
-//! what a model could not run with, naming the key.
+//! Invariant: parameters are always valid. `parse` is the only way to make them, and it refuses
+//! values with which a model could not run, naming the key.
 //!
 //! Callers: the simulated world, the pacer, the lab.
 
@@ -32,7 +32,7 @@ pub struct DiskParameters {
     pub(super) kind: Kind,
 }
 
-/// The kinds of disk, each with what only it needs.
+/// The kinds of disk, each with its own parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Kind {
     Rotating(RotatingParameters),
@@ -81,17 +81,17 @@ impl DiskParameters {
         BUILTIN.iter().map(|(name, _)| *name)
     }
 
-    /// What the file calls itself.
+    /// The name that the file gives itself.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where the file's figures come from, in a sentence; reports print it.
+    /// The origin of the file's figures, in a sentence; reports print it.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// How many bytes the disk holds; kinds without an address space hold any number.
+    /// The capacity in bytes; kinds without an address space have none.
     pub fn capacity_bytes(&self) -> u64 {
         match &self.kind {
             Kind::Rotating(rotating) => rotating.geometry.capacity_bytes,
@@ -112,7 +112,7 @@ impl DiskParameters {
         }
     }
 
-    /// The time that a share `p` (0 < p < 1) of such reads stay within. None where there is no
+    /// The time within which a share `p` (0 < p < 1) of such reads lies. None where there is no
     /// closed form: a rotating disk, or a read over several NVMe channels.
     pub fn expected_read_quantile_us(&self, length: u64, p: f64) -> Option<f64> {
         match &self.kind {
@@ -124,8 +124,9 @@ impl DiskParameters {
         }
     }
 
-    /// How many reads of `length` bytes a second the disk serves when it always has enough of
-    /// them. None where the parameters alone don't say: a rotating disk, or long NVMe reads.
+    /// The number of reads of `length` bytes per second that the disk serves when it always has
+    /// enough of them. None where the parameters alone don't tell: a rotating disk, or long NVMe
+    /// reads.
     pub fn expected_read_limit_per_s(&self, length: u64) -> Option<f64> {
         match &self.kind {
             Kind::Rotating(_) => None,

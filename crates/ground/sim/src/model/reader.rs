@@ -1,7 +1,8 @@
 //! Reads one flat TOML text key by key, so that each fault is told by the name of its key.
 //!
 //! A parameter's key and range stand once, at the line that takes it. [`Reader::finish`] refuses
-//! whatever nobody took: a misspelt key is never silently a default, and there are no defaults.
+//! every key that wasn't taken: a misspelt key is never silently a default, and there are no
+//! defaults.
 //!
 //! Callers: `parameters`, `machine`, `costs`, and the `from_reader` of each model.
 
@@ -11,7 +12,7 @@ use toml::{Table, Value};
 
 use super::error::ModelError;
 
-/// A text on its way to becoming parameters.
+/// A text that is being read as parameters.
 pub(super) struct Reader {
     subject: String,
     table: Table,
@@ -31,7 +32,7 @@ impl Reader {
         Ok(Reader { subject, table, known: Vec::new() })
     }
 
-    /// A text that isn't empty.
+    /// Takes a text that isn't empty.
     pub(super) fn text(&mut self, key: &'static str) -> Result<String, ModelError> {
         match self.take(key)? {
             Value::String(text) if !text.trim().is_empty() => Ok(text),
@@ -39,7 +40,7 @@ impl Reader {
         }
     }
 
-    /// A number within `range`; a whole number will do.
+    /// Takes a number within `range`; a whole number will do.
     pub(super) fn number(
         &mut self,
         key: &'static str,
@@ -57,7 +58,7 @@ impl Reader {
         Err(ModelError::OutOfRange { subject: self.subject.clone(), key, value, low, high })
     }
 
-    /// A whole number within `range`.
+    /// Takes a whole number within `range`.
     pub(super) fn whole(
         &mut self,
         key: &'static str,
@@ -75,7 +76,7 @@ impl Reader {
         Err(ModelError::OutOfRange { subject, key, value: found as f64, low, high })
     }
 
-    /// True or false.
+    /// Takes a value of true or false.
     pub(super) fn flag(&mut self, key: &'static str) -> Result<bool, ModelError> {
         match self.take(key)? {
             Value::Boolean(flag) => Ok(flag),
@@ -83,7 +84,7 @@ impl Reader {
         }
     }
 
-    /// Twenty numbers within `range`, none below the one before it.
+    /// Takes twenty numbers within `range`, none below the one before it.
     pub(super) fn ascending(
         &mut self,
         key: &'static str,
@@ -110,7 +111,7 @@ impl Reader {
         ModelError::Inconsistent { subject: self.subject.clone(), reason }
     }
 
-    /// Refuses the first key that nobody took.
+    /// Refuses the first key that wasn't taken.
     pub(super) fn finish(self) -> Result<(), ModelError> {
         match self.table.into_iter().next() {
             None => Ok(()),
@@ -132,7 +133,7 @@ impl Reader {
     }
 }
 
-/// A value as its author knows it.
+/// A value in the words of its author.
 fn words(value: &Value) -> String {
     match value {
         Value::String(text) => format!("\"{text}\""),

@@ -29,7 +29,7 @@ use super::servers::Bus;
 use super::units::{KIB, MIB, ns_of_us};
 use super::write_cache::{PendingWrite, WriteCache};
 
-/// What a file of `kind = "rotating"` says.
+/// The parameters of a file of `kind = "rotating"`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RotatingParameters {
     pub(super) geometry: GeometryParameters,
@@ -52,7 +52,7 @@ impl RotatingParameters {
         })
     }
 
-    /// A read of a random place on an idle disk: command, mean seek, half a turn, the pass.
+    /// The mean time of a random read on an idle disk: command, mean seek, half a turn, the pass.
     pub(super) fn random_read_mean_us(&self, length: u64) -> f64 {
         let half_turn_us = self.geometry.turn_ns() as f64 / 2_000.0;
         let reach_us = self.geometry.seek_average_us + half_turn_us;
@@ -60,14 +60,14 @@ impl RotatingParameters {
     }
 }
 
-/// A read that the head goes on with beyond what was asked.
+/// A read that the head continues beyond the request.
 #[derive(Clone, Copy, Debug)]
 struct Stream {
     /// The first byte that the host has not had yet.
     next: u64,
-    /// The head was over this byte ...
+    /// The byte that the head has passed ...
     passed_offset: u64,
-    /// ... at this time, and has gone on from there.
+    /// ... at this time; it has gone on from there.
     passed_at: u64,
 }
 
@@ -144,9 +144,9 @@ impl Rotating {
         done
     }
 
-    /// Continues a stream up to `end`; returns when the last byte is in the buffer. The head has
-    /// gone on by itself until the buffer was full; if so it stands there, and as the host takes
-    /// data it resumes, which costs the rest of a turn.
+    /// Continues a stream up to `end`. Returns when the last byte is in the buffer. The head has
+    /// gone on by itself until the buffer was full. It then stands there, and resumes as the host
+    /// takes data, which costs the rest of a turn.
     fn read_on(&mut self, stream: Stream, end: u64, start: u64) -> u64 {
         let limit = (stream.next + self.readahead_bytes).min(self.capacity_bytes);
         let stopped_at = stream.passed_at + self.pass_ns(stream.passed_offset, limit);
@@ -173,7 +173,7 @@ impl Rotating {
         accepted_at
     }
 
-    /// Lets the head do what it would have begun by itself before `now`.
+    /// Makes the head do what it would have begun by itself before `now`.
     fn bring_home_before(&mut self, now: u64) {
         while let Some(write) = self.cache.next_home(self.head_offset) {
             if self.busy_until.max(write.accepted_at) >= now {
@@ -195,15 +195,15 @@ impl Rotating {
         self.move_data(write.offset, write.length, write.accepted_at, self.write_settle_ns)
     }
 
-    /// Takes the head to `offset` and over `length` bytes, after all that it already has to do.
+    /// Moves the head to `offset` and over `length` bytes, after all its earlier work.
     fn move_data(&mut self, offset: u64, length: u64, arrived: u64, settle_ns: u64) -> u64 {
-        let place = self.geometry.locate(offset);
-        let moved_ns = match self.geometry.seek_ns(self.head_track, place.track) {
+        let position = self.geometry.locate(offset);
+        let moved_ns = match self.geometry.seek_ns(self.head_track, position.track) {
             0 => 0,
             seek_ns => seek_ns + settle_ns,
         };
         let there_at = arrived.max(self.busy_until) + moved_ns;
-        let begun_at = there_at + self.geometry.rotation_ns(place, there_at);
+        let begun_at = there_at + self.geometry.rotation_ns(position, there_at);
         self.busy_until = begun_at + self.pass_ns(offset, offset + length);
         self.leave_head_at(offset + length);
         self.stream = None;

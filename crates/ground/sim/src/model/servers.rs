@@ -51,7 +51,7 @@ impl Bus {
         self.free_at
     }
 
-    /// How long `bytes` take on an idle wire.
+    /// The time that `bytes` take on an idle wire.
     pub(super) fn crossing_ns(&self, bytes: u64) -> u64 {
         transfer_ns(bytes, self.rate_mb_s)
     }

@@ -1,8 +1,8 @@
-//! What the disk models promise, held against the formulae of the module's essay.
+//! The promises of the disk models, held against the formulae of the module's essay.
 
 use super::*;
 use crate::model::ModelError;
-use crate::model::units::Luck;
+use crate::model::units::RandomDraws;
 
 const KIB: u64 = 1_024;
 const MIB: u64 = 1_024 * KIB;
@@ -47,7 +47,7 @@ fn random_reads(
     count: usize,
 ) -> impl Iterator<Item = DiskRequest> + use<> {
     let blocks = parameters.capacity_bytes() / (4 * KIB);
-    let mut luck = Luck::new(4_711);
+    let mut luck = RandomDraws::new(4_711);
     let block = move || (luck.uniform() * blocks as f64) as u64;
     std::iter::repeat_with(block)
         .map(|block| DiskRequest::read(block * 4 * KIB, 4 * KIB))
@@ -140,8 +140,8 @@ fn the_same_seed_gives_the_same_times_and_another_seed_gives_others() {
     }
 }
 
-/// One list of figures for every profile. A change of the models or of their files changes it:
-/// then take the figures of the message over, after a run in debug *and* in release agreed.
+/// One list of figures for every profile. A change of the models or of their files changes it. Then
+/// take the figures from the message, after runs in debug *and* in release have agreed.
 #[test]
 fn times_are_equal_in_every_build_profile() {
     let hash_of = |name| {
@@ -220,7 +220,7 @@ fn exponential_times_have_the_mean_and_quantiles_of_the_distribution() {
 #[test]
 fn poisson_arrivals_at_the_exponential_server_wait_as_in_mm1() {
     let mut model = DiskModel::new(&builtin("exponential"), 6);
-    let mut luck = Luck::new(77);
+    let mut luck = RandomDraws::new(77);
     let (mut now, mut total) = (0.0, 0.0);
     let count = 2_000_000;
     for _ in 0..count {
@@ -411,7 +411,7 @@ fn a_random_write_settles_longer_than_a_random_read() {
 #[test]
 fn a_disks_write_cache_takes_writes_at_bus_speed_until_it_is_full_then_at_the_medias() {
     let parameters = with(DISK_7200, "write_cache_mb", "8").expect("it is valid");
-    let mut luck = Luck::new(2);
+    let mut luck = RandomDraws::new(2);
     let mut place = || (luck.uniform() * 200e6) as u64 * 4 * KIB;
     let writes = std::iter::repeat_with(|| DiskRequest::write(place(), 64 * KIB, false));
     let times = one_by_one(&mut DiskModel::new(&parameters, 0), writes.take(2_000));
@@ -454,7 +454,8 @@ fn a_request_from_the_past_is_refused() {
     model.complete_at(&DiskRequest::flush(), 9);
 }
 
-/// Rates that the files' comments name, so that a change of one line can't make another untrue.
+/// The rates are those that the files' comments name, so that a change of one line can't make
+/// another untrue.
 #[test]
 fn builtin_drives_have_the_rates_of_the_specifications_that_they_name() {
     let reads = |name| builtin(name).expected_read_limit_per_s(4 * KIB).expect("a closed form");
@@ -470,7 +471,7 @@ fn builtin_drives_have_the_rates_of_the_specifications_that_they_name() {
     let mb_s = |name| writes_per_s(name, MIB, MIB) * MIB as f64 / 1e6;
     assert_near("datacentre sequential writes", mb_s("nvme"), 1_050.0, 0.06);
     assert_near("consumer sequential writes", mb_s("nvme-consumer"), 2_300.0, 0.03);
-    // Of the 200 MiB written at random, what the cache holds at the end wasn't waited for.
+    // The part of the 200 MiB of random writes that the cache holds at the end wasn't waited for.
     let random =
         |name, cache_mib: f64| writes_per_s(name, 4 * KIB, 5 * MIB) * (200.0 - cache_mib) / 200.0;
     assert_near("datacentre random writes", random("nvme", 64.0 / 7.0), 38_000.0, 0.03);

@@ -1,5 +1,5 @@
-//! From the units of the parameter files to whole nanoseconds and bytes, and from random bits to
-//! a uniform value.
+//! Conversions: from the units of the parameter files to whole nanoseconds and bytes, and from
+//! random bits to a uniform value.
 //!
 //! Sizes of devices and rates are decimal, as on data sheets (GB = 10⁹, MB/s = 10⁶/s); sizes of
 //! stripes and caches are binary, as in the chips (KiB, MiB; the keys say `_kb`, `_mb`).
@@ -9,29 +9,29 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// Bytes in what a key calls `_kb`.
+/// The number of bytes in a unit of `_kb` keys.
 pub(super) const KIB: u64 = 1 << 10;
-/// Bytes in what a key calls `_mb` (a size, not a rate).
+/// The number of bytes in a unit of `_mb` keys (of a size, not a rate).
 pub(super) const MIB: u64 = 1 << 20;
 
-/// Whole nanoseconds of a time in microseconds, rounded to the nearest.
+/// A time in microseconds as whole nanoseconds, rounded to the nearest.
 pub(super) fn ns_of_us(time_us: f64) -> u64 {
     assert!(time_us.is_finite() && time_us >= 0.0, "a time is a number >= 0, not {time_us}");
     (time_us * 1_000.0 + 0.5) as u64
 }
 
-/// Nanoseconds that `bytes` take at `rate_mb_s` (10⁶ bytes a second), rounded up.
+/// The nanoseconds that `bytes` take at `rate_mb_s` (10⁶ bytes a second), rounded up.
 pub(super) fn transfer_ns(bytes: u64, rate_mb_s: f64) -> u64 {
     libm::ceil(bytes as f64 * 1_000.0 / rate_mb_s) as u64
 }
 
-/// The source of luck of one model: independent uniform values.
+/// The random numbers of one model: independent uniform values.
 #[derive(Clone, Debug)]
-pub(super) struct Luck(Xoshiro256PlusPlus);
+pub(super) struct RandomDraws(Xoshiro256PlusPlus);
 
-impl Luck {
-    pub(super) fn new(seed: u64) -> Luck {
-        Luck(Xoshiro256PlusPlus::seed_from_u64(seed))
+impl RandomDraws {
+    pub(super) fn new(seed: u64) -> RandomDraws {
+        RandomDraws(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
     /// A uniform value strictly between 0 and 1: 52 random bits and a half, which is exact.

@@ -1,4 +1,4 @@
-//! The volatile write cache of a rotating disk: what it has taken and not yet brought home.
+//! The volatile write cache of a rotating disk: the writes accepted and not yet brought home.
 //!
 //! Writes lie here by offset. They go home in ascending order from where the head is, wrapping
 //! round at the end (C-LOOK): neighbours follow each other without a lost turn, and no write is
@@ -8,12 +8,12 @@
 
 use std::collections::BTreeMap;
 
-/// A write that the host believes done.
+/// A write that the host believes completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PendingWrite {
     pub(super) offset: u64,
     pub(super) length: u64,
-    /// It can't start before it was there.
+    /// When it was accepted; it can't start before.
     pub(super) accepted_at: u64,
 }
 
@@ -26,17 +26,17 @@ pub(super) struct WriteCache {
 }
 
 impl WriteCache {
-    /// A cache of this size; zero means that there is none.
+    /// A cache of this size; zero means no cache.
     pub(super) fn new(capacity_bytes: u64) -> WriteCache {
         WriteCache { capacity_bytes, used_bytes: 0, pending: BTreeMap::new() }
     }
 
-    /// Whether a write of this size could ever be taken.
+    /// Whether a write of this size could ever be accepted.
     pub(super) fn could_take(&self, length: u64) -> bool {
         length <= self.capacity_bytes
     }
 
-    /// Whether it can be taken now.
+    /// Whether it can be accepted now.
     pub(super) fn has_room(&self, length: u64) -> bool {
         self.used_bytes + length <= self.capacity_bytes
     }
@@ -47,7 +47,7 @@ impl WriteCache {
         before.is_some_and(|(_, write)| offset + length <= write.offset + write.length)
     }
 
-    /// Takes a write that there is room for.
+    /// Accepts a write for which there is room.
     pub(super) fn take(&mut self, write: PendingWrite) {
         assert!(self.has_room(write.length), "the caller made room");
         let length = match self.pending.get(&write.offset) {
@@ -61,13 +61,13 @@ impl WriteCache {
         }
     }
 
-    /// Which write goes home next from a head at `head_offset`.
+    /// The next write to go home from a head at `head_offset`.
     pub(super) fn next_home(&self, head_offset: u64) -> Option<PendingWrite> {
         let ahead = self.pending.range(head_offset..).next();
         ahead.or_else(|| self.pending.iter().next()).map(|(_, write)| *write)
     }
 
-    /// Lets go of a write that is on its way home.
+    /// Removes a write that is on its way home.
     pub(super) fn release(&mut self, write: PendingWrite) {
         let removed = self.pending.remove(&write.offset);
         assert_eq!(removed, Some(write), "only what is in the cache goes home");

@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 
 use os::Woken;
 
-use super::{Happening, Scheduler};
+use super::{Event, Scheduler};
 use crate::thread::{State, Thread, Tid};
 
 impl Scheduler {
@@ -25,7 +25,7 @@ impl Scheduler {
         self.make_ready(tid);
     }
 
-    /// From Blocked to Ready, and on to a CPU if one is free or runs something less important.
+    /// Makes a Blocked thread Ready, and Running if a CPU is free or runs a less important thread.
     pub(super) fn make_ready(&mut self, tid: Tid) {
         let now = self.now;
         let thread = &mut self.threads[tid];
@@ -36,8 +36,9 @@ impl Scheduler {
         self.place(tid);
     }
 
-    /// Finds a CPU for a Ready thread that is in no queue, or queues it at the tail. Whom it pushes
-    /// off a CPU looks for another in turn: each is less important than the one before.
+    /// Finds a CPU for a Ready thread that is in no queue, or queues it at the tail. A thread that
+    /// is preempted by it looks for another CPU in turn: each is less important than the one
+    /// before.
     fn place(&mut self, tid: Tid) {
         self.stand_last(tid);
         let mut homeless = tid;
@@ -56,7 +57,7 @@ impl Scheduler {
         }
     }
 
-    /// `tid`, which has just left `cpu`, stands at the end of the queue. If another thread then has
+    /// Puts `tid`, which has just left `cpu`, at the end of the queue. If another thread then has
     /// the CPU, there may be room elsewhere.
     pub(super) fn give_way(&mut self, tid: Tid, cpu: usize) {
         self.stand_last(tid);
@@ -74,7 +75,7 @@ impl Scheduler {
         let usable = |cpu: &usize| {
             self.cpus[*cpu].running.is_none() && thread.affinity.contains(*cpu as u32)
         };
-        // Where it ran last its cache is warm.
+        // The thread's cache is warm on the CPU on which it ran last.
         thread.last_cpu.filter(usable).or_else(|| (0..self.cpus.len()).find(usable))
     }
 
@@ -110,8 +111,8 @@ impl Scheduler {
         self.cpus[cpu].running = Some(tid);
         self.cpus[cpu].last = Some(tid);
         self.cpus[cpu].generation += 1;
-        // The slice begins after the switch: else, on a machine where it is the shorter of the two,
-        // threads would do nothing but switch.
+        // The slice begins after the switch. Otherwise threads would do nothing but switch on a
+        // machine where the slice is the shorter of the two.
         self.cpus[cpu].slice_end = now.saturating_add(overhead + self.machine.slice_ns);
         self.cpus[cpu].slice_armed = false;
         self.log.record(now, tid, "run", cpu as u64, burst);
@@ -134,10 +135,10 @@ impl Scheduler {
         // The burst starts now, whatever the thread did on this CPU before.
         thread.cpu_ns += self.now - thread.since;
         thread.since = self.now;
-        self.happens(self.now.saturating_add(ns), Happening::BurstEnd { tid, generation });
+        self.happens(self.now.saturating_add(ns), Event::BurstEnd { tid, generation });
     }
 
-    /// Takes a Running thread off its CPU, in no state yet; what is left of its burst stays.
+    /// Takes a Running thread off its CPU, into no state yet; the rest of its burst stays.
     pub(super) fn leave_cpu(&mut self, tid: Tid) -> usize {
         let now = self.now;
         let thread = &mut self.threads[tid];
@@ -174,13 +175,14 @@ impl Scheduler {
         self.dispatch(tid, cpu);
     }
 
-    /// Its place in the queue is the last, also if it comes to stand there only later, preempted.
+    /// Gives the thread the last position in the queue, also if it enters the queue only later,
+    /// preempted.
     fn stand_last(&mut self, tid: Tid) {
         self.sequence += 1;
         self.threads[tid].queued = self.sequence;
     }
 
-    /// Into the queue, at its place.
+    /// Inserts the thread into the queue, at its position.
     fn enqueue(&mut self, tid: Tid) {
         let thread = &mut self.threads[tid];
         assert_eq!(thread.state, State::Ready);
@@ -197,7 +199,7 @@ impl Scheduler {
         self.ready.remove(&key).expect("a Ready thread is queued");
     }
 
-    /// Changes what a thread's place depends on, and finds its place again.
+    /// Changes what a thread's position depends on, and finds its position again.
     pub(super) fn requeue(&mut self, tid: Tid, change: impl FnOnce(&mut Thread)) {
         match self.threads[tid].state {
             State::Ready => {
@@ -232,7 +234,7 @@ impl Scheduler {
         }
     }
 
-    /// A slice counts only while somebody stands in the queue.
+    /// Arms the timer of the slice. A slice counts only while another thread stands in the queue.
     fn arm_slice(&mut self, cpu: usize) {
         if self.cpus[cpu].running.is_none() || self.cpus[cpu].slice_armed {
             return;
@@ -240,7 +242,7 @@ impl Scheduler {
         self.cpus[cpu].slice_armed = true;
         let generation = self.cpus[cpu].generation;
         let at = self.cpus[cpu].slice_end.max(self.now);
-        self.happens(at, Happening::SliceEnd { cpu, generation });
+        self.happens(at, Event::SliceEnd { cpu, generation });
     }
 
     pub(super) fn end_slice(&mut self, cpu: usize) {

@@ -11,11 +11,11 @@ use crate::Number;
 const ZERO: u8 = 0x80;
 const POSITIVE: i32 = 0xc1;
 const NEGATIVE: i32 = 0x3e;
-/// Behind the digits of a number below zero: above all of them.
+/// The end of the digits of a number below zero. It is higher than every digit.
 const NEGATIVE_END: u8 = 102;
-/// Pairs of digits that 38 digits may be, one of them half behind the point.
+/// The most pairs that 38 digits take, when one pair lies half behind the point.
 const PAIRS_MAX: usize = 20;
-/// Ten to the power of 18: what is divided as 64 bits.
+/// Ten to the power of 18: a chunk is divided in 64 bits.
 const CHUNK: u128 = 1_000_000_000_000_000_000;
 
 /// Appends the number.
@@ -45,7 +45,8 @@ fn first(byte: i32) -> u8 {
     u8::try_from(byte).expect("exponents of 100 are -64 to 60")
 }
 
-/// The digits in pairs, the lowest first, how many, and the exponent of 100 of the lowest.
+/// The digits in pairs, the lowest first; the number of pairs; and the exponent of 100 of the
+/// lowest.
 fn pairs(number: Number) -> ([u8; PAIRS_MAX], usize, i32) {
     let (mut pairs, mut count) = ([0; PAIRS_MAX], 0);
     let (mut magnitude, scale) = (number.magnitude(), number.scale());

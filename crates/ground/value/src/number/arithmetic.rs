@@ -1,4 +1,5 @@
-//! Sums, products and quotients: exact, then rounded once, to 38 digits, half away from zero.
+//! Sums, products and quotients. Each is exact and then rounded once, to 38 digits, half away from
+//! zero.
 //!
 //! Callers: SQL; `parse` and the casts for the rounding.
 //! Sources: as `number`.
@@ -46,8 +47,8 @@ impl Number {
             return Ok(Number::ZERO);
         }
         let (a, b) = (self.magnitude(), other.magnitude());
-        // So many zeros that the quotient has 39 or 40 digits: more than are kept, so that what is
-        // left of the division can't change the rounding. The dividend stays below 10^77.
+        // The zeros give the quotient 39 or 40 digits. That is more than are kept, so the remainder
+        // of the division can't change the rounding. The dividend stays below 10^77.
         let zeros = DIGITS_MAX + 1 + digits(b) - digits(a);
         let first = zeros.min(DIGITS_MAX - digits(a));
         let second = (zeros - first).min(DIGITS_MAX);
@@ -57,7 +58,7 @@ impl Number {
         Number::rounded(self.negative != other.negative, dividend.divide(b), scale)
     }
 
-    /// `magnitude` × 10^-`scale`, rounded once to what a number can hold.
+    /// `magnitude` × 10^-`scale`, rounded once to a number.
     pub(super) fn rounded(
         negative: bool,
         magnitude: Wide,
@@ -85,9 +86,10 @@ impl Number {
     }
 }
 
-/// The sum of two numbers, neither of them zero, where `fine` has no fewer places behind the point.
+/// The sum of two numbers other than zero, where `fine` has at least as many places behind the
+/// point.
 fn add_aligned(coarse: Number, fine: Number) -> Result<Number, NumberFault> {
-    // The coarse one gets all the digits that it can have, and then 38 more.
+    // The coarse number is given all the digits that it can have, and then 38 more.
     let room = DIGITS_MAX - digits(coarse.magnitude());
     let gap = fine.scale().abs_diff(coarse.scale());
     let (up, gap) = (room.min(gap), gap - room.min(gap));
@@ -95,14 +97,15 @@ fn add_aligned(coarse: Number, fine: Number) -> Result<Number, NumberFault> {
     let zeros = gap.min(DIGITS_MAX);
     let leading = Wide::product(leading, pow10(zeros));
     let scale = coarse.scale() + (up + zeros) as i32;
-    // What of the fine one lies below even that is cut off; that it was there counts below.
+    // The digits of the fine number below that are cut off. The fact that there were any counts
+    // below.
     let cut = POW10.get((gap - zeros) as usize);
     let trailing = cut.map_or(0, |unit| fine.magnitude() / unit);
     let is_cut = cut.is_none_or(|unit| !fine.magnitude().is_multiple_of(*unit));
     if coarse.negative == fine.negative {
         return Number::rounded(coarse.negative, leading.plus(trailing), scale);
     }
-    // Taking away a fraction more than `trailing` leaves, rounded down, one less.
+    // Subtracting a fraction more than `trailing`, rounded down, leaves one less.
     let taken = trailing + u128::from(is_cut);
     if leading >= Wide::narrow(taken) {
         return Number::rounded(coarse.negative, leading.minus(taken), scale);

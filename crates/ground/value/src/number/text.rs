@@ -1,4 +1,4 @@
-//! Numbers as text: plain decimals out, with an optional exponent in.
+//! Numbers as text: plain decimals are written, and an optional exponent is read.
 //!
 //! Callers: SQL and the wire; the messages of `fit`.
 
@@ -8,10 +8,10 @@ use std::str::FromStr;
 use super::wide::Wide;
 use super::{DIGITS_MAX, Number, NumberFault, SCALE_MAX};
 
-/// An exponent beyond these is as good as infinite.
+/// The limit of exponents that are read; a larger one counts as infinite.
 const EXPONENT_LIMIT: i64 = 1 << 30;
 
-/// Plain digits, no exponent, no trailing zeros behind the point: `-0.05`, `1200`.
+/// Writes plain digits, no exponent, and no trailing zeros behind the point: `-0.05`, `1200`.
 impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let one = self.canonical();
@@ -35,7 +35,7 @@ impl fmt::Debug for Number {
     }
 }
 
-/// `-12.50e3`, with blanks around it. More than 38 digits are rounded.
+/// Parses text such as `-12.50e3`, with blanks around it. More than 38 digits are rounded.
 impl FromStr for Number {
     type Err = NumberFault;
 
@@ -51,17 +51,17 @@ impl FromStr for Number {
         };
         let (magnitude, next, scale) = read_digits(mantissa)?;
         let scale = scale - exponent;
-        // Far out, the scale alone decides; this keeps it within an i32.
+        // Beyond this limit the scale alone decides. The limit keeps it within an i32.
         let scale = scale.clamp(-EXPONENT_LIMIT, EXPONENT_LIMIT);
         let scale = i32::try_from(scale).expect("clamped to 30 bits");
-        // A digit that was left out rounds, unless the scale makes digits before it round.
+        // The first digit left out rounds, unless the scale makes digits before it round.
         let up = next >= 5 && scale <= SCALE_MAX;
         Number::rounded(negative, Wide::narrow(magnitude + u128::from(up)), scale)
     }
 }
 
-/// The first 38 digits that count, the digit behind them, and how many of the 38 are behind the
-/// point.
+/// The first 38 significant digits, the digit behind them, and the number of the 38 that are behind
+/// the point.
 fn read_digits(text: &str) -> Result<(u128, u8, i64), NumberFault> {
     let (mut magnitude, mut next, mut scale) = (0_u128, None, 0_i64);
     let (mut point, mut any, mut count) = (false, false, 0);
@@ -69,7 +69,7 @@ fn read_digits(text: &str) -> Result<(u128, u8, i64), NumberFault> {
         match byte {
             b'0'..=b'9' if count < DIGITS_MAX => {
                 magnitude = magnitude * 10 + u128::from(byte - b'0');
-                // Zeros in front don't count.
+                // Leading zeros don't count.
                 count += u32::from(magnitude != 0);
                 scale += i64::from(point);
                 any = true;

@@ -1,14 +1,15 @@
-//! Whole numbers of 256 bits: what a product or an aligned sum of two 38-digit numbers needs.
+//! Whole numbers of 256 bits, for a product or an aligned sum of two numbers of 38 digits.
 //!
 //! Invariants
-//!   * nothing here overflows for what `arithmetic` asks: at most 77 digits, below 1.15e77
+//!   * no operation overflows for the operands that `arithmetic` gives: at most 77 digits, below
+//!     1.15e77
 //!
 //! Callers: `arithmetic`.
 //! Sources: Knuth, The Art of Computer Programming 2, 4.3.1, for products and short division.
 
 const HALF: u32 = 64;
 
-/// 10 to the power of 0 to 38.
+/// The powers of ten from 0 to 38.
 pub(crate) const POW10: [u128; 39] = {
     let mut table = [1; 39];
     let mut i = 1;
@@ -19,10 +20,10 @@ pub(crate) const POW10: [u128; 39] = {
     table
 };
 
-/// The most digits that a short division takes off at once.
+/// The most digits that one short division removes.
 const CHUNK: u32 = 19;
 
-/// How many decimal digits; 0 has none.
+/// The number of decimal digits; 0 has none.
 pub(crate) fn digits(value: u128) -> u32 {
     value.checked_ilog10().map_or(0, |log| log + 1)
 }
@@ -32,7 +33,7 @@ pub(crate) fn pow10(exponent: u32) -> u128 {
     POW10[exponent as usize]
 }
 
-/// A number of 256 bits.
+/// An unsigned number of 256 bits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Wide {
     high: u128,
@@ -40,11 +41,11 @@ pub(crate) struct Wide {
 }
 
 impl Wide {
-    /// The product of two numbers below 2^127, or of any with one below 2^64.
+    /// The product of two numbers below 2^127, or of any number with one below 2^64.
     pub(crate) fn product(a: u128, b: u128) -> Wide {
         let (a1, a0) = split(a);
         let (b1, b0) = split(b);
-        // Below 2^128, by what the factors are.
+        // The sum is below 2^128 because of the bounds of the factors.
         let middle = a1 * b0 + a0 * b1;
         let (low, carry) = (a0 * b0).overflowing_add(middle << HALF);
         Wide { high: a1 * b1 + (middle >> HALF) + u128::from(carry), low }
@@ -54,7 +55,7 @@ impl Wide {
         Wide { high: 0, low: value }
     }
 
-    /// The number, if it fits.
+    /// The number in 128 bits, if it fits.
     pub(crate) fn to_u128(self) -> Option<u128> {
         (self.high == 0).then_some(self.low)
     }
@@ -82,7 +83,7 @@ impl Wide {
         }
     }
 
-    /// Without its last `count` digits.
+    /// The number without its last `count` digits.
     pub(crate) fn without_digits(self, count: u32) -> Wide {
         let (mut rest, mut left) = (self, count);
         while left > 0 && rest != Wide::narrow(0) {
@@ -93,7 +94,7 @@ impl Wide {
         rest
     }
 
-    /// Quotient and remainder by a number of 64 bits.
+    /// The quotient and the remainder of a division by a 64-bit number.
     pub(crate) fn divide_short(self, by: u64) -> (Wide, u64) {
         let by = u128::from(by);
         let mut rest = 0;
@@ -108,12 +109,12 @@ impl Wide {
         (Wide { high, low }, u64::try_from(rest).expect("less than a divisor of 64 bits"))
     }
 
-    /// The quotient, rounded down, by a number below 2^127.
+    /// The quotient, rounded down, of a division by a number below 2^127.
     pub(crate) fn divide(self, by: u128) -> Wide {
         if let Ok(short) = u64::try_from(by) {
             return self.divide_short(short).0;
         }
-        // Bit by bit: a remainder below 2^127 can be doubled.
+        // The division goes bit by bit: a remainder below 2^127 can be doubled.
         let (mut quotient, mut rest) = (Wide { high: 0, low: 0 }, self.high % by);
         quotient.high = self.high / by;
         for bit in (0..u128::BITS).rev() {

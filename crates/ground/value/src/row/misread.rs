@@ -1,7 +1,6 @@
-//! What a caller's closure asks of a row that the row can't answer (rule VA10).
+//! Questions of a caller's closure that the row can't answer (rule VA10).
 //!
-//! Callers: `view`, which notes it; whoever gives rows to closures of others, and refuses the
-//! statement.
+//! Callers: `view` notes them; a layer that gives rows to users' closures refuses the statement.
 
 use std::cell::Cell;
 
@@ -12,11 +11,11 @@ use crate::Type;
 pub struct Misread {
     /// The column, from 0.
     pub column: usize,
-    /// What is wrong with the question.
+    /// The reason why it has no answer.
     pub why: MisreadKind,
 }
 
-/// What is wrong with a question about a column.
+/// The reason why a question about a column has no answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MisreadKind {
     /// The table has no such column.
@@ -34,7 +33,7 @@ pub enum MisreadKind {
 pub struct Misreads(Cell<Option<Misread>>);
 
 impl Misreads {
-    /// The first one; none if every question had an answer.
+    /// The first misread; none if every question had an answer.
     pub fn first(&self) -> Option<Misread> {
         self.0.get()
     }

@@ -1,15 +1,15 @@
-//! One column's bytes in a row.
+//! The bytes of one column in a row.
 //!
 //! Invariants
-//!   * reading is total: bytes that no value is stored in are `Err`, never a panic
+//!   * reading is total: bytes that aren't the form of a value are `Err`, never a panic
 //!   * a value has one form
 //!
-//! Callers: `row` and its parts. What the bytes are stands in `row`.
+//! Callers: `row` and its parts. The table of forms stands in `row`.
 
 use crate::number::{SCALE_MIN, pow10};
 use crate::{Date, Digits, Number, Timestamp, Type, Value};
 
-/// Bytes of a column of fixed width.
+/// The width of a column; none if the type has no fixed width.
 pub(super) fn width(kind: Type) -> Option<u16> {
     Some(match kind {
         Type::SmallInt => 2,
@@ -29,10 +29,9 @@ pub(super) fn width(kind: Type) -> Option<u16> {
     })
 }
 
-/// Bytes of a value that has no fixed width; NULL has none.
+/// The number of bytes of a value without fixed width; NULL has none.
 ///
-/// # Panics
-/// When the column can't hold it.
+/// # Panics When the column can't hold it.
 #[inline]
 pub(super) fn variable_length(kind: Type, value: Value<'_>) -> usize {
     match (kind, value) {
@@ -44,33 +43,32 @@ pub(super) fn variable_length(kind: Type, value: Value<'_>) -> usize {
     }
 }
 
-/// Writes a value, not NULL, over its place, which is as wide as its type.
+/// Writes a value other than NULL to `bytes`, which is as wide as the type.
 ///
-/// # Panics
-/// When the column can't hold it.
+/// # Panics When the column can't hold it.
 #[inline]
-pub(super) fn write_fixed(kind: Type, value: Value<'_>, place: &mut [u8]) {
+pub(super) fn write_fixed(kind: Type, value: Value<'_>, bytes: &mut [u8]) {
     match (kind, value) {
-        (Type::BigInt, Value::Int(int)) => place.copy_from_slice(&int.to_le_bytes()),
+        (Type::BigInt, Value::Int(int)) => bytes.copy_from_slice(&int.to_le_bytes()),
         (Type::Integer, Value::Int(int)) => match i32::try_from(int) {
-            Ok(int) => place.copy_from_slice(&int.to_le_bytes()),
+            Ok(int) => bytes.copy_from_slice(&int.to_le_bytes()),
             Err(_) => wrong(kind, value),
         },
         (Type::SmallInt, Value::Int(int)) => match i16::try_from(int) {
-            Ok(int) => place.copy_from_slice(&int.to_le_bytes()),
+            Ok(int) => bytes.copy_from_slice(&int.to_le_bytes()),
             Err(_) => wrong(kind, value),
         },
         (Type::Number(Some(digits)), Value::Number(number)) => {
             match number.at_scale(digits.scale().into()).filter(|it| has_room(digits, *it)) {
-                Some(it) => place.copy_from_slice(&it.to_le_bytes()[..place.len()]),
+                Some(it) => bytes.copy_from_slice(&it.to_le_bytes()[..bytes.len()]),
                 None => wrong(kind, value),
             }
         }
-        (Type::Double, Value::Double(double)) => place.copy_from_slice(&double.to_le_bytes()),
-        (Type::Boolean, Value::Boolean(is)) => place[0] = is.into(),
-        (Type::Date, Value::Date(day)) => place.copy_from_slice(&day.days().to_le_bytes()),
+        (Type::Double, Value::Double(double)) => bytes.copy_from_slice(&double.to_le_bytes()),
+        (Type::Boolean, Value::Boolean(is)) => bytes[0] = is.into(),
+        (Type::Date, Value::Date(day)) => bytes.copy_from_slice(&day.days().to_le_bytes()),
         (Type::Timestamp, Value::Timestamp(moment)) => {
-            place.copy_from_slice(&moment.us().to_le_bytes());
+            bytes.copy_from_slice(&moment.us().to_le_bytes());
         }
         _ => wrong(kind, value),
     }
@@ -85,15 +83,15 @@ fn has_room(digits: Digits, coefficient: i128) -> bool {
     coefficient.unsigned_abs() < pow10(digits.precision().into())
 }
 
-/// The value in a place, which is as wide as its type.
+/// Reads the value in `bytes`, which is as wide as the type.
 #[inline]
-pub(super) fn read_fixed(kind: Type, place: &[u8]) -> Result<Value<'static>, &'static str> {
+pub(super) fn read_fixed(kind: Type, bytes: &[u8]) -> Result<Value<'static>, &'static str> {
     Ok(match kind {
-        Type::SmallInt | Type::Integer | Type::BigInt => Value::Int(read_int(place)),
+        Type::SmallInt | Type::Integer | Type::BigInt => Value::Int(read_int(bytes)),
         Type::Number(Some(digits)) => {
-            let coefficient = match <[u8; 16]>::try_from(place) {
+            let coefficient = match <[u8; 16]>::try_from(bytes) {
                 Ok(bytes) => i128::from_le_bytes(bytes),
-                Err(_) => read_int(place).into(),
+                Err(_) => read_int(bytes).into(),
             };
             if !has_room(digits, coefficient) {
                 return Err("more digits than the column has");
@@ -101,28 +99,28 @@ pub(super) fn read_fixed(kind: Type, place: &[u8]) -> Result<Value<'static>, &'s
             let scale = digits.scale().into();
             Value::Number(Number::sound(coefficient < 0, coefficient.unsigned_abs(), scale))
         }
-        Type::Double => Value::Double(f64::from_bits(read_int(place) as u64)),
-        Type::Boolean => match place {
+        Type::Double => Value::Double(f64::from_bits(read_int(bytes) as u64)),
+        Type::Boolean => match bytes {
             [0] => Value::Boolean(false),
             [1] => Value::Boolean(true),
             _ => return Err("neither true nor false"),
         },
         Type::Date => {
-            let days = i32::try_from(read_int(place)).ok().and_then(Date::from_days);
+            let days = i32::try_from(read_int(bytes)).ok().and_then(Date::from_days);
             Value::Date(days.ok_or("a day outside the calendar")?)
         }
         Type::Timestamp => {
-            let moment = Timestamp::from_us(read_int(place));
+            let moment = Timestamp::from_us(read_int(bytes));
             Value::Timestamp(moment.ok_or("a timestamp outside the calendar")?)
         }
         _ => return Err("no column of fixed width"),
     })
 }
 
-/// A whole number of 1, 2, 4 or 8 bytes.
+/// Reads a whole number of 1, 2, 4 or 8 bytes.
 #[inline]
-pub(super) fn read_int(place: &[u8]) -> i64 {
-    match *place {
+pub(super) fn read_int(bytes: &[u8]) -> i64 {
+    match *bytes {
         [a, b, c, d, e, f, g, h] => i64::from_le_bytes([a, b, c, d, e, f, g, h]),
         [a, b, c, d] => i32::from_le_bytes([a, b, c, d]).into(),
         [a, b] => i16::from_le_bytes([a, b]).into(),
@@ -131,7 +129,7 @@ pub(super) fn read_int(place: &[u8]) -> i64 {
     }
 }
 
-/// The value in these bytes of a column without fixed width.
+/// Reads the value in these bytes of a column without fixed width.
 #[inline]
 pub(super) fn read_variable(kind: Type, bytes: &[u8]) -> Result<Value<'_>, &'static str> {
     match kind {
@@ -144,7 +142,7 @@ pub(super) fn read_variable(kind: Type, bytes: &[u8]) -> Result<Value<'_>, &'sta
     }
 }
 
-/// A number of a column that fixes no scale, as it is stored.
+/// The stored form of a number in a column without a fixed scale.
 pub(super) struct FreeNumber {
     bytes: [u8; 17],
     length: usize,
@@ -159,7 +157,7 @@ impl FreeNumber {
             bytes[0] = u8::try_from(scale).expect("scales are -121 to 128");
             let coefficient = number.coefficient();
             bytes[1..].copy_from_slice(&coefficient.to_le_bytes());
-            // One bit is the sign's.
+            // The sign takes one bit.
             let bits = i128::BITS - (coefficient ^ (coefficient >> 127)).leading_zeros() + 1;
             length = 1 + bits.div_ceil(8) as usize;
         }
@@ -179,7 +177,7 @@ impl FreeNumber {
         coefficient.get_mut(..low.len())?.copy_from_slice(low);
         let scale = i32::from(*scale) + SCALE_MIN - 1;
         let number = Number::from_parts(i128::from_le_bytes(coefficient), scale).ok()?;
-        // A number has one form: what isn't it was never written.
+        // A number has one form, so other bytes were never written.
         (FreeNumber::of(number).bytes() == bytes).then_some(number)
     }
 }

@@ -1,35 +1,35 @@
-//! Reading a row where it lies.
+//! Reads a row in place.
 //!
 //! Invariants
 //!   * values borrow from the row's bytes; nothing is copied
-//!   * any bytes can be read: what was never written so is `Damaged`, not a panic
-//!   * any question can be asked of a row that notes misreads (rule VA10); of another row a
-//!     question without an answer panics
+//!   * any bytes can be read: bytes that no row has are `Damaged`, not a panic
+//!   * any question can be asked of a row that notes misreads (rule VA10); any other row panics on
+//!     a question without an answer
 //!
 //! Callers: scans and gets; `verify`.
 
 use super::misread::{Misread, MisreadKind, Misreads};
-use super::{COUNT_BITS, Column, HEAD, Place, Prefix, RowLayout, stored};
+use super::{COUNT_BITS, Column, ColumnPosition, HEAD, Prefix, RowLayout, stored};
 use crate::{Damaged, Value};
 
-/// A row to read.
+/// A row to be read.
 #[derive(Clone, Copy, Debug)]
 pub struct RowView<'a> {
     layout: &'a RowLayout,
     bytes: &'a [u8],
-    /// Columns that the row has; the table may have more.
+    /// The number of columns in the row; the table may have more.
     count: usize,
     prefix: Prefix,
-    /// Bytes of an end.
+    /// The width of an end, in bytes.
     end_width: usize,
-    /// Where the bytes of texts and the like begin.
+    /// The offset at which the bytes of texts and the like begin.
     data: usize,
-    /// Where questions without an answer are noted, if they are.
+    /// The notes of questions without an answer; none if they panic.
     misreads: Option<&'a Misreads>,
 }
 
 impl<'a> RowView<'a> {
-    /// Of exactly the bytes of a row.
+    /// Opens `bytes`, which must be exactly one row.
     #[inline]
     pub fn new(layout: &'a RowLayout, bytes: &'a [u8]) -> Result<RowView<'a>, Damaged> {
         let Some(&[low, high]) = bytes.first_chunk::<HEAD>() else {
@@ -51,15 +51,15 @@ impl<'a> RowView<'a> {
         Ok(RowView { layout, bytes, count, prefix, end_width, data, misreads: None })
     }
 
-    /// The same row, which notes what it is asked and can't answer, and then says NULL. Whoever
-    /// gives it to a closure of somebody else refuses the statement if there is such a note.
+    /// The same row, which notes questions that it can't answer and answers NULL to them. A caller
+    /// that gives it to a user's closure refuses the statement if there is a note.
     #[inline]
     #[must_use]
     pub fn noting(self, misreads: &'a Misreads) -> RowView<'a> {
         RowView { misreads: Some(misreads), ..self }
     }
 
-    /// How many columns were there when it was written.
+    /// The number of columns that the table had when the row was written.
     pub fn columns_written(&self) -> usize {
         self.count
     }
@@ -69,10 +69,9 @@ impl<'a> RowView<'a> {
         self.bytes
     }
 
-    /// The value in column `column`, from 0.
+    /// The value in the column with index `column`.
     ///
-    /// # Panics
-    /// When the table has no such column, and misreads aren't noted.
+    /// # Panics When the table has no such column, and misreads aren't noted.
     #[inline]
     pub fn get(&self, column: usize) -> Result<Value<'a>, Damaged> {
         match self.asked_for(column) {
@@ -89,9 +88,11 @@ impl<'a> RowView<'a> {
         if self.is_null_here(column) {
             return Ok(Value::Null);
         }
-        let read = match of.place {
-            Place::Fixed { at, width } => stored::read_fixed(of.kind, self.fixed(at, width)),
-            Place::Variable { ordinal } => {
+        let read = match of.position {
+            ColumnPosition::Fixed { at, width } => {
+                stored::read_fixed(of.kind, self.fixed(at, width))
+            }
+            ColumnPosition::Variable { ordinal } => {
                 self.variable(ordinal).and_then(|bytes| stored::read_variable(of.kind, bytes))
             }
         };
@@ -100,8 +101,8 @@ impl<'a> RowView<'a> {
 
     /// The number in a column of SMALLINT, INTEGER or BIGINT; none if it is NULL.
     ///
-    /// # Panics
-    /// When it is of another type, or the table has no such column, and misreads aren't noted.
+    /// # Panics When the column has another type, or the table has no such column, and misreads
+    /// aren't noted.
     #[inline]
     pub fn get_i64(&self, column: usize) -> Option<i64> {
         let of = self.asked_for(column)?;
@@ -109,8 +110,8 @@ impl<'a> RowView<'a> {
             self.misread(column, MisreadKind::NotInteger(of.kind));
             return None;
         }
-        match of.place {
-            Place::Fixed { at, width } if column < self.count => {
+        match of.position {
+            ColumnPosition::Fixed { at, width } if column < self.count => {
                 let int = stored::read_int(self.fixed(at, width));
                 (!self.is_null_here(column)).then_some(int)
             }
@@ -123,8 +124,8 @@ impl<'a> RowView<'a> {
 
     /// The text in a column of VARCHAR, CHAR or TEXT; none if it is NULL.
     ///
-    /// # Panics
-    /// When it is of another type, or the table has no such column, and misreads aren't noted.
+    /// # Panics When the column has another type, or the table has no such column, and misreads
+    /// aren't noted.
     #[inline]
     pub fn get_text(&self, column: usize) -> Result<Option<&'a str>, Damaged> {
         let Some(of) = self.asked_for(column) else { return Ok(None) };
@@ -148,7 +149,7 @@ impl<'a> RowView<'a> {
         if column < self.count { self.is_null_here(column) } else { of.missing.get().is_null() }
     }
 
-    /// All columns of the table, in `values` instead of what was there.
+    /// Replaces the contents of `values` by all columns of the table.
     pub fn get_all(&self, values: &mut Vec<Value<'a>>) -> Result<(), Damaged> {
         values.clear();
         for (column, of) in self.layout.columns.iter().enumerate() {
@@ -157,7 +158,7 @@ impl<'a> RowView<'a> {
         Ok(())
     }
 
-    /// Whether every byte is as [`RowLayout::encode`] writes it.
+    /// Checks that every byte is as [`RowLayout::encode`] writes it.
     pub fn check(&self) -> Result<(), Damaged> {
         let mut values = Vec::with_capacity(self.count);
         for (column, of) in self.layout.columns[..self.count].iter().enumerate() {
@@ -171,7 +172,7 @@ impl<'a> RowView<'a> {
         }
     }
 
-    /// The column, if there is one to be asked for.
+    /// The column; none, and a note, if it can't be asked for.
     #[inline]
     fn asked_for(&self, column: usize) -> Option<&'a Column> {
         match self.layout.column(column) {
@@ -207,7 +208,7 @@ impl<'a> RowView<'a> {
         let ordinal = usize::from(ordinal);
         let begin = if ordinal == 0 { 0 } else { self.end(ordinal - 1) };
         let end = self.end(ordinal);
-        // The places of the ends are within the row: `new` has seen to that.
+        // `new` has checked that the ends lie within the row.
         self.bytes[self.data..].get(begin..end).ok_or("its end lies outside the row")
     }
 

@@ -1,4 +1,4 @@
-//! Values and types at random, for the tests of rows and keys.
+//! Random values and types, for the tests of rows and keys.
 //!
 //! Callers: `row.rs`, `key.rs`.
 
@@ -30,7 +30,7 @@ pub(crate) fn any_type() -> impl Strategy<Value = Type> {
     ]
 }
 
-/// Whole numbers of all sizes, with small ones and the edges of each size among them.
+/// Whole numbers of all sizes, with many small ones and the limits of each size.
 pub(crate) fn any_int() -> impl Strategy<Value = i64> {
     prop_oneof![
         any::<i64>(),
@@ -40,7 +40,7 @@ pub(crate) fn any_int() -> impl Strategy<Value = i64> {
     ]
 }
 
-/// Decimals over the whole range, with many of few digits, and with trailing zeros.
+/// Decimals over the whole range, many with few digits, and some with trailing zeros.
 pub(crate) fn any_number() -> impl Strategy<Value = Number> {
     let digits = prop_oneof![
         any::<i128>().prop_map(|value| value % 10_i128.pow(38)),
@@ -86,7 +86,7 @@ pub(crate) fn any_timestamp() -> impl Strategy<Value = Timestamp> {
         .prop_map(|us| Timestamp::from_us(us).expect("in range"))
 }
 
-/// A value that fits the type, NULL now and then.
+/// A value that fits the type, sometimes NULL.
 pub(crate) fn value_of(kind: Type) -> BoxedStrategy<OwnedValue> {
     let fitted = move |value: Value<'_>| match kind.fit("C", value) {
         Ok(value) => value.to_owned(),
@@ -116,7 +116,7 @@ pub(crate) fn value_of(kind: Type) -> BoxedStrategy<OwnedValue> {
     prop_oneof![6 => some, 1 => Just(OwnedValue::NULL)].boxed()
 }
 
-/// Types and a value of each.
+/// A list of types and a value of each.
 pub(crate) fn any_row(
     columns: impl Into<prop::collection::SizeRange>,
 ) -> impl Strategy<Value = Row> {

@@ -8,7 +8,7 @@
 //! Callers: `split`, `page_delete`, `build`, `index`; `apply`.
 
 use format::changes::index::{
-    Content as Stored, ContentHead, ContentSlot, Cut, PlaceHead, StoredBlock,
+    Content as Stored, ContentHead, ContentSlot, Cut, EntryPositionHead, StoredBlock,
 };
 use format::{BlockKind, DataHead, DataSlot, DbaLe, ItlEntry, U16Le, U32Le};
 use ids::Dba;
@@ -184,7 +184,7 @@ fn count_locks(block: &mut [u8]) {
 }
 
 /// How many bytes the payload of a cut has without its position.
-pub(super) const CUT_HEAD_BYTES: usize = size_of::<Cut>() + size_of::<PlaceHead>();
+pub(super) const CUT_HEAD_BYTES: usize = size_of::<Cut>() + size_of::<EntryPositionHead>();
 
 pub(super) fn cut_payload(count: u16, right: RightNeighbour<'_>) -> Vec<u8> {
     let mut payload = Vec::with_capacity(CUT_HEAD_BYTES + right.low.stored_bytes());
@@ -209,12 +209,12 @@ pub(super) fn read_child(payload: &[u8]) -> (StoredBlock, Position<'_>) {
 /// Appends a position to a payload: whether it has a row, and its bytes.
 pub(super) fn write_position(payload: &mut Vec<u8>, at: Position<'_>) {
     let parts = at.parts();
-    payload.extend_from_slice(PlaceHead { with_row: at.row.is_some().into() }.bytes());
+    payload.extend_from_slice(EntryPositionHead { with_row: at.row.is_some().into() }.bytes());
     payload.extend_from_slice(parts.key);
     payload.extend_from_slice(parts.row());
 }
 
 pub(super) fn read_position(payload: &[u8]) -> Position<'_> {
-    let (head, bytes) = PlaceHead::read(payload).expect(CHECKED);
+    let (head, bytes) = EntryPositionHead::read(payload).expect(CHECKED);
     Position::read(bytes, head.with_row != 0)
 }

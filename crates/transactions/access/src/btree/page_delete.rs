@@ -19,7 +19,7 @@ use std::ops::Range;
 
 use cache::{Cache, Pin};
 use change::credits_for;
-use format::changes::index::PlaceHead;
+use format::changes::index::EntryPositionHead;
 use format::{BlockHeader, DataSlot};
 use ids::{Dba, Scn};
 use latch::FrameOrder;
@@ -282,7 +282,7 @@ impl<'a> PageDelete<'a> {
         victim: Victim<'_>,
         session: &Session,
     ) -> Result<PageDeleteResult, Stop> {
-        let fence = size_of::<PlaceHead>() + self.splitter.key_max + ROW_BYTES;
+        let fence = size_of::<EntryPositionHead>() + self.splitter.key_max + ROW_BYTES;
         let left = content_bytes_max(self.splitter.block_bytes) + CUT_HEAD_BYTES + fence;
         let [free, set_free] = GiveBack::PAYLOAD_BYTES;
         let credits = credits_for(&[left, fence, free, set_free]);

@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use cache::Pin;
 use change::{Changes, credits_for};
-use format::changes::index::PlaceHead;
+use format::changes::index::EntryPositionHead;
 use format::{DataSlot, ItlEntry};
 use ids::{Dba, Scn};
 use latch::FrameOrder;
@@ -205,7 +205,7 @@ impl<'a> Splitter<'a> {
     ) -> Result<(), Stop> {
         let at = split.low.get();
         let level = split.level + 1;
-        let longest = BLOCK_BYTES + size_of::<PlaceHead>() + self.key_max + ROW_BYTES;
+        let longest = BLOCK_BYTES + size_of::<EntryPositionHead>() + self.key_max + ROW_BYTES;
         for turn in 0.. {
             let parent = self.tree.reach(Probe::At(at), level, None, session)?.address;
             let needed = DataSlot::BYTES + BLOCK_BYTES + at.stored_bytes();
