@@ -94,7 +94,7 @@ pub(crate) const HOUSE: &[Floor] = &[
             ],
             &[Room::new(
                 "stop",
-                "the three failures: refusal, halt, crash; the latch that halts an instance",
+                "the three failures: refusal, halt, panic; the latch that halts an instance",
             )],
         ],
     },
@@ -121,7 +121,7 @@ pub(crate) const HOUSE: &[Floor] = &[
                 "atomic groups: the only writer of block bytes, forward and in recovery",
             )],
             &[Room::new("space", "control file, data file, extents, segments")],
-            &[Room::new("recovery", "torn blocks, roll forward, roll back")],
+            &[Room::new("recovery", "torn blocks, and the redo done again")],
         ],
     },
     Floor {

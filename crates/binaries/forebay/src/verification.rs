@@ -1,27 +1,23 @@
 //! `forebay verify`: the check of a database that is shut.
 //!
 //! Nothing is written there, and nothing recovered: a database that needs that is told so. Findings
-//! go to standard output, a line each, as they come; of one kind the first few, and how many more
-//! there are. Behind them stands what was looked at.
+//! go to standard output, a line each, as they come; of one kind in one object the first ten.
+//! Behind them stands what was looked at, and how many more findings there are.
 //!
 //! Callers: `main`.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
 use instance::Parameters;
 use os::Session;
 use serde_json::{Value, json};
-use verify::{Finding, Kind, Report, Task};
+use verify::{Finding, Report, TOLD_MAX, Task};
 use waits::SessionKind;
 
 use crate::output::{CommandResult, Failure, json_page, print};
 use crate::progress::Progress;
 use crate::settings::Settings;
-
-/// How many findings of one kind are shown, unless all are asked for.
-const SHOWN_OF_A_KIND: u64 = 10;
 
 #[derive(Args)]
 pub(crate) struct Verify {
@@ -31,7 +27,7 @@ pub(crate) struct Verify {
     /// Prints JSON, for programs; docs/JSON.md lists the keys.
     #[arg(long)]
     json: bool,
-    /// Shows every finding, of one kind up to a thousand; without it ten.
+    /// Shows every finding; without it ten of one kind in one table, index or file.
     #[arg(long)]
     all: bool,
     #[command(flatten)]
@@ -44,25 +40,17 @@ pub(crate) fn run(verify: &Verify) -> CommandResult {
     let session = os.adopt("forebay", SessionKind::Foreground);
     os::linux::listen();
     let (mut findings, mut failed) = (Vec::new(), None);
-    let mut found: BTreeMap<Kind, u64> = BTreeMap::new();
     let checked = verify.check(
-        &mut |finding| {
-            let of_kind = found.entry(finding.kind).or_default();
-            *of_kind += 1;
-            match verify.json {
-                true => findings.push(in_json(finding)),
-                false if verify.all || *of_kind <= SHOWN_OF_A_KIND => {
-                    failed = failed.take().or(print(&format!("{finding}\n")).err());
-                }
-                false => {}
-            }
+        &mut |finding| match verify.json {
+            true => findings.push(in_json(finding)),
+            false => failed = failed.take().or(print(&format!("{finding}\n")).err()),
         },
         &session,
     );
     let report = checked?;
     let last = match verify.json {
         true => print(&json_page(&all_in_json(&report, findings))),
-        false => print(&(more_text(verify.all, &report) + &report.to_string())),
+        false => print(&(report.to_string() + more_text(&report))),
     };
     match failed.or(last.err()) {
         Some(failure) => Err(failure),
@@ -83,7 +71,8 @@ impl Verify {
             !os::linux::interrupted()
         };
         // Which index is of which table, the dictionary says.
-        let mut task = Task { pairs: &[], tell, go_on };
+        let mut task =
+            Task { pairs: &[], told_max: if self.all { u64::MAX } else { TOLD_MAX }, tell, go_on };
         let report =
             verify::closed(&os::linux::disk(), &self.directory, options, &mut task, session);
         progress.end();
@@ -91,21 +80,15 @@ impl Verify {
     }
 }
 
-/// A line for each kind of which not all findings were shown.
-fn more_text(shows_all: bool, report: &Report) -> String {
-    if shows_all {
-        return String::new();
-    }
-    let more = report.findings.iter().filter(|(_, count)| **count > SHOWN_OF_A_KIND);
-    let line = |(kind, count): (&Kind, &u64)| {
-        format!("{kind}: {} more like these; --all shows them\n", count - SHOWN_OF_A_KIND)
-    };
-    more.map(line).collect()
+/// How the findings that weren't shown are had.
+fn more_text(report: &Report) -> &'static str {
+    if report.untold.is_empty() { "" } else { "--all shows all of them\n" }
 }
 
 fn in_json(finding: &Finding) -> Value {
     json!({
         "kind": finding.kind.name(),
+        "object": finding.object,
         "file": finding.file,
         "file_number": finding.block.map(|block| block.file.get()),
         "block": finding.block.map(|block| block.block.get()),
@@ -129,6 +112,7 @@ fn all_in_json(report: &Report, findings: Vec<Value>) -> Value {
         "unsettled": report.unsettled,
         "skipped": report.skipped,
         "counts": counts,
+        "untold": report.untold.values().sum::<u64>(),
         "findings": findings,
     })
 }

@@ -41,9 +41,9 @@ pub(crate) struct Mounted {
     pub(crate) pace: Pace,
 }
 
-/// Brings the data files of the database in this directory to the end of its redo, and leaves it
-/// shut: the next opening has only active transactions to roll back. `tell` is called about every
-/// MiB of redo that is applied.
+/// Brings the data files of the database in this directory to the end of its redo, and
+/// closes the files. The next opening has only active transactions to roll back. The control file
+/// keeps the state that it had. `tell` is called after each batch of redo.
 pub fn recover_database(
     disk: &Disk,
     directory: &Path,

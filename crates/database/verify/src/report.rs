@@ -7,8 +7,8 @@ use std::fmt;
 
 use crate::{Finding, Kind, Pair};
 
-/// How many findings of a kind are told of one object; the rest is counted (VF14).
-const TOLD_MAX: u64 = 10;
+/// How many findings of one kind in one object are told unless a task asks for more.
+pub const TOLD_MAX: u64 = 10;
 
 /// The progress of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,7 +25,9 @@ pub struct Progress {
 pub struct Task<'a> {
     /// Indexes to be compared with their heaps, of tables that the dictionary doesn't know.
     pub pairs: &'a [Pair<'a>],
-    /// Told each finding when it is made; of one kind in one object the first ten (VF14).
+    /// How many findings of one kind in one object are told: [`TOLD_MAX`], or more (VF14).
+    pub told_max: u64,
+    /// Told each finding when it is made, up to `told_max` of one kind in one object.
     pub tell: &'a mut dyn FnMut(&Finding),
     /// Called now and then with the progress; the check ends when it returns false.
     pub go_on: &'a mut dyn FnMut(Progress) -> bool,
@@ -119,7 +121,7 @@ impl<'r, 'a> Run<'r, 'a> {
         let of = (finding.kind, finding.object.clone());
         let count = self.counts.entry(of.clone()).or_default();
         *count += 1;
-        match *count <= TOLD_MAX {
+        match *count <= self.task.told_max {
             true => (self.task.tell)(finding),
             false => *self.report.untold.entry(of).or_default() += 1,
         }
@@ -135,7 +137,7 @@ mod tests {
     fn many_like_findings_of_one_object_are_summed_up() {
         let (mut told, mut go_on) = (Vec::new(), |_: Progress| true);
         let tell = &mut |finding: &Finding| told.push(finding.to_string());
-        let mut task = Task { pairs: &[], tell, go_on: &mut go_on };
+        let mut task = Task { pairs: &[], told_max: TOLD_MAX, tell, go_on: &mut go_on };
         let mut run = Run::new(&mut task);
         for number in 0..1_000 {
             let what = format!("slot {number}");

@@ -10,7 +10,7 @@
 //! Threads are real threads, but only the one that holds the baton runs. Virtual time moves when a
 //! thread has charged CPU and comes to the kernel, and jumps when none can run. Everything random
 //! follows from one seed, so the same seed gives the same event log, byte for byte, on any machine
-//! and in any build. Rules S1 to S11 are in the README.
+//! and in any build. Rules S1 to S32 are in the README.
 //!
 //! * [`Simulation`]: a machine, its disks, a seed; [`Simulation::run`] gives a [`Report`].
 //! * [`World`]: what the program sees: an [`os::Os`] and [`os::Disk`]s.

@@ -54,9 +54,10 @@ impl Halt {
         Halt { shared: Arc::new(Shared { raised: SharedFlag::new(false), state }) }
     }
 
-    /// Registers a waker that [`Halt::raise`] and [`Halt::close`] call, to wake sleeping threads
-    /// (rule K3). The waker must hold no strong reference to an owner of this halt: such a cycle
-    /// would keep both alive for ever.
+    /// Registers a waker that is called once, when the instance halts or is shut, to wake sleeping
+    /// threads (rule K3). A waker that is registered after that is never called, so a thread looks
+    /// at the halt before it sleeps. The waker must hold no strong reference to an owner of this
+    /// halt: such a cycle would keep both alive for ever.
     pub fn on_raise(&self, session: &Session, waker: impl Fn(&Session) + Send + Sync + 'static) {
         self.shared.state.exclusive(session).wakers.push(Arc::new(waker));
     }

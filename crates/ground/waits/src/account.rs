@@ -134,8 +134,7 @@ impl Account {
         Level::from_u8(self.level.load(Relaxed))
     }
 
-    /// Switches the level. Any thread may do this; a wait in progress keeps the level it began
-    /// with.
+    /// Switches the level. Any thread may, at any time (rule W7).
     pub fn set_level(&self, level: Level) {
         self.level.store(level as u8, Relaxed);
     }

@@ -1,11 +1,12 @@
 //! The level of recording of the wait interface.
 
-/// The level of a session's account. It can be switched while the session runs; a wait in progress
-/// keeps the level at which it began.
+/// The level of a session's books, for waits only: statistics are counted at every level. It can be
+/// switched at any time (rule W7): the level at a wait's begin decides whether the wait is
+/// recorded, and the level at its end whether the sink gets it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Level {
-    /// Nothing is timed or counted; the time account can't be closed.
+    /// No wait is timed or counted: in a time account the time slept in waits is unaccounted.
     Off = 0,
     /// Every wait is timed and counted (the default).
     Stats = 1,

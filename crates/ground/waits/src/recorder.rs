@@ -57,7 +57,8 @@ pub struct WaitRecord {
 
 /// A receiver of ended waits at level trace.
 pub trait WaitSink: Send {
-    /// The session's own thread calls this right after each wait. It must not block.
+    /// Called by the session's own thread right after each wait. It must not wait for anything, nor
+    /// set the sink (rule W10).
     fn wait_ended(&mut self, record: &WaitRecord);
 }
 
@@ -125,7 +126,8 @@ impl Recorder {
         self.account.current_is_sampled.set(1);
     }
 
-    /// Ends a wait: counts it, adds its time, and clears what was published. Returns its length.
+    /// Ends a wait: counts it, files its time, clears what was published; at level trace the sink
+    /// gets it, at whatever level it began. Returns its length.
     #[inline]
     pub fn end(&self, open: OpenWait, now: Timestamp, timed_out: bool) -> Nanos {
         let elapsed = now.since(open.started);
@@ -146,7 +148,8 @@ impl Recorder {
         elapsed
     }
 
-    /// Whether both clocks of the thread should be read around the wait about to begin.
+    /// Whether both of the thread's clocks should be read around the wait about to begin. Asked
+    /// once for each wait, because it counts them.
     #[inline]
     pub fn sample_due(&self) -> bool {
         self.account.level() != Level::Off && self.sampler.due()
@@ -176,7 +179,7 @@ impl Recorder {
         self.account.gaps.add(away);
     }
 
-    /// Raises a statistic.
+    /// Raises a statistic, at any level.
     #[inline]
     pub fn count(&self, statistic: Statistic, amount: u64) {
         self.account.statistics[statistic as usize].add(amount);
@@ -236,13 +239,16 @@ mod tests {
         assert_eq!(r.account().totals().event(WaitEvent::FreeBufferWaits).timeouts, 1);
     }
 
-    /// At level off nothing is read or written, and the clock isn't asked.
+    /// At level off nothing of a wait is read or written, and the clock isn't asked. Statistics are
+    /// counted all the same.
     #[test]
     fn at_level_off_the_clock_is_not_asked() {
         let r = recorder();
         r.account().set_level(Level::Off);
         assert!(r.begin(WaitEvent::LogFileSync, [0; 3], || panic!("clock asked")).is_none());
         assert!(!r.sample_due());
+        r.count(Statistic::ShortIo, 2);
+        assert_eq!(r.account().statistic(Statistic::ShortIo), 2);
     }
 
     /// A wait that began before the level went off still ends: nothing stays published.
@@ -265,7 +271,8 @@ mod tests {
         let _inner = r.begin(WaitEvent::LogBufferSpace, [0; 3], || Timestamp::ZERO);
     }
 
-    /// At level trace each ended wait reaches the sink once, with its parameters and end.
+    /// At level trace each ended wait reaches the sink once, with its parameters and end. The level
+    /// at the end decides, not the one at the begin.
     #[test]
     #[allow(
         clippy::disallowed_methods,
@@ -289,5 +296,13 @@ mod tests {
         assert_eq!(record.event, WaitEvent::DbFileSequentialRead);
         assert_eq!((record.p, record.elapsed), ([1, 2, 3], Nanos(4_000)));
         assert!(receiver.try_recv().is_err(), "the wait at level stats was traced");
+        for (begin, end) in [(Level::Stats, Level::Trace), (Level::Trace, Level::Stats)] {
+            r.account().set_level(begin);
+            let open = r.begin(WaitEvent::LogFileSync, [4, 5, 6], || Timestamp::ZERO);
+            r.account().set_level(end);
+            let _ = r.end(open.expect("not off"), Timestamp::from_nanos(9), false);
+            let traced = receiver.try_recv().map(|record| record.p).ok();
+            assert_eq!(traced, (end == Level::Trace).then_some([4, 5, 6]));
+        }
     }
 }

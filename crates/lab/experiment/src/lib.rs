@@ -13,8 +13,8 @@
 //! * [`Run`]: the row of one run, a JSON object.
 //! * [`Question`], [`Verdict`]: what is asked, and the answer. [`compare`] is the comparison alone.
 //!
-//! Rules EX1 to EX6 and V1 to V7 are in the README. The room knows no engine: it opens no database
-//! and makes no load. Callers: `lab`, `forebay lab`, the validity check.
+//! Rules EX1 to EX14 and V1 to V12 are in the README. The room knows no engine: it opens no
+//! database and makes no load. Callers: `lab`, `forebay lab`, the validity check.
 
 #![forbid(unsafe_code)]
 

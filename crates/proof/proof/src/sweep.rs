@@ -412,7 +412,8 @@ fn is_verified(seed: u64) -> bool {
 fn verify_shut(disk: &Disk, directory: &Path, session: &Session) -> Result<(), Violation> {
     let mut findings = Vec::new();
     let tell = &mut |finding: &verify::Finding| findings.push(finding.to_string());
-    let mut task = verify::Task { pairs: &[], tell, go_on: &mut |_| true };
+    let mut task =
+        verify::Task { pairs: &[], told_max: verify::TOLD_MAX, tell, go_on: &mut |_| true };
     let options = FileOptions { direct: false, write_through: false };
     let report = verify::closed(disk, directory, options, &mut task, session);
     let say = |what: String| Violation(format!("shut, it isn't in order: {what}"));

@@ -148,7 +148,8 @@ fn opened(files: Files, what: &str) -> (String, (bool, bool)) {
 fn verify(world: &World, name: &str, session: &Session) {
     let mut findings = Vec::new();
     let tell = &mut |finding: &verify::Finding| findings.push(finding.to_string());
-    let mut task = verify::Task { pairs: &[], tell, go_on: &mut |_| true };
+    let mut task =
+        verify::Task { pairs: &[], told_max: verify::TOLD_MAX, tell, go_on: &mut |_| true };
     let report = verify::closed(&world.disk(), directory(), file_options(), &mut task, session);
     let report = report.unwrap_or_else(|stop| panic!("{name}: {stop}"));
     assert!(report.is_clean(), "{name}: {findings:#?}\n{report}");

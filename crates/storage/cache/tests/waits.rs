@@ -164,7 +164,7 @@ fn a_damaged_block_is_refused_by_name_and_can_be_formatted() {
     });
     let said = report.result.expect("no failure");
     let fault = BlockFault::BadChecksum { address: dba(3), expected: 0, found: 0 }.to_string();
-    assert!(said.contains(&fault[..30]), "{said}");
+    assert!(said.contains(&fault[..30]) && said.contains(DATA), "{said}");
     assert_eq!(versions(&report.disks["disk"])[&dba(3)], Some(1));
 }
 

@@ -7,7 +7,7 @@
 //!         └──── fb_rcv0: read redo, bring blocks ─▶ batches ──┘
 //! ```
 //!
-//! Rules RC1 to RC16 are in README.md. Caller: `instance`, at opening.
+//! Rules RC1 to RC20 are in README.md. Caller: `instance`, at opening.
 //! Sources: PostgreSQL's and Oracle's crash recovery; ARIES (Mohan et al. 1992), for repeating
 //! history before undoing.
 

@@ -5,8 +5,8 @@
 //!                                 └─ each names the ITL entry that has it locked
 //! ```
 //!
-//! A row is bytes, found by its address; `relation` says what the bytes mean. Rules AC1 to AC34 and
-//! BT1 to BT35 are in the README.
+//! A row is bytes, found by its address; `relation` says what the bytes mean. Rules AC1 to AC37 and
+//! BT1 to BT38 are in the README.
 //!
 //! * [`Heap`]: insert, update, delete and lock rows, one by one or several of a block together;
 //!   fetch a row, scan all. [`HeapInserter`]: the block that a session's inserts fill.

@@ -203,7 +203,7 @@ pub(crate) fn check(disk: &Disk, objects: Option<Objects>, session: &Session) ->
     let pairs = objects.map(pairs);
     let pairs = pairs.as_ref().map_or(&[][..], |pairs| &pairs[..]);
     let (tell, go_on) = (&mut |finding: &Finding| told.push(finding.clone()), &mut |_| true);
-    let mut task = Task { pairs, tell, go_on };
+    let mut task = Task { pairs, told_max: verify::TOLD_MAX, tell, go_on };
     let report = verify::closed(disk, directory(), options(), &mut task, session);
     (report, told)
 }

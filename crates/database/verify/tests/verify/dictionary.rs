@@ -287,7 +287,7 @@ pub(crate) fn found_after(
 pub(crate) fn check_open(instance: &Instance, session: &Session) -> (Report, Vec<Finding>) {
     let mut told = Vec::new();
     let (tell, go_on) = (&mut |finding: &Finding| told.push(finding.clone()), &mut |_| true);
-    let mut task = Task { pairs: &[], tell, go_on };
+    let mut task = Task { pairs: &[], told_max: verify::TOLD_MAX, tell, go_on };
     let report = verify::open(instance, &mut task, session).expect("checked");
     (report, told)
 }
@@ -564,7 +564,7 @@ fn a_pair_that_is_not_there_is_found_and_not_skipped() {
         let key_of = &|_: &[u8]| None;
         let (heap, index) = (ObjectNo::new(4_711), ObjectNo::new(4_712));
         let pairs = [verify::Pair { heap, index, key_of }];
-        let mut task = Task { pairs: &pairs, tell, go_on };
+        let mut task = Task { pairs: &pairs, told_max: verify::TOLD_MAX, tell, go_on };
         verify::closed(&world.disk(), directory(), crate::common::options(), &mut task, session)
             .expect("checked");
         told
@@ -696,7 +696,7 @@ fn a_table_that_is_referred_to_may_go_meanwhile() {
                 true
             };
             let tell = &mut |finding: &Finding| told.push(finding.clone());
-            let mut task = Task { pairs: &[], tell, go_on: &mut go_on };
+            let mut task = Task { pairs: &[], told_max: verify::TOLD_MAX, tell, go_on: &mut go_on };
             let ended = verify::open(&instance, &mut task, session);
             assert_eq!(ended.map(|_| ()).map_err(|stop| stop.to_string()), Ok(()), "at {at}");
             assert_eq!(told, []);

@@ -73,7 +73,7 @@ fn a_file_added_while_a_check_goes_on_is_no_finding() {
             let mut told: Vec<Finding> = Vec::new();
             let (tell, go_on) =
                 (&mut |finding: &Finding| told.push(finding.clone()), &mut |_| true);
-            let mut task = Task { pairs: &[], tell, go_on };
+            let mut task = Task { pairs: &[], told_max: verify::TOLD_MAX, tell, go_on };
             let report = verify::open(&instance, &mut task, session).expect("checked");
             assert!(thread.join(session).is_ok(), "the ddl panicked");
             instance.abort(session);

@@ -21,7 +21,7 @@ use crate::common::{
 fn check_open(instance: &Instance, objects: Objects, session: &Session) -> (Report, Vec<Finding>) {
     let (mut told, pairs) = (Vec::new(), pairs(objects));
     let (tell, go_on) = (&mut |finding: &Finding| told.push(finding.clone()), &mut |_| true);
-    let mut task = Task { pairs: &pairs, tell, go_on };
+    let mut task = Task { pairs: &pairs, told_max: verify::TOLD_MAX, tell, go_on };
     let report = verify::open(instance, &mut task, session).expect("checked");
     (report, told)
 }
@@ -241,7 +241,7 @@ fn a_file_that_is_added_beside_a_check_is_no_alarm() {
             }
             true
         };
-        let mut task = Task { pairs: &pairs, tell, go_on };
+        let mut task = Task { pairs: &pairs, told_max: verify::TOLD_MAX, tell, go_on };
         verify::open(&instance, &mut task, session).expect("checked");
         instance.abort(session);
         told

@@ -211,7 +211,8 @@ fn machine(seed: u64, disk: &FileSystem) -> Simulation {
 fn closed(disk: &Disk, directory: &Path, session: &Session) -> Result<Told, Stop> {
     let mut told = Told::default();
     let tell = &mut |finding: &verify::Finding| told.take(finding);
-    let mut task = verify::Task { pairs: &[], tell, go_on: &mut |_| true };
+    let mut task =
+        verify::Task { pairs: &[], told_max: verify::TOLD_MAX, tell, go_on: &mut |_| true };
     let options = FileOptions { direct: false, write_through: false };
     verify::closed(disk, directory, options, &mut task, session)?;
     Ok(told)
@@ -221,7 +222,8 @@ fn closed(disk: &Disk, directory: &Path, session: &Session) -> Result<Told, Stop
 fn open(instance: &Instance, session: &Session) -> Result<Told, Stop> {
     let mut told = Told::default();
     let tell = &mut |finding: &verify::Finding| told.take(finding);
-    let mut task = verify::Task { pairs: &[], tell, go_on: &mut |_| true };
+    let mut task =
+        verify::Task { pairs: &[], told_max: verify::TOLD_MAX, tell, go_on: &mut |_| true };
     verify::open(instance, &mut task, session)?;
     Ok(told)
 }

@@ -147,7 +147,8 @@ pub(super) fn missing(
 pub(super) fn verify(disk: &Disk, directory: &str, session: &Session) -> Result<(), Verified> {
     let mut findings = Vec::new();
     let tell = &mut |finding: &verify::Finding| findings.push(finding.to_string());
-    let mut task = verify::Task { pairs: &[], tell, go_on: &mut |_| true };
+    let mut task =
+        verify::Task { pairs: &[], told_max: verify::TOLD_MAX, tell, go_on: &mut |_| true };
     match verify::closed(disk, Path::new(directory), PLAIN, &mut task, session) {
         Ok(report) if report.is_clean() => Ok(()),
         Ok(report) => Err(Verified::Wrong(format!("{}\n{report}", findings.join("\n")))),

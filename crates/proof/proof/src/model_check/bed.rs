@@ -300,7 +300,8 @@ impl Inside {
     fn verify(&self, world: &World, session: &Session) {
         let mut findings = Vec::new();
         let tell = &mut |finding: &verify::Finding| findings.push(finding.to_string());
-        let mut task = verify::Task { pairs: &[], tell, go_on: &mut |_| true };
+        let mut task =
+            verify::Task { pairs: &[], told_max: verify::TOLD_MAX, tell, go_on: &mut |_| true };
         let options = FileOptions { direct: false, write_through: false };
         let wrong = match verify::closed(
             &world.disk(),
