@@ -1,6 +1,6 @@
 //! Small databases in the folder `/db` of a simulated disk, and instances on them.
 //!
-//! Callers: tests of rooms from `relation` up.
+//! Callers: tests of `relation`, `instance`, `catalog` and `verify`.
 
 use std::path::Path;
 use std::sync::Arc;
