@@ -191,8 +191,16 @@ pub(crate) const HOUSE: &[Floor] = &[
     Floor {
         name: "proof",
         meaning: "what the engine is held against; only for tests",
-        levels: &[&[Room::new("proof", "crash sweep, isolation, a model, I/O errors, histories")
-            .in_the_world()]],
+        levels: &[
+            &[Room::new(
+                "testbed",
+                "what the tests of several rooms share: dice, machines, folders",
+            )
+            .in_the_world()
+            .for_all_tests()],
+            &[Room::new("proof", "crash sweep, isolation, a model, I/O errors, histories")
+                .in_the_world()],
+        ],
     },
     Floor {
         name: "binaries",

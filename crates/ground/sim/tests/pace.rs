@@ -1,25 +1,15 @@
 //! A paced real file takes the time that its model says, and holds what was written.
 
-#![expect(clippy::disallowed_methods, reason = "it makes a real scratch directory")]
-
-use std::path::PathBuf;
-
 use os::{Completion, FileOptions, IoBuf, IoKind, Request, RingConfig};
 use sim::model::DiskParameters;
 use sim::pace::PacedDisk;
+use testbed::Folder;
 use waits::{SessionKind, WaitEvent};
 
 const DIRECT: FileOptions = FileOptions { direct: true, write_through: false };
 const BLOCK: usize = 4096;
 const COUNT: u64 = 25;
 const SERVICE_MS: u64 = 4;
-
-fn scratch(name: &str) -> PathBuf {
-    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = std::fs::remove_dir_all(&directory);
-    std::fs::create_dir_all(&directory).expect("a scratch directory");
-    directory
-}
 
 fn paced(clock: os::Clock) -> PacedDisk {
     let text = format!(
@@ -38,7 +28,8 @@ fn a_paced_file_takes_its_models_time() {
     let session = world.adopt("pacer", SessionKind::Foreground);
     let paced = paced(world.clock().clone());
     let disk = paced.disk();
-    let path = scratch("paced").join("file");
+    let folder = Folder::new("paced");
+    let path = folder.0.join("file");
     let length = COUNT * BLOCK as u64;
     let file = disk.create(&path, length, DIRECT, &session).expect("created");
     for number in 0..COUNT {

@@ -14,28 +14,12 @@ use sim::fs::Operation;
 use sim::fs::faults::{Fault, FaultPlan, Scope};
 use sim::model::{CostList, DiskParameters};
 use sim::{DiskSpec, Failure, Perturbation, Report, Simulation, World};
+use testbed::Dice;
 use waits::{Nanos, WaitEvent};
 
 const THREADS_MAX: u64 = 12;
 const BLOCK: usize = 4096;
 const BLOCKS: u64 = 8;
-
-/// A stream of numbers from a seed (splitmix64).
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
-    }
-
-    fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len() as u64) as usize]
-    }
-}
 
 /// The state that the threads of one program share.
 struct Shared {

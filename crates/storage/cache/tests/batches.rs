@@ -8,6 +8,7 @@ use common::{Bed, DOUBLEWRITE, Toy, dba, disk, long, small, with_long};
 use ids::Dba;
 use sim::model::DiskParameters;
 use sim::{Perturbation, Simulation};
+use testbed::run;
 use waits::{Nanos, Statistic};
 
 /// Every request takes 100 us, whatever else is asked.
@@ -33,7 +34,7 @@ fn checkpoint_of(blocks: &[Dba], config: CacheConfig, regions: u64) -> (Nanos, u
     disk.content.close(file).expect("it is open");
     simulation.disks = vec![disk];
     let blocks = blocks.to_vec();
-    let report = simulation.run(move |world, session| {
+    run(simulation, move |world, session| {
         let bed = Bed::open(world, config, &Toy::default(), session);
         for address in blocks {
             bed.change_at(address, session).expect("no fault");
@@ -44,8 +45,7 @@ fn checkpoint_of(blocks: &[Dba], config: CacheConfig, regions: u64) -> (Nanos, u
         let took = session.now().since(began);
         bed.close(session);
         (took, syncs() - before)
-    });
-    report.result.expect("no failure")
+    })
 }
 
 /// While a batch is synced the next is written (CB27); each has a region of the doublewrite file of
@@ -85,7 +85,7 @@ fn the_oldest_of_every_set_are_written_first() {
     let mut simulation = Simulation::new(1);
     simulation.perturbation = Perturbation::NONE;
     simulation.disks = vec![disk(&config, SETS * OF_EACH)];
-    let report = simulation.run(move |world, session| {
+    let (when_the_oldest_were, in_all) = run(simulation, move |world, session| {
         let bed = Bed::open(world, config, &Toy::default(), session);
         // Each session has another set of which it takes buffers first.
         for first in (0..SETS).map(|set| set * OF_EACH) {
@@ -112,7 +112,6 @@ fn the_oldest_of_every_set_are_written_first() {
         bed.close(session);
         (when_the_oldest_were, written())
     });
-    let (when_the_oldest_were, in_all) = report.result.expect("no failure");
     assert_eq!(in_all, u64::from(SETS * OF_EACH));
     // Two batches; a batch of each set would be four.
     assert!(when_the_oldest_were <= in_all / 8, "{when_the_oldest_were} of {in_all}");

@@ -4,11 +4,12 @@
 
 mod common;
 
-use common::{Bed, DATA, Dice, Toy, dba, racy, small, version};
+use common::{Bed, DATA, Toy, dba, racy, small, version};
 use latch::FrameOrder;
 use os::Session;
 use sim::fs::Operation;
 use sim::fs::faults::{Fault, FaultPlan, Scope};
+use testbed::{Dice, run};
 
 /// More than there are frames, so that nearly every miss takes a frame away; few, so that hits are
 /// on what is just being taken.
@@ -57,7 +58,7 @@ fn a_pinned_block_stays_and_no_frame_is_lost() {
         let scope = Scope::of(&[Operation::Read]).under(DATA);
         let plan = FaultPlan::new(seed).per_million(faults, Fault::Eio, scope);
         simulation.disks[0].content.plan_faults(plan);
-        let report = simulation.run(move |world, session| {
+        run(simulation, move |world, session| {
             let bed = Bed::open(world, config, &Toy::default(), session);
             let users = (0..sessions).map(|number| {
                 let mut dice = Dice(seed << 8 | number);
@@ -81,6 +82,5 @@ fn a_pinned_block_stays_and_no_frame_is_lost() {
             bed.checkpoint(session);
             bed.close(session);
         });
-        report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
     }
 }

@@ -10,8 +10,8 @@ use std::path::Path;
 use cache::doublewrite::{Restored, restore};
 use cache::{CacheConfig, DataFile};
 use common::{
-    Bed, DATA, DOUBLEWRITE, Dice, FILE, LONG_DATA, LONG_FILE, LONG_SIZE, Log, SIZE, Toy, content,
-    dba, disk, long, number, racy, small, versions, with_long,
+    Bed, DATA, DOUBLEWRITE, FILE, LONG_DATA, LONG_FILE, LONG_SIZE, Log, SIZE, Toy, content, dba,
+    disk, long, number, racy, small, versions, with_long,
 };
 use format::{BlockHeader, BlockKind};
 use ids::{Dba, Scn};
@@ -20,6 +20,7 @@ use sim::Simulation;
 use sim::fs::FileSystem;
 use sim::fs::crash::CrashStates;
 use stop::{Failpoint, Failpoints};
+use testbed::Dice;
 use waits::{Nanos, WaitEvent};
 
 const BLOCKS: u64 = 24;

@@ -7,13 +7,14 @@ mod common;
 use std::collections::BTreeMap;
 
 use cache::{Blocks, CacheConfig};
-use common::{Bed, DATA, Dice, Seen, Toy, dba, disk, racy, small, version};
+use common::{Bed, DATA, Seen, Toy, dba, disk, racy, small, version};
 use ids::{BlockSize, Dba};
 use os::{FilesystemIo, Session};
 use sim::Simulation;
 use sim::fs::Operation;
 use sim::fs::faults::{Fault, FaultPlan, Scope};
 use stop::{RefusalKind, Stop};
+use testbed::{Dice, run};
 use waits::{Nanos, Statistic, WaitEvent};
 
 const BLOCKS: u32 = 40;
@@ -53,7 +54,7 @@ fn a_direct_read_has_every_change_made_before_it() {
         config.filesystem_io = dice.one_of(&FilesystemIo::ALL);
         let flush = Nanos(dice.one_of(&[0, 50_000]));
         let toy = Toy { flush, step: dice.one_of(&[1, 1, 5]), ..Toy::default() };
-        let report = racy(seed, &config, BLOCKS).run(move |world, session| {
+        let seen = run(racy(seed, &config, BLOCKS), move |world, session| {
             let bed = Bed::open(world, config, &toy, session);
             let users = (0..3).map(|user| {
                 let mut dice = Dice(seed << 8 | user);
@@ -88,7 +89,6 @@ fn a_direct_read_has_every_change_made_before_it() {
             assert_eq!(ko.timeouts, 0, "a wake-up was lost");
             (ko.count, newer)
         });
-        let seen = report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
         (waited, newer) = (waited + seen.0, newer + seen.1);
     }
     assert!(waited > 300 && newer > 300, "{waited} waits, {newer} newer blocks");
@@ -133,7 +133,7 @@ fn pieces_of_a_mebibyte_are_in_flight_together() {
         let blocks = 8 * 512 + 3;
         let mut simulation = Simulation::new(1);
         simulation.disks = vec![disk(&config, blocks)];
-        let report = simulation.run(move |world, session| {
+        run(simulation, move |world, session| {
             let bed = Bed::open(world, config, &Toy::default(), session);
             let (seen, before) = (Seen::of(session), session.now());
             let mut reader =
@@ -149,8 +149,7 @@ fn pieces_of_a_mebibyte_are_in_flight_together() {
             let totals = world.os().totals();
             assert_eq!(totals.statistic(Statistic::PhysicalReadRequests), 9);
             (seen.take(WaitEvent::DirectPathRead), took)
-        });
-        report.result.expect("no failure")
+        })
     };
     let (waits, apart) = read(FilesystemIo::DirectIo);
     let expected = (0..9_u64).map(|at| [1, at * 512, if at < 8 { 512 } else { 3 }]);
@@ -167,7 +166,7 @@ fn a_reader_may_be_dropped_early() {
     let config = small();
     let mut simulation = racy(1, &config, 4 * 512);
     simulation.disks = vec![disk(&config, 4 * 512)];
-    let report = simulation.run(move |world, session| {
+    run(simulation, move |world, session| {
         let bed = Bed::open(world, config, &Toy::default(), session);
         let mut reader = bed.cache.direct_reader(&[span(0, 4 * 512)], session).expect("no fault");
         assert!(reader.next_run().expect("no fault").is_some());
@@ -176,7 +175,6 @@ fn a_reader_may_be_dropped_early() {
         let size = bed.cache.block_size();
         assert_eq!(size, BlockSize::KIB_2);
     });
-    report.result.expect("no failure");
 }
 
 /// A block that comes damaged is read once more through the cache, and named if it is so there too;
@@ -188,7 +186,7 @@ fn a_damaged_block_and_a_lost_write_are_missed() {
         let mut simulation = Simulation::new(1);
         simulation.disks = vec![disk(&config, BLOCKS)];
         prepare(&mut simulation);
-        let report = simulation.run(move |world, session| {
+        run(simulation, move |world, session| {
             let bed = Bed::open(world, config, &Toy::default(), session);
             bed.change(7, session).expect("no fault");
             bed.checkpoint(session);
@@ -198,8 +196,7 @@ fn a_damaged_block_and_a_lost_write_are_missed() {
             let read = read_all(&bed, BLOCKS, session);
             bed.close(session);
             read.map(drop).map_err(|stop| (stop.refusal(), stop.to_string()))
-        });
-        report.result.expect("no failure")
+        })
     };
     assert_eq!(run(|_| {}), Ok(()));
     let (kind, said) = run(|simulation| {

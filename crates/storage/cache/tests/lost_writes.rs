@@ -5,11 +5,12 @@
 mod common;
 
 use cache::CacheConfig;
-use common::{Bed, DATA, Dice, SIZE, Toy, dba, racy, small};
+use common::{Bed, DATA, SIZE, Toy, dba, racy, small};
 use ids::Dba;
 use sim::fs::Operation;
 use sim::fs::faults::{Fault, FaultPlan, Injection, Scope};
 use stop::{RefusalKind, Stop};
+use testbed::{Dice, run};
 
 const BLOCKS: u32 = 40;
 
@@ -27,7 +28,7 @@ fn read_after_a_lost_write(writes: u64, protect: bool) -> Result<u64, String> {
     let scope = Scope::of(&[Operation::Write]).under(DATA);
     let plan = FaultPlan::new(1).nth(writes, Fault::LostWrite, scope);
     simulation.disks[0].content.plan_faults(plan);
-    let report = simulation.run(move |world, session| {
+    run(simulation, move |world, session| {
         let bed = Bed::open(world, config, &Toy::default(), session);
         for _ in 0..writes {
             bed.change(7, session).expect("no fault");
@@ -43,8 +44,7 @@ fn read_after_a_lost_write(writes: u64, protect: bool) -> Result<u64, String> {
             assert_eq!(stop.refusal(), Some(RefusalKind::Corrupt), "{stop}");
             stop.to_string()
         })
-    });
-    report.result.expect("no failure")
+    })
 }
 
 /// The refusal names the file, the block, what was written and what was found.

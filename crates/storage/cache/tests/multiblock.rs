@@ -5,13 +5,14 @@
 mod common;
 
 use cache::CacheConfig;
-use common::{Bed, DATA, Dice, LONG_FILE, Seen, Toy, dba, disk, long, racy, small, with_long};
+use common::{Bed, DATA, LONG_FILE, Seen, Toy, dba, disk, long, racy, small, with_long};
 use ids::Dba;
 use os::{FilesystemIo, Session};
 use sim::fs::Operation;
 use sim::fs::faults::{Fault, FaultPlan, Scope};
 use sim::{Simulation, World};
 use stop::RefusalKind;
+use testbed::{Dice, run};
 use waits::{Nanos, Statistic, WaitEvent};
 
 const BLOCKS: u32 = 64;
@@ -45,7 +46,7 @@ fn a_run_is_read_with_one_io_and_never_overwrites_a_resident_block() {
     let config = roomy();
     let mut simulation = Simulation::new(1);
     simulation.disks = vec![disk(&config, BLOCKS)];
-    let report = simulation.run(move |world, session| {
+    run(simulation, move |world, session| {
         let bed = Bed::open(world, config, &Toy::default(), session);
         let mut reader = bed.cache.multiblock_reader(session);
         let seen = Seen::of(session);
@@ -70,7 +71,6 @@ fn a_run_is_read_with_one_io_and_never_overwrites_a_resident_block() {
         assert_eq!(counted(world), [3, 0, 3, 6, 16]);
         bed.close(session);
     });
-    report.result.expect("no failure");
 }
 
 /// Separate blocks are read at once: one wait, as long as the slowest, not as all of them.
@@ -80,7 +80,7 @@ fn separate_blocks_are_read_at_once() {
         let config = CacheConfig { filesystem_io: io, ..roomy() };
         let mut simulation = Simulation::new(1);
         simulation.disks = vec![disk(&config, BLOCKS)];
-        let report = simulation.run(move |world, session| {
+        let (read, times) = run(simulation, move |world, session| {
             let bed = Bed::open(world, config, &Toy::default(), session);
             let mut reader = bed.cache.multiblock_reader(session);
             bed.change(9, session).expect("no fault");
@@ -108,7 +108,6 @@ fn separate_blocks_are_read_at_once() {
             bed.close(session);
             (read, took.0 as f64 / alone.0 as f64)
         });
-        let (read, times) = report.result.expect("no failure");
         if io.is_asynchronous() {
             assert!(times < 3.5, "{times}");
             assert_eq!(read, [0, 1, 2, 6, 6]);
@@ -154,7 +153,7 @@ fn a_block_that_stays_bad_is_refused() {
     let file = fs.open(DATA).expect("it exists");
     fs.write(file, 5 * 2048, &[7; 2048], true).expect("room");
     fs.close(file).expect("it is open");
-    let report = simulation.run(move |world, session| {
+    let refused = run(simulation, move |world, session| {
         let bed = Bed::open(world, config, &Toy::default(), session);
         let mut reader = bed.cache.multiblock_reader(session);
         reader.read_run(dba(0), 8).expect("left to the gets");
@@ -165,7 +164,6 @@ fn a_block_that_stays_bad_is_refused() {
         bed.close(session);
         refused
     });
-    let refused = report.result.expect("no failure");
     for (block, refused) in refused.into_iter().enumerate() {
         assert_eq!(refused, (block == 5).then_some(RefusalKind::Corrupt), "block {block}");
     }
@@ -212,7 +210,7 @@ fn runs_among_changes_lose_nothing_and_nobody_waits_for_ever() {
         config.working_sets = 1 + dice.below(3) as u32;
         config.writers = 1 + dice.below(2) as u32;
         let (sessions, toy) = (2 + dice.below(4), Toy { flush: Nanos(20_000), ..Toy::default() });
-        let report = racy(seed, &config, BLOCKS).run(move |world, session| {
+        let seen = run(racy(seed, &config, BLOCKS), move |world, session| {
             let bed = Bed::open(world, config, &toy, session);
             let started = (0..sessions).map(|number| {
                 let dice = Dice(seed << 8 | number);
@@ -228,7 +226,6 @@ fn runs_among_changes_lose_nothing_and_nobody_waits_for_ever() {
             let counts = counted(world);
             [counts[0], counts[1]]
         });
-        let seen = report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
         runs = [runs[0] + seen[0], runs[1] + seen[1]];
     }
     assert!(runs.iter().all(|count| *count > 400), "{runs:?}");

@@ -9,14 +9,15 @@ use std::path::Path;
 use cache::doublewrite::restore;
 use cache::{CacheConfig, DataFile, PoolSize};
 use common::{
-    Bed, DATA, DOUBLEWRITE, Dice, FILE, LONG_DATA, LONG_FILE, LONG_SIZE, SIZE, Seen, Toy, content,
-    dba, disk, long, racy, slow, small, versions, with_long,
+    Bed, DATA, DOUBLEWRITE, FILE, LONG_DATA, LONG_FILE, LONG_SIZE, SIZE, Seen, Toy, content, dba,
+    disk, long, racy, slow, small, versions, with_long,
 };
 use ids::{BlockSize, Scn};
 use latch::FrameOrder;
 use os::Session;
 use sim::{Simulation, World};
 use stop::RefusalKind;
+use testbed::{Dice, run};
 use waits::{Nanos, Statistic, WaitEvent};
 
 const BLOCKS: u32 = 40;
@@ -168,7 +169,7 @@ fn files_and_pools_come_and_go_while_others_are_at_work() {
 fn a_pool_that_becomes_smaller_keeps_what_is_used() {
     let mut simulation = Simulation::new(1);
     simulation.disks = vec![disk(&small(), BLOCKS)];
-    let report = simulation.run(|world, session| {
+    let (read_again, waits) = run(simulation, |world, session| {
         let bed = Bed::open(world, small(), &Toy::default(), session);
         let has = bed.cache.buffers(SIZE, session);
         for block in 0..has {
@@ -193,7 +194,6 @@ fn a_pool_that_becomes_smaller_keeps_what_is_used() {
         bed.close(session);
         (read_again, waits.iter().map(|(p, _)| *p).collect::<Vec<_>>())
     });
-    let (read_again, waits) = report.result.expect("no failure");
     assert_eq!(read_again, 0);
     assert!(!waits.is_empty() && waits.iter().all(|p| p[..2] == [0, 0]), "{waits:?}");
 }

@@ -5,9 +5,10 @@
 mod common;
 
 use cache::{CacheConfig, PoolSize};
-use common::{Bed, Dice, LONG_SIZE, Toy, dba, racy, slow, small, versions};
+use common::{Bed, LONG_SIZE, Toy, dba, racy, slow, small, versions};
 use ids::Dba;
 use os::{FilesystemIo, Session};
+use testbed::{Dice, run};
 use waits::{Nanos, WaitEvent};
 
 const BLOCKS: u64 = 40;
@@ -121,7 +122,7 @@ fn the_checkpoint_never_passes_a_change_that_is_not_written() {
         config.working_sets = 1 + dice.below(4) as u32;
         config.writers = 1 + dice.below(3) as u32;
         let (toy, users) = (Toy::default(), 1 + dice.below(3));
-        let report = racy(seed, &config, BLOCKS as u32).run(move |world, session| {
+        run(racy(seed, &config, BLOCKS as u32), move |world, session| {
             let bed = Bed::open(world, config, &toy, session);
             let users = (0..users).map(|user| {
                 let mut dice = Dice(seed << 8 | user);
@@ -145,7 +146,6 @@ fn the_checkpoint_never_passes_a_change_that_is_not_written() {
             bed.check_checkpoint(seen, session);
             bed.close(session);
         });
-        report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
     }
 }
 

@@ -6,7 +6,7 @@ mod common;
 use std::sync::Arc;
 
 use cache::CacheConfig;
-use common::{Bed, DATA, Dice, Toy, dba, disk, racy, small, version, versions};
+use common::{Bed, DATA, Toy, dba, disk, racy, small, version, versions};
 use format::BlockFault;
 use latch::{FrameOrder, SharedFlag};
 use os::{Session, ThreadHandle};
@@ -14,6 +14,7 @@ use sim::fs::Operation;
 use sim::fs::faults::{Fault, FaultPlan, Scope};
 use sim::{Perturbation, Simulation};
 use stop::{RefusalKind, Stop};
+use testbed::{Dice, run};
 use waits::{Nanos, Statistic, WaitEvent};
 
 const BLOCKS: u32 = 64;
@@ -35,7 +36,7 @@ fn free_buffer_waits_happen_and_end_when_all_is_dirty() {
     for seed in 0..50 {
         let config = small();
         let toy = Toy { flush: Nanos::from_millis(2), ..Toy::default() };
-        let report = racy(seed, &config, BLOCKS).run(move |world, session| {
+        let (waits, dirty) = run(racy(seed, &config, BLOCKS), move |world, session| {
             let bed = Bed::open(world, config, &toy, session);
             let users = (0..4).map(|user| {
                 bed.session("user", session, move |bed, session| {
@@ -52,8 +53,6 @@ fn free_buffer_waits_happen_and_end_when_all_is_dirty() {
                 totals.statistic(Statistic::DirtyBuffersInspected),
             )
         });
-        let (waits, dirty) =
-            report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
         assert!(dirty > 0, "seed {seed}");
         waited += waits;
     }
@@ -116,7 +115,7 @@ fn a_failed_read_is_an_error_to_all_and_the_block_can_be_read_later() {
         let mut simulation = racy(seed, &config, BLOCKS);
         let scope = Scope::of(&[Operation::Read]).under(DATA);
         simulation.disks[0].content.plan_faults(FaultPlan::new(seed).nth(1, Fault::Eio, scope));
-        let report = simulation.run(move |world, session| {
+        let refused = run(simulation, move |world, session| {
             let bed = Bed::open(world, config, &Toy::default(), session);
             let refused = Arc::new(latch::Shared32::new(0));
             let users = (0..5).map(|_| {
@@ -139,7 +138,6 @@ fn a_failed_read_is_an_error_to_all_and_the_block_can_be_read_later() {
             bed.close(session);
             refused.load(session)
         });
-        let refused = report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
         assert!((1..=5).contains(&refused), "seed {seed}: {refused} refusals");
     }
 }
@@ -174,7 +172,7 @@ fn a_damaged_block_is_refused_by_name_and_can_be_formatted() {
 #[test]
 fn a_block_of_no_file_is_refused() {
     let config = small();
-    let report = racy(1, &config, BLOCKS).run(move |world, session| {
+    run(racy(1, &config, BLOCKS), move |world, session| {
         let bed = Bed::open(world, config, &Toy::default(), session);
         let refused = (0..40).map(|block| {
             let pinned = bed.cache.pin_or_unwritten(ids::Dba::new(9, block), session);
@@ -185,7 +183,6 @@ fn a_block_of_no_file_is_refused() {
         );
         bed.close(session);
     });
-    report.result.expect("no failure");
 }
 
 /// A write or a sync that fails halts the instance, and every session that waits hears of it.
@@ -199,7 +196,7 @@ fn a_failing_write_halts_and_nobody_is_left_waiting() {
         let scope = Scope::of(&[operation]).under(dice.one_of(&[DATA, common::DOUBLEWRITE]));
         let plan = FaultPlan::new(seed).nth(1 + dice.below(4), Fault::Eio, scope);
         simulation.disks[0].content.plan_faults(plan);
-        let report = simulation.run(move |world, session| {
+        let said = run(simulation, move |world, session| {
             let bed = Bed::open(world, config, &Toy::default(), session);
             let users = (0..4).map(|user| {
                 bed.session("user", session, move |bed, session| {
@@ -217,7 +214,6 @@ fn a_failing_write_halts_and_nobody_is_left_waiting() {
             bed.close(session);
             bed.halt.check(session).map_err(|stop| stop.to_string())
         });
-        let said = report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
         let said = said.expect_err("the instance has halted");
         assert!(said.contains("a database writer cannot"), "{said}");
     }
@@ -229,7 +225,7 @@ fn a_get_goes_on_when_one_of_the_pinned_buffers_is_let_go() {
     for seed in 0..200 {
         let dirty = seed % 2 == 0;
         let config = CacheConfig { working_sets: 1, ..small() };
-        let report = racy(seed, &config, BLOCKS).run(move |world, session| {
+        let took = run(racy(seed, &config, BLOCKS), move |world, session| {
             let bed = Bed::open(world, config, &Toy::default(), session);
             let pins = (0..16)
                 .map(|block| bed.cache.pin_or_unwritten(dba(block), session).expect("no fault"));
@@ -252,7 +248,6 @@ fn a_get_goes_on_when_one_of_the_pinned_buffers_is_let_go() {
             bed.close(session);
             took
         });
-        let took = report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
         assert!(took < Nanos::from_millis(100), "seed {seed}: {took}");
     }
 }
@@ -265,7 +260,7 @@ fn a_get_goes_on_when_the_read_into_the_last_buffer_fails() {
         let mut simulation = racy(seed, &config, BLOCKS);
         let scope = Scope::of(&[Operation::Read]).under(DATA);
         simulation.disks[0].content.plan_faults(FaultPlan::new(seed).nth(16, Fault::Eio, scope));
-        let report = simulation.run(move |world, session| {
+        let took = run(simulation, move |world, session| {
             let bed = Bed::open(world, config, &Toy::default(), session);
             let pins = (0..15)
                 .map(|block| bed.cache.pin_or_unwritten(dba(block), session).expect("no fault"));
@@ -282,7 +277,6 @@ fn a_get_goes_on_when_the_read_into_the_last_buffer_fails() {
             bed.close(session);
             took
         });
-        let took = report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
         assert!(took < Nanos::from_millis(100), "seed {seed}: {took}");
     }
 }

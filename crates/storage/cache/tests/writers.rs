@@ -4,9 +4,10 @@
 
 mod common;
 
-use common::{Bed, Dice, Toy, racy, versions, with_long};
+use common::{Bed, Toy, racy, versions, with_long};
 use ids::Dba;
 use os::{Session, ThreadHandle};
+use testbed::Dice;
 use waits::{Nanos, WaitEvent};
 
 const BLOCKS: u64 = 40;

@@ -4,12 +4,13 @@
 
 mod common;
 
-use common::{DIRECTORY, Dice, Row, expected, rows, small};
+use common::{DIRECTORY, Row, expected, rows, small};
 use os::FilesystemIo;
 use proptest::prelude::*;
 use sim::{LogMode, Report, Simulation};
 use sort::{RECORD_BYTES_MAX, SORT_AREA_BYTES_MAX, SortConfig, Sorter};
 use stop::{Halt, RefusalKind};
+use testbed::{Dice, run};
 use waits::{Statistic, Totals, WaitEvent};
 
 /// Sorts rows in a simulated world and checks that nothing is left.
@@ -32,6 +33,10 @@ fn check(seed: u64, config: SortConfig, rows: Vec<Row>) -> Totals {
     assert!(found == wanted, "seed {seed}: the order isn't that of a stable sort");
     assert_eq!(totals.statistic(Statistic::SortsRows), count);
     totals
+}
+
+fn random(dice: &mut Dice, length: u64, values: u64) -> Vec<u8> {
+    (0..length).map(|_| dice.below(values) as u8).collect()
 }
 
 proptest! {
@@ -58,10 +63,10 @@ proptest! {
         let (mut rows, mut left) = (Vec::new(), bytes);
         while left > 0 {
             let key = dice.below(key_most + 1);
-            let key = dice.bytes(key, values);
+            let key = random(&mut dice, key, values);
             let mut payload = (rows.len() as u64).to_le_bytes().to_vec();
             let more = dice.below(payload_most + 1);
-            payload.extend(dice.bytes(more, 256));
+            payload.extend(random(&mut dice, more, 256));
             left = left.saturating_sub((key.len() + payload.len()) as u64);
             rows.push((key, payload));
         }
@@ -110,7 +115,7 @@ fn what_fits_stays_in_memory() {
         assert_eq!(totals.statistic(Statistic::PhysicalWriteRequests), 0);
         assert_eq!(totals.event(WaitEvent::DiskFileOperations).count, 0);
     }
-    let report = Simulation::new(1).run(|world, session| {
+    run(Simulation::new(1), |world, session| {
         let halt = Halt::new(world.os());
         let config = SortConfig { area_bytes: SORT_AREA_BYTES_MAX, ..small() };
         let mut sorter =
@@ -121,7 +126,6 @@ fn what_fits_stays_in_memory() {
         let mut sorted = sorter.finish().expect("in memory");
         assert_eq!(sorted.next_row().expect("a row"), Some((&b"a"[..], &b"b"[..])));
     });
-    report.result.expect("no failure");
 }
 
 /// The longest row is sorted; a longer one is refused and the sort goes on without it; so is an
@@ -135,7 +139,7 @@ fn the_longest_key_is_sorted_and_a_longer_one_refused() {
     };
     let all: Vec<Row> = (0..200).map(|n| long((n * 37 % 200) as u8)).collect();
     check(1, small(), all);
-    let report = Simulation::new(1).run(|world, session| {
+    run(Simulation::new(1), |world, session| {
         let halt = Halt::new(world.os());
         let mut sorter = Sorter::new(&world.disk(), small(), &halt, session).expect("an area");
         let refused = sorter.push(&vec![0; RECORD_BYTES_MAX], b"x").expect_err("one too many");
@@ -149,7 +153,6 @@ fn the_longest_key_is_sorted_and_a_longer_one_refused() {
         let refused = Sorter::new(&world.disk(), config, &halt, session).expect_err("too small");
         assert_eq!(refused.refusal(), Some(RefusalKind::Invalid));
     });
-    report.result.expect("no failure");
 }
 
 /// Waits name the file, the first block and the number of blocks; several I/Os in flight take less

@@ -6,7 +6,7 @@ use stop::RefusalKind;
 use value::{OwnedValue, Type, Value};
 
 use crate::common::{
-    Db, WAIT, column, customer, fill, foreign, on_new, orders, primary, refused, unique, with,
+    Db, WAIT, column, customer, database, fill, foreign, orders, primary, refused, unique, with,
 };
 
 fn alter(
@@ -20,7 +20,7 @@ fn alter(
 
 #[test]
 fn a_column_is_added_without_rows_being_rewritten() {
-    let disk = on_new(|db, session| {
+    let disk = database(|db, session| {
         db.catalog.create_table(&customer(), WAIT, session).expect("created");
         fill(db, 0..30, session);
         let old = db.relation("customer", session);
@@ -55,7 +55,7 @@ fn a_column_is_added_without_rows_being_rewritten() {
 
 #[test]
 fn names_change_and_old_ones_are_free() {
-    let disk = on_new(|db, session| {
+    let disk = database(|db, session| {
         db.catalog.create_table(&customer(), WAIT, session).expect("created");
         db.catalog.create_table(&orders(OnDelete::NoAction), WAIT, session).expect("created");
         fill(db, 0..3, session);
@@ -82,7 +82,7 @@ fn names_change_and_old_ones_are_free() {
 
 #[test]
 fn a_dropped_column_loses_its_name_and_its_sequence_and_others_keep_their_places() {
-    let disk = on_new(|db, session| {
+    let disk = database(|db, session| {
         let mut spec = customer();
         let default = DefaultSpec::Identity { always: false, options: Default::default() };
         spec.columns.push(ColumnSpec { default, ..column("number", Type::BigInt) });
@@ -135,7 +135,7 @@ fn a_dropped_column_loses_its_name_and_its_sequence_and_others_keep_their_places
 
 #[test]
 fn constraints_and_indexes_are_renamed_and_old_names_are_free() {
-    let disk = on_new(|db, session| {
+    let disk = database(|db, session| {
         let mut parent = customer();
         let below = Condition::IsNull(Operand::Column(1));
         parent.constraints.push(ConstraintSpec { name: None, rule: Rule::Check(below) });
@@ -174,7 +174,7 @@ fn constraints_and_indexes_are_renamed_and_old_names_are_free() {
 
 #[test]
 fn not_null_is_looked_for_before_it_is_said() {
-    on_new(|db, session| {
+    database(|db, session| {
         db.catalog.create_table(&customer(), WAIT, session).expect("created");
         fill(db, 0..9, session);
         let row = [Value::Int(100), Value::Null, Value::Null];
@@ -198,7 +198,7 @@ fn not_null_is_looked_for_before_it_is_said() {
 
 #[test]
 fn constraints_are_added_to_rows_that_keep_them_and_dropped() {
-    let disk = on_new(|db, session| {
+    let disk = database(|db, session| {
         let mut spec = customer();
         spec.constraints.clear();
         db.catalog.create_table(&spec, WAIT, session).expect("created");
@@ -250,7 +250,7 @@ fn constraints_are_added_to_rows_that_keep_them_and_dropped() {
 
 #[test]
 fn a_check_is_added_to_rows_that_keep_it() {
-    on_new(|db, session| {
+    database(|db, session| {
         db.catalog.create_table(&customer(), WAIT, session).expect("created");
         fill(db, 0..12, session);
         let below = |most| {

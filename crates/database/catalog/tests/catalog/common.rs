@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::path::Path;
 use std::sync::Arc;
 
 use access::RowAddress;
@@ -10,73 +9,33 @@ use catalog::{
     Catalog, CatalogConfig, ColumnSpec, ConstraintSpec, DefaultSpec, ForeignKeySpec,
     IndexColumnSpec, IndexSpec, Rule, TableSpec,
 };
-use ids::{BlockSize, FileNo};
+use ids::FileNo;
 use instance::{Creation, Instance, Parameters, Transaction};
-use os::probe::DurableWrite;
 use os::{FilesystemIo, Session, ThreadHandle, ThreadSpec};
 use relation::{OnDelete, Relation, Scratch, Work};
 use sim::fs::FileSystem;
-use sim::{Perturbation, Report, Simulation, World};
+use sim::{Simulation, World};
 use sort::SortConfig;
 use stop::{RefusalKind, Stop};
+use testbed::bed;
+pub(crate) use testbed::bed::directory;
+pub(crate) use testbed::{ended, join, left, machine, racy, run, run_kept};
 use txn::LockWait;
 use value::{Direction, OwnedValue, RowView, Type, Value};
 
 pub(crate) const WAIT: LockWait = LockWait::Forever;
 
-pub(crate) fn directory() -> &'static Path {
-    Path::new("/db")
-}
-
 pub(crate) fn creation() -> Creation {
     Creation {
-        db_block_size: BlockSize::KIB_2,
         data_bytes: 300 * 2048,
         data_bytes_max: 4_000 * 2048,
         data_growth_bytes: 32 * 2048,
-        extent_blocks: 4,
-        log_file_bytes: 2 * u64::from(redo::LOG_BLOCKS_MIN) * 4096,
-        log_groups: 3,
-        undo_segments: 2,
-        undo_slots: 8,
-        doublewrite_slots: 16,
-        ..Creation::default()
+        ..bed::creation()
     }
 }
 
 pub(crate) fn parameters() -> Parameters {
-    Parameters {
-        db_cache_size: 96 * 2048,
-        db_working_sets: 2,
-        db_writer_batch: 4,
-        log_buffer: redo::LOG_BUFFER_BYTES_MIN as u64,
-        redo_write: Some(DurableWrite::DirectThenSync),
-        redo_consistency: true,
-        ..Parameters::default()
-    }
-}
-
-pub(crate) fn machine(seed: u64, content: FileSystem) -> Simulation {
-    let mut simulation = Simulation::new(seed);
-    simulation.disks[0].content = content;
-    simulation
-}
-
-/// Runs a test with a schedule that finds races.
-pub(crate) fn racy(seed: u64, content: FileSystem) -> Simulation {
-    Simulation { perturbation: Perturbation::RACES, ..machine(seed, content) }
-}
-
-/// The disk as a simulation left it.
-pub(crate) fn left<R>(report: &mut Report<R>) -> FileSystem {
-    let mut disk = report.disks.remove("disk").expect("the machine has one disk");
-    disk.close_all();
-    disk
-}
-
-/// The result of a simulation that came to its end.
-pub(crate) fn ended<R>(report: Report<R>, what: impl std::fmt::Display) -> R {
-    report.result.unwrap_or_else(|failure| panic!("{what}: {failure}"))
+    bed::parameters(96)
 }
 
 /// An open database with its catalog.
@@ -88,16 +47,19 @@ pub(crate) struct Db {
 
 /// A database on which `body` has worked.
 pub(crate) fn database(body: impl FnOnce(&Db, &Session) + Send + 'static) -> FileSystem {
-    let mut report = machine(1, FileSystem::new(1 << 30)).run(move |world, session| {
-        let disk = world.disk();
-        Instance::create(&disk, directory(), &creation(), &parameters(), session).expect("created");
-        let db = Db::open(world, session).expect("opened");
-        body(&db, session);
-        db.shut(session);
+    database_with(creation(), body)
+}
+
+/// A database that was created so, and on which `body` has worked.
+pub(crate) fn database_with(
+    creation: Creation,
+    body: impl FnOnce(&Db, &Session) + Send + 'static,
+) -> FileSystem {
+    let (made, disk) = run_kept(machine(1, FileSystem::new(1 << 30)), move |world, session| {
+        Instance::create(&world.disk(), directory(), &creation, &parameters(), session).map(drop)
     });
-    let disk = left(&mut report);
-    ended(report, "the database can't be made");
-    disk
+    made.expect("created");
+    with(disk, body)
 }
 
 /// Runs `body` on a database, and shuts it.
@@ -105,22 +67,20 @@ pub(crate) fn with(
     content: FileSystem,
     body: impl FnOnce(&Db, &Session) + Send + 'static,
 ) -> FileSystem {
-    let mut report = machine(1, content).run(move |world, session| {
-        let db = Db::open(world, session).expect("opened");
-        body(&db, session);
-        db.check(session);
-        db.shut(session);
-    });
-    let disk = left(&mut report);
-    ended(report, "it doesn't come to its end");
-    disk
+    with_db(machine(1, content), body).1
 }
 
-/// Runs `body` on a new database.
-pub(crate) fn on_new(body: impl FnOnce(&Db, &Session) + Send + 'static) -> FileSystem {
-    database(|db, session| {
-        body(db, session);
+/// Runs `body` on the database of a machine, checks and shuts it.
+pub(crate) fn with_db<R: Send + 'static>(
+    simulation: Simulation,
+    body: impl FnOnce(&Db, &Session) -> R + Send + 'static,
+) -> (R, FileSystem) {
+    run_kept(simulation, move |world, session| {
+        let db = Db::open(world, session).expect("opened");
+        let result = body(&db, session);
         db.check(session);
+        db.shut(session);
+        result
     })
 }
 
@@ -306,12 +266,6 @@ impl Db {
             index.check(&mut visit, session).unwrap_or_else(|what| panic!("{name}: {what}"));
             assert_eq!(found, wanted, "index {} agrees with {name}", index.name());
         }
-    }
-}
-
-pub(crate) fn join(threads: Vec<ThreadHandle>, session: &Session) {
-    for thread in threads {
-        assert!(thread.join(session).is_ok(), "{} panicked", thread.name());
     }
 }
 

@@ -14,12 +14,13 @@ use value::{Type, Value};
 use waits::WaitEvent;
 
 use crate::common::{
-    Db, WAIT, column, customer, database, ended, fill, index, join, on_new, orders, racy, refused,
+    Db, WAIT, column, customer, database, fill, index, join, orders, racy, refused, run_kept,
+    with_db,
 };
 
 #[test]
 fn a_statement_waits_for_who_changes_rows_or_is_refused() {
-    on_new(|db, session| {
+    database(|db, session| {
         db.catalog.create_table(&customer(), WAIT, session).expect("created");
         let relation = db.relation("customer", session);
         let (mut transaction, mut scratch) = (Transaction::new(), Scratch::default());
@@ -51,7 +52,7 @@ fn a_statement_waits_for_who_changes_rows_or_is_refused() {
 /// A row that isn't committed yet keeps what it refers to.
 #[test]
 fn a_truncate_waits_for_who_changes_rows_that_refer_to_the_table() {
-    on_new(|db, session| {
+    database(|db, session| {
         db.catalog.create_table(&customer(), WAIT, session).expect("created");
         db.catalog.create_table(&orders(OnDelete::NoAction), WAIT, session).expect("created");
         fill(db, 0..5, session);
@@ -75,7 +76,7 @@ fn a_truncate_waits_for_who_changes_rows_that_refer_to_the_table() {
 /// is. Other DDL on the child doesn't disturb it.
 #[test]
 fn a_constraint_goes_when_nobody_changes_the_table_that_it_refers_to() {
-    on_new(|db, session| {
+    database(|db, session| {
         db.catalog.create_table(&customer(), WAIT, session).expect("created");
         db.catalog.create_table(&orders(OnDelete::NoAction), WAIT, session).expect("created");
         fill(db, 0..5, session);
@@ -111,7 +112,7 @@ fn a_constraint_goes_when_nobody_changes_the_table_that_it_refers_to() {
 
 /// Reads on, row by row, while the table goes and its blocks become others'.
 fn reader_meets(end: fn(&Db, &Session), stale_before: bool) {
-    on_new(move |db, session| {
+    database(move |db, session| {
         db.catalog.create_table(&customer(), WAIT, session).expect("created");
         fill(db, 0..200, session);
         let relation = db.relation("customer", session);
@@ -187,7 +188,7 @@ fn a_reader_of_a_table_that_is_truncated_is_refused() {
 
 #[test]
 fn a_snapshot_from_before_is_too_old_for_what_was_made_since() {
-    on_new(|db, session| {
+    database(|db, session| {
         db.catalog.create_table(&customer(), WAIT, session).expect("created");
         fill(db, 0..20, session);
         let transactions = db.instance.transactions();
@@ -269,8 +270,7 @@ fn rows_and_definitions_change_at_once() {
     let waits = sim::Outside::new(0);
     for seed in 0..12 {
         let waits = waits.clone();
-        let report = racy(seed, disk.clone()).run(move |world, session| {
-            let db = Db::open(world, session).expect("opened");
+        with_db(racy(seed, disk.clone()), move |db, session| {
             let wanted = sim::Outside::<BTreeSet<i64>>::default();
             let mut threads = Vec::new();
             for user in 1..4 {
@@ -295,11 +295,9 @@ fn rows_and_definitions_change_at_once() {
                 rows.iter().map(|row| number(row).expect("a number")).collect();
             assert_eq!(there, wanted.take());
             assert_eq!(db.relation("customer", session).definition().indexes.len(), 3);
-            db.shut(session);
-            let waited = world.os().totals().event(WaitEvent::RowCacheLock).count;
+            let waited = session.os().totals().event(WaitEvent::RowCacheLock).count;
             waits.with(|all| *all += waited);
         });
-        ended(report, seed);
     }
     assert!(waits.take() > 0, "nobody waited for a definition");
 }
@@ -315,8 +313,7 @@ fn of_two_statements_on_one_table_each_leaves_what_the_other_has_done() {
         fill(db, 0..5, session);
     });
     for seed in 0..100 {
-        let report = racy(seed, disk.clone()).run(|world, session| {
-            let db = Db::open(world, session).expect("opened");
+        with_db(racy(seed, disk.clone()), |db, session| {
             let before = db.relation("customer", session).definition().columns.len();
             let drops = db.start("drops", session, |db, session| {
                 db.catalog.drop_index("by_name", WAIT, session).expect("dropped");
@@ -329,10 +326,7 @@ fn of_two_statements_on_one_table_each_leaves_what_the_other_has_done() {
             let now = db.relation("customer", session);
             assert_eq!(now.definition().columns.len(), before + 1);
             assert!(now.definition().indexes.iter().all(|index| index.name != "by_name"));
-            db.check(session);
-            db.shut(session);
         });
-        ended(report, seed);
     }
 }
 
@@ -344,8 +338,7 @@ fn statements_that_meet_agree_who_was_first() {
         fill(db, 0..30, session);
     });
     for seed in 0..12 {
-        let report = racy(seed, disk.clone()).run(|world, session| {
-            let db = Db::open(world, session).expect("opened");
+        with_db(racy(seed, disk.clone()), |db, session| {
             let won = sim::Outside::<Vec<ObjectNo>>::default();
             let mut threads = Vec::new();
             for (number, by) in ["name", "city"].into_iter().enumerate() {
@@ -365,10 +358,7 @@ fn statements_that_meet_agree_who_was_first() {
             join(threads, session);
             assert_eq!(won.take().len(), 1);
             assert_eq!(db.relation("customer", session).definition().indexes.len(), 3);
-            db.check(session);
-            db.shut(session);
         });
-        ended(report, seed);
     }
 }
 
@@ -443,8 +433,7 @@ fn what_is_referred_to_is_there_whatever_is_truncated_and_constrained() {
     let (truncated, deleted) = (sim::Outside::new(0), sim::Outside::new(0));
     for seed in 0..12 {
         let (truncated, deleted) = (truncated.clone(), deleted.clone());
-        let report = racy(seed, disk.clone()).run(move |world, session| {
-            let db = Db::open(world, session).expect("opened");
+        with_db(racy(seed, disk.clone()), move |db, session| {
             let mut threads = Vec::new();
             for user in 1..4 {
                 let deleted = deleted.clone();
@@ -468,9 +457,7 @@ fn what_is_referred_to_is_there_whatever_is_truncated_and_constrained() {
             for row in db.rows("orders", session) {
                 assert!(customers.contains(&column(&row, 1)), "{row} of {customers:?}");
             }
-            db.shut(session);
         });
-        ended(report, seed);
     }
     assert!(truncated.take() > 0, "no truncate was allowed");
     assert!(deleted.take() > 0, "no delete met a row");
@@ -490,7 +477,7 @@ fn a_table_is_dropped_after_the_dead_have_been_rolled_back() {
     ];
     let active = sim::Outside::new(0);
     for seed in 0..8 {
-        let mut report = racy(seed, base.clone()).run(|world, session| {
+        let ((), disk) = run_kept(racy(seed, base.clone()), |world, session| {
             let db = Db::open(world, session).expect("opened");
             let customer = db.relation("customer", session);
             let (mut transaction, mut scratch) = (Transaction::new(), Scratch::default());
@@ -510,22 +497,16 @@ fn a_table_is_dropped_after_the_dead_have_been_rolled_back() {
             drop((customer, db.catalog));
             db.instance.abort(session);
         });
-        let disk = crate::common::left(&mut report);
-        ended(report, seed);
         let (statement, active) = (statements[seed as usize % 2], active.clone());
-        let report = racy(seed + 100, disk).run(move |world, session| {
-            let db = Db::open(world, session).expect("opened");
+        with_db(racy(seed + 100, disk), move |db, session| {
             assert_eq!(db.instance.opened().rolled_back, 1);
             let all = db.instance.transactions().active().all(session);
             active.with(|count| *count += all.len());
-            statement(&db, session);
-            others(&db, session);
+            statement(db, session);
+            others(db, session);
             db.instance.wait_for_dead(session);
             assert_eq!(db.rows("others", session).len(), 200);
-            db.check(session);
-            db.shut(session);
         });
-        ended(report, seed);
     }
     assert!(active.take() > 0, "the dead were always gone when the statement began");
 }

@@ -13,7 +13,7 @@ use value::{Type, Value};
 
 use crate::common::{
     Db, WAIT, column, creation, customer, database, directory, ended, fill, foreign, index, left,
-    machine, orders, parameters, primary, table, unique,
+    machine, orders, parameters, primary, run_kept, table, unique,
 };
 
 type Run = fn(&Db, &Session) -> Result<(), Stop>;
@@ -186,12 +186,10 @@ fn a_statement_is_wholly_there_or_wholly_not_wherever_the_power_goes() {
 
 #[test]
 fn a_dictionary_is_made_at_last_wherever_the_power_goes() {
-    let mut report = machine(1, FileSystem::new(1 << 30)).run(|world, session| {
+    let ((), base) = run_kept(machine(1, FileSystem::new(1 << 30)), |world, session| {
         let disk = world.disk();
         Instance::create(&disk, directory(), &creation(), &parameters(), session).expect("created");
     });
-    let base = left(&mut report);
-    ended(report, "made");
     let (shots, _) = shots(&base, 3, |world, session, _| {
         Db::open(world, session).expect("opened").shut(session);
     });

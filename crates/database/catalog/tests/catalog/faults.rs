@@ -6,18 +6,15 @@ use stop::RefusalKind;
 use value::{Type, Value};
 
 use crate::common::{
-    Db, WAIT, column, creation, customer, directory, ended, index, machine, parameters, primary,
-    table, text,
+    Db, WAIT, column, creation, customer, database_with, directory, index, machine, parameters,
+    primary, run, table, text,
 };
 
 #[test]
 fn an_index_that_finds_no_room_leaves_nothing_behind() {
-    let report = machine(1, FileSystem::new(1 << 30)).run(|world, session| {
-        let disk = world.disk();
-        let bytes = 300 * 2048;
-        let small = Creation { data_bytes: bytes, data_bytes_max: bytes, ..creation() };
-        Instance::create(&disk, directory(), &small, &parameters(), session).expect("created");
-        let db = Db::open(world, session).expect("opened");
+    let bytes = 300 * 2048;
+    let small = Creation { data_bytes: bytes, data_bytes_max: bytes, ..creation() };
+    database_with(small, |db, session| {
         let columns = vec![column("id", Type::BigInt), column("name", text(200))];
         let spec = table("t", columns, vec![primary(&["id"])]);
         db.catalog.create_table(&spec, WAIT, session).expect("created");
@@ -44,16 +41,13 @@ fn an_index_that_finds_no_room_leaves_nothing_behind() {
         // The space that it had taken is free: the table can be dropped, and another made.
         db.catalog.drop_table("t", false, WAIT, session).expect("dropped");
         db.catalog.create_table(&customer(), WAIT, session).expect("created");
-        db.check(session);
-        db.shut(session);
     });
-    ended(report, "no room");
 }
 
 /// More keys than the sort's area holds: they go through a file, and the index is right.
 #[test]
 fn an_index_of_more_than_the_memory_is_built_through_a_file() {
-    let report = machine(1, FileSystem::new(1 << 30)).run(|world, session| {
+    run(machine(1, FileSystem::new(1 << 30)), |world, session| {
         let disk = world.disk();
         let large = Creation { data_bytes_max: 20_000 * 2048, ..creation() };
         Instance::create(&disk, directory(), &large, &parameters(), session).expect("created");
@@ -86,5 +80,4 @@ fn an_index_of_more_than_the_memory_is_built_through_a_file() {
         db.check(session);
         db.shut(session);
     });
-    ended(report, "a large index");
 }

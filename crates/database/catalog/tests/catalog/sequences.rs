@@ -10,7 +10,7 @@ use value::{Type, Value};
 use waits::WaitEvent;
 
 use crate::common::{
-    Db, WAIT, column, database, ended, join, left, machine, on_new, primary, racy, refused, table,
+    Db, WAIT, column, database, ended, join, left, machine, primary, racy, refused, table, with_db,
 };
 
 fn cached(cache: u32) -> SequenceOptions {
@@ -19,7 +19,7 @@ fn cached(cache: u32) -> SequenceOptions {
 
 #[test]
 fn a_sequence_ends_and_is_dropped() {
-    on_new(|db, session| {
+    database(|db, session| {
         let options = SequenceOptions { max: Some(3), ..cached(2) };
         db.catalog.create_sequence("s", &options, session).expect("created");
         let again = db.catalog.create_sequence("s", &options, session);
@@ -51,8 +51,7 @@ fn sessions_that_ask_at_once_get_different_values_without_gaps() {
         let all_waits = waits.clone();
         let found = Outside::<Vec<i64>>::default();
         let inside = found.clone();
-        let report = racy(seed, disk.clone()).run(move |world, session| {
-            let db = Db::open(world, session).expect("opened");
+        with_db(racy(seed, disk.clone()), move |db, session| {
             let sessions = (0..4).map(|_| {
                 let found = inside.clone();
                 db.start("asks", session, move |db, session| {
@@ -64,11 +63,9 @@ fn sessions_that_ask_at_once_get_different_values_without_gaps() {
                 })
             });
             join(sessions.collect(), session);
-            db.shut(session);
-            let waited = world.os().totals().event(WaitEvent::EnqSqContention).count;
+            let waited = session.os().totals().event(WaitEvent::EnqSqContention).count;
             all_waits.with(|all| *all += waited);
         });
-        ended(report, seed);
         let mut found = found.take();
         found.sort_unstable();
         assert_eq!(found, (1..=40).collect::<Vec<_>>(), "seed {seed}");

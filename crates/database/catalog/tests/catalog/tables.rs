@@ -6,13 +6,13 @@ use stop::RefusalKind;
 use value::{Type, Value};
 
 use crate::common::{
-    WAIT, column, customer, fill, foreign, index, on_new, orders, primary, refused, table, text,
+    WAIT, column, customer, database, fill, foreign, index, orders, primary, refused, table, text,
     unique, with,
 };
 
 #[test]
 fn what_is_created_is_there_after_a_restart() {
-    let disk = on_new(|db, session| {
+    let disk = database(|db, session| {
         assert!(db.catalog.opened().is_new);
         db.catalog.create_table(&customer(), WAIT, session).expect("created");
         db.catalog.create_table(&orders(OnDelete::Cascade), WAIT, session).expect("created");
@@ -53,7 +53,7 @@ fn what_is_created_is_there_after_a_restart() {
 
 #[test]
 fn what_cannot_be_created_says_why() {
-    on_new(|db, session| {
+    database(|db, session| {
         let create = |spec| db.catalog.create_table(&spec, WAIT, session);
         create(customer()).expect("created");
         let id = || column("id", Type::BigInt);
@@ -90,7 +90,7 @@ fn what_cannot_be_created_says_why() {
 
 #[test]
 fn a_table_may_refer_to_itself_and_count_by_itself() {
-    let disk = on_new(|db, session| {
+    let disk = database(|db, session| {
         let identity = DefaultSpec::Identity { always: false, options: SequenceOptions::default() };
         let id = ColumnSpec { default: identity, ..column("id", Type::Integer) };
         let columns = vec![id, column("parent", Type::BigInt)];
@@ -127,7 +127,7 @@ fn a_table_may_refer_to_itself_and_count_by_itself() {
 /// The index's name is cut off behind the key's name.
 #[test]
 fn a_foreign_key_of_the_longest_name_gets_an_index_of_another_name() {
-    on_new(|db, session| {
+    database(|db, session| {
         db.catalog.create_table(&customer(), WAIT, session).expect("created");
         let create = |name: &str, key: Option<String>| {
             let to_customer = foreign(&["customer"], "customer", OnDelete::NoAction);
@@ -147,7 +147,7 @@ fn a_foreign_key_of_the_longest_name_gets_an_index_of_another_name() {
 
 #[test]
 fn a_unique_index_of_rows_that_are_alike_is_refused_and_leaves_nothing() {
-    on_new(|db, session| {
+    database(|db, session| {
         db.catalog.create_table(&customer(), WAIT, session).expect("created");
         fill(db, 0..20, session);
         let before = db.describe(session);
@@ -176,7 +176,7 @@ fn a_unique_index_of_rows_that_are_alike_is_refused_and_leaves_nothing() {
 
 #[test]
 fn a_table_that_others_refer_to_is_dropped_only_with_their_constraints() {
-    on_new(|db, session| {
+    database(|db, session| {
         db.catalog.create_table(&customer(), WAIT, session).expect("created");
         db.catalog.create_table(&orders(OnDelete::NoAction), WAIT, session).expect("created");
         fill(db, 0..5, session);
@@ -191,7 +191,7 @@ fn a_table_that_others_refer_to_is_dropped_only_with_their_constraints() {
 
 #[test]
 fn a_truncated_table_is_empty_and_goes_on() {
-    let disk = on_new(|db, session| {
+    let disk = database(|db, session| {
         db.catalog.create_table(&customer(), WAIT, session).expect("created");
         db.catalog.create_table(&orders(OnDelete::NoAction), WAIT, session).expect("created");
         fill(db, 0..60, session);
@@ -216,7 +216,7 @@ fn a_truncated_table_is_empty_and_goes_on() {
 
 #[test]
 fn a_check_goes_with_its_table() {
-    let disk = on_new(|db, session| {
+    let disk = database(|db, session| {
         let condition = Condition::Compare(
             Operand::Column(0),
             Comparison::Greater,

@@ -10,7 +10,7 @@ use os::Session;
 use sim::BadPlaces;
 use waits::SessionKind;
 
-use crate::common::{Scratch, filled_by, options};
+use crate::common::{Folder, filled_by, options};
 
 const BLOCK: u64 = 8_192;
 const EXTENT_BLOCKS: u64 = 8;
@@ -74,7 +74,7 @@ fn made(
 #[test]
 fn a_scan_needs_no_block_that_was_never_formatted() {
     for db_cache_size in [16 << 20, 1 << 20] {
-        let (scratch, bad) = (Scratch::new("bad-scan"), BadPlaces::default());
+        let (scratch, bad) = (Folder::absent("bad-scan"), BadPlaces::default());
         let session = os::linux::start().adopt("app", SessionKind::Foreground);
         let disk = bad.over(&os::linux::disk());
         let database = made((&disk, &bad, &scratch.0), &small(db_cache_size), &session);
@@ -90,7 +90,7 @@ fn a_scan_needs_no_block_that_was_never_formatted() {
 #[test]
 fn a_scan_needs_no_block_that_was_damaged_before_it_was_handed_out() {
     for db_cache_size in [16 << 20, 1 << 20] {
-        let scratch = Scratch::new("bad-rotten");
+        let scratch = Folder::absent("bad-rotten");
         let options = small(db_cache_size);
         let database = Database::create(&scratch.0, &options).expect("created");
         filled_by(&mut database.connect("maker"));
@@ -114,7 +114,7 @@ fn a_scan_needs_no_block_that_was_damaged_before_it_was_handed_out() {
 /// What is committed there isn't written yet when the process is killed.
 #[test]
 fn redo_that_makes_a_block_anew_needs_no_home_that_can_be_read() {
-    let (scratch, bad) = (Scratch::new("bad-anew"), BadPlaces::default());
+    let (scratch, bad) = (Folder::absent("bad-anew"), BadPlaces::default());
     let session = os::linux::start().adopt("app", SessionKind::Foreground);
     let disk = bad.over(&os::linux::disk());
     let options = small(16 << 20);
@@ -133,7 +133,7 @@ fn redo_that_makes_a_block_anew_needs_no_home_that_can_be_read() {
 #[test]
 fn a_block_with_rows_that_can_not_be_read_is_not_passed_over() {
     for db_cache_size in [16 << 20, 1 << 20] {
-        let (scratch, bad) = (Scratch::new("bad-rows"), BadPlaces::default());
+        let (scratch, bad) = (Folder::absent("bad-rows"), BadPlaces::default());
         let session = os::linux::start().adopt("app", SessionKind::Foreground);
         let disk = bad.over(&os::linux::disk());
         let options = small(db_cache_size);

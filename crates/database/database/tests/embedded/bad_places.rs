@@ -16,7 +16,7 @@ use stop::RefusalKind;
 use waits::SessionKind;
 
 use crate::bad_growth::free_extents;
-use crate::common::{Scratch, filled_by, options};
+use crate::common::{Folder, filled_by, options};
 
 fn small() -> Options {
     let mut options = options();
@@ -43,7 +43,7 @@ fn opened_with(
     how: End,
     spoil: impl Fn(&Path, &str) -> (PathBuf, u64),
 ) -> Result<(), String> {
-    let scratch = Scratch::new(name);
+    let scratch = Folder::absent(name);
     let session = os::linux::start().adopt("app", SessionKind::Foreground);
     let bad = BadPlaces::default();
     let disk = bad.over(&os::linux::disk());
@@ -144,7 +144,7 @@ fn a_log_that_nobody_needs_may_begin_with_a_bad_block() {
 /// Rule redo/RD28: recovery is done with the newest log, and the next has not begun.
 #[test]
 fn a_log_that_recovery_is_done_with_may_have_a_header_that_can_not_be_read() {
-    let scratch = Scratch::new("bad-recovered");
+    let scratch = Folder::absent("bad-recovered");
     let session = os::linux::start().adopt("app", SessionKind::Foreground);
     let bad = BadPlaces::default();
     let disk = bad.over(&os::linux::disk());
@@ -177,7 +177,7 @@ fn a_log_that_nobody_needs_may_have_a_header_that_can_not_be_read() {
 #[test]
 fn another_databases_log_is_not_written_over_where_its_header_can_not_be_read() {
     for name in ["redo01.log", "redo02.log"] {
-        let (scratch, bad) = (Scratch::new("bad-foreign"), BadPlaces::default());
+        let (scratch, bad) = (Folder::absent("bad-foreign"), BadPlaces::default());
         let session = os::linux::start().adopt("app", SessionKind::Foreground);
         let disk = bad.over(&os::linux::disk());
         std::fs::create_dir_all(&scratch.0).expect("made");
@@ -206,7 +206,7 @@ fn another_databases_log_is_not_written_over_where_its_header_can_not_be_read() 
 #[test]
 fn a_log_that_nobody_needs_may_begin_with_blocks_that_can_not_be_read() {
     for how in [End::Shut, End::Killed] {
-        let (scratch, bad) = (Scratch::new("bad-begin"), BadPlaces::default());
+        let (scratch, bad) = (Folder::absent("bad-begin"), BadPlaces::default());
         let session = os::linux::start().adopt("app", SessionKind::Foreground);
         let disk = bad.over(&os::linux::disk());
         let made = Database::create_in(&disk, &scratch.0, &small(), &session);
@@ -237,7 +237,7 @@ fn the_last_blocks_of_a_log_need_not_be_readable_if_they_have_no_redo() {
 
 /// The power has cut off a write of so many blocks.
 fn without_the_last(count: u32) {
-    let (scratch, bad) = (Scratch::new("bad-last-blocks"), BadPlaces::default());
+    let (scratch, bad) = (Folder::absent("bad-last-blocks"), BadPlaces::default());
     let session = os::linux::start().adopt("app", SessionKind::Foreground);
     let disk = bad.over(&os::linux::disk());
     let database = Database::create_in(&disk, &scratch.0, &small(), &session).expect("created");
@@ -271,7 +271,7 @@ fn a_data_file_whose_header_can_not_be_read_is_refused_with_what_to_do() {
 /// A write of its header would mend it, so it is tried when its group's next log begins.
 #[test]
 fn a_member_whose_header_can_not_be_read_becomes_good_again() {
-    let (scratch, bad) = (Scratch::new("bad-member"), BadPlaces::default());
+    let (scratch, bad) = (Folder::absent("bad-member"), BadPlaces::default());
     let session = os::linux::start().adopt("app", SessionKind::Foreground);
     let (disk, mut options) = (bad.over(&os::linux::disk()), small());
     options.creation.log_members = 2;
@@ -299,7 +299,7 @@ fn one_column(name: &str) -> TableSpec {
 /// The power may have cut off the write of its first block.
 #[test]
 fn a_leftover_that_can_not_be_read_is_in_nobodys_way() {
-    let (scratch, bad) = (Scratch::new("bad-leftover"), BadPlaces::default());
+    let (scratch, bad) = (Folder::absent("bad-leftover"), BadPlaces::default());
     let session = os::linux::start().adopt("app", SessionKind::Foreground);
     let disk = bad.over(&os::linux::disk());
     let database = Database::create_in(&disk, &scratch.0, &small(), &session).expect("created");
@@ -321,7 +321,7 @@ fn a_leftover_that_can_not_be_read_is_in_nobodys_way() {
 /// One index can't be used, and all else can.
 #[test]
 fn a_header_of_an_index_that_can_not_be_read_keeps_no_database_shut() {
-    let (scratch, bad) = (Scratch::new("bad-index"), BadPlaces::default());
+    let (scratch, bad) = (Folder::absent("bad-index"), BadPlaces::default());
     let session = os::linux::start().adopt("app", SessionKind::Foreground);
     let disk = bad.over(&os::linux::disk());
     let database = Database::create_in(&disk, &scratch.0, &small(), &session).expect("created");
@@ -343,7 +343,7 @@ fn a_header_of_an_index_that_can_not_be_read_keeps_no_database_shut() {
 /// Where the header of the next segment would lie.
 #[test]
 fn a_free_block_that_can_not_be_read_keeps_no_table_from_being_made() {
-    let (scratch, bad) = (Scratch::new("bad-free"), BadPlaces::default());
+    let (scratch, bad) = (Folder::absent("bad-free"), BadPlaces::default());
     let session = os::linux::start().adopt("app", SessionKind::Foreground);
     let disk = bad.over(&os::linux::disk());
     let database = Database::create_in(&disk, &scratch.0, &small(), &session).expect("created");
@@ -364,7 +364,7 @@ fn a_free_block_that_can_not_be_read_keeps_no_table_from_being_made() {
 /// on where the one before has stopped. What can be read again is used again.
 #[test]
 fn a_table_is_made_where_all_free_extents_can_not_be_read_and_the_file_may_grow() {
-    let (scratch, bad) = (Scratch::new("bad-all-free"), BadPlaces::default());
+    let (scratch, bad) = (Folder::absent("bad-all-free"), BadPlaces::default());
     let session = os::linux::start().adopt("app", SessionKind::Foreground);
     let (disk, mut options) = (bad.over(&os::linux::disk()), small());
     options.creation.data_bytes = 4 << 20;
@@ -391,7 +391,7 @@ fn a_table_is_made_where_all_free_extents_can_not_be_read_and_the_file_may_grow(
 /// A device that is gone is asked a few times, and not for each extent that it had.
 #[test]
 fn a_statement_tries_few_extents_that_can_not_be_read() {
-    let (scratch, bad) = (Scratch::new("bad-few"), BadPlaces::default());
+    let (scratch, bad) = (Folder::absent("bad-few"), BadPlaces::default());
     let lines = Arc::new(Mutex::new(Vec::<String>::new()));
     let notices = Arc::clone(&lines);
     let os = os::linux::start_with(Arc::new(move |line: &str| {
@@ -427,7 +427,7 @@ fn a_header_of_a_leftover_that_can_not_be_used_keeps_no_database_shut() {
 }
 
 fn leftover(is_dropped: bool, is_zero: bool) {
-    let (scratch, bad) = (Scratch::new("bad-segment"), BadPlaces::default());
+    let (scratch, bad) = (Folder::absent("bad-segment"), BadPlaces::default());
     let session = os::linux::start().adopt("app", SessionKind::Foreground);
     let disk = bad.over(&os::linux::disk());
     // The doublewrite file would have a copy of the header.

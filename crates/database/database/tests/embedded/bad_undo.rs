@@ -8,7 +8,7 @@ use format::{BlockHeader, BlockKind, DbaLe, TransactionTable, UndoBlock};
 use sim::BadPlaces;
 use waits::SessionKind;
 
-use crate::common::{Scratch, filled_by, options};
+use crate::common::{Folder, filled_by, options};
 
 const BLOCK: usize = 8_192;
 
@@ -91,7 +91,7 @@ fn change(connection: &mut Connection<'_>, times: i64) {
 /// good order, and then `chosen` blocks were spoilt. It is opened twice, and changed.
 fn changed_with(name: &str, segments: u16, chosen: fn(&Path) -> Vec<u32>) {
     for fate in [Fate::Unreadable, Fate::Damaged] {
-        let (scratch, bad) = (Scratch::new(name), BadPlaces::default());
+        let (scratch, bad) = (Folder::absent(name), BadPlaces::default());
         let session = os::linux::start().adopt("app", SessionKind::Foreground);
         let (disk, options) = (bad.over(&os::linux::disk()), small(segments));
         let created = Database::create_in(&disk, &scratch.0, &options, &session);
@@ -146,7 +146,7 @@ fn where_no_other_undo_segment_is_to_be_had_one_whose_ring_is_broken_serves() {
 /// More transactions at once than there are segments.
 #[test]
 fn a_free_block_of_undo_that_is_damaged_keeps_no_segment_from_being_made() {
-    let (scratch, bad) = (Scratch::new("bad-undo-free"), BadPlaces::default());
+    let (scratch, bad) = (Folder::absent("bad-undo-free"), BadPlaces::default());
     let session = os::linux::start().adopt("app", SessionKind::Foreground);
     let (disk, options) = (bad.over(&os::linux::disk()), small(1));
     let created = Database::create_in(&disk, &scratch.0, &options, &session);

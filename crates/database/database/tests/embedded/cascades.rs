@@ -6,7 +6,7 @@ use database::{
     TableSpec, Type, Value,
 };
 
-use crate::common::{Scratch, options};
+use crate::common::{Folder, options};
 
 /// A table with these columns, of which `unique` are so, each by itself.
 fn make(connection: &mut Connection<'_>, name: &str, columns: &[&str], unique: &[&str]) {
@@ -58,7 +58,7 @@ fn in_both_orders<const N: usize>(
     work: impl Fn(&mut Connection<'_>, [Refers<'_>; 2]) -> [usize; N],
 ) -> [[usize; N]; 2] {
     [false, true].map(|turned| {
-        let scratch = Scratch::new(&format!("cascades-{name}-{turned}"));
+        let scratch = Folder::absent(&format!("cascades-{name}-{turned}"));
         let database = Database::create(&scratch.0, &options()).expect("created");
         let mut connection = database.connect("app");
         let [one, other] = keys;

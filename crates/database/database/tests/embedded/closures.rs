@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use database::{Connection, Database, ErrorKind, LockWait, Nanos, Row, Table, Tx, Value};
 
-use crate::common::{Scratch, balance, filled, options};
+use crate::common::{Folder, balance, filled, options};
 
 /// Has changed account 2, which lies in the block of account 1.
 fn changed<'c, 's>(connection: &'c mut Connection<'s>, account: &Table) -> Tx<'c, 's> {
@@ -17,7 +17,7 @@ fn changed<'c, 's>(connection: &'c mut Connection<'s>, account: &Table) -> Tx<'c
 
 #[test]
 fn a_commit_within_a_closure_of_another_statement_is_refused() {
-    let scratch = Scratch::new("commit-within");
+    let scratch = Folder::absent("commit-within");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let account = filled(&database);
     let (mut one, mut other) = (database.connect("one"), database.connect("other"));
@@ -43,7 +43,7 @@ fn a_commit_within_a_closure_of_another_statement_is_refused() {
 #[test]
 fn a_transaction_that_is_dropped_within_a_closure_is_rolled_back_when_its_connection_is_used_again()
 {
-    let scratch = Scratch::new("dropped-within");
+    let scratch = Folder::absent("dropped-within");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let account = filled(&database);
     let (mut one, mut other) = (database.connect("one"), database.connect("other"));
@@ -65,7 +65,7 @@ fn a_transaction_that_is_dropped_within_a_closure_is_rolled_back_when_its_connec
 /// The connection's session goes with it, and nobody could roll the transaction back later.
 #[test]
 fn a_connection_with_a_forgotten_transaction_is_not_dropped_within_a_closure() {
-    let scratch = Scratch::new("connection-within");
+    let scratch = Folder::absent("connection-within");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let account = filled(&database);
     let (mut one, mut other) = (database.connect("one"), database.connect("other"));
@@ -79,7 +79,7 @@ fn a_connection_with_a_forgotten_transaction_is_not_dropped_within_a_closure() {
 
 #[test]
 fn a_forgotten_transaction_is_not_rolled_back_within_a_closure_of_another_statement() {
-    let scratch = Scratch::new("forgotten-within");
+    let scratch = Folder::absent("forgotten-within");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let account = filled(&database);
     let (mut one, mut other) = (database.connect("one"), database.connect("other"));
@@ -98,7 +98,7 @@ fn a_forgotten_transaction_is_not_rolled_back_within_a_closure_of_another_statem
 /// A `begin` within a closure can't end what was forgotten. The first statement of its own does.
 #[test]
 fn a_forgotten_transaction_ends_though_another_was_begun_within_a_closure() {
-    let scratch = Scratch::new("begun-within");
+    let scratch = Folder::absent("begun-within");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let account = filled(&database);
     let (mut one, mut other) = (database.connect("one"), database.connect("other"));

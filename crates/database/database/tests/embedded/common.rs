@@ -1,27 +1,9 @@
 //! A small database with accounts.
 
-use std::path::{Path, PathBuf};
-
 use database::{
     ColumnSpec, Connection, Database, Options, Parameters, Table, TableSpec, Type, Value,
 };
-
-/// A folder that is gone afterwards.
-pub(crate) struct Scratch(pub(crate) PathBuf);
-
-impl Scratch {
-    pub(crate) fn new(name: &str) -> Scratch {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        std::fs::remove_dir_all(&path).ok();
-        Scratch(path)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.0).ok();
-    }
-}
+pub(crate) use testbed::Folder;
 
 pub(crate) fn options() -> Options {
     let parameters = Parameters { db_cache_size: 8 << 20, ..Parameters::default() };

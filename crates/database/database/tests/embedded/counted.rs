@@ -4,7 +4,7 @@ use database::{
     ColumnSpec, Database, OnDelete, Statistic, Statistics, TableSpec, Type, Value, Which,
 };
 
-use crate::common::{Scratch, filled, options};
+use crate::common::{Folder, filled, options};
 
 fn counted(cost: &Statistics) -> [u64; 4] {
     [
@@ -20,7 +20,7 @@ fn counted(cost: &Statistics) -> [u64; 4] {
 /// has changed there; each record is one more consistent get, of undo.
 #[test]
 fn a_read_beside_a_writer_counts_its_clone_and_the_undo_that_it_applies() {
-    let scratch = Scratch::new("counted");
+    let scratch = Folder::absent("counted");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let account = filled(&database);
     let (mut reader, mut writer) = (database.connect("reader"), database.connect("writer"));
@@ -62,7 +62,7 @@ fn tx_cost(reader: &mut database::Connection<'_>, account: &database::Table) -> 
 /// Those that are done already aren't gone through again for each one that follows.
 #[test]
 fn a_cascade_takes_as_much_for_each_row_of_many_as_of_few() {
-    let scratch = Scratch::new("counted-cascade");
+    let scratch = Folder::absent("counted-cascade");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut connection = database.connect("app");
     let parent =
@@ -95,7 +95,7 @@ fn a_cascade_takes_as_much_for_each_row_of_many_as_of_few() {
 /// What was taken back before and is applied isn't gone through again.
 #[test]
 fn going_back_to_a_savepoint_takes_as_much_after_many_times_as_after_few() {
-    let scratch = Scratch::new("counted-savepoint");
+    let scratch = Folder::absent("counted-savepoint");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let account = filled(&database);
     let mut connection = database.connect("app");
@@ -128,7 +128,7 @@ fn going_back_to_a_savepoint_takes_as_much_after_many_times_as_after_few() {
 /// for each block that it has changed.
 #[test]
 fn an_old_snapshot_looks_once_for_the_end_of_what_changed_many_blocks() {
-    let scratch = Scratch::new("counted-ends");
+    let scratch = Folder::absent("counted-ends");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let account = filled(&database);
     let (mut reader, mut writer) = (database.connect("reader"), database.connect("writer"));

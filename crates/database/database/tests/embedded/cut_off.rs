@@ -13,8 +13,8 @@ use os::Session;
 use sim::fs::crash::CrashStates;
 use sim::{BadPlaces, Outside, Simulation};
 use stop::RefusalKind;
+use testbed::Dice;
 
-use crate::room::Dice;
 use crate::simulated;
 
 /// Lives that are tried; 1,000 found nothing else.

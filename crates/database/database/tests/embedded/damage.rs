@@ -15,7 +15,7 @@ use sim::fs::faults::{Fault, FaultPlan, Scope};
 use sim::fs::{FileSystem, Operation};
 use waits::SessionKind;
 
-use crate::common::{Scratch, account, filled, options};
+use crate::common::{Folder, account, filled, options};
 use crate::simulated;
 
 const BLOCK: u64 = 8 << 10;
@@ -80,7 +80,7 @@ fn rot(directory: &Path, blocks: impl Iterator<Item = u64>) {
 /// The damaged blocks are where a new segment's header would be.
 #[test]
 fn damaged_blocks_that_nobody_uses_keep_no_table_from_being_made() {
-    let scratch = Scratch::new("rot-create");
+    let scratch = Folder::absent("rot-create");
     let blocks = made_with_table(&scratch.0, 900, true);
     let firsts: Vec<u64> = blocks.iter().filter(|(_, is)| *is).map(|(block, _)| *block).collect();
     assert!(firsts.len() > 2, "{} extents", firsts.len());
@@ -98,7 +98,7 @@ fn damaged_blocks_that_nobody_uses_keep_no_table_from_being_made() {
 /// They are where a new table's map of free space would be, and new blocks of its index.
 #[test]
 fn damaged_blocks_that_nobody_uses_keep_no_row_from_being_inserted() {
-    let scratch = Scratch::new("rot-insert");
+    let scratch = Folder::absent("rot-insert");
     let blocks = made_with_table(&scratch.0, 400, true);
     rot(&scratch.0, blocks.into_iter().map(|(block, _)| block));
     let database = Database::open(&scratch.0, &options()).expect("opened");
@@ -115,7 +115,7 @@ fn damaged_blocks_that_nobody_uses_keep_no_row_from_being_inserted() {
 /// They are a table's, and have room: what they have can't be told, so rows go elsewhere.
 #[test]
 fn damaged_blocks_with_room_keep_no_row_from_being_inserted() {
-    let scratch = Scratch::new("rot-room");
+    let scratch = Folder::absent("rot-room");
     let blocks = made_with_table(&scratch.0, 3, false);
     // But for the map of free space.
     rot(&scratch.0, blocks.into_iter().skip(1).map(|(block, _)| block));
@@ -184,7 +184,7 @@ fn a_read_of_the_whole_member_that_fails_once_loses_no_commit() {
 }
 
 /// Makes zeros of the block of the data file that has this text more than three times.
-fn lose_block(scratch: &Scratch, text: &str) {
+fn lose_block(scratch: &Folder, text: &str) {
     let path = scratch.0.join("data01.dbf");
     let mut bytes = std::fs::read(&path).expect("read");
     let has = |block: &[u8]| {
@@ -196,8 +196,8 @@ fn lose_block(scratch: &Scratch, text: &str) {
 }
 
 /// A database with accounts, of which a block has become zeros: that with account 3 in it.
-fn with_a_lost_block(name: &str) -> (Scratch, Database) {
-    let scratch = Scratch::new(name);
+fn with_a_lost_block(name: &str) -> (Folder, Database) {
+    let scratch = Folder::absent(name);
     let database = Database::create(&scratch.0, &options()).expect("created");
     filled(&database);
     database.shutdown().expect("in good order");
@@ -233,7 +233,7 @@ fn statements_that_meet_a_zeroed_block_are_refused() {
 #[test]
 fn statements_over_a_table_with_a_zeroed_block_are_refused() {
     for buffers in [40, 20_000] {
-        let scratch = Scratch::new(&format!("zeroed-scan-{buffers}"));
+        let scratch = Folder::absent(&format!("zeroed-scan-{buffers}"));
         let mut options = options();
         options.parameters.db_cache_size = buffers * BLOCK;
         let database = Database::create(&scratch.0, &options).expect("created");
@@ -278,7 +278,7 @@ fn check_that_all_is_refused(database: &Database) {
 /// The index of the foreign key leads to rows that can't be locked.
 #[test]
 fn a_cascade_to_rows_of_a_zeroed_block_is_refused_and_ends() {
-    let scratch = Scratch::new("zeroed-children");
+    let scratch = Folder::absent("zeroed-children");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut connection = database.connect("filler");
     let parent =
@@ -348,7 +348,7 @@ fn a_filter_passes_by_no_row_of_a_zeroed_block() {
 
 #[test]
 fn an_unreadable_block_is_met_by_one_insert_and_not_by_all() {
-    let scratch = Scratch::new("unreadable");
+    let scratch = Folder::absent("unreadable");
     let database = Database::create(&scratch.0, &options()).expect("created");
     filled(&database);
     database.shutdown().expect("in good order");
@@ -390,7 +390,7 @@ fn a_lost_block_is_not_filled_with_other_rows() {
 }
 
 fn insert_beside_a_lost_block(deletes: bool) {
-    let scratch = Scratch::new("lost-block");
+    let scratch = Folder::absent("lost-block");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut connection = database.connect("filler");
     let spec = TableSpec::new("t")
@@ -456,7 +456,7 @@ fn used(directory: &Path, first_id: i64) -> Result<(), database::Error> {
 #[test]
 fn a_block_of_zeros_is_refused_and_spreads_no_damage() {
     const FILES: [(&str, u64); 2] = [("data01.dbf", 400), ("undo01.dbf", 24)];
-    let (made, scratch) = (Scratch::new("zeros-made"), Scratch::new("zeros"));
+    let (made, scratch) = (Folder::absent("zeros-made"), Folder::absent("zeros"));
     made_with_table(&made.0, 60, false);
     let mut refused = 0;
     for (file, blocks) in FILES {

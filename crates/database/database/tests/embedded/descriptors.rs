@@ -6,7 +6,7 @@ use os::FileOptions;
 use sim::BadPlaces;
 use waits::SessionKind;
 
-use crate::common::{Scratch, options};
+use crate::common::{Folder, options};
 
 /// No descriptor is left (linux/errno.h: EMFILE).
 const NONE_LEFT: i32 = 24;
@@ -15,7 +15,7 @@ const DENIED: i32 = 13;
 
 /// Each call in turn that needs a descriptor is refused one once.
 fn without_one(name: &str, statement: impl Fn(&Database, u32, &Session) -> Result<(), Error>) {
-    let (scratch, bad) = (Scratch::new(name), BadPlaces::default());
+    let (scratch, bad) = (Folder::absent(name), BadPlaces::default());
     let session = os::linux::start().adopt("app", SessionKind::Foreground);
     let disk = bad.over(&os::linux::disk());
     let mut options = options();
@@ -78,7 +78,7 @@ fn a_redo_log_member_is_made_though_no_descriptor_is_left_for_a_moment() {
 #[test]
 fn a_log_that_is_not_locked_is_not_used() {
     for members in [1, 2] {
-        let (scratch, bad) = (Scratch::new("descriptors-lock"), BadPlaces::default());
+        let (scratch, bad) = (Folder::absent("descriptors-lock"), BadPlaces::default());
         let session = os::linux::start().adopt("app", SessionKind::Foreground);
         let (disk, mut options) = (bad.over(&os::linux::disk()), options());
         options.creation.log_members = members;

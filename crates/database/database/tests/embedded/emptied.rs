@@ -9,7 +9,7 @@ use database::{
 use ids::BlockSize;
 use stop::RefusalKind;
 
-use crate::common::Scratch;
+use crate::common::Folder;
 
 /// So many rows come at once.
 const ROWS: i64 = 1_000;
@@ -28,7 +28,7 @@ fn options(data_bytes_max: u64) -> Options {
     Options { creation, parameters, ..Options::default() }
 }
 
-fn made(scratch: &Scratch, options: &Options) -> Database {
+fn made(scratch: &Folder, options: &Options) -> Database {
     let database = Database::create(&scratch.0, options).expect("created");
     let spec = TableSpec::new("t")
         .column(ColumnSpec::new("id", Type::BigInt))
@@ -70,7 +70,7 @@ fn blocks(database: &Database, connection: &Connection<'_>) -> u32 {
 #[test]
 fn loads_that_are_taken_back_leave_their_leaves_to_the_next() {
     for to_savepoint in [false, true] {
-        let scratch = Scratch::new("loads");
+        let scratch = Folder::absent("loads");
         let database = made(&scratch, &options(32 << 20));
         let mut connection = database.connect("app");
         let table = connection.table("t").expect("there");
@@ -101,7 +101,7 @@ fn loads_that_are_taken_back_leave_their_leaves_to_the_next() {
 #[test]
 fn an_index_that_was_emptied_and_opened_again_uses_its_leaves() {
     for leaves_a_load in [false, true] {
-        let scratch = Scratch::new("emptied");
+        let scratch = Folder::absent("emptied");
         let options = options(32 << 20);
         let mut database = made(&scratch, &options);
         let mut after = Vec::new();
@@ -134,7 +134,7 @@ fn an_index_that_was_emptied_and_opened_again_uses_its_leaves() {
 
 /// Rows with even ids up to so many, as many as there is room for; those of the upper half are
 /// deleted, and the database is opened again.
-fn half_emptied(scratch: &Scratch, options: &Options, rows: i64) -> (Database, i64) {
+fn half_emptied(scratch: &Folder, options: &Options, rows: i64) -> (Database, i64) {
     let database = made(scratch, options);
     let mut connection = database.connect("app");
     let table = connection.table("t").expect("there");
@@ -152,7 +152,7 @@ fn half_emptied(scratch: &Scratch, options: &Options, rows: i64) -> (Database, i
 /// Empty leaves at one end are no use to who looks at the other, but before it is refused.
 #[test]
 fn all_leaves_are_looked_at_before_an_insert_is_refused_for_want_of_space() {
-    let scratch = Scratch::new("refused");
+    let scratch = Folder::absent("refused");
     let (database, inserted) = half_emptied(&scratch, &options(1 << 20), i64::MAX / 2);
     let mut connection = database.connect("app");
     let table = connection.table("t").expect("there");
@@ -180,7 +180,7 @@ fn noted(database: &Database) -> u32 {
 #[test]
 fn first_leaves_of_branches_are_used_again_before_an_insert_is_refused() {
     const FAR: i64 = 1_000_000;
-    let scratch = Scratch::new("firsts");
+    let scratch = Folder::absent("firsts");
     let database = made(&scratch, &options(6 << 20));
     let mut connection = database.connect("app");
     let table = connection.table("t").expect("there");
@@ -215,7 +215,7 @@ fn first_leaves_of_branches_are_used_again_before_an_insert_is_refused() {
 }
 
 /// An index in a small tablespace of its own, of which a leaf has 17 entries.
-fn made_with_index_apart(scratch: &Scratch, options: &Options) -> Database {
+fn made_with_index_apart(scratch: &Folder, options: &Options) -> Database {
     let database = Database::create(&scratch.0, options).expect("created");
     let bytes = 400 * 2048;
     let file = DataFileSpec { path: "own.dbf".into(), bytes, bytes_max: bytes, growth_bytes: 0 };
@@ -244,7 +244,7 @@ fn made_with_index_apart(scratch: &Scratch, options: &Options) -> Database {
 /// behind, before there is no room; and how many more, opened again.
 fn rows_behind_split_halves(are_split: bool) -> (usize, usize) {
     const LOADED: i64 = 2_400;
-    let (scratch, options) = (Scratch::new("halves"), options(64 << 20));
+    let (scratch, options) = (Folder::absent("halves"), options(64 << 20));
     let database = made_with_index_apart(&scratch, &options);
     let insert_long = |tx: &mut Tx<'_, '_>, table: &Table, id: i64| {
         let code = format!("{id:012}{}", "k".repeat(80));
@@ -302,7 +302,7 @@ fn halves_of_splits_in_which_nothing_lives_are_used_again() {
 /// Nor does it cost much to look where there is nothing.
 #[test]
 fn looking_for_empty_leaves_costs_inserts_less_than_a_hundredth() {
-    let scratch = Scratch::new("looking");
+    let scratch = Folder::absent("looking");
     let options = options(32 << 20);
     let mut database = made(&scratch, &options);
     let mut next = 0;

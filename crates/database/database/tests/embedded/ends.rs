@@ -13,7 +13,7 @@ use os::{Session, ThreadHandle};
 use sim::Outside;
 use waits::{SessionKind, WaitEvent};
 
-use crate::common::{Scratch, account, filled, options};
+use crate::common::{Folder, account, filled, options};
 use crate::simulated::{join, made, racing, racing_to_open, start};
 
 /// Every kind of call on a database that was shut, by a handle that was there before.
@@ -197,7 +197,7 @@ fn an_opening_that_finds_no_dictionary_stops_what_it_had_opened() {
 #[test]
 fn an_opening_whose_teller_panics_leaves_the_files_to_the_next() {
     for (is_second, cache_bytes) in [(false, 8 << 20), (true, 2 << 20)] {
-        let scratch = Scratch::new("teller-panics");
+        let scratch = Folder::absent("teller-panics");
         let mut options = options();
         let database = Database::create(&scratch.0, &options).expect("created");
         let mut connection = database.connect("app");

@@ -9,7 +9,7 @@ use database::{
     TableSpec, Timestamp, Type, Value, Which,
 };
 
-use crate::common::{Scratch, options};
+use crate::common::{Folder, options};
 
 fn char(count: u16) -> Type {
     Type::char(count).expect("may be declared")
@@ -50,7 +50,7 @@ fn insert(connection: &mut Connection<'_>, table: &Table, row: &[Value<'_>]) -> 
 /// 'a' and 'a ' are one CHAR and two VARCHARs: a row with 'a ' would refer to 'a' and would not.
 #[test]
 fn a_foreign_key_between_char_and_varchar_is_refused() {
-    let scratch = Scratch::new("char-varchar");
+    let scratch = Folder::absent("char-varchar");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut connection = database.connect("app");
     connection.create_table(&parent("fixed", char(5))).expect("made");
@@ -84,7 +84,7 @@ fn a_foreign_key_between_char_and_varchar_is_refused() {
 
 #[test]
 fn a_row_whose_char_has_more_blanks_refers_to_its_parent_and_goes_with_it() {
-    let scratch = Scratch::new("char-blanks");
+    let scratch = Folder::absent("char-blanks");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut connection = database.connect("app");
     let fixed = connection.create_table(&parent("fixed", char(3))).expect("made");
@@ -110,7 +110,7 @@ fn a_row_whose_char_has_more_blanks_refers_to_its_parent_and_goes_with_it() {
 
 #[test]
 fn a_check_compares_a_char_without_its_trailing_blanks() {
-    let scratch = Scratch::new("check-blanks");
+    let scratch = Folder::absent("check-blanks");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut connection = database.connect("app");
     let state = Operand::Column(1);
@@ -136,7 +136,7 @@ fn a_check_compares_a_char_without_its_trailing_blanks() {
 
 #[test]
 fn a_check_that_compares_what_cannot_be_compared_is_refused() {
-    let scratch = Scratch::new("check-types");
+    let scratch = Folder::absent("check-types");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut connection = database.connect("app");
     let spec = TableSpec::new("mixed")
@@ -227,7 +227,7 @@ fn compared(
 
 #[test]
 fn an_index_and_a_check_agree_on_what_is_equal_and_what_is_less() {
-    let scratch = Scratch::new("agree");
+    let scratch = Folder::absent("agree");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut connection = database.connect("app");
     let number = Type::number(20, 3).expect("may be declared");
@@ -281,7 +281,7 @@ fn an_index_and_a_check_agree_on_what_is_equal_and_what_is_less() {
 /// Tables that only learn by whom they are referred to keep what they knew.
 #[test]
 fn a_foreign_key_is_known_once_to_the_table_that_it_refers_to() {
-    let scratch = Scratch::new("known-once");
+    let scratch = Folder::absent("known-once");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut connection = database.connect("app");
     connection.create_table(&parent("first", Type::BigInt)).expect("made");
@@ -305,7 +305,7 @@ fn a_foreign_key_is_known_once_to_the_table_that_it_refers_to() {
 
 #[test]
 fn a_key_with_null_finds_its_row_in_a_unique_index_as_in_another() {
-    let scratch = Scratch::new("null-key");
+    let scratch = Folder::absent("null-key");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut connection = database.connect("app");
     let spec = TableSpec::new("t")

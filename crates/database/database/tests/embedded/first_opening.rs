@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use database::{ColumnSpec, Database, ErrorKind, Notices, Options, TableSpec, Type, Value};
 
-use crate::common::Scratch;
+use crate::common::Folder;
 
 fn bytes(directory: &Path) -> u64 {
     let files = std::fs::read_dir(directory).expect("there");
@@ -24,7 +24,7 @@ fn note() -> TableSpec {
 /// by themselves, and the redo logs are written in turn (DB35).
 #[test]
 fn a_new_database_is_small_and_grows() {
-    let scratch = Scratch::new("first-small");
+    let scratch = Folder::absent("first-small");
     let database = Database::create(&scratch.0, &Options::default()).expect("created");
     let mut connection = database.connect("app");
     let table = connection.create_table(&note()).expect("a table");
@@ -44,7 +44,7 @@ fn a_new_database_is_small_and_grows() {
 /// else is left alone (DB33).
 #[test]
 fn a_database_is_opened_or_made() {
-    let scratch = Scratch::new("first-or");
+    let scratch = Folder::absent("first-or");
     let options = Options::default();
     let database = Database::open_or_create(&scratch.0, &options).expect("made");
     database.connect("app").create_table(&note()).expect("a table");
@@ -53,10 +53,10 @@ fn a_database_is_opened_or_made() {
     database.connect("app").table("note").expect("it is there");
     database.shutdown().expect("shut");
 
-    let other = Scratch::new("first-other");
+    let other = Folder::absent("first-other");
     std::fs::create_dir(&other.0).expect("made");
     drop(Database::open_or_create(&other.0, &options).expect("an empty directory will do"));
-    let taken = Scratch::new("first-taken");
+    let taken = Folder::absent("first-taken");
     std::fs::create_dir(&taken.0).expect("made");
     std::fs::write(taken.0.join("letter.txt"), "Dear Ann").expect("written");
     let refused = Database::open_or_create(&taken.0, &options).err().expect("it is no database");
@@ -67,7 +67,7 @@ fn a_database_is_opened_or_made() {
 /// Somebody who listens hears of a redo log member that is lost, and of a halt (DB37).
 #[test]
 fn a_listener_hears_what_nobody_has_asked_for() {
-    let scratch = Scratch::new("first-notices");
+    let scratch = Folder::absent("first-notices");
     let mut options = Options::default();
     options.creation.log_members = 2;
     Database::create(&scratch.0, &options).expect("created").shutdown().expect("shut");

@@ -6,7 +6,7 @@ use database::{
     Value, Which,
 };
 
-use crate::common::Scratch;
+use crate::common::Folder;
 
 /// So many blocks of 2 KiB, and no more.
 fn tight(blocks: u64) -> Options {
@@ -42,7 +42,7 @@ fn fill_up(connection: &mut Connection<'_>) {
 #[test]
 fn a_delete_in_a_leaf_whose_list_is_full_needs_no_block() {
     const ROWS: i64 = 2_000;
-    let scratch = Scratch::new("full-delete");
+    let scratch = Folder::absent("full-delete");
     let database = Database::create(&scratch.0, &tight(1_500)).expect("created");
     let mut connection = database.connect("filler");
     let spec = TableSpec::new("t")
@@ -108,7 +108,7 @@ fn a_delete_in_a_leaf_whose_list_is_full_needs_no_block() {
 
 #[test]
 fn an_insert_into_a_full_tablespace_finds_the_free_blocks_of_its_table() {
-    let scratch = Scratch::new("full-insert");
+    let scratch = Folder::absent("full-insert");
     let database = Database::create(&scratch.0, &tight(6_500)).expect("created");
     let mut connection = database.connect("filler");
     let spec = TableSpec::new("t")
@@ -157,7 +157,7 @@ fn spread(prefix: usize, number: u64) -> String {
 fn each_row_can_be_deleted_where_a_split_was_cut_off_by_a_full_tablespace() {
     const TABLES: u64 = 16;
     const ROWS: i64 = 120;
-    let scratch = Scratch::new("full-split");
+    let scratch = Folder::absent("full-split");
     let database = Database::create(&scratch.0, &tight(5_000)).expect("created");
     let mut connection = database.connect("app");
     let prefix = |number: u64| 100 + 2 * number as usize;
@@ -212,7 +212,7 @@ fn each_row_can_be_deleted_where_a_split_was_cut_off_by_a_full_tablespace() {
 /// What a CHECK forbids is told so, also of a row in pieces that could not be written again.
 #[test]
 fn a_long_row_that_a_check_forbids_is_told_so_where_there_is_no_room() {
-    let scratch = Scratch::new("full-check");
+    let scratch = Folder::absent("full-check");
     let database = Database::create(&scratch.0, &tight(1_000)).expect("created");
     let mut connection = database.connect("app");
     let zero = Operand::Constant(Value::Int(0).to_owned());

@@ -9,7 +9,7 @@ use database::{
 };
 use sim::Outside;
 
-use crate::common::{Scratch, options};
+use crate::common::{Folder, options};
 use crate::simulated::{join, made, racing, start};
 
 fn triple() -> TableSpec {
@@ -61,7 +61,7 @@ fn count_in(
 /// An index is named by what it is, not by its place among others.
 #[test]
 fn an_index_that_is_held_means_itself_after_an_earlier_one_was_dropped() {
-    let scratch = Scratch::new("held-index");
+    let scratch = Folder::absent("held-index");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut connection = database.connect("app");
     let table = filled(&mut connection);
@@ -86,7 +86,7 @@ fn an_index_that_is_held_means_itself_after_an_earlier_one_was_dropped() {
 
 #[test]
 fn an_index_that_was_dropped_is_refused_and_not_another_taken_for_it() {
-    let scratch = Scratch::new("dropped-index");
+    let scratch = Folder::absent("dropped-index");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut connection = database.connect("app");
     let table = filled(&mut connection);
@@ -116,7 +116,7 @@ fn an_index_that_was_dropped_is_refused_and_not_another_taken_for_it() {
 /// A column's number in its table is never another's, so it is what names a column across calls.
 #[test]
 fn a_column_that_is_held_means_itself_whatever_comes_and_goes_and_is_renamed() {
-    let scratch = Scratch::new("held-column");
+    let scratch = Folder::absent("held-column");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut connection = database.connect("app");
     connection.create_table(&triple()).expect("made");
@@ -158,7 +158,7 @@ fn row(connection: &mut Connection<'_>, table: &Table, a: i64) -> Option<Vec<Opt
 /// What a held table means is unchanged by a column that is added.
 #[test]
 fn a_statement_that_has_waited_for_ddl_goes_on_with_the_new_definition() {
-    let scratch = Scratch::new("waited-for-ddl");
+    let scratch = Folder::absent("waited-for-ddl");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut connection = database.connect("app");
     let table = filled(&mut connection);
@@ -217,7 +217,7 @@ fn a_statement_that_has_waited_for_ddl_goes_on_with_the_new_definition() {
 /// What a held table means has gone: that is said.
 #[test]
 fn a_statement_that_has_waited_for_the_drop_of_its_table_or_index_is_told_so() {
-    let scratch = Scratch::new("waited-for-drop");
+    let scratch = Folder::absent("waited-for-drop");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut connection = database.connect("app");
     let table = filled(&mut connection);
@@ -342,7 +342,7 @@ fn read_consistently(connection: &mut Connection<'_>, b: i64) -> u32 {
 /// What a definition has changed for is repeated, ten times at most.
 #[test]
 fn a_transaction_whose_definition_changed_is_done_again() {
-    let scratch = Scratch::new("done-again");
+    let scratch = Folder::absent("done-again");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut connection = database.connect("app");
     filled(&mut connection);
@@ -385,7 +385,7 @@ fn definition_changed() -> Error {
 /// Two CREATE INDEX hold a table together; what is refused one after the other is refused then too.
 #[test]
 fn two_indexes_of_the_same_columns_are_not_made_at_once_either() {
-    let scratch = Scratch::new("same-columns");
+    let scratch = Folder::absent("same-columns");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut connection = database.connect("app");
     let table = filled(&mut connection);

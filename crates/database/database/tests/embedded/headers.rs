@@ -12,7 +12,7 @@ use sim::BadPlaces;
 use space::{Holds, SegmentState};
 use waits::SessionKind;
 
-use crate::common::{Scratch, account, balance};
+use crate::common::{Folder, account, balance};
 
 /// A database that is copied quickly.
 fn options() -> Options {
@@ -69,7 +69,7 @@ fn refused(directory: &Path, says: &[&str]) {
 #[test]
 fn an_older_copy_of_a_data_file_is_refused_however_the_database_ended() {
     for (killed_before, killed_after) in [(false, false), (false, true), (true, true)] {
-        let scratch = Scratch::new("headers-older");
+        let scratch = Folder::absent("headers-older");
         let (directory, older, newer) =
             (scratch.0.join("db"), scratch.0.join("older"), scratch.0.join("newer"));
         made(&directory);
@@ -103,7 +103,7 @@ fn an_older_copy_of_a_data_file_is_refused_however_the_database_ended() {
 /// Both copies of the control file are older than the data files.
 #[test]
 fn a_control_file_older_than_its_data_files_is_refused() {
-    let scratch = Scratch::new("headers-control");
+    let scratch = Folder::absent("headers-control");
     let (directory, older) = (scratch.0.join("db"), scratch.0.join("older"));
     made(&directory);
     let controls = ["control01.ctl", "control02.ctl"];
@@ -188,7 +188,7 @@ fn foreign_logs(directory: &Path, group: u16, other: &Path) -> Vec<(Vec<u8>, &'s
 #[test]
 fn a_log_of_another_incarnation_or_database_is_refused() {
     for is_killed in [false, true] {
-        let scratch = Scratch::new("headers-foreign-log");
+        let scratch = Folder::absent("headers-foreign-log");
         let (directory, other) = (scratch.0.join("db"), scratch.0.join("other"));
         with_three_logs(&directory, 1, is_killed);
         with_three_logs(&other, 1, false);
@@ -217,7 +217,7 @@ fn a_log_of_another_incarnation_or_database_is_refused() {
 /// lost; it is never written over.
 #[test]
 fn a_foreign_member_of_a_log_is_left_out_and_not_written_over() {
-    let scratch = Scratch::new("headers-foreign-member");
+    let scratch = Folder::absent("headers-foreign-member");
     let (directory, other) = (scratch.0.join("db"), scratch.0.join("other"));
     with_three_logs(&directory, 2, true);
     with_three_logs(&other, 1, false);
@@ -230,7 +230,7 @@ fn a_foreign_member_of_a_log_is_left_out_and_not_written_over() {
         copies.iter().for_each(|name| std::fs::write(directory.join(name), &own).expect("w"));
     }
     for (round, (foreign, _)) in foreign_logs(&directory, 2, &other).into_iter().enumerate() {
-        let scratch = Scratch::new(&format!("headers-foreign-member-{round}"));
+        let scratch = Folder::absent(&format!("headers-foreign-member-{round}"));
         std::fs::create_dir_all(&scratch.0).expect("made");
         for entry in std::fs::read_dir(&directory).expect("read") {
             let entry = entry.expect("read");
@@ -247,7 +247,7 @@ fn a_foreign_member_of_a_log_is_left_out_and_not_written_over() {
 /// Format 4 was never released.
 #[test]
 fn a_control_file_of_format_4_is_refused() {
-    let scratch = Scratch::new("headers-format");
+    let scratch = Folder::absent("headers-format");
     let directory = scratch.0.join("db");
     made(&directory);
     for name in ["control01.ctl", "control02.ctl"] {
@@ -266,7 +266,7 @@ fn a_control_file_of_format_4_is_refused() {
 /// the database opens, and with the right header the drop goes on.
 #[test]
 fn an_older_header_of_a_leftover_keeps_no_database_shut() {
-    let (scratch, bad) = (Scratch::new("headers-leftover"), BadPlaces::default());
+    let (scratch, bad) = (Folder::absent("headers-leftover"), BadPlaces::default());
     let session = os::linux::start().adopt("app", SessionKind::Foreground);
     let (disk, mut options, bytes) = (bad.over(&os::linux::disk()), options(), 400 * 2048);
     let more = DataFileSpec { path: "data02.dbf".into(), bytes, bytes_max: 0, growth_bytes: 0 };

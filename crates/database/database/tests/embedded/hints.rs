@@ -11,7 +11,7 @@ use ids::{BlockSize, Dba};
 use os::Session;
 use txn::{Transaction, View};
 
-use crate::common::Scratch;
+use crate::common::Folder;
 
 /// Keys of the index, each as long as a key may be: a leaf has four.
 const KEYS: u64 = 20_000;
@@ -81,7 +81,7 @@ fn read(cursor: &mut Cursor<'_>, seen: &mut Vec<u64>, session: &Session) -> bool
 
 #[test]
 fn a_cursor_whose_next_leaf_is_used_elsewhere_finds_its_way() {
-    let scratch = Scratch::new("hint-used");
+    let scratch = Folder::absent("hint-used");
     let database = Database::create(&scratch.0, &options(32 << 20)).expect("created");
     let connection = database.connect("app");
     let session = connection.session();
@@ -106,7 +106,7 @@ fn a_cursor_whose_next_leaf_is_used_elsewhere_finds_its_way() {
 
 #[test]
 fn a_cursor_whose_next_leaf_was_freed_and_is_damaged_goes_on() {
-    let scratch = Scratch::new("hint-freed");
+    let scratch = Folder::absent("hint-freed");
     let database = Database::create(&scratch.0, &options(400 << 10)).expect("created");
     let connection = database.connect("app");
     let session = connection.session();

@@ -4,11 +4,11 @@ use std::ops::ControlFlow;
 
 use database::{Bounds, Database, Direction, ErrorKind, IndexSpec, Value};
 
-use crate::common::{Scratch, balance, filled, options};
+use crate::common::{Folder, balance, filled, options};
 
 #[test]
 fn what_was_committed_is_there_after_a_shutdown_and_after_none() {
-    let scratch = Scratch::new("reopened");
+    let scratch = Folder::absent("reopened");
     let database = Database::create(&scratch.0, &options()).expect("created");
     filled(&database);
     database.shutdown().expect("in good order");
@@ -37,7 +37,7 @@ fn what_was_committed_is_there_after_a_shutdown_and_after_none() {
 
 #[test]
 fn a_transaction_that_is_dropped_or_taken_back_leaves_nothing() {
-    let scratch = Scratch::new("dropped");
+    let scratch = Folder::absent("dropped");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let account = filled(&database);
     let mut connection = database.connect("app");
@@ -70,7 +70,7 @@ fn a_transaction_that_is_dropped_or_taken_back_leaves_nothing() {
 
 #[test]
 fn one_snapshot_sees_one_moment_and_the_second_updater_is_refused() {
-    let scratch = Scratch::new("snapshot");
+    let scratch = Folder::absent("snapshot");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let account = filled(&database);
     let (mut one, mut other) = (database.connect("one"), database.connect("other"));
@@ -91,7 +91,7 @@ fn one_snapshot_sees_one_moment_and_the_second_updater_is_refused() {
 
 #[test]
 fn ranges_go_both_ways_and_tables_outlive_new_definitions() {
-    let scratch = Scratch::new("ranges");
+    let scratch = Folder::absent("ranges");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let account = filled(&database);
     let mut connection = database.connect("app");
@@ -119,7 +119,7 @@ fn ranges_go_both_ways_and_tables_outlive_new_definitions() {
 
 #[test]
 fn what_cannot_be_done_says_what_and_why() {
-    let scratch = Scratch::new("refused");
+    let scratch = Folder::absent("refused");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let account = filled(&database);
     let again = Database::create(&scratch.0, &options()).err().expect("there is one");
@@ -148,7 +148,7 @@ fn what_cannot_be_done_says_what_and_why() {
 /// and what was there before is.
 #[test]
 fn a_creation_that_fails_while_the_dictionary_is_made_leaves_nothing() {
-    let scratch = Scratch::new("no-dictionary");
+    let scratch = Folder::absent("no-dictionary");
     let mut small = options();
     small.creation.data_bytes = 2 << 20;
     small.creation.data_bytes_max = 0;

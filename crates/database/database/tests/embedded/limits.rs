@@ -9,7 +9,7 @@ use os::Session;
 use sim::Outside;
 use waits::SessionKind;
 
-use crate::common::{Scratch, balance, filled, filled_by, options};
+use crate::common::{Folder, balance, filled, filled_by, options};
 use crate::simulated;
 
 fn session() -> Session {
@@ -25,7 +25,7 @@ fn too_large() -> u64 {
 
 #[test]
 fn a_cache_that_memory_does_not_allow_is_refused_before_anything_is_made() {
-    let scratch = Scratch::new("too-large");
+    let scratch = Folder::absent("too-large");
     let mut large = options();
     large.parameters.db_cache_size = too_large();
     let stop = Database::create(&scratch.0, &large).err().expect("refused");
@@ -53,7 +53,7 @@ fn a_cache_that_memory_does_not_allow_is_refused_before_anything_is_made() {
 /// As many transactions are active as a fifth of the buffers, also when these have become fewer.
 #[test]
 fn the_limit_of_active_transactions_follows_the_cache() {
-    let scratch = Scratch::new("fewer-buffers");
+    let scratch = Folder::absent("fewer-buffers");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let account = filled(&database);
     let session = session();
@@ -91,7 +91,7 @@ fn the_limit_of_active_transactions_follows_the_cache() {
 #[test]
 fn every_block_size_makes_a_database_with_the_default_sizes() {
     for db_block_size in BlockSize::ALL {
-        let scratch = Scratch::new(&format!("blocks-{db_block_size}"));
+        let scratch = Folder::absent(&format!("blocks-{db_block_size}"));
         let mut options = Options { creation: Options::default().creation, ..options() };
         options.creation.db_block_size = db_block_size;
         let made = Database::create(&scratch.0, &options);
@@ -103,7 +103,7 @@ fn every_block_size_makes_a_database_with_the_default_sizes() {
 
 #[test]
 fn a_data_file_with_too_many_extents_is_refused_with_the_parameter_and_its_least_value() {
-    let scratch = Scratch::new("extents");
+    let scratch = Folder::absent("extents");
     let mut long = options();
     long.creation.db_block_size = BlockSize::KIB_2;
     long.creation.extent_blocks = 2;

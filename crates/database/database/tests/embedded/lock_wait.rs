@@ -7,7 +7,7 @@ use database::{
     TableSpec, Tx, Type, Value, Which,
 };
 
-use crate::common::{Scratch, filled, options};
+use crate::common::{Folder, filled, options};
 
 fn statements(tx: &mut Tx<'_, '_>, account: &Table) -> Vec<(&'static str, Result<(), Error>)> {
     let (five, row) = ([Value::Int(5)], [Value::Int(500), Value::Null, Value::Int(0)]);
@@ -53,7 +53,7 @@ fn holding<'c, 's>(connection: &'c mut Connection<'s>, account: &Table) -> Tx<'c
 /// On one thread the other one can't go on, so nobody else would end the wait.
 #[test]
 fn two_connections_of_one_thread_do_not_wait_for_each_other_for_ever() {
-    let scratch = Scratch::new("one-thread");
+    let scratch = Folder::absent("one-thread");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let account = filled(&database);
     let (mut one, mut other) = (database.connect("one"), database.connect("other"));
@@ -110,7 +110,7 @@ fn set_size(tx: &mut Tx<'_, '_>, table: &Table, id: i64) -> Result<bool, Error> 
 /// Of the two entries of a block's list one becomes free soon, the other one doesn't.
 #[test]
 fn who_waits_some_time_for_an_entry_of_a_list_gets_any_that_is_free() {
-    let scratch = Scratch::new("any-entry");
+    let scratch = Folder::absent("any-entry");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut filler = database.connect("filler");
     let table = full_block(&mut filler);
@@ -152,7 +152,7 @@ fn who_waits_some_time_for_an_entry_of_a_list_gets_any_that_is_free() {
 /// Who is refused reads the names that he gave, and which row it is about.
 #[test]
 fn a_lock_that_is_not_had_is_told_by_table_and_key() {
-    let scratch = Scratch::new("lock-names");
+    let scratch = Folder::absent("lock-names");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let account = filled(&database);
     let (mut one, mut other) = (database.connect("one"), database.connect("other"));
@@ -183,7 +183,7 @@ fn a_lock_that_is_not_had_is_told_by_table_and_key() {
 /// The table has other segments then, and the numbers that it had.
 #[test]
 fn a_lock_that_is_not_had_is_told_by_table_and_key_after_a_truncate_too() {
-    let scratch = Scratch::new("lock-names-truncated");
+    let scratch = Folder::absent("lock-names-truncated");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let account = filled(&database);
     let (mut one, mut other) = (database.connect("one"), database.connect("other"));
@@ -210,7 +210,7 @@ fn a_lock_that_is_not_had_is_told_by_table_and_key_after_a_truncate_too() {
 /// Two that wait for each other: the one that is refused is told rows by table and key.
 #[test]
 fn a_deadlock_is_told_by_table_and_key() {
-    let scratch = Scratch::new("deadlock-names");
+    let scratch = Folder::absent("deadlock-names");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let account = filled(&database);
     let change = |tx: &mut Tx<'_, '_>, id| {
@@ -250,7 +250,7 @@ fn a_deadlock_is_told_by_table_and_key() {
 /// `lock_timeout` and `ddl_lock_timeout` are what new connections begin with.
 #[test]
 fn new_connections_wait_for_locks_as_the_parameters_say() {
-    let scratch = Scratch::new("lock-timeouts");
+    let scratch = Folder::absent("lock-timeouts");
     let mut chosen = options();
     chosen.parameters.set("lock_timeout", "0").expect("allowed");
     let database = Database::create(&scratch.0, &chosen).expect("created");

@@ -10,7 +10,7 @@ use os::Session;
 use sim::Outside;
 use waits::WaitEvent;
 
-use crate::common::{Scratch, filled, options};
+use crate::common::{Folder, filled, options};
 use crate::simulated::{join, made, racing, start};
 
 fn ids(
@@ -25,7 +25,7 @@ fn ids(
 
 #[test]
 fn rows_that_others_have_are_refused_waited_for_or_passed_by() {
-    let scratch = Scratch::new("for-update");
+    let scratch = Folder::absent("for-update");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let account = filled(&database);
     let by_id = account.primary().expect("it has one");
@@ -67,7 +67,7 @@ fn from(first: i64) -> Bounds<'static> {
 
 #[test]
 fn the_first_rows_are_locked_in_order_and_filters_leave_out_others() {
-    let scratch = Scratch::new("for-update-limit");
+    let scratch = Folder::absent("for-update-limit");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let account = filled(&database);
     let by_id = account.primary().expect("it has one");
@@ -92,7 +92,7 @@ fn the_first_rows_are_locked_in_order_and_filters_leave_out_others() {
 
 #[test]
 fn with_one_snapshot_a_row_that_was_changed_since_is_refused() {
-    let scratch = Scratch::new("for-update-snapshot");
+    let scratch = Folder::absent("for-update-snapshot");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let account = filled(&database);
     let (mut one, mut other) = (database.connect("one"), database.connect("other"));

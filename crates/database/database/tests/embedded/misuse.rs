@@ -8,7 +8,7 @@ use database::{
     Table, TableSpec, Type, Value, Which,
 };
 
-use crate::common::{Scratch, filled as accounts, options};
+use crate::common::{Folder, filled as accounts, options};
 
 fn goods() -> TableSpec {
     TableSpec::new("goods")
@@ -42,7 +42,7 @@ fn refused<T>(done: Result<T, Error>, says: &[&str]) {
 }
 
 fn with_goods(name: &str, test: impl FnOnce(&Database, &mut Connection<'_>, &Table)) {
-    let scratch = Scratch::new(name);
+    let scratch = Folder::absent(name);
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut connection = database.connect("app");
     let table = filled(&mut connection);
@@ -233,7 +233,7 @@ fn a_table_of_another_database_is_refused() {
 
 #[test]
 fn a_table_of_a_database_that_was_shut_is_refused_when_it_is_opened_again() {
-    let scratch = Scratch::new("handle-reopened");
+    let scratch = Folder::absent("handle-reopened");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let goods = filled(&mut database.connect("app"));
     database.shutdown().expect("in good order");
@@ -283,7 +283,7 @@ fn a_check_that_cannot_be_kept_is_refused_for_what_is_wrong_with_it() {
 /// Whatever the values are, and as few of them as anybody reads.
 #[test]
 fn a_constraint_that_forbids_a_row_shows_its_values_in_one_short_line() {
-    let scratch = Scratch::new("shown-values");
+    let scratch = Folder::absent("shown-values");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut connection = database.connect("app");
     let key = || ColumnSpec::new("k", Type::Text);
@@ -320,7 +320,7 @@ fn a_constraint_that_forbids_a_row_shows_its_values_in_one_short_line() {
 /// What rows have in a column that was dropped is shown to nobody (rule catalog/DC9).
 #[test]
 fn a_row_in_the_way_of_a_check_is_shown_without_columns_that_were_dropped() {
-    let scratch = Scratch::new("dropped-shown");
+    let scratch = Folder::absent("dropped-shown");
     let database = Database::create(&scratch.0, &options()).expect("created");
     accounts(&database);
     let mut connection = database.connect("app");

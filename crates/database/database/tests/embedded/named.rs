@@ -4,7 +4,7 @@ use database::{
     Alteration, ColumnSpec, Database, ErrorKind, SequenceOptions, TableSpec, Type, Value,
 };
 
-use crate::common::{Scratch, options};
+use crate::common::{Folder, options};
 
 fn task() -> TableSpec {
     TableSpec::new("task")
@@ -16,7 +16,7 @@ fn task() -> TableSpec {
 
 #[test]
 fn columns_that_are_not_named_get_their_defaults_and_numbers() {
-    let scratch = Scratch::new("named");
+    let scratch = Folder::absent("named");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut connection = database.connect("app");
     let task = connection.create_table(&task()).expect("made");
@@ -44,7 +44,7 @@ fn str_of(text: Option<&str>) -> String {
 
 #[test]
 fn what_is_named_wrongly_is_refused_and_takes_no_number() {
-    let scratch = Scratch::new("misnamed");
+    let scratch = Folder::absent("misnamed");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut connection = database.connect("app");
     let task = connection.create_table(&task()).expect("made");
@@ -70,7 +70,7 @@ fn what_is_named_wrongly_is_refused_and_takes_no_number() {
 
 #[test]
 fn names_and_defaults_are_those_of_now() {
-    let scratch = Scratch::new("names-now");
+    let scratch = Folder::absent("names-now");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut connection = database.connect("app");
     let task = connection.create_table(&task()).expect("made");
@@ -91,7 +91,7 @@ fn names_and_defaults_are_those_of_now() {
 
 #[test]
 fn the_next_value_of_a_sequence_is_nobody_elses() {
-    let scratch = Scratch::new("next-value");
+    let scratch = Folder::absent("next-value");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let (mut one, mut other) = (database.connect("one"), database.connect("other"));
     one.create_sequence("ticket", &SequenceOptions::default()).expect("made");
@@ -108,7 +108,7 @@ fn the_next_value_of_a_sequence_is_nobody_elses() {
 
 #[test]
 fn an_identity_that_is_always_generated_is_set_to_no_other_value() {
-    let scratch = Scratch::new("always");
+    let scratch = Folder::absent("always");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut connection = database.connect("app");
     let task = connection.create_table(&task()).expect("made");

@@ -8,14 +8,14 @@ use database::{
     Statistic, Table, TableSpec, Tx, Type, Value,
 };
 
-use crate::common::{Scratch, options};
+use crate::common::{Folder, options};
 
 const ROWS: u64 = 6_000;
 /// A leaf of 8 KiB has room for fewer of these keys.
 const LEAF: u64 = 80;
 
 fn on_new(name: &str, test: impl FnOnce(&Database, &mut Connection<'_>, &Table)) {
-    let scratch = Scratch::new(name);
+    let scratch = Folder::absent(name);
     let mut options = options();
     options.parameters.db_cache_size = 32 << 20;
     options.creation.log_file_bytes = 16 << 20;

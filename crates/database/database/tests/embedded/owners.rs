@@ -9,7 +9,7 @@ use instance::{DataFileSpec, LogGroupSpec, TablespaceSpec};
 use os::{FileOptions, Session};
 use waits::SessionKind;
 
-use crate::common::{Scratch, filled, options};
+use crate::common::{Folder, filled, options};
 
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir(to).expect("made");
@@ -32,7 +32,7 @@ fn refused(directory: &Path, options: &Options, names: &str) {
 #[test]
 fn a_copy_of_a_database_does_not_open_the_files_of_the_original_while_that_is_open() {
     for shared in ["data", "redo"] {
-        let scratch = Scratch::new(&format!("copied-{shared}"));
+        let scratch = Folder::absent(&format!("copied-{shared}"));
         std::fs::create_dir(&scratch.0).expect("made");
         let at = |name: &str| scratch.0.join(name).display().to_string();
         let mut options = options();
@@ -66,7 +66,7 @@ fn a_copy_of_a_database_does_not_open_the_files_of_the_original_while_that_is_op
 #[test]
 fn opening_waits_a_moment_for_the_files_of_a_process_that_was_killed() {
     for name in ["data01.dbf", "doublewrite01.dbl", "redo01.log", "control02.ctl"] {
-        let scratch = Scratch::new(&format!("in-flight-{name}"));
+        let scratch = Folder::absent(&format!("in-flight-{name}"));
         let options = options();
         Database::create(&scratch.0, &options).expect("created").shutdown().expect("shut");
         let file = std::fs::File::open(scratch.0.join(name)).expect("there");
@@ -94,7 +94,7 @@ fn session() -> Session {
 
 #[test]
 fn one_file_under_two_spellings_is_refused_and_leaves_nothing() {
-    let scratch = Scratch::new("spellings");
+    let scratch = Folder::absent("spellings");
     let options = options();
     let database = Database::create(&scratch.0, &options).expect("created");
     let session = session();
@@ -131,7 +131,7 @@ fn one_file_under_two_spellings_is_refused_and_leaves_nothing() {
 /// A member that is invalid may have no file, and its place is taken all the same.
 #[test]
 fn the_place_of_a_member_that_has_gone_is_taken_under_every_spelling() {
-    let scratch = Scratch::new("spelled-member");
+    let scratch = Folder::absent("spelled-member");
     let mut options = options();
     options.creation.log_members = 2;
     Database::create(&scratch.0, &options).expect("created").shutdown().expect("shut");
@@ -148,7 +148,7 @@ fn the_place_of_a_member_that_has_gone_is_taken_under_every_spelling() {
 #[test]
 fn two_names_of_one_file_are_told_at_opening() {
     for hard in [true, false] {
-        let scratch = Scratch::new(&format!("linked-{hard}"));
+        let scratch = Folder::absent(&format!("linked-{hard}"));
         let mut options = options();
         options.creation.log_members = 2;
         Database::create(&scratch.0, &options).expect("created").shutdown().expect("shut");
@@ -167,7 +167,7 @@ fn two_names_of_one_file_are_told_at_opening() {
 
 #[test]
 fn a_creation_that_fails_leaves_no_directory_and_takes_nothing_of_others() {
-    let scratch = Scratch::new("failed-creation");
+    let scratch = Folder::absent("failed-creation");
     let mut bad = options();
     bad.parameters.db_cache_size = 64 << 10;
     Database::create(&scratch.0, &bad).err().expect("refused");
@@ -192,7 +192,7 @@ fn with_logs(first: &[&str], second: &[&str]) -> Options {
 /// A member that was lost is dropped; the file that lies in its place by now is another database's.
 #[test]
 fn dropping_a_lost_member_removes_no_file_of_another_database() {
-    let scratch = Scratch::new("lost-member-dropped");
+    let scratch = Folder::absent("lost-member-dropped");
     std::fs::create_dir(&scratch.0).expect("made");
     let shared = scratch.0.join("x.log").display().to_string();
     let (first, second) = (scratch.0.join("first"), scratch.0.join("second"));
@@ -227,7 +227,7 @@ fn dropping_a_lost_member_removes_no_file_of_another_database() {
 /// The same with a file of anybody's (rule space/SP10: nothing else is ever removed).
 #[test]
 fn dropping_a_member_removes_no_file_that_was_never_it() {
-    let scratch = Scratch::new("never-a-member");
+    let scratch = Folder::absent("never-a-member");
     let mut options = options();
     options.creation.log_members = 2;
     Database::create(&scratch.0, &options).expect("created").shutdown().expect("shut");
@@ -246,7 +246,7 @@ fn dropping_a_member_removes_no_file_that_was_never_it() {
 /// file that is to have that name, under the name of a leftover, locked (rule space/SP21).
 #[test]
 fn an_opening_gives_no_name_to_a_file_that_another_is_just_making() {
-    let scratch = Scratch::new("made-by-another");
+    let scratch = Folder::absent("made-by-another");
     let mut options = options();
     options.creation.log_members = 2;
     Database::create(&scratch.0, &options).expect("created").shutdown().expect("shut");
@@ -268,7 +268,7 @@ fn an_opening_gives_no_name_to_a_file_that_another_is_just_making() {
 /// The application changes its directory after the opening, as daemons do.
 #[test]
 fn a_database_stays_where_it_was_opened_when_the_process_changes_its_directory() {
-    let scratch = Scratch::new("relative");
+    let scratch = Folder::absent("relative");
     let elsewhere = scratch.0.join("elsewhere");
     std::fs::create_dir_all(elsewhere.join("db")).expect("made");
     let before = std::env::current_dir().expect("there is one");
@@ -297,7 +297,7 @@ fn a_database_stays_where_it_was_opened_when_the_process_changes_its_directory()
 /// database's, wherever it lies.
 #[test]
 fn an_opening_removes_no_file_that_another_database_lists() {
-    let scratch = Scratch::new("listed-by-another");
+    let scratch = Folder::absent("listed-by-another");
     let (first, second) = (scratch.0.join("first"), scratch.0.join("second"));
     std::fs::create_dir_all(&scratch.0).expect("made");
     Database::create(&first, &options()).expect("created").shutdown().expect("shut");
@@ -317,7 +317,7 @@ fn an_opening_removes_no_file_that_another_database_lists() {
 /// Files for which there is no room aren't begun.
 #[test]
 fn a_creation_that_finds_no_room_is_refused_before_its_first_byte() {
-    let scratch = Scratch::new("no-room");
+    let scratch = Folder::absent("no-room");
     let directory = scratch.0.join("db");
     std::fs::create_dir_all(&scratch.0).expect("made");
     let mut options = options();
@@ -333,7 +333,7 @@ fn a_creation_that_finds_no_room_is_refused_before_its_first_byte() {
 /// What somebody else has put into the directory meanwhile stays.
 #[test]
 fn a_database_that_cannot_be_filled_is_removed_and_nothing_else() {
-    let scratch = Scratch::new("unfilled");
+    let scratch = Folder::absent("unfilled");
     std::fs::create_dir(&scratch.0).expect("made");
     let (os, disk) = (os::linux::start(), os::linux::disk());
     let session = os.adopt("filler", waits::SessionKind::Foreground);
@@ -357,7 +357,7 @@ fn a_database_that_cannot_be_filled_is_removed_and_nothing_else() {
 /// name: the creation that is given up leaves that one's file alone.
 #[test]
 fn a_creation_that_is_taken_back_removes_no_file_that_took_a_name_of_its_own() {
-    let scratch = Scratch::new("taken-name");
+    let scratch = Folder::absent("taken-name");
     std::fs::create_dir(&scratch.0).expect("made");
     let shared = scratch.0.join("x.dbf");
     let (first, second) = (scratch.0.join("first"), scratch.0.join("second"));
@@ -385,7 +385,7 @@ fn a_creation_that_is_taken_back_removes_no_file_that_took_a_name_of_its_own() {
 #[test]
 fn a_copy_with_links_to_the_originals_control_or_doublewrite_file_is_refused() {
     for name in ["control01.ctl", "control02.ctl", "doublewrite01.dbl"] {
-        let scratch = Scratch::new(&format!("owners-links-{name}"));
+        let scratch = Folder::absent(&format!("owners-links-{name}"));
         let (original, copied) = (scratch.0.join("original"), scratch.0.join("copy"));
         std::fs::create_dir_all(&scratch.0).expect("made");
         Database::create(&original, &options()).expect("made").shutdown().expect("shut");

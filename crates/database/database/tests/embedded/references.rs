@@ -8,7 +8,7 @@ use database::{
     Table, TableSpec, Tx, Type, Value, Which,
 };
 
-use crate::common::{Scratch, options};
+use crate::common::{Folder, options};
 
 fn in_tx<T>(connection: &mut Connection<'_>, work: impl FnOnce(&mut Tx<'_, '_>) -> T) -> T {
     let mut tx = connection.begin();
@@ -54,7 +54,7 @@ fn tables(connection: &mut Connection<'_>) -> (Table, Table) {
 /// That a delete of row 7 itself is refused shows that the blocks are so.
 #[test]
 fn a_cascade_over_a_row_in_pieces_that_cannot_be_changed_is_refused_and_ends() {
-    let scratch = Scratch::new("cascade-pieces");
+    let scratch = Folder::absent("cascade-pieces");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut filler = database.connect("filler");
     let (parent, child) = tables(&mut filler);
@@ -143,7 +143,7 @@ fn referred(connection: &mut Connection<'_>, keys: impl Iterator<Item = i64>, to
 /// becomes 2.
 #[test]
 fn keys_move_by_one_statement_if_each_that_is_referred_to_is_there_at_its_end() {
-    let scratch = Scratch::new("keys-shift");
+    let scratch = Folder::absent("keys-shift");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut connection = database.connect("app");
     let parent = referred(&mut connection, 2..=3, 2);
@@ -160,7 +160,7 @@ fn keys_move_by_one_statement_if_each_that_is_referred_to_is_there_at_its_end() 
 #[test]
 fn a_key_may_come_back_by_the_last_row_of_a_long_statement() {
     const LAST: i64 = 6_000;
-    let scratch = Scratch::new("keys-back");
+    let scratch = Folder::absent("keys-back");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut connection = database.connect("app");
     let parent = referred(&mut connection, 1..=LAST, 1);

@@ -13,27 +13,15 @@ use os::Session;
 use sim::fs::FileSystem;
 use sim::{Outside, Perturbation, Simulation, World};
 use stop::Halt;
+use testbed::{Dice, run_kept};
 
-use crate::common::{Scratch, options};
+use crate::common::{Folder, options};
 use crate::simulated::{self, join, start};
 
-/// A stream of numbers from a seed (splitmix64).
-pub(crate) struct Dice(pub(crate) u64);
-
-impl Dice {
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
-    }
-
-    /// A text of up to so many bytes.
-    fn text(&mut self, longest: u64) -> String {
-        let (length, letter) = (self.below(longest + 1), self.below(26) as u8);
-        String::from(char::from(b'a' + letter)).repeat(length as usize)
-    }
+/// A text of up to so many bytes.
+fn text(dice: &mut Dice, longest: u64) -> String {
+    let (length, letter) = (dice.below(longest + 1), dice.below(26) as u8);
+    String::from(char::from(b'a' + letter)).repeat(length as usize)
 }
 
 fn count(connection: &mut Connection<'_>, table: &Table) -> usize {
@@ -44,7 +32,7 @@ fn count(connection: &mut Connection<'_>, table: &Table) -> usize {
 
 #[test]
 fn long_rows_that_were_deleted_come_back_where_many_short_ones_were_inserted() {
-    let scratch = Scratch::new("room");
+    let scratch = Folder::absent("room");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut connection = database.connect("app");
     let spec = TableSpec::new("t").column(ColumnSpec::new("body", Type::Text));
@@ -103,7 +91,7 @@ const SESSIONS: u64 = 3;
 const KEYS: u64 = 90;
 
 fn make(size: BlockSize) -> FileSystem {
-    let mut report = Simulation::new(1).run(move |world, session| {
+    let ((), disk) = run_kept(Simulation::new(1), move |world, session| {
         let (disk, options) = (world.disk(), small(size));
         let (creation, parameters) = (&options.creation, &options.parameters);
         instance::Instance::create(&disk, directory(), creation, parameters, session)
@@ -120,9 +108,6 @@ fn make(size: BlockSize) -> FileSystem {
         drop(connection);
         database.shutdown_by(session).expect("in good order");
     });
-    let mut disk = report.disks.remove("disk").expect("the machine has one disk");
-    disk.close_all();
-    report.result.unwrap_or_else(|failure| panic!("the database can't be made: {failure}"));
     disk
 }
 
@@ -223,7 +208,7 @@ fn changes(
                     if rows.contains_key(&id) {
                         continue;
                     }
-                    let (tag, body) = (dice.text(longest.min(60)), dice.text(longest));
+                    let (tag, body) = (text(dice, longest.min(60)), text(dice, longest));
                     let row = [Value::Int(id), Value::Text(&tag), Value::Text(&body)];
                     tx.insert(table, &row)?;
                     rows.insert(id, (tag, body));
@@ -236,7 +221,7 @@ fn changes(
                     if dice.below(3) > 0 {
                         continue;
                     }
-                    let body = dice.text(longest);
+                    let body = text(dice, longest);
                     let set = |_: &database::Row<'_>, set: &mut database::RowChange<'_>| {
                         set.set(2, Value::Text(&body))
                     };

@@ -8,11 +8,11 @@ use database::{
     Which,
 };
 
-use crate::common::{Scratch, balance, filled, options};
+use crate::common::{Folder, balance, filled, options};
 
 /// A database with accounts, and one for its test.
-fn opened(name: &str) -> (Scratch, Database, Table) {
-    let scratch = Scratch::new(name);
+fn opened(name: &str) -> (Folder, Database, Table) {
+    let scratch = Folder::absent(name);
     let database = Database::create(&scratch.0, &options()).expect("created");
     filled(&database);
     let mut connection = database.connect("definer");

@@ -9,11 +9,11 @@ use database::{
     TableSpec, Tx, Type, Value, Which,
 };
 
-use crate::common::{Scratch, options};
+use crate::common::{Folder, options};
 
 /// A database in a folder of its own, with the table of [`spec`].
 struct Place {
-    _scratch: Scratch,
+    _scratch: Folder,
     database: Database,
     table: Table,
 }
@@ -30,7 +30,7 @@ fn spec() -> TableSpec {
 
 impl Place {
     fn new(name: &str) -> Place {
-        let scratch = Scratch::new(name);
+        let scratch = Folder::absent(name);
         let database = Database::create(&scratch.0, &options()).expect("created");
         let mut connection = database.connect("filler");
         connection.create_table(&spec()).expect("made");
@@ -343,7 +343,7 @@ fn nobody_waits_for_a_list_entry_that_its_snapshot_could_not_take_over() {
 #[test]
 fn a_key_that_the_snapshot_sees_is_not_inserted_into_a_younger_unique_index() {
     for is_younger in [false, true] {
-        let scratch = Scratch::new(&format!("younger-{is_younger}"));
+        let scratch = Folder::absent(&format!("younger-{is_younger}"));
         let database = Database::create(&scratch.0, &options()).expect("created");
         let (mut one, mut two) = (database.connect("one"), database.connect("two"));
         let spec = TableSpec::new("t")

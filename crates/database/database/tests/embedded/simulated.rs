@@ -7,6 +7,8 @@ use os::{Session, ThreadHandle, ThreadSpec};
 use sim::fs::FileSystem;
 use sim::fs::crash::CrashStates;
 use sim::{Perturbation, Report, Simulation};
+pub(crate) use testbed::join;
+use testbed::{ended, left, machine};
 
 fn directory() -> &'static Path {
     Path::new("/db")
@@ -31,12 +33,6 @@ pub(crate) fn options() -> Options {
         ..Parameters::default()
     };
     Options { creation, parameters, ..Options::default() }
-}
-
-fn machine(seed: u64, content: FileSystem) -> Simulation {
-    let mut simulation = Simulation::new(seed);
-    simulation.disks[0].content = content;
-    simulation
 }
 
 /// A disk with a new database on which `body` has worked, and which was shut.
@@ -136,13 +132,8 @@ fn opening<T: Send + 'static>(
 }
 
 fn disk_of<T>(mut report: Report<T>, what: impl std::fmt::Display) -> (FileSystem, T) {
-    let mut disk = report.disks.remove("disk").expect("the machine has one disk");
-    disk.close_all();
+    let disk = left(&mut report);
     (disk, ended(report, what))
-}
-
-fn ended<R>(report: Report<R>, what: impl std::fmt::Display) -> R {
-    report.result.unwrap_or_else(|failure| panic!("{what}: {failure}"))
 }
 
 /// One session in a thread of its own.
@@ -154,12 +145,6 @@ pub(crate) fn start(
     let database = database.clone();
     let body = move |session: &Session| body(&database, session);
     session.spawn(ThreadSpec::foreground(name), body).expect("started")
-}
-
-pub(crate) fn join(threads: Vec<ThreadHandle>, session: &Session) {
-    for thread in threads {
-        assert!(thread.join(session).is_ok(), "{} panicked", thread.name());
-    }
 }
 
 /// Writes that weren't durable at the cut: file, offset, length.

@@ -3,7 +3,7 @@
 use database::{ColumnSpec, Database, ErrorKind, IndexSpec, Options, TableSpec, Type, Value};
 use waits::Statistic;
 
-use crate::common::{Scratch, options};
+use crate::common::{Folder, options};
 
 fn with_area(bytes: u64) -> Options {
     let mut options = options();
@@ -14,7 +14,7 @@ fn with_area(bytes: u64) -> Options {
 /// An index of 5,000 rows with keys of 200 bytes: what the sort of their keys has written to disk.
 #[test]
 fn an_index_build_sorts_in_memory_as_far_as_sort_area_size_goes() {
-    let scratch = Scratch::new("sort-area");
+    let scratch = Folder::absent("sort-area");
     let database = Database::create(&scratch.0, &with_area(512 << 10)).expect("created");
     let mut connection = database.connect("app");
     let spec = TableSpec::new("t").column(ColumnSpec::new("text", Type::Text));
@@ -44,7 +44,7 @@ fn an_index_build_sorts_in_memory_as_far_as_sort_area_size_goes() {
 
 #[test]
 fn a_sort_area_that_is_too_small_or_too_large_is_refused_with_its_limits() {
-    let scratch = Scratch::new("sort-area-limits");
+    let scratch = Folder::absent("sort-area-limits");
     for bytes in [0, (512 << 10) - 1, (2 << 30) + 1] {
         let refused = Database::create(&scratch.0, &with_area(bytes)).err().expect("refused");
         assert_eq!(refused.refusal(), Some(ErrorKind::Invalid), "{refused}");

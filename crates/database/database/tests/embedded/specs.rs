@@ -9,7 +9,7 @@ use database::{
     Value,
 };
 
-use crate::common::{Scratch, options};
+use crate::common::{Folder, options};
 
 fn positive(column: usize) -> Condition {
     let zero = Operand::Constant(Value::Int(0).to_owned());
@@ -69,7 +69,7 @@ fn by_size() -> IndexSpec {
 
 #[test]
 fn every_spec_is_built_of_what_the_crate_exports() {
-    let scratch = Scratch::new("specs");
+    let scratch = Folder::absent("specs");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut connection = database.connect("app");
     connection.create_table(&place()).expect("made");
@@ -105,7 +105,7 @@ fn counting(kind: Type, options: SequenceOptions) -> ColumnSpec {
 
 #[test]
 fn an_identity_that_counts_down_begins_where_such_a_sequence_does() {
-    let scratch = Scratch::new("identity-down");
+    let scratch = Folder::absent("identity-down");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut connection = database.connect("app");
     let down = || SequenceOptions { increment: Some(-1), ..SequenceOptions::default() };
@@ -128,7 +128,7 @@ fn an_identity_that_counts_down_begins_where_such_a_sequence_does() {
 
 #[test]
 fn an_identity_that_counts_down_ends_where_its_type_does() {
-    let scratch = Scratch::new("identity-end");
+    let scratch = Folder::absent("identity-end");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut connection = database.connect("app");
     let start = Some(i64::from(i16::MIN));
@@ -149,7 +149,7 @@ fn an_identity_that_counts_down_ends_where_its_type_does() {
 
 #[test]
 fn an_identity_whose_numbers_its_column_cannot_hold_is_refused() {
-    let scratch = Scratch::new("identity-wide");
+    let scratch = Folder::absent("identity-wide");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut connection = database.connect("app");
     let plain = SequenceOptions::default;
@@ -170,7 +170,7 @@ fn an_identity_whose_numbers_its_column_cannot_hold_is_refused() {
 /// that isn't a number, by `database` alone.
 #[test]
 fn what_a_database_is_made_of_is_named_by_database_itself() {
-    let scratch = Scratch::new("made-of");
+    let scratch = Folder::absent("made-of");
     let file = |path: &str| DataFileSpec {
         path: path.into(),
         bytes: 1 << 20,

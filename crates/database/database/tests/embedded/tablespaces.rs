@@ -4,10 +4,10 @@ use database::{ColumnSpec, Connection, Database, IndexSpec, TableSpec, Type, Val
 use instance::{DataFileSpec, TablespaceSpec};
 use waits::{SessionKind, Statistic};
 
-use crate::common::{Scratch, options};
+use crate::common::{Folder, options};
 
 /// With a tablespace `large`, of blocks of 32 KiB; its own are of 8 KiB.
-fn with_large_blocks(scratch: &Scratch) -> Database {
+fn with_large_blocks(scratch: &Folder) -> Database {
     let mut options = options();
     options.parameters.db_32k_cache_size = 4 << 20;
     let database = Database::create(&scratch.0, &options).expect("created");
@@ -31,7 +31,7 @@ fn with_large_blocks(scratch: &Scratch) -> Database {
 /// The index takes keys of 3,000 bytes only in a tablespace with larger blocks.
 #[test]
 fn an_index_stays_in_its_tablespace_when_its_table_is_truncated() {
-    let scratch = Scratch::new("truncate-tablespace");
+    let scratch = Folder::absent("truncate-tablespace");
     let database = with_large_blocks(&scratch);
     let mut app = database.connect("app");
     let spec = TableSpec::new("t")
@@ -58,7 +58,7 @@ fn an_index_stays_in_its_tablespace_when_its_table_is_truncated() {
 /// stays free, isn't looked at again and again (rule access/AC12).
 #[test]
 fn a_full_block_of_long_rows_is_looked_at_once() {
-    let scratch = Scratch::new("long-rows-tablespace");
+    let scratch = Folder::absent("long-rows-tablespace");
     let database = with_large_blocks(&scratch);
     let mut app = database.connect("app");
     let spec = TableSpec::new("t")

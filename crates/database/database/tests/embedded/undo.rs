@@ -8,8 +8,8 @@ use database::{
     TableSpec, Tx, Type, Value, Which,
 };
 use os::Session;
-use sim::Simulation;
 use sim::fs::FileSystem;
+use testbed::{machine, run};
 
 /// As small as everything still happens; the undo tablespace doesn't grow.
 fn options() -> Options {
@@ -37,16 +37,13 @@ fn options() -> Options {
 
 /// Does this with a new database on a simulated machine, and shuts it.
 fn with_database(body: impl FnOnce(&Database, &Session) + Send + 'static) {
-    let mut simulation = Simulation::new(1);
-    simulation.disks[0].content = FileSystem::new(1 << 30);
-    let report = simulation.run(move |world, session| {
+    run(machine(1, FileSystem::new(1 << 30)), move |world, session| {
         let (disk, options) = (world.disk(), options());
         let made = Database::create_in(&disk, Path::new("/db"), &options, session);
         let database = made.expect("created");
         body(&database, session);
         database.shutdown_by(session).expect("in good order");
     });
-    report.result.unwrap_or_else(|failure| panic!("{failure}"));
 }
 
 const LEAVES: i64 = 20;

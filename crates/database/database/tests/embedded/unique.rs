@@ -2,13 +2,13 @@
 
 use database::{ColumnSpec, Database, ErrorKind, LockWait, TableSpec, Type, Value};
 
-use crate::common::{Scratch, options};
+use crate::common::{Folder, options};
 
 /// The same as a primary key: the last leaf's list is full (two active transactions), its free
 /// bytes are fewer than one more entry of the list (30) and enough for a fence with a row.
 #[test]
 fn a_primary_key_is_unique_while_two_others_are_active_in_the_last_leaf() {
-    let scratch = Scratch::new("unique-twice");
+    let scratch = Folder::absent("unique-twice");
     let database = Database::create(&scratch.0, &options()).expect("created");
     let (mut one, mut two) = (database.connect("one"), database.connect("two"));
     let mut three = database.connect("three");

@@ -10,6 +10,7 @@ use database::{
 };
 use os::Session;
 use sim::{Outside, Perturbation};
+use testbed::Dice;
 
 use crate::simulated::{made, racing_as};
 
@@ -22,15 +23,12 @@ const SEEDS: u64 = 150;
 type Item = (i64, i64, usize);
 type Items = BTreeMap<i64, Item>;
 
-/// Numbers that follow from a seed (splitmix64).
-struct Luck(u64);
+/// Numbers that follow from a seed.
+struct Luck(Dice);
 
 impl Luck {
     fn below(&mut self, limit: i64) -> i64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % limit as u64) as i64
+        self.0.below(limit as u64) as i64
     }
 
     fn item(&mut self) -> Item {
@@ -356,7 +354,7 @@ fn begin<'c, 's>(
 /// A long transaction beside several short ones, again and again. How many statements were refused
 /// without need.
 fn run(database: &Database, session: &Session, seed: u64) -> u64 {
-    let mut luck = Luck(seed);
+    let mut luck = Luck(Dice(seed));
     let (mut one, mut other) = (database.connect_with(session), database.connect_with(session));
     let table = one.table("item").expect("there");
     let (mut committed, mut spurious, mut left) = (Committed::default(), 0, STATEMENTS);

@@ -9,8 +9,8 @@ use os::Session;
 use waits::Nanos;
 
 use crate::common::{
-    self, Dice, TABLE, add, check, database, ended, join, left, machine, number, open, pause, racy,
-    rows, shut, start,
+    self, Dice, TABLE, add, check, database, join, machine, number, pause, racy, rows, start,
+    with_instance,
 };
 use crate::rows::{Row, Rows};
 
@@ -33,10 +33,9 @@ fn tables_do_what_a_map_does() {
             }
         });
     for seed in 0..40 {
-        let mut report = racy(seed, base.clone()).run(move |world, session| {
-            let instance = open(world, session);
+        let ((), disk) = with_instance(racy(seed, base.clone()), move |instance, session| {
             let sessions = (0..3).map(|user| {
-                start("user", &instance, session, move |instance, session| {
+                start("user", instance, session, move |instance, session| {
                     let table = Rows::open(instance, &format!("t{user}"), session).expect("there");
                     let mut dice = Dice(seed * 10 + user);
                     let (mut model, mut inserter) = (Model::new(), HeapInserter::default());
@@ -70,23 +69,17 @@ fn tables_do_what_a_map_does() {
                 })
             });
             join(sessions.collect(), session);
-            check(&instance, session);
-            shut(instance, session);
+            check(instance, session);
         });
-        let disk = left(&mut report);
-        ended(report, seed);
-        let report = machine(seed, disk).run(|world, session| {
-            let instance = open(world, session);
+        with_instance(machine(seed, disk), |instance, session| {
             for user in 0..3 {
-                let table = Rows::open(&instance, &format!("t{user}"), session).expect("there");
+                let table = Rows::open(instance, &format!("t{user}"), session).expect("there");
                 let found = scanned(&table, session);
                 let (witness, rows): (Vec<i64>, Vec<i64>) = found.values().partition(|n| **n < 0);
                 let sum = rows.iter().sum::<i64>() * 1_000 + rows.len() as i64;
                 assert_eq!(witness.iter().sum::<i64>(), -sum, "table {user}");
             }
-            shut(instance, session);
         });
-        ended(report, seed);
     }
 }
 
@@ -121,10 +114,9 @@ fn step(
 /// Addresses of other tables, of blocks of other kinds, beyond the file or the rows: none of ours.
 #[test]
 fn an_address_that_is_no_row_of_the_table_gives_none_or_is_refused() {
-    let report = machine(1, database(3)).run(|world, session| {
-        let instance = open(world, session);
-        let table = Rows::open(&instance, TABLE, session).expect("there");
-        let other = Rows::create(&instance, "other", session).expect("made");
+    with_instance(machine(1, database(3)), |instance, session| {
+        let table = Rows::open(instance, TABLE, session).expect("there");
+        let other = Rows::create(instance, "other", session).expect("made");
         let row = rows(&table, session)[0];
         let mut transaction = Transaction::new();
         let look = |table: &Rows, row| table.fetch(None, row, |_| (), session);
@@ -141,9 +133,7 @@ fn an_address_that_is_no_row_of_the_table_gives_none_or_is_refused() {
         }
         instance.rollback(transaction, session).expect("rolled back");
         drop((table, other));
-        shut(instance, session);
     });
-    ended(report, "addresses");
 }
 
 /// A reader waits for nobody, and sees what was committed when it began.
@@ -151,13 +141,12 @@ fn an_address_that_is_no_row_of_the_table_gives_none_or_is_refused() {
 fn a_fetch_waits_for_nobody_and_sees_what_was_committed() {
     let base = database(1);
     for seed in 0..60 {
-        let report = racy(seed, base.clone()).run(move |world, session| {
-            let instance = open(world, session);
-            let table = Rows::open(&instance, TABLE, session).expect("there");
+        with_instance(racy(seed, base.clone()), move |instance, session| {
+            let table = Rows::open(instance, TABLE, session).expect("there");
             let row = rows(&table, session)[0];
             let mut writer = Transaction::new();
             add(&table, &mut writer, row, 5, session).expect("changed");
-            let reader = start("reader", &instance, session, move |instance, session| {
+            let reader = start("reader", instance, session, move |instance, session| {
                 let table = Rows::open(instance, TABLE, session).expect("there");
                 let seen: Vec<i64> = (0..40).map(|_| number(&table, row, session)).collect();
                 assert!(seen.is_sorted(), "{seen:?}");
@@ -174,22 +163,19 @@ fn a_fetch_waits_for_nobody_and_sees_what_was_committed() {
             assert_eq!(number(&table, row, session), expected);
             join(vec![reader], session);
             drop(table);
-            shut(instance, session);
         });
-        ended(report, seed);
     }
 }
 
 /// An update that leaves a row as it is locks it all the same: what it saw stays so until its end.
 #[test]
 fn an_update_that_changes_nothing_locks_the_row() {
-    let report = machine(1, database(1)).run(|world, session| {
-        let instance = open(world, session);
-        let table = Rows::open(&instance, TABLE, session).expect("there");
+    with_instance(machine(1, database(1)), |instance, session| {
+        let table = Rows::open(instance, TABLE, session).expect("there");
         let row = rows(&table, session)[0];
         let mut first = Transaction::new();
         add(&table, &mut first, row, 0, session).expect("locked");
-        let other = start("other", &instance, session, move |instance, session| {
+        let other = start("other", instance, session, move |instance, session| {
             let table = Rows::open(instance, TABLE, session).expect("there");
             let mut second = Transaction::new();
             add(&table, &mut second, row, 1, session).expect("changed");
@@ -202,17 +188,14 @@ fn an_update_that_changes_nothing_locks_the_row() {
         join(vec![other], session);
         assert_eq!(number(&table, row, session), 1);
         drop(table);
-        shut(instance, session);
     });
-    ended(report, "locks");
 }
 
 /// A scan within a transaction sees its changes, and doesn't wait for itself.
 #[test]
 fn a_scan_within_a_transaction_sees_its_own_rows() {
-    let report = machine(1, database(2)).run(|world, session| {
-        let instance = open(world, session);
-        let table = Rows::open(&instance, TABLE, session).expect("there");
+    with_instance(machine(1, database(2)), |instance, session| {
+        let table = Rows::open(instance, TABLE, session).expect("there");
         let all = rows(&table, session);
         let mut own = Transaction::new();
         add(&table, &mut own, all[1], 4, session).expect("changed");
@@ -221,18 +204,15 @@ fn a_scan_within_a_transaction_sees_its_own_rows() {
         assert_eq!(sum, 4);
         instance.commit(own, session).expect("committed");
         drop(table);
-        shut(instance, session);
     });
-    ended(report, "scan");
 }
 
 /// An inserter that comes from another table begins anew.
 #[test]
 fn an_inserter_of_another_table_puts_no_row_into_that_one() {
-    let report = machine(1, database(0)).run(|world, session| {
-        let instance = open(world, session);
-        let table = Rows::open(&instance, TABLE, session).expect("there");
-        let other = Rows::create(&instance, "other", session).expect("made");
+    with_instance(machine(1, database(0)), |instance, session| {
+        let table = Rows::open(instance, TABLE, session).expect("there");
+        let other = Rows::create(instance, "other", session).expect("made");
         let (mut own, mut inserter) = (Transaction::new(), HeapInserter::default());
         for _ in 0..3 {
             for table in [&table, &other] {
@@ -245,7 +225,5 @@ fn an_inserter_of_another_table_puts_no_row_into_that_one() {
         instance.commit(own, session).expect("committed");
         assert_eq!((rows(&table, session).len(), rows(&other, session).len()), (3, 3));
         drop((table, other));
-        shut(instance, session);
     });
-    ended(report, "inserter");
 }

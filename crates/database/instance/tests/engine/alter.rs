@@ -12,8 +12,8 @@ use stop::{RefusalKind, Stop};
 use waits::{Nanos, Statistic};
 
 use crate::common::{
-    self, Dice, TABLE, abort, add, check, database, ended, join, left, machine, number, open,
-    open_as, parameters, pause, racy, rows, shut, start,
+    self, Dice, TABLE, abort, add, bed, check, database, ended, join, machine, number, open,
+    open_as, parameters, pause, racy, rows, run, run_kept, shut, start,
 };
 use crate::rows::Rows;
 
@@ -111,7 +111,7 @@ fn work(instance: &Instance, who: u64, done: &[AtomicU64; 2], session: &Session)
 fn whatever_is_changed_under_load_nothing_is_lost() {
     let base = database(ROWS);
     for seed in 0..60 {
-        let mut report = racy(seed, base.clone()).run(move |world, session| {
+        let ((done, _), disk) = run_kept(racy(seed, base.clone()), move |world, session| {
             let instance = open_as(&roomy(), world, session);
             let done: Arc<[AtomicU64; 2]> = Arc::default();
             let mut threads: Vec<_> = (0..SESSIONS)
@@ -144,8 +144,6 @@ fn whatever_is_changed_under_load_nothing_is_lost() {
             }
             (done[1].load(SeqCst), durable.db_writer_processes)
         });
-        let disk = left(&mut report);
-        let (done, _) = ended(report, seed);
         let report = machine(seed, disk).run(move |world, session| {
             let instance = open(world, session);
             let table = Rows::open(&instance, TABLE, session).expect("there");
@@ -163,8 +161,7 @@ fn whatever_is_changed_under_load_nothing_is_lost() {
 /// More writers are there at once and write; fewer end, and the others do their work.
 #[test]
 fn writers_come_and_go() {
-    let report = machine(1, database(ROWS)).run(|world, session| {
-        let instance = open_as(&roomy(), world, session);
+    bed::with_instance(machine(1, database(ROWS)), roomy(), |instance, session| {
         let writes_of = |name: &str| {
             let running = session.os().running().into_iter();
             let found = running.filter(|running| running.account.name() == name);
@@ -177,7 +174,7 @@ fn writers_come_and_go() {
                 let body = move |instance: &Instance, session: &Session| {
                     work(instance, who, &Default::default(), session);
                 };
-                join(vec![start("user", &instance, session, body)], session);
+                join(vec![start("user", instance, session, body)], session);
             }
             instance.checkpoint(session).expect("written");
         };
@@ -189,16 +186,13 @@ fn writers_come_and_go() {
         instance.set_parameter("db_writer_processes", "1", session).expect("allowed");
         assert_eq!(writes_of("fb_dbw1"), None, "it has ended");
         dirty_all();
-        shut(instance, session);
     });
-    ended(report, "writers come and go");
 }
 
 /// Each refusal names the parameter and what would do, and leaves everything as it was.
 #[test]
 fn what_cannot_be_changed_is_refused_with_nothing_changed() {
-    let report = machine(1, database(8)).run(|world, session| {
-        let instance = open_as(&roomy(), world, session);
+    bed::with_instance(machine(1, database(8)), roomy(), |instance, session| {
         let before = format!("{:?}", instance.parameters(session));
         let refused = |name: &str, value: &str, parts: &[&str]| {
             let stop = instance.set_parameter(name, value, session).expect_err(name);
@@ -219,16 +213,14 @@ fn what_cannot_be_changed_is_refused_with_nothing_changed() {
                 refused(info.name, &info.default, &[info.name, "chosen when an instance opens"]);
             }
         }
-        shut(instance, session);
     });
-    ended(report, "refusals");
 }
 
 /// The bounds of the checkpoint count from when they are set: an instance that let its checkpoint
 /// fall behind brings it on.
 #[test]
 fn a_bound_that_is_set_later_brings_the_checkpoint_on() {
-    let report = machine(1, database(ROWS)).run(|world, session| {
+    run(machine(1, database(ROWS)), |world, session| {
         let relaxed = Parameters { log_checkpoint_timeout: 0, ..common::parameters() };
         let instance = open_as(&relaxed, world, session);
         let done: [AtomicU64; 2] = Default::default();
@@ -243,7 +235,6 @@ fn a_bound_that_is_set_later_brings_the_checkpoint_on() {
         assert!(now.block + 2 >= end.block, "{now} is close to {end}");
         shut(instance, session);
     });
-    ended(report, "a later bound");
 }
 
 /// The list of values above is complete, and each is in the declared range.
@@ -265,10 +256,9 @@ fn every_parameter_that_can_be_changed_is_tried() {
 fn run_queue_of_the_log_writer(parameters: Parameters) -> Nanos {
     let mut simulation = machine(1, database(ROWS));
     simulation.machine.cpus = 1;
-    let report = simulation.run(move |world, session| {
-        let instance = open_as(&parameters, world, session);
+    bed::with_instance(simulation, parameters.clone(), move |instance, session| {
         let busy = |number: u64| {
-            start(&format!("user{number}"), &instance, session, move |instance, session| {
+            start(&format!("user{number}"), instance, session, move |instance, session| {
                 let table = Rows::open(instance, TABLE, session).expect("there");
                 let row = rows(&table, session)[number as usize];
                 for _ in 0..40 {
@@ -280,13 +270,12 @@ fn run_queue_of_the_log_writer(parameters: Parameters) -> Nanos {
             })
         };
         join((0..4).map(busy).collect(), session);
-        let mut running = world.os().running().into_iter();
+        let os = session.os();
+        let mut running = os.running().into_iter();
         let log_writer = running.find(|session| session.account.name() == "fb_lgwr");
-        let run_queue = world.os().times_of(log_writer.expect("it runs")).times.run_queue;
-        shut(instance, session);
-        run_queue
-    });
-    ended(report, "a busy machine")
+        os.times_of(log_writer.expect("it runs")).times.run_queue
+    })
+    .0
 }
 
 /// A process with high priority doesn't wait for a CPU that sessions keep busy; it may be set, and
@@ -320,7 +309,7 @@ fn a_process_with_high_priority_comes_first() {
 /// changed, and the instance runs as it says.
 #[test]
 fn what_the_opening_could_not_give_is_in_no_later_changes_way() {
-    let report = machine(1, database(8)).run(|world, session| {
+    run(machine(1, database(8)), |world, session| {
         let mut wanted = roomy();
         wanted.set("process_affinity", "ckpt:77").expect("a pattern");
         let instance = open_as(&wanted, world, session);
@@ -339,13 +328,12 @@ fn what_the_opening_could_not_give_is_in_no_later_changes_way() {
         assert_eq!(shown("process_affinity"), "");
         shut(instance, session);
     });
-    ended(report, "no such CPU");
 }
 
 /// A writer for which there are no such CPUs is refused, and isn't there then.
 #[test]
 fn a_writer_that_cannot_have_its_cpus_does_not_stay() {
-    let report = machine(1, database(8)).run(|world, session| {
+    run(machine(1, database(8)), |world, session| {
         let mut wanted = roomy();
         wanted.set("process_affinity", "dbw1:77").expect("a pattern");
         let instance = open_as(&wanted, world, session);
@@ -356,5 +344,4 @@ fn a_writer_that_cannot_have_its_cpus_does_not_stay() {
         instance.set_parameter("lock_timeout", "5", session).expect("it has nothing to do with it");
         shut(instance, session);
     });
-    ended(report, "no such CPU");
 }

@@ -10,7 +10,8 @@ use sim::{DiskSpec, Simulation};
 use waits::Nanos;
 
 use crate::common::{
-    self, TABLE, abort, add, creation, ended, fill, left, machine, open_as, parameters, rows, shut,
+    self, TABLE, abort, add, bed, creation, ended, fill, left, machine, open_as, parameters, rows,
+    shut,
 };
 use crate::rows::Rows;
 
@@ -71,13 +72,11 @@ fn crashed(parameters: Parameters, base: FileSystem, pause: Nanos) -> (Rba, Rba,
     });
     let disk = left(&mut report);
     let end = ended(report, "work");
-    let report = machine(2, disk).run(move |world, session| {
-        let instance = open_as(&parameters, world, session);
-        let recovered = instance.opened().recovered.clone();
-        shut(instance, session);
-        (recovered.from, recovered.elapsed)
-    });
-    let (from, elapsed) = ended(report, "recovery");
+    let ((from, elapsed), _) =
+        bed::with_instance(machine(2, disk), parameters, move |instance, _| {
+            let recovered = instance.opened().recovered.clone();
+            (recovered.from, recovered.elapsed)
+        });
     assert_eq!(from.sequence, end.sequence, "no log was switched");
     (end, from, elapsed)
 }

@@ -6,8 +6,8 @@ use os::Session;
 use sim::fs::FileSystem;
 
 use crate::common::{
-    TABLE, abort, add, bytes_of, database, directory, ended, left, machine, open, parameters, put,
-    rows,
+    TABLE, abort, add, bytes_of, database, directory, ended, machine, open, parameters, put, rows,
+    run_kept,
 };
 use crate::rows::Rows;
 
@@ -106,7 +106,7 @@ fn a_flipped_byte_of_the_control_file_is_found() {
 #[test]
 fn a_flipped_byte_of_redo_is_found() {
     let base = database(16);
-    let mut report = machine(1, base).run(|world, session| {
+    let (at, base) = run_kept(machine(1, base), |world, session| {
         let instance = open(world, session);
         let table = Rows::open(&instance, TABLE, session).expect("there");
         let all = rows(&table, session);
@@ -120,8 +120,6 @@ fn a_flipped_byte_of_redo_is_found() {
         abort(instance, session);
         at
     });
-    let base = left(&mut report);
-    let at = ended(report, "work");
     assert!(at.block > 8, "{at}");
     let path = format!("/db/redo{:02}.log", (at.sequence - 1) % 3 + 1);
     for block in [0, 1, 4] {

@@ -5,8 +5,8 @@ use instance::{Creation, Instance, Parameters, Transaction};
 use waits::{Nanos, WaitEvent};
 
 use crate::common::{
-    TABLE, add, bytes_of, creation, database, database_with, ended, left, machine, open, open_as,
-    parameters, pause, put, rows, shut,
+    TABLE, add, bed, bytes_of, creation, database, database_with, ended, machine, open, parameters,
+    pause, put, rows, run, run_kept,
 };
 use crate::rows::Rows;
 
@@ -15,7 +15,7 @@ const BLOCK: u64 = 2048;
 /// A dead transaction can't be rolled back: who shuts the instance is told so.
 #[test]
 fn shutdown_names_the_halt_that_came_while_it_waited() {
-    let mut report = machine(1, database(60)).run(|world, session| {
+    let (block, mut disk) = run_kept(machine(1, database(60)), |world, session| {
         let instance = open(world, session);
         let table = Rows::open(&instance, TABLE, session).expect("there");
         let row = rows(&table, session)[20];
@@ -30,20 +30,17 @@ fn shutdown_names_the_halt_that_came_while_it_waited() {
         std::mem::forget(transaction);
         row.block
     });
-    let mut disk = left(&mut report);
-    let block = ended(report, "the load");
     let path = "/db/data01.dbf";
     let mut bytes = bytes_of(&mut disk, path);
     let at = (u64::from(block.block.get()) * BLOCK + 1000) as usize;
     bytes[at] ^= 0xFF;
     put(&mut disk, path, &bytes);
-    let report = machine(1, disk).run(|world, session| {
+    let (said, cause) = run(machine(1, disk), |world, session| {
         let instance = open(world, session);
         let stop = instance.shutdown(session).expect_err("it can't be rolled back");
         let cause = instance.halt().cause(session);
         (stop.to_string(), cause.map(|cause| cause.to_string()))
     });
-    let (said, cause) = ended(report, "opened");
     println!("said: {said}\ncause: {cause:?}");
     assert!(!said.contains("commit them or roll them back"), "{said}");
 }
@@ -59,22 +56,22 @@ fn buffers_of_another_size_are_not_more_bytes_than_at_opening() {
     };
     let creation = Creation { doublewrite_slots: 128, ..creation() };
     let disk = database_with(creation, wide.clone(), |_, _| {});
-    let report = machine(1, disk).run(move |world, session| {
-        let instance = open_as(&wide, world, session);
-        let bytes = |instance: &Instance| {
-            let p = instance.parameters(session);
-            p.db_cache_size + p.db_32k_cache_size
-        };
-        let before = bytes(&instance);
-        instance.set_parameter("db_cache_size", &(64 * 2048).to_string(), session).expect("less");
-        let grown =
-            instance.set_parameter("db_32k_cache_size", &(480 * 32768).to_string(), session);
-        let after = bytes(&instance);
-        println!("before {before}, after {after}: {grown:?}");
-        shut(instance, session);
-        (before, after)
-    });
-    let (before, after) = ended(report, "altered");
+    let ((before, after), _) =
+        bed::with_instance(machine(1, disk), wide.clone(), move |instance, session| {
+            let bytes = |instance: &Instance| {
+                let p = instance.parameters(session);
+                p.db_cache_size + p.db_32k_cache_size
+            };
+            let before = bytes(instance);
+            instance
+                .set_parameter("db_cache_size", &(64 * 2048).to_string(), session)
+                .expect("less");
+            let grown =
+                instance.set_parameter("db_32k_cache_size", &(480 * 32768).to_string(), session);
+            let after = bytes(instance);
+            println!("before {before}, after {after}: {grown:?}");
+            (before, after)
+        });
     assert!(after <= before, "{before} bytes became {after}");
 }
 

@@ -3,7 +3,7 @@
 use waits::WaitEvent;
 
 use crate::common::{
-    TABLE, check, database, directory, ended, fill, machine, open, parameters, pause, shut,
+    TABLE, check, database, directory, fill, machine, open, parameters, pause, run, shut,
 };
 use crate::rows::Rows;
 use instance::Instance;
@@ -13,7 +13,7 @@ use waits::Nanos;
 /// write is a *db file single write*.
 #[test]
 fn headers_are_written_at_opening_at_log_switches_and_at_shutdown() {
-    let report = machine(3, database(1)).run(|world, session| {
+    run(machine(3, database(1)), |world, session| {
         let count = || world.os().totals().event(WaitEvent::DbFileSingleWrite).count;
         let before = count();
         let instance = open(world, session);
@@ -35,5 +35,4 @@ fn headers_are_written_at_opening_at_log_switches_and_at_shutdown() {
         let opened = Instance::open(&world.disk(), directory(), &parameters(), session);
         opened.expect("it opens").abort(session);
     });
-    ended(report, "headers");
 }

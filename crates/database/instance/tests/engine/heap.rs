@@ -15,8 +15,7 @@ use stop::{RefusalKind, Stop};
 use txn::View;
 
 use crate::common::{
-    self, Dice, abort, check, creation, database_with, ended, join, left, open_as, racy, shut,
-    start,
+    self, Dice, abort, bed, check, creation, database_with, join, open_as, racy, run_kept, start,
 };
 
 const NAME: &str = "h";
@@ -187,7 +186,7 @@ fn a_snapshot_sees_the_same_total_however_rows_move() {
     // A serializable transaction put a row into a slot that was freed after its snapshot: 125.
     for seed in (0..30).chain([125]) {
         let rows = Arc::clone(&rows);
-        let mut report = racy(seed, base.clone()).run(move |world, session| {
+        let ((), disk) = run_kept(racy(seed, base.clone()), move |world, session| {
             let instance = open_as(&parameters(), world, session);
             let sums = Arc::new(Latch::new(session.os(), LatchKind::Innermost, 0_u32));
             let writers = (0..3).map(|number| {
@@ -217,16 +216,11 @@ fn a_snapshot_sees_the_same_total_however_rows_move() {
             check(&instance, session);
             abort(instance, session);
         });
-        let disk = left(&mut report);
-        ended(report, seed);
-        let report = racy(seed, disk).run(|world, session| {
-            let instance = open_as(&parameters(), world, session);
-            let heap = heap(&instance, session);
+        bed::with_instance(racy(seed, disk), parameters(), |instance, session| {
+            let heap = heap(instance, session);
             assert_eq!(sum_now(&heap, session), (TOTAL, 40));
             drop(heap);
-            check(&instance, session);
-            shut(instance, session);
+            check(instance, session);
         });
-        ended(report, seed);
     }
 }

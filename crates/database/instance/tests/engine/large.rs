@@ -4,7 +4,7 @@ use instance::{Creation, Instance, Parameters};
 use sim::fs::FileSystem;
 use stop::RefusalKind;
 
-use crate::common::{directory, ended, machine};
+use crate::common::{directory, machine, run};
 
 /// Data files beyond what one extent map has room for are several, of which each is allowed: what
 /// refuses them is the disk alone.
@@ -17,13 +17,12 @@ fn what_one_extent_map_has_no_room_for_is_spread_over_several_files() {
         large.spread_data();
         let mapped = 32 << 30;
         assert_eq!(large.data_files.len() as u64, (2 * data_bytes) / mapped, "{gib} GiB");
-        let report = machine(1, FileSystem::new(1 << 28)).run(move |world, session| {
+        let stop = run(machine(1, FileSystem::new(1 << 28)), move |world, session| {
             let disk = world.disk();
             let parameters = Parameters::default();
             let made = Instance::create(&disk, directory(), &large, &parameters, session);
             made.expect_err("the disk is too small")
         });
-        let stop = ended(report, "the creation");
         assert_eq!(stop.refusal(), Some(RefusalKind::NoSpace), "{gib} GiB: {stop}");
         assert!(stop.to_string().contains(" MB are needed"), "{gib} GiB: {stop}");
     }

@@ -17,13 +17,13 @@ use waits::{Nanos, Statistic, ThreadTimes, TimeAccount, WaitEvent};
 
 use crate::common::{
     self, CAPACITY, TABLE, add, bytes_of, check, creation, database, directory, ended, join, left,
-    machine, number, open, parameters, racy, rows, shut, start,
+    machine, number, open, parameters, racy, rows, run, run_kept, shut, start, with_instance,
 };
 use crate::rows::Rows;
 
 /// Why the database on this disk doesn't open; none if it does, and agrees with itself.
 fn refusal(content: FileSystem, parameters: Parameters) -> Option<Stop> {
-    let report = machine(1, content).run(move |world, session| {
+    run(machine(1, content), move |world, session| {
         match Instance::open(&world.disk(), directory(), &parameters, session) {
             Ok(instance) => {
                 check(&instance, session);
@@ -32,8 +32,7 @@ fn refusal(content: FileSystem, parameters: Parameters) -> Option<Stop> {
             }
             Err(stop) => Some(stop),
         }
-    });
-    ended(report, "opening")
+    })
 }
 
 fn refused(content: FileSystem, parameters: Parameters, says: &str) {
@@ -324,14 +323,13 @@ fn pieces(table: &Rows, instance: &Instance, session: &Session) -> usize {
 fn an_abort_ends_every_process_at_once() {
     let base = database(1);
     for seed in 0..20 {
-        let report = racy(seed, base.clone()).run(move |world, session| {
+        let took = run(racy(seed, base.clone()), move |world, session| {
             let instance = open(world, session);
             common::pause(Nanos::from_millis(seed * 7), session);
             let before = session.now();
             common::abort(instance, session);
             session.now().since(before)
         });
-        let took = ended(report, seed);
         assert!(took < Nanos::from_millis(100), "seed {seed}: it took {took:?}");
     }
 }
@@ -341,7 +339,7 @@ fn an_abort_ends_every_process_at_once() {
 #[test]
 fn a_shutdown_with_active_transactions_is_refused_and_changes_nothing() {
     let base = database(2);
-    let mut report = machine(1, base).run(|world, session| {
+    let ((), disk) = run_kept(machine(1, base), |world, session| {
         let instance = open(world, session);
         let table = Rows::open(&instance, TABLE, session).expect("there");
         let all = rows(&table, session);
@@ -362,17 +360,12 @@ fn a_shutdown_with_active_transactions_is_refused_and_changes_nothing() {
         let late = late.expect_err("it is shut");
         assert_eq!(late.refusal(), Some(stop::RefusalKind::WrongState), "{late}");
     });
-    let disk = left(&mut report);
-    ended(report, "shutdown");
-    let report = machine(2, disk).run(|world, session| {
-        let instance = open(world, session);
+    with_instance(machine(2, disk), |instance, session| {
         assert_eq!(instance.opened().rolled_back, 0);
-        let table = Rows::open(&instance, TABLE, session).expect("there");
+        let table = Rows::open(instance, TABLE, session).expect("there");
         let all = rows(&table, session);
         assert_eq!((number(&table, all[0], session), number(&table, all[1], session)), (10, 3));
-        shut(instance, session);
     });
-    ended(report, "opening");
 }
 
 /// A session that still has a table when the instance is shut: what it was told is committed is
@@ -384,7 +377,7 @@ fn what_is_committed_while_the_instance_is_shut_is_kept() {
     for seed in 0..200 {
         let told = Arc::new(std::sync::atomic::AtomicI64::new(0));
         let inside = Arc::clone(&told);
-        let mut report = racy(seed, base.clone()).run(move |world, session| {
+        let ((), disk) = run_kept(racy(seed, base.clone()), move |world, session| {
             let instance = open(world, session);
             let table = Rows::open(&instance, TABLE, session).expect("there");
             let transactions = instance.transactions().clone();
@@ -409,20 +402,15 @@ fn what_is_committed_while_the_instance_is_shut_is_kept() {
             }
             join(vec![late.expect("started")], session);
         });
-        let disk = left(&mut report);
-        ended(report, seed);
         let told = told.load(std::sync::atomic::Ordering::Relaxed);
         commits += told;
         met += u32::from(told > 0 && told < 30);
-        let report = machine(seed, disk).run(move |world, session| {
-            let instance = open(world, session);
-            let table = Rows::open(&instance, TABLE, session).expect("there");
+        with_instance(machine(seed, disk), move |instance, session| {
+            let table = Rows::open(instance, TABLE, session).expect("there");
             let found = number(&table, rows(&table, session)[0], session);
             assert!(found >= told, "{told} were acknowledged, {found} are there");
             drop(table);
-            shut(instance, session);
         });
-        ended(report, seed);
     }
     println!("{commits} commits, {met} sessions were stopped in the middle");
     assert!(commits > 1_000 && met > 50, "{commits} commits, {met} sessions were stopped midway");
@@ -438,29 +426,29 @@ fn logs_that_run_out_are_freed_without_waiting_for_a_heartbeat() {
         common::fill(instance, &table, 16 * 20, session);
     });
     for seed in 0..10 {
-        let report = racy(seed, base.clone()).run(move |world, session| {
-            let instance = open(world, session);
-            let users = (0..3).map(|user| {
-                start("user", &instance, session, move |instance, session| {
-                    let table = Rows::open(instance, TABLE, session).expect("there");
-                    let all = rows(&table, session);
-                    for step in 0..150 {
-                        let mut transaction = Transaction::new();
-                        let row = all[(step * 3 + user) % all.len()];
-                        add(&table, &mut transaction, row, 1, session).expect("no deadlock");
-                        instance.commit(transaction, session).expect("committed");
-                    }
-                })
+        let (switches, checkpoints, waits) =
+            run(racy(seed, base.clone()), move |world, session| {
+                let instance = open(world, session);
+                let users = (0..3).map(|user| {
+                    start("user", &instance, session, move |instance, session| {
+                        let table = Rows::open(instance, TABLE, session).expect("there");
+                        let all = rows(&table, session);
+                        for step in 0..150 {
+                            let mut transaction = Transaction::new();
+                            let row = all[(step * 3 + user) % all.len()];
+                            add(&table, &mut transaction, row, 1, session).expect("no deadlock");
+                            instance.commit(transaction, session).expect("committed");
+                        }
+                    })
+                });
+                join(users.collect(), session);
+                check(&instance, session);
+                shut(instance, session);
+                let totals = world.os().totals();
+                let waits = *totals.event(WaitEvent::LogFileSwitchCheckpointIncomplete);
+                let asked = totals.statistic(Statistic::DbwrCheckpoints);
+                (totals.statistic(Statistic::RedoLogSwitches), asked, waits)
             });
-            join(users.collect(), session);
-            check(&instance, session);
-            shut(instance, session);
-            let totals = world.os().totals();
-            let waits = *totals.event(WaitEvent::LogFileSwitchCheckpointIncomplete);
-            let asked = totals.statistic(Statistic::DbwrCheckpoints);
-            (totals.statistic(Statistic::RedoLogSwitches), asked, waits)
-        });
-        let (switches, checkpoints, waits) = ended(report, seed);
         // One for each log, and the shutdown's.
         assert!(checkpoints <= switches + 1, "seed {seed}: {checkpoints} for {switches} switches");
         assert!(switches > 3, "seed {seed}: {switches} switches");
@@ -549,7 +537,7 @@ fn of_two_creators_of_one_directory_one_makes_a_database_that_opens() {
     for seed in 0..40 {
         let mut content = FileSystem::new(CAPACITY);
         content.create_dir("/db").expect("made");
-        let report = racy(seed, content).run(move |world, session| {
+        run(racy(seed, content), move |world, session| {
             let create = |world: &sim::World, session: &os::Session| {
                 let (creation, parameters) = (creation(), parameters());
                 Instance::create(&world.disk(), directory(), &creation, &parameters, session)
@@ -568,14 +556,13 @@ fn of_two_creators_of_one_directory_one_makes_a_database_that_opens() {
             assert!(one.is_ok() != other.is_ok(), "seed {seed}: {one:?}, {other:?}");
             shut(open(world, session), session);
         });
-        ended(report, seed);
     }
 }
 
 /// The simulated world has locks too: what is open is nobody else's until it ends, however it ends.
 #[test]
 fn a_database_that_is_open_is_not_opened_again() {
-    let report = machine(1, database(1)).run(|world, session| {
+    run(machine(1, database(1)), |world, session| {
         for ends_well in [true, false, true] {
             let instance = open(world, session);
             let again = Instance::open(&world.disk(), directory(), &parameters(), session);
@@ -588,5 +575,4 @@ fn a_database_that_is_open_is_not_opened_again() {
             }
         }
     });
-    ended(report, "opening twice");
 }

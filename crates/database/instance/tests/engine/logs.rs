@@ -16,7 +16,8 @@ use waits::Nanos;
 
 use crate::common::{
     Dice, TABLE, abort, add, bytes_of, check, creation, database_with, directory, ended, fill,
-    join, left, machine, number, open, parameters, pause, put, racy, rows, shut, start,
+    join, left, machine, number, open, parameters, pause, put, racy, rows, run, run_kept, shut,
+    start,
 };
 use crate::rows::Rows;
 
@@ -116,7 +117,7 @@ fn groups_and_members_come_and_go_under_load() {
     for seed in 0..60 {
         let told = Told::default();
         let inside = Arc::clone(&told);
-        let mut report = racy(seed, base.clone()).run(move |world, session| {
+        let ((did, refused), disk) = run_kept(racy(seed, base.clone()), move |world, session| {
             let instance = open(world, session);
             let mut threads: Vec<_> = (0..3)
                 .map(|who| {
@@ -150,8 +151,6 @@ fn groups_and_members_come_and_go_under_load() {
             }
             (counts[0].load(SeqCst), counts[1].load(SeqCst))
         });
-        let disk = left(&mut report);
-        let (did, refused) = ended(report, seed);
         (done, refusals) = (done + did, refusals + refused);
         let views = holds(seed, disk.clone(), &told, "after changes");
         only_members_are_there(&views, &disk);
@@ -233,7 +232,7 @@ fn what_cannot_be_changed_is_refused_and_leaves_nothing() {
     let mut content = base();
     let (used, _) = content.space();
     content.set_capacity(used + (1 << 22));
-    let report = machine(1, content).run(|world, session| {
+    run(machine(1, content), |world, session| {
         let instance = open(world, session);
         let names = || world.disk().list(directory(), session).expect("read");
         let refused = |name: &str, value: &str, says: &str| {
@@ -287,7 +286,6 @@ fn what_cannot_be_changed_is_refused_and_leaves_nothing() {
         work(&instance, (0, 1), 200, &Told::default(), session).expect("two groups will do");
         shut(instance, session);
     });
-    ended(report, "refusals");
 }
 
 /// An instance that was killed after some work, and what it had told; with the group in which it
@@ -295,7 +293,7 @@ fn what_cannot_be_changed_is_refused_and_leaves_nothing() {
 fn killed(seed: u64) -> (FileSystem, Told, u16, Vec<u8>) {
     let told = Told::default();
     let inside = Arc::clone(&told);
-    let mut report = machine(seed, base()).run(move |world, session| {
+    let (group, disk) = run_kept(machine(seed, base()), move |world, session| {
         let instance = open(world, session);
         work(&instance, (0, 1), 70 + seed, &inside, session).expect("no halt");
         let views = instance.log_groups(session);
@@ -303,8 +301,6 @@ fn killed(seed: u64) -> (FileSystem, Told, u16, Vec<u8>) {
         abort(instance, session);
         current.expect("one is").number
     });
-    let disk = left(&mut report);
-    let group = ended(report, "the work");
     let old = bytes_of(&mut base(), &format!("/db/redo0{group}b.log"));
     (disk, told, group, old)
 }
@@ -316,16 +312,16 @@ fn a_member_that_is_not_what_it_should_be_is_left_out() {
     let (disk, told, group, old) = killed(1);
     let foreign = {
         let creation = Creation { log_members: 2, ..creation() };
-        let mut report = machine(77, FileSystem::new(1 << 30)).run(move |world, session| {
-            let place = (&world.disk(), directory());
-            Instance::create(place.0, place.1, &creation, &parameters(), session).expect("made");
-            let instance = open(world, session);
-            instance.redo().switch(session).expect("free");
-            instance.redo().switch(session).expect("free");
-            shut(instance, session);
-        });
-        let mut disk = left(&mut report);
-        ended(report, "another database");
+        let ((), mut disk) =
+            run_kept(machine(77, FileSystem::new(1 << 30)), move |world, session| {
+                let place = (&world.disk(), directory());
+                Instance::create(place.0, place.1, &creation, &parameters(), session)
+                    .expect("made");
+                let instance = open(world, session);
+                instance.redo().switch(session).expect("free");
+                instance.redo().switch(session).expect("free");
+                shut(instance, session);
+            });
         bytes_of(&mut disk, "/db/redo02.log")
     };
     for copy in ["", "b"] {
@@ -375,11 +371,10 @@ fn a_member_that_is_not_what_it_should_be_is_left_out() {
     for copy in ["", "b"] {
         content.remove(format!("/db/redo0{group}{copy}.log")).expect("there");
     }
-    let report = machine(1, content).run(move |world, session| {
+    let text = run(machine(1, content), move |world, session| {
         let opened = Instance::open(&world.disk(), directory(), &parameters(), session);
         opened.err().expect("refused").to_string()
     });
-    let text = ended(report, "no member");
     assert!(text.contains(&format!("redo0{group}.log")) && !text.contains('\n'), "{text}");
 }
 

@@ -17,7 +17,7 @@ use waits::{Nanos, WaitEvent};
 
 use crate::common::{
     CAPACITY, abort, bytes_of, check, creation, database_with, directory, ended, join, left,
-    machine, open, open_as, parameters, pause, put, shut, start,
+    machine, open, open_as, parameters, pause, put, run_kept, shut, start,
 };
 
 /// The smallest log.
@@ -97,28 +97,27 @@ fn a_file_that_came_while_a_data_file_was_made_is_not_written_over() {
     for step in 1..=60 {
         let was_made = Arc::new(AtomicBool::new(false));
         let says = Arc::clone(&was_made);
-        let mut report = machine(step, base.clone()).run(move |world, session| {
-            let (instance, disk) = (open(world, session), world.disk());
-            let ddl = start("ddl", &instance, session, |instance, session| {
-                let _ = add(instance, "x.dbf", 256 << 10, session);
+        let (has_halted, mut disk) =
+            run_kept(machine(step, base.clone()), move |world, session| {
+                let (instance, disk) = (open(world, session), world.disk());
+                let ddl = start("ddl", &instance, session, |instance, session| {
+                    let _ = add(instance, "x.dbf", 256 << 10, session);
+                });
+                let other = start("other", &instance, session, move |_, session| {
+                    pause(Nanos::from_micros(50 * step), session);
+                    let plain = FileOptions { direct: false, write_through: false };
+                    let Ok(file) = disk.create(Path::new("/db/x.dbf"), 4096, plain, session) else {
+                        return;
+                    };
+                    let waiting = session.waiting(WaitEvent::PlSqlLockTimer);
+                    file.write_at(0, &[7; 4096], waiting).expect("written");
+                    says.store(true, SeqCst);
+                });
+                join(vec![ddl, other], session);
+                let has_halted = instance.halt().cause(session).is_some();
+                instance.abort(session);
+                has_halted
             });
-            let other = start("other", &instance, session, move |_, session| {
-                pause(Nanos::from_micros(50 * step), session);
-                let plain = FileOptions { direct: false, write_through: false };
-                let Ok(file) = disk.create(Path::new("/db/x.dbf"), 4096, plain, session) else {
-                    return;
-                };
-                let waiting = session.waiting(WaitEvent::PlSqlLockTimer);
-                file.write_at(0, &[7; 4096], waiting).expect("written");
-                says.store(true, SeqCst);
-            });
-            join(vec![ddl, other], session);
-            let has_halted = instance.halt().cause(session).is_some();
-            instance.abort(session);
-            has_halted
-        });
-        let mut disk = left(&mut report);
-        let has_halted = ended(report, step);
         if was_made.load(SeqCst) {
             let bytes = bytes_of(&mut disk, "/db/x.dbf");
             assert!(bytes == [7; 4096], "step {step}: somebody's file was replaced");
@@ -203,7 +202,7 @@ fn a_file_that_is_listed_is_not_taken_for_a_leftover() {
         // First the tablespace waits for up to twice as long, then the log group.
         let at = 3 * took * step / STEPS;
         let (first, second) = ((2 * took).saturating_sub(at), at.saturating_sub(2 * took));
-        let mut report = machine(step, base.clone()).run(move |world, session| {
+        let (halted, disk) = run_kept(machine(step, base.clone()), move |world, session| {
             let instance = open(world, session);
             let ddl = start("ddl", &instance, session, move |instance, session| {
                 pause(Nanos(first), session);
@@ -218,8 +217,6 @@ fn a_file_that_is_listed_is_not_taken_for_a_leftover() {
             instance.abort(session);
             halted
         });
-        let disk = left(&mut report);
-        let halted = ended(report, step);
         opens(step, disk, format!("step {step}, opened again after {halted:?}"));
         assert_eq!(halted, None, "step {step}");
     }
@@ -296,22 +293,18 @@ fn a_member_that_is_listed_is_no_leftover_whatever_it_is_called() {
     let mut bytes = bytes_of(&mut disk, new);
     bytes[100] ^= 0xFF;
     put(&mut disk, new, &bytes);
-    let mut report = machine(1, disk).run(|world, session| {
+    (_, disk) = run_kept(machine(1, disk), |world, session| {
         let control = ControlFile::open(&world.disk(), directory(), false, session);
         let rename = |content: &mut space::ControlContent| {
             content.log_groups[0].members[1].path = "r1b.forebay-temp".to_string();
         };
         control.expect("opened").update(rename, session).expect("written");
     });
-    disk = left(&mut report);
-    ended(report, "the new name");
     for round in 0..3 {
-        let mut report = machine(1, disk).run(|world, session| {
+        (_, disk) = run_kept(machine(1, disk), |world, session| {
             let instance = open(world, session);
             shut(instance, session);
         });
-        disk = left(&mut report);
-        ended(report, "opened");
         assert!(disk.exists(new), "round {round}: it is gone");
     }
 }

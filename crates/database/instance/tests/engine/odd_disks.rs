@@ -22,7 +22,7 @@ use waits::{Nanos, WaitEvent};
 
 use crate::common::{
     self, CAPACITY, TABLE, abort, add, creation, database, directory, ended, fill, machine, pause,
-    rows, shut, start,
+    rows, run, shut, start,
 };
 use crate::rows::Rows;
 
@@ -181,7 +181,7 @@ fn switches(instance: &Instance, count: u32, session: &Session) {
 /// it, is refused; that is no halt, and the database can be opened again.
 #[test]
 fn a_log_group_is_refused_where_redo_can_not_be_written_directly() {
-    let report = machine(1, database(8)).run(|world, session| {
+    let (added, halted, left) = run(machine(1, database(8)), |world, session| {
         world.disk().create_dir(Path::new("/plain"), session).expect("made");
         let disk = Odd { no_direct: "/plain", ..Odd::of(world) }.disk();
         let instance = Instance::open(&disk, directory(), &common::parameters(), session);
@@ -196,7 +196,6 @@ fn a_log_group_is_refused_where_redo_can_not_be_written_directly() {
             .abort(session);
         (added.map_err(|stop| stop.to_string()), halted, left)
     });
-    let (added, halted, left) = ended(report, "a group without direct I/O");
     assert_eq!((halted, left), (None, vec![]));
     let text = added.expect_err("refused");
     assert!(text.contains("/plain/x.log") && text.contains("redo_write"), "{text}");
@@ -205,7 +204,7 @@ fn a_log_group_is_refused_where_redo_can_not_be_written_directly() {
 /// So is a member; and the group goes on with those that it has.
 #[test]
 fn a_log_member_is_refused_where_redo_can_not_be_written_directly() {
-    let report = machine(1, database(8)).run(|world, session| {
+    let (added, members) = run(machine(1, database(8)), |world, session| {
         world.disk().create_dir(Path::new("/plain"), session).expect("made");
         let disk = Odd { no_direct: "/plain", ..Odd::of(world) }.disk();
         let instance = Instance::open(&disk, directory(), &common::parameters(), session);
@@ -216,7 +215,6 @@ fn a_log_member_is_refused_where_redo_can_not_be_written_directly() {
         shut(instance, session);
         (added.map_err(|stop| stop.to_string()), members)
     });
-    let (added, members) = ended(report, "a member without direct I/O");
     assert_eq!(members, 1);
     let text = added.expect_err("refused");
     assert!(text.contains("/plain/x.log") && text.contains("redo_write"), "{text}");
@@ -253,7 +251,7 @@ fn why_a_member_stays_invalid_is_said_once() {
 /// doublewrite file on one where it is one of 4 KiB.
 #[test]
 fn copies_are_written_where_direct_io_wants_longer_pieces_than_at_home() {
-    let report = machine(1, FileSystem::new(CAPACITY)).run(|world, session| {
+    let (written, again) = run(machine(1, FileSystem::new(CAPACITY)), |world, session| {
         world.disk().create_dir(Path::new("/other"), session).expect("made");
         let disk = Odd { coarse: "/db", has_ring: false, ..Odd::of(world) }.disk();
         let creation = Creation {
@@ -295,7 +293,6 @@ fn copies_are_written_where_direct_io_wants_longer_pieces_than_at_home() {
         let again = again.map(|instance| instance.abort(session)).map_err(|stop| stop.to_string());
         (written, again)
     });
-    let (written, again) = ended(report, "two disks");
     assert_eq!((written, again), (Ok(()), Ok(())));
 }
 
@@ -338,7 +335,7 @@ fn buffers_for_short_blocks_do_no_harm_where_direct_io_wants_longer_pieces() {
 /// file of that name becomes a member of another group.
 #[test]
 fn a_member_that_changes_its_group_while_a_log_begins_is_not_good() {
-    let report = machine(1, database(8)).run(|world, session| {
+    let (good, is_refused) = run(machine(1, database(8)), |world, session| {
         let odd = Odd { has_ring: false, stalls: ("redo01.log", Arc::default()), ..Odd::of(world) };
         let parameters =
             Parameters { filesystemio_options: FilesystemIo::DirectIo, ..common::parameters() };
@@ -392,7 +389,6 @@ fn a_member_that_changes_its_group_while_a_log_begins_is_not_good() {
         opened.expect("it opens again").abort(session);
         (good, last.is_err())
     });
-    let (good, is_refused) = ended(report, "a member");
     assert!(good == 1 && is_refused, "group 2 has no good member left");
 }
 

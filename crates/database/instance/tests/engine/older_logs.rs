@@ -8,7 +8,8 @@ use sim::fs::FileSystem;
 use waits::Nanos;
 
 use crate::common::{
-    TABLE, bytes_of, database, directory, ended, fill, left, machine, open, parameters, pause, put,
+    TABLE, bytes_of, database, directory, fill, machine, open, parameters, pause, put, run,
+    run_kept,
 };
 use crate::rows::Rows;
 
@@ -28,7 +29,7 @@ fn current(instance: &Instance, world: &World, session: &Session) -> (String, Ve
 /// A life that ends by a crash: `work` is done after the current log was copied. The disk, the name
 /// of the log, and the copy.
 fn life(base: &FileSystem, work: fn(&Instance, &Session)) -> (FileSystem, String, Vec<u8>) {
-    let mut report = machine(5, base.clone()).run(move |world, session| {
+    let ((path, copy), disk) = run_kept(machine(5, base.clone()), move |world, session| {
         let instance = open(world, session);
         let table = Rows::open(&instance, TABLE, session).expect("there");
         fill(&instance, &table, 5, session);
@@ -40,18 +41,16 @@ fn life(base: &FileSystem, work: fn(&Instance, &Session)) -> (FileSystem, String
         instance.abort(session);
         copied
     });
-    let disk = left(&mut report);
-    let (path, copy) = ended(report, "a life");
     (disk, path, copy)
 }
 
 fn refused(mut disk: FileSystem, (path, bytes): (&str, &[u8]), says: &str) {
     put(&mut disk, path, bytes);
-    let report = machine(6, disk).run(|world, session| {
+    let said = run(machine(6, disk), |world, session| {
         let opened = Instance::open(&world.disk(), directory(), &parameters(), session);
         opened.map(|instance| instance.abort(session)).map_err(|stop| stop.to_string())
-    });
-    let said = ended(report, "opening").expect_err("what was committed is gone");
+    })
+    .expect_err("what was committed is gone");
     assert!(said.contains("redo is missing") && said.contains(says), "{said}");
 }
 

@@ -8,7 +8,7 @@ use space::{ControlContent, ControlFile, ControlState};
 use stop::RefusalKind;
 
 use crate::common::{
-    CAPACITY, TABLE, bytes_of, check, creation, directory, ended, fill, left, machine, parameters,
+    CAPACITY, TABLE, bytes_of, check, creation, directory, fill, machine, parameters, run, run_kept,
 };
 use crate::rows::Rows;
 
@@ -46,7 +46,7 @@ fn base(creation: Creation) -> FileSystem {
         content.create_dir(directory).expect("made");
     }
     content.sync_dir("/").expect("synced");
-    let mut report = machine(1, content).run(move |world, session| {
+    let ((), mut disk) = run_kept(machine(1, content), move |world, session| {
         let disk = world.disk();
         Instance::create(&disk, directory(), &creation, &parameters(), session).expect("created");
         let instance = Instance::open(&disk, directory(), &parameters(), session).expect("opened");
@@ -61,8 +61,6 @@ fn base(creation: Creation) -> FileSystem {
         drop(table);
         instance.abort(session);
     });
-    let mut disk = left(&mut report);
-    ended(report, "made");
     for name in disk.list("/db").expect("there") {
         let bytes = bytes_of(&mut disk, &format!("/db/{name}"));
         let copy = disk.create(format!("/copy/{name}")).expect("made");
@@ -82,7 +80,7 @@ fn outside(disk: &mut FileSystem) -> Vec<Vec<u8>> {
 /// Who creates it again must remove those too.
 #[test]
 fn files_outside_of_a_creation_that_was_cut_off_are_named() {
-    let report = machine(1, base(with_logs())).run(|world, session| {
+    run(machine(1, base(with_logs())), |world, session| {
         let disk = world.disk();
         let control = ControlFile::open(&disk, directory(), false, session);
         let cut_off = |content: &mut ControlContent| content.state = ControlState::Creating;
@@ -92,7 +90,6 @@ fn files_outside_of_a_creation_that_was_cut_off_are_named() {
         assert!(said.contains("(/outside/redo1.log, /outside/redo2.log, "), "{said}");
         assert!(!said.contains("/db/redo1.log"), "{said}");
     });
-    ended(report, "cut off");
 }
 
 /// A copy is refused before anything is written; the original opens. A copy of a database whose
@@ -103,7 +100,7 @@ fn a_copy_whose_files_outside_are_the_originals_is_not_opened() {
     for (creation, is_refused) in all.into_iter().zip([true, true, false, false]) {
         let mut disk = base(creation);
         let before = outside(&mut disk);
-        let mut report = machine(2, disk).run(move |world, session| {
+        let ((), mut disk) = run_kept(machine(2, disk), move |world, session| {
             let copy = Path::new("/copy");
             match Instance::open(&world.disk(), copy, &parameters(), session) {
                 Ok(instance) => {
@@ -118,8 +115,6 @@ fn a_copy_whose_files_outside_are_the_originals_is_not_opened() {
                 }
             }
         });
-        let mut disk = left(&mut report);
-        ended(report, "the copy");
         assert!(outside(&mut disk) == before, "the original's files were written to");
         opens(disk, directory(), &parameters());
     }
@@ -134,21 +129,19 @@ fn a_database_that_was_moved_opens_when_it_is_said() {
             disk.remove(format!("/copy/{name}")).expect("removed");
             disk.rename(format!("/db/{name}"), format!("/copy/{name}")).expect("moved");
         }
-        let mut report = machine(2, disk).run(|world, session| {
+        let ((), disk) = run_kept(machine(2, disk), |world, session| {
             let (disk, moved) = (world.disk(), Path::new("/copy"));
             let opened = Instance::open(&disk, moved, &parameters(), session);
             assert!(opened.is_err(), "nobody has said so");
             say_moved(&disk, moved, session).expect("said");
         });
-        let disk = left(&mut report);
-        ended(report, "moved");
         opens(disk, Path::new("/copy"), &parameters());
     }
 }
 
 fn opens(disk: FileSystem, directory: &'static Path, parameters: &Parameters) {
     let parameters = parameters.clone();
-    let report = machine(3, disk).run(move |world, session| {
+    run(machine(3, disk), move |world, session| {
         let opened = Instance::open(&world.disk(), directory, &parameters, session);
         let instance = opened.expect("it opens");
         check(&instance, session);
@@ -156,5 +149,4 @@ fn opens(disk: FileSystem, directory: &'static Path, parameters: &Parameters) {
         assert!(views.iter().flat_map(|view| &view.members).all(|(_, good)| *good), "{views:?}");
         instance.shutdown(session).expect("shut");
     });
-    ended(report, "opening");
 }

@@ -10,8 +10,8 @@ use sim::fs::FileSystem;
 use waits::WaitEvent;
 
 use crate::common::{
-    self, TABLE, abort, add, check, creation, directory, ended, left, machine, number, open_as,
-    parameters, rows, shut,
+    self, TABLE, abort, add, check, creation, directory, ended, machine, number, open_as,
+    parameters, rows, run, run_kept, shut,
 };
 use crate::rows::Rows;
 
@@ -30,7 +30,7 @@ fn crashed() -> FileSystem {
         let table = Rows::create(instance, TABLE, session).expect("made");
         common::fill(instance, &table, ROWS, session);
     });
-    let mut report = machine(1, base).run(|world, session| {
+    let ((), disk) = run_kept(machine(1, base), |world, session| {
         let instance = open_as(&roomy(), world, session);
         let table = Rows::open(&instance, TABLE, session).expect("there");
         let mut transaction = instance::Transaction::new();
@@ -41,8 +41,6 @@ fn crashed() -> FileSystem {
         drop(table);
         abort(instance, session);
     });
-    let disk = left(&mut report);
-    ended(report, "work");
     disk
 }
 
@@ -50,7 +48,7 @@ fn crashed() -> FileSystem {
 /// keeps where the redo ended and why; and says what should have been expected.
 #[test]
 fn recovery_reads_ahead_and_says_what_it_does() {
-    let report = machine(2, crashed()).run(|world, session| {
+    run(machine(2, crashed()), |world, session| {
         let told = RefCell::new(Vec::new());
         let tell = |progress| told.borrow_mut().push(progress);
         let disk = world.disk();
@@ -79,7 +77,6 @@ fn recovery_reads_ahead_and_says_what_it_does() {
         drop(table);
         instance.shutdown(session).expect("shut in good order");
     });
-    ended(report, "recovery");
 }
 
 /// The redo is read once if there are free buffers for all blocks that it names, and a second time
@@ -112,7 +109,7 @@ fn a_database_that_was_recovered_has_nothing_to_recover() {
     let small = Parameters { db_cache_size: 32 * 2_048, ..roomy() };
     let ways = FilesystemIo::ALL.map(|io| Parameters { filesystemio_options: io, ..roomy() });
     for parameters in ways.into_iter().chain([small]) {
-        let report = machine(3, base.clone()).run(move |world, session| {
+        run(machine(3, base.clone()), move |world, session| {
             let disk = world.disk();
             let tell = |_| ();
             let first = recover_database(&disk, directory(), &parameters, &tell, session);
@@ -132,6 +129,5 @@ fn a_database_that_was_recovered_has_nothing_to_recover() {
             drop((pin, table));
             shut(instance, session);
         });
-        ended(report, "twice");
     }
 }

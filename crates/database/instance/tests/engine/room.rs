@@ -12,8 +12,8 @@ use sim::fs::FileSystem;
 use space::Holds;
 
 use crate::common::{
-    self, Dice, abort, check, creation, database_with, ended, join, left, machine, open_as, racy,
-    shut, start,
+    self, Dice, abort, bed, check, creation, database_with, ended, join, left, machine, open_as,
+    racy, shut, start,
 };
 
 const NAME: &str = "h";
@@ -246,16 +246,13 @@ fn a_table_does_not_grow_by_what_sessions_take_back_or_a_crash_cuts_off() {
         let told = told.take();
         let needs = needed(told.values().map(|(_, most)| most).sum(), size);
         let all: Rows = told.into_values().flat_map(|(rows, _)| rows).collect();
-        let report = machine(seed, disk).run(move |world, session| {
-            let instance = open_as(&parameters(size), world, session);
+        bed::with_instance(machine(seed, disk), parameters(size), move |instance, session| {
             instance.wait_for_dead(session);
-            let heap = heap(&instance, session);
+            let heap = heap(instance, session);
             holds(&heap, &all, session);
             drop(heap);
-            check(&instance, session);
-            shut(instance, session);
+            check(instance, session);
         });
-        ended(report, seed);
         println!("{had:?} blocks, {needs} needed");
         assert!(had.iter().all(|has| *has <= needs * 5 / 4), "{had:?} blocks, {needs} needed");
     }

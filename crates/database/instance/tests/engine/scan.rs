@@ -13,8 +13,8 @@ use os::Session;
 use waits::{Nanos, WaitEvent, WaitRecord, WaitSink};
 
 use crate::common::{
-    self, Dice, TABLE, creation, database, ended, join, machine, open, open_as, parameters, racy,
-    rows, shut, start,
+    self, Dice, TABLE, bed, creation, database, join, machine, parameters, racy, rows, start,
+    with_instance,
 };
 use crate::rows::{Row, Rows};
 
@@ -48,17 +48,15 @@ const ROWS: u64 = 400;
 
 /// What a cold scan of the table waits for under these parameters.
 fn scan_waits(parameters: Parameters) -> Vec<WaitRecord> {
-    let report = machine(1, database(ROWS)).run(move |world, session| {
-        let instance = open_as(&parameters, world, session);
-        let table = Rows::open(&instance, TABLE, session).expect("there");
+    bed::with_instance(machine(1, database(ROWS)), parameters.clone(), move |instance, session| {
+        let table = Rows::open(instance, TABLE, session).expect("there");
         let mut count = 0;
         let waits = Seen::during(session, || count = rows(&table, session).len());
         assert_eq!(count as u64, ROWS);
         drop(table);
-        shut(instance, session);
         waits
-    });
-    ended(report, "a scan")
+    })
+    .0
 }
 
 /// A table that the cache has room for is brought into it, run by run.
@@ -92,9 +90,8 @@ fn a_large_table_is_scanned_around_the_cache() {
 /// It can be changed while the instance runs.
 #[test]
 fn the_multiblock_read_count_is_changed_while_the_instance_runs() {
-    let report = machine(1, database(ROWS)).run(move |world, session| {
-        let instance = open(world, session);
-        let table = Rows::open(&instance, TABLE, session).expect("there");
+    with_instance(machine(1, database(ROWS)), move |instance, session| {
+        let table = Rows::open(instance, TABLE, session).expect("there");
         let longest = |value: &str| {
             let name = "db_file_multiblock_read_count";
             instance.set_parameter(name, value, session).expect("allowed");
@@ -105,9 +102,7 @@ fn the_multiblock_read_count_is_changed_while_the_instance_runs() {
         assert_eq!(longest("2"), Some(2));
         assert_eq!(longest("0"), automatic);
         drop(table);
-        shut(instance, session);
     });
-    ended(report, "a changed parameter");
 }
 
 /// Sets the row's number in a transaction of its own: first to an odd one, then to an even one that
@@ -149,20 +144,19 @@ fn work(
 fn a_scan_among_changes_sees_what_was_committed_and_nothing_older() {
     let base = database(ROWS);
     for seed in 0..60 {
-        let report = racy(seed, base.clone()).run(move |world, session| {
-            let instance = open(world, session);
+        with_instance(racy(seed, base.clone()), move |instance, session| {
             let committed = vec![0_i64; ROWS as usize];
             let committed = Arc::new(Latch::new(session.os(), LatchKind::Innermost, committed));
             let users = (0..3).map(|own| {
                 let committed = Arc::clone(&committed);
-                start("user", &instance, session, move |instance, session| {
+                start("user", instance, session, move |instance, session| {
                     let table = Rows::open(instance, TABLE, session).expect("there");
                     let mut dice = Dice(seed << 8 | own);
                     work(instance, &table, own, &committed, &mut dice, session);
                 })
             });
             let users: Vec<_> = users.collect();
-            let table = Rows::open(&instance, TABLE, session).expect("there");
+            let table = Rows::open(instance, TABLE, session).expect("there");
             let mut dice = Dice(seed);
             for _ in 0..6 {
                 session.charge_nanos(Nanos(dice.below(400_000)));
@@ -177,9 +171,7 @@ fn a_scan_among_changes_sees_what_was_committed_and_nothing_older() {
             }
             join(users, session);
             drop(table);
-            shut(instance, session);
         });
-        ended(report, seed);
     }
 }
 
@@ -192,12 +184,11 @@ fn a_scan_of_a_growing_table_sees_every_row_once() {
         common::fill(instance, &table, 100, session);
     });
     for seed in 0..40 {
-        let report = racy(seed, base.clone()).run(move |world, session| {
-            let instance = open(world, session);
+        with_instance(racy(seed, base.clone()), move |instance, session| {
             let count = Arc::new(Latch::new(session.os(), LatchKind::Innermost, 100_usize));
             let users = (0..2).map(|_| {
                 let count = Arc::clone(&count);
-                start("user", &instance, session, move |instance, session| {
+                start("user", instance, session, move |instance, session| {
                     let table = Rows::open(instance, TABLE, session).expect("there");
                     let mut inserter = HeapInserter::default();
                     for _ in 0..10 {
@@ -213,7 +204,7 @@ fn a_scan_of_a_growing_table_sees_every_row_once() {
                 })
             });
             let users: Vec<_> = users.collect();
-            let table = Rows::open(&instance, TABLE, session).expect("there");
+            let table = Rows::open(instance, TABLE, session).expect("there");
             for _ in 0..6 {
                 let least = *count.shared(session);
                 let mut found = BTreeSet::new();
@@ -224,8 +215,6 @@ fn a_scan_of_a_growing_table_sees_every_row_once() {
             join(users, session);
             assert_eq!(rows(&table, session).len(), *count.shared(session));
             drop(table);
-            shut(instance, session);
         });
-        ended(report, seed);
     }
 }

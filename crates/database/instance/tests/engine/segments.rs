@@ -18,8 +18,9 @@ use stop::{RefusalKind, Stop};
 use waits::{Nanos, WaitEvent};
 
 use crate::common::{
-    self, Dice, abort, add, bytes_of, check, creation, database_with, directory, ended, join, left,
-    machine, number, open, open_as, parameters, pause, put, racy, rows, shut, start,
+    self, Dice, abort, add, bed, bytes_of, check, creation, database_with, directory, ended, join,
+    left, machine, number, open, open_as, parameters, pause, put, racy, rows, run, run_kept, shut,
+    start, with_instance,
 };
 use crate::rows::{Row, Rows};
 use crate::tablespaces::{crashes, crashes_in, verified};
@@ -174,7 +175,7 @@ fn crash_and_drop(seed: u64, content: &FileSystem, drops: bool) -> (Vec<FileSyst
         disk.close_all();
         collected.with(|shots| shots.push(CrashStates::of(&disk).sample(number)));
     }));
-    let report = machine.run(move |world, session| {
+    let (there, dropped) = run(machine, move |world, session| {
         let instance = open(world, session);
         check(&instance, session);
         all_permanent(&instance, session);
@@ -190,7 +191,6 @@ fn crash_and_drop(seed: u64, content: &FileSystem, drops: bool) -> (Vec<FileSyst
         abort(instance, session);
         (one.is_some(), dropped)
     });
-    let (there, dropped) = ended(report, "a crash");
     assert!(!there || dropped == 0, "it was dropped and is there");
     (shots.take(), dropped)
 }
@@ -281,8 +281,7 @@ fn thousands_of_segments_are_found_by_name_and_number() {
         }
         check(instance, session);
     });
-    let report = machine(1, content).run(move |world, session| {
-        let instance = open_as(&opened, world, session);
+    bed::with_instance(machine(1, content), opened.clone(), move |instance, session| {
         let space = instance.space();
         let mut objects = BTreeSet::new();
         for number in 0..MANY {
@@ -311,10 +310,8 @@ fn thousands_of_segments_are_found_by_name_and_number() {
             assert!(made.object > highest);
         }
         assert_eq!(of_directory(ObjectNo::DIRECTORY), blocks, "places are used again");
-        check(&instance, session);
-        shut(instance, session);
+        check(instance, session);
     });
-    ended(report, "the second life");
 }
 
 /// A number isn't given again after its segment has gone, nor after a restart.
@@ -413,7 +410,7 @@ fn old_images_never_come_over_new_ones() {
     let creation = Creation { data_bytes: 300 * BLOCK, ..creation() };
     let base = database_with(creation, parameters(), |_, _| {});
     for seed in 0..40 {
-        let mut report = racy(seed, base.clone()).run(move |world, session| {
+        let ((), disk) = run_kept(racy(seed, base.clone()), move |world, session| {
             let instance = open(world, session);
             let users = (0..3).map(|user| {
                 start("user", &instance, session, move |instance, session| {
@@ -439,14 +436,9 @@ fn old_images_never_come_over_new_ones() {
             check(&instance, session);
             if seed % 2 == 0 { shut(instance, session) } else { abort(instance, session) }
         });
-        let disk = left(&mut report);
-        ended(report, seed);
-        let report = machine(seed, disk).run(|world, session| {
-            let instance = open(world, session);
-            check(&instance, session);
-            shut(instance, session);
+        with_instance(machine(seed, disk), |instance, session| {
+            check(instance, session);
         });
-        ended(report, seed);
     }
 }
 
@@ -463,7 +455,7 @@ fn a_damaged_block_that_is_made_anew_is_recovered() {
             tell.with(|header| *header = Some(old.header));
         });
         let header = made.take().expect("it was made");
-        let mut report = machine(1, base).run(move |world, session| {
+        let ((), mut disk) = run_kept(machine(1, base), move |world, session| {
             let instance = open_as(&parameters(), world, session);
             let space = instance.space();
             if anew {
@@ -478,8 +470,6 @@ fn a_damaged_block_that_is_made_anew_is_recovered() {
             make_durable(&instance, session);
             abort(instance, session);
         });
-        let mut disk = left(&mut report);
-        ended(report, "the load");
         let mut bytes = bytes_of(&mut disk, "/db/data01.dbf");
         let at = (u64::from(header.block.get()) * BLOCK) as usize;
         bytes[at..at + 2048].fill(0x5A);
@@ -607,19 +597,16 @@ fn storms_of_segments_survive_crashes() {
             }
         }));
         let sessions = told.clone();
-        let report = machine.run(move |world, session| {
-            let instance = open(world, session);
+        with_instance(machine, move |instance, session| {
             let users = (0..3).map(|user| {
                 let told = sessions.clone();
-                start("user", &instance, session, move |instance, session| {
+                start("user", instance, session, move |instance, session| {
                     storm(instance, user, seed, &told, session);
                 })
             });
             join(users.collect(), session);
-            check(&instance, session);
-            shut(instance, session);
+            check(instance, session);
         });
-        ended(report, seed);
         for (number, disk, told) in shots.take() {
             let state = CrashStates::of(&disk).sample(number);
             states += 1;
@@ -642,7 +629,7 @@ fn a_directory_block_that_a_crash_kept_from_being_formatted_is_no_damage() {
             instance.space().create(&format!("s{n}"), Holds::Table, session).expect("made");
         }
     });
-    let mut report = machine(1, base).run(|world, session| {
+    let ((), disk) = run_kept(machine(1, base), |world, session| {
         let instance = open(world, session);
         let own = instance.space().list_of(Holds::Directory, session).expect("read")[0].header;
         // The first of two steps in which older programs had a directory grow; the crash comes
@@ -651,8 +638,6 @@ fn a_directory_block_that_a_crash_kept_from_being_formatted_is_no_damage() {
         make_durable(&instance, session);
         abort(instance, session);
     });
-    let disk = left(&mut report);
-    ended(report, "the crash");
     let again = machine(1, disk).run(|world, session| {
         let instance = open(world, session);
         check(&instance, session);
@@ -672,18 +657,17 @@ fn a_directory_block_that_a_crash_kept_from_being_formatted_is_no_damage() {
 fn a_block_of_the_directory_is_handed_out_and_formatted_in_one_step() {
     let base = database_with(creation(), parameters(), |_, _| {});
     for seed in 0..20 {
-        let report = racy(seed, base.clone()).run(|world, session| {
-            let instance = open(world, session);
+        with_instance(racy(seed, base.clone()), |instance, session| {
             let is_done = Arc::new(AtomicBool::new(false));
             let says = Arc::clone(&is_done);
-            let maker = start("maker", &instance, session, move |instance, session| {
+            let maker = start("maker", instance, session, move |instance, session| {
                 for n in 0..90 {
                     let name = format!("s{n}");
                     instance.space().create(&name, Holds::Table, session).expect("made");
                 }
                 says.store(true, SeqCst);
             });
-            let reader = start("reader", &instance, session, move |instance, session| {
+            let reader = start("reader", instance, session, move |instance, session| {
                 let mut seen = 0;
                 while !is_done.load(SeqCst) {
                     pause(Nanos::from_micros(1), session);
@@ -692,9 +676,7 @@ fn a_block_of_the_directory_is_handed_out_and_formatted_in_one_step() {
                 assert_eq!(seen, 2, "it has grown twice");
             });
             join(vec![maker, reader], session);
-            shut(instance, session);
         });
-        ended(report, seed);
     }
 }
 

@@ -9,8 +9,8 @@ use latch::{Latch, LatchKind};
 use stop::RefusalKind;
 
 use crate::common::{
-    Dice, check, creation, database, database_with, ended, join, left, machine, open, parameters,
-    racy, shut, start,
+    Dice, check, creation, database, database_with, join, machine, parameters, racy, start,
+    with_instance,
 };
 
 /// Sessions make segments and hand out blocks at random until the file is full: no block comes
@@ -19,13 +19,12 @@ use crate::common::{
 fn blocks_handed_out_to_many_sessions_come_once() {
     let base = database(0);
     for seed in 0..40 {
-        let mut report = racy(seed, base.clone()).run(move |world, session| {
-            let instance = open(world, session);
-            let seen = Latch::new(world.os(), LatchKind::Innermost, BTreeSet::<Dba>::new());
+        let ((), disk) = with_instance(racy(seed, base.clone()), move |instance, session| {
+            let seen = Latch::new(session.os(), LatchKind::Innermost, BTreeSet::<Dba>::new());
             let seen = Arc::new(seen);
             let sessions = (0..4).map(|user| {
                 let seen = Arc::clone(&seen);
-                start("user", &instance, session, move |instance, session| {
+                start("user", instance, session, move |instance, session| {
                     let mut dice = Dice(seed * 10 + user);
                     let space = instance.space();
                     let mut mine = Vec::new();
@@ -57,17 +56,11 @@ fn blocks_handed_out_to_many_sessions_come_once() {
                 })
             });
             join(sessions.collect(), session);
-            check(&instance, session);
-            shut(instance, session);
+            check(instance, session);
         });
-        let disk = left(&mut report);
-        ended(report, seed);
-        let report = machine(seed, disk).run(|world, session| {
-            let instance = open(world, session);
-            check(&instance, session);
-            shut(instance, session);
+        with_instance(machine(seed, disk), |instance, session| {
+            check(instance, session);
         });
-        ended(report, seed);
     }
 }
 

@@ -18,8 +18,8 @@ use stop::{RefusalKind, Stop};
 use waits::WaitEvent;
 
 use crate::common::{
-    self, TABLE, bytes_of, check, creation, database_with, directory, ended, join, left, machine,
-    open_as, put, racy, rows, shut, start,
+    self, TABLE, bed, bytes_of, check, creation, database_with, directory, ended, join, left,
+    machine, open_as, put, racy, rows, run, run_kept, shut, start,
 };
 use crate::rows::Rows;
 
@@ -112,12 +112,9 @@ pub(crate) fn crashes_in(
         disk.close_all();
         collected.with(|shots| shots.push((number, disk, known.load(SeqCst))));
     }));
-    let report = machine.run(move |world, session| {
-        let instance = open_as(&parameters(), world, session);
-        body(&instance, &told, session);
-        shut(instance, session);
+    bed::with_instance(machine, parameters(), move |instance, session| {
+        body(instance, &told, session);
     });
-    ended(report, "the load");
     shots.take()
 }
 
@@ -473,7 +470,7 @@ fn what_cannot_be_made_is_refused_and_leaves_nothing() {
     let mut content = base(growing(400));
     let (used, _) = content.space();
     content.set_capacity(used + (1 << 27));
-    let report = machine(1, content).run(move |world, session| {
+    run(machine(1, content), move |world, session| {
         let instance = open_as(&parameters(), world, session);
         let names = || world.disk().list(directory(), session).expect("read");
         let before = names();
@@ -489,19 +486,17 @@ fn what_cannot_be_made_is_refused_and_leaves_nothing() {
         check(&instance, session);
         shut(instance, session);
     });
-    ended(report, "refusals");
     // A database with blocks of which the cache has none isn't opened.
     let base = database_with(creation(), parameters(), |instance, session| {
         let files = vec![file("u.dbf", 16, 4096)];
         instance.create_tablespace(&TablespaceSpec { files, ..users() }, session).expect("made");
     });
-    let report = machine(1, base).run(|world, session| {
+    run(machine(1, base), |world, session| {
         let parameters = common::parameters();
         let opened = Instance::open(&world.disk(), directory(), &parameters, session);
         let stop = opened.err().expect("refused").to_string();
         assert!(stop.contains("db_4k_cache_size"), "{stop}");
     });
-    ended(report, "no buffers");
 }
 
 /// Sessions make tablespaces and add files at once: each gets numbers and files of its own.
@@ -509,42 +504,36 @@ fn what_cannot_be_made_is_refused_and_leaves_nothing() {
 fn tablespaces_made_at_once_come_one_after_the_other() {
     let base = base(growing(400));
     for seed in 0..40 {
-        let mut report = racy(seed, base.clone()).run(move |world, session| {
-            let instance = open_as(&parameters(), world, session);
-            let sessions = (0..3).map(|user| {
-                start("user", &instance, session, move |instance, session| {
-                    let name = format!("ts{user}");
-                    let path = |n| file(&format!("{name}_{n}.dbf"), 16, 4096);
-                    let spec =
-                        TablespaceSpec { name: name.clone(), files: vec![path(1)], ..users() };
-                    instance.create_tablespace(&spec, session).expect("made");
-                    instance.add_data_file(&name, &path(2), session).expect("added");
-                    let place = (&*name, &*format!("t{user}"));
-                    let table = Rows::create_within(instance, place, session).expect("made");
-                    for _ in 0..4 {
-                        insert(instance, &table, &mut HeapInserter::default(), session)
-                            .expect("inserted");
-                    }
-                })
+        let ((), disk) =
+            bed::with_instance(racy(seed, base.clone()), parameters(), move |instance, session| {
+                let sessions = (0..3).map(|user| {
+                    start("user", instance, session, move |instance, session| {
+                        let name = format!("ts{user}");
+                        let path = |n| file(&format!("{name}_{n}.dbf"), 16, 4096);
+                        let spec =
+                            TablespaceSpec { name: name.clone(), files: vec![path(1)], ..users() };
+                        instance.create_tablespace(&spec, session).expect("made");
+                        instance.add_data_file(&name, &path(2), session).expect("added");
+                        let place = (&*name, &*format!("t{user}"));
+                        let table = Rows::create_within(instance, place, session).expect("made");
+                        for _ in 0..4 {
+                            insert(instance, &table, &mut HeapInserter::default(), session)
+                                .expect("inserted");
+                        }
+                    })
+                });
+                join(sessions.collect(), session);
+                check(instance, session);
             });
-            join(sessions.collect(), session);
-            check(&instance, session);
-            shut(instance, session);
-        });
-        let disk = left(&mut report);
-        ended(report, seed);
-        let report = machine(seed, disk).run(|world, session| {
-            let instance = open_as(&parameters(), world, session);
+        bed::with_instance(machine(seed, disk), parameters(), |instance, session| {
             assert_eq!(instance.space().tablespaces(session).len(), 5);
             assert_eq!(instance.space().file_blocks(session).len(), 8);
             for user in 0..3 {
-                let table = Rows::open(&instance, &format!("t{user}"), session).expect("there");
+                let table = Rows::open(instance, &format!("t{user}"), session).expect("there");
                 assert_eq!(rows(&table, session).len() as u64, 4 * ROWS);
             }
-            check(&instance, session);
-            shut(instance, session);
+            check(instance, session);
         });
-        ended(report, seed);
     }
 }
 
@@ -581,15 +570,13 @@ fn several_files(seed: u64) -> FileSystem {
     let mut content = FileSystem::new(common::CAPACITY);
     content.create_dir("/other").expect("made");
     content.sync_dir("/").expect("synced");
-    let mut report = machine(seed, content).run(move |world, session| {
+    let ((), disk) = run_kept(machine(seed, content), move |world, session| {
         let disk = world.disk();
         Instance::create(&disk, directory(), &creation, &parameters(), session).expect("created");
         let instance = open_as(&parameters(), world, session);
         instance.create_tablespace(&users(), session).expect("made");
         shut(instance, session);
     });
-    let disk = left(&mut report);
-    ended(report, "the database can't be made");
     disk
 }
 
@@ -647,12 +634,11 @@ fn wrong_files_are_named_and_nothing_is_changed() {
     }
     let mut content = base.clone();
     content.remove("/db/users01.dbf").expect("removed");
-    let report = machine(1, content).run(|world, session| {
+    run(machine(1, content), |world, session| {
         let opened = Instance::open(&world.disk(), directory(), &parameters(), session);
         let text = opened.err().expect("refused").to_string();
         assert!(text.contains("users01.dbf isn't there"), "{text}");
     });
-    ended(report, "a file that isn't there");
 }
 
 /// Files grow before a session needs it: who takes extents one at a time never writes zeros.
@@ -685,17 +671,16 @@ fn files_grow_ahead_of_a_session_that_is_not_too_fast() {
 /// A checkpoint of a table brings the changed blocks of that table to disk, and no others.
 #[test]
 fn a_checkpoint_of_a_part_writes_that_part() {
-    let report = machine(1, base(growing(64))).run(|world, session| {
-        let instance = open_as(&parameters(), world, session);
+    bed::with_instance(machine(1, base(growing(64))), parameters(), |instance, session| {
         instance.create_tablespace(&users(), session).expect("made");
         let tables = [("a", "users"), ("b", "system")].map(|(name, within)| {
-            Rows::create_within(&instance, (within, name), session).expect("made")
+            Rows::create_within(instance, (within, name), session).expect("made")
         });
         instance.checkpoint(session).expect("written");
         let (cache, mut inserter) = (instance.cache(), HeapInserter::default());
         let mut fill = || {
             for table in &tables {
-                insert(&instance, table, &mut inserter, session).expect("room");
+                insert(instance, table, &mut inserter, session).expect("room");
             }
             cache.dirty(session)
         };
@@ -704,7 +689,5 @@ fn a_checkpoint_of_a_part_writes_that_part() {
         let without_a = cache.dirty(session);
         assert!(all > without_a && without_a > 0, "{all} {without_a}");
         drop(tables);
-        shut(instance, session);
     });
-    ended(report, "checkpoint of a table");
 }

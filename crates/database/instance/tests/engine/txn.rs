@@ -11,8 +11,8 @@ use stop::{RefusalKind, Stop};
 use waits::{Nanos, WaitEvent};
 
 use crate::common::{
-    self, Dice, TABLE, abort, add, check, database, ended, join, left, machine, number, open,
-    open_as, pause, racy, rows, shut, start,
+    self, Dice, TABLE, abort, add, check, database, join, machine, number, open, open_as, pause,
+    racy, rows, run, run_kept, shut, start, with_instance,
 };
 use crate::rows::Rows;
 
@@ -43,11 +43,10 @@ fn increments_of_one_row_by_many_sessions_lose_none() {
     let base = database(1);
     let mut waited = 0;
     for seed in 0..150 {
-        let report = racy(seed, base.clone()).run(move |world, session| {
-            let instance = open(world, session);
-            let row = rows(&Rows::open(&instance, TABLE, session).expect("there"), session)[0];
+        let (waits, _) = with_instance(racy(seed, base.clone()), move |instance, session| {
+            let row = rows(&Rows::open(instance, TABLE, session).expect("there"), session)[0];
             let sessions = (0..4).map(|user| {
-                start("user", &instance, session, move |instance, session| {
+                start("user", instance, session, move |instance, session| {
                     for step in 0..6 {
                         let commits = (user + step) % 3 != 0;
                         increment(instance, &[row], commits, session).expect("no deadlock");
@@ -55,14 +54,12 @@ fn increments_of_one_row_by_many_sessions_lose_none() {
                 })
             });
             join(sessions.collect(), session);
-            let table = Rows::open(&instance, TABLE, session).expect("there");
+            let table = Rows::open(instance, TABLE, session).expect("there");
             assert_eq!(number(&table, row, session), 16, "4 sessions, each with 4 of 6 commits");
-            check(&instance, session);
+            check(instance, session);
             drop(table);
-            shut(instance, session);
-            *world.os().totals().event(WaitEvent::EnqTxRowLock)
+            *session.os().totals().event(WaitEvent::EnqTxRowLock)
         });
-        let waits = ended(report, seed);
         assert_eq!(waits.timeouts, 0, "seed {seed}: a sleeper was forgotten");
         waited += waits.count;
     }
@@ -76,7 +73,7 @@ fn a_deadlock_is_named_and_one_of_the_two_goes_on() {
     let base = database(3);
     let mut refused = 0;
     for seed in 0..150 {
-        let report = racy(seed, base.clone()).run(move |world, session| {
+        let (failures, timeouts) = run(racy(seed, base.clone()), move |world, session| {
             let instance = open(world, session);
             let table = Rows::open(&instance, TABLE, session).expect("there");
             let all = rows(&table, session);
@@ -108,7 +105,6 @@ fn a_deadlock_is_named_and_one_of_the_two_goes_on() {
             let timeouts = world.os().totals().event(WaitEvent::EnqTxRowLock).timeouts;
             (refusals.load(session), timeouts)
         });
-        let (failures, timeouts) = ended(report, seed);
         assert_eq!(timeouts, 0, "seed {seed}: a sleeper was forgotten");
         refused += failures;
     }
@@ -121,20 +117,19 @@ fn a_deadlock_is_named_and_one_of_the_two_goes_on() {
 fn a_slot_that_is_used_again_makes_no_deadlock() {
     let base = database(2);
     for seed in 0..50 {
-        let report = machine(seed, base.clone()).run(move |world, session| {
-            let instance = open(world, session);
-            let table = Rows::open(&instance, TABLE, session).expect("there");
+        with_instance(machine(seed, base.clone()), move |instance, session| {
+            let table = Rows::open(instance, TABLE, session).expect("there");
             let all = rows(&table, session);
             let mut first = Transaction::new();
             add(&table, &mut first, all[0], 1, session).expect("locked");
             let (one, two) = (all[0], all[1]);
-            let waiter = start("a", &instance, session, move |instance, session| {
+            let waiter = start("a", instance, session, move |instance, session| {
                 increment(instance, &[two, one], true, session).expect("no deadlock");
             });
             pause(Nanos::from_millis(5), session);
             // Both CPUs are busy, so that who is woken doesn't run at once.
             let busy = (0..6).map(|_| {
-                start("busy", &instance, session, move |_, session| {
+                start("busy", instance, session, move |_, session| {
                     (0..20).for_each(|_| {
                         session.charge_nanos(Nanos::from_micros(300 + seed));
                         session.interleave();
@@ -150,9 +145,7 @@ fn a_slot_that_is_used_again_makes_no_deadlock() {
             join(busy, session);
             assert_eq!((number(&table, one, session), number(&table, two, session)), (2, 2));
             drop(table);
-            shut(instance, session);
         });
-        ended(report, seed);
     }
 }
 
@@ -161,7 +154,7 @@ fn a_slot_that_is_used_again_makes_no_deadlock() {
 fn who_waits_for_a_row_wakes_at_a_halt_and_gets_the_cause() {
     let base = database(1);
     for seed in 0..100 {
-        let report = racy(seed, base.clone()).run(move |world, session| {
+        run(racy(seed, base.clone()), move |world, session| {
             let instance = open(world, session);
             let table = Rows::open(&instance, TABLE, session).expect("there");
             let row = rows(&table, session)[0];
@@ -186,7 +179,6 @@ fn who_waits_for_a_row_wakes_at_a_halt_and_gets_the_cause() {
             drop(table);
             abort(instance, session);
         });
-        ended(report, seed);
     }
 }
 
@@ -207,16 +199,15 @@ impl waits::WaitSink for Sink {
 #[test]
 fn a_wait_for_a_row_names_the_transaction() {
     let base = database(1);
-    let report = racy(1, base).run(move |world, session| {
-        let instance = open(world, session);
-        let table = Rows::open(&instance, TABLE, session).expect("there");
+    with_instance(racy(1, base), move |instance, session| {
+        let table = Rows::open(instance, TABLE, session).expect("there");
         let row = rows(&table, session)[0];
         let mut holder = Transaction::new();
         add(&table, &mut holder, row, 1, session).expect("locked");
         let id = holder.id().expect("begun");
         let seen: Seen = Arc::default();
         let sink = Sink(Arc::clone(&seen));
-        let waiter = start("waiter", &instance, session, move |instance, session| {
+        let waiter = start("waiter", instance, session, move |instance, session| {
             session.os().set_level(waits::Level::Trace);
             session.set_wait_sink(Some(Box::new(sink)));
             increment(instance, &[row], true, session).expect("no deadlock");
@@ -228,9 +219,7 @@ fn a_wait_for_a_row_names_the_transaction() {
         let place = u64::from(id.segment) << 16 | u64::from(id.slot);
         assert_eq!(p, [0x5458_0006, place, u64::from(id.sequence)]);
         drop(table);
-        shut(instance, session);
     });
-    ended(report, 1);
 }
 
 /// However many sessions change rows in the smallest cache: each comes to its end, or is refused
@@ -240,7 +229,7 @@ fn sessions_beyond_what_the_cache_can_pin_are_refused_and_do_not_hang() {
     let base = database(16 * 20);
     let mut refusals = 0;
     for seed in 0..60 {
-        let report = racy(seed, base.clone()).run(move |world, session| {
+        refusals += run(racy(seed, base.clone()), move |world, session| {
             let smallest = Parameters { db_cache_size: 16 * 2048, ..common::parameters() };
             let instance = open_as(&smallest, world, session);
             let table = Rows::open(&instance, TABLE, session).expect("there");
@@ -264,7 +253,6 @@ fn sessions_beyond_what_the_cache_can_pin_are_refused_and_do_not_hang() {
             shut(instance, session);
             refusals.load(session)
         });
-        refusals += ended(report, seed);
     }
     println!("{refusals} refusals");
     assert!(refusals > 0 && refusals < 60 * 16 * 3, "{refusals} refusals");
@@ -276,7 +264,7 @@ fn sessions_beyond_what_the_cache_can_pin_are_refused_and_do_not_hang() {
 fn a_commit_that_does_not_wait_lets_go_of_its_rows_and_is_durable_with_the_next() {
     let base = database(4);
     for seed in 0..100 {
-        let report = racy(seed, base.clone()).run(move |world, session| {
+        run(racy(seed, base.clone()), move |world, session| {
             let modes = (CommitWait::Nowait, CommitLogging::Batch);
             let parameters = Parameters {
                 commit_wait: modes.0,
@@ -307,7 +295,6 @@ fn a_commit_that_does_not_wait_lets_go_of_its_rows_and_is_durable_with_the_next(
             drop(table);
             shut(instance, session);
         });
-        ended(report, seed);
     }
 }
 
@@ -317,11 +304,10 @@ fn a_commit_that_does_not_wait_lets_go_of_its_rows_and_is_durable_with_the_next(
 fn a_transaction_whose_session_vanishes_is_rolled_back() {
     let base = database(2);
     for seed in 0..20 {
-        let report = racy(seed, base.clone()).run(move |world, session| {
-            let instance = open(world, session);
-            let table = Rows::open(&instance, TABLE, session).expect("there");
+        with_instance(racy(seed, base.clone()), move |instance, session| {
+            let table = Rows::open(instance, TABLE, session).expect("there");
             let row = rows(&table, session)[0];
-            let vanishes = start("vanishes", &instance, session, move |instance, session| {
+            let vanishes = start("vanishes", instance, session, move |instance, session| {
                 let table = Rows::open(instance, TABLE, session).expect("there");
                 let mut transaction =
                     instance.transactions().begin_serializable(session).expect("begun");
@@ -338,9 +324,7 @@ fn a_transaction_whose_session_vanishes_is_rolled_back() {
             assert_eq!(number(&table, row, session), 1);
             drop(table);
             // Which would be refused with a transaction active.
-            shut(instance, session);
         });
-        ended(report, seed);
     }
 }
 
@@ -350,7 +334,7 @@ fn a_transaction_whose_session_vanishes_is_rolled_back() {
 fn the_dead_are_rolled_back_beside_new_sessions_on_the_same_rows() {
     let base = database(16 * 4);
     for seed in 0..30 {
-        let mut report = racy(seed, base.clone()).run(move |world, session| {
+        let ((), disk) = run_kept(racy(seed, base.clone()), move |world, session| {
             let instance = open(world, session);
             let table = Rows::open(&instance, TABLE, session).expect("there");
             let all = rows(&table, session);
@@ -365,12 +349,9 @@ fn the_dead_are_rolled_back_beside_new_sessions_on_the_same_rows() {
             drop(table);
             abort(instance, session);
         });
-        let disk = left(&mut report);
-        ended(report, seed);
-        let report = racy(seed, disk).run(move |world, session| {
-            let instance = open(world, session);
+        with_instance(racy(seed, disk), move |instance, session| {
             assert_eq!(instance.opened().rolled_back, 1);
-            let table = Rows::open(&instance, TABLE, session).expect("there");
+            let table = Rows::open(instance, TABLE, session).expect("there");
             let mut sum = 0;
             table.scan(|_, row| sum += row.number, session).expect("read");
             assert_eq!(sum, 0, "what wasn't committed isn't seen");
@@ -383,9 +364,7 @@ fn the_dead_are_rolled_back_beside_new_sessions_on_the_same_rows() {
             instance.commit(transaction, session).expect("committed");
             assert!(all.iter().all(|row| number(&table, *row, session) == 1));
             drop(table);
-            check(&instance, session);
-            shut(instance, session);
+            check(instance, session);
         });
-        ended(report, seed);
     }
 }

@@ -11,8 +11,8 @@ use stop::RefusalKind;
 use waits::Nanos;
 
 use crate::common::{
-    self, TABLE, add, check, creation, database, database_with, ended, join, left, machine, number,
-    open, open_as, pause, racy, rows, shut, start,
+    self, TABLE, add, bed, check, creation, database, database_with, ended, join, left, machine,
+    number, open, open_as, pause, racy, rows, run, shut, start, with_instance,
 };
 use crate::rows::{Row, Rows};
 
@@ -28,9 +28,8 @@ fn smallest() -> Parameters {
 fn a_transaction_larger_than_the_cache_is_rolled_back_row_by_row() {
     let base = database(ROWS);
     for seed in 0..6 {
-        let report = racy(seed, base.clone()).run(move |world, session| {
-            let instance = open_as(&smallest(), world, session);
-            let table = Rows::open(&instance, TABLE, session).expect("there");
+        bed::with_instance(racy(seed, base.clone()), smallest(), move |instance, session| {
+            let table = Rows::open(instance, TABLE, session).expect("there");
             let all = rows(&table, session);
             for round in 0..3 {
                 let mut large = Transaction::new();
@@ -52,12 +51,10 @@ fn a_transaction_larger_than_the_cache_is_rolled_back_row_by_row() {
                     .scan(|_, row| sum += row.number + i64::from(row.filler), session)
                     .expect("read");
                 assert_eq!(sum, 0);
-                check(&instance, session);
+                check(instance, session);
             }
             drop(table);
-            shut(instance, session);
         });
-        ended(report, seed);
     }
 }
 
@@ -128,10 +125,9 @@ fn a_full_data_file_refuses_statements_and_stops_no_rollback() {
         Rows::create(instance, TABLE, session).expect("made");
     });
     for seed in 0..30 {
-        let report = racy(seed, base.clone()).run(move |world, session| {
-            let instance = open(world, session);
+        with_instance(racy(seed, base.clone()), move |instance, session| {
             let sessions = (0..3).map(|user| {
-                start("user", &instance, session, move |instance, session| {
+                start("user", instance, session, move |instance, session| {
                     let table = Rows::open(instance, TABLE, session).expect("there");
                     let (mut large, mut inserter) = (Transaction::new(), HeapInserter::default());
                     let mut last = None;
@@ -158,10 +154,8 @@ fn a_full_data_file_refuses_statements_and_stops_no_rollback() {
                 })
             });
             join(sessions.collect(), session);
-            check(&instance, session);
-            shut(instance, session);
+            check(instance, session);
         });
-        ended(report, seed);
     }
 }
 
@@ -169,7 +163,7 @@ fn a_full_data_file_refuses_statements_and_stops_no_rollback() {
 /// and they are there after a restart.
 #[test]
 fn an_undo_segment_is_made_for_each_transaction_that_is_active_beside_the_others() {
-    let report = machine(1, database(16 * 20)).run(|world, session| {
+    run(machine(1, database(16 * 20)), |world, session| {
         let large = Parameters { db_cache_size: 128 * 2048, ..common::parameters() };
         let instance = open_as(&large, world, session);
         let table = Rows::open(&instance, TABLE, session).expect("there");
@@ -198,7 +192,6 @@ fn an_undo_segment_is_made_for_each_transaction_that_is_active_beside_the_others
         check(&instance, session);
         shut(instance, session);
     });
-    ended(report, "segments");
 }
 
 /// With no room for more undo, what only an old snapshot needs is overwritten: its reader is told
@@ -212,9 +205,8 @@ fn a_snapshot_whose_undo_had_to_be_overwritten_is_too_old_and_says_so() {
         let table = Rows::create(instance, TABLE, session).expect("made");
         common::fill(instance, &table, 32, session);
     });
-    let report = machine(1, disk).run(|world, session| {
-        let instance = open(world, session);
-        let table = Rows::open(&instance, TABLE, session).expect("there");
+    with_instance(machine(1, disk), |instance, session| {
+        let table = Rows::open(instance, TABLE, session).expect("there");
         let all = rows(&table, session);
         let old = instance.transactions().begin_serializable(session).expect("begun");
         let read = |old: &Transaction| {
@@ -243,10 +235,8 @@ fn a_snapshot_whose_undo_had_to_be_overwritten_is_too_old_and_says_so() {
         instance.rollback(old, session).expect("ended");
         assert!(all.iter().all(|row| number(&table, *row, session) == 40));
         drop(table);
-        check(&instance, session);
-        shut(instance, session);
+        check(instance, session);
     });
-    ended(report, "too old");
 }
 
 /// Blocks that the undo segment has been handed.
@@ -259,11 +249,10 @@ fn undo_blocks(instance: &Instance, session: &Session) -> u32 {
 /// While there is room undo is kept for as long as a snapshot needs it, and not longer.
 #[test]
 fn undo_is_kept_for_a_snapshot_and_used_again_after_it() {
-    let report = machine(1, database(8)).run(|world, session| {
-        let instance = open(world, session);
-        let table = Rows::open(&instance, TABLE, session).expect("there");
+    with_instance(machine(1, database(8)), |instance, session| {
+        let table = Rows::open(instance, TABLE, session).expect("there");
         let all = rows(&table, session);
-        let handed_out = || undo_blocks(&instance, session);
+        let handed_out = || undo_blocks(instance, session);
         let rounds = |count: usize| {
             for row in (0..count).flat_map(|_| &all) {
                 let mut transaction = Transaction::new();
@@ -285,21 +274,18 @@ fn undo_is_kept_for_a_snapshot_and_used_again_after_it() {
         rounds(40);
         assert_eq!(handed_out(), with_snapshot, "it is used again");
         drop(table);
-        check(&instance, session);
-        shut(instance, session);
+        check(instance, session);
     });
-    ended(report, "kept");
 }
 
 /// With a retention, undo that is older is overwritten though a snapshot needs it, and the undo
 /// tablespace doesn't grow for it; what is younger is kept. Without one it is kept again.
 #[test]
 fn undo_older_than_the_retention_is_overwritten_before_the_tablespace_grows() {
-    let report = machine(1, database(64)).run(|world, session| {
-        let instance = open(world, session);
-        let table = Rows::open(&instance, TABLE, session).expect("there");
+    with_instance(machine(1, database(64)), |instance, session| {
+        let table = Rows::open(instance, TABLE, session).expect("there");
         let all = rows(&table, session);
-        let handed_out = || undo_blocks(&instance, session);
+        let handed_out = || undo_blocks(instance, session);
         // As many as nobody's snapshot would have undo grow for.
         let round = |length: Nanos| {
             for row in (0..4).flat_map(|_| &all[..8]) {
@@ -346,10 +332,8 @@ fn undo_older_than_the_retention_is_overwritten_before_the_tablespace_grows() {
         assert!(handed_out() > grown, "for that it had to grow");
         instance.rollback(old, session).expect("ended");
         drop(table);
-        check(&instance, session);
-        shut(instance, session);
+        check(instance, session);
     });
-    ended(report, "retention");
 }
 
 /// A transaction that is taken back to a savepoint again and again, and others that are rolled
@@ -358,11 +342,10 @@ fn undo_older_than_the_retention_is_overwritten_before_the_tablespace_grows() {
 /// for ever.)
 #[test]
 fn blocks_that_a_rollback_has_emptied_are_used_again_at_once() {
-    let report = machine(1, database(8)).run(|world, session| {
-        let instance = open(world, session);
-        let table = Rows::open(&instance, TABLE, session).expect("there");
+    with_instance(machine(1, database(8)), |instance, session| {
+        let table = Rows::open(instance, TABLE, session).expect("there");
         let all = rows(&table, session);
-        let handed_out = || undo_blocks(&instance, session);
+        let handed_out = || undo_blocks(instance, session);
         // It keeps whatever is committed from here on.
         let old = instance.transactions().begin_serializable(session).expect("begun");
         let mut transaction = Transaction::new();
@@ -390,8 +373,6 @@ fn blocks_that_a_rollback_has_emptied_are_used_again_at_once() {
         instance.rollback(transaction, session).expect("ended");
         instance.rollback(old, session).expect("ended");
         drop(table);
-        check(&instance, session);
-        shut(instance, session);
+        check(instance, session);
     });
-    ended(report, "emptied");
 }

@@ -16,8 +16,7 @@ use txn::{CrCopy, LockWait, Snapshot, View};
 use waits::Nanos;
 
 use crate::common::{
-    check, creation, database_with, ended, join, machine, open, parameters, pause, racy, shut,
-    start,
+    check, creation, database_with, join, machine, parameters, pause, racy, start, with_instance,
 };
 
 const NAME: &str = "h";
@@ -165,13 +164,10 @@ fn row(byte: u8) -> Vec<u8> {
 
 /// Works on a database with an empty heap.
 fn alone(body: impl FnOnce(&Desk<'_>) + Send + 'static) {
-    let report = machine(1, empty()).run(move |world, session| {
-        let instance = open(world, session);
-        body(&Desk::at(&instance, session));
-        check(&instance, session);
-        shut(instance, session);
+    with_instance(machine(1, empty()), move |instance, session| {
+        body(&Desk::at(instance, session));
+        check(instance, session);
     });
-    ended(report, "alone");
 }
 
 /// The list of a block says of a transaction that it has changed something there after a
@@ -296,19 +292,18 @@ fn what_waits_to_be_durable_is_not_seen_before_though_what_does_not_wait_came_la
         // the SCN through which redo was durable then.
         let (commits, seen) = (Told::default(), Told::default());
         let (into_commits, into_seen) = (commits.clone(), seen.clone());
-        let report = racy(seed, base.clone()).run(move |world, session| {
-            let instance = open(world, session);
-            let desk = Desk::at(&instance, session);
+        with_instance(racy(seed, base.clone()), move |instance, session| {
+            let desk = Desk::at(instance, session);
             let [a] = desk.rows([row(0)]);
             let [b] = desk.rows([row(0)]);
-            let waits = start("waits", &instance, session, move |instance, session| {
+            let waits = start("waits", instance, session, move |instance, session| {
                 let desk = Desk::at(instance, session);
                 for number in 1..8 {
                     let scn = desk.changed_by_another(a, &row(number));
                     into_commits.lock().expect("alone").push((number, scn));
                 }
             });
-            let goes_on = start("doesn't wait", &instance, session, move |instance, session| {
+            let goes_on = start("doesn't wait", instance, session, move |instance, session| {
                 let desk = Desk::at(instance, session);
                 for number in 1..40 {
                     let mut own = Transaction::new();
@@ -321,7 +316,7 @@ fn what_waits_to_be_durable_is_not_seen_before_though_what_does_not_wait_came_la
                     assert_eq!(desk.read(&snapshot, b), Some(row(number)), "it sees its own");
                 }
             });
-            let reads = start("reads", &instance, session, move |instance, session| {
+            let reads = start("reads", instance, session, move |instance, session| {
                 let desk = Desk::at(instance, session);
                 for _ in 0..100 {
                     let snapshot = desk.snapshot(None);
@@ -331,10 +326,8 @@ fn what_waits_to_be_durable_is_not_seen_before_though_what_does_not_wait_came_la
                 }
             });
             join(vec![waits, goes_on, reads], session);
-            check(&instance, session);
-            shut(instance, session);
+            check(instance, session);
         });
-        ended(report, seed);
         let commits = commits.lock().expect("alone");
         for (number, durable) in seen.lock().expect("alone").iter() {
             let commit = commits.iter().find(|(of, _)| of == number);

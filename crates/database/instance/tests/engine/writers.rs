@@ -5,8 +5,7 @@ use os::Session;
 use waits::Statistic;
 
 use crate::common::{
-    Dice, TABLE, add, creation, database_with, ended, fill, join, machine, open_as, parameters,
-    rows, shut, start,
+    Dice, TABLE, add, bed, creation, database_with, fill, join, machine, parameters, rows, start,
 };
 use crate::rows::Rows;
 
@@ -32,12 +31,11 @@ fn blocks_written(seed: u64) -> Vec<u64> {
         db_writer_processes: WRITERS,
         ..parameters()
     };
-    let report = machine(seed, content).run(move |world, session| {
-        let instance = open_as(&parameters, world, session);
-        let addresses = rows(&Rows::open(&instance, TABLE, session).expect("there"), session);
+    bed::with_instance(machine(seed, content), parameters.clone(), move |instance, session| {
+        let addresses = rows(&Rows::open(instance, TABLE, session).expect("there"), session);
         let users = (0..4).map(|user| {
             let (addresses, mut dice) = (addresses.clone(), Dice(seed << 8 | user));
-            start("user", &instance, session, move |instance, session: &Session| {
+            start("user", instance, session, move |instance, session: &Session| {
                 let table = Rows::open(instance, TABLE, session).expect("there");
                 for _ in 0..1_000 {
                     let row = addresses[dice.below(addresses.len() as u64) as usize];
@@ -48,14 +46,11 @@ fn blocks_written(seed: u64) -> Vec<u64> {
             })
         });
         join(users.collect(), session);
-        let running = world.os().running();
+        let running = session.os().running();
         let writers = running.iter().filter(|one| one.account.name().starts_with("fb_dbw"));
-        let written =
-            writers.map(|one| one.account.statistic(Statistic::PhysicalWrites)).collect::<Vec<_>>();
-        shut(instance, session);
-        written
-    });
-    ended(report, "eight writers")
+        writers.map(|one| one.account.statistic(Statistic::PhysicalWrites)).collect::<Vec<_>>()
+    })
+    .0
 }
 
 /// Rule cache/CB37: sessions take buffers from all working sets in turn, so no writer has most of

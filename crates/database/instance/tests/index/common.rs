@@ -1,16 +1,18 @@
 //! A small database on a simulated disk with an index, and sessions on it.
 
 use std::ops::Bound;
-use std::path::Path;
 use std::sync::Arc;
 
 use access::{Checked, Direction, Index, RowAddress};
 use ids::{BlockSize, Dba};
 use instance::{Creation, Instance, Parameters, Transaction};
-use os::probe::DurableWrite;
-use os::{Session, ThreadHandle, ThreadSpec};
+use os::Session;
 use sim::fs::FileSystem;
-use sim::{Perturbation, Report, Simulation, World};
+use sim::{Simulation, World};
+pub(crate) use testbed::bed::{
+    self, check as check_instance, directory, open as open_as, shut, start,
+};
+pub(crate) use testbed::{Dice, ended, join, left, machine, racy, run, run_kept};
 use txn::View;
 
 pub(crate) const INDEX: &str = "i";
@@ -18,85 +20,20 @@ pub(crate) const INDEX: &str = "i";
 /// An entry.
 pub(crate) type Entry = (Vec<u8>, RowAddress);
 
-/// A stream of numbers from a seed (splitmix64).
-pub(crate) struct Dice(pub(crate) u64);
-
-impl Dice {
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
-    }
-}
-
-pub(crate) fn directory() -> &'static Path {
-    Path::new("/db")
-}
-
 pub(crate) fn creation(size: BlockSize) -> Creation {
-    Creation {
-        db_block_size: size,
-        data_bytes: 4_000 * 2048,
-        extent_blocks: 4,
-        log_file_bytes: 2 * u64::from(redo::LOG_BLOCKS_MIN) * 4096,
-        log_groups: 3,
-        undo_segments: 2,
-        undo_slots: 8,
-        doublewrite_slots: 16,
-        ..Creation::default()
-    }
+    Creation { db_block_size: size, ..bed::creation() }
 }
 
 pub(crate) fn parameters() -> Parameters {
-    Parameters {
-        db_cache_size: 96 * 2048,
-        db_working_sets: 2,
-        db_writer_batch: 4,
-        log_buffer: redo::LOG_BUFFER_BYTES_MIN as u64,
-        redo_write: Some(DurableWrite::DirectThenSync),
-        redo_consistency: true,
-        ..Parameters::default()
-    }
-}
-
-pub(crate) fn machine(seed: u64, content: FileSystem) -> Simulation {
-    let mut simulation = Simulation::new(seed);
-    simulation.disks[0].content = content;
-    simulation
-}
-
-/// The same with a schedule that finds races.
-pub(crate) fn racy(seed: u64, content: FileSystem) -> Simulation {
-    Simulation { perturbation: Perturbation::RACES, ..machine(seed, content) }
-}
-
-/// The disk as a simulation left it.
-pub(crate) fn left<R>(report: &mut Report<R>) -> FileSystem {
-    let mut disk = report.disks.remove("disk").expect("the machine has one disk");
-    disk.close_all();
-    disk
-}
-
-/// The result of a simulation that came to its end.
-pub(crate) fn ended<R>(report: Report<R>, what: impl std::fmt::Display) -> R {
-    report.result.unwrap_or_else(|failure| panic!("{what}: {failure}"))
+    bed::parameters(96)
 }
 
 /// A disk with a database of this block size and an empty index.
 pub(crate) fn database(size: BlockSize, unique: bool) -> FileSystem {
-    let mut report = machine(1, FileSystem::new(1 << 30)).run(move |world, session| {
-        let (disk, parameters) = (world.disk(), sized(size));
-        let creation = creation(size);
-        Instance::create(&disk, directory(), &creation, &parameters, session).expect("created");
-        let instance = Instance::open(&disk, directory(), &parameters, session).expect("opened");
-        make(INDEX, unique, &instance, session);
-        instance.shutdown(session).expect("shut in good order");
-    });
-    let disk = left(&mut report);
-    ended(report, "the database can't be made");
-    disk
+    let make = move |instance: &Arc<Instance>, session: &Session| {
+        make(INDEX, unique, instance, session);
+    };
+    bed::create(creation(size), sized(size), make).1
 }
 
 pub(crate) fn sized(size: BlockSize) -> Parameters {
@@ -114,36 +51,16 @@ pub(crate) fn open(world: &World, session: &Session) -> Arc<Instance> {
     open_as(&parameters(), world, session)
 }
 
-pub(crate) fn open_as(parameters: &Parameters, world: &World, session: &Session) -> Arc<Instance> {
-    let opened = Instance::open(&world.disk(), directory(), parameters, session);
-    Arc::new(opened.unwrap_or_else(|stop| panic!("it doesn't open: {stop}")))
+/// Works with the database of a machine, and shuts it.
+pub(crate) fn with_instance<R: Send + 'static>(
+    simulation: Simulation,
+    body: impl FnOnce(&Arc<Instance>, &Session) -> R + Send + 'static,
+) -> (R, FileSystem) {
+    bed::with_instance(simulation, parameters(), body)
 }
 
 pub(crate) fn index(instance: &Instance, session: &Session) -> Index {
     Index::open(INDEX, instance.space(), instance.transactions(), session).expect("there")
-}
-
-/// Shuts an instance that nobody else uses any more.
-pub(crate) fn shut(instance: Arc<Instance>, session: &Session) {
-    instance.shutdown(session).expect("shut in good order");
-}
-
-/// A session in a thread of its own.
-pub(crate) fn start(
-    name: &str,
-    instance: &Arc<Instance>,
-    session: &Session,
-    body: impl FnOnce(&Instance, &Session) + Send + 'static,
-) -> ThreadHandle {
-    let instance = Arc::clone(instance);
-    let body = move |session: &Session| body(&instance, session);
-    session.spawn(ThreadSpec::foreground(name), body).expect("started")
-}
-
-pub(crate) fn join(threads: Vec<ThreadHandle>, session: &Session) {
-    for thread in threads {
-        assert!(thread.join(session).is_ok(), "{} panicked", thread.name());
-    }
 }
 
 pub(crate) fn row(number: u64) -> RowAddress {
@@ -195,10 +112,4 @@ pub(crate) fn check(index: &Index, expected: &[Entry], session: &Session) -> Che
     let checked = index.check(&mut visit, session).expect("the index is in order");
     assert_eq!(found, expected);
     checked
-}
-
-/// Space and undo agree with themselves.
-pub(crate) fn check_instance(instance: &Instance, session: &Session) {
-    instance.space().check(session).expect("space agrees");
-    instance.transactions().undo().check(session).expect("undo agrees");
 }

@@ -12,8 +12,8 @@ use os::Session;
 use waits::{Nanos, WaitEvent};
 
 use crate::common::{
-    Dice, Entry, all, check, check_instance, database, ended, index, join, machine, make, open,
-    racy, row, seen, shut, start,
+    Dice, Entry, all, check, check_instance, database, index, join, machine, make, open, racy, row,
+    run, seen, shut, start, with_instance,
 };
 
 pub(crate) const ROWS: u64 = 17;
@@ -129,7 +129,7 @@ fn scans_see_one_moment_while_leaves_are_split() {
     let base = database(BlockSize::KIB_2, false);
     let mut leaves = 0;
     for seed in 0..60 {
-        let report = racy(seed, base.clone()).run(move |world, session| {
+        leaves += run(racy(seed, base.clone()), move |world, session| {
             let instance = open(world, session);
             let writers = 1 + seed % 7;
             let mut sessions = Vec::new();
@@ -153,7 +153,6 @@ fn scans_see_one_moment_while_leaves_are_split() {
             shut(instance, session);
             checked.leaves
         });
-        leaves += ended(report, seed);
     }
     assert!(leaves > 60 * 8, "{leaves} leaves");
 }
@@ -164,9 +163,8 @@ fn scans_see_one_moment_while_leaves_are_split() {
 fn a_rollback_finds_entries_that_splits_have_moved() {
     let base = database(BlockSize::KIB_2, false);
     for seed in 0..30 {
-        let report = machine(seed, base.clone()).run(move |world, session| {
-            let instance = open(world, session);
-            let index = index(&instance, session);
+        with_instance(machine(seed, base.clone()), move |instance, session| {
+            let index = index(instance, session);
             let mut dice = Dice(seed);
             let mut fill = |first: u64, count: u64, transaction: &mut Transaction| {
                 for number in first..first + count {
@@ -195,22 +193,20 @@ fn a_rollback_finds_entries_that_splits_have_moved() {
             assert_eq!(all(&index, view, session), before);
             transactions.rollback_to(&mut large, savepoint, session).expect("taken back");
             assert_eq!(all(&index, view, session), before);
-            let own = seen(&instance, &index, Some(&large), session);
+            let own = seen(instance, &index, Some(&large), session);
             assert_eq!(own.len(), 10 + 25 + 60);
-            let others = seen(&instance, &index, None, session);
+            let others = seen(instance, &index, None, session);
             assert_eq!(others.len(), 20 + 60);
             assert_eq!(own.iter().filter(of_others).count(), 10 + 60);
             instance.rollback(large, session).expect("taken back");
             assert_eq!(all(&index, view, session), before);
-            let after = seen(&instance, &index, None, session);
+            let after = seen(instance, &index, None, session);
             assert_eq!(after, others);
             let checked = check(&index, &after, session);
             assert!(checked.leaves > 4, "{checked:?}");
             drop(snapshot);
             drop(index);
-            shut(instance, session);
         });
-        ended(report, seed);
     }
 }
 
@@ -218,9 +214,8 @@ fn a_rollback_finds_entries_that_splits_have_moved() {
 #[test]
 fn two_indexes_with_the_same_keys_stay_apart() {
     let base = database(BlockSize::KIB_2, false);
-    let report = machine(1, base).run(|world, session| {
-        let instance = open(world, session);
-        let (one, two) = (index(&instance, session), make("j", true, &instance, session));
+    with_instance(machine(1, base), |instance, session| {
+        let (one, two) = (index(instance, session), make("j", true, instance, session));
         let (mut kept, mut lost) = (Transaction::new(), Transaction::new());
         for number in 0..200_u64 {
             let key = (number * 7 % 200).to_le_bytes();
@@ -230,10 +225,8 @@ fn two_indexes_with_the_same_keys_stay_apart() {
         instance.rollback(lost, session).expect("rolled back");
         instance.commit(kept, session).expect("committed");
         check(&two, &[], session);
-        let entries = seen(&instance, &one, None, session);
+        let entries = seen(instance, &one, None, session);
         assert_eq!(check(&one, &entries, session).entries, 200);
         drop((one, two));
-        shut(instance, session);
     });
-    ended(report, "two");
 }

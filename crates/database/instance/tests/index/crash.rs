@@ -13,7 +13,7 @@ use sim::fs::crash::CrashStates;
 
 use crate::common::{
     Dice, Entry, check, check_instance, database, ended, index, join, left, machine, open, open_as,
-    parameters, racy, row, seen, shut, start,
+    parameters, racy, row, seen, shut, start, with_instance,
 };
 use crate::concurrent::{Keys, ROWS, key, move_all, versions};
 
@@ -74,23 +74,20 @@ fn small() -> Parameters {
 
 /// Full leaves, and a session that has splits wait for reads of branches.
 fn filled() -> FileSystem {
-    let mut report = machine(1, database(BlockSize::KIB_2, false)).run(|world, session| {
-        let instance = open(world, session);
-        let index = index(&instance, session);
-        let mut dice = Dice(1);
-        let users = OTHERS.flat_map(|user| (0..ROWS).map(move |number| (user, number)));
-        let mut entries: Vec<Entry> = users
-            .map(|(user, number)| (key(user, 1, &mut dice), row(user * ROWS + number)))
-            .collect();
-        entries.sort();
-        let mut builder = IndexBuilder::new(&index, session);
-        entries.iter().for_each(|(key, row)| builder.add(key, *row).expect("added"));
-        builder.finish().expect("built");
-        drop(index);
-        shut(instance, session);
-    });
-    let disk = left(&mut report);
-    ended(report, "filled");
+    let ((), disk) =
+        with_instance(machine(1, database(BlockSize::KIB_2, false)), |instance, session| {
+            let index = index(instance, session);
+            let mut dice = Dice(1);
+            let users = OTHERS.flat_map(|user| (0..ROWS).map(move |number| (user, number)));
+            let mut entries: Vec<Entry> = users
+                .map(|(user, number)| (key(user, 1, &mut dice), row(user * ROWS + number)))
+                .collect();
+            entries.sort();
+            let mut builder = IndexBuilder::new(&index, session);
+            entries.iter().for_each(|(key, row)| builder.add(key, *row).expect("added"));
+            builder.finish().expect("built");
+            drop(index);
+        });
     disk
 }
 

@@ -8,7 +8,9 @@ use instance::Transaction;
 use stop::RefusalKind;
 use waits::{Nanos, WaitEvent};
 
-use crate::common::{Dice, database, ended, index, join, machine, open, racy, row, shut, start};
+use crate::common::{
+    Dice, database, ended, index, join, machine, open, racy, row, shut, start, with_instance,
+};
 
 fn exactly(key: &[u8]) -> (Bound<&[u8]>, Bound<&[u8]>) {
     (Bound::Included(key), Bound::Included(key))
@@ -16,9 +18,8 @@ fn exactly(key: &[u8]) -> (Bound<&[u8]>, Bound<&[u8]>) {
 
 #[test]
 fn an_entry_is_there_held_or_gone_whatever_a_snapshot_sees() {
-    let report = machine(1, database(BlockSize::KIB_2, false)).run(|world, session| {
-        let instance = open(world, session);
-        let index = index(&instance, session);
+    with_instance(machine(1, database(BlockSize::KIB_2, false)), |instance, session| {
+        let index = index(instance, session);
         let now = |own: &Transaction| {
             index.find_current(exactly(b"key"), own.id(), session).expect("read")
         };
@@ -47,17 +48,14 @@ fn an_entry_is_there_held_or_gone_whatever_a_snapshot_sees() {
         instance.commit(third, session).expect("committed");
         instance.rollback(old, session).expect("rolled back");
         drop(index);
-        shut(instance, session);
     });
-    ended(report, "one session");
 }
 
 /// Entries of one key in many leaves, of which the last is the only one that isn't deleted.
 #[test]
 fn a_range_of_many_leaves_is_looked_through_to_its_end() {
-    let report = machine(1, database(BlockSize::KIB_2, false)).run(|world, session| {
-        let instance = open(world, session);
-        let index = index(&instance, session);
+    with_instance(machine(1, database(BlockSize::KIB_2, false)), |instance, session| {
+        let index = index(instance, session);
         let mut own = Transaction::new();
         for number in 0..500 {
             index.insert(&mut own, b"key", row(number), session).expect("inserted");
@@ -75,17 +73,14 @@ fn a_range_of_many_leaves_is_looked_through_to_its_end() {
         let none = Transaction::new();
         assert_ne!(index.now(exactly(b"key")).next(&none, session).expect("read"), None);
         drop(index);
-        shut(instance, session);
     });
-    ended(report, "many leaves");
 }
 
 /// Of 500 entries each is deleted as it is found; meanwhile another one comes before it.
 #[test]
 fn who_deletes_what_is_found_meets_every_entry_and_then_what_came_before() {
-    let report = machine(1, database(BlockSize::KIB_2, false)).run(|world, session| {
-        let instance = open(world, session);
-        let index = index(&instance, session);
+    with_instance(machine(1, database(BlockSize::KIB_2, false)), |instance, session| {
+        let index = index(instance, session);
         let mut own = Transaction::new();
         for number in 1..=500 {
             index.insert(&mut own, b"key", row(number), session).expect("inserted");
@@ -106,9 +101,7 @@ fn who_deletes_what_is_found_meets_every_entry_and_then_what_came_before() {
         instance.rollback(own, session).expect("rolled back");
         drop(now);
         drop(index);
-        shut(instance, session);
     });
-    ended(report, "one session");
 }
 
 /// Two sessions write a key each and then look for the other's: never does either miss it.

@@ -9,8 +9,8 @@ use instance::{Instance, Transaction};
 use os::Session;
 
 use crate::common::{
-    Dice, Entry, between, check, check_instance, database, ended, index, left, machine, open_as,
-    row, seen, shut, sized,
+    Dice, Entry, bed, between, check, check_instance, database, ended, index, left, machine,
+    open_as, row, seen, shut, sized,
 };
 
 type Model = BTreeSet<Entry>;
@@ -160,12 +160,9 @@ fn does_what_a_set_does(size: BlockSize, unique: bool, seeds: u64) {
         });
         let disk = left(&mut report);
         let model: Vec<Entry> = ended(report, seed).into_iter().collect();
-        let report = machine(seed, disk).run(move |world, session| {
-            let instance = open_as(&sized(size), world, session);
-            check(&index(&instance, session), &model, session);
-            shut(instance, session);
+        bed::with_instance(machine(seed, disk), sized(size), move |instance, session| {
+            check(&index(instance, session), &model, session);
         });
-        ended(report, seed);
     }
 }
 

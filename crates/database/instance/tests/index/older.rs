@@ -10,7 +10,7 @@ use os::Session;
 use waits::Statistic;
 
 use crate::common::{
-    Dice, Entry, all, check, check_instance, database, ended, index, machine, open, row, seen, shut,
+    Dice, Entry, all, check, check_instance, database, index, machine, row, seen, with_instance,
 };
 
 /// A leaf of 2 KiB has room for so many entries.
@@ -96,14 +96,11 @@ fn snapshots_see_what_was_at_the_end() {
     for unique in [false, true] {
         let base = database(BlockSize::KIB_2, unique);
         for seed in 0..8 {
-            let report = machine(seed, base.clone()).run(move |world, session| {
-                let instance = open(world, session);
-                let index = index(&instance, session);
-                life(&instance, &index, &mut Dice(seed), session);
+            with_instance(machine(seed, base.clone()), move |instance, session| {
+                let index = index(instance, session);
+                life(instance, &index, &mut Dice(seed), session);
                 drop(index);
-                shut(instance, session);
             });
-            ended(report, seed);
         }
     }
 }
@@ -113,9 +110,8 @@ fn snapshots_see_what_was_at_the_end() {
 /// was deleted sees it.
 #[test]
 fn a_list_is_left_behind_where_entries_were_purged_too() {
-    let report = machine(1, database(BlockSize::KIB_2, true)).run(|world, session| {
-        let instance = open(world, session);
-        let (index, transactions) = (index(&instance, session), instance.transactions());
+    with_instance(machine(1, database(BlockSize::KIB_2, true)), |instance, session| {
+        let (index, transactions) = (index(instance, session), instance.transactions());
         let mut there = BTreeSet::new();
         let mut insert = |transaction: &mut Transaction, count: u64| {
             for _ in 0..count {
@@ -161,18 +157,15 @@ fn a_list_is_left_behind_where_entries_were_purged_too() {
         assert_eq!(all(&index, transactions.view_of(&after, None), session), entries(&sees));
         instance.rollback(load, session).expect("rolled back");
         drop((before, after, index));
-        shut(instance, session);
     });
-    ended(report, "a load");
 }
 
 /// Entries are deleted, and purged by a transaction whose own entries are behind them, and which is
 /// rolled back. Then keys come between, more than a leaf has room for.
 #[test]
 fn what_a_rolled_back_transaction_purged_is_seen_behind_the_end() {
-    let report = machine(1, database(BlockSize::KIB_2, true)).run(|world, session| {
-        let instance = open(world, session);
-        let (index, transactions) = (index(&instance, session), instance.transactions());
+    with_instance(machine(1, database(BlockSize::KIB_2, true)), |instance, session| {
+        let (index, transactions) = (index(instance, session), instance.transactions());
         let insert = |numbers: &mut dyn Iterator<Item = u64>| {
             let mut transaction = Transaction::new();
             for number in numbers {
@@ -197,7 +190,5 @@ fn what_a_rolled_back_transaction_purged_is_seen_behind_the_end() {
         instance.commit(insert(&mut (7_001..7_100)), session).expect("committed");
         assert_eq!(all(&index, transactions.view_of(&before, None), session), entries(&there));
         drop((before, index));
-        shut(instance, session);
     });
-    ended(report, "keys between");
 }

@@ -7,8 +7,7 @@ use os::Session;
 use stop::RefusalKind;
 
 use crate::common::{
-    Dice, Entry, check, check_instance, database, ended, index, left, machine, make, open, row,
-    seen, shut,
+    Dice, Entry, check, check_instance, database, index, machine, make, row, seen, with_instance,
 };
 
 fn entries(count: u64, unique: bool, seed: u64, longest: usize) -> Vec<Entry> {
@@ -42,9 +41,8 @@ fn build(index: &Index, entries: &[Entry], session: &Session) {
 fn what_is_built_from_the_bottom_up_is_in_order_and_can_be_changed() {
     for (unique, count) in [(false, 0), (true, 1), (false, 60), (true, 500), (false, 4_000)] {
         let base = database(BlockSize::KIB_2, unique);
-        let mut report = machine(count, base).run(move |world, session| {
-            let instance = open(world, session);
-            let index = index(&instance, session);
+        let (entries, disk) = with_instance(machine(count, base), move |instance, session| {
+            let index = index(instance, session);
             let entries = entries(count, unique, count, index.key_max());
             build(&index, &entries, session);
             let built = check(&index, &entries, session);
@@ -60,47 +58,37 @@ fn what_is_built_from_the_bottom_up_is_in_order_and_can_be_changed() {
             }
             let inserted = index.insert(&mut own, b"another", row(9), session).expect("inserted");
             assert_eq!(inserted, Inserted::Done);
-            assert_eq!(seen(&instance, &index, None, session), entries);
+            assert_eq!(seen(instance, &index, None, session), entries);
             instance.rollback(own, session).expect("rolled back");
             check(&index, &entries, session);
-            check_instance(&instance, session);
+            check_instance(instance, session);
             drop(index);
-            shut(instance, session);
             entries
         });
-        let disk = left(&mut report);
-        let entries = ended(report, count);
-        let report = machine(count, disk).run(move |world, session| {
-            let instance = open(world, session);
-            check(&index(&instance, session), &entries, session);
-            shut(instance, session);
+        with_instance(machine(count, disk), move |instance, session| {
+            check(&index(instance, session), &entries, session);
         });
-        ended(report, count);
     }
 }
 
 #[test]
 fn a_builder_refuses_what_a_unique_index_cannot_have() {
-    let report = machine(1, database(BlockSize::KIB_2, true)).run(|world, session| {
-        let instance = open(world, session);
-        let index = index(&instance, session);
+    with_instance(machine(1, database(BlockSize::KIB_2, true)), |instance, session| {
+        let index = index(instance, session);
         let mut builder = IndexBuilder::new(&index, session);
         builder.add(b"a", row(1)).expect("added");
         let stop = builder.add(b"a", row(2)).expect_err("a duplicate");
         assert_eq!(stop.refusal(), Some(RefusalKind::AlreadyExists), "{stop}");
         drop(builder);
         drop(index);
-        shut(instance, session);
     });
-    ended(report, "builder");
 }
 
 /// Leaves of an index that grows at its end are full, not half full.
 #[test]
 fn an_index_that_grows_at_its_end_fills_its_leaves() {
-    let report = machine(1, database(BlockSize::KIB_2, false)).run(|world, session| {
-        let instance = open(world, session);
-        let index = index(&instance, session);
+    with_instance(machine(1, database(BlockSize::KIB_2, false)), |instance, session| {
+        let index = index(instance, session);
         let mut own = Transaction::new();
         let mut expected = Vec::new();
         for number in 0..3_000_u32 {
@@ -113,18 +101,15 @@ fn an_index_that_grows_at_its_end_fills_its_leaves() {
         // An entry takes 17 bytes, and a leaf has room for 113 of them.
         assert!(checked.leaves < 3_000 / 100, "{checked:?}");
         drop(index);
-        shut(instance, session);
     });
-    ended(report, "ascending");
 }
 
 /// Deleted and inserted again and again, by transactions one after the other: the leaves' space is
 /// used again.
 #[test]
 fn space_of_committed_deletions_is_used_again() {
-    let report = machine(1, database(BlockSize::KIB_2, false)).run(|world, session| {
-        let instance = open(world, session);
-        let index = index(&instance, session);
+    with_instance(machine(1, database(BlockSize::KIB_2, false)), |instance, session| {
+        let index = index(instance, session);
         for round in 0..60_u64 {
             let mut own = Transaction::new();
             for number in 0..20_u64 {
@@ -140,28 +125,23 @@ fn space_of_committed_deletions_is_used_again() {
             }
             instance.commit(own, session).expect("committed");
         }
-        let entries = seen(&instance, &index, None, session);
+        let entries = seen(instance, &index, None, session);
         let checked = check(&index, &entries, session);
         assert_eq!(checked.entries, 20);
         assert!(checked.leaves <= 2, "{checked:?}");
         drop(index);
-        shut(instance, session);
     });
-    ended(report, "space");
 }
 
 #[test]
 fn keys_up_to_the_longest_are_taken_and_longer_ones_refused() {
-    let report = machine(1, database(BlockSize::KIB_2, true)).run(|world, session| {
-        let instance = open(world, session);
-        let (unique, other) = (index(&instance, session), make("j", false, &instance, session));
+    with_instance(machine(1, database(BlockSize::KIB_2, true)), |instance, session| {
+        let (unique, other) = (index(instance, session), make("j", false, instance, session));
         for index in [&unique, &other] {
-            longest_keys(&instance, index, session);
+            longest_keys(instance, index, session);
         }
         drop((unique, other));
-        shut(instance, session);
     });
-    ended(report, "long keys");
 }
 
 fn longest_keys(instance: &Instance, index: &Index, session: &Session) {

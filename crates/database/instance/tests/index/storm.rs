@@ -17,7 +17,7 @@ use txn::View;
 
 use crate::common::{
     Dice, Entry, between, check_instance, creation, directory, ended, join, left, machine, make,
-    open_as, racy, shut, sized, start,
+    open_as, racy, run, run_kept, shut, sized, start,
 };
 
 /// A row: its own key, and one that it shares; then bytes that don't matter.
@@ -31,7 +31,7 @@ const OWN_KEYS: u64 = 400;
 const PURGED: u64 = 120;
 
 fn database(size: BlockSize) -> FileSystem {
-    let mut report = machine(1, FileSystem::new(1 << 30)).run(move |world, session| {
+    let ((), disk) = run_kept(machine(1, FileSystem::new(1 << 30)), move |world, session| {
         let (disk, parameters, creation) = (world.disk(), sized(size), creation(size));
         Instance::create(&disk, directory(), &creation, &parameters, session).expect("created");
         let instance = Instance::open(&disk, directory(), &parameters, session).expect("opened");
@@ -40,8 +40,6 @@ fn database(size: BlockSize) -> FileSystem {
         make("shared", false, &instance, session);
         instance.shutdown(session).expect("shut in good order");
     });
-    let disk = left(&mut report);
-    ended(report, "the database can't be made");
     disk
 }
 
@@ -291,7 +289,7 @@ fn storms(size: BlockSize, seeds: std::ops::Range<u64>, purges: bool) {
             }
             disk.lose_power_at(u64::MAX);
         }
-        let report = machine(seed, disk).run(move |world, session| {
+        rows += run(machine(seed, disk), move |world, session| {
             let instance = open_as(&sized(size), world, session);
             instance.wait_for_dead(session);
             let table = Table::of(&instance, session);
@@ -305,7 +303,6 @@ fn storms(size: BlockSize, seeds: std::ops::Range<u64>, purges: bool) {
             shut(instance, session);
             rows
         });
-        rows += ended(report, seed);
     }
     assert!(rows > 0, "all rows are gone");
     assert!(cuts > 0, "no power cut came in a life");

@@ -14,7 +14,7 @@ use sim::fs::crash::CrashStates;
 
 use crate::common::{
     Dice, Entry, all, check, check_instance, database, ended, index, join, left, machine, open,
-    open_as, parameters, racy, row, seen, shut, start,
+    open_as, parameters, racy, row, run, seen, shut, start,
 };
 
 /// So many entries a user has when it has begun.
@@ -304,7 +304,7 @@ fn try_and_give_up(instance: &Instance, (user, seed): (u64, u64), count: u64, se
 fn leaves_that_rollbacks_have_emptied_are_used_again() {
     for seed in 0..6 {
         let base = database(BlockSize::KIB_2, seed % 3 == 0);
-        let report = racy(seed, base).run(move |world, session| {
+        let (blocks, checked) = run(racy(seed, base), move |world, session| {
             let instance = open(world, session);
             let users = (0..3).map(|user| {
                 start("user", &instance, session, move |instance, session| {
@@ -321,7 +321,6 @@ fn leaves_that_rollbacks_have_emptied_are_used_again() {
             }));
             emptied_by(sessions, instance, session)
         });
-        let (blocks, checked) = ended(report, seed);
         println!("{seed}: {blocks} blocks, {checked:?}");
         assert!(blocks < 60, "{blocks} blocks for nothing");
     }
@@ -434,31 +433,31 @@ fn come_and_go(instance: &Instance, (user, seed): (u64, u64), count: u64, sessio
 #[test]
 fn leaves_that_are_split_and_taken_out_at_once_leave_a_tree() {
     for seed in 0..8 {
-        let report = racy(seed, database(BlockSize::KIB_2, false)).run(move |world, session| {
-            // In every other run so few that sessions wait for reads while others go on.
-            let buffers = if seed % 2 == 0 { 30 } else { 96 };
-            let parameters = Parameters { db_cache_size: buffers * 2048, ..parameters() };
-            let instance = open_as(&parameters, world, session);
-            let users = (0..5).map(|user| {
-                start("user", &instance, session, move |instance, session| {
-                    come_and_go(instance, (user, seed), 25, session);
-                })
-            });
-            let mut sessions: Vec<_> = users.collect();
-            sessions.push(start("reader", &instance, session, |instance, session| {
-                let index = index(instance, session);
-                for _ in 0..10 {
-                    let mut of_user = [0; 5];
-                    for (key, _) in seen(instance, &index, None, session) {
-                        of_user[usize::from(key[key.len() - 1])] += 1;
+        let (blocks, checked) =
+            run(racy(seed, database(BlockSize::KIB_2, false)), move |world, session| {
+                // In every other run so few that sessions wait for reads while others go on.
+                let buffers = if seed % 2 == 0 { 30 } else { 96 };
+                let parameters = Parameters { db_cache_size: buffers * 2048, ..parameters() };
+                let instance = open_as(&parameters, world, session);
+                let users = (0..5).map(|user| {
+                    start("user", &instance, session, move |instance, session| {
+                        come_and_go(instance, (user, seed), 25, session);
+                    })
+                });
+                let mut sessions: Vec<_> = users.collect();
+                sessions.push(start("reader", &instance, session, |instance, session| {
+                    let index = index(instance, session);
+                    for _ in 0..10 {
+                        let mut of_user = [0; 5];
+                        for (key, _) in seen(instance, &index, None, session) {
+                            of_user[usize::from(key[key.len() - 1])] += 1;
+                        }
+                        let whole = of_user.iter().all(|count| [0, AT_ONCE].contains(count));
+                        assert!(whole, "{of_user:?} entries of {AT_ONCE}");
                     }
-                    let whole = of_user.iter().all(|count| [0, AT_ONCE].contains(count));
-                    assert!(whole, "{of_user:?} entries of {AT_ONCE}");
-                }
-            }));
-            emptied_by(sessions, instance, session)
-        });
-        let (blocks, checked) = ended(report, seed);
+                }));
+                emptied_by(sessions, instance, session)
+            });
         println!("{seed}: {blocks} blocks, {checked:?}");
         assert!(blocks < 100, "{blocks} blocks");
     }

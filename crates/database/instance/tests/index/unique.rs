@@ -9,7 +9,7 @@ use txn::LockWait;
 use waits::{Nanos, WaitEvent};
 
 use crate::common::{
-    check, database, ended, index, join, machine, open, racy, row, seen, shut, start,
+    check, database, ended, index, join, machine, open, racy, row, seen, shut, start, with_instance,
 };
 
 fn pause(length: Nanos, session: &Session) {
@@ -67,9 +67,8 @@ fn who_inserts_a_key_waits_for_its_inserter_and_gets_it_or_not() {
 fn who_inserts_a_key_waits_for_its_deleter_and_gets_it_or_not() {
     let base = database(BlockSize::KIB_2, true);
     for seed in 0..40 {
-        let report = racy(seed, base.clone()).run(move |world, session| {
-            let instance = open(world, session);
-            let index = index(&instance, session);
+        with_instance(racy(seed, base.clone()), move |instance, session| {
+            let index = index(instance, session);
             let commits = seed % 2 == 0;
             let mut before = Transaction::new();
             assert_eq!(insert(&index, &mut before, 1, session), Inserted::Done);
@@ -77,7 +76,7 @@ fn who_inserts_a_key_waits_for_its_deleter_and_gets_it_or_not() {
             let mut first = Transaction::new();
             assert!(index.delete(&mut first, b"key", row(1), session).expect("deleted"));
             let second = if commits { Inserted::Done } else { Inserted::Duplicate(row(1)) };
-            let waiter = start("waiter", &instance, session, wants(second));
+            let waiter = start("waiter", instance, session, wants(second));
             pause(Nanos::from_millis(3), session);
             match commits {
                 true => instance.commit(first, session).expect("committed"),
@@ -87,17 +86,14 @@ fn who_inserts_a_key_waits_for_its_deleter_and_gets_it_or_not() {
             let winner = row(if commits { 2 } else { 1 });
             check(&index, &[(b"key".to_vec(), winner)], session);
             drop(index);
-            shut(instance, session);
         });
-        ended(report, seed);
     }
 }
 
 #[test]
 fn a_transaction_gives_its_own_key_to_other_rows_and_takes_that_back() {
-    let report = machine(1, database(BlockSize::KIB_2, true)).run(|world, session| {
-        let instance = open(world, session);
-        let index = index(&instance, session);
+    with_instance(machine(1, database(BlockSize::KIB_2, true)), |instance, session| {
+        let index = index(instance, session);
         let mut before = Transaction::new();
         assert_eq!(insert(&index, &mut before, 0, session), Inserted::Done);
         instance.commit(before, session).expect("committed");
@@ -108,7 +104,7 @@ fn a_transaction_gives_its_own_key_to_other_rows_and_takes_that_back() {
                 assert_eq!(insert(&index, &mut own, 99, session), Inserted::Duplicate(row(number)));
                 assert!(index.delete(&mut own, b"key", row(number), session).expect("deleted"));
                 assert_eq!(insert(&index, &mut own, number + 1, session), Inserted::Done);
-                assert_eq!(seen(&instance, &index, None, session), old);
+                assert_eq!(seen(instance, &index, None, session), old);
             }
             match commits {
                 true => instance.commit(own, session).expect("committed"),
@@ -117,19 +113,16 @@ fn a_transaction_gives_its_own_key_to_other_rows_and_takes_that_back() {
         }
         check(&index, &[(b"key".to_vec(), row(50))], session);
         drop(index);
-        shut(instance, session);
     });
-    ended(report, "own keys");
 }
 
 #[test]
 fn two_that_want_each_others_key_are_a_deadlock() {
     let base = database(BlockSize::KIB_2, true);
     for seed in 0..20 {
-        let report = racy(seed, base.clone()).run(move |world, session| {
-            let instance = open(world, session);
+        with_instance(racy(seed, base.clone()), move |instance, session| {
             let sessions = (0..2_u8).map(|user| {
-                start("user", &instance, session, move |instance, session| {
+                start("user", instance, session, move |instance, session| {
                     let index = index(instance, session);
                     let mut own = Transaction::new();
                     let mut wants = |key: u8| {
@@ -149,23 +142,20 @@ fn two_that_want_each_others_key_are_a_deadlock() {
                 })
             });
             join(sessions.collect(), session);
-            let index = index(&instance, session);
-            let entries = seen(&instance, &index, None, session);
+            let index = index(instance, session);
+            let entries = seen(instance, &index, None, session);
             assert_eq!(entries.len(), 2, "one has both");
             check(&index, &entries, session);
             drop(index);
-            shut(instance, session);
         });
-        ended(report, seed);
     }
 }
 
 /// In the copy for an old snapshot a leaf has fewer entries than where the find was led to.
 #[test]
 fn a_find_sees_a_leaf_as_it_was_before_it_grew() {
-    let report = machine(1, database(BlockSize::KIB_2, true)).run(|world, session| {
-        let instance = open(world, session);
-        let (index, transactions) = (index(&instance, session), instance.transactions());
+    with_instance(machine(1, database(BlockSize::KIB_2, true)), |instance, session| {
+        let (index, transactions) = (index(instance, session), instance.transactions());
         let mut first = Transaction::new();
         index.insert(&mut first, &[0, 0], row(0), session).expect("inserted");
         instance.commit(first, session).expect("committed");
@@ -181,18 +171,15 @@ fn a_find_sees_a_leaf_as_it_was_before_it_grew() {
         }
         drop(old);
         drop(index);
-        shut(instance, session);
     });
-    ended(report, "an old snapshot");
 }
 
 /// A last leaf whose ITL can't grow is split behind its last entry. The
 /// key of that entry may not be split from itself: the other half wouldn't know that it is there.
 #[test]
 fn a_key_stays_unique_where_the_list_of_the_last_leaf_is_full() {
-    let report = machine(1, database(BlockSize::KIB_2, true)).run(|world, session| {
-        let instance = open(world, session);
-        let index = index(&instance, session);
+    with_instance(machine(1, database(BlockSize::KIB_2, true)), |instance, session| {
+        let index = index(instance, session);
         let (mut one, mut two) = (Transaction::new(), Transaction::new());
         let mut three = Transaction::new();
         three.set_lock_wait(LockWait::NoWait);
@@ -217,7 +204,5 @@ fn a_key_stays_unique_where_the_list_of_the_last_leaf_is_full() {
         instance.commit(three, session).expect("committed");
         assert!(twice.is_empty(), "keys that are there twice: {twice:?}");
         drop(index);
-        shut(instance, session);
     });
-    ended(report, "unique keys");
 }

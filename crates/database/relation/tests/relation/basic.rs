@@ -6,8 +6,8 @@ use stop::RefusalKind;
 use value::{OwnedValue, Type, Value};
 
 use crate::common::{
-    Client, Known, Table, ascending, check, database, descending, ended, kept, machine, open, rows,
-    shut,
+    Client, Known, Table, ascending, check, database, descending, kept, machine, rows,
+    with_instance,
 };
 use std::cell::Cell;
 use std::ops::Bound;
@@ -53,19 +53,14 @@ fn with_rows(test: fn(&mut Client<'_>, &relation::Relation)) {
         }
         client.commit();
     });
-    let report = machine(1, base).run(move |world, session| {
-        let instance = open(world, session);
-        {
-            let known = Known::of(&instance, &accounts(), session);
-            let mut client = Client::new(&instance, &known, session);
-            let relation = known.named("accounts");
-            test(&mut client, &relation);
-            client.commit();
-            check(&relation, session);
-        }
-        shut(instance, session);
+    with_instance(machine(1, base), move |instance, session| {
+        let known = Known::of(instance, &accounts(), session);
+        let mut client = Client::new(instance, &known, session);
+        let relation = known.named("accounts");
+        test(&mut client, &relation);
+        client.commit();
+        check(&relation, session);
     });
-    ended(report, "one session");
 }
 
 #[test]

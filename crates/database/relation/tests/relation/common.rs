@@ -2,152 +2,51 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::path::Path;
 use std::sync::Arc;
 
 use access::{Direction, Index, RowAddress};
-use ids::{BlockSize, ObjectNo, Scn};
-use instance::{Creation, Instance, Parameters, Transaction};
-use os::probe::DurableWrite;
-use os::{Session, ThreadHandle, ThreadSpec};
+use ids::{ObjectNo, Scn};
+use instance::{Instance, Parameters, Transaction};
+use os::Session;
 use relation::{
     ColumnDefinition, IndexColumn, IndexDefinition, Relation, Relations, Scratch, TableDefinition,
     Work,
 };
 use sim::fs::FileSystem;
-use sim::{Perturbation, Report, Simulation, World};
+use sim::{Simulation, World};
 use space::Holds;
-use stop::{Failpoints, RefusalKind, Stop};
+use stop::{RefusalKind, Stop};
+pub(crate) use testbed::bed::{self, shut, start};
+pub(crate) use testbed::{Dice, join, machine, pause, racy, run_kept};
 use txn::View;
 use value::{NullsPlace, OwnedValue, Type, Value, encode_key};
-use waits::{Nanos, WaitEvent};
-
-/// A stream of numbers from a seed (splitmix64).
-pub(crate) struct Dice(pub(crate) u64);
-
-impl Dice {
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
-    }
-}
-
-pub(crate) fn directory() -> &'static Path {
-    Path::new("/db")
-}
-
-/// Sizes so small that everything happens.
-fn creation() -> Creation {
-    Creation {
-        db_block_size: BlockSize::KIB_2,
-        data_bytes: 4_000 * 2048,
-        extent_blocks: 4,
-        log_file_bytes: 2 * u64::from(redo::LOG_BLOCKS_MIN) * 4096,
-        log_groups: 3,
-        undo_segments: 2,
-        undo_slots: 8,
-        doublewrite_slots: 16,
-        ..Creation::default()
-    }
-}
-
-pub(crate) fn parameters() -> Parameters {
-    Parameters {
-        db_cache_size: 96 * 2048,
-        db_working_sets: 2,
-        db_writer_batch: 4,
-        log_buffer: redo::LOG_BUFFER_BYTES_MIN as u64,
-        redo_write: Some(DurableWrite::DirectThenSync),
-        redo_consistency: true,
-        ..Parameters::default()
-    }
-}
-
-pub(crate) fn machine(seed: u64, content: FileSystem) -> Simulation {
-    let mut simulation = Simulation::new(seed);
-    simulation.disks[0].content = content;
-    simulation
-}
-
-/// Runs a test with a schedule that finds races.
-pub(crate) fn racy(seed: u64, content: FileSystem) -> Simulation {
-    Simulation { perturbation: Perturbation::RACES, ..machine(seed, content) }
-}
-
-/// The disk as a simulation left it.
-pub(crate) fn left<R>(report: &mut Report<R>) -> FileSystem {
-    let mut disk = report.disks.remove("disk").expect("the machine has one disk");
-    disk.close_all();
-    disk
-}
-
-/// The result of a simulation that came to its end.
-pub(crate) fn ended<R>(report: Report<R>, what: impl std::fmt::Display) -> R {
-    report.result.unwrap_or_else(|failure| panic!("{what}: {failure}"))
-}
 
 /// A disk with a database with these tables, on which `body` has worked.
 pub(crate) fn database(
     tables: fn() -> Vec<Table>,
     body: impl FnOnce(&Instance, &Known, &Session) + Send + 'static,
 ) -> FileSystem {
-    let mut report = machine(1, FileSystem::new(1 << 30)).run(move |world, session| {
-        let disk = world.disk();
-        Instance::create(&disk, directory(), &creation(), &parameters(), session).expect("created");
-        let instance = open(world, session);
-        body(&instance, &Known::of(&instance, &tables(), session), session);
-        shut(instance, session);
-    });
-    let disk = left(&mut report);
-    ended(report, "the database can't be made");
-    disk
+    let work = move |instance: &Arc<Instance>, session: &Session| {
+        body(instance, &Known::of(instance, &tables(), session), session);
+    };
+    bed::create(bed::creation(), parameters(), work).1
+}
+
+pub(crate) fn parameters() -> Parameters {
+    bed::parameters(96)
 }
 
 /// An open instance that sessions share.
 pub(crate) fn open(world: &World, session: &Session) -> Arc<Instance> {
-    open_broken(world, Failpoints::NONE, session)
+    bed::open(&parameters(), world, session)
 }
 
-/// An open instance that sessions share, with what a test breaks on purpose.
-pub(crate) fn open_broken(
-    world: &World,
-    failpoints: Failpoints,
-    session: &Session,
-) -> Arc<Instance> {
-    let parameters = Parameters { failpoints, ..parameters() };
-    let opened = Instance::open(&world.disk(), directory(), &parameters, session);
-    Arc::new(opened.unwrap_or_else(|stop| panic!("it doesn't open: {stop}")))
-}
-
-/// Shuts an instance that no other session uses any more.
-pub(crate) fn shut(instance: Arc<Instance>, session: &Session) {
-    instance.shutdown(session).expect("shut in good order");
-}
-
-/// A session in a thread of its own.
-pub(crate) fn start(
-    name: &str,
-    instance: &Arc<Instance>,
-    session: &Session,
-    body: impl FnOnce(&Instance, &Session) + Send + 'static,
-) -> ThreadHandle {
-    let instance = Arc::clone(instance);
-    let body = move |session: &Session| body(&instance, session);
-    session.spawn(ThreadSpec::foreground(name), body).expect("started")
-}
-
-/// Lets this many microseconds pass.
-pub(crate) fn pause(us: u64, session: &Session) {
-    session.pause(Nanos::from_micros(us), session.waiting(WaitEvent::PlSqlLockTimer));
-}
-
-pub(crate) fn join(threads: Vec<ThreadHandle>, session: &Session) {
-    for thread in threads {
-        assert!(thread.join(session).is_ok(), "{} panicked", thread.name());
-    }
+/// Works with the database of a machine, and shuts it.
+pub(crate) fn with_instance<R: Send + 'static>(
+    simulation: Simulation,
+    body: impl FnOnce(&Arc<Instance>, &Session) -> R + Send + 'static,
+) -> (R, FileSystem) {
+    bed::with_instance(simulation, parameters(), body)
 }
 
 /// A table to be: its name, columns with whether they may be NULL, and indexes.

@@ -10,7 +10,7 @@ use relation::{Relation, Relations, RowChange, Which, Work};
 use stop::{RefusalKind, Stop};
 use value::{RowView, Value};
 
-use crate::common::{Client, Known, database, ended, machine, open, shut};
+use crate::common::{Client, Known, database, machine, with_instance};
 use crate::shop::{check_all, column, delete, insert, int, set, tables};
 
 /// Runs with some customers, orders, items and notes.
@@ -31,18 +31,13 @@ fn with_shop(test: fn(&mut Client<'_>)) {
         }
         client.commit();
     });
-    let report = machine(1, base).run(move |world, session| {
-        let instance = open(world, session);
-        {
-            let known = Known::of(&instance, &tables(), session);
-            let mut client = Client::new(&instance, &known, session);
-            test(&mut client);
-            client.commit();
-            check_all(&known, session);
-        }
-        shut(instance, session);
+    with_instance(machine(1, base), move |instance, session| {
+        let known = Known::of(instance, &tables(), session);
+        let mut client = Client::new(instance, &known, session);
+        test(&mut client);
+        client.commit();
+        check_all(&known, session);
     });
-    ended(report, "one session");
 }
 
 fn all(client: &Client<'_>, table: &str, number: usize) -> Vec<Option<i64>> {

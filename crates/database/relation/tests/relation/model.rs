@@ -11,7 +11,7 @@ use stop::RefusalKind;
 use value::{OwnedValue, RowView, Value};
 
 use crate::basic::accounts;
-use crate::common::{Client, Known, check, database, ended, kept, machine, open, rows, shut};
+use crate::common::{Client, Known, check, database, kept, machine, rows, with_instance};
 
 type Row = (Option<String>, Option<i32>, String);
 type Model = BTreeMap<i64, Row>;
@@ -249,19 +249,14 @@ fn a_relation_is_as_a_map_of_its_rows() {
     let config = ProptestConfig { failure_persistence: None, cases: 48, ..Default::default() };
     let steps = proptest::collection::vec(step(), 1..60);
     let test = |steps: Vec<Step>| {
-        let report = machine(1, base.clone()).run(move |world, session| {
-            let instance = open(world, session);
-            {
-                let known = Known::of(&instance, &accounts(), session);
-                let mut client = Client::new(&instance, &known, session);
-                let relation = known.named("accounts");
-                run(&steps, &mut client, &relation);
-                client.commit();
-                check(&relation, session);
-            }
-            shut(instance, session);
+        with_instance(machine(1, base.clone()), move |instance, session| {
+            let known = Known::of(instance, &accounts(), session);
+            let mut client = Client::new(instance, &known, session);
+            let relation = known.named("accounts");
+            run(&steps, &mut client, &relation);
+            client.commit();
+            check(&relation, session);
         });
-        ended(report, "against a map");
         Ok(())
     };
     let tested = TestRunner::new(config).run(&steps, test);

@@ -1,10 +1,14 @@
 //! Both sides of a foreign key at once: whatever the order, no row refers to one that isn't there.
 
+use instance::Parameters;
 use sim::fs::FileSystem;
 use stop::{Failpoints, RefusalKind};
 use value::Value;
+use waits::Nanos;
 
-use crate::common::{Client, Dice, Known, database, ended, join, open_broken, racy, shut, start};
+use crate::common::{
+    Client, Dice, Known, bed, database, join, parameters, pause, racy, shut, start,
+};
 use crate::shop::{broken, check_all, delete, insert, int, set, tables};
 
 pub(crate) fn base() -> FileSystem {
@@ -24,8 +28,9 @@ pub(crate) fn run(
     base: FileSystem,
     failpoints: Failpoints,
 ) -> (Option<String>, [bool; 2]) {
-    let report = racy(seed, base).run(move |world, session| {
-        let instance = open_broken(world, failpoints, session);
+    testbed::run(racy(seed, base), move |world, session| {
+        let parameters = Parameters { failpoints, ..parameters() };
+        let instance = bed::open(&parameters, world, session);
         let outcomes =
             std::sync::Arc::new([latch::SharedFlag::new(false), latch::SharedFlag::new(false)]);
         let sides = (0..2_usize).map(|side| {
@@ -43,7 +48,7 @@ pub(crate) fn run(
                         client.transaction = begun.expect("begun");
                     }
                     if dice.below(2) == 0 {
-                        crate::common::pause(dice.below(2_000), session);
+                        pause(Nanos::from_micros(dice.below(2_000)), session);
                     }
                     let done = match (side, seed % 2) {
                         (0, _) => insert(&mut client, "orders", &[int(1), int(1), int(5)]),
@@ -52,7 +57,7 @@ pub(crate) fn run(
                     };
                     match done {
                         Ok(()) => {
-                            crate::common::pause(dice.below(1_000), session);
+                            pause(Nanos::from_micros(dice.below(1_000)), session);
                             if dice.below(5) == 0 { client.rollback() } else { client.commit() }
                         }
                         Err(stop) => {
@@ -76,8 +81,7 @@ pub(crate) fn run(
         drop(known);
         shut(instance, session);
         (broken, [outcomes[0].is_raised(session), outcomes[1].is_raised(session)])
-    });
-    ended(report, seed)
+    })
 }
 
 #[test]

@@ -7,7 +7,7 @@ use stop::{RefusalKind, Stop};
 use value::Value;
 
 use crate::basic::accounts;
-use crate::common::{Client, Dice, Known, check, database, ended, join, open, racy, shut, start};
+use crate::common::{Client, Dice, Known, check, database, join, racy, start, with_instance};
 use crate::races::base;
 use crate::shop::{check_all, delete, insert, int, set, tables};
 
@@ -95,11 +95,10 @@ fn storm(
     (tables, statement): (fn() -> Vec<crate::common::Table>, Statement),
     check: fn(&Known, &Session),
 ) {
-    let report = racy(seed, base).run(move |world, session| {
-        let instance = open(world, session);
+    with_instance(racy(seed, base), move |instance, session| {
         let sessions = 2 + seed % 7;
         let threads = (0..sessions).map(|number| {
-            start("client", &instance, session, move |instance, session| {
+            start("client", instance, session, move |instance, session| {
                 let known = Known::of(instance, &tables(), session);
                 let mut client = Client::new(instance, &known, session);
                 let mut dice = Dice(seed * 100 + number);
@@ -108,10 +107,8 @@ fn storm(
         });
         let threads: Vec<_> = threads.collect();
         join(threads, session);
-        check(&Known::of(&instance, &tables(), session), session);
-        shut(instance, session);
+        check(&Known::of(instance, &tables(), session), session);
     });
-    ended(report, format!("seed {seed}"));
 }
 
 #[test]

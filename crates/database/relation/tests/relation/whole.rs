@@ -8,7 +8,8 @@ use stop::{RefusalKind, Stop};
 use value::{RowView, Type, Value};
 
 use crate::common::{
-    Client, Dice, Known, Table, database, ended, join, left, machine, open, racy, rows, shut, start,
+    Client, Dice, Known, Table, database, join, machine, open, racy, rows, run_kept, start,
+    with_instance,
 };
 
 const ROWS: i64 = 150;
@@ -85,7 +86,7 @@ fn expected(count: i64, round: i64) -> Seen {
 /// after a crash.
 #[test]
 fn rows_that_are_changed_together_are_taken_back_together() {
-    let mut report = machine(3, base()).run(move |world, session| {
+    let ((), disk) = run_kept(machine(3, base()), move |world, session| {
         let instance = open(world, session);
         {
             let known = Known::of(&instance, &counters(), session);
@@ -96,18 +97,11 @@ fn rows_that_are_changed_together_are_taken_back_together() {
         }
         instance.abort(session);
     });
-    let disk = left(&mut report);
-    ended(report, "one session");
-    let report = machine(5, disk).run(move |world, session| {
-        let instance = open(world, session);
-        {
-            let known = Known::of(&instance, &counters(), session);
-            let client = Client::new(&instance, &known, session);
-            assert_eq!(seen(&client, &known.named("counters"), client.view()), expected(10, 9));
-        }
-        shut(instance, session);
+    with_instance(machine(5, disk), move |instance, session| {
+        let known = Known::of(instance, &counters(), session);
+        let client = Client::new(instance, &known, session);
+        assert_eq!(seen(&client, &known.named("counters"), client.view()), expected(10, 9));
     });
-    ended(report, "after a crash");
 }
 
 fn change_and_take_back(client: &mut Client<'_>, relation: &Relation) {
@@ -138,29 +132,24 @@ fn change_and_take_back(client: &mut Client<'_>, relation: &Relation) {
 /// A row that a CHECK forbids takes the whole statement back, wherever in the statement it comes.
 #[test]
 fn a_statement_that_is_refused_in_the_middle_leaves_nothing() {
-    let report = machine(4, base()).run(move |world, session| {
-        let instance = open(world, session);
-        {
-            let known = Known::of(&instance, &counters(), session);
-            let mut client = Client::new(&instance, &known, session);
-            let relation = known.named("counters");
-            let before = seen(&client, &relation, client.view());
-            let mut change = |row: &RowView<'_>, change: &mut RowChange<'_>| {
-                let value = match row.get_i64(0) {
-                    Some(id) if id == ROWS - 20 => Value::Null,
-                    _ => Value::Int(count(row) + 1),
-                };
-                change.set(1, value)
+    with_instance(machine(4, base()), move |instance, session| {
+        let known = Known::of(instance, &counters(), session);
+        let mut client = Client::new(instance, &known, session);
+        let relation = known.named("counters");
+        let before = seen(&client, &relation, client.view());
+        let mut change = |row: &RowView<'_>, change: &mut RowChange<'_>| {
+            let value = match row.get_i64(0) {
+                Some(id) if id == ROWS - 20 => Value::Null,
+                _ => Value::Int(count(row) + 1),
             };
-            let tried = relation.update_where(&mut client.work(), Which::All, None, &mut change);
-            let refused = tried.expect_err("a NULL where none may be");
-            assert_eq!(refused.refusal(), Some(RefusalKind::NotNullViolation), "{refused}");
-            assert_eq!(seen(&client, &relation, client.view()), before);
-            client.commit();
-        }
-        shut(instance, session);
+            change.set(1, value)
+        };
+        let tried = relation.update_where(&mut client.work(), Which::All, None, &mut change);
+        let refused = tried.expect_err("a NULL where none may be");
+        assert_eq!(refused.refusal(), Some(RefusalKind::NotNullViolation), "{refused}");
+        assert_eq!(seen(&client, &relation, client.view()), before);
+        client.commit();
     });
-    ended(report, "refused");
 }
 
 /// Sessions that change every row, and others that change one here and there: no change is lost.
@@ -168,12 +157,11 @@ fn a_statement_that_is_refused_in_the_middle_leaves_nothing() {
 fn whole_updates_and_single_ones_at_once_lose_nothing() {
     let base = base();
     for seed in 0..24 {
-        let report = racy(seed, base.clone()).run(move |world, session| {
-            let instance = open(world, session);
-            let (known, total) = (Known::of(&instance, &counters(), session), sum_of());
+        with_instance(racy(seed, base.clone()), move |instance, session| {
+            let (known, total) = (Known::of(instance, &counters(), session), sum_of());
             let threads = (0..4_u64).map(|number| {
                 let total = Arc::clone(&total);
-                start(&format!("s{number}"), &instance, session, move |instance, session| {
+                start(&format!("s{number}"), instance, session, move |instance, session| {
                     let known = Known::of(instance, &counters(), session);
                     let mut client = Client::new(instance, &known, session);
                     let mut dice = Dice(seed * 8 + number);
@@ -185,16 +173,14 @@ fn whole_updates_and_single_ones_at_once_lose_nothing() {
             });
             join(threads.collect(), session);
             {
-                let client = Client::new(&instance, &known, session);
+                let client = Client::new(instance, &known, session);
                 let relation = known.named("counters");
                 let found = seen(&client, &relation, client.view());
                 let sum: i64 = found.iter().map(|(_, count, _)| count).sum();
                 assert_eq!(found.len(), ROWS as usize);
                 assert_eq!(sum as u64, total.load(session), "seed {seed}");
             }
-            shut(instance, session);
         });
-        ended(report, format!("seed {seed}"));
     }
 }
 

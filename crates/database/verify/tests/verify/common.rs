@@ -1,18 +1,19 @@
 //! A small database in which there is everything that a check looks at, and checks of it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::sync::Arc;
 
 use access::{Heap, HeapInserter, Index, Inserted, RowAddress};
 use format::{BlockHeader, BlockKind, DataHead};
-use ids::{BlockSize, Dba, ObjectNo};
+use ids::{Dba, ObjectNo};
 use instance::{Creation, Instance, Parameters, Transaction};
-use os::probe::DurableWrite;
 use os::{Disk, FileOptions, IoBuf, Session};
+use sim::World;
 use sim::fs::FileSystem;
-use sim::{Report as Ran, Simulation, World};
 use space::Holds;
 use stop::Stop;
+pub(crate) use testbed::bed::{self, directory};
+pub(crate) use testbed::{Dice, machine, racy, run, run_kept};
 use verify::{Finding, Kind, Pair, Report, Task};
 use waits::WaitEvent;
 
@@ -23,38 +24,22 @@ pub(crate) const BLOCK: usize = 2048;
 /// Rows of the table.
 pub(crate) const ROWS: u32 = 260;
 
-pub(crate) fn directory() -> &'static Path {
-    Path::new(DIRECTORY)
-}
-
 pub(crate) fn creation() -> Creation {
     Creation {
-        db_block_size: BlockSize::KIB_2,
         data_bytes: 120 * BLOCK as u64,
         data_bytes_max: 4_000 * BLOCK as u64,
         data_growth_bytes: 8 * BLOCK as u64,
         undo_bytes: 64 * BLOCK as u64,
         undo_bytes_max: 8_000 * BLOCK as u64,
         undo_growth_bytes: 8 * BLOCK as u64,
-        extent_blocks: 4,
         log_file_bytes: u64::from(redo::LOG_BLOCKS_MIN) * 4096,
-        log_groups: 3,
-        undo_segments: 2,
         undo_slots: 4,
-        doublewrite_slots: 16,
-        ..Creation::default()
+        ..bed::creation()
     }
 }
 
 pub(crate) fn parameters() -> Parameters {
-    Parameters {
-        db_cache_size: 64 * BLOCK as u64,
-        db_working_sets: 2,
-        db_writer_batch: 4,
-        log_buffer: redo::LOG_BUFFER_BYTES_MIN as u64,
-        redo_write: Some(DurableWrite::DirectThenSync),
-        ..Parameters::default()
-    }
+    Parameters { redo_consistency: false, ..bed::parameters(64) }
 }
 
 /// A table with an index of its unique keys, and one of keys that many rows have.
@@ -202,36 +187,11 @@ fn fill(instance: &Instance, session: &Session) -> Objects {
     [schema.object, schema.unique.segment().object, schema.many.segment().object]
 }
 
-pub(crate) fn machine(seed: u64, content: FileSystem) -> Simulation {
-    let mut simulation = Simulation::new(seed);
-    simulation.disks[0].content = content;
-    simulation
-}
-
-/// The disk as a simulation left it.
-pub(crate) fn left<R>(report: &mut Ran<R>) -> FileSystem {
-    let mut disk = report.disks.remove("disk").expect("the machine has one disk");
-    disk.close_all();
-    disk
-}
-
-/// The result of a simulation that came to its end.
-pub(crate) fn ended<R>(report: Ran<R>) -> R {
-    report.result.unwrap_or_else(|failure| panic!("{failure}"))
-}
-
 /// The database, shut, and whose pairs are to be checked.
 pub(crate) fn database() -> (FileSystem, Objects) {
-    let mut report = machine(1, FileSystem::new(1 << 30)).run(|world, session| {
-        let (disk, parameters) = (world.disk(), parameters());
-        Instance::create(&disk, directory(), &creation(), &parameters, session).expect("created");
-        let instance = Instance::open(&disk, directory(), &parameters, session).expect("opened");
-        let objects = fill(&instance, session);
-        instance.shutdown(session).expect("shut in good order");
-        objects
-    });
-    let disk = left(&mut report);
-    (disk, ended(report))
+    let make = |instance: &Arc<Instance>, session: &Session| fill(instance, session);
+    let (objects, disk) = bed::create(creation(), parameters(), make);
+    (disk, objects)
 }
 
 /// What came of a check: how it ended, and what it told.
@@ -257,7 +217,7 @@ pub(crate) fn with_database<R: Send + 'static>(
     content: FileSystem,
     body: impl FnOnce(&World, &Session) -> R + Send + 'static,
 ) -> R {
-    ended(machine(2, content).run(body))
+    run(machine(2, content), body)
 }
 
 /// How many findings of each kind there are.

@@ -19,7 +19,7 @@ use relation::{
 };
 use sim::World;
 use sim::fs::FileSystem;
-use sim::{Perturbation, Simulation};
+
 use sort::SortConfig;
 use space::Holds;
 use stop::Stop;
@@ -28,8 +28,8 @@ use value::{Type, Value};
 use verify::{Finding, Kind, Report, Task};
 
 use crate::common::{
-    BLOCK, Blocks, DATA, check, counted, creation, directory, ended, kinds, left, machine,
-    parameters, with_database,
+    BLOCK, Blocks, DATA, check, counted, creation, directory, kinds, machine, parameters, racy,
+    run, run_kept, with_database,
 };
 
 const WAIT: LockWait = LockWait::Forever;
@@ -152,7 +152,7 @@ fn make(instance: &Instance, catalog: &Catalog, session: &Session) {
 
 /// The database, shut.
 pub(crate) fn database() -> FileSystem {
-    let mut report = machine(1, FileSystem::new(1 << 30)).run(|world, session| {
+    let ((), disk) = run_kept(machine(1, FileSystem::new(1 << 30)), |world, session| {
         let (disk, parameters) = (world.disk(), parameters());
         Instance::create(&disk, directory(), &creation(), &parameters, session).expect("created");
         let (instance, catalog) = open(world, session);
@@ -160,8 +160,6 @@ pub(crate) fn database() -> FileSystem {
         drop(catalog);
         shut(instance, session);
     });
-    let disk = left(&mut report);
-    ended(report);
     disk
 }
 
@@ -302,12 +300,10 @@ pub(crate) fn only(kind: Kind, count: usize) -> BTreeMap<Kind, usize> {
 fn tables_are_held_against_all_their_indexes_without_being_opened() {
     let disk = database();
     let hash = disk.image_hash();
-    let mut report = machine(2, disk).run(|world, session| {
+    let ((report, told), after) = run_kept(machine(2, disk), |world, session| {
         let (report, told) = check(&world.disk(), None, session);
         (report.expect("checked"), told)
     });
-    let after = left(&mut report);
-    let (report, told) = ended(report);
     assert_eq!((told, report.is_clean()), (vec![], true), "{report}");
     // Seven of the dictionary, four of `parent`, two of `child`.
     assert_eq!(report.compared, 13, "{report}");
@@ -583,9 +579,7 @@ fn there_is_no_false_alarm_while_definitions_change() {
     let disk = database();
     let mut compared = 0;
     for seed in 0..6 {
-        let machine =
-            Simulation { perturbation: Perturbation::RACES, ..machine(seed, disk.clone()) };
-        let report = machine.run(move |world, session| {
+        compared += run(racy(seed, disk.clone()), move |world, session| {
             let (instance, catalog) = open(world, session);
             let rows = {
                 let (instance, catalog) = (Arc::clone(&instance), Arc::clone(&catalog));
@@ -616,7 +610,6 @@ fn there_is_no_false_alarm_while_definitions_change() {
             assert!(report.expect("checked").is_clean());
             compared
         });
-        compared += ended(report);
     }
     println!("{compared} comparisons beside work");
     assert!(compared > 6 * 5 * 8, "only {compared} comparisons");

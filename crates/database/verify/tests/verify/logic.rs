@@ -11,11 +11,10 @@ use ids::{Dba, TxnId};
 use verify::Kind;
 
 use crate::common::{
-    Blocks, DATA, Objects, UNDO, check, counted, database, directory, ended, kinds, left, machine,
-    parameters, with_database,
+    Blocks, DATA, Objects, UNDO, bed, check, counted, database, kinds, machine, parameters,
+    with_database,
 };
 use crate::open::pass_through;
-use instance::Instance;
 
 /// Kinds that are found in a database in which a file's blocks were changed so, and how often.
 fn found_after(
@@ -332,14 +331,9 @@ fn found_after_in_list(
     change: impl FnOnce(&mut Blocks, (usize, Vec<usize>)) + Send + 'static,
 ) -> BTreeMap<Kind, usize> {
     let (disk, objects) = database();
-    let mut report = machine(3, disk).run(|world, session| {
-        let opened = Instance::open(&world.disk(), directory(), &parameters(), session);
-        let instance = opened.expect("opened");
-        pass_through(&instance, 60, session).expect("worked");
-        instance.shutdown(session).expect("shut in good order");
+    let ((), disk) = bed::with_instance(machine(3, disk), parameters(), |instance, session| {
+        pass_through(instance, 60, session).expect("worked");
     });
-    let disk = left(&mut report);
-    ended(report);
     with_database(disk, move |world, session| {
         let disk = world.disk();
         let mut blocks = Blocks::load(&disk, DATA, session);

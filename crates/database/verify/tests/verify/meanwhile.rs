@@ -8,13 +8,13 @@ use ids::BlockSize;
 use instance::{DataFileSpec, Instance, Parameters, TablespaceSpec, Transaction};
 use os::{Session, ThreadSpec};
 use sim::fs::FileSystem;
-use sim::{Perturbation, Simulation};
+
 use space::Holds;
 use verify::{Finding, Task};
 use waits::{Nanos, WaitEvent};
 
 use crate::common::{
-    BLOCK, check, creation, database, directory, ended, left, machine, parameters,
+    BLOCK, bed, check, creation, database, directory, machine, parameters, racy, run, run_kept,
 };
 
 fn file(name: String) -> DataFileSpec {
@@ -24,10 +24,7 @@ fn file(name: String) -> DataFileSpec {
 
 /// Several data files.
 fn many_files() -> FileSystem {
-    let mut report = machine(1, FileSystem::new(1 << 30)).run(|world, session| {
-        let (disk, parameters) = (world.disk(), parameters());
-        Instance::create(&disk, directory(), &creation(), &parameters, session).expect("created");
-        let instance = Instance::open(&disk, directory(), &parameters, session).expect("opened");
+    let make = |instance: &Arc<Instance>, session: &Session| {
         for n in 0..30 {
             instance.add_data_file("system", &file(format!("f{n}.dbf")), session).expect("added");
         }
@@ -38,11 +35,8 @@ fn many_files() -> FileSystem {
             files: vec![file("t0.dbf".to_string())],
         };
         instance.create_tablespace(&spec, session).expect("made");
-        instance.shutdown(session).expect("shut in good order");
-    });
-    let disk = left(&mut report);
-    ended(report);
-    disk
+    };
+    bed::create(creation(), parameters(), make).1
 }
 
 fn ddl(instance: &Instance, session: &Session) {
@@ -68,7 +62,7 @@ fn a_file_added_while_a_check_goes_on_is_no_finding() {
     let base = many_files();
     let (mut found, mut runs) = (Vec::new(), 0);
     for step in 0..300_u64 {
-        let report = machine(step, base.clone()).run(move |world, session| {
+        let (files, unsettled, told) = run(machine(step, base.clone()), move |world, session| {
             let instance = Instance::open(&world.disk(), directory(), &parameters(), session);
             let instance = Arc::new(instance.expect("opened"));
             let inside = Arc::clone(&instance);
@@ -85,7 +79,6 @@ fn a_file_added_while_a_check_goes_on_is_no_finding() {
             instance.abort(session);
             (report.files, report.unsettled, told)
         });
-        let (files, unsettled, told) = ended(report);
         runs += 1;
         if !told.is_empty() {
             println!("step {step}: {files} files, {unsettled} unsettled");
@@ -98,12 +91,11 @@ fn a_file_added_while_a_check_goes_on_is_no_finding() {
 
 /// What a check of the database that was shut says: why structures were skipped, and findings.
 fn looked_at(content: FileSystem) -> (Option<String>, Vec<String>) {
-    let report = machine(2, content).run(|world, session| {
+    run(machine(2, content), |world, session| {
         let (report, told) = check(&world.disk(), None, session);
         let told = told.iter().map(ToString::to_string).collect();
         (report.expect("checked").skipped, told)
-    });
-    ended(report)
+    })
 }
 
 /// IN5, VF2: who makes and drops segments while the instance is shut is no finding afterwards: what
@@ -113,8 +105,7 @@ fn segments_made_while_the_instance_is_shut_are_no_finding() {
     let (base, _) = database();
     let (mut found, mut runs) = (Vec::new(), 0);
     for seed in 0..300_u64 {
-        let racy = Simulation { perturbation: Perturbation::RACES, ..machine(seed, base.clone()) };
-        let mut report = racy.run(move |world, session| {
+        let (shut, disk) = run_kept(racy(seed, base.clone()), move |world, session| {
             let instance = Instance::open(&world.disk(), directory(), &parameters(), session);
             let instance = Arc::new(instance.expect("opened"));
             let inside = Arc::clone(&instance);
@@ -138,8 +129,6 @@ fn segments_made_while_the_instance_is_shut_are_no_finding() {
             assert!(thread.join(session).is_ok(), "the ddl panicked");
             shut
         });
-        let disk = left(&mut report);
-        let shut = ended(report);
         runs += 1;
         if let Err(stop) = &shut {
             println!("seed {seed}: {stop}");
@@ -147,7 +136,7 @@ fn segments_made_while_the_instance_is_shut_are_no_finding() {
         }
         let (skipped, told) = looked_at(disk.clone());
         // It opens, and is in order then.
-        let mut report = machine(seed, disk).run(|world, session| {
+        let (records, after) = run_kept(machine(seed, disk), |world, session| {
             let instance = Instance::open(&world.disk(), directory(), &parameters(), session);
             let instance = instance.expect("opened");
             instance.space().check(session).expect("space agrees");
@@ -155,8 +144,6 @@ fn segments_made_while_the_instance_is_shut_are_no_finding() {
             instance.shutdown(session).expect("shut");
             records
         });
-        let after = left(&mut report);
-        let records = ended(report);
         let (_, later) = looked_at(after);
         assert!(later.is_empty(), "after it was opened once: {later:?}");
         if !told.is_empty() {
@@ -174,12 +161,11 @@ fn a_refused_opening_leaves_a_database_that_is_shut() {
     let (base, _) = database();
     assert_eq!(looked_at(base.clone()), (None, Vec::new()));
     let wide = Parameters { db_32k_cache_size: 32 * 32768, ..parameters() };
-    let mut report = machine(1, base).run(move |world, session| {
+    let (stop, disk) = run_kept(machine(1, base), move |world, session| {
         let opened = Instance::open(&world.disk(), directory(), &wide, session);
         opened.map(|_| ()).map_err(|stop| stop.to_string())
     });
-    let disk = left(&mut report);
-    let stop = ended(report).expect_err("a batch has no room for such blocks");
+    let stop = stop.expect_err("a batch has no room for such blocks");
     println!("refused: {stop}");
     let (skipped, told) = looked_at(disk);
     assert_eq!((skipped, told), (None, Vec::new()));

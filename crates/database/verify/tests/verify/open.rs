@@ -9,27 +9,14 @@ use instance::{DataFileSpec, Instance, Parameters, Transaction};
 use os::{Session, ThreadSpec};
 use sim::fs::Operation;
 use sim::fs::faults::{Fault, FaultPlan, Scope};
-use sim::{Perturbation, Simulation};
+
 use stop::{RefusalKind, Stop};
 use verify::{Finding, Kind, Report, Task};
 
 use crate::common::{
-    BLOCK, Blocks, DATA, Objects, ROWS, Schema, check, database, directory, ended, kinds, left,
-    machine, pairs, parameters, row,
+    BLOCK, Blocks, DATA, Dice, Objects, ROWS, Schema, check, database, directory, kinds, machine,
+    pairs, parameters, racy, row, run,
 };
-
-/// A stream of numbers from a seed (splitmix64).
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
-    }
-}
 
 fn check_open(instance: &Instance, objects: Objects, session: &Session) -> (Report, Vec<Finding>) {
     let (mut told, pairs) = (Vec::new(), pairs(objects));
@@ -146,9 +133,7 @@ fn there_is_no_false_alarm_while_sessions_work() {
     let (disk, objects) = database();
     let (mut checks, mut unsettled) = (0, 0);
     for seed in 0..12 {
-        let machine =
-            Simulation { perturbation: Perturbation::RACES, ..machine(seed, disk.clone()) };
-        let mut report = machine.run(move |world, session| {
+        let (more, not) = run(racy(seed, disk.clone()), move |world, session| {
             let opened =
                 Instance::open(&world.disk(), directory(), &parameters_for_work(), session);
             let instance = Arc::new(opened.expect("opened"));
@@ -188,8 +173,6 @@ fn there_is_no_false_alarm_while_sessions_work() {
             assert!(report.expect("checked").is_clean());
             (checks, unsettled)
         });
-        left(&mut report);
-        let (more, not) = ended(report);
         (checks, unsettled) = (checks + more, unsettled + not);
     }
     println!("{checks} checks beside work, {unsettled} places not judged");
@@ -201,7 +184,7 @@ fn there_is_no_false_alarm_while_sessions_work() {
 #[test]
 fn damage_is_found_in_a_database_that_is_open() {
     let (disk, objects) = database();
-    let report = machine(7, disk).run(move |world, session| {
+    let told = run(machine(7, disk), move |world, session| {
         let disk = world.disk();
         let mut blocks = Blocks::load(&disk, DATA, session);
         let heap = blocks.all(format::BlockKind::Heap, Some(objects[0]));
@@ -223,7 +206,6 @@ fn damage_is_found_in_a_database_that_is_open() {
         instance.abort(session);
         told
     });
-    let told = ended(report);
     assert_eq!(kinds(&told)[&Kind::Block], 1, "{told:?}");
 }
 
@@ -248,7 +230,7 @@ fn grow_into_a_new_file(instance: &Instance, session: &Session) {
 #[test]
 fn a_file_that_is_added_beside_a_check_is_no_alarm() {
     let (disk, objects) = database();
-    let report = machine(5, disk).run(move |world, session| {
+    let told = run(machine(5, disk), move |world, session| {
         let opened = Instance::open(&world.disk(), directory(), &parameters_for_work(), session);
         let instance = opened.expect("opened");
         let (mut told, mut has_grown, pairs) = (Vec::new(), false, pairs(objects));
@@ -264,13 +246,13 @@ fn a_file_that_is_added_beside_a_check_is_no_alarm() {
         instance.abort(session);
         told
     });
-    assert_eq!(ended(report), []);
+    assert_eq!(told, []);
 }
 
 #[test]
 fn a_map_of_zeros_stays_refused_after_a_check_has_looked_at_it() {
     let (disk, objects) = database();
-    let report = machine(3, disk).run(move |world, session| {
+    let stop = run(machine(3, disk), move |world, session| {
         let disk = world.disk();
         let mut blocks = Blocks::load(&disk, DATA, session);
         blocks.now[1].fill(0);
@@ -285,8 +267,8 @@ fn a_map_of_zeros_stays_refused_after_a_check_has_looked_at_it() {
             .map(|one| one.header);
         instance.abort(session);
         made
-    });
-    let stop = ended(report).expect_err("nobody knows what is free");
+    })
+    .expect_err("nobody knows what is free");
     assert_eq!(stop.refusal(), Some(RefusalKind::Corrupt), "{stop}");
 }
 
@@ -294,8 +276,7 @@ fn a_map_of_zeros_stays_refused_after_a_check_has_looked_at_it() {
 fn segments_of_further_directory_blocks_may_be_dropped_beside_a_check() {
     let (disk, objects) = database();
     for seed in 0..20 {
-        let racy = Simulation { perturbation: Perturbation::RACES, ..machine(seed, disk.clone()) };
-        let report = racy.run(move |world, session| {
+        run(racy(seed, disk.clone()), move |world, session| {
             let opened =
                 Instance::open(&world.disk(), directory(), &parameters_for_work(), session);
             let instance = Arc::new(opened.expect("opened"));
@@ -314,7 +295,6 @@ fn segments_of_further_directory_blocks_may_be_dropped_beside_a_check() {
             assert!(drops.join(session).is_ok());
             instance.abort(session);
         });
-        ended(report);
     }
 }
 
@@ -327,7 +307,7 @@ fn a_block_that_cannot_be_read_does_not_end_the_check() {
     for nth in (10..200).step_by(5) {
         let mut disk = disk.clone();
         disk.plan_faults(FaultPlan::new(3).nth(nth, Fault::Eio, scope.clone()));
-        let report = machine(nth, disk).run(move |world, session| {
+        let told = run(machine(nth, disk), move |world, session| {
             // The opening reads blocks too.
             let opened = Instance::open(&world.disk(), directory(), &parameters(), session);
             let Ok(instance) = opened else { return Vec::new() };
@@ -335,7 +315,6 @@ fn a_block_that_cannot_be_read_does_not_end_the_check() {
             instance.abort(session);
             told
         });
-        let told = ended(report);
         found += usize::from(told.iter().any(|one| one.what.contains("can't be read")));
     }
     assert!(found > 10, "{found}");

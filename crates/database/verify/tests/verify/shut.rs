@@ -12,8 +12,8 @@ use space::Holds;
 use verify::{Finding, Kind};
 
 use crate::common::{
-    BLOCK, Blocks, DATA, DIRECTORY, Schema, check, database, directory, kinds, length, parameters,
-    read, row, with_database, write,
+    BLOCK, Blocks, DATA, DIRECTORY, Schema, check, database, directory, kinds, length, machine,
+    parameters, read, row, run_kept, with_database, write,
 };
 
 /// Everything is looked at, nothing is found, and nothing is written.
@@ -21,12 +21,10 @@ use crate::common::{
 fn a_database_in_order_has_no_findings_and_is_not_written_to() {
     let (disk, objects) = database();
     let hash = disk.image_hash();
-    let mut report = crate::common::machine(2, disk).run(move |world, session| {
+    let ((report, told), after) = run_kept(machine(2, disk), move |world, session| {
         let (report, told) = check(&world.disk(), Some(objects), session);
         (report.expect("checked"), told)
     });
-    let after = crate::common::left(&mut report);
-    let (report, told) = crate::common::ended(report);
     assert_eq!(told, []);
     assert!(report.is_clean(), "{report}");
     assert!(report.rows > 200 && report.entries > 400 && report.segments == 4, "{report}");
@@ -36,7 +34,7 @@ fn a_database_in_order_has_no_findings_and_is_not_written_to() {
 #[test]
 fn a_database_that_needs_recovery_is_told_so_and_its_blocks_are_checked() {
     let (disk, objects) = database();
-    let mut report = crate::common::machine(3, disk).run(|world, session| {
+    let ((), disk) = run_kept(machine(3, disk), |world, session| {
         let instance =
             Instance::open(&world.disk(), directory(), &parameters(), session).expect("opened");
         let schema = Schema::find(&instance, session);
@@ -46,7 +44,6 @@ fn a_database_that_needs_recovery_is_told_so_and_its_blocks_are_checked() {
         instance.commit(transaction, session).expect("committed");
         instance.abort(session);
     });
-    let disk = crate::common::left(&mut report);
     with_database(disk, move |world, session| {
         let (report, told) = check(&world.disk(), Some(objects), session);
         let report = report.expect("checked");
@@ -63,7 +60,7 @@ fn a_database_that_needs_recovery_is_told_so_and_its_blocks_are_checked() {
 /// Where the directory's last block is damaged, that is said, and of no extent that it is lost.
 #[test]
 fn a_damaged_last_block_of_the_directory_is_one_finding() {
-    let mut report = crate::common::machine(1, database().0).run(|world, session| {
+    let ((), disk) = run_kept(machine(1, database().0), |world, session| {
         let instance =
             Instance::open(&world.disk(), directory(), &parameters(), session).expect("opened");
         for number in 0..60 {
@@ -72,8 +69,6 @@ fn a_damaged_last_block_of_the_directory_is_one_finding() {
         }
         instance.shutdown(session).expect("shut in good order");
     });
-    let disk = crate::common::left(&mut report);
-    crate::common::ended(report);
     with_database(disk, |world, session| {
         let disk = world.disk();
         let blocks = Blocks::load(&disk, DATA, session).all(BlockKind::Directory, None);

@@ -20,6 +20,7 @@ use sim::fs::FileSystem;
 use sim::model::DiskParameters;
 use sim::{DiskSpec, Perturbation, Simulation, World};
 use stop::{Halt, Stop};
+use testbed::Dice;
 use waits::{Nanos, WaitEvent, WaitRecord, WaitSink};
 
 pub(crate) const FILE: FileNo = FileNo::new(1);
@@ -43,23 +44,6 @@ pub(crate) fn long(block: u32) -> Dba {
 /// How long the blocks of a file are.
 pub(crate) fn size_of(file: FileNo) -> BlockSize {
     if file == FILE { SIZE } else { LONG_SIZE }
-}
-
-/// A stream of numbers from a seed (splitmix64).
-pub(crate) struct Dice(pub(crate) u64);
-
-impl Dice {
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
-    }
-
-    pub(crate) fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len() as u64) as usize]
-    }
 }
 
 /// What the toy engine has done and promised.

@@ -13,11 +13,11 @@ use sim::fs::{FileSystem, Operation};
 use sim::model::DiskParameters;
 use sim::{Failure, Perturbation, Simulation, World};
 use stop::Stop;
+use testbed::{racing, run, run_kept};
 use waits::{Nanos, Statistic, WaitEvent};
 
 use crate::common::{
-    Checkpoints, commit, commit_all, fresh, groups, mirrored, open, put, racing, read_files,
-    record, small,
+    Checkpoints, commit, commit_all, fresh, groups, mirrored, open, put, read_files, record, small,
 };
 
 /// The load of a run of committing sessions.
@@ -159,7 +159,7 @@ fn a_write_that_ends_just_now_wakes_who_is_about_to_sleep() {
         // Delays are longer than a write.
         simulation.perturbation = Perturbation { delay_ns_max: 40_000, ..Perturbation::RACES };
         simulation.disks[0].model = DiskParameters::parse(fast).expect("a good model");
-        let report = simulation.run(move |world, session| {
+        run(simulation, move |world, session| {
             let redo = open(world, &config, session);
             let user = |number: u64| {
                 let redo = redo.clone();
@@ -170,7 +170,6 @@ fn a_write_that_ends_just_now_wakes_who_is_about_to_sleep() {
             let users: Vec<ThreadHandle> = (0..2 + seed % 3).map(user).collect();
             users.iter().for_each(|user| user.join(session).expect("no panic"));
         });
-        report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
     }
 }
 
@@ -245,7 +244,7 @@ fn sixteen_sessions_share_their_writes() {
         config.commit_leader = leader;
         config.groups = groups(1_000);
         config.durable_write = os::probe::DurableWrite::DirectWriteThrough;
-        let report = fresh(&config, 1).run(move |world, session| {
+        let (writes, waits, took_us) = run(fresh(&config, 1), move |world, session| {
             let redo = open(world, &config, session);
             let inside = redo.clone();
             let body = move |s: &Session| inside.run_lgwr(s).expect("no halt");
@@ -273,7 +272,6 @@ fn sixteen_sessions_share_their_writes() {
             let waits = totals.event(WaitEvent::LogFileSync).count;
             (totals.statistic(Statistic::RedoWrites), waits, took.0 / 1_000)
         });
-        let (writes, waits, took_us) = report.result.expect("it runs");
         println!("{leader:?}: 800 commits, {writes} writes, {waits} waits, {took_us} us");
         // The device takes 100 us for a write; a session or the log writer that sleeps on an idle
         // CPU is called by another, which costs both, and the log writer more often.
@@ -294,7 +292,7 @@ fn sessions_gather_for_a_slow_device() {
                 servers = 1\n";
     let mut simulation = fresh(&config, 1);
     simulation.disks[0].model = DiskParameters::parse(slow).expect("a good model");
-    let report = simulation.run(move |world, session| {
+    let writes = run(simulation, move |world, session| {
         let redo = open(world, &config, session);
         let before = world.os().totals();
         let user = |number: u64| {
@@ -310,7 +308,6 @@ fn sessions_gather_for_a_slow_device() {
         users.iter().for_each(|user| user.join(session).expect("no panic"));
         world.os().totals().since(&before).statistic(Statistic::RedoWrites)
     });
-    let writes = report.result.expect("it runs");
     assert!(writes <= 60, "800 commits took {writes} writes");
 }
 
@@ -320,7 +317,7 @@ fn a_commit_is_log_file_sync_from_end_to_end() {
     for leader in [CommitLeader::Session, CommitLeader::Lgwr] {
         let mut config = small();
         config.commit_leader = leader;
-        let report = fresh(&config, 2).run(move |world, session| {
+        let (own, all) = run(fresh(&config, 2), move |world, session| {
             let redo = open(world, &config, session);
             let inside = redo.clone();
             let body = move |s: &Session| inside.run_lgwr(s).expect("no halt");
@@ -333,7 +330,6 @@ fn a_commit_is_log_file_sync_from_end_to_end() {
             lgwr.join(session).expect("no panic");
             (own, world.os().totals())
         });
-        let (own, all) = report.result.expect("it runs");
         assert_eq!(own.event(WaitEvent::LogFileParallelWrite).count, 0);
         assert!(own.event(WaitEvent::LogFileSync).total.0 > 10 * 100_000);
         assert_eq!(all.statistic(Statistic::RedoSynchWrites), 10);
@@ -364,7 +360,7 @@ fn a_sync_that_ends_well_beside_one_that_failed_is_not_believed() {
         let [done, refused] = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));
         let (inside, acknowledged) = (config.clone(), Arc::clone(&told));
         let counts = (Arc::clone(&done), Arc::clone(&refused));
-        let mut report = simulation.run(move |world, session| {
+        let ((), mut disk) = run_kept(simulation, move |world, session| {
             let redo = open(world, &inside, session);
             let user = |n: u64| {
                 let (redo, told) = (redo.clone(), Arc::clone(&acknowledged));
@@ -386,8 +382,6 @@ fn a_sync_that_ends_well_beside_one_that_failed_is_not_believed() {
             let users: Vec<_> = (0..8).map(user).collect();
             users.iter().for_each(|user| user.join(session).expect("no panic"));
         });
-        let mut disk = report.disks.remove("disk").expect("one");
-        report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
         faults += disk.injected().len();
         commits += done.load(SeqCst);
         refusals += refused.load(SeqCst);

@@ -16,7 +16,7 @@ use redo::{
 };
 use sim::fs::FileSystem;
 use sim::fs::crash::CrashStates;
-use sim::{Perturbation, Simulation, World};
+use sim::{Simulation, World};
 use stop::{Failpoints, Halt, Stop};
 use waits::{Nanos, WaitEvent};
 
@@ -79,14 +79,7 @@ pub(crate) fn fresh(config: &RedoConfig, seed: u64) -> Simulation {
 
 /// A simulation over these files.
 pub(crate) fn over(files: FileSystem, seed: u64) -> Simulation {
-    let mut simulation = Simulation::new(seed);
-    simulation.disks[0].content = files;
-    simulation
-}
-
-pub(crate) fn racing(mut simulation: Simulation) -> Simulation {
-    simulation.perturbation = Perturbation::RACES;
-    simulation
+    testbed::machine(seed, files)
 }
 
 pub(crate) const FIRST: LogStart =

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use os::{Session, ThreadSpec};
 use redo::{RECORD_BYTES_MAX, Redo};
+use testbed::{racing, run};
 use waits::{Nanos, WaitEvent};
 
-use crate::common::{Checkpoints, fresh, groups, hooks, open, put, racing, record, small};
+use crate::common::{Checkpoints, fresh, groups, hooks, open, put, record, small};
 
 fn lgwr(redo: &Redo, session: &Session) -> os::ThreadHandle {
     let redo = redo.clone();
@@ -79,7 +80,7 @@ fn no_append_ever_finds_the_buffer_or_the_logs_full() {
 fn a_checkpoint_that_waits_for_a_latch_of_ours_is_no_deadlock() {
     for seed in 0..60 {
         let config = small();
-        let report = racing(fresh(&config, seed)).run(move |world, session| {
+        let logs = run(racing(fresh(&config, seed)), move |world, session| {
             let os = world.os();
             let block = Arc::new(latch::Latch::new(os, latch::LatchKind::Bucket, 0_u64));
             let wanted = Arc::new(latch::Signal::new(os));
@@ -125,7 +126,6 @@ fn a_checkpoint_that_waits_for_a_latch_of_ours_is_no_deadlock() {
             lgwr.join(session).expect("no panic");
             redo.position(session).sequence
         });
-        let logs = report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
         assert!(logs > 3, "seed {seed}: {logs} logs are no reason to wait");
     }
 }
@@ -160,7 +160,7 @@ fn a_line_for_room_goes_away_with_its_reason() {
     const SESSIONS: u64 = 12;
     const RECORDS: u64 = 400;
     let config = redo::RedoConfig { groups: groups(4_000), ..small() };
-    let report = fresh(&config, 7).run(move |world, session| {
+    let waits = run(fresh(&config, 7), move |world, session| {
         let redo = open(world, &config, session);
         let lgwr = lgwr(&redo, session);
         let user = |number: u64| {
@@ -179,7 +179,6 @@ fn a_line_for_room_goes_away_with_its_reason() {
         lgwr.join(session).expect("no panic");
         world.os().totals().event(WaitEvent::LogBufferSpace).count
     });
-    let waits = report.result.expect("it runs");
     assert!(waits > SESSIONS, "the buffer was never full");
     let records = SESSIONS * RECORDS;
     assert!(waits < records / 4, "{waits} waits for room in {records} records");

@@ -12,6 +12,7 @@ use os::{IoBuf, Session};
 use redo::{EndReason, RecordFault, RedoConfig, log_path};
 use sim::{BadPlaces, World};
 use stop::{RefusalKind, Stop};
+use testbed::run;
 use waits::WaitEvent;
 
 use crate::common::{
@@ -54,14 +55,13 @@ fn after(
     spoil: impl FnOnce(&World, &RedoConfig, &Session) + Send + 'static,
 ) -> Result<Found, Stop> {
     let config = small();
-    let report = fresh(&config, 1).run(move |world, session| {
+    run(fresh(&config, 1), move |world, session| {
         let redo = open(world, &config, session);
         commit_all(&redo, 0..10, session);
         drop(redo);
         spoil(world, &config, session);
         read(world, &config, Rba::block(1, 1), Scn::new(1), session)
-    });
-    report.result.expect("it runs")
+    })
 }
 
 /// The reason of the end, when block `block` of log 1 was changed like this, and everything behind
@@ -107,7 +107,7 @@ fn redo_ends_at_a_damaged_block() {
 /// of log 1 fail.
 fn unreadable(blocks: std::ops::Range<u64>, reads: u32) -> Result<Found, Stop> {
     let config = small();
-    let report = fresh(&config, 1).run(move |world, session| {
+    run(fresh(&config, 1), move |world, session| {
         let redo = open(world, &config, session);
         commit_all(&redo, 0..10, session);
         drop(redo);
@@ -117,8 +117,7 @@ fn unreadable(blocks: std::ops::Range<u64>, reads: u32) -> Result<Found, Stop> {
             bad.add_for(&log_path("/".as_ref(), 1), at..at + 1, reads);
         }
         read_from(&bad.over(&world.disk()), &config, Rba::block(1, 1), Scn::new(1), session)
-    });
-    report.result.expect("it runs")
+    })
 }
 
 /// Rule RD26: an unreadable block is an end where a damaged one is, and missing redo where a
@@ -148,7 +147,7 @@ fn redo_ends_at_a_block_that_can_not_be_read_as_at_a_damaged_one() {
 #[test]
 fn a_header_that_can_not_be_read_makes_no_end_of_a_log_that_has_begun() {
     let config = small();
-    let report = fresh(&config, 1).run(move |world, session| {
+    run(fresh(&config, 1), move |world, session| {
         let redo = open(world, &config, session);
         commit_all(&redo, 0..5, session);
         redo.switch(session).expect("switched");
@@ -170,7 +169,6 @@ fn a_header_that_can_not_be_read_makes_no_end_of_a_log_that_has_begun() {
         let silent = read(3, 51, u32::MAX).expect_err("nothing of it is read");
         assert_eq!(silent.refusal(), Some(RefusalKind::Io), "{silent}");
     });
-    report.result.expect("it runs");
 }
 
 #[test]
@@ -265,14 +263,15 @@ fn redo_ends_at_a_record_that_can_not_be() {
 #[test]
 fn redo_ends_where_a_record_is_broken() {
     let config = small();
-    let report = fresh(&config, 1).run(move |world, session| {
+    let end = run(fresh(&config, 1), move |world, session| {
         let redo = open(world, &config, session);
         commit(&redo, 0, 100, session);
         commit(&redo, 1, 9_000, session);
         forge(world, 3, session, |block| head(block).first_record = U16Le::new(10));
         read(world, &config, Rba::block(1, 1), Scn::new(1), session)
-    });
-    let end = report.result.expect("it runs").expect("the last write may be anything").end;
+    })
+    .expect("the last write may be anything")
+    .end;
     let rba = Rba { sequence: 1, block: 2, offset: HEAD as u16 };
     assert_eq!(end.reason, EndReason::BrokenRecord { rba, block: 3 });
     assert_eq!((end.block, end.last_scn), (2, Scn::new(1)));
@@ -282,7 +281,7 @@ fn redo_ends_where_a_record_is_broken() {
 #[test]
 fn redo_ends_at_a_block_of_an_earlier_life() {
     let config = small();
-    let report = fresh(&config, 1).run(move |world, session| {
+    let (end, last) = run(fresh(&config, 1), move |world, session| {
         let checkpoints = Checkpoints::new();
         let slow = waits::Nanos::from_micros(10);
         let (redo, signal, ckpt) = checkpoints.open(world, &config, slow, session);
@@ -295,7 +294,6 @@ fn redo_ends_at_a_block_of_an_earlier_life() {
         let found = read(world, &config, from, first, session).expect("nothing is damaged");
         (found.end, redo.last_scn(session))
     });
-    let (end, last) = report.result.expect("it runs");
     assert_eq!((end.sequence, end.last_scn), (4, last));
     assert_eq!(end.reason, EndReason::EarlierLife { address: address(end.block), found: 1 });
 }
@@ -304,7 +302,7 @@ fn redo_ends_at_a_block_of_an_earlier_life() {
 #[test]
 fn redo_ends_with_the_last_log() {
     let config = small();
-    let report = fresh(&config, 1).run(move |world, session| {
+    let (found, nothing) = run(fresh(&config, 1), move |world, session| {
         let redo = open(world, &config, session);
         for tag in 1..u64::from(config.groups[0].blocks) {
             commit(&redo, tag, 10, session);
@@ -317,7 +315,6 @@ fn redo_ends_with_the_last_log() {
         assert_eq!(went_on.records.len(), 1);
         (found.expect("whole"), nothing.expect("nothing is there yet"))
     });
-    let (found, nothing) = report.result.expect("it runs");
     assert_eq!((found.end.reason, found.end.block), (EndReason::EndOfLastLog, 51));
     assert_eq!((nothing.records.len(), nothing.end), (0, found.end));
 }
@@ -374,7 +371,7 @@ fn redo_ends_at_a_block_torn_at_any_sector() {
 fn a_log_that_ends_before_the_next_began_is_damage() {
     for spoil in 0..4 {
         let config = small();
-        let report = fresh(&config, 1).run(move |world, session| {
+        let stop = run(fresh(&config, 1), move |world, session| {
             let redo = open(world, &config, session);
             commit_all(&redo, 0..3, session);
             redo.switch(session).expect("log 2 is free");
@@ -391,8 +388,8 @@ fn a_log_that_ends_before_the_next_began_is_damage() {
                 }),
             }
             read(world, &config, Rba::block(1, 1), Scn::new(1), session)
-        });
-        let stop = report.result.expect("it runs").expect_err("this can't be a torn tail");
+        })
+        .expect_err("this can't be a torn tail");
         assert_eq!(stop.refusal(), Some(RefusalKind::Corrupt), "{spoil}: {stop}");
     }
 }
@@ -401,7 +398,7 @@ fn a_log_that_ends_before_the_next_began_is_damage() {
 #[test]
 fn a_checkpoint_without_its_log_is_damage() {
     let config = small();
-    let report = fresh(&config, 1).run(move |world, session| {
+    run(fresh(&config, 1), move |world, session| {
         let redo = open(world, &config, session);
         commit_all(&redo, 0..3, session);
         let last = redo.last_scn(session).next();
@@ -419,7 +416,6 @@ fn a_checkpoint_without_its_log_is_damage() {
         let stop = read(Rba::block(2, 1), Scn::new(2)).expect_err("SCNs 2 and 3 are gone");
         assert_eq!(stop.refusal(), Some(RefusalKind::Corrupt), "{stop}");
     });
-    report.result.expect("it runs");
 }
 
 /// Any bytes give an end or an error: no panic, no endless reading.
@@ -428,7 +424,7 @@ fn any_bytes_give_an_end_or_an_error() {
     let config = small();
     for seed in 0..300 {
         let config = config.clone();
-        let report = fresh(&config, seed).run(move |world, session| {
+        let ended = run(fresh(&config, seed), move |world, session| {
             let redo = open(world, &config, session);
             for tag in 0..12 {
                 put(&redo, tag, (world.os().random() % 9_000) as usize, session);
@@ -466,7 +462,6 @@ fn any_bytes_give_an_end_or_an_error() {
                 }
             }
         });
-        let ended = report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
         assert!(ended, "seed {seed}");
     }
 }
@@ -484,15 +479,15 @@ fn a_small_record_has_a_block_of_its_own() {
 fn a_damaged_block_at_the_checkpoint_is_no_end() {
     for damaged in [1, 2, 5] {
         let config = small();
-        let report = fresh(&config, 1).run(move |world, session| {
+        let stop = run(fresh(&config, 1), move |world, session| {
             let redo = open(world, &config, session);
             commit_all(&redo, 0..10, session);
             let known = redo.last_scn(session);
             drop(redo);
             with_block(world, (1, damaged), session, |bytes| bytes[3_000] ^= 1);
             read(world, &config, Rba::block(1, damaged), known.next(), session)
-        });
-        let stop = report.result.expect("it runs").expect_err("what follows was durable");
+        })
+        .expect_err("what follows was durable");
         assert!(stop.to_string().contains("redo is missing"), "{stop}");
     }
 }

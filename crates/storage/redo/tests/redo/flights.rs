@@ -2,6 +2,7 @@
 
 use os::{Session, ThreadHandle, ThreadSpec};
 use redo::{CommitLeader, RedoConfig};
+use testbed::run;
 use waits::{Nanos, Statistic, WaitEvent};
 
 use crate::commits::{wide, with_writes};
@@ -18,7 +19,7 @@ fn commits(writes_in_flight: u32, sessions: u64, thinks_us: u64) -> (u64, u64) {
     };
     let mut simulation = wide(fresh(&config, 1));
     simulation.machine = sim::model::MachineParameters::builtin("eight-core").expect("built in");
-    let report = simulation.run(move |world, session| {
+    run(simulation, move |world, session| {
         let redo = open(world, &config, session);
         let before = world.os().totals();
         let user = |number: u64| {
@@ -38,8 +39,7 @@ fn commits(writes_in_flight: u32, sessions: u64, thinks_us: u64) -> (u64, u64) {
         let totals = world.os().totals().since(&before);
         let waited = totals.event(WaitEvent::LogFileSync).total.0 / 1_000;
         (waited / (60 * sessions), totals.statistic(Statistic::RedoWrites))
-    });
-    report.result.expect("it runs")
+    })
 }
 
 /// A session that comes while another writes needn't wait for the end of that write before its own

@@ -4,7 +4,8 @@
 use os::{Session, ThreadHandle, ThreadSpec};
 use redo::{CommitMode, Redo, RedoConfig};
 use sim::model::DiskParameters;
-use waits::{Nanos, WaitEvent};
+use testbed::{pause, run};
+use waits::Nanos;
 
 use crate::common::{fresh, groups, open, put, small};
 
@@ -27,13 +28,9 @@ fn lgwr(redo: &Redo, session: &Session) -> ThreadHandle {
     session.spawn(ThreadSpec::background("fb_lgwr"), body).expect("a thread")
 }
 
-fn pause(length: Nanos, session: &Session) {
-    session.pause(length, session.waiting(WaitEvent::PlSqlLockTimer));
-}
-
 /// After how many records of 4 KiB each write came that no session had asked for.
 fn writes(config: RedoConfig, records: u64) -> Vec<u64> {
-    let report = fresh(&config, 1).run(move |world, session| {
+    run(fresh(&config, 1), move |world, session| {
         let redo = open(world, &config, session);
         let lgwr = lgwr(&redo, session);
         let mut writes = Vec::new();
@@ -51,8 +48,7 @@ fn writes(config: RedoConfig, records: u64) -> Vec<u64> {
         redo.stop(session);
         lgwr.join(session).expect("no panic");
         writes
-    });
-    report.result.expect("it runs")
+    })
 }
 
 #[test]
@@ -74,7 +70,7 @@ fn commit_times(sizes: &[u64]) -> Vec<Nanos> {
     let mut simulation = fresh(&config, 2);
     simulation.disks[0].model = DiskParameters::builtin("nvme").expect("it is built in");
     simulation.time_limit_ns = 3_600_000_000_000;
-    let report = simulation.run(move |world, session| {
+    run(simulation, move |world, session| {
         let redo = open(world, &config, session);
         let lgwr = lgwr(&redo, session);
         let mut times = vec![Vec::new(); sizes.len()];
@@ -99,8 +95,7 @@ fn commit_times(sizes: &[u64]) -> Vec<Nanos> {
             each.sort_unstable();
         }
         times.iter().map(|each| each[1]).collect::<Vec<_>>()
-    });
-    report.result.expect("it runs")
+    })
 }
 
 /// The saw-tooth: a commit takes the longer the more redo there is since the last, and falls back

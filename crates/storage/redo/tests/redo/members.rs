@@ -13,6 +13,7 @@ use sim::World;
 use sim::fs::faults::{Fault, FaultPlan, Scope};
 use sim::fs::{FileSystem, Operation};
 use stop::{Halt, RefusalKind, Stop};
+use testbed::{run, run_kept};
 use waits::{Statistic, WaitEvent};
 
 use crate::commits::{cut_power_and, with_writes};
@@ -123,13 +124,12 @@ fn put_bytes(disk: &mut FileSystem, path: &str, bytes: &[u8]) {
 /// Examines these files before reading; returns the members that are lost, and what is read then.
 fn examined(files: FileSystem, config: &RedoConfig) -> Result<(Vec<String>, u64), Stop> {
     let mut config = config.clone();
-    let report = over(files, 1).run(move |world, session| {
+    run(over(files, 1), move |world, session| {
         let lost = examine(&world.disk(), &mut config, session)?;
         let found = read(world, &config, FROM.rba, FROM.scn, session)?;
         let names = lost.iter().map(|path| path.display().to_string()).collect();
         Ok((names, found.records.len() as u64))
-    });
-    report.result.expect("it runs")
+    })
 }
 
 /// Rule RD19: a file that was away while its group's log was written is found out by the redo that
@@ -140,14 +140,12 @@ fn a_member_that_was_away_is_found_out() {
     let inside = config.clone();
     let run = |records: u64| {
         let inside = inside.clone();
-        let mut report = fresh(&config, 1).run(move |world, session| {
+        let ((), mut disk) = run_kept(fresh(&config, 1), move |world, session| {
             let (redo, _, _) = open_kept(world, &inside, FIRST, session);
             for tag in 0..records {
                 commit(&redo, tag, 3_000, session);
             }
         });
-        let mut disk = report.disks.remove("disk").expect("one");
-        report.result.expect("it runs");
         disk.close_all();
         disk
     };
@@ -176,12 +174,10 @@ fn a_member_that_was_away_is_found_out() {
 /// The files after `records` records of 3,000 bytes. No checkpoint was made.
 fn written(config: &RedoConfig, records: u64) -> FileSystem {
     let inside = config.clone();
-    let mut report = fresh(config, 1).run(move |world, session| {
+    let ((), mut disk) = run_kept(fresh(config, 1), move |world, session| {
         let (redo, _, _) = open_kept(world, &inside, FIRST, session);
         (0..records).for_each(|tag| _ = commit(&redo, tag, 3_000, session));
     });
-    let mut disk = report.disks.remove("disk").expect("one");
-    report.result.expect("it runs");
     disk.close_all();
     disk
 }
@@ -267,14 +263,12 @@ fn a_member_without_a_header_holds_no_log_whatever_its_sibling_is() {
 fn each_block_comes_from_the_member_that_has_it() {
     let config = two();
     let inside = config.clone();
-    let mut report = fresh(&config, 1).run(move |world, session| {
+    let ((), mut disk) = run_kept(fresh(&config, 1), move |world, session| {
         let (redo, _, _) = open_kept(world, &inside, FIRST, session);
         for tag in 0..120 {
             commit(&redo, tag, 3_000, session);
         }
     });
-    let mut disk = report.disks.remove("disk").expect("one");
-    report.result.expect("it runs");
     disk.close_all();
     for (number, (group, block)) in (1..=3).flat_map(|g| (0..51).map(move |b| (g, b))).enumerate() {
         // Of the header too, and of every block only one.
@@ -348,7 +342,7 @@ fn a_header_that_only_a_lost_member_has_begins_no_log() {
 #[test]
 fn a_group_goes_only_when_nothing_needs_it() {
     let config = RedoConfig { groups: mirrored(&[LOG_BLOCKS_MIN; 4], 2), ..small() };
-    let report = fresh(&config, 1).run(move |world, session| {
+    run(fresh(&config, 1), move |world, session| {
         let (redo, _, _) = open_kept(world, &config, FIRST, session);
         let holding = |sequence: u32| {
             let views = redo.groups(session);
@@ -382,7 +376,6 @@ fn a_group_goes_only_when_nothing_needs_it() {
         let found = read(world, &config, redo.position(session), Scn::new(99), session);
         assert!(found.is_ok());
     });
-    report.result.expect("it runs");
 }
 
 /// A member whose write fails, once or for good, is written down as invalid before the commit
@@ -404,7 +397,7 @@ fn a_member_that_fails_is_left_out_until_its_next_log() {
             };
             simulation.disks[0].content.plan_faults(plan);
             let inside = config.clone();
-            let report = simulation.run(move |world, session| {
+            let (kept, groups) = run(simulation, move |world, session| {
                 let (redo, halt, kept) = open_kept(world, &inside, FIRST, session);
                 let mut told = kept.shared(session).len();
                 for tag in 0..400 {
@@ -423,7 +416,6 @@ fn a_member_that_fails_is_left_out_until_its_next_log() {
                 let kept = kept.shared(session).clone();
                 (kept, redo.groups(session))
             });
-            let (kept, groups) = report.result.expect("it runs");
             let gone =
                 |good: bool| kept.iter().filter(|(_, change, _)| change.good == good).count();
             let bad = groups.iter().flat_map(|group| &group.members).filter(|(_, good)| !good);
@@ -446,7 +438,7 @@ fn without_a_good_member_the_instance_halts() {
         let plan = FaultPlan::new(n).from_nth(2, Fault::Eio, scope("/a"));
         let plan = plan.from_nth(n, Fault::Eio, scope("/b"));
         simulation.disks[0].content.plan_faults(plan);
-        let report = simulation.run(move |world, session| {
+        let said = run(simulation, move |world, session| {
             let (redo, halt, kept) = open_kept(world, &config, FIRST, session);
             for tag in 0..30 {
                 let placed = put(&redo, tag, 3_000, session);
@@ -460,7 +452,6 @@ fn without_a_good_member_the_instance_halts() {
             }
             panic!("it never halted");
         });
-        let said = report.result.expect("it runs");
         assert!(said.contains(".log"), "{said}");
     }
 }
@@ -523,7 +514,7 @@ fn after_a_power_cut_either_member_will_do() {
 #[test]
 fn a_group_stays_until_the_header_of_the_log_after_it_is_durable_however_many_have_begun() {
     let config = RedoConfig { groups: mirrored(&[LOG_BLOCKS_MIN; 4], 1), ..small() };
-    let report = fresh(&config, 1).run(move |world, session| {
+    run(fresh(&config, 1), move |world, session| {
         let (redo, _, _) = open_kept(world, &config, FIRST, session);
         commit(&redo, 1, 100, session);
         redo.switch(session).expect("free");
@@ -539,5 +530,4 @@ fn a_group_stays_until_the_header_of_the_log_after_it_is_durable_however_many_ha
         assert!(refused || found.is_ok(), "{}", found.expect_err("refused"));
         assert!(refused);
     });
-    report.result.expect("it runs");
 }

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use os::{Session, ThreadHandle, ThreadSpec};
 use redo::{CommitLeader, CommitMode, Redo};
+use testbed::{pause, racing, run};
 use waits::{Nanos, Statistic, WaitEvent};
 
-use crate::common::{fresh, open, put, racing, small};
+use crate::common::{fresh, open, put, small};
 
 const WAIT_BATCH: CommitMode = CommitMode::ALL[1];
 const NOWAIT: CommitMode = CommitMode::ALL[2];
@@ -29,10 +30,6 @@ fn end(redo: &Redo, lgwr: &ThreadHandle, session: &Session) {
     assert_eq!(redo.durable_scn(session), redo.last_scn(session), "all was flushed");
 }
 
-fn pause(length: Nanos, session: &Session) {
-    session.pause(length, session.waiting(WaitEvent::PlSqlLockTimer));
-}
-
 /// Commits of all modes at once, under both leaders. A commit that waits is durable on return. One
 /// that is urgent never waits for the clock: not even when a patient session is woken to write.
 #[test]
@@ -43,7 +40,7 @@ fn patient_commits_never_keep_the_others_waiting() {
         let mut config = small();
         config.commit_leader = [CommitLeader::Session, CommitLeader::Lgwr][(seed % 2) as usize];
         let (longest, patient) = (Arc::clone(&longest), Arc::clone(&patient));
-        let report = racing(fresh(&config, seed)).run(move |world, session| {
+        run(racing(fresh(&config, seed)), move |world, session| {
             let redo = open(world, &config, session);
             let lgwr = lgwr(&redo, session);
             let user = |number: u64| {
@@ -73,7 +70,6 @@ fn patient_commits_never_keep_the_others_waiting() {
             users.iter().for_each(|user| user.join(session).expect("no panic"));
             end(&redo, &lgwr, session);
         });
-        report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
     }
     let (longest, patient) = (Nanos(longest.load(SeqCst)), Nanos(patient.load(SeqCst)));
     assert!(longest < SOON, "{longest:?} for a commit that wanted to be written at once");
@@ -99,7 +95,7 @@ fn a_patient_commit_without_a_log_writer_ends() {
 fn a_commit_that_does_not_wait_is_written_at_once_by_the_log_writer() {
     for seed in 0..300 {
         let config = small();
-        let report = racing(fresh(&config, seed)).run(move |world, session| {
+        let (took, waited) = run(racing(fresh(&config, seed)), move |world, session| {
             let redo = open(world, &config, session);
             let lgwr = lgwr(&redo, session);
             pause(Nanos::from_millis(1), session);
@@ -125,7 +121,6 @@ fn a_commit_that_does_not_wait_is_written_at_once_by_the_log_writer() {
             let waited = session.os().totals().event(WaitEvent::LogFileSync).count;
             (took, waited)
         });
-        let (took, waited) = report.result.unwrap_or_else(|f| panic!("seed {seed}: {f}"));
         assert!(took < SOON, "seed {seed}: {took:?}");
         assert!(waited == 0 || seed % 2 == 0, "seed {seed}: nobody waits");
     }
@@ -136,7 +131,7 @@ fn a_commit_that_does_not_wait_is_written_at_once_by_the_log_writer() {
 #[test]
 fn a_batched_commit_is_durable_after_three_seconds_at_the_latest() {
     let config = small();
-    let report = fresh(&config, 3).run(move |world, session| {
+    let (took, writes) = run(fresh(&config, 3), move |world, session| {
         let redo = open(world, &config, session);
         let lgwr = lgwr(&redo, session);
         pause(Nanos::from_millis(700), session);
@@ -153,7 +148,6 @@ fn a_batched_commit_is_durable_after_three_seconds_at_the_latest() {
         end(&redo, &lgwr, session);
         (took, writes)
     });
-    let (took, writes) = report.result.expect("it runs");
     assert!(took > Nanos::from_secs(2) && took <= Nanos(TICK.0 + SOON.0), "{took:?}");
     assert_eq!(writes, 1);
 }

@@ -4,10 +4,11 @@ use ids::{Rba, Scn};
 use os::ThreadSpec;
 use redo::{EndReason, LOG_BLOCKS_MIN, LogStart, RECORD_BYTES_MAX};
 use stop::RefusalKind;
+use testbed::{racing, run};
 use waits::{Nanos, Statistic, WaitEvent};
 
 use crate::common::{
-    Checkpoints, commit, commit_all, fresh, hooks, open, open_at, put, racing, read, record, small,
+    Checkpoints, commit, commit_all, fresh, hooks, open, open_at, put, read, record, small,
 };
 
 /// Records of every size, each written at once or not, come back in order and unchanged.
@@ -15,7 +16,7 @@ use crate::common::{
 fn records_of_all_sizes_come_back() {
     for seed in 0..60 {
         let config = small();
-        let report = fresh(&config, seed).run(move |world, session| {
+        run(fresh(&config, seed), move |world, session| {
             let redo = open(world, &config, session);
             let mut placed = Vec::new();
             for tag in 0..40 {
@@ -49,7 +50,6 @@ fn records_of_all_sizes_come_back() {
                 assert!(rest.records.iter().all(|record| record.1 >= block));
             }
         });
-        report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
     }
 }
 
@@ -59,7 +59,7 @@ fn records_of_all_sizes_come_back() {
 fn redo_goes_on_from_log_to_log() {
     for seed in 0..40 {
         let config = small();
-        let report = racing(fresh(&config, seed)).run(move |world, session| {
+        run(racing(fresh(&config, seed)), move |world, session| {
             let checkpoints = Checkpoints::new();
             let slow = Nanos::from_micros(300);
             let (redo, signal, ckpt) = checkpoints.open(world, &config, slow, session);
@@ -82,7 +82,6 @@ fn redo_goes_on_from_log_to_log() {
             // The session that makes room for a waiting switch counts it.
             assert!(world.os().totals().statistic(Statistic::RedoLogSwitches) > 4);
         });
-        report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
     }
 }
 
@@ -90,7 +89,7 @@ fn redo_goes_on_from_log_to_log() {
 #[test]
 fn one_batch_may_reach_into_the_next_log() {
     let config = small();
-    let report = fresh(&config, 3).run(move |world, session| {
+    let found = run(fresh(&config, 3), move |world, session| {
         let redo = open(world, &config, session);
         for tag in 0..44 {
             commit(&redo, tag, 10, session);
@@ -105,8 +104,8 @@ fn one_batch_may_reach_into_the_next_log() {
         let writes = session.account().totals().statistic(Statistic::RedoWrites) - before;
         assert_eq!(writes, 2, "one for each log");
         read(world, &config, Rba::block(1, 1), Scn::new(1), session)
-    });
-    let found = report.result.expect("it runs").expect("nothing is damaged");
+    })
+    .expect("nothing is damaged");
     assert_eq!(found.records.len(), 60);
     assert_eq!(found.end.sequence, 2);
 }
@@ -115,7 +114,7 @@ fn one_batch_may_reach_into_the_next_log() {
 #[test]
 fn an_open_after_the_end_begins_the_next_log() {
     let config = small();
-    let report = fresh(&config, 4).run(move |world, session| {
+    run(fresh(&config, 4), move |world, session| {
         let redo = open(world, &config, session);
         commit_all(&redo, 0..5, session);
         drop(redo);
@@ -136,14 +135,13 @@ fn an_open_after_the_end_begins_the_next_log() {
         let rest = read(world, &config, checkpoint, next_scn, session).expect("whole");
         assert_eq!(rest.records.len(), 3);
     });
-    report.result.expect("it runs");
 }
 
 /// A size that can't work is refused with its limit, and nothing has changed.
 #[test]
 fn what_does_not_fit_is_refused() {
     let config = small();
-    let report = fresh(&config, 5).run(move |world, session| {
+    run(fresh(&config, 5), move |world, session| {
         let redo = open(world, &config, session);
         let stop = redo.reserve(RECORD_BYTES_MAX, session).expect_err("with its head too large");
         assert_eq!(stop.refusal(), Some(RefusalKind::Invalid), "{stop}");
@@ -168,7 +166,6 @@ fn what_does_not_fit_is_refused() {
         let start = LogStart { sequence: 4, ..first };
         assert_eq!(open(&config, start), Some(RefusalKind::WrongState), "log 1 is needed");
     });
-    report.result.expect("it runs");
 }
 
 /// The log writer alone: what no session waits for is durable after its 3 seconds, or when it
@@ -176,7 +173,7 @@ fn what_does_not_fit_is_refused() {
 #[test]
 fn the_log_writer_writes_what_nobody_waits_for() {
     let config = small();
-    let report = fresh(&config, 6).run(move |world, session| {
+    run(fresh(&config, 6), move |world, session| {
         let redo = open(world, &config, session);
         let inside = redo.clone();
         let lgwr = session
@@ -199,7 +196,6 @@ fn the_log_writer_writes_what_nobody_waits_for() {
         assert!(totals.event(WaitEvent::LogFileParallelWrite).count >= 3);
         assert_eq!(totals.event(WaitEvent::LogFileSync).count, 0);
     });
-    report.result.expect("it runs");
 }
 
 /// A record that recovery could not read never gets into the log.

@@ -4,6 +4,7 @@
 use os::{Session, ThreadSpec};
 use redo::{RECORD_BYTES_MAX, Redo, RedoConfig};
 use sim::Outside;
+use testbed::run;
 use waits::{Level, Nanos, WaitEvent, WaitRecord, WaitSink};
 
 use crate::common::{Checkpoints, fresh, open, put, small};
@@ -60,12 +61,11 @@ fn reserve(redo: &Redo, session: &Session) {
 /// The buffer is full and no write is in flight: the session writes itself, and that is its wait.
 #[test]
 fn a_full_buffer_is_log_buffer_space() {
-    let report = fresh(&config(), 1).run(|world, session| {
+    let found = run(fresh(&config(), 1), |world, session| {
         let redo = open(world, &config(), session);
         fill(&redo, session);
         waits_of(session, || reserve(&redo, session))
     });
-    let found = report.result.expect("it runs");
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!((found[0].0, found[0].1), (WaitEvent::LogBufferSpace, [0; 3]));
     assert!(is_a_write(found[0].2), "{found:?}");
@@ -75,7 +75,7 @@ fn a_full_buffer_is_log_buffer_space() {
 /// the log has begun, and the next write is a matter of space again.
 #[test]
 fn a_full_buffer_while_a_log_begins_is_log_file_switch_completion() {
-    let report = fresh(&config(), 1).run(|world, session| {
+    let found = run(fresh(&config(), 1), |world, session| {
         let redo = open(world, &config(), session);
         put(&redo, 1, 100, session);
         redo.switch(session).expect("a log is free");
@@ -93,7 +93,6 @@ fn a_full_buffer_while_a_log_begins_is_log_file_switch_completion() {
         other.join(session).expect("no panic");
         found
     });
-    let found = report.result.expect("it runs");
     let events: Vec<_> = found.iter().map(|(event, p, _)| (*event, *p)).collect();
     let expected =
         [(WaitEvent::LogFileSwitchCompletion, [0; 3]), (WaitEvent::LogBufferSpace, [0; 3])];
@@ -107,7 +106,7 @@ fn a_full_buffer_while_a_log_begins_is_log_file_switch_completion() {
 #[test]
 fn logs_that_are_needed_are_checkpoint_incomplete() {
     let checkpoint = Nanos::from_millis(5);
-    let report = fresh(&config(), 1).run(move |world, session| {
+    let found = run(fresh(&config(), 1), move |world, session| {
         let checkpoints = Checkpoints::new();
         let (redo, signal, ckpt) = checkpoints.open(world, &config(), checkpoint, session);
         let found = waits_of(session, || {
@@ -119,7 +118,6 @@ fn logs_that_are_needed_are_checkpoint_incomplete() {
         ckpt.join(session).expect("no panic");
         found
     });
-    let found = report.result.expect("it runs");
     let event = WaitEvent::LogFileSwitchCheckpointIncomplete;
     let waited: Vec<_> = found.iter().filter(|wait| wait.0 == event).collect();
     assert_eq!(waited.len(), 1, "{found:?}");

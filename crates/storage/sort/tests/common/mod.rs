@@ -9,28 +9,12 @@ use os::{Disk, FilesystemIo, Session};
 use sim::fs::FileSystem;
 use sort::{SORT_AREA_BYTES_MIN, SortConfig, Sorter};
 use stop::{Halt, Stop};
+use testbed::Dice;
 
 /// Key and payload.
 pub(crate) type Row = (Vec<u8>, Vec<u8>);
 
 pub(crate) const DIRECTORY: &str = "/temp";
-
-/// A stream of numbers from a seed (splitmix64).
-pub(crate) struct Dice(pub(crate) u64);
-
-impl Dice {
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
-    }
-
-    pub(crate) fn bytes(&mut self, length: u64, values: u64) -> Vec<u8> {
-        (0..length).map(|_| self.below(values) as u8).collect()
-    }
-}
 
 /// The smallest area.
 pub(crate) fn small() -> SortConfig {

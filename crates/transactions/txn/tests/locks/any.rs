@@ -4,10 +4,11 @@ use ids::TxnId;
 use os::Session;
 use sim::Simulation;
 use stop::{RefusalKind, Stop};
+use testbed::{ended, pause, run};
 use txn::{LockWait, RowRequest, RowWait, RowWanted};
 use waits::{Nanos, Statistic, WaitEvent};
 
-use crate::common::{Bed, ended, kind, pause, racy, row, settle, start};
+use crate::common::{Bed, kind, racy, row, settle, start};
 
 const LOCK_WAIT: LockWait = LockWait::For(Nanos::from_secs(3));
 
@@ -31,7 +32,7 @@ fn await_any(
 #[test]
 fn who_waits_for_any_of_several_goes_on_soon_after_one_has_ended() {
     for ends in [0, 1] {
-        let report = Simulation::new(1).run(move |world, session| {
+        run(Simulation::new(1), move |world, session| {
             let bed = Bed::new(world.os(), 3, session);
             let [one, other, own] = [0, 1, 2].map(|segment| bed.begin(segment, session));
             let waiter = start("waiter", &bed, session, move |bed, session| {
@@ -49,7 +50,6 @@ fn who_waits_for_any_of_several_goes_on_soon_after_one_has_ended() {
             let waited = event.total;
             assert!(waited >= Nanos::from_millis(900), "{waited}");
         });
-        ended(1, report);
     }
 }
 
@@ -72,7 +72,7 @@ fn who_waits_for_any_of_several_is_refused_when_its_time_is_up_and_told_of_all()
                block's entries; wait longer, or try again when it has ended";
     let what = "cannot lock an ITL entry of object 71 at block 4/129 slot 0, in mode S (4)";
     assert_eq!(
-        ended(1, report),
+        ended(report, "seed 1"),
         [
             format!("{what} within 3.00 s: {who}"),
             format!("{what} without waiting, the resource is busy: {who}"),
@@ -84,7 +84,7 @@ fn who_waits_for_any_of_several_is_refused_when_its_time_is_up_and_told_of_all()
 #[test]
 fn a_cycle_through_one_of_several_is_no_deadlock_while_another_is_in_none() {
     for seed in 0..20 {
-        let report = racy(seed).run(|world, session| {
+        run(racy(seed), |world, session| {
             let bed = Bed::new(world.os(), 3, session);
             let [one, other, own] = [0, 1, 2].map(|segment| bed.begin(segment, session));
             let blocked = start("blocked", &bed, session, move |bed, session| {
@@ -101,14 +101,13 @@ fn a_cycle_through_one_of_several_is_no_deadlock_while_another_is_in_none() {
             blocked.join(session).expect("no panic");
             ends.join(session).expect("no panic");
         });
-        ended(seed, report);
     }
 }
 
 #[test]
 fn a_cycle_through_each_of_several_is_a_deadlock() {
     for seed in 0..20 {
-        let report = racy(seed).run(|world, session| {
+        run(racy(seed), |world, session| {
             let bed = Bed::new(world.os(), 3, session);
             let [one, other, own] = [0, 1, 2].map(|segment| bed.begin(segment, session));
             let blocked = [one, other].map(|blocked| {
@@ -124,6 +123,5 @@ fn a_cycle_through_each_of_several_is_a_deadlock() {
             blocked.into_iter().for_each(|one| one.join(session).expect("no panic"));
             assert_eq!(bed.locks.waiting(session), []);
         });
-        ended(seed, report);
     }
 }

@@ -5,27 +5,11 @@ use std::sync::Arc;
 use ids::{Dba, TxnId};
 use latch::Shared64;
 use os::{Os, Session, ThreadHandle, ThreadSpec};
-use sim::{Perturbation, Report, Simulation};
+use sim::{Perturbation, Simulation};
 use stop::{Failpoints, Halt, RefusalKind, Stop};
+use testbed::pause;
 use txn::{LockWait, Locks, RowRequest, RowWait, RowWanted, TableMode};
-use waits::{Nanos, WaitEvent};
-
-/// A stream of numbers from a seed (splitmix64).
-pub(crate) struct Dice(pub(crate) u64);
-
-impl Dice {
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
-    }
-
-    pub(crate) fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len() as u64) as usize]
-    }
-}
+use waits::Nanos;
 
 /// What a waiter does.
 pub(crate) type Waits<B> = Box<dyn FnOnce(&B, &Session) -> Result<(), Stop> + Send>;
@@ -137,15 +121,6 @@ pub(crate) fn settle(session: &Session) {
     pause(SETTLED, session);
 }
 
-pub(crate) fn pause(length: Nanos, session: &Session) {
-    session.pause(length, session.waiting(WaitEvent::PlSqlLockTimer));
-}
-
 pub(crate) fn kind(result: &Result<(), Stop>) -> Option<RefusalKind> {
     result.as_ref().err().and_then(Stop::refusal)
-}
-
-/// The result of a run, or a panic that names the seed.
-pub(crate) fn ended<R>(seed: u64, report: Report<R>) -> R {
-    report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"))
 }

@@ -7,10 +7,11 @@ use ids::TxnId;
 use os::{Session, ThreadSpec};
 use sim::{Outside, World};
 use stop::{Failpoints, RefusalKind};
+use testbed::{Dice, ended, pause, run};
 use txn::{LockName, LockNames, LockWait, Locks, RowRequest, RowWait, RowWanted, TableMode};
 use waits::{Nanos, Statistic, WaitEvent};
 
-use crate::common::{Bed, Dice, Waits, ended, kind, pause, racy, settle, start};
+use crate::common::{Bed, Waits, kind, racy, settle, start};
 
 use TableMode::{Exclusive as X, RowExclusive as RX, Share as S};
 
@@ -90,7 +91,7 @@ fn one_in_each_cycle_is_refused() {
         for seed in 0..100 {
             let report = racy(seed)
                 .run(move |world, session| closes(world, session, wishes, &mut Dice(seed)));
-            let victims = ended(seed, report);
+            let victims = ended(report, format_args!("seed {seed}"));
             assert_eq!(victims.len(), 1, "seed {seed}: {wishes:?}: {victims:?}");
             refused[usize::from(victims[0])] += 1;
         }
@@ -103,7 +104,7 @@ fn one_in_each_cycle_is_refused() {
 #[test]
 fn a_cycle_through_a_queue_is_found() {
     for seed in 0..50 {
-        let report = racy(seed).run(|world, session| {
+        run(racy(seed), |world, session| {
             let bed = Bed::new(world.os(), 3, session);
             let [one, two, three] = [0, 1, 2].map(|segment| bed.begin(segment, session));
             bed.lock(one, 71, RX, session).expect("free");
@@ -123,7 +124,6 @@ fn a_cycle_through_a_queue_is_found() {
             first.join(session).expect("no panic");
             second.join(session).expect("no panic");
         });
-        ended(seed, report);
     }
 }
 
@@ -143,7 +143,7 @@ impl LockNames for Accounts {
 /// The message about a cycle of three.
 #[test]
 fn a_deadlock_names_everybody_in_80_columns() {
-    let report = racy(1).run(|world, session| {
+    let text = run(racy(1), |world, session| {
         let halt = stop::Halt::new(world.os());
         let locks = Arc::new(Locks::new(world.os(), 3, Failpoints::NONE, halt));
         locks.name_by(Arc::new(Accounts), session);
@@ -177,7 +177,6 @@ fn a_deadlock_names_everybody_in_80_columns() {
         waiters.into_iter().for_each(|waiter| waiter.join(session).expect("no panic"));
         text
     });
-    let text = ended(1, report);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert_eq!(
         text,

@@ -4,10 +4,11 @@ use ids::TxnId;
 use os::Session;
 use sim::{Report, Simulation};
 use stop::{RefusalKind, Stop};
+use testbed::{ended, run};
 use txn::{LockWait, RowRequest, RowWait, RowWanted, TableMode};
 use waits::{Nanos, Statistic, WaitEvent};
 
-use crate::common::{Bed, Waits, ended, kind, racy, row, settle, start};
+use crate::common::{Bed, Waits, kind, racy, row, settle, start};
 
 use TableMode::{Exclusive as X, RowExclusive as RX, Share as S};
 
@@ -41,7 +42,7 @@ fn nowait_is_refused_at_once_and_names_the_blocker() {
         })
     });
     assert_eq!(
-        ended(1, report),
+        ended(report, "seed 1"),
         [
             "cannot lock table 71 in mode S (4) without waiting, the resource is busy: transaction \
              0.1.1 of session main (t0) has it in mode RX (3); wait longer, or try again when it \
@@ -80,7 +81,7 @@ fn a_wait_of_so_long_lasts_so_long() {
         assert_eq!(totals.statistic(Statistic::EnqueueWaits), 6);
         assert_eq!(bed.locks.tables_watched(session), 0);
     });
-    ended(1, report);
+    ended(report, "seed 1");
 }
 
 /// A request that is granted in time isn't refused, however short the time that was left.
@@ -107,7 +108,7 @@ fn a_wait_ends_by_grant_or_by_time_and_never_both() {
             assert_eq!(bed.locks.tables_watched(session), 0);
             world.os().totals().statistic(Statistic::UserCommits)
         });
-        let was_granted = ended(seed, report) == 1;
+        let was_granted = ended(report, format_args!("seed {seed}")) == 1;
         granted += u32::from(was_granted);
         refused += u32::from(!was_granted);
     }
@@ -118,7 +119,7 @@ fn a_wait_ends_by_grant_or_by_time_and_never_both() {
 #[test]
 fn who_gives_up_holds_nobody_up() {
     for seed in 0..50 {
-        let report = racy(seed).run(|world, session| {
+        run(racy(seed), |world, session| {
             let bed = Bed::new(world.os(), 3, session);
             let [one, two, three] = [0, 1, 2].map(|segment| bed.begin(segment, session));
             bed.lock(one, 71, RX, session).expect("free");
@@ -133,7 +134,6 @@ fn who_gives_up_holds_nobody_up() {
             let totals = world.os().totals();
             assert_eq!(totals.event(WaitEvent::EnqTmContention).timeouts, 1);
         });
-        ended(seed, report);
     }
 }
 
@@ -141,7 +141,7 @@ fn who_gives_up_holds_nobody_up() {
 #[test]
 fn a_halt_wakes_everybody() {
     for seed in 0..100 {
-        let report = racy(seed).run(|world, session| {
+        run(racy(seed), |world, session| {
             let bed = Bed::new(world.os(), 6, session);
             let ids: Vec<TxnId> = (0..6).map(|segment| bed.begin(segment, session)).collect();
             bed.lock(ids[0], 71, RX, session).expect("free");
@@ -170,7 +170,6 @@ fn a_halt_wakes_everybody() {
                 assert_eq!(totals.event(event).timeouts, 0, "a wake-up was lost: {event}");
             }
         });
-        ended(seed, report);
     }
 }
 
@@ -211,5 +210,5 @@ fn a_wait_is_named_for_what_is_waited_for() {
         }));
         assert_eq!(table, Some((WaitEvent::EnqTmContention, [0x544d_0004, 71, 0])));
     });
-    ended(1, report);
+    ended(report, "seed 1");
 }

@@ -3,9 +3,10 @@
 use os::Session;
 use sim::Outside;
 use stop::RefusalKind;
+use testbed::run;
 use txn::{LockWait, TableMode};
 
-use crate::common::{Bed, ended, kind, racy, settle, start};
+use crate::common::{Bed, kind, racy, settle, start};
 
 const TABLE: u32 = 71;
 use TableMode::{
@@ -26,7 +27,7 @@ const MATRIX: [(TableMode, [bool; 5]); 5] = [
 #[test]
 fn every_pair_of_modes_goes_together_or_waits_as_the_matrix_says() {
     for seed in 0..20 {
-        let report = racy(seed).run(|world, session| {
+        run(racy(seed), |world, session| {
             let bed = Bed::new(world.os(), 2, session);
             for (first, line) in MATRIX {
                 for (second, goes) in TableMode::ALL.into_iter().zip(line) {
@@ -50,7 +51,6 @@ fn every_pair_of_modes_goes_together_or_waits_as_the_matrix_says() {
                 }
             }
         });
-        ended(seed, report);
     }
 }
 
@@ -68,7 +68,7 @@ fn a_holder_that_asks_for_more_has_both() {
         (SRX, [SRX, SRX, SRX, SRX, X]),
         (X, [X, X, X, X, X]),
     ];
-    let report = racy(1).run(move |world, session| {
+    run(racy(1), move |world, session| {
         let bed = Bed::new(world.os(), 1, session);
         for (first, line) in both {
             for (second, expected) in TableMode::ALL.into_iter().zip(line) {
@@ -81,7 +81,6 @@ fn a_holder_that_asks_for_more_has_both() {
             }
         }
     });
-    ended(1, report);
 }
 
 /// A transaction that has the table and wants more goes before all that have nothing, and needs
@@ -91,7 +90,7 @@ fn a_conversion_goes_before_the_queue() {
     for seed in 0..50 {
         let order = Outside::new(Vec::new());
         let inside = order.clone();
-        let report = racy(seed).run(move |world, session| {
+        run(racy(seed), move |world, session| {
             let bed = Bed::new(world.os(), 4, session);
             let ids = [0, 1, 2, 3].map(|segment| bed.begin(segment, session));
             bed.lock(ids[0], TABLE, RX, session).expect("free");
@@ -115,7 +114,6 @@ fn a_conversion_goes_before_the_queue() {
                 waiter.join(session).expect("no panic");
             }
         });
-        ended(seed, report);
         // RX and S make SRX, which keeps all others out; then the queue follows in its order.
         assert_eq!(order.take(), [1, 2, 3], "seed {seed}");
     }
@@ -128,7 +126,7 @@ fn nobody_overtakes_the_first_in_the_queue() {
     for seed in 0..50 {
         let order = Outside::new(Vec::new());
         let inside = order.clone();
-        let report = racy(seed).run(move |world, session| {
+        run(racy(seed), move |world, session| {
             let bed = Bed::new(world.os(), 8, session);
             let first = bed.begin(0, session);
             bed.lock(first, TABLE, RX, session).expect("free");
@@ -154,7 +152,6 @@ fn nobody_overtakes_the_first_in_the_queue() {
                 waiter.join(session).expect("no panic");
             }
         });
-        ended(seed, report);
         let mut order = order.take();
         // RX and RS come in together, and RS and S after RX has ended.
         order[1..3].sort_unstable();

@@ -9,10 +9,11 @@ use latch::Signal;
 use os::Session;
 use sim::{Failure, Outside, World};
 use stop::{Failpoints, Stop};
+use testbed::{Dice, pause};
 use txn::{LockWait, TableMode};
 use waits::{Nanos, WaitEvent};
 
-use crate::common::{Bed, Dice, SETTLED, pause, racy, settle, start};
+use crate::common::{Bed, SETTLED, racy, settle, start};
 use crate::model::{Manner, Model, Outcome, Step};
 
 const STEPS: u64 = 120;

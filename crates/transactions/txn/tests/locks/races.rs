@@ -10,10 +10,11 @@ use latch::{Latch, LatchKind};
 use os::{Os, Session};
 use sim::{Failure, Outside};
 use stop::{Failpoints, RefusalKind};
+use testbed::Dice;
 use txn::{LockWait, TableMode};
 use waits::{SessionKind, Statistic, WaitEvent};
 
-use crate::common::{Bed, Dice, kind, racy, start};
+use crate::common::{Bed, kind, racy, start};
 
 const TRANSACTIONS: u64 = 12;
 const ROWS: u64 = 4;

@@ -1,16 +1,17 @@
 //! Views show which transaction has which table, which ones wait, since when and for which.
 
+use testbed::{pause, run};
 use txn::{LockHeld, LockWait, LockWaiting, LockWanted, TableMode};
 use waits::Nanos;
 
-use crate::common::{Bed, ended, pause, racy, row, start};
+use crate::common::{Bed, racy, row, start};
 
 use TableMode::{RowExclusive as RX, Share as S};
 
 /// One transaction has two tables; one waits for a table, one for a row.
 #[test]
 fn views_show_who_has_what_and_who_waits_for_whom() {
-    let report = racy(1).run(|world, session| {
+    run(racy(1), |world, session| {
         let bed = Bed::new(world.os(), 3, session);
         let [one, two, three] = [0, 1, 2].map(|segment| bed.begin(segment, session));
         bed.lock(one, 80, RX, session).expect("free");
@@ -51,5 +52,4 @@ fn views_show_who_has_what_and_who_waits_for_whom() {
         let held = bed.locks.held(session);
         assert_eq!((held.len(), held[0].owner, held[0].session.as_str()), (1, two, "table_waiter"));
     });
-    ended(1, report);
 }
