@@ -289,8 +289,8 @@ fn read_redo(
     config: &RedoConfig,
     content: &ControlContent,
 ) -> Result<RedoSeen, Stop> {
-    let (scn, session) = (content.checkpoint_scn.next(), place.session);
-    let from = RecordPosition { scn, rba: content.checkpoint };
+    let (known, session) = (content.checkpoint_scn, place.session);
+    let from = RecordPosition { scn: known.next(), rba: content.checkpoint };
     let mut reader = Reader::open(place.disk, config, from, session)?;
     let mut has_records = false;
     while reader.next(session)?.is_some() {
@@ -298,7 +298,7 @@ fn read_redo(
     }
     let end = reader.end().expect("there is no next record");
     reader.close(session)?;
-    Ok(RedoSeen { last_scn: end.last_scn.max(scn), has_records })
+    Ok(RedoSeen { last_scn: end.last_scn.max(known), has_records })
 }
 
 fn data_files(

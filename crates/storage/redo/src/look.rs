@@ -7,13 +7,14 @@ use std::path::Path;
 
 use os::{Disk, FileOptions, Session};
 
+use crate::end::EndReason;
 use crate::log_file::{HeaderBlock, LogOwner, OpenGroup};
 use crate::medium::check_length;
 use crate::{LogGroup, LogStatus, LogView, RedoConfig};
 
 /// A view of every group, from the headers of its members. `checkpoint_log` is the log in which
 /// recovery would begin. A member is shown as invalid if the control file says so, if its header
-/// can't be read, or if another member of its group holds a newer log.
+/// can't be read or is damaged, or if another member of its group holds a newer log.
 pub fn look_at_groups(
     disk: &Disk,
     config: &RedoConfig,
@@ -31,7 +32,9 @@ pub fn look_at_groups(
     });
     let looked: Vec<_> = looked.collect();
     let newest = |held: &[(_, Option<u32>)]| held.iter().filter_map(|(_, log)| *log).max();
-    let current = looked.iter().filter_map(|(_, held)| newest(held)).max().unwrap_or(0);
+    // The control file knows of a log even if no member of its group can be read.
+    let found = looked.iter().filter_map(|(_, held)| newest(held)).max().unwrap_or(0);
+    let current = found.max(config.newest_log);
     let view = |(group, held): (&LogGroup, Vec<(_, Option<u32>)>)| {
         let sequence = newest(&held).unwrap_or(0);
         let status = match sequence {
@@ -60,7 +63,7 @@ fn sequence_in(
     let alone = OpenGroup { number: group.number, blocks: group.blocks, members: Vec::new() };
     match alone.read_header_of(&file, owner, session).ok()? {
         HeaderBlock::Log(header) => Some(header.log_sequence.get()),
-        HeaderBlock::Other(reason) if reason.is_foreign() => None,
-        HeaderBlock::Other(_) => Some(0),
+        HeaderBlock::Other(EndReason::NeverWritten { .. }) => Some(0),
+        HeaderBlock::Other(_) => None,
     }
 }

@@ -123,6 +123,27 @@ fn listing_logs_changes_nothing() {
     folder.said(&["verify", "db"]);
 }
 
+/// The listing of a database whose current log has a damaged header calls no other log current.
+#[test]
+fn a_log_with_a_damaged_header_is_invalid_and_no_other_is_current() {
+    let folder = Folder::with_database("logs-damaged");
+    let listed = || -> serde_json::Value {
+        serde_json::from_str(&folder.said(&["logs", "db", "--json"])).expect("it is JSON")
+    };
+    let before = listed();
+    let groups = before.as_array().expect("a list");
+    let at = groups.iter().position(|group| group["status"] == "CURRENT").expect("one is");
+    let path = before[at]["members"][0]["path"].as_str().expect("a path").to_string();
+    let path = folder.0.join("db").join(path);
+    let mut content = std::fs::read(&path).expect("it can be read");
+    content[100] ^= 0xff;
+    std::fs::write(&path, content).expect("it can be written");
+    let after = listed();
+    assert_eq!(after[at]["members"][0]["valid"], false, "{after}");
+    let current = after.as_array().expect("a list").iter();
+    assert_eq!(current.filter(|group| group["status"] == "CURRENT").count(), 0, "{after}");
+}
+
 /// A copy of a database's folder lists the original's files on another disk: it isn't opened, and
 /// they stay as they are. One that was moved is, once somebody says so.
 #[test]

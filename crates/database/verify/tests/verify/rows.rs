@@ -9,6 +9,7 @@ use format::{BlockHeader, BlockKind, DataHead};
 use ids::{ObjectNo, Scn};
 use instance::Transaction;
 use relation::{Relation, RowChange, TableDefinition, Which};
+use space::ControlFile;
 use value::{RowLayout, Value};
 use verify::{Finding, Kind};
 
@@ -243,4 +244,26 @@ fn blocks_that_were_changed_after_all_redo_are_found() {
     });
     assert_eq!(kinds(&told), only(Kind::Ahead, 1), "{told:?}");
     assert!(told[0].what.contains("2 more of the file"), "{told:?}");
+}
+
+/// The smallest that a block can be ahead: by one change, of a database that was shut.
+#[test]
+fn a_block_that_is_one_change_ahead_of_all_redo_is_found() {
+    with_database(database(), |world, session| {
+        let disk = world.disk();
+        let copies = ControlFile::look(&disk, directory(), false, session).expect("looked");
+        let last = copies[0].said.as_ref().expect("it can be read").1.checkpoint_scn;
+        drop(copies);
+        let stamp = |scn: Scn| {
+            let mut blocks = Blocks::load(&disk, DATA, session);
+            let at = blocks.all(BlockKind::Leaf, None)[0];
+            BlockHeader::of_mut(&mut blocks.now[at]).stamp(scn, 1);
+            blocks.store(&disk, session);
+        };
+        stamp(last);
+        assert_eq!(kinds(&check(&disk, None, session).1), [].into(), "as new as redo may be");
+        stamp(last.next());
+        let told = check(&disk, None, session).1;
+        assert_eq!(kinds(&told), only(Kind::Ahead, 1), "{told:?}");
+    });
 }
