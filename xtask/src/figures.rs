@@ -17,12 +17,8 @@ use crate::tree::{SourceFile, Tree};
 /// What may be public.
 const ITEMS: [&str; 8] = ["fn", "struct", "enum", "trait", "const", "type", "mod", "use"];
 
-pub(crate) fn run(root: &Path, lists_tuples: bool) -> Outcome {
+pub(crate) fn run(root: &Path) -> Outcome {
     let tree = Tree::read(root)?;
-    if lists_tuples {
-        list_tuples(&tree);
-        return Ok(());
-    }
     let code: Vec<String> = tree.files.iter().map(SourceFile::code_outside_tests).collect();
     let sum = |of: &dyn Fn(&String) -> usize| code.iter().map(of).sum::<usize>();
     let all_lines: usize = tree.files.iter().map(|file| lines_of(&file.halves.code)).sum();
@@ -56,18 +52,6 @@ pub(crate) fn run(root: &Path, lists_tuples: bool) -> Outcome {
         println!("{figure:>8}  {what}");
     }
     Ok(())
-}
-
-/// Prints each parameter that is an anonymous tuple, in the order of the files.
-fn list_tuples(tree: &Tree) {
-    for file in &tree.files {
-        for tuple in tuple_parameters(&file.code_outside_tests()) {
-            println!(
-                "{}:{}: `{}`, {} elements",
-                file.path, tuple.line, tuple.function, tuple.elements
-            );
-        }
-    }
 }
 
 /// Lines with something on them.

@@ -58,9 +58,6 @@ enum Verb {
         /// Another checkout than this one
         #[arg(long)]
         root: Option<PathBuf>,
-        /// List the parameters that are anonymous tuples instead
-        #[arg(long)]
-        tuples: bool,
     },
     /// Run every test suite in order; stops at the first failure
     Test,
@@ -72,9 +69,7 @@ fn main() -> ExitCode {
         Verb::Tidy => tidy::run(&root),
         Verb::Refusals => refusals::run(&root),
         Verb::Docs => docs::run(&root),
-        Verb::Figures { root: other, tuples } => {
-            figures::run(&other.unwrap_or_else(|| root.clone()), tuples)
-        }
+        Verb::Figures { root: other } => figures::run(&other.unwrap_or_else(|| root.clone())),
         Verb::Test => test::run(&root),
     };
     match outcome {

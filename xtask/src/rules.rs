@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use crate::tidy::Finding;
+use crate::tidy::sizes::COLUMNS_MAX;
 use crate::tree::{Document, Tree};
 
 /// The longest rule, in lines. Reasons and measurements stand elsewhere.
 const RULE_LINES_MAX: usize = 4;
-const COLUMNS_MAX: usize = 100;
 
 /// A rule's declaration.
 pub(crate) struct Rule {

@@ -29,7 +29,7 @@ mod failpoints;
 mod layers;
 mod manifests;
 pub(crate) mod signatures;
-mod sizes;
+pub(crate) mod sizes;
 mod unsafety;
 
 /// One thing that is not as the house wants it.

@@ -18,7 +18,7 @@ use crate::tree::SourceFile;
 
 const FUNCTION_LINES_MAX: usize = 70;
 const FILE_LINES_MAX: usize = 500;
-const COLUMNS_MAX: usize = 100;
+pub(crate) const COLUMNS_MAX: usize = 100;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
