@@ -1,15 +1,15 @@
 //! `forebay logs`: the redo log groups of a database, and changes of them.
 //!
 //! Listing reads the files and writes nothing. For a change the database is opened, which recovers
-//! it if that is needed, and shut again.
+//! it if that is needed, and shut again. A lost group is cleared before that.
 //!
 //! Callers: `main`.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use instance::{LogChange, LogStatus, LogView, look_at_logs};
+use instance::{LogChange, LogStatus, LogView, LogsSeen, clear_log_group, look_at_logs};
 use os::{Disk, Session};
 use serde_json::{Value, json};
 use stop::{RefusalKind, Stop};
@@ -23,8 +23,9 @@ pub(crate) struct Logs {
     #[command(flatten)]
     opening: Opening,
     /// Makes a change: add_log_group=SIZE:PATH[,PATH...], drop_log_group=NUMBER,
-    /// add_log_member=NUMBER:PATH, drop_log_member=PATH or switch_log=next. A relative PATH is
-    /// one from DIR on. May be given several times.
+    /// add_log_member=NUMBER:PATH, drop_log_member=PATH, switch_log=next or
+    /// clear_log_group=NUMBER, which makes a group anew whose files are lost and that no recovery
+    /// needs. A relative PATH is one from DIR on. May be given several times.
     #[arg(long = "change", value_name = "NAME=VALUE")]
     changes: Vec<String>,
     /// Prints JSON, for programs; docs/JSON.md lists the keys.
@@ -41,11 +42,18 @@ pub(crate) fn run(logs: &Logs) -> CommandResult {
 impl Logs {
     fn carry_out(&self, disk: &Disk, session: &Session) -> CommandResult {
         let changes = self.changes.iter().map(|text| read(text)).collect::<Result<Vec<_>, _>>();
-        let changes = changes.map_err(Failure::usage)?;
+        let (mut changes, directory) = (changes.map_err(Failure::usage)?, &self.opening.directory);
+        // Wrong settings are refused, also where nothing depends on them.
+        self.opening.parameters()?;
+        // While a group is lost the database can't be opened.
+        for change in &changes {
+            if let LogChange::ClearGroup(number) = change {
+                clear_log_group(disk, directory, *number, session)?;
+            }
+        }
+        changes.retain(|change| !matches!(change, LogChange::ClearGroup(_)));
         if changes.is_empty() {
-            // Wrong settings are refused, though nothing depends on them.
-            self.opening.parameters()?;
-            return Ok(self.shown(&look_at_logs(disk, &self.opening.directory, session)?));
+            return self.listed(&look_at_logs(disk, directory, session)?);
         }
         let database = self.opening.open(disk, session)?;
         let instance = database.instance();
@@ -57,24 +65,84 @@ impl Logs {
         });
         let views = instance.log_groups(session);
         let ended = database.shutdown_by(session);
+        let shown = self.shown(&LogsSeen { groups: views, faults: Vec::new() });
         match changed.and(ended) {
-            Ok(()) => Ok(self.shown(&views)),
+            Ok(()) => Ok(shown),
             // The changes before the one that was refused were made.
-            Err(stop) => Err(Failure::from(stop).behind(self.shown(&views))),
+            Err(stop) => Err(Failure::from(stop).behind(shown)),
         }
     }
 
-    /// The groups, with members' paths as `--change` takes them: from the database's directory on
-    /// if they lie there.
-    fn shown(&self, views: &[LogView]) -> String {
-        let mut views = views.to_vec();
-        for (path, _) in views.iter_mut().flat_map(|view| &mut view.members) {
-            if let Ok(inside) = path.strip_prefix(&self.opening.directory) {
-                *path = inside.to_path_buf();
+    /// The groups of a database that isn't open. A failure if a member can't be used.
+    fn listed(&self, seen: &LogsSeen) -> CommandResult {
+        let (shown, count) = (self.shown(seen), seen.faults.len());
+        if count == 0 {
+            return Ok(shown);
+        }
+        let message = format!(
+            "{count} of the redo log members can't be used, for the reason beside each; 'forebay \
+             verify {}' says what to do",
+            self.opening.directory.display()
+        );
+        Err(Failure::new(message).behind(shown))
+    }
+
+    fn shown(&self, seen: &LogsSeen) -> String {
+        match self.json {
+            true => json_page(&self.in_json(seen)),
+            false => self.table(seen),
+        }
+    }
+
+    /// A member's path as `--change` takes it: from the database's directory on if it lies there.
+    fn short<'p>(&self, path: &'p Path) -> std::path::Display<'p> {
+        path.strip_prefix(&self.opening.directory).unwrap_or(path).display()
+    }
+
+    /// A line for each group, and one for each of its further members.
+    fn table(&self, seen: &LogsSeen) -> String {
+        let mut text =
+            format!("{:>5} {:>8} {:>10} {:<8}  members\n", "group", "log", "KiB", "status");
+        for view in &seen.groups {
+            let status = status(view);
+            let kib = u64::from(view.blocks) * 4;
+            let begin = format!("{:>5} {:>8} {kib:>10} {status:<8}  ", view.number, view.sequence);
+            for (index, (path, good)) in view.members.iter().enumerate() {
+                let state = match (good, fault(seen, path)) {
+                    (true, _) => String::new(),
+                    (false, None) => " (INVALID)".to_string(),
+                    (false, Some(why)) => format!(" (INVALID: {why})"),
+                };
+                let begin = if index == 0 { begin.clone() } else { " ".repeat(begin.len()) };
+                writeln!(text, "{begin}{}{state}", self.short(path))
+                    .expect("writing to a string can't fail");
             }
         }
-        if self.json { json_page(&in_json(&views)) } else { table(&views) }
+        text
     }
+
+    /// Keys are listed in docs/JSON.md.
+    fn in_json(&self, seen: &LogsSeen) -> Value {
+        let member = |(path, good): &(PathBuf, bool)| {
+            let shown = self.short(path).to_string();
+            json!({ "path": shown, "valid": good, "fault": fault(seen, path) })
+        };
+        let group = |view: &LogView| {
+            json!({
+                "group": view.number,
+                "log": view.sequence,
+                "bytes": u64::from(view.blocks) * 4096,
+                "status": status(view),
+                "members": view.members.iter().map(member).collect::<Vec<_>>(),
+            })
+        };
+        seen.groups.iter().map(group).collect()
+    }
+}
+
+/// Why this member can't be used, if it was looked at.
+fn fault<'s>(seen: &'s LogsSeen, path: &Path) -> Option<&'s str> {
+    seen.faults.iter().find(|(member, _)| member == path).map(|(_, why)| why.as_str())
 }
 
 fn read(text: &str) -> Result<LogChange, Stop> {
@@ -86,46 +154,12 @@ fn read(text: &str) -> Result<LogChange, Stop> {
     })
 }
 
-/// A line for each group, and one for each of its further members.
-fn table(views: &[LogView]) -> String {
-    let mut text = format!("{:>5} {:>8} {:>10} {:<8}  members\n", "group", "log", "KiB", "status");
-    for view in views {
-        let status = status(view);
-        let kib = u64::from(view.blocks) * 4;
-        let begin = format!("{:>5} {:>8} {kib:>10} {status:<8}  ", view.number, view.sequence);
-        for (index, (path, good)) in view.members.iter().enumerate() {
-            let state = if *good { "" } else { " (INVALID)" };
-            let begin = if index == 0 { begin.clone() } else { " ".repeat(begin.len()) };
-            writeln!(text, "{begin}{}{state}", path.display())
-                .expect("writing to a string can't fail");
-        }
-    }
-    text
-}
-
 fn status(view: &LogView) -> &'static str {
     match view.status {
         LogStatus::Current => "CURRENT",
         LogStatus::Active => "ACTIVE",
         LogStatus::Inactive => "INACTIVE",
         LogStatus::Unused => "UNUSED",
+        LogStatus::Unknown => "UNKNOWN",
     }
-}
-
-/// Keys are listed in docs/JSON.md.
-fn in_json(views: &[LogView]) -> Value {
-    let member = |(path, good): &(PathBuf, bool)| {
-        let path = path.display().to_string();
-        json!({ "path": path, "valid": good })
-    };
-    let group = |view: &LogView| {
-        json!({
-            "group": view.number,
-            "log": view.sequence,
-            "bytes": u64::from(view.blocks) * 4096,
-            "status": status(view),
-            "members": view.members.iter().map(member).collect::<Vec<_>>(),
-        })
-    };
-    views.iter().map(group).collect()
 }

@@ -16,6 +16,7 @@ mod large;
 mod life;
 mod logs;
 mod lost;
+mod lost_logs;
 mod names;
 mod odd_disks;
 mod older_logs;
