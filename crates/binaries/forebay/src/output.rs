@@ -5,7 +5,8 @@
 //!   Err(Failure { text, message })  the text to standard output, the message to standard error
 //! ```
 //!
-//! What can't be written to standard output is a failure too, unless its reader has gone away.
+//! What can't be written to standard output is a failure too, unless its reader has gone away. That
+//! ends `load run --acknowledge`, though, with a failure: its commits must be told.
 //! Nothing depends on standard error: what can't be written there is lost.
 //!
 //! Callers: `main`, and each command for its result.

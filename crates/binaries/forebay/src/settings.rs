@@ -139,7 +139,9 @@ fn list(opening: &[ParameterInfo], creation: &[ParameterInfo]) -> String {
         }
         out += "\n";
     }
-    out + "'forebay parameters NAME' shows one of them, and how it is set.\n"
+    out + "Other parameters, and the machine's memory, may leave less of a range: the\n\
+           refusal says what is left. 'forebay parameters NAME' shows one parameter, and how\n\
+           it is set.\n"
 }
 
 /// One parameter, for a terminal.
