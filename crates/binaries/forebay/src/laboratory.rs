@@ -6,7 +6,6 @@
 //! Callers: `main`.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use experiment::PAIRS_MAX;
@@ -18,7 +17,7 @@ use stop::Stop;
 use waits::{Nanos, SessionKind};
 
 use crate::number::within;
-use crate::output::{CommandResult, Failure, tell};
+use crate::output::{CommandResult, Failure, start_world};
 use crate::progress::Progress;
 use crate::settings::Settings;
 
@@ -334,12 +333,7 @@ fn fitting(line: &str) -> String {
 
 /// This machine, and the session in which all is done.
 fn begin() -> os::Session {
-    let os = os::linux::start_with(Arc::new(|line: &str| {
-        // An experiment's own crashes are no news.
-        if !line.contains("it was aborted") {
-            tell(&format!("\nnotice: {line}"));
-        }
-    }));
+    let os = start_world("\n");
     os::linux::listen();
     os.adopt("forebay", SessionKind::Foreground)
 }

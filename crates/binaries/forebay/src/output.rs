@@ -14,6 +14,7 @@
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use serde_json::Value;
 use stop::Stop;
@@ -123,6 +124,16 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
+}
+
+/// The real world. Its notices go to standard error, each behind `before`, but for those of
+/// databases that the command aborts itself: they are no news.
+pub(crate) fn start_world(before: &'static str) -> os::Os {
+    os::linux::start_with(Arc::new(move |line: &str| {
+        if !line.contains("it was aborted") {
+            tell(&format!("{before}notice: {line}"));
+        }
+    }))
 }
 
 /// Writes a line to standard error.

@@ -139,9 +139,10 @@ fn list(opening: &[ParameterInfo], creation: &[ParameterInfo]) -> String {
         }
         out += "\n";
     }
-    out + "Other parameters, and the machine's memory, may leave less of a range: the\n\
-           refusal says what is left. 'forebay parameters NAME' shows one parameter, and how\n\
-           it is set.\n"
+    let more = "Other parameters, and the machine's memory, may leave less of a range: the refusal \
+                says what is left. 'forebay parameters NAME' shows one parameter, and how it is \
+                set.";
+    out + &paragraph(more, "")
 }
 
 /// One parameter, for a terminal.
