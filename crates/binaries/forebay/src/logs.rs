@@ -1,9 +1,9 @@
 //! `forebay logs`: the redo log groups of a database, and changes of them.
 //!
 //! Listing reads the files and writes nothing. Changes are first held against the control file and
-//! the names on the disk, which writes nothing either. Then the database is opened, which recovers it
-//! if that is needed, and shut again. Each opening begins a new log (rule redo/RD32), because the
-//! end of the last one may be torn: a change that is refused only then has cost a log switch.
+//! the names on the disk, which writes nothing either. Then the database is opened, which recovers
+//! it if that is needed, and shut again. Each opening begins a new log (rule redo/RD32), because
+//! the end of the last one may be torn: a change that is refused only then has cost a log switch.
 //!
 //! Callers: `main`.
 
@@ -27,8 +27,8 @@ pub(crate) struct Logs {
     opening: Opening,
     /// Makes a change: add_log_group=SIZE:PATH[,PATH...], drop_log_group=NUMBER,
     /// add_log_member=NUMBER:PATH, drop_log_member=PATH or switch_log=next. A relative PATH is
-    /// one from DIR on. May be given several times. For changes the database is opened, which begins
-    /// a new log, and shut.
+    /// one from DIR on. May be given several times. For changes the database is opened, which
+    /// begins a new log, and shut.
     #[arg(long = "change", value_name = "NAME=VALUE")]
     changes: Vec<String>,
     /// Prints JSON, for programs; docs/JSON.md lists the keys.

@@ -35,8 +35,8 @@ impl CommitPrinter {
         }
     }
 
-    /// Whether a commit couldn't be printed, also because its reader has gone away. No more are made
-    /// then, for nobody can be told of them.
+    /// Whether a commit couldn't be printed, also because its reader has gone away. Then the load
+    /// ends, because nobody can be told of further commits.
     pub(super) fn has_failed(&self) -> bool {
         self.error.load(Ordering::Relaxed) != 0
     }

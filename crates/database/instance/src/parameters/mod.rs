@@ -87,8 +87,8 @@ const DATA_FILE_SIZE: Allowed = Allowed::Between(
 /// The largest data file.
 const DATA_FILE_MAX: u64 = 1 << 45;
 
-/// The size of a buffer cache: from the fewest buffers of the smallest blocks on, to the most of the
-/// largest.
+/// The size of a buffer cache: from the fewest buffers of the smallest blocks on, to the most of
+/// the largest.
 const CACHE_SIZE: Allowed =
     Allowed::Between(Parameters::BUFFERS_MIN as u64 * BlockSize::KIB_2.bytes() as u64, CACHE_MAX);
 
