@@ -1,7 +1,10 @@
 //! `forebay logs`: the redo log groups of a database, and changes of them.
 //!
-//! Listing reads the files and writes nothing. For a change the database is opened, which recovers
-//! it if that is needed, and shut again. A lost group is cleared before that.
+//! Listing reads the files and writes nothing. Changes are first held against the control file and
+//! the names on the disk, which writes nothing either. Then lost groups are cleared, the database is
+//! opened, which recovers it if that is needed, and shut again. Each opening begins a new log (rule
+//! redo/RD32), because the end of the last one may be torn: a change that is refused only then has
+//! cost a log switch.
 //!
 //! Callers: `main`.
 
@@ -9,7 +12,9 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use instance::{LogChange, LogStatus, LogView, LogsSeen, clear_log_group, look_at_logs};
+use instance::{
+    LogChange, LogStatus, LogView, LogsSeen, check_log_changes, clear_log_group, look_at_logs,
+};
 use os::{Disk, Session};
 use serde_json::{Value, json};
 use stop::{RefusalKind, Stop};
@@ -17,15 +22,17 @@ use waits::SessionKind;
 
 use crate::opening::Opening;
 use crate::output::{CommandResult, Failure, json_page};
+use crate::recover;
 
 #[derive(Args)]
 pub(crate) struct Logs {
     #[command(flatten)]
     opening: Opening,
     /// Makes a change: add_log_group=SIZE:PATH[,PATH...], drop_log_group=NUMBER,
-    /// add_log_member=NUMBER:PATH, drop_log_member=PATH, switch_log=next or
-    /// clear_log_group=NUMBER, which makes a group anew whose files are lost and that no recovery
-    /// needs. A relative PATH is one from DIR on. May be given several times.
+    /// add_log_member=NUMBER:PATH, drop_log_member=PATH or switch_log=next. A relative PATH is
+    /// one from DIR on. May be given several times. For changes the database is opened, which
+    /// begins a new log, and shut. Before that, and given first, clear_log_group=NUMBER makes a
+    /// group anew whose files are lost and that no recovery needs.
     #[arg(long = "change", value_name = "NAME=VALUE")]
     changes: Vec<String>,
     /// Prints JSON, for programs; docs/JSON.md lists the keys.
@@ -42,35 +49,52 @@ pub(crate) fn run(logs: &Logs) -> CommandResult {
 impl Logs {
     fn carry_out(&self, disk: &Disk, session: &Session) -> CommandResult {
         let changes = self.changes.iter().map(|text| read(text)).collect::<Result<Vec<_>, _>>();
-        let (mut changes, directory) = (changes.map_err(Failure::usage)?, &self.opening.directory);
-        // Wrong settings are refused, also where nothing depends on them.
+        let (changes, directory) = (changes.map_err(Failure::usage)?, &self.opening.directory);
+        // Wrong settings are refused, before a look at the database.
         self.opening.parameters()?;
-        // While a group is lost the database can't be opened.
-        for change in &changes {
-            if let LogChange::ClearGroup(number) = change {
-                clear_log_group(disk, directory, *number, session)?;
-            }
+        if !changes.is_empty() {
+            check_log_changes(disk, directory, &changes, session)?;
         }
-        changes.retain(|change| !matches!(change, LogChange::ClearGroup(_)));
-        if changes.is_empty() {
+        let mut made = 0;
+        // While a group is lost the database can't be opened.
+        while let Some(LogChange::ClearGroup(number)) = changes.get(made) {
+            clear_log_group(disk, directory, *number, session)
+                .map_err(|stop| Failure::from(stop).saying(&self.made_of(made)))?;
+            made += 1;
+        }
+        if made == changes.len() {
             return self.listed(&look_at_logs(disk, directory, session)?);
         }
         let database = self.opening.open(disk, session)?;
         let instance = database.instance();
+        recover::tell_if_recovered(instance.opened());
         os::linux::listen();
         let go_on = || !os::linux::interrupted();
-        let changed = changes.iter().try_for_each(|change| match go_on() {
-            true => instance.change_logs_while(change, &go_on, session),
+        let changed = changes[made..].iter().try_for_each(|change| match go_on() {
+            true => {
+                instance.change_logs_while(change, &go_on, session)?;
+                made += 1;
+                Ok(())
+            }
             false => Err(Stop::refuse(RefusalKind::WrongState, "stopped before all was changed")),
         });
         let views = instance.log_groups(session);
         let ended = database.shutdown_by(session);
-        let shown = self.shown(&LogsSeen { groups: views, faults: Vec::new() });
+        let told = self.shown(&LogsSeen { groups: views, faults: Vec::new() });
         match changed.and(ended) {
-            Ok(()) => Ok(shown),
-            // The changes before the one that was refused were made.
-            Err(stop) => Err(Failure::from(stop).behind(shown)),
+            Ok(()) => Ok(told),
+            Err(stop) => Err(Failure::from(stop).saying(&self.made_of(made)).behind(told)),
         }
+    }
+
+    /// Which changes were made, the first `made`, and which weren't.
+    fn made_of(&self, made: usize) -> String {
+        let (made, others) = self.changes.split_at(made);
+        let list = |changes: &[String]| match changes {
+            [] => "none".to_string(),
+            _ => changes.join(", "),
+        };
+        format!("changes made: {}; not made: {}", list(made), list(others))
     }
 
     /// The groups of a database that isn't open. A failure if a member can't be used.

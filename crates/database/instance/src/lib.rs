@@ -13,7 +13,7 @@
 //!   fb_pmon   cleans up after sessions that have vanished
 //! ```
 //!
-//! Rules IN1 to IN37 are in the README.
+//! Rules IN1 to IN38 are in the README.
 //!
 //! * [`Instance`]: create, open, commit, roll back, checkpoint, shut down, abort.
 //! * [`recover_database`]: recovery without opening, with [`Progress`] and [`Recovered`].
@@ -46,7 +46,7 @@ mod tablespaces;
 
 pub use create::{CreatedFiles, doublewrite_path, redo_to_read};
 pub use lock_waits::LockWaits;
-pub use log_change::LogChange;
+pub use log_change::{LogChange, check_log_changes};
 pub use logs::{LogGroupSpec, look_at_logs};
 pub use lost_logs::{LostGroup, clear_log_group};
 pub use mount::recover_database;

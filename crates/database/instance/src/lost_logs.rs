@@ -1,5 +1,5 @@
 //! A redo log group whose files are lost and that no recovery needs: it is made anew while the
-//! database is shut (IN36, IN37).
+//! database is shut (IN37, IN38).
 //!
 //! ```text
 //!   for each member: x.forebay-temp made, durable ─▶ renamed x

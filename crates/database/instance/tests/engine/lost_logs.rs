@@ -1,4 +1,4 @@
-//! A redo log group whose files are lost (IN36, IN37): what opening says of it, and how it is made
+//! A redo log group whose files are lost (IN37, IN38): what opening says of it, and how it is made
 //! anew.
 
 use instance::{Creation, Instance, LogChange, LogStatus, clear_log_group};
