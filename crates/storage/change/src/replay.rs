@@ -118,9 +118,12 @@ fn replay_change(
     block.will_change();
     let (address, scn) = (vector.address, change.scn);
     let bytes = block.bytes_for_apply();
+    // CH6: put back if the change gives another block than it gave when it was made.
+    let unchanged = (vector.image != 0).then(|| bytes.to_vec());
     let block_mut = BlockMut { address, scn, bytes };
     apply(layer, block_mut, vector.opcode, vector.anew, vector.payload, change.number);
-    if vector.image != 0 && vector.image != image_of(block) {
+    if let Some(unchanged) = unchanged.filter(|_| vector.image != image_of(block)) {
+        block.bytes_for_apply().copy_from_slice(&unchanged);
         let what = format!(
             "doesn't give the block that it gave when it was made (layer {}, change {})",
             layer.name, vector.opcode
