@@ -64,10 +64,13 @@ pub fn replay<'r>(
             Some(hold) => hold,
             None => Held { order: layer.order, block: pin.exclusive(layer.order, session) },
         };
-        if replay_change(&change, layer, &mut hold.block, failpoints)? {
-            replayed.applied += 1;
-        } else {
-            replayed.skipped += 1;
+        // CH34: a panic raises the halt before the latch goes.
+        let critical = cache.halt().guard("a change was not finished in recovery", session);
+        let replay = replay_change(&change, layer, &mut hold.block, failpoints);
+        critical.disarm();
+        match replay? {
+            true => replayed.applied += 1,
+            false => replayed.skipped += 1,
         }
         if session.os().check_effort() > 0 && changes.peek().is_none() && replayed.applied > 0 {
             let said = (layer.check)(&hold.block);

@@ -131,3 +131,46 @@ fn a_database_that_was_recovered_has_nothing_to_recover() {
         });
     }
 }
+
+/// Redo that gives another block than it gave when it was made stops recovery. The block isn't
+/// written with the version of that redo, so the next recovery makes the change.
+#[test]
+fn a_change_that_recovery_refuses_for_its_image_is_made_by_the_next_recovery() {
+    let written = Parameters { redo_consistency: true, ..roomy() };
+    let ((), crashed) = run_kept(machine(1, common::database(ROWS)), move |world, session| {
+        let instance = open_as(&written, world, session);
+        let table = Rows::open(&instance, TABLE, session).expect("there");
+        let mut transaction = instance::Transaction::new();
+        for row in rows(&table, session) {
+            add(&table, &mut transaction, row, 7, session).expect("changed");
+        }
+        instance.commit(transaction, session).expect("committed");
+        drop(table);
+        abort(instance, session);
+    });
+    let mut refused = 0;
+    for seed in 0..20 {
+        let twice = Parameters {
+            failpoints: Failpoints::only(Failpoint::ApplyTwice),
+            db_cache_size: 24 * 2_048,
+            ..parameters()
+        };
+        let ((), left) = run_kept(machine(seed, crashed.clone()), move |world, session| {
+            let disk = world.disk();
+            let opened = Instance::open(&disk, directory(), &twice, session);
+            println!("{seed}: {:?}", opened.err().map(|stop| stop.to_string()));
+        });
+        refused += 1;
+        run(machine(seed, left), |world, session| {
+            let instance = open_as(&roomy(), world, session);
+            let table = Rows::open(&instance, TABLE, session).expect("there");
+            for row in rows(&table, session) {
+                assert_eq!(number(&table, row, session), 7);
+            }
+            check(&instance, session);
+            drop(table);
+            instance.shutdown(session).expect("shut in good order");
+        });
+    }
+    assert!(refused > 0);
+}
