@@ -44,7 +44,7 @@ pub struct Size {
 }
 
 impl Size {
-    /// 1,500 blocks of tables, and as much undo again as a quarter of that, in 512 buffers.
+    /// 1,620 blocks of tables, and as much undo again as a quarter of that, in 512 buffers.
     pub const HERE: Size = Size { sessions: 15, rows: 3_000, cache: 4 * MIB, rounds: 3 };
     /// For a model: one round, for a model doesn't scatter.
     pub const MODELLED: Size = Size { rounds: 1, ..Size::HERE };
