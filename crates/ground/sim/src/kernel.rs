@@ -300,8 +300,7 @@ impl Kernel {
             }
             self.add_thread(state, name, body)
         };
-        self.call(start)
-            .unwrap_or_else(|| Err(std::io::Error::other("the simulation stops")))
+        self.call(start).unwrap_or_else(|| Err(std::io::Error::other("the simulation stops")))
     }
 
     /// Makes one turn of a spin: other threads run if they should, and after `turns_before_yield`

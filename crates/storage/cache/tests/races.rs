@@ -183,21 +183,21 @@ fn a_block_that_is_written_while_one_looks_is_not_damaged() {
 /// block's latch goes: no writer writes the block then.
 #[test]
 fn a_block_whose_change_was_broken_off_is_not_written() {
-    for seed in 0..300 {
-        let config = CacheConfig { batch_blocks: 2, ..small() };
+    for seed in 0..400 {
+        let config =
+            CacheConfig { batch_blocks: 16, ring_depth: 16, doublewrite: false, ..small() };
         let simulation = racy(seed, &config, BLOCKS as u32);
         let report = simulation.run(move |world, session| {
             let bed = Bed::open(world, config, &Toy::default(), session);
-            for block in 0..4 {
+            for block in 0..12 {
                 bed.change(block, session).expect("no fault");
             }
-            let pin = bed.cache.pin_or_unwritten(dba(3), session).expect("no fault");
-            bed.cache.request_checkpoint(common::rba(100), session);
-            session.charge_nanos(Nanos(seed * 1_000));
+            let pin = bed.cache.pin_or_unwritten(dba(11), session).expect("no fault");
             let mut block = pin.exclusive(FrameOrder::Heap, session);
             block.will_change();
             block.bytes_for_apply()[1_024..].fill(7);
-            session.interleave();
+            bed.cache.request_checkpoint(common::rba(100), session);
+            session.charge_nanos(Nanos(Dice(seed).below(60_000)));
             bed.halt.raise("a change was broken off", session);
             drop(block);
             drop(pin);

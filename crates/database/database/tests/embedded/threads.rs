@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use database::Database;
-use testbed::{machine, ended};
+use testbed::{ended, machine};
 use waits::Nanos;
 
 use crate::common::{balance, filled};
