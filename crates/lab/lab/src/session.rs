@@ -79,6 +79,7 @@ pub fn run(
         }
         RunOn::Model { machine, disk } => {
             let machine = Machine::named(machine, disk)?;
+            form.check_for_model()?;
             modelled(request, &plan, &machine, told_to_stop, tell, session)?
         }
     };
