@@ -192,8 +192,8 @@ impl World {
         });
     }
 
-    /// From now on `count` threads may be started, and each further one is refused, as under a limit
-    /// of processes. `None` lifts the limit.
+    /// From now on `count` threads may be started, and each further one is refused, as under a
+    /// limit of processes. `None` lifts the limit.
     pub fn limit_threads(&self, count: Option<u32>) {
         let _ = self.kernel.call(|state, _| state.threads_left = count);
     }
