@@ -146,8 +146,8 @@ fn a_load_whose_sessions_cannot_all_be_started_ends_those_that_were() {
         world.limit_threads(Some(2));
         let refused = order_entry::run(&database, plan, Watch::default(), session);
         world.limit_threads(None);
-        let refused = refused.err().expect("two of four sessions were started").to_string();
-        assert!(refused.contains("thread"), "{refused}");
+        let Err(refused) = refused else { panic!("two of four sessions were started") };
+        assert!(refused.to_string().contains("thread"), "{refused}");
         assert!(session.now().since(began) < Nanos::from_secs(10), "it doesn't go on for a minute");
         database.shutdown_by(session).expect("shut");
     });
