@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use database::{ColumnSpec, Database, Row, RowChange, Table, TableSpec, Type, Value, Which};
+use database::{ColumnSpec, Database, Row, RowChange, Selection, Table, TableSpec, Type, Value};
 use ids::BlockSize;
 use instance::{Creation, DataFileSpec, Parameters, TablespaceSpec};
 use latch::{Latch, LatchKind, SharedFlag};
@@ -211,7 +211,7 @@ fn change_all(
         }
         change.set(1, Value::Int(row.get_i64(1).unwrap_or_default() + 1))
     };
-    match tx.update_where(table, Which::All, None, change) {
+    match tx.update_where(table, Selection::All, None, change) {
         // The cell is dropped then.
         Err(_) if stop.is_raised(session) => tx.rollback(),
         changed => changed.and_then(|_| tx.commit()),
