@@ -1,10 +1,10 @@
 //! `forebay logs`: the redo log groups of a database, and changes of them.
 //!
 //! Listing reads the files and writes nothing. Changes are first held against the control file and
-//! the names on the disk, which writes nothing either. Then lost groups are cleared, the database is
-//! opened, which recovers it if that is needed, and shut again. Each opening begins a new log (rule
-//! redo/RD32), because the end of the last one may be torn: a change that is refused only then has
-//! cost a log switch.
+//! the names on the disk, which writes nothing either. Then lost groups are cleared, and the
+//! database is opened, which recovers it if that is needed, and shut again. Each opening begins a
+//! new log (rule redo/RD32), because the end of the last one may be torn: a change that is refused
+//! only then has cost a log switch.
 //!
 //! Callers: `main`.
 
