@@ -13,7 +13,7 @@ use lab::free_buffer_waits::{self, Matrix, Setting, Size};
 use lab::redo_size::{self, Curve, Sizes};
 use lab::{EXPERIMENTS, Ending, Experiment, Form, Request, RunOn};
 use report::paragraph;
-use stop::Stop;
+use stop::{RefusalKind, Stop, did_you_mean};
 use waits::{Nanos, SessionKind};
 
 use crate::number::within;
@@ -23,6 +23,8 @@ use crate::settings::Settings;
 
 /// A modelled machine's disk, if none is named.
 const DISK: &str = "nvme";
+/// The heading in the help above the options of experiments that compare two settings.
+const COMPARING: &str = "Options of experiments that compare two settings";
 const COMMIT: &str = env!("FOREBAY_COMMIT");
 
 #[derive(Subcommand)]
@@ -39,7 +41,7 @@ pub(crate) struct Run {
     #[arg(value_name = "EXPERIMENT")]
     experiment: String,
     /// Longer runs of more data, for a result to be quoted.
-    #[arg(long, conflicts_with = "simulate")]
+    #[arg(long, conflicts_with = "simulate", help_heading = COMPARING)]
     full: bool,
     /// Prints the report as JSON, for programs.
     #[arg(long)]
@@ -51,9 +53,10 @@ pub(crate) struct Run {
     /// none is named for that), nvme-consumer, disk-7200, fixed or exponential.
     #[arg(long, value_name = "DISK", requires = "simulate")]
     simulated_disk: Option<String>,
-    /// Of free-buffer-waits: makes this machine's disk as slow as a modelled one (array, if none is
+    /// Makes this machine's disk as slow as a modelled one (array, if none is
     /// named); "no" for as it is.
     #[arg(long, value_name = "DISK", conflicts_with = "simulate")]
+    #[arg(help_heading = "Options of free-buffer-waits")]
     paced: Option<String>,
     /// Where the scratch folder is made, and removed again.
     #[arg(long, value_name = "DIR", default_value = ".")]
@@ -64,25 +67,27 @@ pub(crate) struct Run {
     seed: u64,
     /// Pairs of both settings.
     #[arg(long, value_parser = within(2..=PAIRS_MAX), allow_negative_numbers = true)]
+    #[arg(help_heading = COMPARING)]
     pairs: Option<u32>,
     /// Pairs of setting A with itself.
     #[arg(long, value_parser = within(1..=PAIRS_MAX), allow_negative_numbers = true)]
+    #[arg(help_heading = COMPARING)]
     aa_pairs: Option<u32>,
     /// Measured seconds of each run; before that it warms up for a fifth of it.
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", help_heading = COMPARING)]
     #[arg(value_parser = within(0.01..=86_400.0), allow_negative_numbers = true)]
     seconds: Option<f64>,
-    /// From so many per cent of throughput on a difference matters.
-    #[arg(long, value_name = "PERCENT", default_value_t = 2.0)]
+    /// The difference in throughput, in per cent, that matters.
+    #[arg(long, value_name = "PERCENT", default_value_t = 2.0, help_heading = COMPARING)]
     #[arg(value_parser = within(0.01..=99.99), allow_negative_numbers = true)]
     matters: f64,
     /// Writes the rows, one JSON object a line, to this file too.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = COMPARING)]
     rows: Option<PathBuf>,
     /// Setting A on both sides: what does the lab say of equals?
-    #[arg(long)]
+    #[arg(long, help_heading = COMPARING)]
     equals: bool,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = COMPARING)]
     settings: Settings,
 }
 
@@ -125,7 +130,7 @@ impl Run {
             Ok(Ending::Answered(report, runs)) => (report, runs),
             failed => {
                 rows.map_or(Ok(()), |rows| rows.remove(&session))?;
-                return Err(failed.err().map_or_else(stopped, Failure::from));
+                return Err(failed.err().map_or_else(stopped, failure));
             }
         };
         let text = if self.json { report.json() + "\n" } else { report.text() };
@@ -181,7 +186,7 @@ impl Run {
             Ok(Some(found)) if self.json => Ok(json(&found) + "\n"),
             Ok(Some(found)) => Ok(text(&found).lines().map(fitting).collect()),
             Ok(None) => Err(stopped()),
-            Err(stop) => Err(stop.into()),
+            Err(stop) => Err(failure(stop)),
         }
     }
 
@@ -267,9 +272,12 @@ impl Run {
     fn request(&self) -> Result<Request, String> {
         self.paces_nothing()?;
         let Some(experiment) = Experiment::named(&self.experiment) else {
+            let names = EXPERIMENTS.iter().map(|experiment| experiment.name);
+            let names = names.chain([redo_size::NAME, free_buffer_waits::NAME]);
             return Err(format!(
-                "there is no experiment '{}'; 'forebay lab list' names those that are",
-                self.experiment
+                "there is no experiment '{}'; 'forebay lab list' names those that are{}",
+                self.experiment,
+                did_you_mean(&self.experiment, names)
             ));
         };
         let mut form = match (&self.simulate, self.full) {
@@ -336,6 +344,14 @@ fn begin() -> os::Session {
     let os = start_world("\n");
     os::linux::listen();
     os.adopt("forebay", SessionKind::Foreground)
+}
+
+/// What an experiment can't take is a wrong command line.
+fn failure(stop: Stop) -> Failure {
+    match stop.refusal() {
+        Some(RefusalKind::Invalid) => Failure::usage(stop),
+        _ => Failure::from(stop),
+    }
 }
 
 fn stopped() -> Failure {

@@ -45,15 +45,19 @@ mod verification;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
+use stop::did_you_mean;
 use waits::SessionKind;
 
 use crate::output::{CommandResult, Failure};
 
+const EXIT_STATUS: &str = "Exit status: 0 when it is done, 1 when it failed or verify found \
+    something, 2 when the command line is wrong, 130 when a signal ended it early.";
+
 /// An OLTP database in which every microsecond has a name.
 #[derive(Parser)]
-#[command(name = "forebay", version, max_term_width = 80)]
+#[command(name = "forebay", version, max_term_width = 80, after_help = EXIT_STATUS)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -147,16 +151,36 @@ fn one_line(error: &clap::Error) -> String {
     let words: Vec<&str> = paragraph.split_whitespace().collect();
     let said = words.join(" ");
     let said = said.strip_prefix("error: ").unwrap_or(&said);
-    format!("{said}; see '{} --help'", named_command())
+    let (command, name) = named_command();
+    format!("{said}; see '{name} --help'{}", suggestion(error, &command))
 }
 
-/// The program with the subcommands that the command line names, as far as there are such.
-fn named_command() -> String {
+/// The command or option that may have been meant instead of one that doesn't exist.
+fn suggestion(error: &clap::Error, command: &clap::Command) -> String {
+    let word = |kind| match error.get(kind) {
+        Some(ContextValue::String(word)) => Some(word),
+        _ => None,
+    };
+    if let Some(word) = word(ContextKind::InvalidSubcommand) {
+        return did_you_mean(word, command.get_subcommands().map(clap::Command::get_name));
+    }
+    match word(ContextKind::InvalidArg).filter(|_| error.kind() == ErrorKind::UnknownArgument) {
+        Some(word) => {
+            let options = command.get_arguments().filter_map(clap::Arg::get_long);
+            let options: Vec<String> = options.map(|long| format!("--{long}")).collect();
+            did_you_mean(word, options.iter().map(String::as_str))
+        }
+        None => String::new(),
+    }
+}
+
+/// The last subcommand that the command line names, and its name behind the program's.
+fn named_command() -> (clap::Command, String) {
     let (mut command, mut name) = (Arguments::command(), "forebay".to_string());
     for word in std::env::args_os().skip(1) {
         let Some(subcommand) = command.find_subcommand(&word).cloned() else { break };
         name = format!("{name} {}", subcommand.get_name());
         command = subcommand;
     }
-    name
+    (command, name)
 }

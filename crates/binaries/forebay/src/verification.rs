@@ -93,7 +93,7 @@ fn in_json(finding: &Finding) -> Value {
         "file_number": finding.block.map(|block| block.file.get()),
         "block": finding.block.map(|block| block.block.get()),
         "what": finding.what,
-        "advice": finding.kind.advice(),
+        "advice": finding.advice,
     })
 }
 

@@ -71,8 +71,14 @@ fn settle_names(disk: &Disk, redo: &RedoConfig, session: &Session) -> Result<(),
     Ok(())
 }
 
-/// The fastest way to make a write of redo durable, and the time that such a write takes. On a full
-/// disk, which leaves no room to try, a default is taken, and the database opens.
+/// Whether a probe fails for this cause only because its own file can't be made.
+fn is_of_probe_file(cause: Cause) -> bool {
+    matches!(cause, Cause::NoSpace | Cause::FileTooLarge | Cause::PermissionDenied)
+}
+
+/// The fastest way to make a write of redo durable, and the time that such a write takes. Where the
+/// probe's file can't be made, on a full disk or for want of a right to write in the directory, a
+/// default is taken, and the database opens.
 fn probed(
     disk: &Disk,
     directory: &Path,
@@ -84,15 +90,15 @@ fn probed(
             let picked = report.timings.iter().find(|timing| timing.way == report.pick);
             Ok((report.pick, picked.map(|timing| timing.median)))
         }
-        Err(error) if matches!(error.cause(), Cause::NoSpace | Cause::FileTooLarge) => {
+        Err(error) if is_of_probe_file(error.cause()) => {
             // Where direct I/O is chosen, data files are opened with it already.
             let way = match options.direct {
                 true => DurableWrite::DirectThenSync,
                 false => DurableWrite::BufferedThenSync,
             };
             session.os().notice(&format!(
-                "redo is written with \"{way}\", which need not be the fastest way here, for \
-                 {error}"
+                "redo is written with \"{way}\", which may not be the fastest way here, because \
+                 the ways couldn't be compared: {error}"
             ));
             Ok((way, None))
         }

@@ -11,11 +11,12 @@ use txn::block;
 use access::{check_free_map, check_heap_block, check_index_block};
 use format::{BlockHeader, BlockKind};
 use ids::{Dba, Scn, TxnId};
-use space::{kind_before_extents, look_at_directory, look_at_free, look_at_header};
+use space::{Holds, kind_before_extents, look_at_directory, look_at_free, look_at_header};
 use stop::Stop;
 use txn::undo::{check_table, check_undo_block};
 
 use crate::Kind;
+use crate::segments::Segment;
 use crate::source::{Check, Seen};
 
 /// The number of blocks after which progress is told.
@@ -31,6 +32,8 @@ pub(crate) struct Expected<'u> {
     pub(crate) used: Option<&'u Used>,
     /// The last SCN: no block was changed later.
     pub(crate) last_scn: Option<Scn>,
+    /// All segments: a block that none of them uses holds nothing.
+    pub(crate) segments: Option<&'u [Segment]>,
 }
 
 /// The blocks of a file that were changed after the last SCN.
@@ -71,13 +74,7 @@ pub(crate) fn check(check: &mut Check<'_, '_, '_>, known: Expected<'_>) -> Resul
                         );
                     }
                 }
-                Seen::Damaged(what) => {
-                    let what = match kind_before_extents(address) {
-                        Some(kind) => format!("{what}, where {kind} belongs"),
-                        None => what,
-                    };
-                    check.find(Kind::Block, address, what);
-                }
+                Seen::Damaged(what) => damaged(check, address, what, known.segments),
                 Seen::Nowhere => {
                     check.find(Kind::File, address, "isn't there: the file ends before")
                 }
@@ -97,6 +94,24 @@ pub(crate) fn check(check: &mut Check<'_, '_, '_>, known: Expected<'_>) -> Resul
         }
     }
     Ok(())
+}
+
+/// Tells of a damaged block what it is of, as far as that is known.
+fn damaged(check: &mut Check<'_, '_, '_>, block: Dba, what: String, segments: Option<&[Segment]>) {
+    let owner = segments.and_then(|all| all.iter().find(|segment| segment.uses(block)));
+    match (kind_before_extents(block), owner) {
+        (Some(kind), _) => check.find(Kind::Block, block, format!("{what}, where {kind} belongs")),
+        (None, Some(owner)) => {
+            let what = format!("of {} {what}", owner.described());
+            let kind = if owner.is_users_index() { Kind::Index } else { Kind::Block };
+            if owner.holds == Holds::Index {
+                check.run.damaged_indexes.insert(owner.object);
+            }
+            check.find_in(&owner.name, kind, block, what);
+        }
+        (None, None) if segments.is_some() => check.find(Kind::Unused, block, what),
+        (None, None) => check.find(Kind::Block, block, what),
+    }
 }
 
 /// Checks the body of a block whose header and checksum are right.

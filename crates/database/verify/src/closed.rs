@@ -17,7 +17,7 @@ use crate::control::{ClosedDatabase, Files, of_file};
 use crate::index::walk_visiting;
 use crate::pairs::KnownSegments;
 use crate::report::Run;
-use crate::segments::Segment;
+use crate::segments::{Segment, Segments};
 use crate::source::{Check, DataFile, HeapBlock, Seen, Source, Visit, of_heap};
 use crate::{
     Report, Task, blocks, dictionary, foreign, heap, index, pairs, rings, segments, sequences,
@@ -54,6 +54,7 @@ pub fn closed(
     session: &Session,
 ) -> Result<Report, Stop> {
     let mut run = Run::new(task);
+    run.directory = Some(directory.display().to_string());
     let place = ClosedDatabase { disk, directory, options, session };
     let files = Files::open(place, &mut run)?;
     let last_scn = files.last_scn;
@@ -69,24 +70,34 @@ pub fn closed(
     let source = ClosedSource { files: shapes, open, last: RefCell::new(last), session };
     let mut check = Check { run: &mut run, source: &source };
     if !is_shut || !is_whole {
-        blocks::check(&mut check, blocks::Expected { used: None, last_scn })?;
-        let why = match is_whole {
-            false => "a data file can't be read, or is in use",
-            true => {
-                "the database wasn't shut in good order. Open it once, for instance with 'forebay \
-                 recover DIR': that recovers it, and may put right what is found in blocks; then \
+        blocks::check(&mut check, blocks::Expected { last_scn, ..blocks::Expected::default() })?;
+        let recover = format!("'forebay recover {}'", directory.display());
+        let why = match (is_whole, last_scn) {
+            (false, _) => "a data file can't be read, or is in use".to_string(),
+            (true, None) => format!(
+                "the database wasn't shut in good order, and can't be opened before what was found \
+                 of its redo is put right. Then open it once, for instance with {recover}, and \
                  verify it again"
-            }
+            ),
+            (true, Some(_)) => format!(
+                "the database wasn't shut in good order. Open it once, for instance with \
+                 {recover}: that recovers it, and may put right what is found in blocks; then \
+                 verify it again"
+            ),
         };
-        run.report.skipped = Some(why.to_string());
+        run.report.skipped = Some(why);
         return Ok(run.report);
     }
-    let segments = segments::check(&mut check)?;
+    let Segments { list: mut segments, is_partial } = segments::check(&mut check)?;
     let used = rings::check(&mut check, &segments)?;
-    blocks::check(&mut check, blocks::Expected { used: used.as_ref(), last_scn })?;
+    let dictionary = dictionary::check(&mut check, &segments)?;
+    // From here on messages name tables and indexes as users do.
+    segments.iter_mut().for_each(|segment| dictionary.name(segment));
+    let segments_known = (!is_partial).then_some(&segments[..]);
+    let expected = blocks::Expected { used: used.as_ref(), last_scn, segments: segments_known };
+    blocks::check(&mut check, expected)?;
     heap::check(&mut check, &segments)?;
     let trees = index::check(&mut check, &segments)?;
-    let dictionary = dictionary::check(&mut check, &segments)?;
     let segments = segments.iter().map(|one| (one.object, one)).collect();
     let ground = KnownSegments { segments: &segments, trees: &trees };
     pairs::check(&mut check, ground, &dictionary)?;

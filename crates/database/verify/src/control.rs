@@ -196,6 +196,10 @@ fn check_logs(
         member.path = place.now_at(std::mem::take(&mut member.path), has_unnamed);
     }
     let (lost, headless) = look_at_members(place, &mut config)?;
+    let (unreadable, lost): (Vec<_>, Vec<_>) =
+        lost.into_iter().partition(|member| member.is_unreadable);
+    unreadable.iter().for_each(|member| run.find(&member.finding(Kind::Unreadable)));
+    config.mark_invalid(&unreadable.into_iter().map(|member| member.path).collect::<Vec<_>>());
     for member in &lost {
         let ClosedDatabase { disk, directory, session, .. } = place;
         let lost = || LostGroup::find(disk, directory, content, member.group, session);
@@ -229,6 +233,8 @@ struct NoGood {
     group: u16,
     /// `None` if another program has it open.
     why: Option<String>,
+    /// Whether this process lacks the right to read it, so that nothing is known of it.
+    is_unreadable: bool,
 }
 
 impl NoGood {
@@ -237,7 +243,9 @@ impl NoGood {
             Some(why) => format!("of group {} is no good: {why}", self.group),
             None => format!("of group {} {IN_USE}", self.group),
         };
-        Finding::of_file(kind, self.path.display().to_string(), what)
+        let mut finding = Finding::of_file(kind, self.path.display().to_string(), what);
+        finding.advice = finding.advice.replace("NUMBER", &self.group.to_string());
+        finding
     }
 }
 
@@ -263,8 +271,19 @@ fn look_at_members(
             ));
         }
         for member in group.members.iter().filter(|member| member.good) {
-            place.may_read(&member.path, REDO_BLOCK)?;
-            let no_good = |why| NoGood { path: member.path.clone(), group: group.number, why };
+            let (path, number) = (&member.path, group.number);
+            let no_good =
+                |why| NoGood { path: path.clone(), group: number, why, is_unreadable: false };
+            let opened = place.disk.open_read_only(path, place.options, place.session);
+            let has_others = group.members.iter().filter(|member| member.good).count() > 1;
+            match opened {
+                Err(error) if has_others && error.cause() == Cause::PermissionDenied => {
+                    let unread = no_good(Some(error.to_string()));
+                    lost.push(NoGood { is_unreadable: true, ..unread });
+                    continue;
+                }
+                _ => place.may_read(path, REDO_BLOCK)?,
+            }
             let looked = redo::look_at_member(
                 place.disk,
                 place.options,

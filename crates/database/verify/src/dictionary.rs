@@ -142,6 +142,22 @@ fn with_own(own: &[Own], tables: Vec<TableDefinition>) -> Vec<TableDefinition> {
 }
 
 impl Dictionary {
+    /// Gives a segment that is named by a number the name of its table or index.
+    pub(crate) fn name(&self, segment: &mut Segment) {
+        if !segment.name.starts_with(NAMED_BY_NUMBER) {
+            return;
+        }
+        let object = ObjectNo::new(segment.object);
+        for table in &self.tables {
+            if table.segment == object {
+                segment.name = table.name.to_string();
+            }
+            if let Some(index) = table.indexes.iter().find(|index| index.segment == object) {
+                segment.name = format!("{} of {}", index.name, table.name);
+            }
+        }
+    }
+
     /// The definition of a table at the source's moment; none if it isn't there then.
     pub(crate) fn now(
         &self,

@@ -8,6 +8,7 @@
 
 use std::fmt;
 
+use format::RESTORE_ALL;
 use ids::Dba;
 
 /// Declares the kinds; the sentences are the doc comments.
@@ -62,6 +63,10 @@ kinds! {
     File = "file", "restore all files from one copy";
     /// A block was changed later than the control file and the redo end.
     Ahead = "ahead", "restore all files from one copy";
+    /// A block of no segment isn't what was written there.
+    Unused = "unused block", "nothing is lost: no table, index or undo uses this block";
+    /// A file can't be read for want of a right, and another has the same.
+    Unreadable = "unreadable", "give this program the right to read it, and verify again";
     /// A block isn't what was written there: torn, rotted, lost or misdirected.
     Block = "block", "what it held is lost: restore all files from one copy";
     /// A block of a table has had rows, and is empty or another's now.
@@ -117,12 +122,21 @@ pub struct Finding {
     pub block: Option<Dba>,
     /// The fault in words.
     pub what: String,
+    /// What to do: the kind's advice, with the database's directory and the group's number.
+    pub advice: String,
 }
 
 impl Finding {
     /// A fault of a file as a whole.
-    pub(crate) fn of_file(kind: Kind, file: String, what: String) -> Finding {
-        Finding { kind, object: file.clone(), file, block: None, what }
+    pub(crate) fn of_file(kind: Kind, file: String, mut what: String) -> Finding {
+        // The kind has the advice.
+        if kind != Kind::Redo
+            && let Some(at) = what.find(RESTORE_ALL).and_then(|at| what[..at].rfind("; "))
+        {
+            what.truncate(at);
+        }
+        let advice = kind.advice().to_string();
+        Finding { kind, object: file.clone(), file, block: None, what, advice }
     }
 }
 
@@ -132,6 +146,6 @@ impl fmt::Display for Finding {
         if let Some(block) = self.block {
             write!(f, " block {}", block.block)?;
         }
-        write!(f, " {}; {}", self.what, self.kind.advice())
+        write!(f, " {}; {}", self.what, self.advice)
     }
 }

@@ -49,6 +49,9 @@ pub(crate) fn check(check: &mut Check<'_, '_, '_>, segments: &[Segment]) -> Resu
             trees.unfinished.insert(index.object);
             continue;
         }
+        if check.run.damaged_indexes.contains(&index.object) {
+            continue;
+        }
         let mut found = walk(check, index)?;
         for turn in 1..WALKS {
             if found.is_err() && check.source.is_live() {

@@ -41,7 +41,7 @@ pub fn open(instance: &Instance, task: &mut Task<'_>, session: &Session) -> Resu
     run.report.files = files.len() as u64;
     let source = LiveSource { instance, files, moment: RefCell::new(None), session };
     let mut check = Check { run: &mut run, source: &source };
-    let segments = segments::check(&mut check)?;
+    let segments = segments::check(&mut check)?.list;
     rings::check(&mut check, &segments)?;
     blocks::check(&mut check, blocks::Expected::default())?;
     heap::check(&mut check, &segments)?;

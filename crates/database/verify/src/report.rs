@@ -2,7 +2,7 @@
 //!
 //! Callers: users of the check; the checks, which fill the report.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::{Finding, Kind, Pair};
@@ -77,13 +77,21 @@ impl fmt::Display for Report {
         let Report { files, blocks, blocks_unwritten: unwritten, segments, .. } = self;
         writeln!(
             f,
-            "{files} files, {blocks} blocks ({unwritten} never written), {segments} segments"
+            "{}, {} ({unwritten} never written), {}",
+            counted(*files, "file", "files"),
+            counted(*blocks, "block", "blocks"),
+            counted(*segments, "segment", "segments")
         )?;
-        let (rows, entries, compared) = (self.rows, self.entries, self.compared);
-        writeln!(f, "{rows} rows, {entries} index entries, {compared} indexes held against them")?;
+        writeln!(
+            f,
+            "{}, {}, {} held against them",
+            counted(self.rows, "row", "rows"),
+            counted(self.entries, "index entry", "index entries"),
+            counted(self.compared, "index", "indexes")
+        )?;
         if self.unsettled > 0 {
-            let count = self.unsettled;
-            writeln!(f, "{count} places changed whenever they were looked at: not judged")?;
+            let count = counted(self.unsettled, "place", "places");
+            writeln!(f, "{count} changed at every look: not judged")?;
         }
         if let Some(why) = &self.skipped {
             writeln!(f, "structures were not checked: {why}")?;
@@ -96,23 +104,32 @@ impl fmt::Display for Report {
         }
         match self.count() {
             0 => writeln!(f, "nothing found"),
-            1 => writeln!(f, "1 finding"),
-            count => writeln!(f, "{count} findings"),
+            count => writeln!(f, "{}", counted(count, "finding", "findings")),
         }
     }
+}
+
+/// A number of things, whose word has another form for one.
+fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 /// A check on its way: its task, and its report so far.
 pub(crate) struct Run<'r, 'a> {
     pub(crate) task: &'r mut Task<'a>,
     pub(crate) report: Report,
+    /// The database's directory, if it is shut.
+    pub(crate) directory: Option<String>,
+    /// The indexes of which a damaged block was found: their trees aren't walked (VF6).
+    pub(crate) damaged_indexes: BTreeSet<u32>,
     /// How many findings of a kind each object has so far.
     counts: BTreeMap<(Kind, String), u64>,
 }
 
 impl<'r, 'a> Run<'r, 'a> {
     pub(crate) fn new(task: &'r mut Task<'a>) -> Run<'r, 'a> {
-        Run { task, report: Report::default(), counts: BTreeMap::new() }
+        let (damaged_indexes, counts) = (BTreeSet::new(), BTreeMap::new());
+        Run { task, report: Report::default(), directory: None, damaged_indexes, counts }
     }
 
     /// Counts a finding, and tells it unless its object has too many of its kind.
@@ -121,8 +138,12 @@ impl<'r, 'a> Run<'r, 'a> {
         let of = (finding.kind, finding.object.clone());
         let count = self.counts.entry(of.clone()).or_default();
         *count += 1;
+        let mut finding = finding.clone();
+        if let Some(directory) = &self.directory {
+            finding.advice = finding.advice.replace("DIR", directory);
+        }
         match *count <= self.task.told_max {
-            true => (self.task.tell)(finding),
+            true => (self.task.tell)(&finding),
             false => *self.report.untold.entry(of).or_default() += 1,
         }
     }

@@ -38,6 +38,39 @@ fn handed_out(extents: &[Blocks], high_water: u32) -> impl Iterator<Item = Dba> 
 }
 
 impl Segment {
+    /// Whether the segment uses this block: of a table or an index those handed out, else all.
+    pub(crate) fn uses(&self, block: Dba) -> bool {
+        let limit = match self.holds {
+            Holds::Table | Holds::Index => self.high_water,
+            Holds::Undo | Holds::Directory => u32::MAX,
+        };
+        let mut before = 0;
+        for run in &self.extents {
+            let nth = block.block.get().checked_sub(run.first.block.get());
+            if let Some(nth) = nth.filter(|nth| run.first.file == block.file && *nth < run.count) {
+                return before + nth < limit;
+            }
+            before += run.count;
+        }
+        false
+    }
+
+    /// What it is, for messages.
+    pub(crate) fn described(&self) -> String {
+        let what = match self.holds {
+            Holds::Table => "table",
+            Holds::Index => "index",
+            Holds::Undo | Holds::Directory => "segment",
+        };
+        format!("{what} {}", self.name)
+    }
+
+    /// Whether it is an index that a user can drop, and not one of the dictionary's.
+    pub(crate) fn is_users_index(&self) -> bool {
+        let is_permanent = self.state == SegmentState::Permanent;
+        self.holds == Holds::Index && is_permanent && !self.name.starts_with('_')
+    }
+
     /// The blocks that were handed out, the header first.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = Dba> + '_ {
         handed_out(&self.extents, self.high_water)
@@ -55,8 +88,15 @@ struct SpaceLook<'c, 'l, 's> {
     is_partial: bool,
 }
 
+/// The segments that were found.
+pub(crate) struct Segments {
+    pub(crate) list: Vec<Segment>,
+    /// Whether there may be others, of which a block can't be used.
+    pub(crate) is_partial: bool,
+}
+
 /// Checks free space, and finds the segments.
-pub(crate) fn check(check: &mut Check<'_, '_, '_>) -> Result<Vec<Segment>, Stop> {
+pub(crate) fn check(check: &mut Check<'_, '_, '_>) -> Result<Segments, Stop> {
     let source = check.source;
     let segments = check.settle(|looks, suspicions| {
         let (maps, owners) = (BTreeMap::new(), BTreeMap::new());
@@ -64,14 +104,14 @@ pub(crate) fn check(check: &mut Check<'_, '_, '_>) -> Result<Vec<Segment>, Stop>
         let mut look = SpaceLook { files, looks, suspicions, maps, owners, is_partial: false };
         look.maps()?;
         let entries = look.directory()?;
-        let mut segments = Vec::new();
+        let mut list = Vec::new();
         for entry in entries {
-            segments.extend(look.segment(entry)?);
+            list.extend(look.segment(entry)?);
         }
         look.leaks();
-        Ok(segments)
+        Ok(Segments { list, is_partial: look.is_partial })
     })?;
-    check.run.report.segments = segments.len() as u64;
+    check.run.report.segments = segments.list.len() as u64;
     Ok(segments)
 }
 

@@ -265,7 +265,8 @@ impl Check<'_, '_, '_> {
         what: impl Into<String>,
     ) {
         let (file, object) = (self.file_of(block), object.to_string());
-        self.run.find(&Finding { kind, file, object, block: Some(block), what: what.into() });
+        let (what, advice) = (what.into(), kind.advice().to_string());
+        self.run.find(&Finding { kind, file, object, block: Some(block), what, advice });
     }
 
     fn file_of(&self, block: Dba) -> String {

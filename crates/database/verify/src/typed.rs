@@ -38,11 +38,11 @@ impl Keyed for Typed {
         row.is_ok_and(|row| index.push_entry_key(at, &row, out).is_ok())
     }
 
-    fn name(&self, index: Option<usize>, segment: &str) -> String {
+    fn name(&self, index: Option<usize>, _: &str) -> String {
         let table = &self.table.name;
         match index {
-            Some(index) => format!("{} of {table} ({segment})", self.table.indexes[index].name),
-            None => format!("{table} ({segment})"),
+            Some(index) => format!("{} of {table}", self.table.indexes[index].name),
+            None => table.to_string(),
         }
     }
 

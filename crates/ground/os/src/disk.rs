@@ -91,7 +91,7 @@ impl Disk {
                 }
                 if !go_on() {
                     let what = format!("fill {}", path.display());
-                    return Err(Error::new(what, Cause::Other, "it isn't wanted any more"));
+                    return Err(Error::new(what, Cause::Other, "it was stopped"));
                 }
                 fill(file, from, length.min(from + FILL_PIECE), session)?;
             }
@@ -109,9 +109,7 @@ impl Disk {
         session: &Session,
     ) -> Result<File, Error> {
         let what = format!("create {} of {length} bytes", path.display());
-        let file = self
-            .open_as(path, OpenMode::CreateNew, options, session)
-            .map_err(|error| error.while_doing(&what))?;
+        let file = self.open_as(path, OpenMode::CreateNew, options, session)?;
         let locked = match file.lock(session) {
             Err(error) if error.cause() == Cause::InUse => return Err(error.while_doing(&what)),
             locked => locked,

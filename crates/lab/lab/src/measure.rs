@@ -33,7 +33,7 @@ pub(crate) fn measure(
     let mut marks = Vec::new();
     let mut mark = |session: &Session| marks.push(Snapshot::take(session, SessionKind::Background));
     let watch =
-        Watch { witness: None, told_to_stop: Some(told_to_stop), at_bound: Some(&mut mark) };
+        Watch { told_to_stop: Some(told_to_stop), at_bound: Some(&mut mark), ..Watch::default() };
     let ran = workload::run(&database, mixture, watch, session);
     let halted = crash(database, session);
     let ran = ran?;

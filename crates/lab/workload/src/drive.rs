@@ -40,6 +40,8 @@ pub struct Watch<'a> {
     pub told_to_stop: Option<&'a dyn Fn() -> bool>,
     /// Called by the calling session when the time that counts begins, and when it ends.
     pub at_bound: Option<&'a mut dyn FnMut(&Session)>,
+    /// Given, it gets the first failure of a session, and what all sessions did is returned.
+    pub failure: Option<&'a mut Option<Stop>>,
 }
 
 impl Watch<'_> {
@@ -208,8 +210,9 @@ pub(crate) fn drive(
         let word = if number < 100_000_000 { "session" } else { "s" };
         let spec = ThreadSpec::foreground(format!("{word}{number}"));
         let started = session.spawn(spec, move |session| {
-            let ended = client(&mut turns, session).map(|()| turns.done(session));
-            done.exclusive(session).push(ended);
+            let failure = client(&mut turns, session).err();
+            let run = turns.done(session);
+            done.exclusive(session).push((run, failure));
         });
         match started {
             Ok(thread) => threads.push(thread),
@@ -242,7 +245,12 @@ pub(crate) fn drive(
         return Err(cause.into());
     }
     let done = std::mem::take(&mut *done.exclusive(session));
-    let mut sessions = done.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let (mut sessions, failures): (Vec<_>, Vec<_>) = done.into_iter().unzip();
+    match (failures.into_iter().flatten().next(), watch.failure) {
+        (Some(stop), None) => return Err(stop),
+        (stop, Some(failure)) => *failure = stop,
+        (None, None) => {}
+    }
     sessions.sort_by_key(|session| session.session);
     Ok(Run { sessions, elapsed: ended.since(begin) })
 }

@@ -189,37 +189,44 @@ impl fmt::Display for EndReason {
         match self {
             EndReason::EndOfLastLog => write!(f, "the log is full and the next was not begun"),
             EndReason::NotBegun => write!(f, "this log was not begun"),
-            EndReason::NeverWritten { address } => write!(f, "block {address} was never written"),
+            EndReason::NeverWritten { address } => {
+                write!(f, "block {} was never written", address.block)
+            }
             EndReason::EarlierLife { address, found } => {
-                write!(f, "block {address} is left from log {found}")
+                write!(f, "block {} is left from log {found}", address.block)
             }
             EndReason::LaterLife { address, found } => {
-                write!(f, "block {address} belongs to log {found}, which has not begun")
+                let block = address.block;
+                write!(f, "block {block} belongs to log {found}, which has not begun")
             }
             EndReason::Damaged { fault } => {
                 // A crash leaves torn blocks, so what a fault advises doesn't follow.
-                let fault = fault.to_string();
-                write!(f, "{}", fault.split("; ").next().unwrap_or(&fault))
+                let (fault_at, fault) = (fault.address(), fault.to_string());
+                let fault = fault.split("; ").next().unwrap_or(&fault);
+                // A log's file number says nothing to a user.
+                let file = format!("file {} ", fault_at.file);
+                write!(f, "{}", fault.strip_prefix(&file).unwrap_or(fault))
             }
-            EndReason::Unreadable { address } => write!(f, "block {address} can't be read"),
+            EndReason::Unreadable { address } => write!(f, "block {} can't be read", address.block),
             EndReason::WrongAddress { address, found } => {
-                write!(f, "block {found} lies where {address} belongs")
+                write!(f, "block {found} lies where {} belongs", address.block)
             }
             EndReason::OtherKind { address, found } => {
-                write!(f, "block {address} has another kind than it should: {found}")
+                write!(f, "block {} has another kind than it should: {found}", address.block)
             }
             EndReason::OtherDatabase { address, found } => {
-                write!(f, "block {address} belongs to database {found:016x}")
+                write!(f, "block {} belongs to database {found:016x}", address.block)
             }
             EndReason::OtherIncarnation { address, found, began } => write!(
                 f,
-                "block {address} belongs to incarnation {found} of the database, which began at \
-                 SCN {began}"
+                "block {} belongs to incarnation {found} of the database, which began at SCN \
+                 {began}",
+                address.block
             ),
             EndReason::BadBlock { address, used, first_record } => write!(
                 f,
-                "block {address} says that it has {used} bytes of records, the first from \
-                 {first_record}"
+                "block {} says that it has {used} bytes of records, the first from {first_record}",
+                address.block
             ),
             EndReason::BrokenRecord { rba, block } => {
                 write!(f, "the record at {rba} goes on in block {block}, which says otherwise")

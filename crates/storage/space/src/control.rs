@@ -113,7 +113,10 @@ impl ControlFile {
         // This may be the only whole copy, so it is written last.
         copies[..].rotate_left(place + 1);
         faults.iter().for_each(|fault| {
-            session.os().notice(&format!("the other copy of the control file is used, for {fault}"))
+            session.os().notice(&format!(
+                "the other copy of the control file is used, and written over this one: {}",
+                without_advice(fault)
+            ))
         });
         Ok(ControlFile { copies, content, version, place: place_of(disk, directory) })
     }
@@ -137,13 +140,14 @@ impl ControlFile {
                     return Err(error.while_doing("look at the control file").into());
                 }
                 Err(error) => {
-                    let said = Err(missing(&path)(error).to_string());
+                    let said = Err(without_advice(&missing(&path)(error).to_string()).to_string());
                     return Ok(ControlCopy { path, said, _file: None });
                 }
             };
             owned.lock(&file, session).map_err(not_owned)?;
             let said = read(&file, session).map_err(|fault| match fault {
-                Fault::Damaged(what) | Fault::Other(what) => what,
+                Fault::Damaged(what) => without_advice(&what).to_string(),
+                Fault::Other(what) => what,
             });
             Ok(ControlCopy { path, said, _file: Some(file) })
         });
@@ -271,7 +275,9 @@ fn check_is_database(disk: &Disk, directory: &Path, session: &Session) -> Result
     let create = format!(
         "check the path, or create a database there, for instance with 'forebay load create {path}'"
     );
+    let is_file = matches!(disk.look_up(directory, session), Ok(Some(os::NameKind::File)));
     let message = match disk.list(directory, session) {
+        _ if is_file => format!("{path} is a file, and no directory; check the path"),
         Err(error) if error.cause() == os::Cause::NotFound => {
             format!("there is no directory {path}; {create}")
         }
@@ -280,7 +286,8 @@ fn check_is_database(disk: &Disk, directory: &Path, session: &Session) -> Result
         }
         _ => format!(
             "there is no database in {path}, because it has no control file ({}, {}); check the \
-             path; if a database was there, {RESTORE_ALL}",
+             path; if the creation of a database was ended there early, remove {path}; if a \
+             database was there, {RESTORE_ALL}",
             NAMES[0], NAMES[1]
         ),
     };
@@ -290,13 +297,18 @@ fn check_is_database(disk: &Disk, directory: &Path, session: &Session) -> Result
 /// The refusal to `verb` a database of which neither copy can be used, for these faults.
 pub fn no_control_file(verb: &str, faults: &[String]) -> Stop {
     // The advice comes once, behind the faults.
-    let faults = faults.iter().map(|fault| fault.split("; ").next().unwrap_or(fault));
+    let faults = faults.iter().map(|fault| without_advice(fault));
     let message = format!(
         "cannot {verb} the database: {}; put a good copy of the control file there, as new as the \
          other files; without one, {RESTORE_ALL}",
         faults.collect::<Vec<_>>().join(", and ")
     );
     Stop::refuse(RefusalKind::Corrupt, message)
+}
+
+/// What is wrong with a copy, without what to do if there were no other.
+fn without_advice(fault: &str) -> &str {
+    fault.split("; ").next().unwrap_or(fault)
 }
 
 fn missing(path: &Path) -> impl Fn(Error) -> Stop {

@@ -71,7 +71,8 @@ impl Run {
         recover::tell_if_recovered(database.instance().opened());
         let altering = alter::start(alterations, &database, session)?;
         let (mut marks, printer) = (Vec::new(), Arc::new(CommitPrinter::default()));
-        let ran = self.work(&database, &printer, &mut marks, session);
+        let mut failure = None;
+        let ran = self.work(&database, &printer, &mut marks, &mut failure, session);
         let altered = altering.map(|altering| altering.end(session)).unwrap_or_default();
         let ended = database.shutdown_by(session);
         let refused = altered.failure();
@@ -87,6 +88,9 @@ impl Run {
             }
             false => text,
         };
+        if let Some(stop) = failure {
+            return Err(Failure::from(stop).behind(text));
+        }
         match (refused, ended, printer.failure()) {
             (Some(refused), ..) => Err(refused.behind(text)),
             (_, Err(stop), _) => Err(Failure::from(stop).behind(text)),
@@ -96,12 +100,14 @@ impl Run {
         }
     }
 
-    /// `marks` gets the background processes' accounts when the time that counts begins and ends.
+    /// `marks` gets the background processes' accounts when the time that counts begins and ends,
+    /// `failure` the first failure of a session.
     fn work(
         &self,
         database: &Database,
         printer: &Arc<CommitPrinter>,
         marks: &mut Vec<Snapshot>,
+        failure: &mut Option<Stop>,
         session: &Session,
     ) -> Result<workload::Run, Stop> {
         let prints = Arc::clone(printer);
@@ -115,7 +121,12 @@ impl Run {
         };
         let mut mark =
             |session: &Session| marks.push(Snapshot::take(session, SessionKind::Background));
-        let watch = Watch { witness, told_to_stop: Some(&told_to_stop), at_bound: Some(&mut mark) };
+        let watch = Watch {
+            witness,
+            told_to_stop: Some(&told_to_stop),
+            at_bound: Some(&mut mark),
+            failure: Some(failure),
+        };
         let (warm_up, length) = (Nanos::ZERO, Nanos::from_secs(self.seconds));
         let (seed, sessions) = (self.seed, self.sessions);
         let ran = if self.order_entry {

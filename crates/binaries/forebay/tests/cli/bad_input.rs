@@ -99,9 +99,24 @@ fn a_wrong_command_line_is_one_line_and_status_2() {
         let line = one_line(&output, 2);
         assert!(line.starts_with("forebay: cannot read the command line: "), "{line}");
         assert!(line.contains(said), "{line}");
-        assert!(line.ends_with(&format!("; see 'forebay{see} --help'")), "{line}");
+        assert!(line.contains(&format!("; see 'forebay{see} --help'")), "{line}");
         assert!(output.stdout.is_empty());
     }
+}
+
+/// A command, an option or an experiment that is nearly one is told.
+#[test]
+fn a_mistyped_word_of_the_command_line_gets_a_suggestion() {
+    for (arguments, meant) in [
+        (&["verfy", "db"][..], "did you mean verify?"),
+        (&["load", "creat", "db"], "did you mean create?"),
+        (&["load", "run", "db", "--sesions", "1"], "did you mean --sessions?"),
+        (&["lab", "run", "dbwr-coutn"], "did you mean dbwr-count?"),
+    ] {
+        let line = one_line(&forebay(arguments), 2);
+        assert!(line.ends_with(meant), "{line}");
+    }
+    assert!(!one_line(&forebay(&["something"]), 2).contains("did you mean"));
 }
 
 /// Who says nothing, or half of a command, is shown what there is.
@@ -426,7 +441,7 @@ fn a_mistyped_directory_is_said_to_be_that() {
     ] {
         for (directory, begin) in [
             ("dbb", "forebay: there is no directory dbb; check the path"),
-            ("file", "forebay: there is no directory file; check the path"),
+            ("file", "forebay: file is a file, and no directory; check the path"),
             ("empty", "forebay: there is no database in empty, which is empty; check the path"),
             ("other", "forebay: there is no database in other, because it has no control file"),
         ] {
@@ -434,7 +449,9 @@ fn a_mistyped_directory_is_said_to_be_that() {
             assert!(said.starts_with(begin), "{command:?}: {said}");
             let (is_there, create) = (directory == "other", format!("load create {directory}'"));
             assert_eq!(said.contains("restore the whole"), is_there, "{command:?}: {said}");
-            assert_eq!(said.contains(&create), !is_there, "{command:?}: {said}");
+            assert_eq!(said.contains("remove other"), is_there, "{command:?}: {said}");
+            let is_missing = !is_there && directory != "file";
+            assert_eq!(said.contains(&create), is_missing, "{command:?}: {said}");
         }
     }
 }

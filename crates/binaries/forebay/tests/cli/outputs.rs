@@ -139,10 +139,10 @@ fn a_full_standard_error_changes_no_exit_status() {
 fn a_disk_that_nobody_knows_is_refused_before_anything_is_made() {
     let folder = Folder::new("paced");
     for (options, status, says) in [
-        (&["free-buffer-waits", "--paced", "bogus"][..], 1, "no disk model is called \"bogus\""),
+        (&["free-buffer-waits", "--paced", "bogus"][..], 2, "no disk model is called \"bogus\""),
         (&["dbwr-count", "--paced", "array"], 2, "only free-buffer-waits"),
         (&["redo-size", "--paced", "array"], 2, "only free-buffer-waits"),
-        (&["dbwr-count", "--simulate", "bogus"], 1, "bogus"),
+        (&["dbwr-count", "--simulate", "bogus"], 2, "bogus"),
         (
             &["dbwr-count", "--set", "DB_writer_processes = 3"],
             2,

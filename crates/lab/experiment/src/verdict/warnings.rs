@@ -9,7 +9,7 @@ use stats::Comparison;
 
 use super::commits::CommitCheck;
 use super::pairs::Pairs;
-use crate::{PairKind, Run, Side};
+use crate::{PairKind, Run, Side, World};
 
 /// More time than this without a name is an error of the books.
 const UNACCOUNTED_MAX: f64 = 0.01;
@@ -76,12 +76,18 @@ pub(crate) fn warnings(
         warnings.push("Commits were lost: no figure of this engine is worth anything.".to_owned());
     }
     if let Some(of) = comparison.filter(|of| of.claimed_from() > 1.0 + of.threshold) {
-        warnings.push(format!(
-            "The machine was noisy: nothing under {} can be claimed, and {} would matter. Look for \
-             other load, or use longer runs or more pairs.",
-            change_size(of.claimed_from()),
-            share(of.threshold)
-        ));
+        let (from, matters) = (change_size(of.claimed_from()), share(of.threshold));
+        let is_model = rows.iter().any(|run| run.identity.world != World::Linux);
+        warnings.push(match is_model {
+            true => format!(
+                "Runs differ among themselves: nothing under {from} can be claimed, and {matters} \
+                 would matter. Use longer runs or more pairs."
+            ),
+            false => format!(
+                "The machine was noisy: nothing under {from} can be claimed, and {matters} would \
+                 matter. Look for other load, or use longer runs or more pairs."
+            ),
+        });
     }
     if let Some(worst) = worst.filter(|worst| worst.share > UNACCOUNTED_MAX) {
         let share = share(worst.share);
