@@ -17,7 +17,7 @@ use crate::control::{ClosedDatabase, Files, of_file};
 use crate::index::walk_visiting;
 use crate::pairs::KnownSegments;
 use crate::report::Run;
-use crate::segments::{Segment, Segments};
+use crate::segments::Segment;
 use crate::source::{Check, DataFile, HeapBlock, Seen, Source, Visit, of_heap};
 use crate::{
     Report, Task, blocks, dictionary, foreign, heap, index, pairs, rings, segments, sequences,
@@ -88,7 +88,7 @@ pub fn closed(
         run.report.skipped = Some(why);
         return Ok(run.report);
     }
-    let Segments { list: mut segments, is_partial } = segments::check(&mut check)?;
+    let segments::Segments { list: mut segments, is_partial } = segments::check(&mut check)?;
     let used = rings::check(&mut check, &segments)?;
     let dictionary = dictionary::check(&mut check, &segments)?;
     // From here on messages name tables and indexes as users do.

@@ -8,6 +8,7 @@ use verify::Kind;
 use crate::common::{
     BLOCK, Blocks, DATA, UNDO, check, database, kinds, length, read, with_database, write,
 };
+use crate::dictionary;
 
 /// Of a block's first bytes, where all structures begin, each is flipped; of the others one in so
 /// many.
@@ -144,4 +145,37 @@ fn whatever_a_sealed_block_says_the_check_comes_to_its_end() {
     // What is left are rows' bytes, the time of changes, and what undo would take back.
     println!("{found} of {flips} are found");
     assert!(found * 2 > flips, "{found} of {flips} are found");
+}
+
+/// A damaged block of an index is one finding, with the index's name and one advice; one that no
+/// segment uses is no reason to restore anything.
+#[test]
+fn a_damaged_block_is_told_once_with_its_owner() {
+    with_database(dictionary::database(), |world, session| {
+        let disk = world.disk();
+        let blocks = Blocks::load(&disk, DATA, session);
+        let mut kinds_seen = BTreeMap::new();
+        let is_looked_at = |number: &usize| {
+            matches!(blocks.kind(*number), Some(BlockKind::Leaf) | None) && *number % 3 == 0
+        };
+        for number in (0..blocks.now.len()).filter(is_looked_at) {
+            let at = (number * BLOCK + 100) as u64;
+            write(&disk, DATA, (at, &[0xA5]), session);
+            let (_, told) = check(&disk, None, session);
+            write(&disk, DATA, (at, &blocks.now[number][100..101]), session);
+            assert_eq!(told.len(), 1, "block {number}: {told:?}");
+            let line = told[0].to_string();
+            let named = [" of parent", " of child"].iter().any(|of| told[0].object.contains(of));
+            match told[0].kind {
+                Kind::Index => assert!(named && !line.contains("restore"), "{line}"),
+                Kind::Block => assert!(line.contains(&format!("block {number} of ")), "{line}"),
+                Kind::Unused => assert!(line.contains("nothing is lost"), "{line}"),
+                kind => panic!("{kind}: {line}"),
+            }
+            assert!(!line.contains('#') && line.contains("is damaged"), "{line}");
+            *kinds_seen.entry(told[0].kind).or_insert(0) += 1;
+        }
+        assert!(kinds_seen.contains_key(&Kind::Index), "{kinds_seen:?}");
+        assert!(kinds_seen.contains_key(&Kind::Unused), "{kinds_seen:?}");
+    });
 }

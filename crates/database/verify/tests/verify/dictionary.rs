@@ -30,7 +30,7 @@ use verify::{Finding, Kind, Report, Task};
 
 use crate::common::{
     BLOCK, Blocks, DATA, check, counted, creation, directory, kinds, machine, parameters, racy,
-    run, run_kept, with_database, write,
+    run, run_kept, with_database,
 };
 
 const WAIT: LockWait = LockWait::Forever;
@@ -364,39 +364,6 @@ fn a_row_without_entry_and_an_entry_without_row_are_found() {
         });
         assert_eq!(found, only(Kind::Row, 1), "{bytes:?}");
     }
-}
-
-/// A damaged block of an index is one finding, with the index's name and one advice; one that no
-/// segment uses is no reason to restore anything.
-#[test]
-fn a_damaged_block_is_told_once_with_its_owner() {
-    with_database(database(), |world, session| {
-        let disk = world.disk();
-        let blocks = Blocks::load(&disk, DATA, session);
-        let mut kinds_seen = BTreeMap::new();
-        let is_looked_at = |number: &usize| {
-            matches!(blocks.kind(*number), Some(BlockKind::Leaf) | None) && *number % 3 == 0
-        };
-        for number in (0..blocks.now.len()).filter(is_looked_at) {
-            let at = (number * BLOCK + 100) as u64;
-            write(&disk, DATA, (at, &[0xA5]), session);
-            let (_, told) = check(&disk, None, session);
-            write(&disk, DATA, (at, &blocks.now[number][100..101]), session);
-            assert_eq!(told.len(), 1, "block {number}: {told:?}");
-            let line = told[0].to_string();
-            let named = [" of parent", " of child"].iter().any(|of| told[0].object.contains(of));
-            match told[0].kind {
-                Kind::Index => assert!(named && !line.contains("restore"), "{line}"),
-                Kind::Block => assert!(line.contains(" of index _"), "{line}"),
-                Kind::Unused => assert!(line.contains("nothing is lost"), "{line}"),
-                kind => panic!("{kind}: {line}"),
-            }
-            assert!(!line.contains('#') && line.contains("is damaged"), "{line}");
-            *kinds_seen.entry(told[0].kind).or_insert(0) += 1;
-        }
-        assert!(kinds_seen.contains_key(&Kind::Index), "{kinds_seen:?}");
-        assert!(kinds_seen.contains_key(&Kind::Unused), "{kinds_seen:?}");
-    });
 }
 
 #[test]
