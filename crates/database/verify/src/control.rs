@@ -240,6 +240,9 @@ struct NoGood {
 impl NoGood {
     fn finding(&self, kind: Kind) -> Finding {
         let what = match &self.why {
+            Some(why) if self.is_unreadable => {
+                format!("of group {} isn't checked: {why}", self.group)
+            }
             Some(why) => format!("of group {} is no good: {why}", self.group),
             None => format!("of group {} {IN_USE}", self.group),
         };

@@ -245,14 +245,23 @@ pub(crate) fn drive(
         return Err(cause.into());
     }
     let done = std::mem::take(&mut *done.exclusive(session));
+    let sessions = all_done(done, watch.failure)?;
+    Ok(Run { sessions, elapsed: ended.since(begin) })
+}
+
+/// What the sessions did, by number. The first failure of one is put where the caller wants it.
+fn all_done(
+    done: Vec<(SessionRun, Option<Stop>)>,
+    failure: Option<&mut Option<Stop>>,
+) -> Result<Vec<SessionRun>, Stop> {
     let (mut sessions, failures): (Vec<_>, Vec<_>) = done.into_iter().unzip();
-    match (failures.into_iter().flatten().next(), watch.failure) {
+    match (failures.into_iter().flatten().next(), failure) {
         (Some(stop), None) => return Err(stop),
         (stop, Some(failure)) => *failure = stop,
         (None, None) => {}
     }
     sessions.sort_by_key(|session| session.session);
-    Ok(Run { sessions, elapsed: ended.since(begin) })
+    Ok(sessions)
 }
 
 /// Sleeps until the moment `until`, or until the load is told to stop.
