@@ -32,6 +32,7 @@ mod delete;
 mod entry;
 mod foreign;
 mod insert;
+mod insert_keys;
 mod keys;
 mod lock;
 mod misuse;

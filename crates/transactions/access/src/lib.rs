@@ -40,7 +40,7 @@ mod rows;
 pub use apply::LAYER;
 pub use btree::{
     Checked, Current, Cursor, Direction, HandedOut, Index, IndexBuilder, Inserted,
-    LAYER as INDEX_LAYER, Now, TreeFault, TreeFaultKind, TreeSeen, check_index_block, check_tree,
+    LAYER as INDEX_LAYER, NewEntry, Now, TreeFault, TreeFaultKind, TreeSeen, check_index_block, check_tree,
 };
 pub use free_map::{is_map as is_free_map, map_of as map_number};
 pub use inserter::HeapInserter;

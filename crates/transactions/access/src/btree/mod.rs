@@ -23,6 +23,8 @@ mod descent;
 mod find;
 mod hand;
 mod index;
+mod insert_many;
+mod many;
 mod node;
 mod now;
 mod ops;
@@ -37,4 +39,5 @@ pub use check::{
 };
 pub use cursor::{Cursor, Direction};
 pub use index::{Index, Inserted};
+pub use insert_many::NewEntry;
 pub use now::{Current, Now};

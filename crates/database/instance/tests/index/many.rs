@@ -1,0 +1,227 @@
+//! Entries that went in by one change, and lie in several leaves when they are taken back
+//! (rules access/BT39 and access/BT40).
+
+use std::ops::Bound;
+
+use access::{Current, Index, Inserted};
+use ids::BlockSize;
+use instance::{Instance, Transaction};
+use os::Session;
+use sim::Outside;
+use sim::fs::crash::CrashStates;
+use stop::RefusalKind;
+use txn::LockWait;
+use waits::{Statistic, WaitEvent};
+
+use crate::common::{
+    Entry, all, check, check_instance, database, ended, index, insert_array, join, left, machine,
+    open, racy, row, run, seen, shut, start, with_instance,
+};
+
+/// The entries of the one change: so far apart that many others have room between them.
+const APART: u64 = 24;
+const MANY: u64 = 40;
+
+fn key(number: u64) -> Vec<u8> {
+    number.to_be_bytes()[5..].to_vec()
+}
+
+fn many() -> Vec<Entry> {
+    (0..MANY).map(|number| (key(number * APART), row(number))).collect()
+}
+
+/// Entries between those of the change, with keys as numbers behind each of them.
+fn between(numbers: std::ops::Range<u64>) -> Vec<Entry> {
+    let each = |number| numbers.clone().map(move |at| (number * APART + at, number * APART + at));
+    (0..MANY).flat_map(each).map(|(at, number)| (key(at), row(10_000 + number))).collect()
+}
+
+fn inserted(index: &Index, transaction: &mut Transaction, entries: Vec<Entry>, session: &Session) {
+    let mut entries = entries;
+    let inserted = insert_array(index, transaction, &mut entries, session).expect("inserted");
+    assert_eq!(inserted, None);
+}
+
+/// A transaction that has inserted the entries by one change, whose leaf was split since.
+fn spread(instance: &Instance, index: &Index, session: &Session) -> (Transaction, Vec<Entry>) {
+    let mut own = Transaction::new();
+    inserted(index, &mut own, many(), session);
+    let (mut other, others) = (Transaction::new(), between(1..APART));
+    inserted(index, &mut other, others.clone(), session);
+    instance.commit(other, session).expect("committed");
+    (own, others)
+}
+
+#[test]
+fn entries_of_one_change_are_taken_back_from_all_leaves_that_have_them() {
+    for unique in [false, true] {
+        with_instance(machine(1, database(BlockSize::KIB_2, unique)), |instance, session| {
+            let (index, transactions) = (index(instance, session), instance.transactions());
+            let before = transactions.snapshot(None, session).expect("a snapshot");
+            let mut own = Transaction::new();
+            let savepoint = own.savepoint();
+            inserted(&index, &mut own, many(), session);
+            let (mut other, others) = (Transaction::new(), between(1..APART));
+            inserted(&index, &mut other, others.clone(), session);
+            instance.commit(other, session).expect("committed");
+            let mut both = [many(), others.clone()].concat();
+            both.sort();
+            let applied = || session.account().totals().statistic(Statistic::UndoRecordsApplied);
+            // To a savepoint and in again, and then as a whole.
+            for _ in 0..3 {
+                assert_eq!(seen(instance, &index, Some(&own), session), both);
+                assert_eq!(seen(instance, &index, None, session), others);
+                let was = applied();
+                transactions.rollback_to(&mut own, savepoint, session).expect("taken back");
+                assert!(applied() > was);
+                assert_eq!(seen(instance, &index, Some(&own), session), others);
+                inserted(&index, &mut own, many(), session);
+            }
+            assert_eq!(all(&index, transactions.view_of(&before, None), session), []);
+            instance.rollback(own, session).expect("rolled back");
+            let leaves = check(&index, &others, session).leaves;
+            assert!(leaves > 8, "{leaves} leaves");
+            check_instance(instance, session);
+            drop(before);
+            drop(index);
+        });
+    }
+}
+
+/// What is there of the change's entries: how many are held, and how many are gone.
+fn held_and_gone(index: &Index, session: &Session) -> (usize, usize) {
+    let is_held = |(key, _): &Entry| {
+        let range = (Bound::Included(&key[..]), Bound::Included(&key[..]));
+        matches!(index.find_current(range, None, session).expect("read"), Current::Held(_))
+    };
+    let held = many().iter().filter(|entry| is_held(entry)).count();
+    (held, many().len() - held)
+}
+
+/// Takes the first key as soon as it is free, and reads until the rollback is over. Returns how
+/// often it read while the last entry wasn't taken back yet.
+fn takes_first_key(instance: &Instance, is_over: &Outside<bool>, session: &Session) -> u64 {
+    let index = index(instance, session);
+    let (first, last) = (key(0), key((MANY - 1) * APART));
+    for turn in 0.. {
+        let mut own = Transaction::new();
+        own.set_lock_wait(LockWait::NoWait);
+        match index.insert(&mut own, &first, row(9_999), session) {
+            Ok(inserted) => {
+                assert_eq!(inserted, Inserted::Done);
+                instance.commit(own, session).expect("committed");
+                break;
+            }
+            Err(stop) => {
+                assert_eq!(stop.refusal(), Some(RefusalKind::Busy), "{stop}");
+                instance.rollback(own, session).expect("rolled back");
+                session.relax(turn);
+            }
+        }
+    }
+    let is_held = || {
+        let range = (Bound::Included(&last[..]), Bound::Included(&last[..]));
+        matches!(index.find_current(range, None, session).expect("read"), Current::Held(_))
+    };
+    let mut reads = 0;
+    loop {
+        let ended = is_over.with(|is_over| *is_over);
+        let entries = seen(instance, &index, None, session);
+        assert_eq!(entries.first(), Some(&(first.clone(), row(9_999))));
+        assert_eq!(entries.len() as u64, 1 + MANY * (APART - 1));
+        if ended {
+            return reads;
+        }
+        reads += u64::from(is_held());
+    }
+}
+
+/// A reader takes the change back in its copy, and its undo record isn't applied yet: the key's new
+/// entry stays there.
+#[test]
+fn a_key_that_is_free_again_is_anothers_before_the_whole_change_is_taken_back() {
+    let base = database(BlockSize::KIB_2, true);
+    let mut reads = 0;
+    for seed in 0..20 {
+        let report = racy(seed, base.clone()).run(move |world, session| {
+            let instance = open(world, session);
+            let own_index = index(&instance, session);
+            let (own, _) = spread(&instance, &own_index, session);
+            let (is_over, reads) = (Outside::new(false), Outside::new(0));
+            let (told, counted) = (is_over.clone(), reads.clone());
+            let taker = start("taker", &instance, session, move |instance, session| {
+                let read = takes_first_key(instance, &told, session);
+                counted.with(|counted| *counted = read);
+            });
+            // The reader needs time while the change is taken back.
+            instance.rollback(own, session).expect("rolled back");
+            is_over.with(|is_over| *is_over = true);
+            join(vec![taker], session);
+            drop(own_index);
+            shut(instance, session);
+            reads.take()
+        });
+        reads += ended(report, seed);
+    }
+    assert!(reads > 0, "the change was always taken back before a read");
+}
+
+/// Sessions whose commits make the redo of a rollback durable while it goes on.
+fn commits(instance: &Instance, session: &Session) {
+    let index = index(instance, session);
+    for number in 0..20 {
+        let mut own = Transaction::new();
+        index.insert(&mut own, &[200, number], row(50_000), session).expect("inserted");
+        instance.commit(own, session).expect("committed");
+    }
+}
+
+#[test]
+fn a_rollback_that_a_crash_has_cut_off_between_two_leaves_goes_on() {
+    let base = database(BlockSize::KIB_2, true);
+    let (mut cuts, mut halves) = (0, 0);
+    for cut in (1..).step_by(2) {
+        let mut content = base.clone();
+        content.lose_power_at(content.crash_points() + cut);
+        let is_spread = Outside::new(false);
+        let told = is_spread.clone();
+        let mut report = racy(cut, content).run(move |world, session| {
+            let instance = open(world, session);
+            let own_index = index(&instance, session);
+            let (own, _) = spread(&instance, &own_index, session);
+            told.with(|told| *told = true);
+            let committer = start("committer", &instance, session, commits);
+            instance.rollback(own, session).expect("rolled back");
+            join(vec![committer], session);
+            drop(own_index);
+            shut(instance, session);
+        });
+        if !report.was_cut(cut) {
+            break;
+        }
+        cuts += 1;
+        let (disk, is_spread) = (left(&mut report), is_spread.take());
+        for draw in 0..2 {
+            let mut again = CrashStates::of(&disk).sample(draw);
+            again.lose_power_at(u64::MAX);
+            halves += run(machine(cut, again), move |world, session| {
+                let instance = open(world, session);
+                let index = index(&instance, session);
+                let (held, gone) = held_and_gone(&index, session);
+                instance.wait_for_dead(session);
+                let mut entries = seen(&instance, &index, None, session);
+                check(&index, &entries, session);
+                entries.retain(|(key, _)| key[0] < 200);
+                let others = between(1..APART);
+                let is_whole = entries == others;
+                assert!(is_whole || entries.is_empty() && !is_spread, "{}", entries.len());
+                check_instance(&instance, session);
+                drop(index);
+                shut(instance, session);
+                u32::from(is_whole && held > 0 && gone > 0)
+            });
+        }
+    }
+    assert!(cuts > 20, "{cuts} cuts");
+    assert!(halves > 0, "no rollback was cut off between two leaves");
+}
