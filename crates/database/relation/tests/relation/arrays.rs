@@ -14,7 +14,7 @@ type Array = Vec<Vec<OwnedValue>>;
 fn array(dice: &mut Dice, next: &mut i64, rare: u64) -> Array {
     let first = *next;
     *next += 400;
-    let step = [1, 7, 399][dice.below(3) as usize];
+    let (step, count) = ([1, 7, 399][dice.below(3) as usize], dice.below(300) as i64);
     let row = |at: i64| {
         let is_rare = |dice: &mut Dice| dice.below(rare) == 0;
         let id = if is_rare(dice) { dice.below(*next as u64) as i64 } else { first + at };
@@ -26,7 +26,7 @@ fn array(dice: &mut Dice, next: &mut i64, rare: u64) -> Array {
         let values = [Value::Int(id), code, amount, Value::Text(&note)];
         values.into_iter().map(Value::to_owned).collect()
     };
-    (0..dice.below(300) as i64).map(|at| at * step % 400).map(row).collect()
+    (0..count).map(|at| at * step % 400).map(row).collect()
 }
 
 fn values(row: &[OwnedValue]) -> Vec<Value<'_>> {
