@@ -2,9 +2,9 @@
 //! keys (RL47, RL49).
 //!
 //! ```text
-//!   rows of the array:   r1 r2 r3 …          index by index:   keys in order, a leaf's together
-//!                                            ✗ refused:        taken back, then row by row, so
-//!                                                              that the refusal names the first row
+//!   rows of the array:  r1 r2 r3 …      index by index:  keys in order, a leaf's together
+//!                                       ✗ refused:       all taken back, then row by row, so that
+//!                                                        the refusal names the first row
 //! ```
 //!
 //! Callers: `insert`.

@@ -19,7 +19,7 @@
 //! `lock` are the two statements that aren't row operations. `read` and `range` change nothing.
 //!
 //! The dictionary's own tables are relations too, so this crate doesn't know where a definition
-//! comes from. Rules RL1 to RL48 are in the README.
+//! comes from. Rules RL1 to RL49 are in the README.
 //!
 //! Callers: `catalog`; the embedded API; SQL.
 

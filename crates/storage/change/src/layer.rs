@@ -60,7 +60,8 @@ pub struct Watch {
 pub struct Moves {
     /// Finds the block that has the first part of the content, or had it a moment ago. Called
     /// without latches.
-    pub locate: fn(cache: &Cache, opcode: u8, payload: &[u8], session: &Session) -> Result<Dba, Stop>,
+    pub locate:
+        fn(cache: &Cache, opcode: u8, payload: &[u8], session: &Session) -> Result<Dba, Stop>,
     /// What is to be taken back in a latched block. None if the block doesn't have the first part
     /// of the content.
     pub part: for<'p> fn(block: &[u8], opcode: u8, payload: &'p [u8]) -> Option<BackPart<'p>>,

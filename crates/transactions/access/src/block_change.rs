@@ -222,7 +222,9 @@ fn assert_taken_back(
         Some(moves) => {
             let part = (moves.part)(&copy, opcode_back, &back).expect("the block has what changed");
             assert!(part.rest.is_none(), "all of a change is in its block at first");
-            part.change.map(|(opcode, payload)| (opcode, payload.into_owned().into())).expect("it is there")
+            part.change
+                .map(|(opcode, payload)| (opcode, payload.into_owned().into()))
+                .expect("it is there")
         }
     };
     let back: std::borrow::Cow<'_, [u8]> = back;

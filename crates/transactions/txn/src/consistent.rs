@@ -112,8 +112,8 @@ impl Transactions {
     }
 
     /// Whether `concerns` is false for each undo record of a latched block that the view may not
-    /// see; it is given the record's opcode and payload. Reads at most `records_max` records, and only those
-    /// in the cache; also returns false where that isn't enough to tell.
+    /// see; it is given the record's opcode and payload. Reads at most `records_max` records, and
+    /// only those in the cache; also returns false where that isn't enough to tell.
     pub fn nothing_unseen(
         &self,
         block: &[u8],

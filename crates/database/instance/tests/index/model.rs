@@ -160,13 +160,7 @@ fn life(instance: &Instance, index: &Index, seed: u64, session: &Session) -> Mod
             let (savepoint, before) = (transaction.savepoint(), tried.clone());
             for _ in 0..dice.below(30) {
                 match dice.below(10) {
-                    0 => array(
-                        (instance, index),
-                        &mut transaction,
-                        &mut tried,
-                        &mut dice,
-                        session,
-                    ),
+                    0 => array((instance, index), &mut transaction, &mut tried, &mut dice, session),
                     _ => step(index, &mut transaction, &mut tried, &mut dice, session),
                 }
             }

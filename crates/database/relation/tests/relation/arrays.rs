@@ -65,47 +65,49 @@ fn an_array_is_refused_as_its_rows_are_one_by_one() {
     let base = database(accounts, |_, _, _| ());
     let (mut done, mut refused) = (0, 0);
     for seed in 0..12 {
-        let ((some, others), _) = with_instance(machine(seed, base.clone()), move |instance, session| {
-            let known = Known::of(instance, &accounts(), session);
-            let mut client = Client::new(instance, &known, session);
-            // Another transaction has some keys, and hasn't ended.
-            let mut other = Client::new(instance, &known, session);
-            let relation = known.named("accounts");
-            let (mut dice, mut next, mut counts) = (Dice(seed), 0, (0, 0));
-            let held = array(&mut dice, &mut next, 1_000);
-            insert(&mut other, &relation, &held, true).expect("inserted");
-            for turn in 0..12 {
-                client.transaction.set_lock_wait(LockWait::NoWait);
-                let array = array(&mut dice, &mut next, 300);
-                let (view, session) = (client.view(), client.session);
-                let before = rows(&relation, view, session).len();
-                let savepoint = client.transaction.savepoint();
-                let singly = told(&insert(&mut client, &relation, &array, false));
-                let transactions = instance.transactions();
-                let back = transactions.rollback_to(&mut client.transaction, savepoint, session);
-                back.expect("taken back");
-                let at_once = told(&insert(&mut client, &relation, &array, true));
-                assert_eq!(at_once, singly, "seed {seed}, turn {turn}");
-                let after = rows(&relation, client.view(), session).len();
-                assert_eq!(after - before, at_once.clone().unwrap_or(0) as usize);
-                match at_once {
-                    Ok(_) => counts.0 += 1,
-                    Err(_) => counts.1 += 1,
+        let ((some, others), _) =
+            with_instance(machine(seed, base.clone()), move |instance, session| {
+                let known = Known::of(instance, &accounts(), session);
+                let mut client = Client::new(instance, &known, session);
+                // Another transaction has some keys, and hasn't ended.
+                let mut other = Client::new(instance, &known, session);
+                let relation = known.named("accounts");
+                let (mut dice, mut next, mut counts) = (Dice(seed), 0, (0, 0));
+                let held = array(&mut dice, &mut next, 1_000);
+                insert(&mut other, &relation, &held, true).expect("inserted");
+                for turn in 0..12 {
+                    client.transaction.set_lock_wait(LockWait::NoWait);
+                    let array = array(&mut dice, &mut next, 300);
+                    let (view, session) = (client.view(), client.session);
+                    let before = rows(&relation, view, session).len();
+                    let savepoint = client.transaction.savepoint();
+                    let singly = told(&insert(&mut client, &relation, &array, false));
+                    let transactions = instance.transactions();
+                    let back =
+                        transactions.rollback_to(&mut client.transaction, savepoint, session);
+                    back.expect("taken back");
+                    let at_once = told(&insert(&mut client, &relation, &array, true));
+                    assert_eq!(at_once, singly, "seed {seed}, turn {turn}");
+                    let after = rows(&relation, client.view(), session).len();
+                    assert_eq!(after - before, at_once.clone().unwrap_or(0) as usize);
+                    match at_once {
+                        Ok(_) => counts.0 += 1,
+                        Err(_) => counts.1 += 1,
+                    }
+                    match dice.below(4) {
+                        0 => client.rollback(),
+                        1 => client.commit(),
+                        _ => {}
+                    }
                 }
-                match dice.below(4) {
-                    0 => client.rollback(),
-                    1 => client.commit(),
-                    _ => {}
+                client.commit();
+                match seed % 2 {
+                    0 => other.commit(),
+                    _ => other.rollback(),
                 }
-            }
-            client.commit();
-            match seed % 2 {
-                0 => other.commit(),
-                _ => other.rollback(),
-            }
-            check(&relation, session);
-            counts
-        });
+                check(&relation, session);
+                counts
+            });
         (done, refused) = (done + some, refused + others);
     }
     assert!(done > 20 && refused > 20, "{done} arrays were inserted, {refused} refused");

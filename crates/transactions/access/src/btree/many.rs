@@ -191,8 +191,7 @@ fn leaves_deleted(node: &Node<'_>, removed: &[u16]) -> bool {
         return false;
     }
     let mut removed = removed.iter().peekable();
-    let is_gone = |number| {
-        removed.next_if_eq(&&number).is_some() || node.slot(number).flags & MARKED != 0
-    };
+    let is_gone =
+        |number| removed.next_if_eq(&&number).is_some() || node.slot(number).flags & MARKED != 0;
     node.low().is_some() && (0..node.count()).all(is_gone)
 }
