@@ -28,7 +28,7 @@ use std::path::Path;
 
 use database::{
     Bounds, ColumnSpec, Connection, Creation, Database, Direction, Options, Parameters, RowAddress,
-    Table, TableSpec, Tx, Type, Value, Which,
+    Selection, Table, TableSpec, Tx, Type, Value,
 };
 use format::REDO_BLOCK;
 use os::probe::DurableWrite;
@@ -212,8 +212,8 @@ impl Engine {
     fn update_together(&mut self, tx: &mut Tx<'_, '_>) -> Result<u64, Stop> {
         let (bounds, rows) = self.block_of_rows();
         let primary = self.table.primary().expect("it was made with one");
-        let which = Which::Range(primary, bounds);
-        let done = tx.update_where(&self.table, which, None, |row, change| {
+        let selection = Selection::Range(primary, bounds);
+        let done = tx.update_where(&self.table, selection, None, |row, change| {
             change.set(1, balance_after(row.get_i64(1)))
         })?;
         assert_eq!(done, rows, "every row of the block was loaded");

@@ -6,9 +6,9 @@
 //! Callers: `main`.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::{Args, Subcommand};
+use experiment::PAIRS_MAX;
 use lab::free_buffer_waits::{self, Matrix, Setting, Size};
 use lab::redo_size::{self, Curve, Sizes};
 use lab::{EXPERIMENTS, Ending, Experiment, Form, Request, RunOn};
@@ -16,7 +16,8 @@ use report::paragraph;
 use stop::Stop;
 use waits::{Nanos, SessionKind};
 
-use crate::output::{CommandResult, Failure, tell};
+use crate::number::within;
+use crate::output::{CommandResult, Failure, start_world};
 use crate::progress::Progress;
 use crate::settings::Settings;
 
@@ -59,18 +60,21 @@ pub(crate) struct Run {
     dir: PathBuf,
     /// Orders and seeds the runs.
     #[arg(long, default_value_t = 1)]
+    #[arg(value_parser = within(0..=u64::MAX), allow_negative_numbers = true)]
     seed: u64,
     /// Pairs of both settings.
-    #[arg(long)]
+    #[arg(long, value_parser = within(2..=PAIRS_MAX), allow_negative_numbers = true)]
     pairs: Option<u32>,
     /// Pairs of setting A with itself.
-    #[arg(long)]
+    #[arg(long, value_parser = within(1..=PAIRS_MAX), allow_negative_numbers = true)]
     aa_pairs: Option<u32>,
     /// Measured seconds of each run; before that it warms up for a fifth of it.
     #[arg(long, value_name = "S")]
+    #[arg(value_parser = within(0.01..=86_400.0), allow_negative_numbers = true)]
     seconds: Option<f64>,
     /// From so many per cent of throughput on a difference matters.
     #[arg(long, value_name = "PERCENT", default_value_t = 2.0)]
+    #[arg(value_parser = within(0.01..=99.99), allow_negative_numbers = true)]
     matters: f64,
     /// Writes the rows, one JSON object a line, to this file too.
     #[arg(long, value_name = "FILE")]
@@ -268,12 +272,6 @@ impl Run {
                 self.experiment
             ));
         };
-        if !(self.matters > 0.0 && self.matters < 100.0) {
-            return Err(format!(
-                "--matters takes per cent above 0 and below 100, not {}",
-                self.matters
-            ));
-        }
         let mut form = match (&self.simulate, self.full) {
             (Some(_), _) => Form::modelled(),
             (None, true) => Form::full(),
@@ -282,9 +280,6 @@ impl Run {
         form.pairs = self.pairs.unwrap_or(form.pairs);
         form.aa_pairs = self.aa_pairs.unwrap_or(form.aa_pairs);
         if let Some(seconds) = self.seconds {
-            if !(0.01..=86_400.0).contains(&seconds) {
-                return Err(format!("--seconds takes 0.01 to 86400, not {seconds}"));
-            }
             form = form.lasting(Nanos((seconds * 1e9) as u64));
         }
         let mut sides = experiment.settings.iter().filter_map(|side| side.split_once(" = "));
@@ -338,12 +333,7 @@ fn fitting(line: &str) -> String {
 
 /// This machine, and the session in which all is done.
 fn begin() -> os::Session {
-    let os = os::linux::start_with(Arc::new(|line: &str| {
-        // An experiment's own crashes are no news.
-        if !line.contains("it was aborted") {
-            tell(&format!("\nnotice: {line}"));
-        }
-    }));
+    let os = start_world("\n");
     os::linux::listen();
     os.adopt("forebay", SessionKind::Foreground)
 }

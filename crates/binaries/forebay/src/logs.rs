@@ -1,7 +1,9 @@
 //! `forebay logs`: the redo log groups of a database, and changes of them.
 //!
-//! Listing reads the files and writes nothing. For a change the database is opened, which recovers
-//! it if that is needed, and shut again.
+//! Listing reads the files and writes nothing. Changes are first held against the control file and
+//! the names on the disk, which writes nothing either. Then the database is opened, which recovers
+//! it if that is needed, and shut again. Each opening begins a new log (rule redo/RD32), because
+//! the end of the last one may be torn: a change that is refused only then has cost a log switch.
 //!
 //! Callers: `main`.
 
@@ -9,7 +11,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use instance::{LogChange, LogStatus, LogView, look_at_logs};
+use instance::{LogChange, LogStatus, LogView, check_log_changes, look_at_logs};
 use os::{Disk, Session};
 use serde_json::{Value, json};
 use stop::{RefusalKind, Stop};
@@ -17,6 +19,7 @@ use waits::SessionKind;
 
 use crate::opening::Opening;
 use crate::output::{CommandResult, Failure, json_page};
+use crate::recover;
 
 #[derive(Args)]
 pub(crate) struct Logs {
@@ -24,7 +27,8 @@ pub(crate) struct Logs {
     opening: Opening,
     /// Makes a change: add_log_group=SIZE:PATH[,PATH...], drop_log_group=NUMBER,
     /// add_log_member=NUMBER:PATH, drop_log_member=PATH or switch_log=next. A relative PATH is
-    /// one from DIR on. May be given several times.
+    /// one from DIR on. May be given several times. For changes the database is opened, which
+    /// begins a new log, and shut.
     #[arg(long = "change", value_name = "NAME=VALUE")]
     changes: Vec<String>,
     /// Prints JSON, for programs; docs/JSON.md lists the keys.
@@ -47,21 +51,40 @@ impl Logs {
             self.opening.parameters()?;
             return Ok(self.shown(&look_at_logs(disk, &self.opening.directory, session)?));
         }
+        // Wrong settings are refused, before a look at the database.
+        self.opening.parameters()?;
+        check_log_changes(disk, &self.opening.directory, &changes, session)?;
         let database = self.opening.open(disk, session)?;
         let instance = database.instance();
+        recover::tell_if_recovered(instance.opened());
         os::linux::listen();
         let go_on = || !os::linux::interrupted();
+        let mut made = 0;
         let changed = changes.iter().try_for_each(|change| match go_on() {
-            true => instance.change_logs_while(change, &go_on, session),
+            true => {
+                instance.change_logs_while(change, &go_on, session)?;
+                made += 1;
+                Ok(())
+            }
             false => Err(Stop::refuse(RefusalKind::WrongState, "stopped before all was changed")),
         });
         let views = instance.log_groups(session);
         let ended = database.shutdown_by(session);
+        let told = self.shown(&views);
         match changed.and(ended) {
-            Ok(()) => Ok(self.shown(&views)),
-            // The changes before the one that was refused were made.
-            Err(stop) => Err(Failure::from(stop).behind(self.shown(&views))),
+            Ok(()) => Ok(told),
+            Err(stop) => Err(Failure::from(stop).saying(&self.made_of(made)).behind(told)),
         }
+    }
+
+    /// Which changes were made, the first `made`, and which weren't.
+    fn made_of(&self, made: usize) -> String {
+        let (made, others) = self.changes.split_at(made);
+        let list = |changes: &[String]| match changes {
+            [] => "none".to_string(),
+            _ => changes.join(", "),
+        };
+        format!("changes made: {}; not made: {}", list(made), list(others))
     }
 
     /// The groups, with members' paths as `--change` takes them: from the database's directory on

@@ -33,6 +33,7 @@ mod documents;
 mod laboratory;
 mod load;
 mod logs;
+mod number;
 mod opening;
 mod output;
 mod probe;
@@ -146,5 +147,16 @@ fn one_line(error: &clap::Error) -> String {
     let words: Vec<&str> = paragraph.split_whitespace().collect();
     let said = words.join(" ");
     let said = said.strip_prefix("error: ").unwrap_or(&said);
-    format!("{said}; see 'forebay --help'")
+    format!("{said}; see '{} --help'", named_command())
+}
+
+/// The program with the subcommands that the command line names, as far as there are such.
+fn named_command() -> String {
+    let (mut command, mut name) = (Arguments::command(), "forebay".to_string());
+    for word in std::env::args_os().skip(1) {
+        let Some(subcommand) = command.find_subcommand(&word).cloned() else { break };
+        name = format!("{name} {}", subcommand.get_name());
+        command = subcommand;
+    }
+    name
 }

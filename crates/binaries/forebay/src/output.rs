@@ -5,7 +5,8 @@
 //!   Err(Failure { text, message })  the text to standard output, the message to standard error
 //! ```
 //!
-//! What can't be written to standard output is a failure too, unless its reader has gone away.
+//! What can't be written to standard output is a failure too, unless its reader has gone away. That
+//! ends `load run --acknowledge`, though, with a failure: its commits must be told.
 //! Nothing depends on standard error: what can't be written there is lost.
 //!
 //! Callers: `main`, and each command for its result.
@@ -13,6 +14,7 @@
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use serde_json::Value;
 use stop::Stop;
@@ -122,6 +124,16 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
+}
+
+/// The real world. Its notices go to standard error, each behind `before`, but for those of
+/// databases that the command aborts itself: they are no news.
+pub(crate) fn start_world(before: &'static str) -> os::Os {
+    os::linux::start_with(Arc::new(move |line: &str| {
+        if !line.contains("it was aborted") {
+            tell(&format!("{before}notice: {line}"));
+        }
+    }))
 }
 
 /// Writes a line to standard error.

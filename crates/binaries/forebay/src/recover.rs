@@ -1,16 +1,16 @@
 //! `forebay recover`: opens a database, which recovers it if that is needed, and shuts it.
 //!
-//! Callers: `main`; `load` for the words on a recovery.
+//! Callers: `main`; `load` and `logs` for the words on a recovery.
 
 use clap::Args;
-use instance::Opened;
+use instance::{Opened, Recovered};
 use os::Session;
 use report::paragraph;
 use serde_json::{Value, json};
 use waits::SessionKind;
 
 use crate::opening::Opening;
-use crate::output::{CommandResult, json_page};
+use crate::output::{CommandResult, json_page, tell};
 
 #[derive(Args)]
 pub(crate) struct Recover {
@@ -38,10 +38,10 @@ impl Recover {
 
 /// What opening had to recover, for a terminal.
 pub(crate) fn in_words(opened: &Opened) -> String {
-    let recovered = &opened.recovered;
-    if recovered.records == 0 && opened.rolled_back == 0 {
+    if !has_recovered(opened) {
         return "nothing was to be recovered\n".to_string();
     }
+    let recovered = &opened.recovered;
     format!(
         "recovery read {} redo records in {:.2} s ({:.2} s were estimated)\n\
          recovery rolled {} transactions back\n{}",
@@ -51,6 +51,23 @@ pub(crate) fn in_words(opened: &Opened) -> String {
         opened.rolled_back,
         paragraph(&recovered.end.to_string(), "")
     )
+}
+
+/// Says on standard error that opening has recovered the database, if it has.
+pub(crate) fn tell_if_recovered(opened: &Opened) {
+    if has_recovered(opened) {
+        let Recovered { records, elapsed, .. } = &opened.recovered;
+        tell(&format!(
+            "notice: the database was recovered: {records} redo records were read in {:.2} s, and \
+             {} transactions rolled back",
+            elapsed.as_secs_f64(),
+            opened.rolled_back
+        ));
+    }
+}
+
+fn has_recovered(opened: &Opened) -> bool {
+    opened.recovered.records > 0 || opened.rolled_back > 0
 }
 
 /// What opening had to recover; docs/JSON.md lists the keys.

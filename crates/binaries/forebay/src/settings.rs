@@ -139,7 +139,10 @@ fn list(opening: &[ParameterInfo], creation: &[ParameterInfo]) -> String {
         }
         out += "\n";
     }
-    out + "'forebay parameters NAME' shows one of them, and how it is set.\n"
+    let more = "Other parameters, and the machine's memory, may leave less of a range: the refusal \
+                says what is left. 'forebay parameters NAME' shows one parameter, and how it is \
+                set.";
+    out + &paragraph(more, "")
 }
 
 /// One parameter, for a terminal.

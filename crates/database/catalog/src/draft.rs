@@ -19,7 +19,7 @@ use relation::{
     TableDefinition,
 };
 use stop::{RefusalKind, Stop};
-use value::{COLUMNS_MAX, NullsPlace, OwnedValue, Type};
+use value::{COLUMNS_MAX, NullOrdering, OwnedValue, Type};
 
 use crate::bytes;
 use crate::dictionary::Dictionary;
@@ -240,7 +240,7 @@ impl<'a> Draft<'a> {
         let mut columns = Vec::new();
         for column in &spec.columns {
             let direction = column.direction;
-            let nulls = column.nulls.unwrap_or(NullsPlace::of(direction));
+            let nulls = column.nulls.unwrap_or(NullOrdering::of(direction));
             columns.push(IndexColumn { column: self.column(&column.name)?, direction, nulls });
         }
         self.push_index(spec.name.clone(), columns, spec.unique, false)

@@ -18,7 +18,7 @@ use relation::{
     ColumnDefinition, Condition, Default, ForeignKey, IndexColumn, IndexDefinition, NamedCondition,
     OnDelete, TableDefinition,
 };
-use value::{COLUMNS_MAX, Direction, NullsPlace, OwnedValue, Type, Value};
+use value::{COLUMNS_MAX, Direction, NullOrdering, OwnedValue, Type, Value};
 
 use crate::SequenceDefinition;
 use crate::bytes;
@@ -130,7 +130,7 @@ fn of_index(place: usize, index: &IndexDefinition, table: &OwnedValue, rows: &mu
             int(place),
             int(column.column),
             flag(column.direction == Direction::Descending),
-            flag(column.nulls == NullsPlace::First),
+            flag(column.nulls == NullOrdering::First),
         ];
         put(rows, IndexColumns, row);
     }
@@ -397,7 +397,7 @@ impl<'a> Cells<'a> {
                 true => Direction::Descending,
                 false => Direction::Ascending,
             };
-            let nulls = if cells.flag(4)? { NullsPlace::First } else { NullsPlace::Last };
+            let nulls = if cells.flag(4)? { NullOrdering::First } else { NullOrdering::Last };
             let column = cells.place(2).filter(|place| *place < has)?;
             Some(IndexColumn { column, direction, nulls })
         };
@@ -463,7 +463,7 @@ mod tests {
         let columns = columns.iter().map(|column| IndexColumn {
             column: *column,
             direction: if *column == 1 { Direction::Descending } else { Direction::Ascending },
-            nulls: if *column == 2 { NullsPlace::First } else { NullsPlace::Last },
+            nulls: if *column == 2 { NullOrdering::First } else { NullOrdering::Last },
         });
         IndexDefinition {
             object: ObjectNo::new(object),

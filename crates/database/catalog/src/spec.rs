@@ -4,7 +4,7 @@
 //! Callers: programs that make and alter tables; `draft` turns specs into definitions.
 
 use relation::{Condition, OnDelete};
-use value::{Direction, NullsPlace, OwnedValue, Type};
+use value::{Direction, NullOrdering, OwnedValue, Type};
 
 use crate::SequenceOptions;
 
@@ -106,8 +106,8 @@ pub struct IndexColumnSpec {
     pub name: String,
     /// The direction of its order.
     pub direction: Direction,
-    /// Where NULLs come in its order; by default where the direction has them ([`NullsPlace::of`]).
-    pub nulls: Option<NullsPlace>,
+    /// Whether NULLs come first or last; by default as [`NullOrdering::of`] the direction says.
+    pub nulls: Option<NullOrdering>,
 }
 
 /// What ALTER TABLE says.

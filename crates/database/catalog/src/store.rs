@@ -12,7 +12,7 @@ use std::sync::Arc;
 use access::Index;
 use ids::ObjectNo;
 use os::Session;
-use relation::{Relation, Relations, Scratch, Which, Work};
+use relation::{Relation, Relations, Scratch, Selection, Work};
 use space::{Holds, NAMED_BY_NUMBER, Space};
 use stop::{RefusalKind, Stop};
 use txn::{Transaction, Transactions};
@@ -110,8 +110,8 @@ impl Store {
         };
         for ((table, key), _) in differ(old, new) {
             let values: Vec<Value<'_>> = key.iter().map(|int| Value::Int(*int)).collect();
-            let which = Which::Key(0, &values);
-            if self.relation(table).delete_where(&mut work, which, None)? != 1 {
+            let selection = Selection::Key(0, &values);
+            if self.relation(table).delete_where(&mut work, selection, None)? != 1 {
                 let what = format!("{} has no row {key:?}, which was read there", table.name());
                 return Err(corrupt(&what));
             }
@@ -138,7 +138,7 @@ impl Store {
         let column = DictionaryTable::Sequences.columns().len() - 1;
         let changed = self.relation(DictionaryTable::Sequences).update_where(
             &mut work,
-            Which::Key(0, &key),
+            Selection::Key(0, &key),
             None,
             &mut |_, change| change.set(column, next),
         )?;

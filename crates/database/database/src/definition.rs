@@ -91,7 +91,8 @@ impl Connection<'_> {
         self.shared.catalog.truncate_table(name, self.ddl_lock_wait, &self.session)
     }
 
-    /// Drops an index that no constraint needs.
+    /// Drops an index. A UNIQUE goes with its index. Refused if it is a primary key's, or a foreign
+    /// key needs it.
     pub fn drop_index(&mut self, name: &str) -> Result<(), Stop> {
         let _statement = self.begin_alone()?;
         self.shared.catalog.drop_index(name, self.ddl_lock_wait, &self.session)

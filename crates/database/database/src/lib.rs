@@ -34,7 +34,7 @@
 //! * [`Table`]: a table by its number, with the numbers of its columns and indexes.
 //! * [`Error`]: refused ([`ErrorKind`] says why, nothing was changed) or halted.
 //!
-//! Rules DB1 to DB47 are in the README: threads, isolation, retries, drops, halts, limits, memory.
+//! Rules DB1 to DB80 are in the README: threads, isolation, retries, drops, halts, limits, memory.
 //!
 //! Callers: applications; the loads, the lab.
 
@@ -86,14 +86,14 @@ pub use stop::{Failpoints, HaltCause, Refusal, RefusalKind as ErrorKind, Stop as
 pub use txn::LockWait;
 #[doc(inline)]
 pub use value::{
-    Chars, Damaged, Date, Digits, Direction as IndexDirection, Misfit, MisfitKind, NullsPlace,
+    Chars, Damaged, Date, Digits, Direction as IndexDirection, Misfit, MisfitKind, NullOrdering,
     Number, NumberFault, OwnedValue, RowView as Row, Timestamp, Type, Value,
 };
 #[doc(inline)]
 pub use waits::{Nanos, Statistic, Totals as Statistics, WaitEvent};
 
 /// Which rows a statement is about.
-pub type Which<'v> = relation::Which<'v, IndexId>;
+pub type Selection<'v> = relation::Selection<'v, IndexId>;
 
 /// The example of the project's first page, compiled as a test.
 #[cfg(doctest)]

@@ -20,7 +20,7 @@ use txn::Transaction;
 use value::{RowView, Value};
 use waits::Totals;
 
-use crate::Which;
+use crate::Selection;
 use crate::connection::Connection;
 use crate::table::{Table, no_primary_key};
 
@@ -195,7 +195,7 @@ impl<'c, 's> Tx<'c, 's> {
         change: impl FnMut(&RowView<'_>, &mut RowChange<'_>) -> Result<(), Stop>,
     ) -> Result<bool, Stop> {
         let primary = table.primary().ok_or_else(|| no_primary_key(table.name(), "change"))?;
-        self.update_where(table, Which::Key(primary, key), None, change).map(|count| count > 0)
+        self.update_where(table, Selection::Key(primary, key), None, change).map(|count| count > 0)
     }
 
     /// Changes rows by one statement, and returns their number. `filter` and `change` only compute,
@@ -203,20 +203,20 @@ impl<'c, 's> Tx<'c, 's> {
     pub fn update_where(
         &mut self,
         table: &Table,
-        which: Which<'_>,
+        selection: Selection<'_>,
         mut filter: Option<&mut dyn FnMut(&RowView<'_>) -> bool>,
         mut change: impl FnMut(&RowView<'_>, &mut RowChange<'_>) -> Result<(), Stop>,
     ) -> Result<u64, Stop> {
         self.change(table, |relation, work| {
-            let which = which.within(relation)?;
-            relation.update_where(work, which, again(&mut filter), &mut change)
+            let selection = selection.within(relation)?;
+            relation.update_where(work, selection, again(&mut filter), &mut change)
         })
     }
 
     /// Deletes the row with this primary key. False if there is no such row.
     pub fn delete(&mut self, table: &Table, key: &[Value<'_>]) -> Result<bool, Stop> {
         let primary = table.primary().ok_or_else(|| no_primary_key(table.name(), "delete"))?;
-        self.delete_where(table, Which::Key(primary, key), None).map(|count| count > 0)
+        self.delete_where(table, Selection::Key(primary, key), None).map(|count| count > 0)
     }
 
     /// Deletes rows by one statement, and returns their number. `filter` only computes, and may be
@@ -224,11 +224,11 @@ impl<'c, 's> Tx<'c, 's> {
     pub fn delete_where(
         &mut self,
         table: &Table,
-        which: Which<'_>,
+        selection: Selection<'_>,
         mut filter: Option<&mut dyn FnMut(&RowView<'_>) -> bool>,
     ) -> Result<u64, Stop> {
         self.change(table, |relation, work| {
-            relation.delete_where(work, which.within(relation)?, again(&mut filter))
+            relation.delete_where(work, selection.within(relation)?, again(&mut filter))
         })
     }
 
@@ -283,8 +283,8 @@ impl<'c, 's> Tx<'c, 's> {
         mut look: impl FnMut(RowView<'_>) -> T,
     ) -> Result<Option<T>, Stop> {
         let primary = table.primary().ok_or_else(|| no_primary_key(table.name(), "lock"))?;
-        let (which, mut made) = (Which::Key(primary, key), None);
-        self.lock_where(table, which, None, how, |row| made = Some(look(row)))?;
+        let (selection, mut made) = (Selection::Key(primary, key), None);
+        self.lock_where(table, selection, None, how, |row| made = Some(look(row)))?;
         Ok(made)
     }
 
@@ -297,7 +297,7 @@ impl<'c, 's> Tx<'c, 's> {
     ///
     /// ```
     /// # use database::{Bounds, ColumnSpec, Database, ForUpdate, Options, TableSpec, Type, Value};
-    /// # use database::Which;
+    /// # use database::Selection;
     /// # fn main() -> Result<(), database::Error> {
     /// # let scratch = std::env::temp_dir().join(format!("forebay-queue-{}", std::process::id()));
     /// # let database = Database::create(&scratch, &Options::default())?;
@@ -313,7 +313,7 @@ impl<'c, 's> Tx<'c, 's> {
     /// # tx.commit()?;
     /// # let mut other = database.connect("other");
     /// # let by_id = job.primary().expect("it has one");
-    /// let oldest = Which::Range(by_id, Bounds::equal(&[]));
+    /// let oldest = Selection::Range(by_id, Bounds::equal(&[]));
     /// let one = ForUpdate::skip_locked().limit(1);
     ///
     /// let (mut tx, mut others) = (connection.begin(), other.begin());
@@ -335,15 +335,15 @@ impl<'c, 's> Tx<'c, 's> {
     pub fn lock_where(
         &mut self,
         table: &Table,
-        which: Which<'_>,
+        selection: Selection<'_>,
         mut filter: Option<&mut dyn FnMut(&RowView<'_>) -> bool>,
         how: ForUpdate,
         mut look: impl FnMut(RowView<'_>),
     ) -> Result<u64, Stop> {
         let mut look = |_, row: RowView<'_>| look(row);
         self.change(table, |relation, work| {
-            let which = which.within(relation)?;
-            relation.lock_where(work, which, again(&mut filter), how, &mut look)
+            let selection = selection.within(relation)?;
+            relation.lock_where(work, selection, again(&mut filter), how, &mut look)
         })
     }
 

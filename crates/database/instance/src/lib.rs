@@ -13,7 +13,7 @@
 //!   fb_pmon   cleans up after sessions that have vanished
 //! ```
 //!
-//! Rules IN1 to IN35 are in the README.
+//! Rules IN1 to IN36 are in the README.
 //!
 //! * [`Instance`]: create, open, commit, roll back, checkpoint, shut down, abort.
 //! * [`recover_database`]: recovery without opening, with [`Progress`] and [`Recovered`].
@@ -44,7 +44,7 @@ mod tablespaces;
 
 pub use create::{CreatedFiles, doublewrite_path, redo_to_read};
 pub use lock_waits::LockWaits;
-pub use log_change::LogChange;
+pub use log_change::{LogChange, check_log_changes};
 pub use logs::{LogGroupSpec, look_at_logs};
 pub use mount::recover_database;
 pub use open::{Instance, Opened};

@@ -10,9 +10,13 @@
 //!
 //! Callers: the binary.
 
-use os::Session;
+use std::path::Path;
+
+use os::{Disk, Session};
+use space::{ControlContent, ControlFile, NewFiles, within_directory};
 use stop::{RefusalKind, Stop};
 
+use crate::logs::{FILE, add_member, check_room, drop_member, find, newer};
 use crate::parameters::parse_size;
 use crate::{Instance, LogGroupSpec, LogStatus};
 
@@ -78,6 +82,70 @@ fn read_value(name: &str, value: &str) -> Option<LogChange> {
         "switch_log" if value == "next" => LogChange::Switch,
         _ => return None,
     })
+}
+
+/// Refuses changes of the redo logs of a database that isn't open, if the control file or the names
+/// on the disk tell that one of them can't be made (IN36). Nothing is written.
+pub fn check_log_changes(
+    disk: &Disk,
+    directory: &Path,
+    changes: &[LogChange],
+    session: &Session,
+) -> Result<(), Stop> {
+    let copies = ControlFile::look(disk, directory, false, session)?;
+    let mut planned = newer(&copies, disk, directory, "change the logs of", session)?.clone();
+    // What is dropped leaves its room and its names to the changes behind it.
+    let mut has_dropped = false;
+    for change in changes {
+        // An invalid member may be good by then.
+        let members = planned.log_groups.iter_mut().flat_map(|group| &mut group.members);
+        members.for_each(|member| member.good = true);
+        let Some((files, blocks)) = plan(change, &mut planned, disk, directory)? else {
+            has_dropped |= *change != LogChange::Switch;
+            continue;
+        };
+        planned.check()?;
+        planned.check_places(disk, directory)?;
+        if !has_dropped {
+            let new = NewFiles::new(disk, planned.database, FILE);
+            files.iter().try_for_each(|path| new.check_name(&directory.join(path), session))?;
+            check_room(disk, directory, &files, blocks)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes the change in the content of a control file. Returns the files that it would make, and the
+/// blocks of each.
+fn plan(
+    change: &LogChange,
+    planned: &mut ControlContent,
+    disk: &Disk,
+    directory: &Path,
+) -> Result<Option<(Vec<String>, u32)>, Stop> {
+    let within = |path: &String| within_directory(disk, directory, path);
+    match change {
+        LogChange::AddGroup(LogGroupSpec { bytes, members }) => {
+            let members = members.iter().map(within).collect();
+            let spec = LogGroupSpec { bytes: *bytes, members };
+            let blocks = spec.add_to(planned)?.blocks;
+            return Ok(Some((spec.members, blocks)));
+        }
+        LogChange::AddMember(number, path) => {
+            let path = within(path);
+            let blocks = add_member(planned, *number, &path)?;
+            return Ok(Some((vec![path], blocks)));
+        }
+        LogChange::DropGroup(number) => {
+            find(planned, *number)?;
+            planned.log_groups.retain(|group| group.number != *number);
+        }
+        LogChange::DropMember(path) => {
+            drop_member(planned, disk, directory, Path::new(path))?;
+        }
+        LogChange::Switch => {}
+    }
+    Ok(None)
 }
 
 impl Instance {

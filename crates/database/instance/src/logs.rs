@@ -21,13 +21,16 @@ use redo::{
     look_at_groups,
 };
 use space::{
-    ControlContent, ControlFile, ControlState, Enqueue, LogGroupContent, LogMemberContent,
-    NewFiles, no_control_file, unfinished, unnamed_path, within_directory,
+    ControlContent, ControlCopy, ControlFile, ControlState, Enqueue, LogGroupContent,
+    LogMemberContent, NewFiles, no_control_file, unfinished, unnamed_path, within_directory,
 };
 use stop::{Halt, RefusalKind, Stop};
 
 use crate::create::{check_free, redo_to_read};
 use crate::{Creation, Instance};
+
+/// What messages call a file that is made here.
+pub(crate) const FILE: &str = "the redo log";
 
 /// A redo log group to be made.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -76,14 +79,7 @@ pub fn look_at_logs(
     session: &Session,
 ) -> Result<Vec<LogView>, Stop> {
     let copies = ControlFile::look(disk, directory, false, session)?;
-    let said = copies.iter().filter_map(|copy| copy.said.as_ref().ok());
-    let Some((_, content)) = said.max_by_key(|(version, _)| *version) else {
-        let faults: Vec<_> = copies.iter().filter_map(|copy| copy.said.clone().err()).collect();
-        return Err(no_control_file("list the logs of", &faults));
-    };
-    if content.state == ControlState::Creating {
-        return Err(unfinished(content, disk, directory, "list the logs of", session));
-    }
+    let content = newer(&copies, disk, directory, "list the logs of", session)?;
     let mut config = redo_to_read(directory, content);
     for member in config.groups.iter_mut().flat_map(|group| &mut group.members) {
         // A crash has left it without its name; the next opening gives it that.
@@ -92,6 +88,26 @@ pub fn look_at_logs(
         }
     }
     Ok(look_at_groups(disk, &config, content.checkpoint.sequence, session))
+}
+
+/// What the newer copy of the control file says. Messages say that the caller wants to do `what`
+/// with the database.
+pub(crate) fn newer<'c>(
+    copies: &'c [ControlCopy; 2],
+    disk: &Disk,
+    directory: &Path,
+    what: &str,
+    session: &Session,
+) -> Result<&'c ControlContent, Stop> {
+    let said = copies.iter().filter_map(|copy| copy.said.as_ref().ok());
+    let Some((_, content)) = said.max_by_key(|(version, _)| *version) else {
+        let faults: Vec<_> = copies.iter().filter_map(|copy| copy.said.clone().err()).collect();
+        return Err(no_control_file(what, &faults));
+    };
+    match content.state {
+        ControlState::Creating => Err(unfinished(content, disk, directory, what, session)),
+        _ => Ok(content),
+    }
 }
 
 /// The hook by which the redo has the control file say which members are good (IN24).
@@ -191,22 +207,13 @@ impl Instance {
         let _one = self.settings.hold(0, session);
         self.halt().check(session)?;
         let path = self.within_directory(path);
-        let member = LogMemberContent { path: path.clone(), good: false };
-        let add = |content: &mut ControlContent| {
-            let group = find(content, number)?;
-            if group.members.len() >= MEMBERS_MAX {
-                let message = format!("a redo log group has at most {MEMBERS_MAX} members");
-                return Err(Stop::refuse(RefusalKind::NoSpace, message));
-            }
-            group.members.push(member.clone());
-            Ok(group.blocks)
-        };
         let mut planned = self.checkpointer.control.hold(0, session).content().clone();
-        let blocks = add(&mut planned)?;
+        let blocks = add_member(&mut planned, number, &path)?;
         self.check_planned(&planned)?;
         let files = [path.clone()];
         let made = self.make_logs(planned.database, &files, blocks, go_on, session)?;
-        let made = self.list(made, |content| add(content).map(|_| ()), session)?;
+        let add = |content: &mut ControlContent| add_member(content, number, &path).map(|_| ());
+        let made = self.list(made, add, session)?;
         self.must(made.give_names(session), session)?;
         self.redo().add_member(number, &self.place.1.join(path), session);
         Ok(())
@@ -242,30 +249,11 @@ impl Instance {
     pub fn drop_log_member(&self, path: &str, session: &Session) -> Result<(), Stop> {
         let _one = self.settings.hold(0, session);
         self.halt().check(session)?;
-        let file = self.member_at(Path::new(path), session);
-        let is_it = |member: &LogMemberContent| self.place.1.join(&member.path) == file;
-        let dropped = self.describe_logs(
-            |content| {
-                let mut groups = content.log_groups.iter_mut();
-                let Some(group) = groups.find(|group| group.members.iter().any(is_it)) else {
-                    let message = format!("{} is no member of a redo log group", file.display());
-                    return Err(Stop::refuse(RefusalKind::NotFound, message));
-                };
-                group.members.retain(|member| !is_it(member));
-                if group.members.iter().any(|member| member.good) {
-                    return Ok(group.number);
-                }
-                let message = format!(
-                    "cannot drop {}: redo log group {} has no other good member; add one and \
-                     switch logs until it is good, or drop the group",
-                    file.display(),
-                    group.number
-                );
-                Err(Stop::refuse(RefusalKind::WrongState, message))
-            },
+        let (disk, directory) = &self.place;
+        let (number, file) = self.describe_logs(
+            |content| drop_member(content, disk, directory, Path::new(path)),
             session,
-        );
-        let number = dropped?;
+        )?;
         let files = self.redo().group_files(number, session);
         self.redo().remove_member(number, &file, session);
         self.remove_log(files.as_ref(), &file, session);
@@ -276,21 +264,6 @@ impl Instance {
     fn within_directory(&self, path: &str) -> String {
         let (disk, directory) = &self.place;
         within_directory(disk, directory, path)
-    }
-
-    /// The path of the member that a user means: a path in the database's directory, else any
-    /// spelling of the member's path.
-    fn member_at(&self, path: &Path, session: &Session) -> PathBuf {
-        let (disk, directory) = &self.place;
-        let content = self.checkpointer.control.hold(0, session).content().clone();
-        let members = content.log_groups.iter().flat_map(|group| &group.members);
-        let members: Vec<PathBuf> = members.map(|member| directory.join(&member.path)).collect();
-        let inside = directory.join(path);
-        let is_at = |place: &Path| {
-            let place = disk.place_of(place);
-            members.iter().find(|member| disk.place_of(member) == place).cloned()
-        };
-        is_at(&inside).or_else(|| is_at(path)).unwrap_or(inside)
     }
 
     fn describe_logs<T>(
@@ -319,8 +292,8 @@ impl Instance {
     ) -> Result<NewFiles<'_>, Stop> {
         let (disk, directory) = &self.place;
         self.check_directory(session)?;
-        self.check_room(paths, blocks)?;
-        let mut new = NewFiles::new(disk, database, "the redo log");
+        check_room(disk, directory, paths, blocks)?;
+        let mut new = NewFiles::new(disk, database, FILE);
         let go_on = || go_on() && !self.halt().is_raised(session);
         let make = |path: &Path| redo::create_member(disk, path, blocks, &go_on, session);
         let made = paths.iter().try_for_each(|path| new.make(&directory.join(path), make, session));
@@ -342,24 +315,6 @@ impl Instance {
         let (disk, directory) = &self.place;
         let control = self.checkpointer.control.hold(0, session);
         control.check_directory(disk, directory, session)
-    }
-
-    /// Refuses logs for which a file system hasn't the room, before they fill it.
-    fn check_room(&self, paths: &[String], blocks: u32) -> Result<(), Stop> {
-        let (disk, directory) = &self.place;
-        let bytes = u64::from(blocks) * REDO_BLOCK.bytes() as u64;
-        let mut needed: BTreeMap<PathBuf, u64> = BTreeMap::new();
-        for path in paths {
-            let place = disk.place_of(&directory.join(path));
-            let parent = place.parent().unwrap_or(directory).to_path_buf();
-            *needed.entry(parent).or_default() += bytes;
-        }
-        for (parent, needed) in needed {
-            // If the free bytes can't be told, making the file says why.
-            let Ok(free) = disk.free_bytes(&parent) else { continue };
-            check_free(&parent, needed, free, "make redo logs", "a smaller size")?;
-        }
-        Ok(())
     }
 
     /// Lists files that were made. If that is refused, they are removed.
@@ -399,7 +354,88 @@ impl Instance {
     }
 }
 
-fn find(content: &mut ControlContent, number: u16) -> Result<&mut LogGroupContent, Stop> {
+/// Adds a member, invalid, to a group of a control file's content, and returns the group's blocks.
+pub(crate) fn add_member(
+    content: &mut ControlContent,
+    number: u16,
+    path: &str,
+) -> Result<u32, Stop> {
+    let group = find(content, number)?;
+    if group.members.len() >= MEMBERS_MAX {
+        let message = format!("a redo log group has at most {MEMBERS_MAX} members");
+        return Err(Stop::refuse(RefusalKind::NoSpace, message));
+    }
+    group.members.push(LogMemberContent { path: path.to_string(), good: false });
+    Ok(group.blocks)
+}
+
+/// Takes a member off a control file's content; returns its group's number and its file.
+pub(crate) fn drop_member(
+    content: &mut ControlContent,
+    disk: &Disk,
+    directory: &Path,
+    path: &Path,
+) -> Result<(u16, PathBuf), Stop> {
+    let file = member_at(content, disk, directory, path);
+    let is_it = |member: &LogMemberContent| directory.join(&member.path) == file;
+    let mut groups = content.log_groups.iter_mut();
+    let Some(group) = groups.find(|group| group.members.iter().any(is_it)) else {
+        let message = format!("{} is no member of a redo log group", file.display());
+        return Err(Stop::refuse(RefusalKind::NotFound, message));
+    };
+    group.members.retain(|member| !is_it(member));
+    if group.members.iter().any(|member| member.good) {
+        return Ok((group.number, file));
+    }
+    let message = format!(
+        "cannot drop {}: redo log group {} has no other good member; add one and switch logs until \
+         it is good, or drop the group",
+        file.display(),
+        group.number
+    );
+    Err(Stop::refuse(RefusalKind::WrongState, message))
+}
+
+/// The path of the member that a user means: a path in the database's directory, else any spelling
+/// of the member's path.
+fn member_at(content: &ControlContent, disk: &Disk, directory: &Path, path: &Path) -> PathBuf {
+    let members = content.log_groups.iter().flat_map(|group| &group.members);
+    let members: Vec<PathBuf> = members.map(|member| directory.join(&member.path)).collect();
+    let inside = directory.join(path);
+    let is_at = |place: &Path| {
+        let place = disk.place_of(place);
+        members.iter().find(|member| disk.place_of(member) == place).cloned()
+    };
+    is_at(&inside).or_else(|| is_at(path)).unwrap_or(inside)
+}
+
+/// Refuses logs for which a file system hasn't the room, before they fill it.
+pub(crate) fn check_room(
+    disk: &Disk,
+    directory: &Path,
+    paths: &[String],
+    blocks: u32,
+) -> Result<(), Stop> {
+    let bytes = u64::from(blocks) * REDO_BLOCK.bytes() as u64;
+    let mut needed: BTreeMap<PathBuf, u64> = BTreeMap::new();
+    for path in paths {
+        let place = disk.place_of(&directory.join(path));
+        let parent = place.parent().unwrap_or(directory).to_path_buf();
+        *needed.entry(parent).or_default() += bytes;
+    }
+    for (parent, needed) in needed {
+        let what = || format!("make redo logs in {}", parent.display());
+        let free = disk.free_bytes(&parent).map_err(|error| error.while_doing(what()))?;
+        check_free(&parent, needed, free, "make redo logs", "a smaller size")?;
+    }
+    Ok(())
+}
+
+/// The group with this number in a control file's content.
+pub(crate) fn find(
+    content: &mut ControlContent,
+    number: u16,
+) -> Result<&mut LogGroupContent, Stop> {
     let group = content.log_groups.iter_mut().find(|group| group.number == number);
     group.ok_or_else(|| {
         let message = format!("there is no redo log group {number}");

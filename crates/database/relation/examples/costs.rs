@@ -13,7 +13,7 @@ use instance::{Creation, Instance, Parameters, Transaction};
 use os::Session;
 use relation::{
     ColumnDefinition, IndexColumn, IndexDefinition, Relation, Relations, RowChange, Scratch,
-    TableDefinition, Which, Work,
+    Selection, TableDefinition, Work,
 };
 use space::Holds;
 use stop::{RefusalKind, Stop};
@@ -110,7 +110,7 @@ impl Bench<'_> {
         let what = format!("update of a BIGINT by key, one of {keys}");
         self.measure(&what, STATEMENTS, &mut |work, relation, number| {
             let key = [Value::Int(scattered(number, keys))];
-            relation.update_where(work, Which::Key(0, &key), None, &mut add).map(drop)
+            relation.update_where(work, Selection::Key(0, &key), None, &mut add).map(drop)
         })
     }
 

@@ -12,7 +12,7 @@ use instance::{Creation, Instance, Parameters, Transaction};
 use latch::{Latch, LatchKind};
 use os::{Session, ThreadSpec};
 use relation::{
-    ColumnDefinition, Relation, Relations, RowChange, Scratch, TableDefinition, Which, Work,
+    ColumnDefinition, Relation, Relations, RowChange, Scratch, Selection, TableDefinition, Work,
 };
 use space::Holds;
 use stop::{RefusalKind, Stop};
@@ -143,7 +143,7 @@ fn update(instance: &Instance, table: &Relation, session: &Session) -> Result<u6
     let mut add = |row: &RowView<'_>, change: &mut RowChange<'_>| {
         change.set(1, Value::Int(row.get_i64(1).expect("not NULL") + 1))
     };
-    let changed = table.update_where(&mut work, Which::All, None, &mut add)?;
+    let changed = table.update_where(&mut work, Selection::All, None, &mut add)?;
     instance.commit(transaction, session)?;
     Ok(changed)
 }

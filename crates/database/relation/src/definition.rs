@@ -7,7 +7,7 @@
 //! Callers: `relation`; the catalog; programs that make tables.
 
 use ids::{ObjectNo, Scn};
-use value::{Direction, NullsPlace, OwnedValue, Type};
+use value::{Direction, NullOrdering, OwnedValue, Type};
 
 use crate::Condition;
 
@@ -168,14 +168,14 @@ pub struct IndexColumn {
     /// The direction of its order.
     pub direction: Direction,
     /// Where NULLs come in its order.
-    pub nulls: NullsPlace,
+    pub nulls: NullOrdering,
 }
 
 impl IndexColumn {
     /// An ascending column, with NULLs last.
     pub fn ascending(column: usize) -> IndexColumn {
         let direction = Direction::Ascending;
-        IndexColumn { column, direction, nulls: NullsPlace::of(direction) }
+        IndexColumn { column, direction, nulls: NullOrdering::of(direction) }
     }
 }
 

@@ -54,4 +54,4 @@ pub use lock::{ForUpdate, IfHeld};
 pub use range::{Bounds, Rows};
 pub use relation::Relation;
 pub use scratch::{Relations, Scratch, Work};
-pub use search::Which;
+pub use search::Selection;

@@ -20,7 +20,7 @@ use waits::Nanos;
 
 use crate::Relation;
 use crate::scratch::Work;
-use crate::search::{Filter, RowSearch, Which};
+use crate::search::{Filter, RowSearch, Selection};
 
 /// What a statement does about rows that other transactions have locked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,7 +109,7 @@ impl Relation {
     pub fn lock_where(
         &self,
         work: &mut Work<'_>,
-        which: Which<'_>,
+        selection: Selection<'_>,
         mut filter: Option<&mut dyn FnMut(&RowView<'_>) -> bool>,
         how: ForUpdate,
         look: &mut dyn FnMut(RowAddress, RowView<'_>),
@@ -124,7 +124,7 @@ impl Relation {
         };
         self.lock_for_changes_within(for_table, work)?;
         self.with_restarts(work, &mut |work| {
-            self.try_lock_where(work, which, &mut filter, how, look)
+            self.try_lock_where(work, selection, &mut filter, how, look)
         })
     }
 
@@ -132,7 +132,7 @@ impl Relation {
     fn try_lock_where(
         &self,
         work: &mut Work<'_>,
-        which: Which<'_>,
+        selection: Selection<'_>,
         filter: &mut Filter<'_>,
         how: ForUpdate,
         look: &mut Look<'_>,
@@ -158,7 +158,7 @@ impl Relation {
             Ok(!locking.is_done())
         };
         // A batch of one row, so that no row is looked for behind the limit.
-        let search = RowSearch { which, filter, view, direction: how.direction, batch_max: 1 };
+        let search = RowSearch { selection, filter, view, direction: how.direction, batch_max: 1 };
         self.visit_rows(work, search, &mut lock)?;
         if locking.must_restart {
             return Ok(None);

@@ -121,12 +121,12 @@ impl Relation {
             Bound::Included(value) => push(value, &first),
             Bound::Excluded(value) => behind(push(value, &first)),
             // Where NULLs come first, the range begins behind them.
-            Bound::Unbounded => behind(push_null(of, value::NullsPlace::First, &first)),
+            Bound::Unbounded => behind(push_null(of, value::NullOrdering::First, &first)),
         };
         let upper = match high {
             Bound::Included(value) => behind(push(value, &first)),
             Bound::Excluded(value) => push(value, &first),
-            Bound::Unbounded => push_null(of, value::NullsPlace::Last, &first),
+            Bound::Unbounded => push_null(of, value::NullOrdering::Last, &first),
         };
         Ok(Some(KeyRange { lower, upper: Some(upper) }))
     }
@@ -235,7 +235,7 @@ impl Rows<'_> {
 }
 
 /// The key `before` with a NULL behind it, in this place of NULLs.
-fn push_null(of: IndexColumn, place: value::NullsPlace, before: &[u8]) -> Vec<u8> {
+fn push_null(of: IndexColumn, place: value::NullOrdering, before: &[u8]) -> Vec<u8> {
     let mut key = before.to_vec();
     key_push(Value::Null, of.direction, place, &mut key);
     key

@@ -16,7 +16,7 @@ use crate::{IndexId, Relation};
 /// Selects the rows that a statement is about. An index is named by its place in the definition of
 /// the relation, or, by a caller that keeps this across calls, by its [`IndexId`] (RL14).
 #[derive(Clone, Copy, Debug)]
-pub enum Which<'v, I = usize> {
+pub enum Selection<'v, I = usize> {
     /// The row with this key in a unique index: a value for each of its columns. If one of them is
     /// NULL, all rows that have the key (RL27).
     Key(I, &'v [Value<'v>]),
@@ -26,13 +26,13 @@ pub enum Which<'v, I = usize> {
     All,
 }
 
-impl<'v> Which<'v, IndexId> {
+impl<'v> Selection<'v, IndexId> {
     /// The same selection with the index named by its place in this relation.
-    pub fn within(self, relation: &Relation) -> Result<Which<'v>, Stop> {
+    pub fn within(self, relation: &Relation) -> Result<Selection<'v>, Stop> {
         Ok(match self {
-            Which::Key(index, key) => Which::Key(relation.place_of(index)?, key),
-            Which::Range(index, bounds) => Which::Range(relation.place_of(index)?, bounds),
-            Which::All => Which::All,
+            Selection::Key(index, key) => Selection::Key(relation.place_of(index)?, key),
+            Selection::Range(index, bounds) => Selection::Range(relation.place_of(index)?, bounds),
+            Selection::All => Selection::All,
         })
     }
 }
@@ -43,7 +43,7 @@ pub(crate) type Filter<'a> = Option<&'a mut (dyn FnMut(&RowView<'_>) -> bool + '
 
 /// A search for the rows of a statement.
 pub(crate) struct RowSearch<'a, 'f> {
-    pub(crate) which: Which<'a>,
+    pub(crate) selection: Selection<'a>,
     pub(crate) filter: &'a mut Filter<'f>,
     pub(crate) view: View,
     /// The direction of a search by an index range.
@@ -66,14 +66,16 @@ impl Relation {
     ) -> Result<bool, Stop> {
         let RowSearch { filter, view, direction, batch_max, .. } = search;
         let session = work.session;
-        match self.unique_rows(search.which)? {
-            Which::Key(index, key) => match self.find(index, key, view, work.scratch, session)? {
-                Some(row) if self.matches(filter, index, row, view, session)? => {
-                    visit(work, &[row])
+        match self.unique_rows(search.selection)? {
+            Selection::Key(index, key) => {
+                match self.find(index, key, view, work.scratch, session)? {
+                    Some(row) if self.matches(filter, index, row, view, session)? => {
+                        visit(work, &[row])
+                    }
+                    _ => Ok(true),
                 }
-                _ => Ok(true),
-            },
-            Which::Range(index, bounds) => {
+            }
+            Selection::Range(index, bounds) => {
                 let mut found = self.range(index, &bounds, direction, view)?;
                 let mut rows: Vec<RowAddress> = Vec::new();
                 while let Some(row) = found.next_address(session)? {
@@ -96,7 +98,7 @@ impl Relation {
                 }
                 visit(work, &rows)
             }
-            Which::All => {
+            Selection::All => {
                 self.check_view(view)?;
                 let mut rows = Vec::new();
                 let mut each = |block| {
@@ -110,13 +112,13 @@ impl Relation {
     }
 
     /// The same rows, selected by a key only if one row at most can have it (RL27).
-    fn unique_rows<'v>(&self, which: Which<'v>) -> Result<Which<'v>, Stop> {
-        let Which::Key(index, key) = which else { return Ok(which) };
+    fn unique_rows<'v>(&self, selection: Selection<'v>) -> Result<Selection<'v>, Stop> {
+        let Selection::Key(index, key) = selection else { return Ok(selection) };
         self.check_unique(index)?;
         self.check_key_length(index, key.len())?;
         Ok(match key.iter().any(|value| value.is_null()) {
-            true => Which::Range(index, Bounds::equal(key)),
-            false => which,
+            true => Selection::Range(index, Bounds::equal(key)),
+            false => selection,
         })
     }
 

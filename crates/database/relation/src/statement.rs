@@ -18,7 +18,7 @@ use waits::WaitEvent;
 
 use crate::foreign::{PENDING_MAX, process_pending};
 use crate::scratch::Work;
-use crate::search::{Filter, RowSearch, Which};
+use crate::search::{Filter, RowSearch, Selection};
 use crate::update::Changer;
 use crate::{Relation, RowChange};
 
@@ -103,35 +103,40 @@ impl Relation {
     pub fn update_where(
         &self,
         work: &mut Work<'_>,
-        which: Which<'_>,
+        selection: Selection<'_>,
         filter: Option<&mut dyn FnMut(&RowView<'_>) -> bool>,
         change: &mut dyn FnMut(&RowView<'_>, &mut RowChange<'_>) -> Result<(), Stop>,
     ) -> Result<u64, Stop> {
-        self.change_where(work, which, filter, RowOperation::Update { change, sets_keys: false })
+        self.change_where(
+            work,
+            selection,
+            filter,
+            RowOperation::Update { change, sets_keys: false },
+        )
     }
 
     /// Deletes rows, and returns how many. If the statement is refused, none is deleted.
     pub fn delete_where(
         &self,
         work: &mut Work<'_>,
-        which: Which<'_>,
+        selection: Selection<'_>,
         filter: Option<&mut dyn FnMut(&RowView<'_>) -> bool>,
     ) -> Result<u64, Stop> {
-        self.change_where(work, which, filter, RowOperation::Delete)
+        self.change_where(work, selection, filter, RowOperation::Delete)
     }
 
     /// Does an operation to rows as of a snapshot, with restarts (RL10).
     fn change_where(
         &self,
         work: &mut Work<'_>,
-        which: Which<'_>,
+        selection: Selection<'_>,
         mut filter: Filter<'_>,
         mut operation: RowOperation<'_, '_>,
     ) -> Result<u64, Stop> {
         self.lock_for_changes(work)?;
         self.with_restarts(work, &mut |work| {
             work.scratch.pending.clear();
-            self.try_where(work, which, &mut filter, &mut operation)
+            self.try_where(work, selection, &mut filter, &mut operation)
         })
     }
 
@@ -169,7 +174,7 @@ impl Relation {
     fn try_where(
         &self,
         work: &mut Work<'_>,
-        which: Which<'_>,
+        selection: Selection<'_>,
         filter: &mut Filter<'_>,
         operation: &mut RowOperation<'_, '_>,
     ) -> Result<Option<u64>, Stop> {
@@ -178,7 +183,7 @@ impl Relation {
         let view = statement_view(self.transactions().view_of(&snapshot, Some(work.transaction)));
         let mut progress = Progress { relation: self, snapshot: &snapshot, operation, count: 0 };
         let (direction, batch_max) = (Direction::Ascending, BATCH_ROWS_MAX);
-        let search = RowSearch { which, filter, view, direction, batch_max };
+        let search = RowSearch { selection, filter, view, direction, batch_max };
         if !self.visit_rows(work, search, &mut |work, rows| progress.apply_rows(work, rows))? {
             return Ok(None);
         }

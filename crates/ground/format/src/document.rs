@@ -102,7 +102,9 @@ fn introduction() -> String {
          This is format {FORMAT}. {PROMISE}\n\n\
          All numbers are unsigned, little-endian and of fixed width: `U16Le`, `U32Le` and `U64Le` \
          have 16, 32 and 64 bits, `u8` is a byte. Offsets and sizes are in bytes. Reserved bytes \
-         are zero, and a block where they are not is refused.\n\n\
+         are written as zero. A block is refused where those of its `BlockHeader` are not; of \
+         those in bodies most are looked at by the check of a whole database, those in payloads \
+         by nothing.\n\n\
          Every file consists of blocks of one size, one of {sizes}. Every block starts with a \
          `BlockHeader`; its body, which its kind describes, is the rest.\n"
     )

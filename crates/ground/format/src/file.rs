@@ -224,7 +224,8 @@ layout! {
         40 => pub object: U32Le,
         /// Its content type, as in its header.
         44 => pub holds: u8,
-        /// 0 no entry, 1 permanent, 2 temporary (the next opening drops it), 3 being dropped.
+        /// 0 no entry, 1 permanent, 2 temporary (the next opening drops it), 3 being dropped (the
+        /// next opening goes on with it).
         45 => pub state: u8,
         /// Zero.
         46 => pub reserved: [u8; 2],

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Layouts are declared with one macro (`layout.rs`), from which come the struct, the
-//! compile-time checks of its shape, and the tables of [`markdown`]. The access rules, F1 to F18,
+//! compile-time checks of its shape, and the tables of [`markdown`]. The access rules, F1 to F26,
 //! are in this crate's README.md.
 //!
 //! Callers: all code that reads or writes blocks; `cargo xtask` for the document.

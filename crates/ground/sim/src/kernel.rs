@@ -83,7 +83,12 @@ pub(crate) struct State {
     panics_first: Option<Tid>,
     /// The number of calls since virtual time last moved, and that time.
     calls_at: (u64, u32),
+    /// The number of threads that may still be started; no limit if it isn't set.
+    pub(crate) threads_left: Option<u32>,
 }
+
+/// What the kernel says where no more threads may be started (clone(2)).
+const EAGAIN: i32 = 11;
 
 pub(crate) struct KernelOptions {
     pub(crate) perturbation: Perturbation,
@@ -121,6 +126,7 @@ impl Kernel {
                 failure: None,
                 panics_first: None,
                 calls_at: (0, 0),
+                threads_left: None,
             }),
             stopping: AtomicBool::new(false),
             calls_while_unwinding: AtomicU32::new(0),
@@ -288,8 +294,13 @@ impl Kernel {
     }
 
     pub(crate) fn spawn(self: &Arc<Kernel>, name: &str, body: ThreadBody) -> std::io::Result<Tid> {
-        self.call(|state, _| self.add_thread(state, name, body))
-            .unwrap_or_else(|| Err(std::io::Error::other("the simulation stops")))
+        let start = |state: &mut State, _| {
+            if let Some(left) = &mut state.threads_left {
+                *left = left.checked_sub(1).ok_or(std::io::Error::from_raw_os_error(EAGAIN))?;
+            }
+            self.add_thread(state, name, body)
+        };
+        self.call(start).unwrap_or_else(|| Err(std::io::Error::other("the simulation stops")))
     }
 
     /// Makes one turn of a spin: other threads run if they should, and after `turns_before_yield`

@@ -192,6 +192,12 @@ impl World {
         });
     }
 
+    /// From now on `count` threads may be started, and each further one is refused, as under a
+    /// limit of processes. `None` lifts the limit.
+    pub fn limit_threads(&self, count: Option<u32>) {
+        let _ = self.kernel.call(|state, _| state.threads_left = count);
+    }
+
     /// Sleeps without a wait event, which the engine must never do. For tests of the account.
     pub fn sleep_without_a_name(&self, length: waits::Nanos) {
         let _ = self.kernel.sleep(None, Some(length), |_, _| Some(crate::thread::On::Unnamed));

@@ -7,6 +7,7 @@
 //!
 //! Callers: code that finds that the instance can promise no more; every loop that waits.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -122,8 +123,12 @@ impl Halt {
 
     /// A guard that halts the instance if it is dropped without [`HaltGuard::disarm`], as when its
     /// thread panics.
-    pub fn guard<'s>(&self, what: impl Into<String>, session: &'s Session) -> HaltGuard<'s> {
-        HaltGuard { halt: self.clone(), what: what.into(), session, armed: true }
+    pub fn guard<'s>(
+        &'s self,
+        what: impl Into<Cow<'static, str>>,
+        session: &'s Session,
+    ) -> HaltGuard<'s> {
+        HaltGuard { halt: self, what: what.into(), session, armed: true }
     }
 }
 
@@ -135,8 +140,8 @@ impl fmt::Debug for Halt {
 
 /// Halts the instance when it is dropped armed, as when its thread panics.
 pub struct HaltGuard<'s> {
-    halt: Halt,
-    what: String,
+    halt: &'s Halt,
+    what: Cow<'static, str>,
     session: &'s Session,
     armed: bool,
 }
@@ -151,7 +156,7 @@ impl HaltGuard<'_> {
 impl Drop for HaltGuard<'_> {
     fn drop(&mut self) {
         if self.armed {
-            self.halt.raise(std::mem::take(&mut self.what), self.session);
+            self.halt.raise(std::mem::take(&mut self.what).into_owned(), self.session);
         }
     }
 }

@@ -8,7 +8,7 @@
 //! * [`did_you_mean`]: the end of a refusal of a name that doesn't exist.
 //! * [`Failpoint`]: a way to break the engine on purpose, for tests of the tests.
 //!
-//! Rules K1 to K12 are in the README. Callers: every crate of the engine.
+//! Rules K1 to K22 are in the README. Callers: every crate of the engine.
 
 #![forbid(unsafe_code)]
 

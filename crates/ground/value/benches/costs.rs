@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use value::{
-    Direction, NullsPlace, Number, RowLayout, RowMut, RowView, Type, Value, encode_key, key_push,
+    Direction, NullOrdering, Number, RowLayout, RowMut, RowView, Type, Value, encode_key, key_push,
 };
 
 const IS_MINIATURE: bool = cfg!(debug_assertions);
@@ -86,7 +86,7 @@ fn rows_cost() {
 }
 
 fn keys_cost() {
-    let (asc, last) = (Direction::Ascending, NullsPlace::Last);
+    let (asc, last) = (Direction::Ascending, NullOrdering::Last);
     let mut out = Vec::with_capacity(256);
     measure("key of a BIGINT", |i| {
         out.clear();

@@ -44,19 +44,19 @@ pub enum Direction {
 
 /// The position of NULLs in the sort order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum NullsPlace {
+pub enum NullOrdering {
     /// NULLs come before all values.
     First,
     /// NULLs come after all values.
     Last,
 }
 
-impl NullsPlace {
+impl NullOrdering {
     /// Oracle's default: last if ascending, first if descending.
-    pub fn of(direction: Direction) -> NullsPlace {
+    pub fn of(direction: Direction) -> NullOrdering {
         match direction {
-            Direction::Ascending => NullsPlace::Last,
-            Direction::Descending => NullsPlace::First,
+            Direction::Ascending => NullOrdering::Last,
+            Direction::Descending => NullOrdering::First,
         }
     }
 }
@@ -75,7 +75,7 @@ const MIDDLE: u8 = 0x80;
 
 /// Appends the key of these columns to `out`.
 #[inline]
-pub fn encode_key(columns: &[(Value<'_>, Direction, NullsPlace)], out: &mut Vec<u8>) {
+pub fn encode_key(columns: &[(Value<'_>, Direction, NullOrdering)], out: &mut Vec<u8>) {
     for (value, direction, nulls) in columns {
         key_push(*value, *direction, *nulls, out);
     }
@@ -83,13 +83,13 @@ pub fn encode_key(columns: &[(Value<'_>, Direction, NullsPlace)], out: &mut Vec<
 
 /// Appends one column of a key to `out`.
 #[inline]
-pub fn key_push(value: Value<'_>, direction: Direction, nulls: NullsPlace, out: &mut Vec<u8>) {
+pub fn key_push(value: Value<'_>, direction: Direction, nulls: NullOrdering, out: &mut Vec<u8>) {
     let start = out.len();
     match value {
         Value::Null => {
             out.push(match nulls {
-                NullsPlace::First => NULL_FIRST,
-                NullsPlace::Last => NULL_LAST,
+                NullOrdering::First => NULL_FIRST,
+                NullOrdering::Last => NULL_LAST,
             });
             return;
         }

@@ -37,7 +37,7 @@ mod value;
 
 pub use fault::{Damaged, Misfit, MisfitKind};
 pub use fit::shown;
-pub use key::{Direction, KeyRange, NullsPlace, encode_key, key_push, key_successor};
+pub use key::{Direction, KeyRange, NullOrdering, encode_key, key_push, key_successor};
 pub use moment::{Date, Timestamp};
 pub use number::{Number, NumberFault};
 pub use row::{Misread, MisreadKind, Misreads, RowLayout, RowMut, RowView};

@@ -8,17 +8,17 @@ use std::cmp::Ordering;
 
 use common::{any_type, config, value_of};
 use proptest::prelude::*;
-use value::{Direction, NullsPlace, OwnedValue, Value, encode_key, key_successor};
+use value::{Direction, NullOrdering, OwnedValue, Value, encode_key, key_successor};
 
-type Part<'a> = (Value<'a>, Direction, NullsPlace);
+type Part<'a> = (Value<'a>, Direction, NullOrdering);
 
 const ASC: Direction = Direction::Ascending;
 const DESC: Direction = Direction::Descending;
 
-fn any_order() -> impl Strategy<Value = (Direction, NullsPlace)> {
+fn any_order() -> impl Strategy<Value = (Direction, NullOrdering)> {
     (
         prop_oneof![Just(ASC), Just(DESC)],
-        prop_oneof![Just(NullsPlace::First), Just(NullsPlace::Last)],
+        prop_oneof![Just(NullOrdering::First), Just(NullOrdering::Last)],
     )
 }
 
@@ -29,16 +29,16 @@ fn key(parts: &[Part<'_>]) -> Vec<u8> {
 }
 
 fn ascending(value: Value<'_>) -> Vec<u8> {
-    key(&[(value, ASC, NullsPlace::of(ASC))])
+    key(&[(value, ASC, NullOrdering::of(ASC))])
 }
 
 /// The order that an ORDER BY of these columns gives.
 fn order(a: &[Part<'_>], b: &[Part<'_>]) -> Ordering {
     let column = |(a, b): (&Part<'_>, &Part<'_>)| match (a.0, b.0) {
         (Value::Null, Value::Null) => Ordering::Equal,
-        (Value::Null, _) if a.2 == NullsPlace::First => Ordering::Less,
+        (Value::Null, _) if a.2 == NullOrdering::First => Ordering::Less,
         (Value::Null, _) => Ordering::Greater,
-        (_, Value::Null) if a.2 == NullsPlace::First => Ordering::Greater,
+        (_, Value::Null) if a.2 == NullOrdering::First => Ordering::Greater,
         (_, Value::Null) => Ordering::Less,
         (x, y) => {
             let order = x.compare(y).expect("of one type");
@@ -51,7 +51,7 @@ fn order(a: &[Part<'_>], b: &[Part<'_>]) -> Ordering {
 /// One column of a key, and three values of it, of which two may be equal.
 #[derive(Clone, Debug)]
 struct Column {
-    order: (Direction, NullsPlace),
+    order: (Direction, NullOrdering),
     values: [OwnedValue; 3],
 }
 
@@ -176,8 +176,8 @@ fn equal_values_have_equal_bytes() {
 
 #[test]
 fn nulls_are_where_oracle_puts_them_if_nothing_is_said() {
-    let null = |direction| key(&[(Value::Null, direction, NullsPlace::of(direction))]);
-    let int = |int, direction| key(&[(Value::Int(int), direction, NullsPlace::of(direction))]);
+    let null = |direction| key(&[(Value::Null, direction, NullOrdering::of(direction))]);
+    let int = |int, direction| key(&[(Value::Int(int), direction, NullOrdering::of(direction))]);
     assert!(null(ASC) > int(i64::MAX, ASC));
     assert!(null(DESC) < int(i64::MAX, DESC));
 }
@@ -210,7 +210,7 @@ fn keys_have_these_bytes_for_ever() {
     for (value, bytes) in all {
         assert_eq!(ascending(value), bytes, "{value}");
     }
-    let descending = key(&[(Value::Int(1), DESC, NullsPlace::First)]);
+    let descending = key(&[(Value::Int(1), DESC, NullOrdering::First)]);
     assert_eq!(descending, [0x7e, 0xfe]);
-    assert_eq!(key(&[(Value::Null, DESC, NullsPlace::First)]), [1]);
+    assert_eq!(key(&[(Value::Null, DESC, NullOrdering::First)]), [1]);
 }

@@ -12,7 +12,7 @@
 //! * [`Table`], [`paragraph`], [`labelled`]: text in 80 columns.
 //! * [`number`]: figures in text, and rounding that keeps sums.
 //!
-//! Rules RP1 to RP14 are in the README. The room knows no database; loads, experiments and the
+//! Rules RP1 to RP32 are in the README. The room knows no database; loads, experiments and the
 //! programs use it.
 
 #![forbid(unsafe_code)]

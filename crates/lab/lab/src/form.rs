@@ -9,8 +9,12 @@ use std::collections::BTreeMap;
 use database::Options;
 use ids::BlockSize;
 use instance::{Creation, Parameters};
+use stop::Stop;
 use waits::Nanos;
 use workload::{Mixture, Scale};
+
+use crate::checks;
+use crate::model::TIME_LIMIT_NS;
 
 /// Sizes and lengths of an experiment.
 #[derive(Clone, Debug)]
@@ -76,6 +80,22 @@ impl Form {
         change: impl FnOnce(&mut Creation, &mut Parameters) -> Result<(), E>,
     ) -> Result<(), E> {
         change(&mut self.creation, &mut self.parameters)
+    }
+
+    /// Refuses runs whose warm-up and measured time alone take all the time of a simulation, in
+    /// which they are opened, crash and are audited too.
+    pub(crate) fn check_for_model(&self) -> Result<(), Stop> {
+        let Mixture { warm_up, length, .. } = self.mixture;
+        if warm_up.0.saturating_add(length.0) < TIME_LIMIT_NS {
+            return Ok(());
+        }
+        Err(checks::invalid(format!(
+            "cannot simulate runs of {:.3} s after a warm-up of {:.3} s: a simulation ends at \
+             {:.0} s, and opening and audit are in it; choose shorter runs",
+            length.as_secs_f64(),
+            warm_up.as_secs_f64(),
+            Nanos(TIME_LIMIT_NS).as_secs_f64()
+        )))
     }
 
     fn of(data: u64, cache: u64, log: u64, warm_up: Nanos, length: Nanos) -> Form {

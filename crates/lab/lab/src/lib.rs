@@ -13,12 +13,13 @@
 //! One built-in experiment compares nothing and gives a curve: [`redo_size`]; another compares all
 //! cells of a table: [`free_buffer_waits`].
 //!
-//! Rules LB1 to LB22 are in the README. Callers: the binary's `lab`;
+//! Rules LB1 to LB50 are in the README. Callers: the binary's `lab`;
 //! `cargo xbench validity`, which runs one setting in both worlds.
 
 #![forbid(unsafe_code)]
 
 mod catalogue;
+mod checks;
 mod crash;
 mod form;
 pub mod free_buffer_waits;

@@ -19,7 +19,7 @@ use crate::{Experiment, Form};
 
 const DIRECTORY: &str = "/db";
 /// The most virtual time of a run: a simulation that takes longer hangs.
-const TIME_LIMIT_NS: u64 = 3_600_000_000_000;
+pub(crate) const TIME_LIMIT_NS: u64 = 3_600_000_000_000;
 
 /// A machine to be simulated.
 #[derive(Clone, Debug)]

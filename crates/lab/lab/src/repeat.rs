@@ -54,6 +54,7 @@ pub fn repeat_modelled(
     machine: &Machine,
     count: u32,
 ) -> Result<Vec<Run>, Stop> {
+    form.check_for_model()?;
     let name = machine.machine.name.clone();
     let line = format!("model {name} with disk {}", machine.disk.name());
     let origin = origin(experiment, form, World::Simulated(name), line);

@@ -69,12 +69,17 @@ pub fn run(
     let form = &request.form;
     let plan =
         Plan::new(form.pairs, form.aa_pairs, request.seed).map_err(|error| invalid(&error))?;
+    let threshold = request.threshold;
+    if !(threshold > 0.0 && threshold < 1.0) {
+        return Err(invalid(&format!("a threshold lies between 0 and 1, not at {threshold}")));
+    }
     let runs = match &request.run_on {
         RunOn::ThisMachine(_) => {
             here(request, &plan, told_to_stop, tell, session)?.map(|runs| (runs, None))
         }
         RunOn::Model { machine, disk } => {
             let machine = Machine::named(machine, disk)?;
+            form.check_for_model()?;
             modelled(request, &plan, &machine, told_to_stop, tell, session)?
         }
     };
@@ -123,6 +128,8 @@ fn here(
     };
     let disk = os::linux::disk();
     let direct = request.form.parameters.filesystemio_options.file_options().direct;
+    // This frees what killed experiments had left.
+    let scratch = Scratch::make(&disk, parent, direct, session)?;
     let (needed, free) = (request.form.disk_bytes(), disk.free_bytes(parent)?);
     if free < needed {
         let message = format!(
@@ -134,7 +141,6 @@ fn here(
         );
         return Err(Stop::refuse(RefusalKind::NoSpace, message));
     }
-    let scratch = Scratch::make(&disk, parent, direct, session)?;
     let machine =
         format!("{}; {}", os::linux::machine::line(), os::linux::machine::file_system(parent));
     let origin = origin(request, World::Linux, machine);

@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use database::{ColumnSpec, Connection, Database, Row, Table, TableSpec, Which};
+use database::{ColumnSpec, Connection, Database, Row, Selection, Table, TableSpec};
 use os::Session;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -89,7 +89,7 @@ impl Bulk {
     /// Adds one to the amount of every row, by one statement, and commits. Returns their number.
     pub fn update_all(&self, connection: &mut Connection<'_>) -> Result<u64, Stop> {
         let mut tx = connection.begin();
-        let count = tx.update_where(&self.table, Which::All, None, |row, change| {
+        let count = tx.update_where(&self.table, Selection::All, None, |row, change| {
             change.set(2, Value::Int(row.get_i64(2).unwrap_or(0) + 1))
         })?;
         tx.commit()?;

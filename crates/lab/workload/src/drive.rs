@@ -190,7 +190,7 @@ pub(crate) fn drive(
     let started = session.now();
     let begin = started.after(plan.warm_up);
     let bounds = [begin, begin.after(plan.length)];
-    let mut threads = Vec::new();
+    let (mut threads, mut refused) = (Vec::new(), None);
     for number in plan.first_session..plan.first_session + plan.sessions {
         let (stop, witness) = (Arc::clone(&stop), watch.witness.clone());
         let mut turns = Turns {
@@ -207,15 +207,24 @@ pub(crate) fn drive(
         // A thread's name has at most 15 bytes.
         let word = if number < 100_000_000 { "session" } else { "s" };
         let spec = ThreadSpec::foreground(format!("{word}{number}"));
-        threads.push(session.spawn(spec, move |session| {
+        let started = session.spawn(spec, move |session| {
             let ended = client(&mut turns, session).map(|()| turns.done(session));
             done.exclusive(session).push(ended);
-        })?);
+        });
+        match started {
+            Ok(thread) => threads.push(thread),
+            Err(cause) => {
+                refused = Some(cause);
+                break;
+            }
+        }
     }
     let mut ended = begin;
     for bound in bounds {
-        sleep_until(bound, &watch, session);
-        if watch.told_to_stop() {
+        if refused.is_none() {
+            sleep_until(bound, &watch, session);
+        }
+        if refused.is_some() || watch.told_to_stop() {
             stop.raise(session);
         }
         ended = session.now().min(bound).max(begin);
@@ -228,6 +237,9 @@ pub(crate) fn drive(
             let what = format!("{} of the load panicked", thread.name());
             return Err(Stop::refuse(RefusalKind::WrongState, what));
         }
+    }
+    if let Some(cause) = refused {
+        return Err(cause.into());
     }
     let done = std::mem::take(&mut *done.exclusive(session));
     let mut sessions = done.into_iter().collect::<Result<Vec<_>, _>>()?;

@@ -4,7 +4,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use database::{
-    Bounds, Connection, Database, Error, Row, RowChange, Tx, Value, Which, is_worth_repeating,
+    Bounds, Connection, Database, Error, Row, RowChange, Selection, Tx, Value, is_worth_repeating,
 };
 use os::Session;
 use rand::{RngExt, SeedableRng};
@@ -125,7 +125,7 @@ impl<'a> Client<'a> {
         let primary = tables.stock.primary().expect("it was made with a key");
         let (from, to) = (Bound::Included(key(first)), Bound::Excluded(key(first + rows)));
         let bounds = Bounds { equal: &[], from, to };
-        tx.update_where(&tables.stock, Which::Range(primary, bounds), None, |row, change| {
+        tx.update_where(&tables.stock, Selection::Range(primary, bounds), None, |row, change| {
             let is_even = (number_of(row) - first as i64) % 2 == 0;
             add(if is_even { 1 } else { -1 })(row, change)
         })?;

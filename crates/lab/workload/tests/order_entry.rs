@@ -137,6 +137,23 @@ fn the_conditions_hold_after_work_and_after_power_cuts() {
     assert!(commits > 200, "{commits} commits");
 }
 
+#[test]
+fn a_load_whose_sessions_cannot_all_be_started_ends_those_that_were() {
+    let report = machine(3, loaded()).run(|world, session| {
+        let database = open(world, session);
+        let plan = Plan { drive: drive(0, 60_000), seed: 3, serializable: 0 };
+        let began = session.now();
+        world.limit_threads(Some(2));
+        let refused = order_entry::run(&database, plan, Watch::default(), session);
+        world.limit_threads(None);
+        let Err(refused) = refused else { panic!("two of four sessions were started") };
+        assert!(refused.to_string().contains("thread"), "{refused}");
+        assert!(session.now().since(began) < Nanos::from_secs(10), "it doesn't go on for a minute");
+        database.shutdown_by(session).expect("shut");
+    });
+    report.result.expect("it runs");
+}
+
 /// Does `harm` to a sound database; which conditions notice.
 fn noticed(
     harm: impl FnOnce(&Database, &Session) -> Result<(), Stop> + Send + 'static,

@@ -19,8 +19,8 @@ use std::path::Path;
 
 use database::{
     Bounds, ColumnSpec, CommitMode, Connection, Database, Direction, Error, ErrorKind, IndexId,
-    IndexSpec, Options, Row, RowChange, Savepoint, Table, TableSpec, Tx, Type, Value as Cell,
-    Which,
+    IndexSpec, Options, Row, RowChange, Savepoint, Selection, Table, TableSpec, Tx, Type,
+    Value as Cell,
 };
 use instance::{CommitWait, Instance};
 use os::{Session, ThreadSpec};
@@ -471,23 +471,23 @@ impl<'a> Writer<'a> {
             new.set(ITEMS, Cell::Bytes(&items))
         };
         let (name, key, kind);
-        let which = match by {
+        let selection = match by {
             By::Number(list) => {
                 key = [Cell::Int(list as i64)];
-                Which::Key(self.index(0), &key)
+                Selection::Key(self.index(0), &key)
             }
             By::Name(list) => {
                 name = name_of(list);
                 key = [Cell::Text(&name)];
-                Which::Key(self.index(NAME), &key)
+                Selection::Key(self.index(NAME), &key)
             }
             By::Kind(of) => {
                 kind = [Cell::Int(of as i64)];
-                Which::Range(self.index(KIND), Bounds::equal(&kind))
+                Selection::Range(self.index(KIND), Bounds::equal(&kind))
             }
-            By::All => Which::All,
+            By::All => Selection::All,
         };
-        let count = tx.update_where(&self.table, which, None, change)?;
+        let count = tx.update_where(&self.table, selection, None, change)?;
         if count != values.len() as u64 {
             let what = format!("{count} lists were appended to, of {}", values.len());
             self.finds(Violation(what).by(Check::Statements));

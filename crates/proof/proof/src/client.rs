@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 
 use database::{
-    Bounds, CommitMode, Connection, ErrorKind, ForUpdate, Row, RowChange, Savepoint, Table, Tx,
-    Value, Which,
+    Bounds, CommitMode, Connection, ErrorKind, ForUpdate, Row, RowChange, Savepoint, Selection,
+    Table, Tx, Value,
 };
 use instance::CommitWait;
 use rand::RngExt;
@@ -334,7 +334,7 @@ impl<'a, 'c, 's> Doing<'a, 'c, 's> {
         let (table, id) = again.unwrap_or_else(|| (table, self.some_key(table)));
         let key = [Value::Int(id)];
         let primary = self.tables[table].primary().expect("it has a primary key");
-        self.update(table, Which::Key(primary, &key), false)
+        self.update(table, Selection::Key(primary, &key), false)
     }
 
     /// Another primary key for a row, where keys aren't given by an identity column.
@@ -361,8 +361,8 @@ impl<'a, 'c, 's> Doing<'a, 'c, 's> {
         };
         let key = [Value::Int(id)];
         let primary = self.tables[table].primary().expect("it has a primary key");
-        let which = Which::Key(primary, &key);
-        let count = self.tx.update_where(&self.tables[table], which, None, change)?;
+        let selection = Selection::Key(primary, &key);
+        let count = self.tx.update_where(&self.tables[table], selection, None, change)?;
         assert_eq!(torn, None, "table {}", TABLES[table].name);
         if let (1, Some((before, after))) = (count, seen) {
             self.told((table, id), before);
@@ -378,17 +378,22 @@ impl<'a, 'c, 's> Doing<'a, 'c, 's> {
     fn update_several(&mut self, table: usize) -> Result<(), Stop> {
         let keeps_keys = self.one_in(2);
         if self.one_in(3) {
-            return self.update(table, Which::All, keeps_keys);
+            return self.update(table, Selection::All, keeps_keys);
         }
         let code = code_of(self.random.random_range(0..7));
         let key = [Value::Text(&code)];
         let index = self.tables[table].index(&by_code(table))?;
-        self.update(table, Which::Range(index, Bounds::equal(&key)), keeps_keys)
+        self.update(table, Selection::Range(index, Bounds::equal(&key)), keeps_keys)
     }
 
     /// With keys of their own, all rows of a statement would have the same; so where there may be
     /// several they keep their unique key, or the statement is refused.
-    fn update(&mut self, table: usize, which: Which<'_>, keeps_keys: bool) -> Result<(), Stop> {
+    fn update(
+        &mut self,
+        table: usize,
+        selection: Selection<'_>,
+        keeps_keys: bool,
+    ) -> Result<(), Stop> {
         let (number, version) = (self.number, self.journal.version());
         let parent = self.some_parent(table);
         let keeps_parent = keeps_keys || self.one_in(2);
@@ -417,7 +422,7 @@ impl<'a, 'c, 's> Doing<'a, 'c, 's> {
             seen.insert(id, (before, after));
             Ok(())
         };
-        let count = self.tx.update_where(&self.tables[table], which, None, change)?;
+        let count = self.tx.update_where(&self.tables[table], selection, None, change)?;
         assert_eq!(torn, None, "table {}", TABLES[table].name);
         if seen.len() as u64 != count {
             // It began again, and some rows weren't among those any more.
@@ -458,8 +463,8 @@ impl<'a, 'c, 's> Doing<'a, 'c, 's> {
             _ = seen.insert(row.get_i64(ID), ());
             true
         };
-        let which = Which::Range(index, Bounds::equal(&key));
-        let count = self.tx.delete_where(&self.tables[table], which, Some(&mut filter))?;
+        let selection = Selection::Range(index, Bounds::equal(&key));
+        let count = self.tx.delete_where(&self.tables[table], selection, Some(&mut filter))?;
         let mut deleted: Vec<i64> = seen.into_keys().flatten().collect();
         if deleted.len() as u64 != count {
             let mut gone = Vec::new();
@@ -492,7 +497,7 @@ impl<'a, 'c, 's> Doing<'a, 'c, 's> {
             Ok(row) => seen.push(row),
             Err(what) => torn = Some(what),
         };
-        self.tx.lock_where(&self.tables[table], Which::All, None, how, look)?;
+        self.tx.lock_where(&self.tables[table], Selection::All, None, how, look)?;
         assert_eq!(torn, None, "table {}", TABLES[table].name);
         self.journal.note(LOCKED);
         seen.into_iter().for_each(|(id, content)| self.told((table, id), content));

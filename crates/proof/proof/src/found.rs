@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
 use database::{
-    ColumnDefault, Condition, Connection, Database, ForUpdate, IndexDirection, NullsPlace,
-    OnDelete, OwnedValue, Row, Type, Which,
+    ColumnDefault, Condition, Connection, Database, ForUpdate, IndexDirection, NullOrdering,
+    OnDelete, OwnedValue, Row, Selection, Type,
 };
 use os::Session;
 use relation::TableDefinition;
@@ -171,7 +171,7 @@ fn of_table(table: &TableDefinition, defined: &mut BTreeMap<String, String>) {
         let columns = index.columns.iter().map(|of| {
             let column = &table.columns[of.column].name;
             let order = (of.direction != IndexDirection::Ascending).then_some(" descending");
-            let nulls = of.nulls != NullsPlace::of(of.direction);
+            let nulls = of.nulls != NullOrdering::of(of.direction);
             let nulls = nulls.then(|| format!(" nulls {:?}", of.nulls));
             format!("{column}{}{}", order.unwrap_or_default(), nulls.unwrap_or_default())
         });
@@ -272,7 +272,7 @@ pub(crate) fn locks(
     let mut tx = connection.begin();
     let mut count = 0;
     for table in &tables {
-        let locked = tx.lock_where(table, Which::All, None, ForUpdate::nowait(), |_| ());
+        let locked = tx.lock_where(table, Selection::All, None, ForUpdate::nowait(), |_| ());
         count += locked.map_err(say)?;
     }
     tx.rollback().map_err(say)?;

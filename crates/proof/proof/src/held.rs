@@ -9,7 +9,7 @@ use std::fmt::Debug;
 use std::ops::ControlFlow;
 
 use database::{
-    Bounds, Connection, Direction, IndexDefinition, IndexDirection, NullsPlace, OwnedValue, Row,
+    Bounds, Connection, Direction, IndexDefinition, IndexDirection, NullOrdering, OwnedValue, Row,
     Table, TableDefinition, Value,
 };
 use stop::Stop;
@@ -196,8 +196,8 @@ fn in_order(index: &IndexDefinition, one: &Cells, other: &Cells) -> Ordering {
     let mut each = columns.map(|(of, (one, other))| {
         let (one, other) = (one.get(), other.get());
         let nulls = match of.nulls {
-            NullsPlace::First => Ordering::Less,
-            NullsPlace::Last => Ordering::Greater,
+            NullOrdering::First => Ordering::Less,
+            NullOrdering::Last => Ordering::Greater,
         };
         match (one.is_null(), other.is_null()) {
             (true, true) => Ordering::Equal,

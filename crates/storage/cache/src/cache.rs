@@ -202,6 +202,11 @@ impl Cache {
         self.files.find(file, session).map(|file| file.block_size)
     }
 
+    /// The halt of the instance, which a change raises that can't be finished.
+    pub fn halt(&self) -> &Halt {
+        &self.halt
+    }
+
     /// The configuration that the cache was opened with.
     pub fn config(&self) -> &CacheConfig {
         &self.config

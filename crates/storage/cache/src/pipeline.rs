@@ -149,6 +149,8 @@ impl<'a> WritePipeline<'a> {
         if !self.has_in_flight() && !cache.config.failpoints.has(Failpoint::IgnoreGate) {
             cache.gate.make_durable(self.filling.newest, session)?;
         }
+        // CB63: a copy may be of a block whose change was broken off by a panic.
+        cache.halt.check(session)?;
         let next = self.idle.pop().expect("there is one batch more than may be in flight");
         let mut batch = std::mem::replace(&mut self.filling, next);
         let region = cache.config.doublewrite.then(|| self.regions.pop());

@@ -7,6 +7,7 @@ mod common;
 use cache::{CacheConfig, PoolSize};
 use common::{Bed, LONG_SIZE, Toy, dba, racy, slow, small, versions};
 use ids::Dba;
+use latch::FrameOrder;
 use os::{FilesystemIo, Session};
 use testbed::{Dice, run};
 use waits::{Nanos, WaitEvent};
@@ -175,5 +176,35 @@ fn a_block_that_is_written_while_one_looks_is_not_damaged() {
             ok
         });
         assert_eq!(report.result, Ok([true, true]), "seed {seed}");
+    }
+}
+
+/// A panic in the middle of a change leaves a half-changed block, and raises the halt before the
+/// block's latch goes: no writer writes the block then.
+#[test]
+fn a_block_whose_change_was_broken_off_is_not_written() {
+    for seed in 0..400 {
+        let config =
+            CacheConfig { batch_blocks: 16, ring_depth: 16, doublewrite: false, ..small() };
+        let simulation = racy(seed, &config, BLOCKS as u32);
+        let report = simulation.run(move |world, session| {
+            let bed = Bed::open(world, config, &Toy::default(), session);
+            for block in 0..12 {
+                bed.change(block, session).expect("no fault");
+            }
+            let pin = bed.cache.pin_or_unwritten(dba(11), session).expect("no fault");
+            let mut block = pin.exclusive(FrameOrder::Heap, session);
+            block.will_change();
+            block.bytes_for_apply()[1_024..].fill(7);
+            bed.cache.request_checkpoint(common::rba(100), session);
+            session.charge_nanos(Nanos(Dice(seed).below(60_000)));
+            bed.halt.raise("a change was broken off", session);
+            drop(block);
+            drop(pin);
+            bed.close(session);
+        });
+        report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
+        // Every block at home is one that a whole change made.
+        versions(&report.disks["disk"]);
     }
 }

@@ -64,10 +64,13 @@ pub fn replay<'r>(
             Some(hold) => hold,
             None => Held { order: layer.order, block: pin.exclusive(layer.order, session) },
         };
-        if replay_change(&change, layer, &mut hold.block, failpoints)? {
-            replayed.applied += 1;
-        } else {
-            replayed.skipped += 1;
+        // CH34: a panic raises the halt before the latch goes.
+        let critical = cache.halt().guard("a change was not finished in recovery", session);
+        let replay = replay_change(&change, layer, &mut hold.block, failpoints);
+        critical.disarm();
+        match replay? {
+            true => replayed.applied += 1,
+            false => replayed.skipped += 1,
         }
         if session.os().check_effort() > 0 && changes.peek().is_none() && replayed.applied > 0 {
             let said = (layer.check)(&hold.block);
@@ -118,9 +121,12 @@ fn replay_change(
     block.will_change();
     let (address, scn) = (vector.address, change.scn);
     let bytes = block.bytes_for_apply();
+    // CH6: put back if the change gives another block than it gave when it was made.
+    let unchanged = (vector.image != 0).then(|| bytes.to_vec());
     let block_mut = BlockMut { address, scn, bytes };
     apply(layer, block_mut, vector.opcode, vector.anew, vector.payload, change.number);
-    if vector.image != 0 && vector.image != image_of(block) {
+    if let Some(unchanged) = unchanged.filter(|_| vector.image != image_of(block)) {
+        block.bytes_for_apply().copy_from_slice(&unchanged);
         let what = format!(
             "doesn't give the block that it gave when it was made (layer {}, change {})",
             layer.name, vector.opcode

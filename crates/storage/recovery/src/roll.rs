@@ -148,7 +148,8 @@ impl<'a> Roll<'a> {
         let process = ahead.start(&self.halt, session)?;
         let mut untouched = Untouched::of(&self.cache, process.id(), session);
         // `progress` may panic. Then the processes end, and the files are let go.
-        let guard = self.halt.guard("recovery panicked", session);
+        let halt = self.halt.clone();
+        let guard = halt.guard("recovery panicked", session);
         let applied = self.apply_all(&ahead, of, &mut untouched, session);
         guard.disarm();
         let applied = applied.and_then(|()| self.check_usable());

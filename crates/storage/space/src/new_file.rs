@@ -60,10 +60,7 @@ impl<'a> NewFiles<'a> {
         make: impl FnOnce(&Path) -> Result<File, Stop>,
         session: &Session,
     ) -> Result<(), Stop> {
-        if let Some(why) = leftovers_end(path) {
-            return Err(self.refused(RefusalKind::Invalid, path, &why));
-        }
-        self.check_free(path, session)?;
+        self.check_name(path, session)?;
         let new = new_path(path);
         let why = match remove_leftover(self.disk, &new, self.database, session)? {
             Leftover::Gone => None,
@@ -78,6 +75,14 @@ impl<'a> NewFiles<'a> {
         }
         self.made.push((path.to_path_buf(), make(&new)?));
         Ok(())
+    }
+
+    /// Refuses the path of a file that is to be made, if the name is taken, or is a leftover's.
+    pub fn check_name(&self, path: &Path, session: &Session) -> Result<(), Stop> {
+        match leftovers_end(path) {
+            Some(why) => Err(self.refused(RefusalKind::Invalid, path, &why)),
+            None => self.check_free(path, session),
+        }
     }
 
     /// Refuses if a file's own name has been taken since it was made. Another maker can't have

@@ -7,7 +7,7 @@
 //! Callers: `run`, `audit`.
 
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -28,18 +28,15 @@ pub(super) struct CommitPrinter {
 
 impl CommitPrinter {
     /// Prints a commit's line in one write, whole: its reader may go on when this process is gone.
-    /// A reader that has gone away is told no more; a file that can't take the line is an error.
     pub(super) fn print(&self, session: u32, number: u64) {
         let line = format!("{session} {number}\n");
-        match std::io::stdout().lock().write_all(line.as_bytes()) {
-            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-                self.error.store(error.raw_os_error().unwrap_or(0), Ordering::Relaxed);
-            }
-            _ => {}
+        if let Err(error) = std::io::stdout().lock().write_all(line.as_bytes()) {
+            self.error.store(error.raw_os_error().unwrap_or(0), Ordering::Relaxed);
         }
     }
 
-    /// Whether a commit couldn't be printed.
+    /// Whether a commit couldn't be printed, also because its reader has gone away. Then the load
+    /// ends, because nobody can be told of further commits.
     pub(super) fn has_failed(&self) -> bool {
         self.error.load(Ordering::Relaxed) != 0
     }

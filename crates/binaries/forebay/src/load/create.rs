@@ -13,6 +13,7 @@ use workload::Scale;
 use workload::order_entry::{self, Scale as OrderEntryScale};
 
 use super::filling::Filling;
+use crate::number::within;
 use crate::output::{CommandResult, Failure, json_page, print};
 use crate::progress::Progress;
 use crate::settings::Settings;
@@ -27,19 +28,19 @@ pub(crate) struct Create {
     directory: PathBuf,
     /// How large the rows are together: a number of megabytes, or a size as 2g.
     #[arg(long, value_name = "SIZE", default_value = "64", conflicts_with = "order_entry")]
-    #[arg(value_parser = megabytes)]
+    #[arg(value_parser = megabytes, allow_negative_numbers = true)]
     megabytes: u64,
     /// The nine tables of order entry instead, of this many warehouses.
     #[arg(long, value_name = "WAREHOUSES")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(value_parser = within(1..=10_000_u32), allow_negative_numbers = true)]
     order_entry: Option<u32>,
     /// Customers of each of a warehouse's ten districts.
     #[arg(long, default_value_t = 3_000, requires = "order_entry")]
-    #[arg(value_parser = clap::value_parser!(u32).range(10..=3_000))]
+    #[arg(value_parser = within(10..=3_000_u32), allow_negative_numbers = true)]
     customers: u32,
     /// Items, and stock of each in every warehouse.
     #[arg(long, default_value_t = 100_000, requires = "order_entry")]
-    #[arg(value_parser = clap::value_parser!(u32).range(10..=100_000))]
+    #[arg(value_parser = within(10..=100_000_u32), allow_negative_numbers = true)]
     items: u32,
     /// A redo log group, with its members; given at least twice, else there are log_groups with
     /// log_members each.
@@ -60,7 +61,7 @@ fn megabytes(text: &str) -> Result<u64, String> {
     let megabytes = if is_bare { size } else { size.div_ceil(1 << 20) };
     match (1..=MEGABYTES_MAX).contains(&megabytes) {
         true => Ok(megabytes),
-        false => Err(format!("{megabytes} is not in 1..={MEGABYTES_MAX}")),
+        false => Err(format!("choose 1 to {MEGABYTES_MAX} megabytes")),
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) use filling::chosen_by_load_create;
 use clap::Subcommand;
 use waits::SessionKind;
 
-use crate::output::CommandResult;
+use crate::output::{CommandResult, start_world};
 
 #[derive(Subcommand)]
 pub(crate) enum Load {
@@ -37,7 +37,7 @@ pub(crate) enum Load {
 }
 
 pub(crate) fn run(command: Load) -> CommandResult {
-    let os = os::linux::start();
+    let os = start_world("");
     let session = os.adopt("forebay", SessionKind::Foreground);
     // An audit changes nothing that could be left half done: a signal ends it at once, as it ends
     // every command that doesn't listen, and the next opening recovers.

@@ -20,6 +20,8 @@ pub(super) struct LoadResult {
     altered: Altered,
     /// How long the load was to last.
     wanted: Nanos,
+    /// Whether a signal, or a closed output, ended it before.
+    is_cut_short: bool,
     elapsed: Nanos,
     transactions: u64,
     types: BTreeMap<&'static str, Latencies>,
@@ -33,6 +35,7 @@ impl LoadResult {
         ran: workload::Run,
         marks: &[Snapshot],
         wanted: Nanos,
+        is_cut_short: bool,
         altered: Altered,
     ) -> LoadResult {
         let processes = match marks {
@@ -46,6 +49,7 @@ impl LoadResult {
         LoadResult {
             altered,
             wanted,
+            is_cut_short,
             elapsed: ran.elapsed,
             transactions,
             types,
@@ -57,7 +61,7 @@ impl LoadResult {
     /// For a terminal.
     pub(super) fn text(&self) -> String {
         let seconds = self.elapsed.as_secs_f64();
-        let cut = match os::linux::interrupted() {
+        let cut = match self.is_cut_short {
             true => {
                 format!("interrupted after {seconds:.1} of {} s\n", self.wanted.as_secs_f64())
             }
@@ -114,7 +118,7 @@ impl LoadResult {
         };
         json_page(&json!({
             "seconds": self.elapsed.as_secs_f64(),
-            "interrupted": os::linux::interrupted(),
+            "interrupted": self.is_cut_short,
             "sessions": self.sessions.count,
             "transactions": self.transactions,
             "transactions_a_second": self.throughput(),

@@ -15,13 +15,15 @@ use workload::{Drive, Mixture, Tables, Watch, Witness};
 use super::acknowledged::CommitPrinter;
 use super::alter::{self, Alterations};
 use super::result::LoadResult;
+use crate::number::within;
 use crate::opening::Opening;
 use crate::output::{CommandResult, Failure, tell};
 use crate::progress::Progress;
+use crate::recover;
 
 /// The highest number of a first session. Those that follow have numbers too, and the tables of
 /// order entry have an INTEGER for them.
-const SESSION_NUMBER_MAX: i64 = 2_000_000_000;
+const SESSION_NUMBER_MAX: u32 = 2_000_000_000;
 
 #[derive(Args)]
 pub(crate) struct Run {
@@ -32,20 +34,23 @@ pub(crate) struct Run {
     order_entry: bool,
     /// How many of a hundred transactions of order entry run at serializable.
     #[arg(long, value_name = "PERCENT", default_value_t = 0, requires = "order_entry")]
-    #[arg(value_parser = clap::value_parser!(u32).range(..=100))]
+    #[arg(value_parser = within(0..=100_u32), allow_negative_numbers = true)]
     serializable: u32,
     /// Sessions at once.
-    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=4_096))]
+    #[arg(long, default_value_t = 8)]
+    #[arg(value_parser = within(1..=4_096_u32), allow_negative_numbers = true)]
     sessions: u32,
-    /// For how long.
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    /// For how many seconds.
+    #[arg(long, default_value_t = 10)]
+    #[arg(value_parser = within(1..=86_400_u64), allow_negative_numbers = true)]
     seconds: u64,
     /// Decides which rows sessions meet.
     #[arg(long, default_value_t = 1)]
+    #[arg(value_parser = within(0..=u64::MAX), allow_negative_numbers = true)]
     seed: u64,
     /// The number of the first session; without it, the next that no earlier load has used.
     #[arg(long, value_name = "NUMBER")]
-    #[arg(value_parser = clap::value_parser!(u32).range(..=SESSION_NUMBER_MAX))]
+    #[arg(value_parser = within(0..=SESSION_NUMBER_MAX), allow_negative_numbers = true)]
     first_session: Option<u32>,
     /// Prints "SESSION NUMBER" for each commit, as soon as it is acknowledged; the result goes to
     /// standard error.
@@ -63,13 +68,16 @@ impl Run {
         let alterations = self.alterations.read(Nanos::from_secs(self.seconds));
         let alterations = alterations.map_err(Failure::usage)?;
         let database = self.opening.open(disk, session)?;
+        recover::tell_if_recovered(database.instance().opened());
         let altering = alter::start(alterations, &database, session)?;
         let (mut marks, printer) = (Vec::new(), Arc::new(CommitPrinter::default()));
         let ran = self.work(&database, &printer, &mut marks, session);
         let altered = altering.map(|altering| altering.end(session)).unwrap_or_default();
         let ended = database.shutdown_by(session);
         let refused = altered.failure();
-        let result = LoadResult::new(ran?, &marks, Nanos::from_secs(self.seconds), altered);
+        let is_cut_short = os::linux::interrupted() || printer.has_failed();
+        let wanted = Nanos::from_secs(self.seconds);
+        let result = LoadResult::new(ran?, &marks, wanted, is_cut_short, altered);
         let text = if self.json { result.json() } else { result.text() };
         let text = match self.acknowledge {
             // Standard output is read by the audit.

@@ -77,21 +77,29 @@ fn one_line(output: &Output, status: i32) -> String {
 /// A wrong command line is told in one line and has a status of its own.
 #[test]
 fn a_wrong_command_line_is_one_line_and_status_2() {
-    for (arguments, said) in [
-        (&["prob"][..], "unrecognized subcommand 'prob'"),
-        (&["probe"], "required arguments were not provided: <DIR>"),
-        (&["probe", "/tmp", "/var"], "unexpected argument '/var' found"),
-        (&["probe", "--yaml", "/tmp"], "unexpected argument '--yaml' found"),
-        (&["load", "run", "/tmp", "--seconds", "0"], "0 is not in 1..=86400"),
-        (&["load", "run", "/tmp", "--sessions", "100000"], "100000 is not in 1..=4096"),
-        (&["load", "create", "/tmp", "--order-entry", "0"], "0 is not in 1..=10000"),
-        (&["load", "create", "/tmp", "--megabytes", "0"], "0 is not in 1..=1048576"),
+    for (arguments, said, see) in [
+        (&["prob"][..], "unrecognized subcommand 'prob'", ""),
+        (&["probe"], "required arguments were not provided: <DIR>", " probe"),
+        (&["probe", "/tmp", "/var"], "unexpected argument '/var' found", " probe"),
+        (&["probe", "--yaml", "/tmp"], "unexpected argument '--yaml' found", " probe"),
+        (&["load", "runs"], "unrecognized subcommand 'runs'", " load"),
+        (&["load", "run", "/tmp", "--seconds", "0"], "choose 1 to 86400", " load run"),
+        (&["load", "run", "/tmp", "--sessions", "100000"], "choose 1 to 4096", " load run"),
+        (&["load", "run", "/tmp", "--sessions", "-3"], "'-3' for '--sessions", " load run"),
+        (&["load", "run", "/tmp", "--seed", "-3"], "choose 0 to 184467", " load run"),
+        (&["load", "create", "/tmp", "--order-entry", "0"], "choose 1 to 10000", " load create"),
+        (&["load", "create", "/tmp", "--megabytes", "0"], "choose 1 to 1048576", " load create"),
+        (&["load", "create", "/tmp", "--megabytes", "-1"], "a number of megabytes", " load create"),
+        (&["lab", "run", "dbwr-count", "--pairs", "0"], "choose 2 to 1000", " lab run"),
+        (&["lab", "run", "dbwr-count", "--aa-pairs", "-1"], "choose 1 to 1000", " lab run"),
+        (&["lab", "run", "dbwr-count", "--seconds", "nan"], "choose 0.01 to 86400", " lab run"),
+        (&["lab", "run", "dbwr-count", "--matters", "-2"], "choose 0.01 to 99.99", " lab run"),
     ] {
         let output = forebay(arguments);
         let line = one_line(&output, 2);
         assert!(line.starts_with("forebay: cannot read the command line: "), "{line}");
         assert!(line.contains(said), "{line}");
-        assert!(line.ends_with("see 'forebay --help'"), "{line}");
+        assert!(line.ends_with(&format!("; see 'forebay{see} --help'")), "{line}");
         assert!(output.stdout.is_empty());
     }
 }

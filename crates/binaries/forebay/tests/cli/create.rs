@@ -33,7 +33,8 @@ fn a_creation_that_is_interrupted_leaves_what_others_put_there() {
     send("-INT", &creating);
     let output = creating.wait_with_output().expect("it ends");
     let said = text(&output.stderr);
-    assert!(!output.status.success() && said.contains("stopped"), "{said}");
+    assert_eq!((output.status.code(), said.lines().count()), (Some(130), 1), "{said}");
+    assert!(said.starts_with("forebay: stopped; "), "{said}");
     let entries = std::fs::read_dir(&database).expect("it was there before");
     let left: Vec<_> = entries.map(|entry| entry.expect("read").file_name()).collect();
     assert_eq!(left, ["mine"], "{said}");

@@ -91,7 +91,7 @@ fn a_member_is_dropped_and_added_by_the_path_that_is_listed() {
     let listed = folder.said(&["logs", "./db", "--change", &add]);
     assert!(listed.contains(" redo04.log\n"), "{listed}");
     let said = folder.refused(&["logs", "db", "--change", "add_log_member=1:db/redo05.log"]);
-    assert!(said.contains("db/db/redo05.log"), "{said}");
+    assert!(said.contains("db/db: no such file or directory"), "{said}");
     let said = folder.refused(&["logs", "db", "--change", "drop_log_member=redo09.log"]);
     assert!(said.contains("is no member of a redo log group"), "{said}");
 }
@@ -175,16 +175,78 @@ fn a_copy_of_a_database_with_a_member_elsewhere_is_refused_and_a_moved_one_is_no
     assert!(listed.contains("disk2/one.log") && !listed.contains("INVALID"), "{listed}");
 }
 
-/// Of several changes the first were made: the table says so, though the last was refused.
+/// What the control file and the names on the disk tell is refused before anything is written, also
+/// of the second of two changes.
+#[test]
+fn a_change_that_cant_be_made_is_refused_before_the_database_is_opened() {
+    let folder = Folder::with_database("logs-unopened");
+    let before = folder.contents("db");
+    for (change, says) in [
+        ("drop_log_group=9", "there is no redo log group 9"),
+        ("add_log_member=9:x.log", "there is no redo log group 9"),
+        ("drop_log_member=x.log", "x.log is no member of a redo log group"),
+        ("drop_log_member=redo01.log", "has no other good member"),
+        ("add_log_group=1k:x.log", "is too small"),
+        ("add_log_group=1m:redo01.log", "is a file of the database already"),
+        ("add_log_group=1m:control01.ctl", "there is a file of this name; choose another"),
+        ("add_log_member=1:data01.dbf", "is a file of the database already"),
+        ("add_log_group=1m:x.forebay-temp", "choose another"),
+        ("add_log_group=15t:x.log", "MB are free"),
+        ("add_log_group=1m:nowhere/x.log", "no such file or directory"),
+    ] {
+        for earlier in [&[][..], &["--change", "add_log_group=1m:y.log"]] {
+            let arguments = [&["logs", "db"], earlier, &["--change", change]].concat();
+            let said = folder.refused(&arguments);
+            assert!(said.contains(says), "{change}: {said}");
+            assert!(folder.contents("db") == before, "{change}: something was written");
+        }
+    }
+}
+
+/// Of several changes the first are made; the refusal of the next names them and the others.
 #[test]
 fn what_was_changed_before_a_refused_change_is_told() {
     let folder = Folder::with_database("logs-changed-before");
-    let made = ["logs", "db", "--change", "add_log_group=1m:x.log"];
-    let output = folder.forebay(&[&made[..], &["--change", "drop_log_group=9"]].concat());
+    let mut arguments = vec!["logs", "db"];
+    let changes = [
+        "add_log_group=1m:x.log",
+        "add_log_group=1m:y.log",
+        // One of these groups is the current one when the database is open.
+        "drop_log_group=1",
+        "drop_log_group=2",
+        "drop_log_group=3",
+    ];
+    changes.iter().for_each(|change| arguments.extend(["--change", change]));
+    let output = folder.forebay(&arguments);
     let said = refused(&output);
-    assert!(said.contains("there is no redo log group 9"), "{said}");
+    assert!(said.contains("cannot drop redo log group"), "{said}");
+    let (_, told) = said.split_once("; changes made: ").expect("it says which");
+    let (made, others) = told.split_once("; not made: ").expect("it says which not");
+    assert!(made.starts_with("add_log_group=1m:x.log, add_log_group=1m:y.log"), "{said}");
+    let told: Vec<&str> = made.split(", ").chain(others.split(", ")).collect();
+    assert_eq!(told, changes, "{said}");
     let listed = text(&output.stdout);
-    assert!(listed.contains("x.log"), "what was done isn't told: {listed}");
+    assert!(listed.contains("x.log") && listed.contains("y.log"), "{listed}");
+}
+
+/// A change of a database that a crash has left recovers it first, and says so.
+#[test]
+fn a_change_says_that_the_database_was_recovered() {
+    let folder = Folder::with_database("logs-recovers");
+    let mut run = folder.command(&["load", "run", "db", "--seconds", "600", "--acknowledge"]);
+    let mut running = run.stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut line = String::new();
+    let out = running.stdout.as_mut().expect("a pipe");
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut line).expect("a commit");
+    running.kill().expect("it runs");
+    running.wait().expect("it ends");
+    for (change, recovers) in [("add_log_group=1m:x.log", true), ("add_log_group=1m:y.log", false)]
+    {
+        let output = folder.forebay(&["logs", "db", "--change", change]);
+        let told = text(&output.stderr);
+        assert!(output.status.success(), "{told}");
+        assert_eq!(told.contains("notice: the database was recovered: "), recovers, "{told}");
+    }
 }
 
 /// A log that the disk has no room for is refused before it has filled the disk for everybody else.

@@ -184,8 +184,8 @@ fn not_null_is_looked_for_before_it_is_said() {
         refused(done, RefusalKind::NotNullViolation, "column name");
         let relation = db.relation("customer", session);
         let key = [Value::Int(100)];
-        let which = relation::Which::Key(0, &key);
-        db.transact(session, |work| relation.delete_where(work, which, None)).expect("deleted");
+        let selection = relation::Selection::Key(0, &key);
+        db.transact(session, |work| relation.delete_where(work, selection, None)).expect("deleted");
         alter(db, "customer", &set, session).expect("altered");
         refused(db.insert("customer", &row, session), RefusalKind::NotNullViolation, "name");
         let drop = Alteration::DropNotNull("name".into());

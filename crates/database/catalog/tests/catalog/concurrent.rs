@@ -7,7 +7,7 @@ use catalog::{Alteration, ColumnSpec, DefaultSpec};
 use ids::ObjectNo;
 use instance::Transaction;
 use os::Session;
-use relation::{Bounds, OnDelete, Scratch, Which};
+use relation::{Bounds, OnDelete, Scratch, Selection};
 use stop::RefusalKind;
 use txn::LockWait;
 use value::{Type, Value};
@@ -224,10 +224,10 @@ fn changes(db: &Db, user: i64, session: &Session) -> BTreeSet<i64> {
                 relation.insert(work, &row)?;
                 let old = [Value::Int(number - 2)];
                 if step % 3 == 2 {
-                    relation.delete_where(work, Which::Key(0, &old), None)?;
+                    relation.delete_where(work, Selection::Key(0, &old), None)?;
                 }
                 let old = [Value::Int(number - 1)];
-                relation.update_where(work, Which::Key(0, &old), None, &mut |_, change| {
+                relation.update_where(work, Selection::Key(0, &old), None, &mut |_, change| {
                     change.set(2, Value::Text("there"))
                 })
             });
@@ -377,8 +377,8 @@ fn refers(db: &Db, user: i64, session: &Session) -> u64 {
         if step % 4 == 3 {
             let orders = db.relation("orders", session);
             let key = [Value::Int(user * 100 + step - 1)];
-            let which = Which::Key(0, &key);
-            let done = db.transact(session, |work| orders.delete_where(work, which, None));
+            let selection = Selection::Key(0, &key);
+            let done = db.transact(session, |work| orders.delete_where(work, selection, None));
             match done.map_err(|stop| (stop.refusal(), stop)) {
                 Ok(count) => deleted += count,
                 Err((Some(RefusalKind::DefinitionChanged | RefusalKind::Deadlock), _)) => {}

@@ -3,7 +3,7 @@
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use database::{Connection, Database, FilesystemIo, Options, Value, Which};
+use database::{Connection, Database, FilesystemIo, Options, Selection, Value};
 use format::{BlockHeader, BlockKind, DbaLe, TransactionTable, UndoBlock};
 use sim::BadPlaces;
 use waits::SessionKind;
@@ -76,7 +76,7 @@ fn change(connection: &mut Connection<'_>, times: i64) {
     for n in 0..times {
         let mut tx = connection.begin();
         let changed =
-            tx.update_where(&account, Which::All, None, |_, set| set.set(2, Value::Int(n)));
+            tx.update_where(&account, Selection::All, None, |_, set| set.set(2, Value::Int(n)));
         assert_eq!(changed.unwrap_or_else(|stop| panic!("change {n}: {stop}")), 100);
         tx.commit().expect("committed");
     }
@@ -101,8 +101,10 @@ fn changed_with(name: &str, segments: u16, chosen: fn(&Path) -> Vec<u32>) {
         let mut tx = connection.begin();
         for n in 0..60 {
             let text = format!("owner {n}").repeat(40);
-            tx.update_where(&account, Which::All, None, |_, set| set.set(1, Value::Text(&text)))
-                .expect("changed");
+            tx.update_where(&account, Selection::All, None, |_, set| {
+                set.set(1, Value::Text(&text))
+            })
+            .expect("changed");
         }
         tx.commit().expect("committed");
         change(&mut connection, 50);

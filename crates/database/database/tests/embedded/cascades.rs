@@ -42,7 +42,7 @@ fn left_of<const N: usize>(
     for (table, (_, columns)) in tables.iter().zip(others) {
         tx.insert(table, &vec![Value::Int(1); columns]).expect("inserted");
     }
-    assert_eq!(tx.delete_where(&p, database::Which::All, None).expect("deleted"), 1);
+    assert_eq!(tx.delete_where(&p, database::Selection::All, None).expect("deleted"), 1);
     tx.commit().expect("committed");
     tables.map(|table| {
         let mut rows = 0;

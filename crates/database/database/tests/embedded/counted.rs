@@ -1,7 +1,7 @@
 //! What statements cost, as a session counts it.
 
 use database::{
-    ColumnSpec, Database, OnDelete, Statistic, Statistics, TableSpec, Type, Value, Which,
+    ColumnSpec, Database, OnDelete, Selection, Statistic, Statistics, TableSpec, Type, Value,
 };
 
 use crate::common::{Folder, filled, options};
@@ -143,7 +143,7 @@ fn an_old_snapshot_looks_once_for_the_end_of_what_changed_many_blocks() {
     tx.commit().expect("committed");
     let mut tx = writer.begin();
     let changed =
-        tx.update_where(&large, Which::All, None, |_, set| set.set(1, Value::Text(&new_body)));
+        tx.update_where(&large, Selection::All, None, |_, set| set.set(1, Value::Text(&new_body)));
     assert_eq!(changed.expect("changed"), 20_000);
     tx.commit().expect("committed");
     let mut old = reader.begin_serializable().expect("begun");

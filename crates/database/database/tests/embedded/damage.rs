@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use database::{
     Bounds, ColumnSpec, Connection, Creation, Database, ErrorKind, ForUpdate, IndexSpec, OnDelete,
-    Row, Table, TableSpec, Type, Value, Which,
+    Row, Selection, Table, TableSpec, Type, Value,
 };
 use sim::fs::faults::{Fault, FaultPlan, Scope};
 use sim::fs::{FileSystem, Operation};
@@ -263,10 +263,12 @@ fn check_that_all_is_refused(database: &Database) {
     let scanned = connection.scan(&account, |_| ());
     let mut tx = connection.begin();
 
-    let changed = tx.update_where(&account, Which::All, None, |_, set| set.set(2, Value::Int(1)));
+    let changed =
+        tx.update_where(&account, Selection::All, None, |_, set| set.set(2, Value::Int(1)));
     let changed = changed.map(drop);
-    let deleted = tx.delete_where(&account, Which::All, None).map(drop);
-    let locked = tx.lock_where(&account, Which::All, None, ForUpdate::nowait(), |_| ()).map(drop);
+    let deleted = tx.delete_where(&account, Selection::All, None).map(drop);
+    let locked =
+        tx.lock_where(&account, Selection::All, None, ForUpdate::nowait(), |_| ()).map(drop);
     for done in [made, scanned, changed, deleted, locked] {
         let stop = done.expect_err("rows are lost");
         assert_eq!(stop.refusal(), Some(ErrorKind::Corrupt), "{stop}");
@@ -331,11 +333,13 @@ fn a_filter_passes_by_no_row_of_a_zeroed_block() {
     let key = [Value::Int(3)];
     let mut tx = connection.begin();
     let mut any = |_: &Row<'_>| true;
-    for which in [Which::Range(primary, Bounds::equal(&[])), Which::Key(primary, &key)] {
-        let changed =
-            tx.update_where(&account, which, Some(&mut any), |_, set| set.set(2, Value::Int(1)));
-        let deleted = tx.delete_where(&account, which, Some(&mut any));
-        let locked = tx.lock_where(&account, which, Some(&mut any), ForUpdate::nowait(), |_| ());
+    for selection in [Selection::Range(primary, Bounds::equal(&[])), Selection::Key(primary, &key)]
+    {
+        let changed = tx
+            .update_where(&account, selection, Some(&mut any), |_, set| set.set(2, Value::Int(1)));
+        let deleted = tx.delete_where(&account, selection, Some(&mut any));
+        let locked =
+            tx.lock_where(&account, selection, Some(&mut any), ForUpdate::nowait(), |_| ());
         for done in [changed, deleted, locked] {
             let stop = done.expect_err("the rows are lost");
             assert_eq!(stop.refusal(), Some(ErrorKind::Corrupt), "{stop}");

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use database::{
-    Alteration, ColumnSpec, Connection, ErrorKind, IndexSpec, LockWait, Nanos, OnDelete,
-    SequenceOptions, TableSpec, Type, Value, WaitEvent, Which,
+    Alteration, ColumnSpec, Connection, ErrorKind, IndexSpec, LockWait, Nanos, OnDelete, Selection,
+    SequenceOptions, TableSpec, Type, Value, WaitEvent,
 };
 use latch::SharedFlag;
 use sim::{Outside, Perturbation};
@@ -163,7 +163,7 @@ fn truncates_of_two_tables_of_which_one_refers_to_the_other_are_not_in_each_othe
         }
         tx.commit().expect("committed");
         let mut tx = connection.begin();
-        assert_eq!(tx.delete_where(&child, Which::All, None).expect("deleted"), 60);
+        assert_eq!(tx.delete_where(&child, Selection::All, None).expect("deleted"), 60);
         tx.commit().expect("committed");
     });
     for seed in 0..60 {

@@ -4,7 +4,7 @@
 
 use database::{
     ColumnSpec, Connection, Creation, DataFileSpec, Database, IndexSpec, Options, Parameters,
-    Table, TableSpec, TablespaceSpec, Tx, Type, Value, Which,
+    Selection, Table, TableSpec, TablespaceSpec, Tx, Type, Value,
 };
 use ids::BlockSize;
 use stop::RefusalKind;
@@ -114,7 +114,7 @@ fn an_index_that_was_emptied_and_opened_again_uses_its_leaves() {
                 // Recovery takes it back.
                 true => std::mem::forget(tx),
                 false => {
-                    tx.delete_where(&table, Which::All, None).expect("deleted");
+                    tx.delete_where(&table, Selection::All, None).expect("deleted");
                     tx.commit().expect("committed");
                 }
             }

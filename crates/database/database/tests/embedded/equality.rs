@@ -5,8 +5,8 @@ use std::ops::{Bound, ControlFlow};
 
 use database::{
     Alteration, Bounds, ColumnSpec, Comparison, Condition, Connection, ConstraintSpec, Database,
-    Date, Direction, ErrorKind, ForUpdate, IndexSpec, OnDelete, Operand, OwnedValue, Rule, Table,
-    TableSpec, Timestamp, Type, Value, Which,
+    Date, Direction, ErrorKind, ForUpdate, IndexSpec, OnDelete, Operand, OwnedValue, Rule,
+    Selection, Table, TableSpec, Timestamp, Type, Value,
 };
 
 use crate::common::{Folder, options};
@@ -334,12 +334,15 @@ fn a_key_with_null_finds_its_row_in_a_unique_index_as_in_another() {
     tx.insert(&table, &row).expect("inserted");
     tx.insert(&table, &[Value::Int(1), Value::Int(0)]).expect("inserted");
     let unique = table.index("unique_ab").expect("there");
-    let which = Which::Key(unique, &row);
-    assert_eq!(tx.lock_where(&table, which, None, ForUpdate::wait(), |_| ()).expect("locked"), 2);
-    let set = tx.update_where(&table, which, None, |_, row| row.set(0, Value::Int(1)));
+    let selection = Selection::Key(unique, &row);
+    assert_eq!(
+        tx.lock_where(&table, selection, None, ForUpdate::wait(), |_| ()).expect("locked"),
+        2
+    );
+    let set = tx.update_where(&table, selection, None, |_, row| row.set(0, Value::Int(1)));
     assert_eq!(set.expect("changed"), 2);
-    assert_eq!(tx.delete_where(&table, which, None).expect("deleted"), 2);
-    assert_eq!(tx.delete_where(&table, which, None).expect("none is left"), 0);
+    assert_eq!(tx.delete_where(&table, selection, None).expect("deleted"), 2);
+    assert_eq!(tx.delete_where(&table, selection, None).expect("none is left"), 0);
     tx.rollback().expect("ended");
     drop(connection);
     database.shutdown().expect("in good order");

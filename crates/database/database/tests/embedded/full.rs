@@ -2,8 +2,8 @@
 
 use database::{
     BlockSize, Bounds, ColumnSpec, Comparison, Condition, Connection, Creation, Database,
-    ErrorKind, IndexSpec, LockWait, Operand, Options, Parameters, RowChange, TableSpec, Tx, Type,
-    Value, Which,
+    ErrorKind, IndexSpec, LockWait, Operand, Options, Parameters, RowChange, Selection, TableSpec,
+    Tx, Type, Value,
 };
 
 use crate::common::Folder;
@@ -83,7 +83,7 @@ fn a_delete_in_a_leaf_whose_list_is_full_needs_no_block() {
     let by_tag = table.index("by_tag").expect("there");
     let delete = |tx: &mut Tx<'_, '_>, tag: i64| {
         let key = [Value::Int(tag)];
-        tx.delete_where(&table, Which::Range(by_tag, Bounds::equal(&key)), None)
+        tx.delete_where(&table, Selection::Range(by_tag, Bounds::equal(&key)), None)
     };
     let (mut one, mut two) = (database.connect("one"), database.connect("two"));
     let mut three = database.connect("three");
@@ -130,7 +130,7 @@ fn an_insert_into_a_full_tablespace_finds_the_free_blocks_of_its_table() {
     assert!(rows > 5_000, "{rows} rows need fewer than three maps");
     let mut tx = connection.begin();
     let mut is_late = |row: &database::Row<'_>| row.get_i64(0).is_some_and(|id| id >= 4_400);
-    let deleted = tx.delete_where(&table, Which::All, Some(&mut is_late)).expect("deleted");
+    let deleted = tx.delete_where(&table, Selection::All, Some(&mut is_late)).expect("deleted");
     assert!(deleted > 600, "{deleted} rows are deleted");
     tx.commit().expect("committed");
     drop(connection);
@@ -237,10 +237,11 @@ fn a_long_row_that_a_check_forbids_is_told_so_where_there_is_no_room() {
     let mut tx = connection.begin();
     let mut is_first = |row: &database::Row<'_>| row.get_i64(0) == Some(1);
     let negative = |_: &database::Row<'_>, set: &mut RowChange<'_>| set.set(1, Value::Int(-1));
-    let refused = tx.update_where(&table, Which::All, Some(&mut is_first), negative);
+    let refused = tx.update_where(&table, Selection::All, Some(&mut is_first), negative);
     assert_eq!(refused.expect_err("forbidden").refusal(), Some(ErrorKind::CheckViolation));
     let nothing = |_: &database::Row<'_>, _: &mut RowChange<'_>| Ok(());
     let mut is_first = |row: &database::Row<'_>| row.get_i64(0) == Some(1);
-    tx.update_where(&table, Which::All, Some(&mut is_first), nothing).expect("nothing to write");
+    tx.update_where(&table, Selection::All, Some(&mut is_first), nothing)
+        .expect("nothing to write");
     tx.commit().expect("committed");
 }

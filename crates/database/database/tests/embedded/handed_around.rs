@@ -3,8 +3,8 @@
 use std::ops::Bound;
 
 use database::{
-    Bounds, Connection, Database, Error, ErrorKind, ForUpdate, LockWait, Nanos, Table, Tx, Value,
-    WaitEvent, Which,
+    Bounds, Connection, Database, Error, ErrorKind, ForUpdate, LockWait, Nanos, Selection, Table,
+    Tx, Value, WaitEvent,
 };
 use os::Session;
 use sim::Outside;
@@ -110,10 +110,10 @@ fn a_statement_that_begins_again_waits_for_each_of_two_rows_so_long_in_all() {
     let locks: Waits = |connection, account| {
         let primary = account.primary().expect("there");
         let (from, to) = (Bound::Included(Value::Int(5)), Bound::Included(Value::Int(6)));
-        let which = Which::Range(primary, Bounds { equal: &[], from, to });
+        let selection = Selection::Range(primary, Bounds { equal: &[], from, to });
         let mut tx = connection.begin();
         let how = ForUpdate::wait_for(LOCK_WAIT);
-        let done = tx.lock_where(account, which, None, how, |_| ()).map(drop);
+        let done = tx.lock_where(account, selection, None, how, |_| ()).map(drop);
         tx.rollback().and(done)
     };
     assert_within(&waited(relay, true, locks), 2_300);

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use database::{
     Alteration, Bounds, ColumnSpec, Connection, Database, Direction, Error, ErrorKind, IndexId,
-    IndexSpec, Table, TableSpec, Type, Value, Which,
+    IndexSpec, Selection, Table, TableSpec, Type, Value,
 };
 use sim::Outside;
 
@@ -73,11 +73,11 @@ fn an_index_that_is_held_means_itself_after_an_earlier_one_was_dropped() {
     let one = tx.get_by(&table, by_b, &[Value::Int(13)], |row| row.get_i64(0));
     assert_eq!(one.expect("read").flatten(), Some(3));
     let eleven = [Value::Int(11)];
-    let which = Which::Range(by_b, Bounds::equal(&eleven));
-    assert_eq!(tx.delete_where(&table, which, None).expect("deleted"), 1);
+    let selection = Selection::Range(by_b, Bounds::equal(&eleven));
+    assert_eq!(tx.delete_where(&table, selection, None).expect("deleted"), 1);
     let one = [Value::Int(1)];
-    let which = Which::Range(by_b, Bounds::equal(&one));
-    assert_eq!(tx.delete_where(&table, which, None).expect("no b is 1"), 0);
+    let selection = Selection::Range(by_b, Bounds::equal(&one));
+    assert_eq!(tx.delete_where(&table, selection, None).expect("no b is 1"), 0);
     tx.commit().expect("committed");
     assert_eq!(firsts(&mut connection, &table), [0, 2, 3, 4, 5, 6, 7, 8, 9]);
     drop(connection);
@@ -100,7 +100,7 @@ fn an_index_that_was_dropped_is_refused_and_not_another_taken_for_it() {
     assert!(!database::is_worth_repeating(&gone), "it stays away");
     let mut tx = connection.begin();
     let key = [Value::Int(1)];
-    let refused = tx.delete_where(&table, Which::Range(by_b, Bounds::equal(&key)), None);
+    let refused = tx.delete_where(&table, Selection::Range(by_b, Bounds::equal(&key)), None);
     assert_eq!(refused.expect_err("dropped").refusal(), Some(ErrorKind::NotFound));
     tx.rollback().expect("ended");
     // An index of another table isn't one of this one.
@@ -175,7 +175,7 @@ fn a_statement_that_has_waited_for_ddl_goes_on_with_the_new_definition() {
         }),
         ("f", &|tx| {
             let key = [Value::Int(12)];
-            tx.delete_where(&table, Which::Range(by_b, Bounds::equal(&key)), None)
+            tx.delete_where(&table, Selection::Range(by_b, Bounds::equal(&key)), None)
         }),
         ("g", &|tx| {
             let key = [Value::Int(3)];
@@ -238,11 +238,11 @@ fn a_statement_that_has_waited_for_the_drop_of_its_table_or_index_is_told_so() {
             let late = scope.spawn(|| {
                 let mut late = database.connect("late");
                 let key = [Value::Int(12)];
-                let which = match what {
-                    "index" => Which::Range(by_b, Bounds::equal(&key)),
-                    _ => Which::All,
+                let selection = match what {
+                    "index" => Selection::Range(by_b, Bounds::equal(&key)),
+                    _ => Selection::All,
                 };
-                late.begin().delete_where(&table, which, None)
+                late.begin().delete_where(&table, selection, None)
             });
             until_waiting(&database, &other, 2);
             holder.commit().expect("committed");
@@ -278,7 +278,7 @@ fn a_read_goes_by_the_definition_that_holds_as_of_its_snapshot() {
                     }
                     let table = connection.table("triple").expect("there");
                     let mut tx = connection.begin();
-                    tx.update_where(&table, Which::All, None, |row, set| {
+                    tx.update_where(&table, Selection::All, None, |row, set| {
                         set.set(1, Value::Int(row.get_i64(1).unwrap_or(0) + 1))
                     })
                     .expect("changed");

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use database::{
-    ColumnSpec, Connection, Database, Error, ErrorKind, LockWait, Nanos, Statistic, Table,
-    TableSpec, Tx, Type, Value, Which,
+    ColumnSpec, Connection, Database, Error, ErrorKind, LockWait, Nanos, Selection, Statistic,
+    Table, TableSpec, Tx, Type, Value,
 };
 
 use crate::common::{Folder, filled, options};
@@ -17,7 +17,7 @@ fn statements(tx: &mut Tx<'_, '_>, account: &Table) -> Vec<(&'static str, Result
         ("update", tx.update(account, &five, |_, set| set.set(2, Value::Int(1))).map(drop)),
         (
             "update all",
-            tx.update_where(account, Which::All, None, |_, set| set.set(2, Value::Int(1)))
+            tx.update_where(account, Selection::All, None, |_, set| set.set(2, Value::Int(1)))
                 .map(drop),
         ),
         ("delete", tx.delete(account, &five).map(drop)),

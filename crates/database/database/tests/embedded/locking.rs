@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use database::{
-    Bounds, ColumnSpec, Connection, Database, ErrorKind, ForUpdate, IndexSpec, Nanos, Table,
-    TableSpec, Type, Value, Which,
+    Bounds, ColumnSpec, Connection, Database, ErrorKind, ForUpdate, IndexSpec, Nanos, Selection,
+    Table, TableSpec, Type, Value,
 };
 use os::Session;
 use sim::Outside;
@@ -15,11 +15,11 @@ use crate::simulated::{join, made, racing, start};
 
 fn ids(
     tx: &mut database::Tx<'_, '_>,
-    (table, which): (&Table, Which<'_>),
+    (table, selection): (&Table, Selection<'_>),
     how: ForUpdate,
 ) -> Result<Vec<i64>, database::Error> {
     let mut found = Vec::new();
-    tx.lock_where(table, which, None, how, |row| found.extend(row.get_i64(0)))?;
+    tx.lock_where(table, selection, None, how, |row| found.extend(row.get_i64(0)))?;
     Ok(found)
 }
 
@@ -37,7 +37,7 @@ fn rows_that_others_have_are_refused_waited_for_or_passed_by() {
 
     let mut tx = other.begin();
     let few = Bounds { to: std::ops::Bound::Included(Value::Int(6)), ..from(3) };
-    let few = (&account, Which::Range(by_id, few));
+    let few = (&account, Selection::Range(by_id, few));
     let busy = ids(&mut tx, few, ForUpdate::nowait()).expect_err("5 is locked");
     assert_eq!(busy.refusal(), Some(ErrorKind::Busy), "{busy}");
     let short = ForUpdate::wait_for(Nanos::from_millis(20));
@@ -73,15 +73,21 @@ fn the_first_rows_are_locked_in_order_and_filters_leave_out_others() {
     let by_id = account.primary().expect("it has one");
     let mut connection = database.connect("app");
     let mut tx = connection.begin();
-    let range = (&account, Which::Range(by_id, from(90)));
+    let range = (&account, Selection::Range(by_id, from(90)));
     let last = ids(&mut tx, range, ForUpdate::nowait().descending().limit(3)).expect("locked");
     assert_eq!(last, [99, 98, 97]);
     let mut is_odd = |row: &database::Row<'_>| row.get_i64(0).is_some_and(|id| id % 2 == 1);
     let mut found = Vec::new();
     let count = tx
-        .lock_where(&account, Which::All, Some(&mut is_odd), ForUpdate::wait().limit(4), |row| {
-            found.extend(row.get_i64(0));
-        })
+        .lock_where(
+            &account,
+            Selection::All,
+            Some(&mut is_odd),
+            ForUpdate::wait().limit(4),
+            |row| {
+                found.extend(row.get_i64(0));
+            },
+        )
         .expect("locked");
     assert_eq!((count, &found[..]), (4, &[1, 3, 5, 7][..]));
     assert_eq!(ids(&mut tx, range, ForUpdate::wait().limit(0)).expect("nothing"), []);
@@ -103,7 +109,7 @@ fn with_one_snapshot_a_row_that_was_changed_since_is_refused() {
             second.update(&account, &[Value::Int(9)], |_, set| set.set(2, Value::Int(balance)));
         assert!(set.expect("changed"));
         second.commit().expect("committed");
-        let late = ids(&mut tx, (&account, Which::All), how).expect_err("9 was changed");
+        let late = ids(&mut tx, (&account, Selection::All), how).expect_err("9 was changed");
         assert_eq!(late.refusal(), Some(ErrorKind::Serialization), "{late}");
         tx.rollback().expect("ended");
     }
@@ -137,7 +143,7 @@ fn consume(connection: &mut Connection<'_>, number: u64) -> Vec<i64> {
     loop {
         turn += 1;
         let mut tx = connection.begin();
-        let new = (&job, Which::Range(by_state, Bounds::equal(&[Value::Int(0)])));
+        let new = (&job, Selection::Range(by_state, Bounds::equal(&[Value::Int(0)])));
         let how = ForUpdate::skip_locked().limit(1 + turn % 3);
         let taken = ids(&mut tx, new, how).expect("nothing stands in the way");
         for id in &taken {
@@ -221,7 +227,7 @@ fn who_has_waited_gets_what_is_left_and_each_row_once() {
                     let job = connection.table("job").expect("there");
                     let by_state = job.index("by_state").expect("there");
                     let mut tx = connection.begin();
-                    let new = (&job, Which::Range(by_state, Bounds::equal(&[Value::Int(0)])));
+                    let new = (&job, Selection::Range(by_state, Bounds::equal(&[Value::Int(0)])));
                     let taken = ids(&mut tx, new, ForUpdate::wait().limit(16)).expect("locked");
                     for id in &taken {
                         let key = [Value::Int(*id)];

@@ -47,6 +47,7 @@ mod simulated;
 mod sorting;
 mod specs;
 mod tablespaces;
+mod threads;
 mod undo;
 mod unique;
 mod versions;

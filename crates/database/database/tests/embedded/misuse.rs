@@ -4,8 +4,8 @@ use std::ops::{Bound, ControlFlow};
 
 use database::{
     Alteration, Bounds, ColumnSpec, Comparison, Condition, Connection, ConstraintSpec, Database,
-    Direction, Error, ErrorKind, ForUpdate, IndexSpec, OnDelete, Operand, Rule, SequenceOptions,
-    Table, TableSpec, Type, Value, Which,
+    Direction, Error, ErrorKind, ForUpdate, IndexSpec, OnDelete, Operand, Rule, Selection,
+    SequenceOptions, Table, TableSpec, Type, Value,
 };
 
 use crate::common::{Folder, filled as accounts, options};
@@ -73,11 +73,14 @@ fn a_key_or_bound_of_the_wrong_length_is_refused() {
                 }),
                 &["by_kind", "goods"],
             );
-            let which = Which::Range(by_kind, bounds);
-            refused(tx.delete_where(goods, which, None), &["by_kind", "goods"]);
+            let selection = Selection::Range(by_kind, bounds);
+            refused(tx.delete_where(goods, selection, None), &["by_kind", "goods"]);
         }
         let thing = [one, Value::Text("thing")];
-        refused(tx.delete_where(goods, Which::Key(by_kind, &thing), None), &["by_kind", "unique"]);
+        refused(
+            tx.delete_where(goods, Selection::Key(by_kind, &thing), None),
+            &["by_kind", "unique"],
+        );
         let text = [Value::Text("1")];
         refused(tx.get(goods, &text, |_| ()), &["goods", "id", "BIGINT"]);
         tx.commit().expect("the transaction went on");
@@ -118,12 +121,12 @@ fn a_column_that_is_not_there_or_of_another_type_is_refused_wherever_it_is_asked
         refused(set(&mut tx, usize::MAX), &["goods"]);
         refused(set(&mut tx, 2), &["goods", "name", "TEXT"]);
         // What was read wrongly isn't written, though the closure goes on.
-        let doubled = tx.update_where(goods, Which::All, None, |row, change| {
+        let doubled = tx.update_where(goods, Selection::All, None, |row, change| {
             change.set(3, Value::Int(row.get_i64(1).unwrap_or(-1)))
         });
         refused(doubled, &["goods", "price"]);
         let mut is_cheap = |row: &database::Row<'_>| row.get_i64(1).is_none();
-        let all = Which::All;
+        let all = Selection::All;
         refused(tx.delete_where(goods, all, Some(&mut is_cheap)), &["goods", "price"]);
         let few = ForUpdate::wait();
         refused(tx.lock_where(goods, all, Some(&mut is_cheap), few, |_| ()), &["goods", "price"]);

@@ -4,8 +4,8 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use database::{
-    Bounds, ColumnSpec, Connection, Database, ErrorKind, OnDelete, Row, RowChange, Statistic,
-    Table, TableSpec, Tx, Type, Value, Which,
+    Bounds, ColumnSpec, Connection, Database, ErrorKind, OnDelete, Row, RowChange, Selection,
+    Statistic, Table, TableSpec, Tx, Type, Value,
 };
 
 use crate::common::{Folder, options};
@@ -114,11 +114,11 @@ fn a_cascade_over_a_row_in_pieces_that_cannot_be_changed_is_refused_and_ends() {
 
 /// Subtracts one from each key of the parent, by one statement.
 fn move_down(tx: &mut Tx<'_, '_>, parent: &Table) -> Result<u64, database::Error> {
-    let which = Which::Range(parent.primary().expect("it has one"), Bounds::equal(&[]));
+    let selection = Selection::Range(parent.primary().expect("it has one"), Bounds::equal(&[]));
     let less = |row: &Row<'_>, change: &mut RowChange<'_>| {
         change.set(0, Value::Int(row.get_i64(0).unwrap_or(0) - 1))
     };
-    tx.update_where(parent, which, None, less)
+    tx.update_where(parent, selection, None, less)
 }
 
 /// A parent with these keys, and a child that refers to one of them.
@@ -165,8 +165,8 @@ fn a_key_may_come_back_by_the_last_row_of_a_long_statement() {
     let mut connection = database.connect("app");
     let parent = referred(&mut connection, 1..=LAST, 1);
     let mut tx = connection.begin();
-    let which = Which::Range(parent.primary().expect("it has one"), Bounds::equal(&[]));
-    let moved = tx.update_where(&parent, which, None, |row, change| {
+    let selection = Selection::Range(parent.primary().expect("it has one"), Bounds::equal(&[]));
+    let moved = tx.update_where(&parent, selection, None, |row, change| {
         let id = row.get_i64(0).unwrap_or(0);
         change.set(0, Value::Int(if id == LAST { 1 } else { id + LAST }))
     });

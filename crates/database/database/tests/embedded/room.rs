@@ -44,7 +44,7 @@ fn long_rows_that_were_deleted_come_back_where_many_short_ones_were_inserted() {
     }
     tx.commit().expect("committed");
     let mut tx = connection.begin();
-    tx.delete_where(&table, database::Which::All, None).expect("deleted");
+    tx.delete_where(&table, database::Selection::All, None).expect("deleted");
     for _ in 0..300 {
         tx.insert(&table, &[Value::Text("y")]).expect("inserted");
     }

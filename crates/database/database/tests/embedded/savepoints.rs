@@ -4,8 +4,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use database::{
-    Connection, Database, Error, ErrorKind, ForUpdate, IndexSpec, Row, Savepoint, Table, Tx, Value,
-    Which,
+    Connection, Database, Error, ErrorKind, ForUpdate, IndexSpec, Row, Savepoint, Selection, Table,
+    Tx, Value,
 };
 
 use crate::common::{Folder, balance, filled, options};
@@ -121,9 +121,9 @@ fn a_statement_whose_closure_panics_is_taken_back_and_the_transaction_goes_on() 
     let at = |row: &Row<'_>| row.get_i64(0).expect("a key");
     panics(|| {
         let mut filter = |row: &Row<'_>| at(row) < 70 || panic!("at {}", at(row));
-        _ = tx.delete_where(&account, Which::All, Some(&mut filter));
+        _ = tx.delete_where(&account, Selection::All, Some(&mut filter));
     });
-    let by_key = Which::Range(account.primary().expect("one"), database::Bounds::equal(&[]));
+    let by_key = Selection::Range(account.primary().expect("one"), database::Bounds::equal(&[]));
     panics(|| {
         _ = tx.update_where(&account, by_key, None, |row, set| {
             assert!(at(row) < 50, "at {}", at(row));
@@ -144,7 +144,7 @@ fn a_statement_whose_closure_panics_is_taken_back_and_the_transaction_goes_on() 
     });
     panics(|| {
         let look = |_: Row<'_>| panic!("looked at");
-        _ = tx.lock_where(&account, Which::All, None, ForUpdate::wait(), look);
+        _ = tx.lock_where(&account, Selection::All, None, ForUpdate::wait(), look);
     });
     // Own changes are seen as before, and rows that were locked only by what panicked are free.
     assert!(tx.get(&account, &[Value::Int(1_000)], |_| ()).expect("read").is_some());

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use database::{
     Alteration, Bounds, ColumnSpec, Comparison, Condition, Connection, ConstraintSpec, Database,
-    Direction, Error, ErrorKind, ForUpdate, IndexSpec, Operand, Row, Rule, Statistic, Table,
-    TableSpec, Tx, Type, Value, Which,
+    Direction, Error, ErrorKind, ForUpdate, IndexSpec, Operand, Row, Rule, Selection, Statistic,
+    Table, TableSpec, Tx, Type, Value,
 };
 
 use crate::common::{Folder, options};
@@ -236,11 +236,11 @@ fn a_row_that_was_changed_and_changed_back_since_the_snapshot_is_refused() {
         is_refused(tx.get_for_update(table, &key, ForUpdate::nowait(), |_| ()));
         is_refused(tx.get_for_update(table, &key, ForUpdate::skip_locked(), |_| ()));
     }
-    let all = tx.update_where(table, Which::All, None, |_, set| set.set(3, Value::Text("n")));
+    let all = tx.update_where(table, Selection::All, None, |_, set| set.set(3, Value::Text("n")));
     is_refused(all);
     is_refused(tx.delete_where(
         table,
-        Which::Range(table.definition().indexes[1].id(), Bounds::equal(&[])),
+        Selection::Range(table.definition().indexes[1].id(), Bounds::equal(&[])),
         None,
     ));
     assert_eq!(rows(&mut tx, table), before);
@@ -388,7 +388,7 @@ fn reads_after(name: &str, define: impl FnOnce(&mut Connection<'_>)) -> Result<u
     place.meanwhile(|tx, table| insert(tx, table, 1, 10).expect("inserted"));
     let (mut one, mut ddl) = (place.connect(), place.connect());
     let mut tx = one.begin_serializable().expect("begun");
-    place.meanwhile(|tx, table| tx.delete_where(table, Which::All, None).expect("deleted"));
+    place.meanwhile(|tx, table| tx.delete_where(table, Selection::All, None).expect("deleted"));
     define(&mut ddl);
     let table = ddl.table("item").expect("there");
     let mut count = 0;

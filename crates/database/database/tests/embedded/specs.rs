@@ -4,7 +4,7 @@ use database::{
     Alteration, BlockSize, Bounds, ColumnSpec, CommitLeader, CommitLogging, CommitWait, Comparison,
     Condition, ConstraintSpec, DataFileSpec, Database, DefaultSpec, Direction, DurableWrite,
     ErrorKind, FilesystemIo, ForeignKeySpec, IndexColumnSpec, IndexDirection, IndexSpec, LogChange,
-    LogGroupSpec, LogStatus, LogView, NullsPlace, OnDelete, Operand, OwnedValue, Parameters,
+    LogGroupSpec, LogStatus, LogView, NullOrdering, OnDelete, Operand, OwnedValue, Parameters,
     ProcessAffinity, ProcessPatterns, Rule, SequenceOptions, TableSpec, TablespaceSpec, Type,
     Value,
 };
@@ -57,7 +57,7 @@ fn within() -> Rule {
 
 fn by_size() -> IndexSpec {
     let direction = IndexDirection::Descending;
-    let (name, nulls) = ("size".to_owned(), Some(NullsPlace::Last));
+    let (name, nulls) = ("size".to_owned(), Some(NullOrdering::Last));
     IndexSpec {
         name: "by_size".into(),
         table: "place".into(),

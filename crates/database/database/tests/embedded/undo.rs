@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use database::{
-    Bounds, ColumnSpec, Creation, Database, Direction, ErrorKind, Options, Parameters, Row, Table,
-    TableSpec, Tx, Type, Value, Which,
+    Bounds, ColumnSpec, Creation, Database, Direction, ErrorKind, Options, Parameters, Row,
+    Selection, Table, TableSpec, Tx, Type, Value,
 };
 use os::Session;
 use sim::fs::FileSystem;
@@ -142,8 +142,9 @@ fn a_snapshot_is_too_old_only_for_rows_whose_undo_was_taken_from_it() {
         tx.insert(&busy, &[Value::Int(1), Value::Text(&"0".repeat(400))]).expect("inserted");
         tx.commit().expect("committed");
         let mut tx = writer.begin();
-        let changed =
-            tx.update_where(&quiet, Which::All, None, |_, set| set.set(1, Value::Text(&new_body)));
+        let changed = tx.update_where(&quiet, Selection::All, None, |_, set| {
+            set.set(1, Value::Text(&new_body))
+        });
         assert_eq!(changed.expect("changed"), 120);
         tx.commit().expect("committed");
         let mut old = reader.begin_serializable().expect("begun");
@@ -197,7 +198,7 @@ fn change_a_full_block_after(first_change: i64) {
                    body: &dyn Fn(i64) -> String| {
             let id = |row: &Row<'_>| row.get_i64(0).expect("a number");
             let mut filter = |row: &Row<'_>| rest.is_none_or(|rest| id(row) % 2 == rest);
-            tx.update_where(table, Which::All, Some(&mut filter), |row, set| {
+            tx.update_where(table, Selection::All, Some(&mut filter), |row, set| {
                 set.set(1, Value::Text(&body(id(row))))
             })
         };
@@ -293,8 +294,8 @@ fn a_table_that_was_quiet_since_the_snapshot_is_read_after_later_undo_was_taken(
         let (quiet, busy) = (["a", "b", "c", "d", "e", "f"].map(&mut make), make("busy"));
         let set = |writer: &mut database::Connection<'_>, body: &str| {
             let mut tx = writer.begin();
-            let changed =
-                tx.update_where(&busy, Which::All, None, |_, set| set.set(1, Value::Text(body)));
+            let changed = tx
+                .update_where(&busy, Selection::All, None, |_, set| set.set(1, Value::Text(body)));
             changed.expect("room");
             tx.commit().expect("committed");
         };

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use database::{
     Bounds, ColumnSpec, Connection, Database, Direction, Error, ErrorKind, ForUpdate, IndexSpec,
-    Row, Savepoint, Table, TableSpec, Tx, Type, Value, Which,
+    Row, Savepoint, Selection, Table, TableSpec, Tx, Type, Value,
 };
 use os::Session;
 use sim::{Outside, Perturbation};
@@ -258,11 +258,11 @@ impl Side<'_, '_> {
         let (tag, note) = (tag(new.1), note(new.2 % 200));
         let equal = [Value::Int(kind.unwrap_or(0))];
         let by_kind = table.index("by_kind").expect("there");
-        let which = match kind {
-            Some(_) => Which::Range(by_kind, Bounds::equal(&equal)),
-            None => Which::All,
+        let selection = match kind {
+            Some(_) => Selection::Range(by_kind, Bounds::equal(&equal)),
+            None => Selection::All,
         };
-        let done = self.tx.update_where(table, which, None, |_, set| match kind {
+        let done = self.tx.update_where(table, selection, None, |_, set| match kind {
             Some(_) => set.set(2, Value::Text(&tag)),
             None => set.set(3, Value::Text(&note)),
         });

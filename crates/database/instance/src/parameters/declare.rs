@@ -116,7 +116,7 @@ pub(super) trait Value: Sized {
 const SUFFIXES: [(&str, u32); 4] = [("t", 40), ("g", 30), ("m", 20), ("k", 10)];
 
 /// A number of bytes in the largest unit of which it is a whole multiple.
-fn sized(bytes: u64) -> String {
+pub(super) fn sized(bytes: u64) -> String {
     let whole = |shift: u32| bytes != 0 && bytes.trailing_zeros() >= shift;
     let suffix = SUFFIXES.iter().find(|(_, shift)| whole(*shift));
     suffix

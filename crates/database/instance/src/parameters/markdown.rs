@@ -12,7 +12,9 @@ pub fn markdown() -> String {
          `cargo xtask docs`. Don't \
          edit.\n\n\
          A number of bytes may be written with a unit: `67108864`, `64m`, `64mb` and `64 MiB` are \
-         the same.\n",
+         the same.\n\n\
+         A range is that of the parameter by itself. Other parameters, and the machine's memory, \
+         may leave less\nof it: the meaning says so, and a refusal says what is left.\n",
     );
     table(&mut out, "When an instance opens a database", &Parameters::list());
     table(&mut out, "When a database is created", &Creation::list());

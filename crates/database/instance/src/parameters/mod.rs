@@ -6,6 +6,8 @@
 
 mod declare;
 mod markdown;
+#[cfg(test)]
+mod tests;
 
 use cache::{CacheConfig, PoolSize};
 use ids::BlockSize;
@@ -13,7 +15,7 @@ use os::probe::DurableWrite;
 use os::{FilesystemIo, RingConfig};
 use redo::{CommitLeader, CommitLogging, CommitMode, CommitWait, LOG_BUFFER_BYTES_MIN};
 use sort::{SORT_AREA_BYTES_MAX, SORT_AREA_BYTES_MIN};
-use space::{DataFileSpec, TablespaceSpec};
+use space::{DataFileShape, DataFileSpec, TablespaceSpec};
 use stop::{Failpoints, RefusalKind, Stop};
 use waits::Nanos;
 
@@ -24,7 +26,7 @@ use crate::scheduling::{ProcessAffinity, ProcessPatterns};
 pub use declare::{Allowed, Changeable, ParameterInfo, parse_size};
 use declare::{
     BLOCK_SIZES, BOOLEANS, BYTES, COMMIT_LEADERS, COMMIT_LOGGINGS, COMMIT_WAITS, FILESYSTEM_IO,
-    PROCESS_AFFINITY, PROCESS_PATTERNS, REDO_WRITES, declared, show, unknown_parameter,
+    PROCESS_AFFINITY, PROCESS_PATTERNS, REDO_WRITES, declared, show, sized, unknown_parameter,
 };
 pub use markdown::markdown;
 
@@ -34,22 +36,25 @@ declared! {
 
     "The size of a block."
         db_block_size: BlockSize = BlockSize::KIB_8, "", BLOCK_SIZES;
-    "The size of the first data file, which is of the system tablespace."
-        data_bytes: u64 = 256 << 20, BYTES, Allowed::Between(1 << 15, 1 << 45);
-    "The largest size to which the first data file may grow, as far as its extent map has room; \
-     0 if it doesn't grow."
-        data_bytes_max: u64 = 0, BYTES, Allowed::Between(0, 1 << 45);
-    "The bytes by which the first data file grows when it is full."
+    "The size of the first data file, which is of the system tablespace: 16 blocks at least, with \
+     room for an extent behind the first 3; less than 2^32 blocks, and as many as its extent map \
+     has room for."
+        data_bytes: u64 = 256 << 20, BYTES, DATA_FILE_SIZE;
+    "The largest size to which the first data file may grow, as far as its extent map has room: \
+     data_bytes at least, or 0 if it doesn't grow."
+        data_bytes_max: u64 = 0, BYTES, Allowed::Between(0, DATA_FILE_MAX);
+    "The bytes by which the first data file grows when it is full: an extent at least, if it grows."
         data_growth_bytes: u64 = 16 << 20, BYTES, Allowed::Between(0, 1 << 40);
-    "The size of the data file of the undo tablespace."
-        undo_bytes: u64 = 64 << 20, BYTES, Allowed::Between(1 << 15, 1 << 45);
+    "The size of the data file of the undo tablespace, within the same bounds as data_bytes."
+        undo_bytes: u64 = 64 << 20, BYTES, DATA_FILE_SIZE;
     "The largest size to which the undo tablespace's data file may grow, as far as its extent \
-     map has room; 0 if it doesn't grow."
-        undo_bytes_max: u64 = 32 << 30, BYTES, Allowed::Between(0, 1 << 45);
-    "The bytes by which the undo tablespace's data file grows when it is full."
+     map has room: undo_bytes at least, or 0 if it doesn't grow."
+        undo_bytes_max: u64 = 32 << 30, BYTES, Allowed::Between(0, DATA_FILE_MAX);
+    "The bytes by which the undo tablespace's data file grows when it is full: an extent at least, \
+     if it grows."
         undo_growth_bytes: u64 = 16 << 20, BYTES, Allowed::Between(0, 1 << 40);
     "The length of an extent, the unit in which segments grow."
-        extent_blocks: u32 = 64, "blocks", Allowed::Between(1, 1 << 16);
+        extent_blocks: u32 = 64, "blocks", Allowed::Between(2, 1 << 16);
     "The size of one online redo log."
         log_file_bytes: u64 = 64 << 20, BYTES, Allowed::Between(LOG_FILE_MIN, 1 << 40);
     "The number of online redo log groups, which are written in turn."
@@ -58,7 +63,7 @@ declared! {
         log_members: u16 = 1, "members", Allowed::Between(1, redo::MEMBERS_MAX as u64);
     "The number of undo segments at first; more are made when more transactions are active."
         undo_segments: u16 = 8, "segments", Allowed::Between(1, 256);
-    "The number of slots in the transaction table of an undo segment."
+    "The number of slots in the transaction table of an undo segment, as far as a block has room."
         undo_slots: u16 = 32, "slots", Allowed::Between(1, 1_024);
     "The number of blocks of the doublewrite file: at least a batch of each writer. With room \
      for two or three batches, a writer begins one while the one before is on its way."
@@ -73,6 +78,29 @@ declared! {
     log_files: Vec<LogGroupSpec> = Vec::new();
 }
 
+/// The size of a data file: from the least number of the smallest blocks on.
+const DATA_FILE_SIZE: Allowed = Allowed::Between(
+    DataFileShape::BLOCKS_MIN as u64 * BlockSize::KIB_2.bytes() as u64,
+    DATA_FILE_MAX,
+);
+
+/// The largest data file.
+const DATA_FILE_MAX: u64 = 1 << 45;
+
+/// The size of a buffer cache: from the fewest buffers of the smallest blocks on, to the most of
+/// the largest.
+const CACHE_SIZE: Allowed =
+    Allowed::Between(Parameters::BUFFERS_MIN as u64 * BlockSize::KIB_2.bytes() as u64, CACHE_MAX);
+
+/// The most bytes of buffers.
+const CACHE_MAX: u64 = CacheConfig::FRAMES_MAX as u64 * BlockSize::KIB_32.bytes() as u64;
+
+/// The size of a buffer cache for blocks that aren't of the database's own size. It has at most
+/// half of all buffers.
+const fn pool(block_size: BlockSize) -> Allowed {
+    Allowed::Between(0, CacheConfig::FRAMES_MAX as u64 / 2 * block_size.bytes() as u64)
+}
+
 /// The seconds for which a session waits for a lock.
 const LOCK_WAIT: Allowed = Allowed::Between(0, LockWaits::FOREVER as u64);
 
@@ -83,41 +111,50 @@ declared! {
     /// The parameters with which an instance runs.
     pub struct Parameters, AtOpening;
 
-    "The size of the buffer cache."
-        db_cache_size: u64 = 64 << 20, BYTES, Allowed::Between(1 << 15, 1 << 45), AnyTime;
-    "The size of the buffer cache for blocks of 2 KiB, in a database of larger ones."
-        db_2k_cache_size: u64 = 0, BYTES, Allowed::Between(0, 1 << 45), AnyTime;
-    "The size of the buffer cache for blocks of 4 KiB, in a database of others."
-        db_4k_cache_size: u64 = 0, BYTES, Allowed::Between(0, 1 << 45), AnyTime;
-    "The size of the buffer cache for blocks of 8 KiB, in a database of others."
-        db_8k_cache_size: u64 = 0, BYTES, Allowed::Between(0, 1 << 45), AnyTime;
-    "The size of the buffer cache for blocks of 16 KiB, in a database of others."
-        db_16k_cache_size: u64 = 0, BYTES, Allowed::Between(0, 1 << 45), AnyTime;
-    "The size of the buffer cache for blocks of 32 KiB, in a database of others."
-        db_32k_cache_size: u64 = 0, BYTES, Allowed::Between(0, 1 << 45), AnyTime;
-    "The most bytes that all buffers together may have while the instance is open; 0 for the \
-     bytes that they have when it opens."
-        sga_max_size: u64 = 0, BYTES, Allowed::Between(0, 1 << 45);
-    "The number of database writers."
+    "The size of the buffer cache: 16 buffers at least, 4 for each working set, and not more than \
+     the machine has memory."
+        db_cache_size: u64 = 64 << 20, BYTES, CACHE_SIZE, AnyTime;
+    "The size of the buffer cache for blocks of 2 KiB, in a database of larger ones: 0, or 16 \
+     buffers at least, 4 for each working set."
+        db_2k_cache_size: u64 = 0, BYTES, pool(BlockSize::KIB_2), AnyTime;
+    "The size of the buffer cache for blocks of 4 KiB, in a database of others: 0, or 16 \
+     buffers at least, 4 for each working set."
+        db_4k_cache_size: u64 = 0, BYTES, pool(BlockSize::KIB_4), AnyTime;
+    "The size of the buffer cache for blocks of 8 KiB, in a database of others: 0, or 16 \
+     buffers at least, 4 for each working set."
+        db_8k_cache_size: u64 = 0, BYTES, pool(BlockSize::KIB_8), AnyTime;
+    "The size of the buffer cache for blocks of 16 KiB, in a database of others: 0, or 16 \
+     buffers at least, 4 for each working set."
+        db_16k_cache_size: u64 = 0, BYTES, pool(BlockSize::KIB_16), AnyTime;
+    "The size of the buffer cache for blocks of 32 KiB, in a database of others: 0, or 16 \
+     buffers at least, 4 for each working set."
+        db_32k_cache_size: u64 = 0, BYTES, pool(BlockSize::KIB_32), AnyTime;
+    "The most bytes that all buffers together may have while the instance is open, at least those \
+     that they have when it opens; 0 for these."
+        sga_max_size: u64 = 0, BYTES, Allowed::Between(0, CACHE_MAX);
+    "The number of database writers: not more than working sets, nor than doublewrite_slots has \
+     batches."
         db_writer_processes: u32 = 1, "processes",
         Allowed::Between(1, CacheConfig::WRITERS_MAX as u64), AnyTime;
     "The number of working sets into which the cache is divided; at least the number of writers."
         db_working_sets: u32 = 8, "sets", Allowed::Between(1, CacheConfig::WORKING_SETS_MAX as u64);
-    "The most blocks that a database writer writes before it syncs."
+    "The most blocks that a database writer writes before it syncs: for all writers together not \
+     more than doublewrite_slots."
         db_writer_batch: u32 = 128, "blocks",
         Allowed::Between(1, CacheConfig::BATCH_BLOCKS_MAX as u64);
     "The number of I/O slaves of a database writer. With any, the writer keeps as many writes in \
      flight, whatever filesystemio_options says."
         dbwr_io_slaves: u32 = 0, "slaves", Allowed::Between(0, RingConfig::SLAVES_MAX as u64);
     "The number of blocks that a scan reads at once; 0 for a MiB, or for each session's share of \
-     the buffers if that is less."
+     the buffers if that is less. It reads a MiB at most."
         db_file_multiblock_read_count: u32 = 0, "blocks", Allowed::Between(0, 512),
         AnyTime;
     "The most memory that each sort under way takes, that of an index build for instance. Rows \
      that don't fit go through a temporary file."
         sort_area_size: u64 = 64 << 20, BYTES,
         Allowed::Between(SORT_AREA_BYTES_MIN, SORT_AREA_BYTES_MAX);
-    "The size of the redo log buffer."
+    "The size of the redo log buffer: 100k at least for each of log_writes_in_flight, and for one \
+     more."
         log_buffer: u64 = 8 << 20, BYTES,
         Allowed::Between(LOG_BUFFER_BYTES_MIN as u64, Parameters::LOG_BUFFER_MAX);
     "The most seconds that recovery after a crash may take, as estimated; 0 for no bound."
@@ -198,11 +235,13 @@ impl Parameters {
         let (buffers, sets) = (self.buffers(block_size), self.db_working_sets);
         let least = Parameters::BUFFERS_MIN.max(sets * CacheConfig::FRAMES_PER_SET_MIN);
         if !(least..=CacheConfig::FRAMES_MAX).contains(&buffers) {
+            let size = |buffers: u32| sized(u64::from(buffers) * block_size.bytes() as u64);
             return refuse(format!(
-                "db_cache_size of {} bytes is {buffers} buffers of {block_size}; with {sets} \
-                 working sets it is {least} to {}",
-                self.db_cache_size,
-                CacheConfig::FRAMES_MAX
+                "db_cache_size is {}: with blocks of {block_size} and {sets} working sets choose \
+                 {} to {}",
+                sized(self.db_cache_size),
+                size(least),
+                size(CacheConfig::FRAMES_MAX)
             ));
         }
         let mut all = u64::from(buffers);
@@ -256,9 +295,11 @@ impl Parameters {
         let (bytes, buffers) = (self.bytes_of(size), self.buffers_of(size));
         if bytes > 0 && buffers < least {
             return refuse(format!(
-                "db_{}k_cache_size of {bytes} bytes is {buffers} buffers; it is at least {least} \
-                 buffers, or 0",
-                size.bytes() >> 10
+                "db_{}k_cache_size is {}: with {} working sets choose {} or more, or 0",
+                size.bytes() >> 10,
+                sized(bytes),
+                self.db_working_sets,
+                sized(u64::from(least) * size.bytes() as u64)
             ));
         }
         // The cache refuses this too, but only when the database is half open.
@@ -365,76 +406,5 @@ impl Parameters {
             multiblock_read_count: self.db_file_multiblock_read_count,
             failpoints: self.failpoints,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Defaults are allowed, and the shown text of a value can be set.
-    #[test]
-    fn what_is_shown_can_be_set() {
-        let mut parameters = Parameters::default();
-        for info in Parameters::list() {
-            let shown = parameters.get(info.name).expect("it is in the list");
-            assert_eq!(shown, info.default, "{}", info.name);
-            parameters.set(info.name, &shown).expect("the default is allowed");
-            assert_eq!(parameters.get(info.name).expect("it is in the list"), shown);
-        }
-        for info in Creation::list() {
-            let mut creation = Creation::default();
-            creation.set(info.name, &info.default).expect("the default is allowed");
-        }
-    }
-
-    /// Every word of a list of words can be set.
-    #[test]
-    fn every_word_that_is_offered_is_taken() {
-        for info in Parameters::list() {
-            let Allowed::OneOf(words) = info.allowed else { continue };
-            for word in words {
-                let mut parameters = Parameters::default();
-                parameters.set(info.name, word).expect("it is offered");
-                assert_eq!(parameters.get(info.name).expect("it is in the list"), *word);
-            }
-        }
-    }
-
-    #[test]
-    fn bytes_may_have_a_unit() {
-        let mut parameters = Parameters::default();
-        for text in ["96m", "96M", "96mb", "96MB", "96MiB", "96 MiB", " 96 m ", "98304k"] {
-            parameters.set("DB_CACHE_SIZE", text).expect(text);
-            assert_eq!(parameters.db_cache_size, 96 << 20, "{text}");
-            parameters.set("db_cache_size", "1g").expect("allowed");
-        }
-        parameters.set("db_cache_size", "100000000 B").expect("allowed");
-        assert_eq!(parameters.db_cache_size, 100_000_000);
-        parameters.set("db_cache_size", "100000000").expect("allowed");
-        assert_eq!(parameters.get("db_cache_size").expect("listed"), "100000000");
-    }
-
-    #[test]
-    fn what_is_not_allowed_is_refused_with_what_is() {
-        let refused = |name: &str, value: &str| {
-            let mut parameters = Parameters::default();
-            let stop = parameters.set(name, value).expect_err("not allowed");
-            assert_eq!(parameters.get("db_cache_size").expect("listed"), "64m");
-            stop.to_string()
-        };
-        let said = refused("db_writer_processes", "101");
-        assert!(said.contains("db_writer_processes is 101: choose 1 to 100"), "{said}");
-        for wrong in ["7 mm", "m", "7mi", "-7m", "7.5m", ""] {
-            let said = refused("log_buffer", wrong);
-            assert!(said.contains(&format!("log_buffer is {wrong}: choose ")), "{said}");
-        }
-        let said = refused("db_cache_size", "99999999999999999999g");
-        assert!(said.contains("32k to 32t"), "{said}");
-        let said = refused("filesystemio_options", "some");
-        assert!(said.contains("none, asynch, directio, setall"), "{said}");
-        let said = refused("db_cash_size", "1m");
-        assert!(said.contains("no parameter db_cash_size"), "{said}");
-        assert!(said.ends_with("; did you mean db_cache_size?"), "{said}");
     }
 }

@@ -204,7 +204,7 @@ fn what_cannot_be_changed_is_refused_with_nothing_changed() {
         refused("db_writer_processes", "0", &["choose 1 to 100"]);
         refused("db_cache_size", "16k", &["choose 32k to"]);
         refused("db_cache_size", "1m", &["sga_max_size is 196608"]);
-        refused("db_4k_cache_size", "4k", &["db_4k_cache_size", "at least"]);
+        refused("db_4k_cache_size", "4k", &["db_4k_cache_size", "choose 64k or more"]);
         refused("log_writes_in_flight", "8", &["log_writes_in_flight is 8", "choose 1 to 4"]);
         refused("commit_wait", "perhaps", &["wait, nowait"]);
         refused("db_wirter_processes", "1", &["no parameter db_wirter_processes"]);

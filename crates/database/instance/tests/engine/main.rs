@@ -14,6 +14,7 @@ mod headers;
 mod heap;
 mod large;
 mod life;
+mod limits;
 mod logs;
 mod lost;
 mod names;

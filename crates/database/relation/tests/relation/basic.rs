@@ -1,7 +1,7 @@
 //! One session: rows and their indexes, one statement after the other.
 
 use access::Direction;
-use relation::{Bounds, Which};
+use relation::{Bounds, Selection};
 use stop::RefusalKind;
 use value::{OwnedValue, Type, Value};
 
@@ -148,28 +148,37 @@ fn what_is_updated_and_deleted_is_so_in_every_index_and_a_rollback_takes_it_back
         let before = rows(relation, client.view(), client.session);
         for id in 1..=300 {
             let key = [Value::Int(id)];
-            let which = Which::Key(0, &key);
+            let selection = Selection::Key(0, &key);
             let done = match id % 4 {
-                0 => relation.delete_where(&mut client.work(), which, None),
-                1 => relation.update_where(&mut client.work(), which, None, &mut |row, change| {
-                    let amount = row.get_i64(2).unwrap_or(0);
-                    change.set(2, Value::Int(amount + 1))
-                }),
-                2 => relation.update_where(&mut client.work(), which, None, &mut |_, change| {
-                    change.set(0, Value::Int(id + 1_000))?;
-                    change.set(1, Value::Null)
-                }),
-                _ => relation.update_where(&mut client.work(), which, None, &mut |_, change| {
-                    change.set(3, Value::Text(&"long".repeat(id as usize * 10)))
-                }),
+                0 => relation.delete_where(&mut client.work(), selection, None),
+                1 => relation.update_where(
+                    &mut client.work(),
+                    selection,
+                    None,
+                    &mut |row, change| {
+                        let amount = row.get_i64(2).unwrap_or(0);
+                        change.set(2, Value::Int(amount + 1))
+                    },
+                ),
+                2 => {
+                    relation.update_where(&mut client.work(), selection, None, &mut |_, change| {
+                        change.set(0, Value::Int(id + 1_000))?;
+                        change.set(1, Value::Null)
+                    })
+                }
+                _ => {
+                    relation.update_where(&mut client.work(), selection, None, &mut |_, change| {
+                        change.set(3, Value::Text(&"long".repeat(id as usize * 10)))
+                    })
+                }
             };
             assert_eq!(done.expect("changed"), 1);
         }
         let seven = [Value::Int(7)];
-        let (key, which) = ([Value::Int(8)], Which::Range(2, Bounds::equal(&seven)));
-        let none = relation.delete_where(&mut client.work(), Which::Key(0, &key), None);
+        let (key, selection) = ([Value::Int(8)], Selection::Range(2, Bounds::equal(&seven)));
+        let none = relation.delete_where(&mut client.work(), Selection::Key(0, &key), None);
         assert_eq!(none.expect("nothing to do"), 0);
-        let many = relation.update_where(&mut client.work(), which, None, &mut |_, change| {
+        let many = relation.update_where(&mut client.work(), selection, None, &mut |_, change| {
             // Into the part of the range that was not read yet.
             change.set(2, Value::Int(6))
         });
@@ -201,7 +210,7 @@ fn a_key_that_another_row_has_is_refused_and_nothing_of_the_statement_is_left() 
         let to_seven = &mut |_: &value::RowView<'_>, change: &mut relation::RowChange<'_>| {
             change.set(0, Value::Int(7))
         };
-        let refused = relation.update_where(&mut client.work(), Which::All, None, to_seven);
+        let refused = relation.update_where(&mut client.work(), Selection::All, None, to_seven);
         assert_eq!(
             refused.expect_err("two rows with 7").refusal(),
             Some(RefusalKind::UniqueViolation)
@@ -243,10 +252,10 @@ fn long_rows_leave_no_memory_to_the_session_that_has_worked_on_them() {
             change.set(3, Value::Text(&longer))
         };
         let (key, mut work) = ([Value::Int(1_001)], client.work());
-        let updated = relation.update_where(&mut work, Which::Key(0, &key), None, &mut set);
+        let updated = relation.update_where(&mut work, Selection::Key(0, &key), None, &mut set);
         assert_eq!(updated.expect("changed"), 1);
         left(client, "update");
-        let deleted = relation.delete_where(&mut client.work(), Which::Key(0, &key), None);
+        let deleted = relation.delete_where(&mut client.work(), Selection::Key(0, &key), None);
         assert_eq!(deleted.expect("deleted"), 1);
         left(client, "delete");
         let (one, other) = (row(1_002), row(1_003));

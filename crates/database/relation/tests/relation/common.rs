@@ -19,7 +19,7 @@ use stop::{RefusalKind, Stop};
 pub(crate) use testbed::bed::{self, shut, start};
 pub(crate) use testbed::{Dice, join, machine, pause, racy, run_kept};
 use txn::View;
-use value::{NullsPlace, OwnedValue, Type, Value, encode_key};
+use value::{NullOrdering, OwnedValue, Type, Value, encode_key};
 
 /// A disk with a database with these tables, on which `body` has worked.
 pub(crate) fn database(
@@ -63,12 +63,12 @@ pub(crate) type Numbers = BTreeMap<String, ObjectNo>;
 
 pub(crate) fn ascending(column: usize) -> IndexColumn {
     let direction = value::Direction::Ascending;
-    IndexColumn { column, direction, nulls: NullsPlace::of(direction) }
+    IndexColumn { column, direction, nulls: NullOrdering::of(direction) }
 }
 
 pub(crate) fn descending(column: usize) -> IndexColumn {
     let direction = value::Direction::Descending;
-    IndexColumn { column, direction, nulls: NullsPlace::of(direction) }
+    IndexColumn { column, direction, nulls: NullOrdering::of(direction) }
 }
 
 /// The tables of a database.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ids::ObjectNo;
 use instance::Instance;
 use os::Session;
-use relation::{Relation, Relations, RowChange, Which, Work};
+use relation::{Relation, Relations, RowChange, Selection, Work};
 use stop::{RefusalKind, Stop};
 use value::{RowView, Value};
 
@@ -115,7 +115,7 @@ fn rows_go_or_refer_to_none_with_the_row_that_they_refer_to() {
         let notes = all(client, "notes", 1);
         assert_eq!((notes.len(), notes.iter().filter(|of| of.is_none()).count()), (20, 1));
         let orders = client.known.named("orders");
-        let many = orders.delete_where(&mut client.work(), Which::All, None).expect("all");
+        let many = orders.delete_where(&mut client.work(), Selection::All, None).expect("all");
         assert_eq!(many, 19);
         assert_eq!((all(client, "items", 0).len(), all(client, "notes", 0).len()), (0, 20));
         client.rollback();
@@ -146,7 +146,7 @@ fn rows_of_one_statement_may_refer_to_each_other_and_a_long_chain_goes_with_its_
             change.set(1, int(if above == 0 { 0 } else { above + 1 }))
         };
         // 399 refers to 401 then.
-        let refused = tree.update_where(&mut client.work(), Which::All, None, &mut up);
+        let refused = tree.update_where(&mut client.work(), Selection::All, None, &mut up);
         let refused = refused.expect_err("it isn't there");
         assert_eq!(refused.refusal(), Some(RefusalKind::ForeignKeyViolation));
         assert_eq!(delete(client, "tree", 0).expect("with all the others"), 1);

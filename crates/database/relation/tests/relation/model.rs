@@ -6,7 +6,7 @@ use std::ops::Bound;
 use access::Direction;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use relation::{Bounds, Relation, RowChange, Which};
+use relation::{Bounds, Relation, RowChange, Selection};
 use stop::RefusalKind;
 use value::{OwnedValue, RowView, Value};
 
@@ -121,8 +121,8 @@ fn values((id, (code, amount, note)): &(i64, Row)) -> [Value<'_>; 4] {
 fn perform(client: &mut Client<'_>, relation: &Relation, step: &Step) -> Result<(), stop::Stop> {
     let mut set = |id: i64, column: usize, value: Value<'_>| {
         let mut change = |_: &RowView<'_>, change: &mut RowChange<'_>| change.set(column, value);
-        let which = Which::Key(0, &[Value::Int(id)]);
-        relation.update_where(&mut client.work(), which, None, &mut change).map(drop)
+        let selection = Selection::Key(0, &[Value::Int(id)]);
+        relation.update_where(&mut client.work(), selection, None, &mut change).map(drop)
     };
     match step {
         Step::Insert(rows) => {
@@ -133,8 +133,8 @@ fn perform(client: &mut Client<'_>, relation: &Relation, step: &Step) -> Result<
                 .map(drop)
         }
         Step::Delete(id) => {
-            let which = Which::Key(0, &[Value::Int(*id)]);
-            relation.delete_where(&mut client.work(), which, None).map(drop)
+            let selection = Selection::Key(0, &[Value::Int(*id)]);
+            relation.delete_where(&mut client.work(), selection, None).map(drop)
         }
         Step::SetAmount(id, amount) => {
             set(*id, 2, amount.map_or(Value::Null, |amount| Value::Int(amount.into())))
@@ -146,15 +146,15 @@ fn perform(client: &mut Client<'_>, relation: &Relation, step: &Step) -> Result<
             let (from, to) = (Value::Int((*from).into()), Value::Int((*to).into()));
             let bounds =
                 Bounds { equal: &[], from: Bound::Included(from), to: Bound::Included(to) };
-            let which = Which::Range(2, bounds);
-            relation.delete_where(&mut client.work(), which, None).map(drop)
+            let selection = Selection::Range(2, bounds);
+            relation.delete_where(&mut client.work(), selection, None).map(drop)
         }
         Step::AddToAll(add) => {
             let mut change = |row: &RowView<'_>, change: &mut RowChange<'_>| {
                 let Some(amount) = row.get_i64(2) else { return Ok(()) };
                 change.set(2, Value::Int(amount + i64::from(*add)))
             };
-            relation.update_where(&mut client.work(), Which::All, None, &mut change).map(drop)
+            relation.update_where(&mut client.work(), Selection::All, None, &mut change).map(drop)
         }
         Step::Save | Step::Back | Step::Commit | Step::Rollback => Ok(()),
     }

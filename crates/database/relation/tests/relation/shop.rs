@@ -127,7 +127,7 @@ pub(crate) fn insert(
 /// Deletes the row with this key.
 pub(crate) fn delete(client: &mut Client<'_>, table: &str, id: i64) -> Result<u64, Stop> {
     let relation = client.known.named(table);
-    relation.delete_where(&mut client.work(), relation::Which::Key(0, &[int(id)]), None)
+    relation.delete_where(&mut client.work(), relation::Selection::Key(0, &[int(id)]), None)
 }
 
 /// Sets a column of the row with this key.
@@ -137,10 +137,10 @@ pub(crate) fn set(
     (column, value): (usize, Value<'_>),
 ) -> Result<u64, Stop> {
     let relation = client.known.named(table);
-    let which = relation::Which::Key(0, &[int(id)]);
+    let selection = relation::Selection::Key(0, &[int(id)]);
     let mut change =
         |_: &value::RowView<'_>, change: &mut relation::RowChange<'_>| change.set(column, value);
-    relation.update_where(&mut client.work(), which, None, &mut change)
+    relation.update_where(&mut client.work(), selection, None, &mut change)
 }
 
 /// A column of whole numbers, of all rows, in their order.

@@ -2,7 +2,7 @@
 //! with rows, and every row that is referred to is there.
 
 use os::Session;
-use relation::Which;
+use relation::Selection;
 use stop::{RefusalKind, Stop};
 use value::Value;
 
@@ -83,7 +83,7 @@ fn account_statement(client: &mut Client<'_>, dice: &mut Dice) -> Result<(), Sto
         _ => {
             let accounts = client.known.named("accounts");
             let mut some = |row: &value::RowView<'_>| row.get_i64(0).is_some_and(|id| id % 3 == 0);
-            accounts.delete_where(&mut client.work(), Which::All, Some(&mut some)).map(drop)
+            accounts.delete_where(&mut client.work(), Selection::All, Some(&mut some)).map(drop)
         }
     }
 }

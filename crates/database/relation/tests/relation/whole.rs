@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use relation::{Relation, RowChange, Which};
+use relation::{Relation, RowChange, Selection};
 use sim::fs::FileSystem;
 use stop::{RefusalKind, Stop};
 use value::{RowView, Type, Value};
@@ -59,7 +59,7 @@ fn everywhere(client: &mut Client<'_>, relation: &Relation, round: i64) -> Resul
         let length = note_length(row.get_i64(0).expect("not NULL"), round);
         change.set(2, Value::Text(&"m".repeat(length)))
     };
-    relation.update_where(&mut client.work(), Which::All, None, &mut change)
+    relation.update_where(&mut client.work(), Selection::All, None, &mut change)
 }
 
 /// Id, count and length of the note, of all rows in the order of their numbers.
@@ -144,7 +144,7 @@ fn a_statement_that_is_refused_in_the_middle_leaves_nothing() {
             };
             change.set(1, value)
         };
-        let tried = relation.update_where(&mut client.work(), Which::All, None, &mut change);
+        let tried = relation.update_where(&mut client.work(), Selection::All, None, &mut change);
         let refused = tried.expect_err("a NULL where none may be");
         assert_eq!(refused.refusal(), Some(RefusalKind::NotNullViolation), "{refused}");
         assert_eq!(seen(&client, &relation, client.view()), before);
@@ -202,7 +202,7 @@ fn one_transaction(client: &mut Client<'_>, whole: bool, dice: &mut Dice) -> u64
             let mut add = |row: &RowView<'_>, change: &mut RowChange<'_>| {
                 change.set(1, Value::Int(count(row) + 1))
             };
-            relation.update_where(&mut client.work(), Which::All, Some(&mut is_it), &mut add)
+            relation.update_where(&mut client.work(), Selection::All, Some(&mut is_it), &mut add)
         };
         match done {
             Ok(rows) => added += rows,

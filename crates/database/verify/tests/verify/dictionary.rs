@@ -15,7 +15,8 @@ use ids::{FileNo, ObjectNo};
 use instance::{Instance, Transaction};
 use os::{FilesystemIo, Session, ThreadSpec};
 use relation::{
-    Comparison, Condition, OnDelete, Operand, Relation, Relations, RowChange, Scratch, Which, Work,
+    Comparison, Condition, OnDelete, Operand, Relation, Relations, RowChange, Scratch, Selection,
+    Work,
 };
 use sim::World;
 use sim::fs::FileSystem;
@@ -126,14 +127,14 @@ fn make(instance: &Instance, catalog: &Catalog, session: &Session) {
     for id in (0..ROWS).filter(|id| id % 5 == 3) {
         transact(instance, catalog, session, |work| {
             let (key, longer) = ([Value::Int(id)], "m".repeat(1_500));
-            let which = Which::Key(0, &key);
+            let selection = Selection::Key(0, &key);
             match id % 10 {
-                3 => child.delete_where(work, which, None).map(|_| ()),
+                3 => child.delete_where(work, selection, None).map(|_| ()),
                 _ => {
                     let mut grow = |_: &value::RowView<'_>, row: &mut RowChange<'_>| {
                         row.set(3, Value::Text(&longer))
                     };
-                    parent.update_where(work, which, None, &mut grow).map(|_| ())
+                    parent.update_where(work, selection, None, &mut grow).map(|_| ())
                 }
             }
         });
@@ -219,7 +220,7 @@ impl Damage<'_> {
         let key: Vec<Value<'_>> = key.iter().map(|int| Value::Int(*int)).collect();
         let own = self.own(table);
         transact(self.instance, &Nobody, self.session, |work| {
-            let deleted = own.delete_where(work, Which::Key(0, &key), None)?;
+            let deleted = own.delete_where(work, Selection::Key(0, &key), None)?;
             assert_eq!(deleted, 1, "{} has {key:?}", table.name());
             Ok(())
         });
@@ -236,7 +237,7 @@ impl Damage<'_> {
         transact(self.instance, &Nobody, self.session, |work| {
             let mut change =
                 |_: &value::RowView<'_>, row: &mut RowChange<'_>| row.set(column, value);
-            let changed = own.update_where(work, Which::Key(0, &key), None, &mut change)?;
+            let changed = own.update_where(work, Selection::Key(0, &key), None, &mut change)?;
             assert_eq!(changed, 1, "{} has {key:?}", table.name());
             Ok(())
         });
@@ -623,7 +624,7 @@ fn change_rows(instance: &Instance, catalog: &Catalog, session: &Session) {
         if round % 3 == 1 {
             transact(instance, catalog, session, |work| {
                 let key = [Value::Int(1_000 + round / 2)];
-                child.delete_where(work, Which::Key(0, &key), None).map(|_| ())
+                child.delete_where(work, Selection::Key(0, &key), None).map(|_| ())
             });
         }
     }

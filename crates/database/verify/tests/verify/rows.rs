@@ -8,7 +8,7 @@ use catalog::{DictionaryCheck, DictionaryTable};
 use format::{BlockHeader, BlockKind, DataHead};
 use ids::{ObjectNo, Scn};
 use instance::Transaction;
-use relation::{Relation, RowChange, TableDefinition, Which};
+use relation::{Relation, RowChange, Selection, TableDefinition};
 use space::ControlFile;
 use value::{RowLayout, Value};
 use verify::{Finding, Kind};
@@ -60,7 +60,7 @@ impl Damage<'_> {
         for key in keys {
             let key = [Value::Int(*key)];
             transact(self.instance, &Nobody, self.session, |work| {
-                let deleted = table.delete_where(work, Which::Key(0, &key), None)?;
+                let deleted = table.delete_where(work, Selection::Key(0, &key), None)?;
                 assert_eq!(deleted, 1, "{name} has {key:?}");
                 Ok(())
             });
@@ -72,8 +72,8 @@ impl Damage<'_> {
         transact(self.instance, &Nobody, self.session, |work| {
             let mut change =
                 |_: &value::RowView<'_>, row: &mut RowChange<'_>| row.set(column, value);
-            let which = Which::Key(0, &[Value::Int(key)]);
-            assert_eq!(table.update_where(work, which, None, &mut change)?, 1, "{name} {key}");
+            let selection = Selection::Key(0, &[Value::Int(key)]);
+            assert_eq!(table.update_where(work, selection, None, &mut change)?, 1, "{name} {key}");
             Ok(())
         });
     }

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Each section is a struct that serializes as it is and has a `text`: one fact, two forms. Nothing
-//! here measures, and nothing decides: findings are those of crate `stats`. Rules V1 to V7 are in
+//! here measures, and nothing decides: findings are those of crate `stats`. Rules V1 to V17 are in
 //! the README.
 //!
 //! Callers: `lab`.

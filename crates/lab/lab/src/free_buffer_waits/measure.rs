@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use database::{ColumnSpec, Database, Row, RowChange, Table, TableSpec, Type, Value, Which};
+use database::{ColumnSpec, Database, Row, RowChange, Selection, Table, TableSpec, Type, Value};
 use ids::BlockSize;
 use instance::{Creation, DataFileSpec, Parameters, TablespaceSpec};
 use latch::{Latch, LatchKind, SharedFlag};
@@ -44,7 +44,7 @@ pub struct Size {
 }
 
 impl Size {
-    /// 1,500 blocks of tables, and as much undo again as a quarter of that, in 512 buffers.
+    /// 1,620 blocks of tables, and as much undo again as a quarter of that, in 512 buffers.
     pub const HERE: Size = Size { sessions: 15, rows: 3_000, cache: 4 * MIB, rounds: 3 };
     /// For a model: one round, for a model doesn't scatter.
     pub const MODELLED: Size = Size { rounds: 1, ..Size::HERE };
@@ -154,7 +154,7 @@ pub(super) fn measure(
     let connection = database.connect_with(session);
     let tables = (0..size.sessions).map(|number| connection.table(&table_name(number)));
     let tables = tables.collect::<Result<Vec<_>, _>>()?;
-    let (began, mut threads) = (session.now(), Vec::new());
+    let (began, mut threads, mut refused) = (session.now(), Vec::new(), None);
     for (number, table) in tables.into_iter().enumerate() {
         let (database, done, stop) = (database.clone(), Arc::clone(&done), Arc::clone(&stop));
         let body = move |session: &Session| {
@@ -163,10 +163,16 @@ pub(super) fn measure(
             let interval = changed.map(|()| SessionInterval::since(session, &reading));
             done.exclusive(session).push(interval);
         };
-        threads.push(session.spawn(ThreadSpec::foreground(format!("session{number}")), body)?);
+        match session.spawn(ThreadSpec::foreground(format!("session{number}")), body) {
+            Ok(thread) => threads.push(thread),
+            Err(cause) => {
+                refused = Some(cause);
+                break;
+            }
+        }
     }
     while threads.iter().any(|thread| !thread.has_ended()) {
-        if told_to_stop() {
+        if refused.is_some() || told_to_stop() {
             stop.raise(session);
         }
         session.pause(LOOK, session.waiting(WaitEvent::PlSqlLockTimer));
@@ -176,6 +182,9 @@ pub(super) fn measure(
             let what = format!("{} panicked", thread.name());
             return Err(Stop::refuse(RefusalKind::WrongState, what));
         }
+    }
+    if let Some(cause) = refused {
+        return Err(cause.into());
     }
     let elapsed = session.now().since(began);
     let ended = std::mem::take(&mut *done.exclusive(session));
@@ -202,7 +211,7 @@ fn change_all(
         }
         change.set(1, Value::Int(row.get_i64(1).unwrap_or_default() + 1))
     };
-    match tx.update_where(table, Which::All, None, change) {
+    match tx.update_where(table, Selection::All, None, change) {
         // The cell is dropped then.
         Err(_) if stop.is_raised(session) => tx.rollback(),
         changed => changed.and_then(|_| tx.commit()),

@@ -10,12 +10,13 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use sim::pace::PacedDisk;
-use stop::{RefusalKind, Stop};
+use stop::Stop;
 
 use super::measure::{Cell, Size, creation, load, measure, parameters};
 use super::report::Report;
 use super::setting::Setting;
 use crate::RunOn;
+use crate::checks;
 use crate::crash::crash;
 use crate::model::Machine;
 use crate::scratch::Scratch;
@@ -30,7 +31,7 @@ pub struct Matrix {
     pub settings: Vec<Setting>,
     /// Where the runs are made.
     pub run_on: RunOn,
-    /// Here: the disk is made as slow as this model; none for as it is.
+    /// Here: the disk is made as slow as this model; none for as it is, and on a model.
     pub paced: Option<String>,
     /// Orders the cells.
     pub seed: u64,
@@ -47,6 +48,7 @@ pub fn run(
     tell: &mut dyn FnMut(&str),
     session: &Session,
 ) -> Result<Option<Report>, Stop> {
+    checks::rounds(matrix.size.rounds)?;
     let order = order(matrix);
     let (all, mut done) = (order.len(), 0);
     let mut cells: Vec<Vec<Cell>> = vec![Vec::new(); matrix.settings.len()];
@@ -95,6 +97,12 @@ impl<'s> World<'s> {
                 Ok(World::Here { scratch, disk, paced })
             }
             RunOn::Model { machine, disk } => {
+                if let Some(paced) = &matrix.paced {
+                    return Err(checks::invalid(format!(
+                        "cannot slow a modelled disk down to {paced}: choose the model's disk, or \
+                         run on this machine"
+                    )));
+                }
                 let machine = Box::new(Machine::named(machine, disk)?);
                 let body = move |world: &sim::World, session: &Session| {
                     make(&world.disk(), Path::new(DIRECTORY), size, session)
@@ -172,9 +180,8 @@ impl<'s> World<'s> {
 }
 
 fn pace(disk: &Disk, model: &str, session: &Session) -> Result<PacedDisk, Stop> {
-    let model = sim::model::DiskParameters::builtin(model).map_err(|error| {
-        Stop::refuse(RefusalKind::Invalid, format!("cannot slow the disk down: {error}"))
-    })?;
+    let model = sim::model::DiskParameters::builtin(model)
+        .map_err(|error| checks::invalid(format!("cannot slow the disk down: {error}")))?;
     Ok(PacedDisk::new(disk, &model, session.os().clock().clone(), 1))
 }
 

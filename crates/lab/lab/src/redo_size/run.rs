@@ -9,6 +9,7 @@ use stop::Stop;
 use super::measure::{Measured, Sizes, creation, measure, parameters};
 use super::report::Report;
 use crate::RunOn;
+use crate::checks;
 use crate::crash::crash;
 use crate::model::Machine;
 use crate::scratch::Scratch;
@@ -34,6 +35,7 @@ pub fn run(
     tell: &mut dyn FnMut(&str),
     session: &Session,
 ) -> Result<Option<Report>, Stop> {
+    checks::rounds(curve.sizes.rounds)?;
     let (measured, machine) = match &curve.run_on {
         RunOn::ThisMachine(parent) => {
             let line = os::linux::machine::line();

@@ -362,7 +362,7 @@ impl Client<'_> {
         })?;
         let key = ints([w, d, order]);
         let primary = tables.order_line.primary().expect("lines have a key");
-        let lines = database::Which::Range(primary, Bounds::equal(&key));
+        let lines = database::Selection::Range(primary, Bounds::equal(&key));
         tx.update_where(&tables.order_line, lines, None, |_, change| {
             change.set(c::OL_DELIVERY_D, date)
         })?;

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use database::{
-    ColumnSpec, Comparison, Condition, Connection, Database, Operand, Options, TableDefinition,
-    TableSpec, Type, Value, Which,
+    ColumnSpec, Comparison, Condition, Connection, Database, Operand, Options, Selection,
+    TableDefinition, TableSpec, Type, Value,
 };
 use os::Session;
 use rand::{RngExt, SeedableRng};
@@ -181,12 +181,12 @@ fn work(connection: &mut Connection<'_>, random: &mut Xoshiro256PlusPlus) -> Res
     let grown = "g".repeat(random.random_range(300..2_500));
     let rest = random.random_range(0..5);
     let mut is_meant = |row: &database::Row<'_>| row.get_i64(0).is_some_and(|id| id % 5 == rest);
-    tx.update_where(&table, Which::All, Some(&mut is_meant), |_, row| {
+    tx.update_where(&table, Selection::All, Some(&mut is_meant), |_, row| {
         row.set(3, Value::Text(&grown))
     })?;
     let mut is_meant =
         |row: &database::Row<'_>| row.get_i64(0).is_some_and(|id| id % 5 == (rest + 1) % 5);
-    tx.delete_where(&table, Which::All, Some(&mut is_meant))?;
+    tx.delete_where(&table, Selection::All, Some(&mut is_meant))?;
     tx.commit()
 }
 

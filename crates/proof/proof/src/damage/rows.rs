@@ -14,7 +14,7 @@ use os::Session;
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use relation::{
-    Default as ColumnDefault, ForeignKey, Relation, Relations, RowChange, Scratch, Which, Work,
+    Default as ColumnDefault, ForeignKey, Relation, Relations, RowChange, Scratch, Selection, Work,
 };
 use stop::Stop;
 use value::{OwnedValue, RowView};
@@ -97,7 +97,7 @@ impl Below<'_> {
             let mut is_it = |view: &RowView<'_>| view.bytes() == same;
             let mut change =
                 |_: &RowView<'_>, change: &mut RowChange<'_>| change.set(column, value);
-            relation.update_where(work, Which::All, Some(&mut is_it), &mut change)
+            relation.update_where(work, Selection::All, Some(&mut is_it), &mut change)
         });
         assert!(changed > 0, "the row is there");
         true
@@ -237,7 +237,7 @@ pub(super) fn orphan(below: &Below<'_>, random: &mut Xoshiro256PlusPlus) -> Opti
     let values: Vec<Value<'_>> = key.columns.iter().map(|at| row.values[*at].get()).collect();
     let relation = below.open(parent, |_| ());
     let deleted =
-        below.transact(|work| relation.delete_where(work, Which::Key(place, &values), None));
+        below.transact(|work| relation.delete_where(work, Selection::Key(place, &values), None));
     assert_eq!(deleted, 1, "{} refers to a row of {}", row.at, parent.name);
     let what = format!("of row {} of {} what {} refers to is gone", row.at, table.name, key.name);
     Some(Done { what, expects: &[Kind::ForeignKey] })
@@ -345,7 +345,7 @@ pub(super) fn sequence(below: &Below<'_>, random: &mut Xoshiro256PlusPlus) -> Op
     let changed = below.transact(|work| {
         let mut change =
             |_: &RowView<'_>, row: &mut RowChange<'_>| row.set(NEXT_VALUE, Value::Int(next));
-        own.update_where(work, Which::Key(0, &key), None, &mut change)
+        own.update_where(work, Selection::Key(0, &key), None, &mut change)
     });
     assert_eq!(changed, 1, "{sequence} is a sequence");
     let what = format!("{} has number {most}, and its sequence gives {next} next", table.name);

@@ -35,7 +35,7 @@ pub(super) struct Span {
 
 /// Which rows.
 #[derive(Clone, Debug)]
-pub(super) enum Which {
+pub(super) enum Selection {
     All,
     Key(Path, Vec<Cell>),
     Range(Path, Span),
@@ -52,7 +52,7 @@ pub(super) struct Filter {
 /// Rows that a statement is about.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
-    pub(super) which: Which,
+    pub(super) selection: Selection,
     pub(super) filter: Option<Filter>,
 }
 
@@ -169,21 +169,21 @@ impl Span {
     }
 }
 
-impl Which {
+impl Selection {
     pub(super) fn has(&self, row: &Row) -> bool {
         match self {
-            Which::All => true,
-            Which::Key(path, key) => {
+            Selection::All => true,
+            Selection::Key(path, key) => {
                 path.columns.iter().zip(key).all(|(of, sought)| row[of.column] == *sought)
             }
-            Which::Range(path, span) => span.has(path, row),
+            Selection::Range(path, span) => span.has(path, row),
         }
     }
 
     pub(super) fn path(&self) -> Option<&Path> {
         match self {
-            Which::All => None,
-            Which::Key(path, _) | Which::Range(path, _) => Some(path),
+            Selection::All => None,
+            Selection::Key(path, _) | Selection::Range(path, _) => Some(path),
         }
     }
 }
@@ -198,7 +198,7 @@ impl Filter {
 impl Target {
     pub(super) fn has(&self, row: &Row) -> bool {
         let meant = |filter: &Filter| filter.has(row[filter.column].int());
-        self.which.has(row) && self.filter.as_ref().is_none_or(meant)
+        self.selection.has(row) && self.filter.as_ref().is_none_or(meant)
     }
 }
 

@@ -6,11 +6,11 @@ use std::ops::{Bound, ControlFlow};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use database::{
-    Bounds, Direction, Error, ForUpdate, IndexId, Nanos, Row as RowView, RowChange, Table, Tx,
-    Value, Which as EngineWhich,
+    Bounds, Direction, Error, ForUpdate, IndexId, Nanos, Row as RowView, RowChange,
+    Selection as EngineSelection, Table, Tx, Value,
 };
 
-use super::ask::{Act, Ask, IfHeld, New, Path, Span, Target, Told, Which};
+use super::ask::{Act, Ask, IfHeld, New, Path, Selection, Span, Target, Told};
 use super::cell::{Cell, Row, read};
 use super::schema::Schema;
 
@@ -71,7 +71,7 @@ pub(super) fn call(tx: &mut Tx<'_, '_>, table: &Table, ask: &Ask) -> Result<Told
 fn called(tx: &mut Tx<'_, '_>, table: &Table, ask: &Ask) -> Result<Told, Error> {
     match &ask.act {
         Act::Read { target, descending, limit } => {
-            reads(tx, table, &target.which, *descending, *limit)
+            reads(tx, table, &target.selection, *descending, *limit)
         }
         Act::Insert(rows) => {
             let rows: Vec<Vec<Value<'_>>> =
@@ -81,7 +81,7 @@ fn called(tx: &mut Tx<'_, '_>, table: &Table, ask: &Ask) -> Result<Told, Error> 
                 rows => tx.insert_many(table, rows.iter().map(Vec::as_slice)).map(Told::Count),
             }
         }
-        Act::Update(target, set) => with(table, target, |which, filter| {
+        Act::Update(target, set) => with(table, target, |selection, filter| {
             let mut rows = 0..;
             let change = |row: &RowView<'_>, new: &mut RowChange<'_>| {
                 if rows.next() == ask.panics_at {
@@ -89,12 +89,12 @@ fn called(tx: &mut Tx<'_, '_>, table: &Table, ask: &Ask) -> Result<Told, Error> 
                 }
                 update(row, new, set)
             };
-            tx.update_where(table, which, filter, change).map(Told::Count)
+            tx.update_where(table, selection, filter, change).map(Told::Count)
         }),
-        Act::Delete(target) => with(table, target, |which, filter| {
-            tx.delete_where(table, which, filter).map(Told::Count)
+        Act::Delete(target) => with(table, target, |selection, filter| {
+            tx.delete_where(table, selection, filter).map(Told::Count)
         }),
-        Act::Lock { target, if_held, limit } => with(table, target, |which, filter| {
+        Act::Lock { target, if_held, limit } => with(table, target, |selection, filter| {
             let how = match if_held {
                 IfHeld::Wait => ForUpdate::wait(),
                 IfHeld::WaitFor(micros) => ForUpdate::wait_for(Nanos::from_micros(*micros)),
@@ -102,7 +102,7 @@ fn called(tx: &mut Tx<'_, '_>, table: &Table, ask: &Ask) -> Result<Told, Error> 
                 IfHeld::Skip => ForUpdate::skip_locked(),
             };
             let mut all = Read::default();
-            tx.lock_where(table, which, filter, how.limit(*limit), |row| all.row(&row))?;
+            tx.lock_where(table, selection, filter, how.limit(*limit), |row| all.row(&row))?;
             Ok(all.told())
         }),
     }
@@ -111,18 +111,18 @@ fn called(tx: &mut Tx<'_, '_>, table: &Table, ask: &Ask) -> Result<Told, Error> 
 fn reads(
     tx: &mut Tx<'_, '_>,
     table: &Table,
-    which: &Which,
+    selection: &Selection,
     descending: bool,
     limit: usize,
 ) -> Result<Told, Error> {
     let mut all = Read::default();
-    match which {
-        Which::All => tx.scan(table, |row| all.row(&row))?,
-        Which::Key(path, key) => {
+    match selection {
+        Selection::All => tx.scan(table, |row| all.row(&row))?,
+        Selection::Key(path, key) => {
             let index = place(table, path)?;
             tx.get_by(table, index, &values(key), |row| all.row(&row))?;
         }
-        Which::Range(path, span) => {
+        Selection::Range(path, span) => {
             let (index, equal) = (place(table, path)?, values(&span.equal));
             let bounds = bounds(span, &equal);
             let direction = if descending { Direction::Descending } else { Direction::Ascending };
@@ -151,22 +151,22 @@ type RowFilter<'f> = Option<&'f mut dyn FnMut(&RowView<'_>) -> bool>;
 fn with<T>(
     table: &Table,
     target: &Target,
-    act: impl FnOnce(EngineWhich<'_>, RowFilter<'_>) -> Result<T, Error>,
+    act: impl FnOnce(EngineSelection<'_>, RowFilter<'_>) -> Result<T, Error>,
 ) -> Result<T, Error> {
     let (equal, key);
-    let which = match &target.which {
-        Which::All => EngineWhich::All,
-        Which::Key(path, sought) => {
+    let selection = match &target.selection {
+        Selection::All => EngineSelection::All,
+        Selection::Key(path, sought) => {
             key = values(sought);
-            EngineWhich::Key(place(table, path)?, &key)
+            EngineSelection::Key(place(table, path)?, &key)
         }
-        Which::Range(path, span) => {
+        Selection::Range(path, span) => {
             equal = values(&span.equal);
-            EngineWhich::Range(place(table, path)?, bounds(span, &equal))
+            EngineSelection::Range(place(table, path)?, bounds(span, &equal))
         }
     };
-    let Some(filter) = target.filter else { return act(which, None) };
-    act(which, Some(&mut |row: &RowView<'_>| filter.has(row.get_i64(filter.column))))
+    let Some(filter) = target.filter else { return act(selection, None) };
+    act(selection, Some(&mut |row: &RowView<'_>| filter.has(row.get_i64(filter.column))))
 }
 
 fn update(row: &RowView<'_>, new: &mut RowChange<'_>, set: &[(usize, New)]) -> Result<(), Error> {

@@ -6,9 +6,9 @@ use std::ops::Bound;
 
 use database::Table;
 use relation::IndexDefinition;
-use value::{Direction, NullsPlace};
+use value::{Direction, NullOrdering};
 
-use super::ask::{Act, Ask, Filter, IfHeld, KeyColumn, New, Path, Span, Target, Which};
+use super::ask::{Act, Ask, Filter, IfHeld, KeyColumn, New, Path, Selection, Span, Target};
 use super::cell::{Cell, Row};
 use super::client::Client;
 use super::schema::{
@@ -26,7 +26,7 @@ fn path(index: &IndexDefinition) -> Path {
     let columns = index.columns.iter().map(|of| KeyColumn {
         column: of.column,
         descending: of.direction == Direction::Descending,
-        nulls_first: of.nulls == NullsPlace::First,
+        nulls_first: of.nulls == NullOrdering::First,
     });
     Path { name: index.name.clone(), columns: columns.collect(), unique: index.unique }
 }
@@ -55,7 +55,7 @@ impl Client<'_> {
 
     /// All rows of a table get another kind, and a value in the last column.
     pub(super) fn everywhere(&mut self, table: usize) -> Ask {
-        let target = Target { which: Which::All, filter: None };
+        let target = Target { selection: Selection::All, filter: None };
         let width = self.tables[table].definition().columns.len();
         let mut set = vec![(KIND, New::Plus([100, -100][self.any(2) as usize]))];
         if width > COLUMNS {
@@ -159,8 +159,8 @@ impl Client<'_> {
     fn again(&mut self, table: usize) -> Vec<Act> {
         let id = self.id();
         let primary = self.paths(table).swap_remove(0);
-        let which = Which::Key(primary, vec![Cell::Int(id)]);
-        let target = Target { which, filter: None };
+        let selection = Selection::Key(primary, vec![Cell::Int(id)]);
+        let target = Target { selection, filter: None };
         let row = self.row(id);
         let read = Act::Read { target: target.clone(), descending: false, limit: usize::MAX };
         let mut acts = vec![Act::Delete(target), Act::Insert(vec![row]), read];
@@ -172,8 +172,8 @@ impl Client<'_> {
     fn there_and_back(&mut self, table: usize) -> Vec<Act> {
         let id = self.id();
         let primary = self.paths(table).swap_remove(0);
-        let which = Which::Key(primary, vec![Cell::Int(id)]);
-        let target = Target { which, filter: None };
+        let selection = Selection::Key(primary, vec![Cell::Int(id)]);
+        let target = Target { selection, filter: None };
         let plus = |more| Act::Update(target.clone(), vec![(COUNT, New::Plus(more))]);
         vec![plus(1), plus(-1)]
     }
@@ -186,7 +186,7 @@ impl Client<'_> {
         let (from_bound, to_bound) =
             (Bound::Included(Cell::Int(from)), Bound::Excluded(Cell::Int(to)));
         let span = Span { equal: Vec::new(), from: from_bound, to: to_bound };
-        let target = Target { which: Which::Range(primary, span), filter: None };
+        let target = Target { selection: Selection::Range(primary, span), filter: None };
         let is_short = self.any(2) == 0;
         let rows = (from..to).map(|id| {
             let mut cells = self.row(id).to_vec();
@@ -208,13 +208,14 @@ impl Client<'_> {
 
     /// The table is read in every way.
     fn every_path(&mut self, table: usize) -> Vec<Act> {
-        let all = Target { which: Which::All, filter: None };
+        let all = Target { selection: Selection::All, filter: None };
         let mut acts = vec![Act::Read { target: all, descending: false, limit: usize::MAX }];
         for path in self.paths(table) {
             for descending in [false, true] {
                 let (from, to) = (Bound::Unbounded, Bound::Unbounded);
                 let span = Span { equal: Vec::new(), from, to };
-                let target = Target { which: Which::Range(path.clone(), span), filter: None };
+                let target =
+                    Target { selection: Selection::Range(path.clone(), span), filter: None };
                 acts.push(Act::Read { target, descending, limit: usize::MAX });
             }
         }
@@ -225,7 +226,8 @@ impl Client<'_> {
         let mut target = self.target(table);
         target.filter = None;
         let limit = if self.any(4) == 0 { 1 + self.any(4) as usize } else { usize::MAX };
-        let limit = if matches!(target.which, Which::Range(..)) { limit } else { usize::MAX };
+        let limit =
+            if matches!(target.selection, Selection::Range(..)) { limit } else { usize::MAX };
         Act::Read { target, descending: self.any(2) == 0, limit }
     }
 
@@ -241,24 +243,24 @@ impl Client<'_> {
         let mut paths = self.paths(table);
         let at = if self.any(3) == 0 { 0 } else { self.any(paths.len() as u64) as usize };
         let path = paths.swap_remove(at);
-        let which = match self.any(8) {
-            0 => Which::All,
+        let selection = match self.any(8) {
+            0 => Selection::All,
             1..5 if path.unique => {
                 let key: Vec<Cell> = path.columns.iter().map(|of| self.sought(of.column)).collect();
-                Which::Key(path, key)
+                Selection::Key(path, key)
             }
             _ => {
                 let span = self.span(&path);
-                Which::Range(path, span)
+                Selection::Range(path, span)
             }
         };
-        let is_whole = !matches!(which, Which::Key(..));
+        let is_whole = !matches!(selection, Selection::Key(..));
         let filter = (is_whole && self.any(2) == 0).then(|| Filter {
             column: [ID, KIND, COUNT][self.any(3) as usize],
             divisor: 3,
             rest: self.any(3) as i64,
         });
-        Target { which, filter }
+        Target { selection, filter }
     }
 
     /// A value to look for: never NULL, and as its column keeps it.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use database::{
     Bounds, ColumnSpec, Connection, Database, Direction, Error, ErrorKind, IndexSpec, Options,
-    Row as RowView, Table, TableSpec, Tx, Type, Value, Which,
+    Row as RowView, Selection, Table, TableSpec, Tx, Type, Value,
 };
 use ids::BlockSize;
 use instance::{Creation, Instance, Parameters};
@@ -324,10 +324,12 @@ fn act(tx: &mut Tx<'_, '_>, (table, by_index): (&Table, bool), order: Order) -> 
         Order::Delete(value) => {
             let equal = [int(value)];
             let deleted = match by_index {
-                true => tx.delete_where(table, Which::Range(by_value, Bounds::equal(&equal)), None),
+                true => {
+                    tx.delete_where(table, Selection::Range(by_value, Bounds::equal(&equal)), None)
+                }
                 false => {
                     let is_meant = &mut |row: &RowView<'_>| row.get_i64(1) == Some(value.into());
-                    tx.delete_where(table, Which::All, Some(is_meant))
+                    tx.delete_where(table, Selection::All, Some(is_meant))
                 }
             };
             deleted.map(|_| ())

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use database::{
     Bounds, ColumnSpec, Comparison, Condition, Connection, Database, IndexSpec, OnDelete, Operand,
-    Options, SequenceOptions, Table, TableSpec, Tx, Type, Value, Which,
+    Options, Selection, SequenceOptions, Table, TableSpec, Tx, Type, Value,
 };
 use ids::BlockSize;
 use instance::{Creation, DataFileSpec, LogChange, Parameters, TablespaceSpec};
@@ -156,7 +156,7 @@ fn changes(
     }
     let key = [Value::Int(number)];
     let own =
-        Which::Range(table.index(&format!("{}_by_number", table.name()))?, Bounds::equal(&key));
+        Selection::Range(table.index(&format!("{}_by_number", table.name()))?, Bounds::equal(&key));
     let savepoint = tx.savepoint();
     tx.delete_where(table, own, None)?;
     tx.rollback_to(savepoint)?;

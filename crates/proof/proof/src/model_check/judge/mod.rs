@@ -29,7 +29,7 @@ use database::ErrorKind;
 use effect::{Effect, id};
 use history::{Open, Own, Place};
 
-use super::ask::{Act, Ask, IfHeld, Target, Told, Which, changed};
+use super::ask::{Act, Ask, IfHeld, Selection, Target, Told, changed};
 use super::cell::Row;
 use super::known::{Deed, Definition, Event, Extra, Txn};
 use super::plan::Plan;
@@ -340,7 +340,7 @@ impl Reading<'_> {
     /// What is wrong, if these are the rows that are there.
     fn differs(&self, all: &[&Row]) -> Option<String> {
         let mut meant: Vec<&Row> = all.iter().copied().filter(|row| self.target.has(row)).collect();
-        let path = self.target.which.path();
+        let path = self.target.selection.path();
         if let Some(path) = path {
             meant.sort_by(|a, b| match self.descending {
                 true => path.order(b, a),
@@ -371,10 +371,10 @@ impl Reading<'_> {
 impl Round<'_, '_> {
     fn read(&mut self, open: &mut Open, table: usize, one: &Reading<'_>) -> Result<(), Wrong> {
         let tally = &mut *self.judge.tally;
-        match one.target.which {
-            Which::All => tally.scans += 1,
-            Which::Key(..) => tally.gets += 1,
-            Which::Range(..) => tally.ranges += 1,
+        match one.target.selection {
+            Selection::All => tally.scans += 1,
+            Selection::Key(..) => tally.gets += 1,
+            Selection::Range(..) => tally.ranges += 1,
         }
         tally.rows += one.rows.len() as u64;
         tally.own_reads += u64::from(open.has_changed(table));

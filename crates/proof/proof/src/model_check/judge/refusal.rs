@@ -64,7 +64,7 @@ impl Round<'_, '_> {
             ErrorKind::NoSpace | ErrorKind::NoBuffer => self.judge.plan.may_lack(kind),
             // The index was dropped since the session looked it up.
             ErrorKind::NotFound | ErrorKind::DefinitionChanged => {
-                let path = ask.act.target().and_then(|target| target.which.path());
+                let path = ask.act.target().and_then(|target| target.selection.path());
                 path.is_some_and(|path| {
                     let drops =
                         |one: &Define| matches!(one, Define::DropIndex(_, of) if *of == path.name);

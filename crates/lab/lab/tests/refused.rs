@@ -1,0 +1,117 @@
+//! Requests that can't be carried out are refused before anything is loaded or made (LB23).
+#![forbid(unsafe_code)]
+#![expect(clippy::disallowed_methods, reason = "the test looks at the real directory")]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use lab::free_buffer_waits::{self, Matrix, Setting, Size};
+use lab::redo_size::{self, Curve, Sizes};
+use lab::{Ending, Experiment, Form, Machine, Request, RunOn, repeat_modelled, run};
+use os::Session;
+use sim::model::{CostList, DiskParameters, MachineParameters};
+use stop::{RefusalKind, Stop};
+use waits::{Nanos, SessionKind};
+
+fn here(name: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).expect("a folder for the test");
+    path
+}
+
+fn is_empty(directory: &Path) -> bool {
+    std::fs::read_dir(directory).expect("it is there").next().is_none()
+}
+
+/// Nothing is told of an experiment that doesn't begin.
+fn began(line: &str) {
+    panic!("it began: {line}");
+}
+
+fn on_a_model() -> RunOn {
+    RunOn::Model { machine: "eight-core".into(), disk: "nvme".into() }
+}
+
+fn curve(run_on: RunOn, rounds: u32, session: &Session) -> Result<(), Stop> {
+    let curve = Curve {
+        sizes: Sizes { rounds, ..Sizes::TINY },
+        run_on,
+        seed: 5,
+        commit: "of a test".into(),
+        command: "a test".into(),
+    };
+    redo_size::run(&curve, &|| false, &mut began, session).map(|_| ())
+}
+
+fn matrix(run_on: RunOn, rounds: u32, paced: Option<&str>, session: &Session) -> Result<(), Stop> {
+    let matrix = Matrix {
+        size: Size { rounds, ..Size::TINY },
+        settings: Setting::all(),
+        run_on,
+        paced: paced.map(str::to_owned),
+        seed: 5,
+        commit: "of a test".into(),
+        command: "a test".into(),
+    };
+    free_buffer_waits::run(&matrix, &|| false, &mut began, session).map(|_| ())
+}
+
+#[track_caller]
+fn assert_invalid(result: Result<(), Stop>, says: &str) {
+    let stop = result.expect_err("it is refused");
+    assert_eq!(stop.refusal(), Some(RefusalKind::Invalid), "{stop}");
+    assert!(stop.to_string().contains(says), "{stop}");
+}
+
+#[test]
+fn no_rounds_are_refused_in_both_shapes_and_worlds() {
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    let folder = here("lab-no-rounds");
+    for run_on in [RunOn::ThisMachine(folder.clone()), on_a_model()] {
+        assert_invalid(curve(run_on.clone(), 0, &session), "0 rounds");
+        assert_invalid(matrix(run_on, 0, None, &session), "0 rounds");
+    }
+    assert!(is_empty(&folder));
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+#[test]
+fn a_modelled_disk_is_not_slowed_down() {
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    assert_invalid(matrix(on_a_model(), 1, Some("array"), &session), "slow a modelled disk");
+}
+
+/// A model's runs, with warm-up, opening and audit, end within an hour of its time.
+#[test]
+fn modelled_runs_of_an_hour_are_refused_before_the_first() {
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    let experiment = Experiment::named("dbwr-count").expect("it is built in");
+    for length in [Nanos::from_secs(3_000), Nanos(u64::MAX)] {
+        let form = Form::tiny().lasting(length);
+        let request = Request {
+            experiment,
+            form: form.clone(),
+            run_on: on_a_model(),
+            seed: 7,
+            threshold: 0.02,
+            equals: false,
+            commit: "of a test".into(),
+            command: "a test".into(),
+        };
+        match run(&request, &|| false, &mut began, &session) {
+            Err(stop) => assert_invalid(Err(stop), "a simulation ends at 3600 s"),
+            Ok(Ending::Answered(..) | Ending::Stopped) => panic!("it ran"),
+        }
+        let machine = Machine {
+            machine: MachineParameters::builtin("eight-core").expect("it is built in"),
+            costs: CostList::builtin("default").expect("it is built in"),
+            disk: DiskParameters::builtin("nvme").expect("it is built in"),
+        };
+        let repeated = repeat_modelled(experiment, &form, &machine, 1);
+        assert_invalid(repeated.map(|_| ()), "a simulation ends at 3600 s");
+    }
+}
