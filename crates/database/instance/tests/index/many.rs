@@ -121,6 +121,10 @@ fn takes_first_key(instance: &Instance, is_over: &Outside<bool>, session: &Sessi
         let range = (Bound::Included(&last[..]), Bound::Included(&last[..]));
         matches!(index.find_current(range, None, session).expect("read"), Current::Held(_))
     };
+    // A change of the leaf that notes the commit: the key's new entry isn't locked any more.
+    let mut later = Transaction::new();
+    let behind = [&first[..], &[0]].concat();
+    index.insert(&mut later, &behind, row(9_998), session).expect("inserted");
     let (mut reads, transactions) = (0, instance.transactions());
     while !is_over.with(|is_over| *is_over) {
         let view = transactions.view(None, session).expect("no halt");
@@ -128,6 +132,7 @@ fn takes_first_key(instance: &Instance, is_over: &Outside<bool>, session: &Sessi
         assert_eq!(found, Some(row(9_999)));
         reads += u64::from(is_held());
     }
+    instance.rollback(later, session).expect("rolled back");
     let entries = seen(instance, &index, None, session);
     assert_eq!(entries.first(), Some(&(first, row(9_999))));
     assert_eq!(entries.len() as u64, 1 + MANY * (APART - 1));
