@@ -1,6 +1,6 @@
 //! An array of rows is inserted, or refused, as its rows would be one by one (RL49).
 
-use relation::{Relation, Which};
+use relation::{Relation, Selection};
 use stop::{RefusalKind, Stop};
 use txn::LockWait;
 use value::{OwnedValue, Value};
@@ -131,7 +131,7 @@ fn an_array_with_a_key_deleted_since_the_snapshot_is_refused() {
         let begun = instance.transactions().begin_serializable(session);
         client.transaction = begun.expect("begun");
         let key = [Value::Int(17)];
-        let deleted = relation.delete_where(&mut other.work(), Which::Key(0, &key), None);
+        let deleted = relation.delete_where(&mut other.work(), Selection::Key(0, &key), None);
         assert_eq!(deleted.expect("deleted"), 1);
         other.commit();
         let with_it: Array = (40..60).chain([17]).map(row).collect();
