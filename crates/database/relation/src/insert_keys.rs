@@ -29,7 +29,7 @@ impl Relation {
     ) -> Result<(), Stop> {
         let savepoint = work.transaction.savepoint();
         match self.insert_in_key_order(work, placed) {
-            Err(stop) if is_of_one_row(&stop) => {}
+            Err(stop) if may_be_of_another_row(&stop) => {}
             done => return done,
         }
         // In the order of keys another row may have been refused than in the order of the array.
@@ -114,7 +114,9 @@ impl Relation {
     }
 }
 
-/// Whether another row may be refused if the rows are inserted in another order.
-fn is_of_one_row(stop: &Stop) -> bool {
-    matches!(stop.refusal(), Some(RefusalKind::UniqueViolation | RefusalKind::Busy))
+/// Whether another row may be refused, or for another reason, if the rows are inserted in the order
+/// of the array. A refusal after a wait isn't met again, because that would be a second wait.
+fn may_be_of_another_row(stop: &Stop) -> bool {
+    use RefusalKind::{Busy, Serialization, UniqueViolation};
+    matches!(stop.refusal(), Some(UniqueViolation | Busy | Serialization))
 }
