@@ -13,7 +13,7 @@
 //!   fb_pmon   cleans up after sessions that have vanished
 //! ```
 //!
-//! Rules IN1 to IN36 are in the README.
+//! Rules IN1 to IN38 are in the README.
 //!
 //! * [`Instance`]: create, open, commit, roll back, checkpoint, shut down, abort.
 //! * [`recover_database`]: recovery without opening, with [`Progress`] and [`Recovered`].
@@ -21,7 +21,8 @@
 //!   some
 //!   while the instance runs; [`ParameterInfo`]: their declarations. [`CommitMode`]: one commit's.
 //! * [`LogGroupSpec`], [`LogChange`], [`Instance::log_groups`]: redo log groups and members, which
-//!   are added and dropped while the instance runs; [`look_at_logs`]: those of a shut database.
+//!   are added and dropped while the instance runs; [`look_at_logs`]: those of a shut database;
+//!   [`clear_log_group`]: one of those that is lost, made anew.
 
 #![forbid(unsafe_code)]
 
@@ -34,6 +35,7 @@ mod incremental;
 mod lock_waits;
 mod log_change;
 mod logs;
+mod lost_logs;
 mod mount;
 mod open;
 mod parameters;
@@ -46,13 +48,14 @@ pub use create::{CreatedFiles, doublewrite_path, redo_to_read};
 pub use lock_waits::LockWaits;
 pub use log_change::{LogChange, check_log_changes};
 pub use logs::{LogGroupSpec, look_at_logs};
+pub use lost_logs::{LostGroup, clear_log_group};
 pub use mount::recover_database;
 pub use open::{Instance, Opened};
 pub use parameters::{
     Allowed, Changeable, Creation, ParameterInfo, Parameters, markdown, parse_size,
 };
 pub use recovery::{Progress, Recovered};
-pub use redo::{CommitLeader, CommitLogging, CommitMode, CommitWait, LogStatus, LogView};
+pub use redo::{CommitLeader, CommitLogging, CommitMode, CommitWait, LogStatus, LogView, LogsSeen};
 pub use scheduling::{ProcessAffinity, ProcessPatterns};
 pub use space::{DataFileSpec, TablespaceSpec, say_moved};
 pub use txn::Transaction;

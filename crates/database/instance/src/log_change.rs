@@ -7,6 +7,7 @@
 //! | `add_log_member` | number of the group and member: `3:/disk2/redo03b.log` |
 //! | `drop_log_member` | the member |
 //! | `switch_log` | `next`; while the current log is empty it stays |
+//! | `clear_log_group` | the number of a group that is lost; while the database is shut |
 //!
 //! Callers: the binary.
 
@@ -33,16 +34,20 @@ pub enum LogChange {
     DropMember(String),
     /// Closes the current log and begins the next.
     Switch,
+    /// Makes the lost group of this number anew, while the database is shut
+    /// ([`clear_log_group`](crate::clear_log_group)).
+    ClearGroup(u16),
 }
 
 impl LogChange {
     /// The names of the changes, each with the form of its value.
-    pub const NAMES: [(&'static str, &'static str); 5] = [
+    pub const NAMES: [(&'static str, &'static str); 6] = [
         ("add_log_group", "SIZE:PATH[,PATH...]"),
         ("drop_log_group", "NUMBER"),
         ("add_log_member", "NUMBER:PATH"),
         ("drop_log_member", "PATH"),
         ("switch_log", "next"),
+        ("clear_log_group", "NUMBER"),
     ];
 
     /// Reads a change as a user writes it. `None` if no change has this name.
@@ -80,6 +85,7 @@ fn read_value(name: &str, value: &str) -> Option<LogChange> {
         }
         "drop_log_member" if is_given => LogChange::DropMember(value.into()),
         "switch_log" if value == "next" => LogChange::Switch,
+        "clear_log_group" => LogChange::ClearGroup(value.parse().ok()?),
         _ => return None,
     })
 }
@@ -101,7 +107,7 @@ pub fn check_log_changes(
         let members = planned.log_groups.iter_mut().flat_map(|group| &mut group.members);
         members.for_each(|member| member.good = true);
         let Some((files, blocks)) = plan(change, &mut planned, disk, directory)? else {
-            has_dropped |= *change != LogChange::Switch;
+            has_dropped |= matches!(change, LogChange::DropGroup(_) | LogChange::DropMember(_));
             continue;
         };
         planned.check()?;
@@ -143,6 +149,7 @@ fn plan(
         LogChange::DropMember(path) => {
             drop_member(planned, disk, directory, Path::new(path))?;
         }
+        LogChange::ClearGroup(number) => _ = find(planned, *number)?,
         LogChange::Switch => {}
     }
     Ok(None)
@@ -170,6 +177,14 @@ impl Instance {
             }
             LogChange::DropMember(path) => self.drop_log_member(path, session),
             LogChange::Switch => self.switch_log(session),
+            LogChange::ClearGroup(number) => {
+                let message = format!(
+                    "cannot clear redo log group {number}: the database is open; give this change \
+                     first ('forebay logs DIR --change clear_log_group={number}'), or drop the \
+                     group and add another (drop_log_group, add_log_group)"
+                );
+                Err(Stop::refuse(RefusalKind::WrongState, message))
+            }
         }
     }
 
@@ -186,8 +201,8 @@ impl Instance {
         if let Some((log, group)) = before.filter(|before| current() == Some(*before)) {
             session.os().notice(&format!(
                 "the redo log isn't switched: log {log}, the current one, in group {group}, is \
-                 empty; change something first, or open the database anew, which begins the next \
-                 log"
+                 empty; change something first, or open the database anew, for instance with \
+                 'forebay recover DIR', which begins the next log"
             ));
         }
         Ok(())

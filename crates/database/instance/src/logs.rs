@@ -17,8 +17,8 @@ use std::sync::Arc;
 use format::REDO_BLOCK;
 use os::{Disk, Session};
 use redo::{
-    GROUPS_MAX, GroupFiles, KeepMembers, LogGroup, LogMember, LogView, MEMBERS_MAX, MemberChange,
-    look_at_groups,
+    GROUPS_MAX, GroupFiles, KeepMembers, LogGroup, LogMember, LogView, LogsSeen, MEMBERS_MAX,
+    MemberChange, check_log_bytes, look_at_groups,
 };
 use space::{
     ControlContent, ControlCopy, ControlFile, ControlState, Enqueue, LogGroupContent,
@@ -73,13 +73,19 @@ fn log_group(directory: &Path, group: &LogGroupContent) -> LogGroup {
 /// Every redo log group of a database that isn't open, with the log that it holds and the state of
 /// its members. Files are read, and nothing is written. Refused while another program has the
 /// database open.
-pub fn look_at_logs(
-    disk: &Disk,
-    directory: &Path,
-    session: &Session,
-) -> Result<Vec<LogView>, Stop> {
+pub fn look_at_logs(disk: &Disk, directory: &Path, session: &Session) -> Result<LogsSeen, Stop> {
     let copies = ControlFile::look(disk, directory, false, session)?;
     let content = newer(&copies, disk, directory, "list the logs of", session)?;
+    Ok(seen(disk, directory, content, session))
+}
+
+/// The groups that this content of a control file lists.
+pub(crate) fn seen(
+    disk: &Disk,
+    directory: &Path,
+    content: &ControlContent,
+    session: &Session,
+) -> LogsSeen {
     let mut config = redo_to_read(directory, content);
     for member in config.groups.iter_mut().flat_map(|group| &mut group.members) {
         // A crash has left it without its name; the next opening gives it that.
@@ -87,7 +93,7 @@ pub fn look_at_logs(
             member.path = unnamed;
         }
     }
-    Ok(look_at_groups(disk, &config, content.checkpoint.sequence, session))
+    look_at_groups(disk, &config, content.checkpoint.sequence, session)
 }
 
 /// What the newer copy of the control file says. Messages say that the caller wants to do `what`
@@ -144,6 +150,7 @@ impl LogGroupSpec {
             let message = format!("a database has at most {GROUPS_MAX} redo log groups");
             return Err(Stop::refuse(RefusalKind::NoSpace, message));
         };
+        check_log_bytes(self.bytes)?;
         let member = |path: &String| LogMemberContent { path: path.clone(), good: true };
         let members = self.members.iter().map(member).collect();
         let blocks = u32::try_from(self.bytes / 4096).unwrap_or(u32::MAX);
@@ -388,10 +395,11 @@ pub(crate) fn drop_member(
         return Ok((group.number, file));
     }
     let message = format!(
-        "cannot drop {}: redo log group {} has no other good member; add one and switch logs until \
-         it is good, or drop the group",
+        "cannot drop {}: redo log group {number} has no other good member; add one \
+         (add_log_member={number}:PATH) and switch logs until it is good (switch_log=next), or \
+         drop the group (drop_log_group={number})",
         file.display(),
-        group.number
+        number = group.number
     );
     Err(Stop::refuse(RefusalKind::WrongState, message))
 }

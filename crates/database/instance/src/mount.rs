@@ -21,6 +21,7 @@ use waits::Nanos;
 use crate::Parameters;
 use crate::create::{DOUBLEWRITE_NAME, doublewrite_path, file_options, redo_config};
 use crate::incremental::Pace;
+use crate::lost_logs::check_lost;
 use crate::tablespaces::check_buffers;
 
 /// The layers, each of which owns kinds of blocks.
@@ -136,6 +137,7 @@ impl Mounted {
         let mut redo = redo_config(directory, &content, parameters, redo_write, owned);
         settle_names(disk, &redo, session)?;
         redo.lock_members(disk, session)?;
+        check_lost(disk, directory, &content, &redo, session)?;
         control.settle(session).map_err(Stop::from)?;
         remove_leftovers(disk, directory, &content, session)?;
         let lost = redo::examine(disk, &mut redo, session)?;

@@ -71,7 +71,7 @@ pub fn closed(
     if !is_shut || !is_whole {
         blocks::check(&mut check, blocks::Expected { used: None, last_scn })?;
         let why = match is_whole {
-            false => "a data file can't be read",
+            false => "a data file can't be read, or is in use",
             true => {
                 "the database wasn't shut in good order. Open it once, for instance with 'forebay \
                  recover DIR': that recovers it, and may put right what is found in blocks; then \

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use format::REDO_BLOCK;
 use ids::{BlockNo, BlockSize, Dba, Scn};
+use instance::LostGroup;
 use os::probe::DurableWrite;
 use os::{Cause, Disk, File, FileOptions, IoBuf, OwnedFiles, Session};
 use redo::{LogGroup, Reader, RecordPosition, RedoConfig};
@@ -40,6 +41,9 @@ pub(crate) struct Files {
 /// The most writes by which a crash leaves one copy behind the other: one number was passed over
 /// (rule space/SP12), and one write was under way.
 const BEHIND_MAX: u64 = 2;
+
+/// What is said of a file that another program has locked.
+const IN_USE: &str = "is in use by a running instance, and isn't checked";
 
 /// The place of a database that is shut, and the options to open its files.
 #[derive(Clone, Copy)]
@@ -192,7 +196,15 @@ fn check_logs(
         member.path = place.now_at(std::mem::take(&mut member.path), has_unnamed);
     }
     let (lost, headless) = look_at_members(place, &mut config)?;
-    lost.iter().for_each(|member| run.find(&member.finding(Kind::Log)));
+    for member in &lost {
+        let ClosedDatabase { disk, directory, session, .. } = place;
+        let lost = || LostGroup::find(disk, directory, content, member.group, session);
+        run.find(&member.finding(match member.why {
+            None => Kind::InUse,
+            Some(_) if lost().is_ok() => Kind::LostLog,
+            Some(_) => Kind::Log,
+        }));
+    }
     config.mark_invalid(&lost.into_iter().map(|member| member.path).collect::<Vec<_>>());
     let has_good = |group: &LogGroup| group.members.iter().any(|member| member.good);
     let read = match config.groups.iter().all(has_good) {
@@ -215,12 +227,16 @@ fn check_logs(
 struct NoGood {
     path: PathBuf,
     group: u16,
-    why: String,
+    /// `None` if another program has it open.
+    why: Option<String>,
 }
 
 impl NoGood {
     fn finding(&self, kind: Kind) -> Finding {
-        let what = format!("of group {} is no good: {}", self.group, self.why);
+        let what = match &self.why {
+            Some(why) => format!("of group {} is no good: {why}", self.group),
+            None => format!("of group {} {IN_USE}", self.group),
+        };
         Finding::of_file(kind, self.path.display().to_string(), what)
     }
 }
@@ -239,13 +255,16 @@ fn look_at_members(
         for member in group.members.iter().filter(|member| !member.good) {
             place.session.os().notice(&format!(
                 "the member {} of redo log group {} is invalid, and wasn't looked at; it is good \
-                 again when a log has begun there, as long as the file can be written",
+                 again when a log has begun there, as long as the file can be written: each \
+                 opening begins a log in the next group ('forebay recover {}')",
                 member.path.display(),
-                group.number
+                group.number,
+                place.directory.display()
             ));
         }
         for member in group.members.iter().filter(|member| member.good) {
             place.may_read(&member.path, REDO_BLOCK)?;
+            let no_good = |why| NoGood { path: member.path.clone(), group: group.number, why };
             let looked = redo::look_at_member(
                 place.disk,
                 place.options,
@@ -254,15 +273,18 @@ fn look_at_members(
                 &member.path,
                 place.session,
             );
-            let looked = looked.and_then(|reason| {
-                own(place, &member.path, &mut config.owned)?;
-                Ok(reason)
-            });
-            let no_good = |why| NoGood { path: member.path.clone(), group: group.number, why };
+            let looked = match own(place, &member.path, &mut config.owned) {
+                Err(error) if error.cause() == Cause::InUse => {
+                    lost.push(no_good(None));
+                    continue;
+                }
+                Err(error) if looked.is_ok() => Err(of_file(error)?.to_string()),
+                _ => looked,
+            };
             match looked {
                 Ok(None) => has_header = true,
-                Ok(Some(reason)) => without.push(no_good(reason.to_string())),
-                Err(why) => lost.push(no_good(why)),
+                Ok(Some(reason)) => without.push(no_good(Some(reason.to_string()))),
+                Err(why) => lost.push(no_good(Some(why))),
             }
         }
         if has_header { &mut lost } else { &mut headless }.append(&mut without);
@@ -271,11 +293,10 @@ fn look_at_members(
 }
 
 /// Opens a member only to be read, and locks it.
-fn own(place: ClosedDatabase<'_>, path: &Path, owned: &mut OwnedFiles) -> Result<(), String> {
+fn own(place: ClosedDatabase<'_>, path: &Path, owned: &mut OwnedFiles) -> Result<(), os::Error> {
     let options = DurableWrite::BufferedThenSync.file_options();
-    let file = place.disk.open_read_only(path, options, place.session);
-    let owning = file.and_then(|file| owned.lock(&file, place.session));
-    owning.map_err(|error| error.to_string())
+    let file = place.disk.open_read_only(path, options, place.session)?;
+    owned.lock(&file, place.session)
 }
 
 /// Redo that was read from the control file's checkpoint to its end.
@@ -307,30 +328,41 @@ fn data_files(
     has_unnamed: &mut bool,
     run: &mut Run<'_, '_>,
 ) -> Result<Vec<(DataFile, File)>, Stop> {
-    let mut files = Vec::new();
+    let (mut files, mut owned) = (Vec::new(), OwnedFiles::default());
     for entry in &content.data_files {
         let path = place.now_at(place.directory.join(&entry.path), has_unnamed);
         let Some(tablespace) = content.tablespace(entry.tablespace) else { continue };
         let block_size = tablespace.block_size;
         place.may_read(&path, block_size)?;
-        let mut find = |what: String| {
-            run.find(&Finding::of_file(Kind::File, path.display().to_string(), what));
+        let mut find = |kind: Kind, what: String| {
+            run.find(&Finding::of_file(kind, path.display().to_string(), what));
         };
         let expected = content.expected(entry);
         let opened =
             open_data_file_read_only(place.disk, &path, place.options, &expected, place.session);
-        let file = match opened {
-            Ok(file) => file,
+        let (file, fault) = match opened {
+            Ok(file) => (file, None),
             Err(stop) if stop.refusal().is_none() => return Err(stop),
-            Err(stop) => {
-                find(format!("can't be used: {stop}"));
-                // If the file is there, its other blocks are checked all the same.
-                match place.disk.open_read_only(&path, place.options, place.session) {
-                    Ok(file) => file,
-                    Err(_) => continue,
+            // If the file is there, its other blocks are checked all the same.
+            Err(stop) => match place.disk.open_read_only(&path, place.options, place.session) {
+                Ok(file) => (file, Some(stop)),
+                Err(_) => {
+                    find(Kind::File, format!("can't be used: {stop}"));
+                    continue;
                 }
-            }
+            },
         };
+        match owned.lock(&file, place.session) {
+            Err(error) if error.cause() == Cause::InUse => {
+                find(Kind::InUse, IN_USE.to_string());
+                continue;
+            }
+            Err(error) => find(Kind::File, format!("can't be used: {}", of_file(error)?)),
+            Ok(()) => {}
+        }
+        if let Some(stop) = fault {
+            find(Kind::File, format!("can't be used: {stop}"));
+        }
         let mut block = IoBuf::zeroed(block_size.bytes());
         let waiting = place.session.waiting(WaitEvent::DbFileSequentialRead);
         let address = Dba { file: entry.number, block: BlockNo::new(0) };
@@ -338,7 +370,7 @@ fn data_files(
             && format::check(&block, address).is_ok()
             && let Err(what) = look_at_file_header(&block, &content.history(), entry, tablespace)
         {
-            find(what);
+            find(Kind::File, what);
         }
         let file_of = DataFile {
             number: entry.number,

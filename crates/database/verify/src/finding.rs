@@ -45,13 +45,19 @@ kinds! {
     Control = "control", "copy the good control file over it";
     /// A member of a redo log group isn't what the control file says.
     Log = "log", "copy a good member of its group over it; without one, restore all files";
+    /// A redo log group that recovery doesn't need is lost.
+    LostLog = "lost log", "no redo of this group is needed: put the file back, or make the group \
+        anew with forebay logs DIR --change clear_log_group=NUMBER";
     /// A redo log that recovery doesn't need has no header that can be read.
     FreeLog = "free log", "no redo of this group is needed: add another one and drop this, with \
         forebay logs DIR --change add_log_group=SIZE:PATH --change drop_log_group=NUMBER";
     /// The doublewrite file isn't there, or is too short.
     Doublewrite = "doublewrite", "put it back, or restore all files from one copy";
     /// Redo that opening needs isn't there, or is damaged.
-    Redo = "redo", "without these logs, restore all files from one copy";
+    Redo = "redo", "until then the database can't be opened";
+    /// A file is in use by a running instance, so it isn't checked.
+    InUse = "in use", "leave this file as it is: this database seems to be a copy, and the file \
+        the original's; verify the original when it is shut";
     /// A data file isn't there, or isn't the one that the control file means.
     File = "file", "restore all files from one copy";
     /// A block was changed later than the control file and the redo end.
@@ -73,7 +79,7 @@ kinds! {
     /// A segment isn't there that has to be.
     Missing = "missing", "restore all files from one copy, and report this";
     /// A segment of a table or an index that no definition names: a crash has left it.
-    Orphan = "orphan", "open the database: that drops it";
+    Orphan = "orphan", "open the database, for instance with forebay recover DIR: that drops it";
     /// A row isn't what its table's columns are.
     Row = "row", "delete the row, or restore all files from one copy";
     /// A row breaks a CHECK of its table.

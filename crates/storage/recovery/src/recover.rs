@@ -164,7 +164,11 @@ fn roll_forward(
     roll.check_end(&end)?;
     logs.make_end_durable(from.rba, &end, session)?;
     let Some(first) = read.first else {
-        let message = format!("cannot recover: {end}, and there was redo before; check the device");
+        let message = format!(
+            "cannot recover the database in {}: {end}, and when it was read first there was redo; \
+             look at the kernel's log and at the device of the redo logs, and try again",
+            layout.directory.display()
+        );
         return Err(Stop::refuse(RefusalKind::Corrupt, message));
     };
     let (files, doublewrite) = (&layout.files, &layout.doublewrite);

@@ -190,7 +190,14 @@ impl<'a> Roll<'a> {
         let first = batch.records.first().expect("a batch has records");
         self.gate.move_to(first.rba, session);
         for (block, changes) in batch.records.by_block() {
-            let replayed = replay(block, changes, layers, &self.cache, failpoints, session)?;
+            let replayed = replay(block, changes, layers, &self.cache, failpoints, session);
+            let replayed = replayed.map_err(|stop| match stop.refusal() {
+                // A change that doesn't fit the block knows no file.
+                Some(RefusalKind::Corrupt) => {
+                    stop.saying(&format!("the block is one of {}", self.path_of(block).display()))
+                }
+                _ => stop,
+            })?;
             self.done.applied += replayed.applied;
             self.done.skipped += replayed.skipped;
             self.latest = self.latest.max((replayed.changed, block));
@@ -212,9 +219,13 @@ impl<'a> Roll<'a> {
     /// its changes, so redo is missing (RC11).
     pub(crate) fn check_end(&self, end: &LogEnd) -> Result<(), Stop> {
         let (scn, block) = self.latest;
+        end.check_reaches(block, self.path_of(block), scn)
+    }
+
+    /// The path of the data file that has this block.
+    fn path_of(&self, block: Dba) -> &Path {
         let file = self.layout.files.iter().find(|file| file.number == block.file);
-        let path = file.map_or(Path::new(""), |file| file.file.path());
-        end.check_reaches(block, path, scn)
+        file.map_or(Path::new(""), |file| file.file.path())
     }
 
     fn check_records(&self, found: u64) -> Result<(), Stop> {
@@ -223,8 +234,10 @@ impl<'a> Roll<'a> {
             return Ok(());
         }
         let message = format!(
-            "cannot recover: the redo had {found} records when it was read first, and {applied} \
-             now; check the device"
+            "cannot recover the database in {}: the redo had {found} records when it was read \
+             first, and {applied} now; look at the kernel's log and at the device of the redo \
+             logs, and try again",
+            self.layout.directory.display()
         );
         Err(Stop::refuse(RefusalKind::Corrupt, message))
     }

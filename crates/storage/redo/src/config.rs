@@ -125,7 +125,7 @@ impl LogGroup {
 
     /// Refuses a group with the wrong number of members, or without a good one.
     pub fn check(&self) -> Result<(), Stop> {
-        check_blocks(self.blocks)?;
+        check_log_bytes(u64::from(self.blocks) * REDO_BLOCK.bytes() as u64)?;
         let (number, members) = (self.number, self.members.len());
         if !(1..=MEMBERS_MAX).contains(&members) {
             let message =
@@ -233,14 +233,16 @@ pub(crate) fn check_groups(groups: usize) -> Result<(), Stop> {
     Err(Stop::refuse(RefusalKind::Invalid, message))
 }
 
-pub(crate) fn check_blocks(blocks: u32) -> Result<(), Stop> {
-    if blocks >= LOG_BLOCKS_MIN {
+/// Refuses a log of fewer bytes than the smallest has.
+pub fn check_log_bytes(bytes: u64) -> Result<(), Stop> {
+    let least = u64::from(LOG_BLOCKS_MIN) * REDO_BLOCK.bytes() as u64;
+    if bytes >= least {
         return Ok(());
     }
     let message = format!(
-        "a redo log of {} bytes is too small: it has at least {}, to hold the largest record twice",
-        u64::from(blocks) * REDO_BLOCK.bytes() as u64,
-        u64::from(LOG_BLOCKS_MIN) * REDO_BLOCK.bytes() as u64
+        "a redo log of {bytes} bytes is too small: it has at least {least} ({}k), to hold the \
+         largest record twice; choose a larger size, as 64m",
+        least >> 10
     );
     Err(Stop::refuse(RefusalKind::Invalid, message))
 }

@@ -196,7 +196,11 @@ impl fmt::Display for EndReason {
             EndReason::LaterLife { address, found } => {
                 write!(f, "block {address} belongs to log {found}, which has not begun")
             }
-            EndReason::Damaged { fault } => write!(f, "{fault}"),
+            EndReason::Damaged { fault } => {
+                // A crash leaves torn blocks, so what a fault advises doesn't follow.
+                let fault = fault.to_string();
+                write!(f, "{}", fault.split("; ").next().unwrap_or(&fault))
+            }
             EndReason::Unreadable { address } => write!(f, "block {address} can't be read"),
             EndReason::WrongAddress { address, found } => {
                 write!(f, "block {found} lies where {address} belongs")

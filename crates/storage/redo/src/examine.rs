@@ -62,18 +62,34 @@ pub fn look_at_member(
     path: &Path,
     session: &Session,
 ) -> Result<Option<EndReason>, String> {
+    match read_member(disk, options, owner, group, path, session)? {
+        HeaderBlock::Log(_) | HeaderBlock::Other(EndReason::NeverWritten { .. }) => Ok(None),
+        HeaderBlock::Other(reason) => Ok(Some(reason)),
+    }
+}
+
+/// The header of one member, or what lies in its place if that says nothing of an owner. An error
+/// if the member is no good.
+pub(crate) fn read_member(
+    disk: &Disk,
+    options: FileOptions,
+    owner: &LogOwner,
+    group: &LogGroup,
+    path: &Path,
+    session: &Session,
+) -> Result<HeaderBlock, String> {
     let say = |stop: Stop| stop.to_string();
     let file = disk.open_read_only(path, options, session).map_err(|e| say(e.advise("").into()))?;
     check_length(&file, group.blocks).map_err(say)?;
     let (number, blocks) = (group.number, group.blocks);
     let alone = OpenGroup { number, blocks, members: Vec::new() };
-    match alone.read_header_of(&file, owner, session).map_err(say)? {
-        HeaderBlock::Log(_) | HeaderBlock::Other(EndReason::NeverWritten { .. }) => Ok(None),
-        HeaderBlock::Other(reason) => match owner.describe_foreign(reason) {
-            Some(what) => Err(format!("it {what}")),
-            None => Ok(Some(reason)),
-        },
+    let found = alone.read_header_of(&file, owner, session).map_err(say)?;
+    if let HeaderBlock::Other(reason) = found
+        && let Some(what) = owner.describe_foreign(reason)
+    {
+        return Err(format!("it {what}"));
     }
+    Ok(found)
 }
 
 fn examine_group(
@@ -129,7 +145,7 @@ fn examine_group(
         faults.extend(unreadable);
     }
     if faults.len() == found.len() {
-        return Err(if_lost(faults.swap_remove(0).1));
+        return Err(if_lost(faults.swap_remove(0).1, group));
     }
     for (path, stop) in faults {
         session.os().notice(&format!(

@@ -33,6 +33,9 @@ pub enum LogStatus {
     Inactive,
     /// The group holds no log yet.
     Unused,
+    /// No member of the group can be used, so the log that it holds isn't known. A group of an open
+    /// database never has this status.
+    Unknown,
 }
 
 /// A group as views show it.
@@ -42,7 +45,7 @@ pub struct LogView {
     pub number: u16,
     /// Redo blocks of each member.
     pub blocks: u32,
-    /// The log that the group holds; 0 if it holds none.
+    /// The log that the group holds; 0 if it holds none, or if that isn't known.
     pub sequence: u32,
     /// The status of that log.
     pub status: LogStatus,
@@ -238,18 +241,22 @@ impl Groups {
         };
         let entry = &self.entries[at];
         if entry.sequence == self.sequence {
-            let then = "switch to the next log first, or, if it is empty, open the database anew";
-            return wrong(format!("it is the current one; {then}"));
+            return wrong(
+                "it is the current one; switch to the next log first (switch_log=next), or, if it \
+                 is empty, open the database anew (forebay recover DIR)"
+                    .into(),
+            );
         }
         if !self.is_free(entry) || (entry.sequence > 0 && entry.sequence >= needed) {
             let log = entry.sequence;
-            return wrong(format!("recovery needs its log {log}; make a checkpoint first"));
+            return wrong(format!("recovery needs its log {log}; {CHECKPOINT}"));
         }
         if self.entries.iter().filter(|entry| !entry.leaves).count() <= 2 {
-            return wrong("there must be two; add another one first".into());
+            let then = "add another one first (add_log_group=SIZE:PATH)";
+            return wrong(format!("there must be two; {then}"));
         }
         if self.free_room - room(entry.group.blocks) < promised {
-            return wrong("sessions at work need its room; make a checkpoint first".into());
+            return wrong(format!("sessions at work need its room; {CHECKPOINT}"));
         }
         self.entries[at].leaves = true;
         self.count();
@@ -315,6 +322,10 @@ impl Groups {
         self.entries.iter().map(view).collect()
     }
 }
+
+/// What helps where a checkpoint would. A shutdown makes one.
+const CHECKPOINT: &str = "try again when the checkpoint has passed its log, or when the database \
+    is shut (forebay logs DIR --change drop_log_group=NUMBER)";
 
 /// B - R (RD4).
 fn room(blocks: u32) -> u64 {

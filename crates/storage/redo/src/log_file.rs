@@ -184,10 +184,17 @@ impl OpenGroup {
         session: &Session,
     ) -> Result<OpenGroup, Stop> {
         let blocks = group.blocks;
+        let is_alone = group.members.iter().filter(|member| member.good).count() == 1;
         let mut members = Vec::with_capacity(group.members.len());
         for member in &group.members {
             let file = match member.good {
-                true => Some(medium.open(&member.path, blocks, session).map_err(if_lost)?),
+                true => {
+                    let opened = medium.open(&member.path, blocks, session);
+                    Some(opened.map_err(|stop| match is_alone {
+                        true => if_lost(stop, group),
+                        false => stop,
+                    })?)
+                }
                 false => None,
             };
             members.push(Member::new(&member.path, file));
@@ -417,11 +424,24 @@ pub(crate) fn corrupt(message: String) -> Stop {
     Stop::refuse(RefusalKind::Corrupt, message)
 }
 
-/// Adds advice to the refusal of a group whose only member can't be opened, if it isn't there.
-pub(crate) fn if_lost(stop: Stop) -> Stop {
+/// The refusal because redo that is needed isn't there: `what` names the log, and what is wrong.
+pub(crate) fn redo_is_missing(what: &str) -> Stop {
+    corrupt(format!(
+        "redo is missing: {what}; put the redo log back as it was; if it is lost, {RESTORE_ALL}"
+    ))
+}
+
+/// Adds advice to the refusal of a group without a member that can be opened, if this member isn't
+/// there.
+pub(crate) fn if_lost(stop: Stop, group: &LogGroup) -> Stop {
+    let others = match group.members.len() {
+        1 => "has no other member",
+        _ => "has no other member that can be used",
+    };
     match stop.refusal() {
         Some(RefusalKind::NotFound) => stop.saying(&format!(
-            "its redo log group has no other member: put it back; if it is lost, {RESTORE_ALL}"
+            "redo log group {} {others}: put it back; if it is lost, {RESTORE_ALL}",
+            group.number
         )),
         _ => stop,
     }

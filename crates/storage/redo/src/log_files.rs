@@ -114,14 +114,22 @@ impl LogFiles {
     /// What each group holds, as text for a message.
     pub(crate) fn contents(&self) -> String {
         let content = |held: &GroupLog| {
-            let number = held.group.number;
+            let group = format!("group {} ({})", held.group.number, held.group.paths());
             match (held.sequence(), held.instead) {
-                (Some(sequence), _) => format!("group {number} holds log {sequence}"),
-                (None, Some(reason)) => format!("group {number} holds no log, because {reason}"),
-                (None, None) => format!("group {number} holds no log"),
+                (Some(sequence), _) => format!("{group} holds log {sequence}"),
+                (None, Some(reason)) => format!("{group} holds no log, because {reason}"),
+                (None, None) => format!("{group} holds no log"),
             }
         };
-        self.groups.iter().map(content).collect::<Vec<_>>().join("; ")
+        self.groups.iter().map(content).collect::<Vec<_>>().join(", ")
+    }
+
+    /// A log with its files, as text for a message.
+    pub(crate) fn named(&self, sequence: u32) -> String {
+        match self.holding(sequence) {
+            Some(group) => format!("log {sequence} ({})", group.paths()),
+            None => format!("log {sequence}"),
+        }
     }
 
     /// The refusal because a log is missing. It may be one whose header the device can't read.
@@ -257,6 +265,11 @@ pub(crate) struct ReadBlock {
 }
 
 impl OpenGroup {
+    /// The paths of the good members, as text for a message.
+    fn paths(&self) -> String {
+        self.files().map(|file| file.path().display().to_string()).collect::<Vec<_>>().join(", ")
+    }
+
     /// Whether a good member of this group has this block of this log.
     pub(crate) fn has_block(
         &self,

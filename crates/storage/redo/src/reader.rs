@@ -15,13 +15,13 @@
 
 use std::path::PathBuf;
 
-use format::{REDO_BLOCK, REDO_PAYLOAD_BYTES, RedoRecord};
+use format::{REDO_BLOCK, REDO_PAYLOAD_BYTES, RESTORE_ALL, RedoRecord};
 use ids::{Rba, Scn};
 use os::{Cause, Disk, Error, IoBuf, Session};
 use stop::Stop;
 
 use crate::batch::BLOCK_HEAD;
-use crate::log_file::corrupt;
+use crate::log_file::{corrupt, redo_is_missing};
 use crate::log_files::{LogFiles, ReadBlock};
 use crate::read_ahead::{Piece, ReadAhead};
 use crate::record;
@@ -138,8 +138,11 @@ impl Reader {
         let blocks = logs.holding(from.sequence).map_or(logs.blocks_max(), |group| group.blocks);
         if from.sequence == 0 || from.block > blocks || first_scn == Scn::ZERO {
             return Err(corrupt(format!(
-                "redo can't be read from {from} and SCN {first_scn}: logs, their blocks of redo \
-                 and SCNs count from 1, and the log has {blocks} blocks"
+                "redo can't be read from block {} of {} and SCN {first_scn} on: logs, their blocks \
+                 of redo and SCNs count from 1, and the log has {blocks} blocks; put the control \
+                 file and the redo logs back that belong together; if they are lost, {RESTORE_ALL}",
+                from.block,
+                logs.named(from.sequence)
             )));
         }
         let mut reader = Reader {
@@ -230,7 +233,12 @@ impl Reader {
             Err(NoRedo::Unread(error)) => return Err(error.into()),
         }
         if !self.begins_at(offset) {
-            return Err(corrupt(format!("there is no redo record at {from}")));
+            return Err(redo_is_missing(&format!(
+                "recovery begins at byte {} of block {} of {}, and no record begins there",
+                from.offset,
+                from.block,
+                self.logs.named(from.sequence)
+            )));
         }
         let cursor = &mut self.cursor;
         (cursor.offset, cursor.seeking) = (offset, false);

@@ -193,7 +193,7 @@ fn check_start(config: &RedoConfig, start: &LogStart) -> Result<(), Stop> {
 fn would_overwrite(config: &RedoConfig, start: &LogStart) -> Stop {
     let message = format!(
         "log {} would overwrite redo that recovery needs: the checkpoint is at {} and there are \
-         {} groups; make a checkpoint first",
+         {} groups; recover the database first (forebay recover DIR)",
         start.sequence,
         start.checkpoint,
         config.groups.len()

@@ -60,7 +60,11 @@ pub fn rewrite_tail(
     let most = (end.block - lowest).max(1);
     let logs = LogFiles::open(disk, config, session)?;
     if logs.holding(end.sequence).is_none() {
-        return Err(logs.missing(format!("{end}: and now it isn't there; check the device")));
+        return Err(logs.missing(format!(
+            "{end}; and now that log isn't there: {}; look at the kernel's log and at the device, \
+             and try again",
+            logs.contents()
+        )));
     }
     let mut blocks = config.buffer_blocks().min(most);
     loop {
@@ -68,7 +72,13 @@ pub fn rewrite_tail(
         let bytes = read(&logs, end, first, session)?;
         let last = logs.of(end.sequence).address(end.block - 1);
         let stamp = format::check(&bytes[bytes.len() - REDO_BLOCK.bytes()..], last)
-            .map_err(|fault| corrupt(format!("{end}: and now {fault}; check the device")))?
+            .map_err(|fault| {
+                let (log, reason) = (logs.named(end.sequence), EndReason::from(fault));
+                corrupt(format!(
+                    "{end}; and now, in {log}, {reason}; look at the kernel's log and at the \
+                     device, and try again"
+                ))
+            })?
             .changed();
         let count = bytes.len() / REDO_BLOCK.bytes();
         let known = (0..count).rev().find(|at| first_scn(&bytes, *at).is_some_and(|s| s <= stamp));

@@ -24,7 +24,7 @@ use ids::Rba;
 use os::{Cause, IoBuf, Session};
 use stop::{RefusalKind, Stop};
 
-use crate::log_file::{HeaderBlock, OpenGroup, corrupt};
+use crate::log_file::{HeaderBlock, OpenGroup, corrupt, redo_is_missing};
 use crate::log_files::LogFiles;
 use crate::reader::{Cursor, Expected, NoRedo, Reader};
 use crate::{EndReason, LogEnd};
@@ -48,8 +48,10 @@ impl Reader {
             return self.check_not_begun(from.sequence, session).map(|()| false);
         }
         Err(self.logs.missing(format!(
-            "redo from {from} on is needed, and {}; put the redo logs back that belong to this \
-             control file",
+            "redo is missing: recovery begins in log {}, at block {}, and {}; put the redo logs \
+             back that belong to this control file; if they are lost, {RESTORE_ALL}",
+            from.sequence,
+            from.block,
             self.logs.contents()
         )))
     }
@@ -60,10 +62,10 @@ impl Reader {
         if first <= expected {
             return Ok(());
         }
-        Err(corrupt(format!(
-            "log {} begins with SCN {first}, and redo from SCN {expected} on is needed: the \
-             control file and the redo logs don't belong together",
-            header.log_sequence.get()
+        let log = self.logs.named(header.log_sequence.get());
+        Err(redo_is_missing(&format!(
+            "{log} begins with SCN {first}, and redo from SCN {expected} on is needed: the control \
+             file and the redo logs are of different times"
         )))
     }
 
@@ -105,18 +107,24 @@ impl Reader {
             return Ok(());
         }
         let end = LogEnd { sequence, block, last_scn: self.last_scn(), reason };
-        let missing = |found: String| corrupt(format!("{end}; but {found}: redo is missing"));
+        let missing = |found: String| {
+            let next = self.logs.named(sequence + 1);
+            redo_is_missing(&format!("{end}, in {}; but {next} {found}", self.logs.named(sequence)))
+        };
         let Some(next) = self.logs.header(sequence + 1) else {
-            let found = format!("log {newest} has begun, and the next is gone");
-            return Err(self.logs.missing(format!("{end}; but {found}: redo is missing")));
+            return Err(self.logs.missing(format!(
+                "redo is missing: {end}; but log {newest} has begun, and log {} is gone: {}; put \
+                 the log back; if it is lost, {RESTORE_ALL}",
+                sequence + 1,
+                self.logs.contents()
+            )));
         };
         let (previous_end, first_scn) = (next.previous_end.get(), next.first_scn.get());
         if ends_within_record(reason) || (previous_end != block && previous_end != 0) {
-            let next = sequence + 1;
-            return Err(missing(format!("log {next} says that it ended at block {previous_end}")));
+            return Err(missing(format!("says that it ended at block {previous_end}")));
         }
         if !self.expected.allows(first_scn) {
-            return Err(missing(format!("log {} begins with SCN {first_scn}", sequence + 1)));
+            return Err(missing(format!("begins with SCN {first_scn}")));
         }
         self.expected = Expected::Exactly(first_scn);
         self.enter_log(sequence + 1, 1);
@@ -171,10 +179,10 @@ impl Reader {
         match self.block(sequence, before, session) {
             Err(NoRedo::Because(
                 reason @ (EndReason::EarlierLife { .. } | EndReason::NeverWritten { .. }),
-            )) => Err(corrupt(format!(
-                "redo is missing: the checkpoint is at block {block} of log {sequence}, and \
-                 {reason}: the log is an older copy of itself; put it back as it was; if it is \
-                 lost, {RESTORE_ALL}"
+            )) => Err(redo_is_missing(&format!(
+                "the checkpoint is at block {block} of {}, and {reason}: the log is an older copy \
+                 of itself",
+                self.logs.named(sequence)
             ))),
             _ => Ok(()),
         }
@@ -209,10 +217,12 @@ impl Reader {
             if let HeaderBlock::Log(header) = group.read_header(&self.logs.medium.owner, session)?
                 && header.log_sequence.get() > self.logs.newest()
             {
-                let path = group.first().path().display();
-                return Err(self
-                    .logs
-                    .missing(format!("{path} can be read now, and couldn't before")));
+                let message = format!(
+                    "the header of {} can be read now, and couldn't before: look at the kernel's \
+                     log and at the device, and try again",
+                    group.first().path().display()
+                );
+                return Err(Stop::refuse(RefusalKind::Io, message));
             }
         }
         Ok(())
@@ -268,10 +278,10 @@ impl Reader {
             if let Some(durable) = durable
                 && durable > last
             {
-                return Err(corrupt(format!(
-                    "redo is missing: it can be read through SCN {last} only, to block {end} of \
-                     log {sequence} ({reason}), but block {number} was written when SCN {durable} \
-                     was durable; put the log back as it was; if it is lost, {RESTORE_ALL}"
+                return Err(redo_is_missing(&format!(
+                    "it can be read through SCN {last} only, to block {end} of {} ({reason}), but \
+                     block {number} was written when SCN {durable} was durable",
+                    self.logs.named(sequence)
                 )));
             }
         }
@@ -292,21 +302,23 @@ impl Reader {
     ) -> Result<(), Stop> {
         let (sequence, last) = (self.cursor.sequence, self.last_scn());
         let group = self.logs.of(sequence);
-        let address = group.address(block);
+        let log = self.logs.named(sequence);
         let is_last = group.blocks - block <= self.cut_blocks;
         let mut header = IoBuf::zeroed(REDO_BLOCK.bytes());
         let works = works || is_last && group.read_any(0, &mut header, session).is_ok();
         if !works {
             return Err(corrupt(format!(
-                "redo can be read through SCN {last} only, because block {address} can't be read, \
-                 nor any behind it that would tell whether the device works: try again; if \
-                 log_buffer was larger when the database was open, open it with that"
+                "redo can be read through SCN {last} only, because block {block} of {log} can't \
+                 be read, nor any behind it that would tell whether the device works: look at the \
+                 kernel's log and at the device, and try again; if log_buffer was larger when the \
+                 database was open, open it with that (--set log_buffer=SIZE)"
             )));
         }
         match self.block(sequence, block, session) {
             Err(NoRedo::Unread(_)) => Ok(()),
             _ => Err(corrupt(format!(
-                "block {address} can be read now, and couldn't before: try again"
+                "block {block} of {log} can be read now, and couldn't before: look at the \
+                 kernel's log and at the device, and try again"
             ))),
         }
     }
@@ -326,9 +338,8 @@ pub(crate) fn check_newest(logs: &LogFiles, from: Rba, known: u32) -> Result<(),
 }
 
 fn has_begun(group: &OpenGroup, sequence: u32, block: u32) -> Stop {
-    corrupt(format!(
-        "redo is missing: {} has no header of log {sequence}, but block {block} of that log; put \
-         the log back; if it is lost, {RESTORE_ALL}",
+    redo_is_missing(&format!(
+        "{} has no header of log {sequence}, but block {block} of that log",
         group.first().path().display()
     ))
 }

@@ -82,6 +82,7 @@ impl ControlFile {
         let corrupt = |what: String| {
             Stop::refuse(RefusalKind::Corrupt, format!("cannot open the database: {what}"))
         };
+        check_is_database(disk, directory, session)?;
         let mut copies = Vec::new();
         let mut whole: Vec<(u64, ControlContent, usize)> = Vec::new();
         let mut faults = Vec::new();
@@ -125,6 +126,7 @@ impl ControlFile {
         direct: bool,
         session: &Session,
     ) -> Result<[ControlCopy; 2], Stop> {
+        check_is_database(disk, directory, session)?;
         let mut owned = OwnedFiles::default();
         let [one, two]: [Result<_, Stop>; 2] = NAMES.map(|name| {
             let path = directory.join(name);
@@ -255,6 +257,36 @@ fn is_of_file(error: &Error) -> bool {
     matches!(error.cause(), os::Cause::NotFound | os::Cause::NotAFile | os::Cause::Device)
 }
 
+/// Refuses a directory that isn't there, or that has no control file.
+fn check_is_database(disk: &Disk, directory: &Path, session: &Session) -> Result<(), Stop> {
+    for name in NAMES {
+        match disk.look_up(&directory.join(name), session) {
+            Ok(None) => {}
+            Err(error) if error.cause() == os::Cause::NotFound => {}
+            // Opening the file says what is wrong with it.
+            Ok(Some(_)) | Err(_) => return Ok(()),
+        }
+    }
+    let path = directory.display();
+    let create = format!(
+        "check the path, or create a database there, for instance with 'forebay load create {path}'"
+    );
+    let message = match disk.list(directory, session) {
+        Err(error) if error.cause() == os::Cause::NotFound => {
+            format!("there is no directory {path}; {create}")
+        }
+        Ok(names) if names.is_empty() => {
+            format!("there is no database in {path}, which is empty; {create}")
+        }
+        _ => format!(
+            "there is no database in {path}, because it has no control file ({}, {}); check the \
+             path; if a database was there, {RESTORE_ALL}",
+            NAMES[0], NAMES[1]
+        ),
+    };
+    Err(Stop::refuse(RefusalKind::NotFound, message))
+}
+
 /// The refusal to `verb` a database of which neither copy can be used, for these faults.
 pub fn no_control_file(verb: &str, faults: &[String]) -> Stop {
     // The advice comes once, behind the faults.
@@ -272,8 +304,8 @@ fn missing(path: &Path) -> impl Fn(Error) -> Stop {
     move |error| match error.cause() {
         os::Cause::NotFound => {
             let message = format!(
-                "cannot open the database: its control file {path} isn't there; if the other copy \
-                 is, copy it to this name; if neither is, this is no database"
+                "cannot open the database: its control file {path} isn't there; copy the other \
+                 copy to this name"
             );
             Stop::refuse(RefusalKind::NotFound, message)
         }

@@ -5,6 +5,8 @@
 //! ```
 //!
 //! A file with such a name is a leftover: if it is listed it gets its own name, else it is removed.
+//! In place of a listed file that is lost another one is made under a temporary file's name, since
+//! it would get the listed name before it is whole.
 //!
 //! Invariants
 //!   * a session that removes or renames such a file has its lock, and has seen that it has the
@@ -31,8 +33,12 @@ const PLAIN: FileOptions = FileOptions { direct: false, write_through: false };
 
 /// The path at which the file of this path is made.
 pub fn new_path(path: &Path) -> PathBuf {
+    path_with(path, NEW)
+}
+
+fn path_with(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(NEW);
+    name.push(end);
     PathBuf::from(name)
 }
 
@@ -42,6 +48,8 @@ pub struct NewFiles<'a> {
     /// The database that they belong to.
     database: u64,
     kind: &'static str,
+    /// The end of a file's name until it gets its own.
+    end: &'static str,
     /// Each file's own path, and the file, locked, under a leftover's name.
     made: Vec<(PathBuf, File)>,
 }
@@ -49,7 +57,12 @@ pub struct NewFiles<'a> {
 impl<'a> NewFiles<'a> {
     /// No files yet, for this database. Messages call a file `kind`.
     pub fn new(disk: &'a Disk, database: u64, kind: &'static str) -> NewFiles<'a> {
-        NewFiles { disk, database, kind, made: Vec::new() }
+        NewFiles { disk, database, kind, end: NEW, made: Vec::new() }
+    }
+
+    /// As [`NewFiles::new`], for files in place of listed ones that are lost.
+    pub fn in_place_of_lost(disk: &'a Disk, database: u64, kind: &'static str) -> NewFiles<'a> {
+        NewFiles { end: TEMPORARY_NAME_END, ..NewFiles::new(disk, database, kind) }
     }
 
     /// Makes the file that is to have this path: `make` makes it, locked, under the path that it is
@@ -61,7 +74,7 @@ impl<'a> NewFiles<'a> {
         session: &Session,
     ) -> Result<(), Stop> {
         self.check_name(path, session)?;
-        let new = new_path(path);
+        let new = path_with(path, self.end);
         let why = match remove_leftover(self.disk, &new, self.database, session)? {
             Leftover::Gone => None,
             Leftover::InUse => Some(
@@ -98,8 +111,8 @@ impl<'a> NewFiles<'a> {
 
     /// Gives each file its own name, durably. All stay locked until the last has its name.
     pub fn give_names(self, session: &Session) -> Result<(), Stop> {
-        for (path, _locked) in &self.made {
-            self.disk.rename(&new_path(path), path, session)?;
+        for (path, locked) in &self.made {
+            self.disk.rename(locked.path(), path, session)?;
         }
         Ok(())
     }
@@ -222,7 +235,9 @@ pub fn remove_leftovers(
     for name in disk.list(directory, session)? {
         let left_by = match () {
             () if name.ends_with(NEW) => "an attempt to make it",
-            () if name.ends_with(TEMPORARY_NAME_END) => "a sort or a probe that was cut off",
+            () if name.ends_with(TEMPORARY_NAME_END) => {
+                "a sort, a probe or a clearing of redo logs that was cut off"
+            }
             () => continue,
         };
         let path = directory.join(&name);

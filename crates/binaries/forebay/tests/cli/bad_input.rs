@@ -357,7 +357,10 @@ fn a_lost_or_emptied_file_is_refused_with_what_to_do() {
         let said = folder.refused(&["recover", "db"]);
         assert!(said.contains(begin) && said.matches(restore).count() == 1, "{said}");
     };
-    for name in ["redo01.log", "doublewrite01.dbl"] {
+    let listed = folder.said(&["logs", "db"]);
+    let line = listed.lines().find(|line| line.contains("CURRENT")).expect("one is");
+    let log = line.split_whitespace().last().expect("its file");
+    for name in [log, "doublewrite01.dbl"] {
         std::fs::rename(db(name), folder.0.join("kept")).expect("moved");
         refused_with("put it back");
         std::fs::create_dir(db(name)).expect("made");
@@ -400,4 +403,38 @@ fn what_cannot_be_chosen_is_refused_with_what_can() {
     let output = with(&["--first-session", "100000005"]);
     let said = text(&output.stdout);
     assert!(output.status.success() && !said.contains("session5"), "{said}");
+}
+
+/// A directory that isn't there, or in which there is no database, isn't a damaged database.
+#[test]
+fn a_mistyped_directory_is_said_to_be_that() {
+    let folder = Folder::new("bad-directory");
+    for name in ["empty", "other"] {
+        std::fs::create_dir(folder.0.join(name)).expect("made");
+    }
+    std::fs::write(folder.0.join("other/letter.txt"), b"Dear Ann").expect("written");
+    std::fs::write(folder.0.join("file"), b"mine").expect("written");
+    for command in [
+        &["logs"][..],
+        &["logs", "--change", "switch_log=next"],
+        &["logs", "--change", "clear_log_group=1"],
+        &["verify"],
+        &["recover"],
+        &["moved"],
+        &["load", "run"],
+        &["load", "audit"],
+    ] {
+        for (directory, begin) in [
+            ("dbb", "forebay: there is no directory dbb; check the path"),
+            ("file", "forebay: there is no directory file; check the path"),
+            ("empty", "forebay: there is no database in empty, which is empty; check the path"),
+            ("other", "forebay: there is no database in other, because it has no control file"),
+        ] {
+            let said = folder.refused(&[command, &[directory]].concat());
+            assert!(said.starts_with(begin), "{command:?}: {said}");
+            let (is_there, create) = (directory == "other", format!("load create {directory}'"));
+            assert_eq!(said.contains("restore the whole"), is_there, "{command:?}: {said}");
+            assert_eq!(said.contains(&create), !is_there, "{command:?}: {said}");
+        }
+    }
 }

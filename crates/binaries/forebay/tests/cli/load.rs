@@ -115,7 +115,7 @@ fn parameters_change_under_load() {
 fn wrong_input_is_one_clear_line() {
     let folder = Folder::new("load-wrong");
     let none = refused(&folder.forebay(&["load", "run", "nothing"]));
-    assert!(none.contains("control01.ctl") && none.contains("isn't there"), "{none}");
+    assert!(none.contains("there is no directory nothing; check the path"), "{none}");
     std::fs::create_dir(folder.0.join("full")).expect("a folder");
     std::fs::write(folder.0.join("full/letter"), "mine").expect("it is written");
     let full = refused(&folder.forebay(&["load", "create", "full"]));

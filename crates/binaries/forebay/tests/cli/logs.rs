@@ -45,8 +45,11 @@ fn groups_with_members_on_two_disks_are_made_listed_and_changed() {
 
     // A disk is lost: everything goes on with the other.
     std::fs::remove_file(second.join("three")).expect("there");
-    let listed = folder.said(&["logs", "db"]);
-    assert!(listed.contains(&format!("{} (INVALID)", on_second("three"))), "{listed}");
+    let output = folder.forebay(&["logs", "db"]);
+    let (listed, said) = (text(&output.stdout), refused(&output));
+    assert!(listed.contains(&format!("{} (INVALID: cannot open", on_second("three"))), "{listed}");
+    assert!(said.contains("'forebay verify db' says what to do"), "{said}");
+    assert!(!listed.contains("UNKNOWN"), "the group has another member: {listed}");
     let output = folder.forebay(&["recover", "db"]);
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(told.contains("three of redo log group 3 is invalid"), "{told}");
@@ -127,10 +130,12 @@ fn listing_logs_changes_nothing() {
 #[test]
 fn a_log_with_a_damaged_header_is_invalid_and_no_other_is_current() {
     let folder = Folder::with_database("logs-damaged");
-    let listed = || -> serde_json::Value {
-        serde_json::from_str(&folder.said(&["logs", "db", "--json"])).expect("it is JSON")
+    let listed = |status| -> serde_json::Value {
+        let output = folder.forebay(&["logs", "db", "--json"]);
+        assert_eq!(output.status.code(), Some(status), "{output:?}");
+        serde_json::from_slice(&output.stdout).expect("it is JSON")
     };
-    let before = listed();
+    let before = listed(0);
     let groups = before.as_array().expect("a list");
     let at = groups.iter().position(|group| group["status"] == "CURRENT").expect("one is");
     let path = before[at]["members"][0]["path"].as_str().expect("a path").to_string();
@@ -138,10 +143,47 @@ fn a_log_with_a_damaged_header_is_invalid_and_no_other_is_current() {
     let mut content = std::fs::read(&path).expect("it can be read");
     content[100] ^= 0xff;
     std::fs::write(&path, content).expect("it can be written");
-    let after = listed();
-    assert_eq!(after[at]["members"][0]["valid"], false, "{after}");
+    let after = listed(1);
+    let member = &after[at]["members"][0];
+    assert_eq!((&member["valid"], &after[at]["status"]), (&false.into(), &"UNKNOWN".into()));
+    assert!(member["fault"].as_str().is_some_and(|fault| fault.contains("is damaged")), "{after}");
     let current = after.as_array().expect("a list").iter();
     assert_eq!(current.filter(|group| group["status"] == "CURRENT").count(), 0, "{after}");
+}
+
+/// The files of a group are lost that no recovery needs: what opening says mends it.
+#[test]
+fn a_lost_group_is_made_anew_by_the_command_that_is_named() {
+    let folder = Folder::with_database("logs-lost");
+    let listed = folder.said(&["logs", "db"]);
+    let line = listed.lines().find(|line| line.contains("INACTIVE")).expect("one is");
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let (group, name) = (words[0], words[4]);
+    std::fs::remove_file(folder.0.join("db").join(name)).expect("there");
+    let output = folder.forebay(&["logs", "db"]);
+    let listed = text(&output.stdout);
+    assert!(listed.contains("UNKNOWN") && output.status.code() == Some(1), "{listed}");
+    let change = format!("clear_log_group={group}");
+    let said = folder.refused(&["recover", "db"]);
+    assert!(said.contains(&format!("'forebay logs db --change {change}'")), "{said}");
+    assert!(said.contains(name) && !said.contains("restore"), "{said}");
+    let found = text(&folder.forebay(&["verify", "db"]).stdout);
+    assert!(found.starts_with("lost log: ") && !found.contains("restore"), "{found}");
+    let more = ["logs", "db", "--change", &change, "--change", "switch_log=next"];
+    let listed = folder.said(&more);
+    assert!(listed.contains(name) && !listed.contains("INVALID"), "{listed}");
+    let said = folder.refused(&["logs", "db", "--change", &change]);
+    assert!(said.contains("move that away first"), "{said}");
+    folder.said(&["verify", "db"]);
+}
+
+/// A log that is too small is refused with the size that was given.
+#[test]
+fn a_log_that_is_too_small_is_refused_with_its_size() {
+    let folder = Folder::new("logs-small");
+    let create = ["load", "create", "db", "--log-group", "100:a.log", "--log-group", "100:b.log"];
+    let said = folder.refused(&create);
+    assert!(said.contains("a redo log of 100 bytes is too small"), "{said}");
 }
 
 /// A copy of a database's folder lists the original's files on another disk: it isn't opened, and

@@ -1,8 +1,9 @@
 //! `forebay verify` as a person meets it: what is found, a line each, and the exit status.
 
-use std::process::Command;
+use std::io::BufReader;
+use std::process::{Command, Stdio};
 
-use crate::folder::{Folder, text};
+use crate::folder::{Folder, heard, text};
 
 #[test]
 fn a_database_in_order_is_said_to_be_so_and_is_as_it_was() {
@@ -79,7 +80,7 @@ fn what_is_no_database_is_refused_in_one_line() {
     let output = folder.forebay(&["verify", "elsewhere"]);
     let said = text(&output.stderr);
     assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
-    assert!(output.stdout.is_empty() && said.contains("isn't there"), "{said}");
+    assert!(output.stdout.is_empty() && said.contains("no directory elsewhere"), "{said}");
 }
 
 #[test]
@@ -230,4 +231,32 @@ fn like_findings_are_summed_up() {
     assert!(lines == 10 && said.contains(&more) && said.contains("--all"), "{said}");
     let (lines, said) = shown(&["--all"]);
     assert!(lines == blocks.len() && !said.contains("more than are shown"), "{said}");
+}
+
+/// The control file of a copy lists a log on another disk, which the original has open.
+#[test]
+fn a_log_that_the_original_of_a_copy_has_open_is_not_to_be_written_over() {
+    let folder = Folder::new("verify-copy");
+    std::fs::create_dir_all(folder.0.join("disk2")).expect("a folder for the test");
+    let outside = |name: &str| format!("1m:{}", folder.0.join("disk2").join(name).display());
+    let (one, two) = (outside("one.log"), outside("two.log"));
+    folder.create(&["--megabytes", "1", "--log-group", &one, "--log-group", &two]);
+    let copied = Command::new("cp").args(["-r", "db", "copy"]).current_dir(&folder.0).status();
+    assert!(copied.expect("it starts").success());
+    let mut run = folder.command(&["load", "run", "db", "--seconds", "600", "--acknowledge"]);
+    let mut running = run.stdout(Stdio::piped()).spawn().expect("it starts");
+    heard(&mut BufReader::new(running.stdout.as_mut().expect("a pipe")), " ");
+    let output = folder.forebay(&["verify", "copy"]);
+    running.kill().expect("it runs");
+    running.wait().expect("it ends");
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    for name in ["one.log", "two.log"] {
+        let line = said.lines().find(|line| line.contains(name)).expect("it is told");
+        assert!(
+            line.starts_with("in use: ") && line.contains("leave this file as it is"),
+            "{line}"
+        );
+    }
+    assert!(!said.contains("copy a good member") && !said.contains("restore"), "{said}");
 }

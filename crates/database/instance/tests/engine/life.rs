@@ -126,7 +126,7 @@ fn a_damaged_control_copy_is_mended_and_a_crash_meanwhile_leaves_one_whole() {
 
 #[test]
 fn what_is_no_database_or_half_of_one_is_refused() {
-    refused(FileSystem::new(CAPACITY), parameters(), "control01.ctl");
+    refused(FileSystem::new(CAPACITY), parameters(), "there is no directory /db");
     let base = database(0);
     let report = machine(1, base).run(|world, session| {
         let (creation, parameters) = (creation(), parameters());

@@ -251,7 +251,8 @@ fn what_cannot_be_changed_is_refused_and_leaves_nothing() {
             current.expect("one is").number.to_string()
         };
         refused("add_log_group", "64m", "add_log_group takes SIZE:PATH");
-        refused("add_log_group", "100k:a.log", "is too small");
+        refused("add_log_group", "100:a.log", "a redo log of 100 bytes is too small");
+        refused("add_log_group", "100k:a.log", "a redo log of 102400 bytes is too small");
         refused("add_log_group", "1m:a.log,a.log", "is a file of the database already");
         refused("add_log_group", "1m:a.log,redo02b.log", "is a file of the database already");
         refused("add_log_group", "1m:a.log,./redo02b.log", "is a file of the database already");
@@ -269,7 +270,9 @@ fn what_cannot_be_changed_is_refused_and_leaves_nothing() {
         let active = instance.log_groups(session);
         let active = active.iter().find(|view| view.status == LogStatus::Active);
         if let Some(active) = active {
-            refused("drop_log_group", &active.number.to_string(), "recovery needs its log");
+            let active = active.number.to_string();
+            refused("drop_log_group", &active, "recovery needs its log");
+            refused("drop_log_group", &active, "forebay logs DIR --change drop_log_group=NUMBER");
         }
         // Two are left, and of the one that isn't current a member.
         pause(Nanos::from_secs(10), session);

@@ -17,6 +17,7 @@ mod life;
 mod limits;
 mod logs;
 mod lost;
+mod lost_logs;
 mod names;
 mod odd_disks;
 mod older_logs;

@@ -4,7 +4,7 @@ use access::HeapInserter;
 use format::{BlockHeader, BlockKind, LogHeader, ScnLe, U16Le, U32Le, U64Le};
 use ids::{BlockNo, Dba, FileNo, Scn};
 use instance::{Instance, LogChange, LogStatus, LogView, Transaction};
-use os::Disk;
+use os::{Disk, FileOptions};
 use sim::BadPlaces;
 use sim::fs::Operation;
 use sim::fs::faults::{Fault, FaultPlan, Scope};
@@ -105,7 +105,7 @@ fn a_read_of_many_blocks_that_fails_tells_of_none_that_is_sound() {
 #[test]
 fn a_file_that_is_missing_is_found_and_the_others_are_checked() {
     for (name, kind) in
-        [(DATA, Kind::File), ("control02.ctl", Kind::Control), ("redo02.log", Kind::Log)]
+        [(DATA, Kind::File), ("control02.ctl", Kind::Control), ("redo02.log", Kind::LostLog)]
     {
         let (mut disk, objects) = database();
         disk.remove(format!("{DIRECTORY}/{name}")).expect("it was there");
@@ -116,6 +116,59 @@ fn a_file_that_is_missing_is_found_and_the_others_are_checked() {
             assert!(report.blocks > 0 && !report.is_clean(), "{report}");
         });
     }
+}
+
+/// A file that a running instance has locked is the original's of a copy: it isn't judged, and
+/// nobody is advised to write over it (VF27).
+#[test]
+fn a_file_that_is_in_use_is_not_checked() {
+    let (disk, objects) = database();
+    with_database(disk, move |world, session| {
+        let disk = world.disk();
+        let plain = FileOptions { direct: false, write_through: false };
+        for name in ["redo01.log", "redo02.log", "redo03.log", DATA] {
+            let other = disk.open(&directory().join(name), plain, session).expect("there");
+            other.lock(session).expect("nobody has it");
+            let (report, told) = check(&disk, Some(objects), session);
+            assert!(!report.expect("checked").is_clean(), "{name}");
+            assert_eq!(kinds(&told), [(Kind::InUse, 1)].into(), "{told:?}");
+            let line = told[0].to_string();
+            let says = ["in use by a running instance, and isn't checked", "leave this file", name];
+            assert!(says.iter().all(|says| line.contains(says)), "{line}");
+            assert!(!line.contains("restore") && !line.contains("over it"), "{line}");
+        }
+        let (report, told) = check(&disk, Some(objects), session);
+        assert_eq!(told, []);
+        assert!(report.expect("checked").is_clean());
+    });
+}
+
+/// Of a group that is lost the command is named that makes it anew, if no recovery needs it.
+#[test]
+fn a_lost_log_that_nobody_needs_is_no_reason_to_restore_anything() {
+    let mut needed = 0;
+    for group in 1..=3 {
+        let (mut disk, objects) = database();
+        disk.remove(format!("{DIRECTORY}/redo0{group}.log")).expect("it was there");
+        needed += with_database(disk, move |world, session| {
+            let disk = world.disk();
+            let (report, told) = check(&disk, Some(objects), session);
+            assert!(!report.expect("checked").is_clean());
+            let line = told[0].to_string();
+            let cleared = instance::clear_log_group(&disk, directory(), group, session);
+            if cleared.is_err() {
+                assert_eq!(kinds(&told), [(Kind::Log, 1)].into(), "{told:?}");
+                return 1;
+            }
+            assert_eq!(kinds(&told), [(Kind::LostLog, 1)].into(), "{told:?}");
+            assert!(line.contains("clear_log_group=NUMBER") && !line.contains("restore"), "{line}");
+            let (report, told) = check(&disk, Some(objects), session);
+            assert_eq!(told, []);
+            assert!(report.expect("checked").is_clean());
+            0
+        });
+    }
+    assert_eq!(needed, 1, "one of three is current");
 }
 
 /// A copy of a data file from before the last opening; then copies of the control file.

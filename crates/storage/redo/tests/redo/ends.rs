@@ -101,6 +101,16 @@ fn redo_ends_at_a_damaged_block() {
     let end = found.expect("a torn tail is no damage").end;
     assert!(matches!(end.reason, EndReason::Damaged { .. }), "{end}");
     assert_eq!((end.block, end.last_scn), (10, Scn::new(9)));
+    assert!(!end.to_string().contains("restore"), "{end}");
+}
+
+/// A refusal names the files, and says what to do with them.
+fn names_files_and_remedy(stop: &Stop, files: &[&str]) {
+    let text = stop.to_string();
+    for says in files.iter().chain(&["redo is missing", "back", "restore the whole database"]) {
+        assert!(text.contains(says), "'{text}' doesn't say '{says}'");
+    }
+    assert!(!text.contains('\n'), "{text}");
 }
 
 /// What is read after ten records, each in a block of its own, when `reads` reads of these blocks
@@ -178,7 +188,9 @@ fn redo_does_not_end_where_the_device_falls_silent() {
         // More than one write.
         let stop = unreadable(block..all, u32::MAX).expect_err("nothing behind it is read");
         assert_eq!(stop.refusal(), Some(RefusalKind::Io), "{stop}");
-        assert!(stop.to_string().contains("if log_buffer was larger"), "{stop}");
+        for says in ["/redo01.log", "if log_buffer was larger", "--set log_buffer=SIZE"] {
+            assert!(stop.to_string().contains(says), "'{stop}' doesn't say '{says}'");
+        }
     }
     let mut refused = 0;
     for reads in 1..20 {
@@ -328,7 +340,7 @@ fn redo_that_was_durable_is_missed() {
         });
         let stop = stop.expect_err("a later write knew that it was durable");
         assert_eq!(stop.refusal(), Some(RefusalKind::Corrupt), "{stop}");
-        assert!(stop.to_string().contains("redo is missing"), "{stop}");
+        names_files_and_remedy(&stop, &["/redo01.log"]);
     }
 }
 
@@ -391,6 +403,7 @@ fn a_log_that_ends_before_the_next_began_is_damage() {
         })
         .expect_err("this can't be a torn tail");
         assert_eq!(stop.refusal(), Some(RefusalKind::Corrupt), "{spoil}: {stop}");
+        names_files_and_remedy(&stop, &["/redo02.log"]);
     }
 }
 
@@ -407,14 +420,17 @@ fn a_checkpoint_without_its_log_is_damage() {
         for from in [Rba::block(3, 1), Rba::block(2, 2), Rba { offset: 99, ..Rba::block(1, 1) }] {
             let stop = read(from, last).expect_err("nothing is there");
             assert_eq!(stop.refusal(), Some(RefusalKind::Corrupt), "{stop}");
+            names_files_and_remedy(&stop, &["/redo01.log"]);
         }
         redo.switch(session).expect("log 2 is free");
         commit(&redo, 4, 100, session);
         with_block(world, (1, 0), session, |bytes| bytes.fill(0));
         let stop = read(Rba::block(1, 1), Scn::new(1)).expect_err("log 1 is gone");
         assert_eq!(stop.refusal(), Some(RefusalKind::Corrupt), "{stop}");
+        names_files_and_remedy(&stop, &["/redo01.log", "/redo02.log"]);
         let stop = read(Rba::block(2, 1), Scn::new(2)).expect_err("SCNs 2 and 3 are gone");
         assert_eq!(stop.refusal(), Some(RefusalKind::Corrupt), "{stop}");
+        names_files_and_remedy(&stop, &["/redo02.log"]);
     });
 }
 

@@ -182,6 +182,33 @@ fn written(config: &RedoConfig, records: u64) -> FileSystem {
     disk
 }
 
+/// Rule RD22: whether the lost member's group has others is said as it is.
+#[test]
+fn a_lost_group_is_said_to_have_no_other_member_only_if_it_has_none() {
+    let config = two();
+    let says = |config: &RedoConfig, lost: &[&str], expected: &str| {
+        let mut files = written(config, 51);
+        lost.iter().for_each(|path| files.remove(*path).expect("there"));
+        let mut config = config.clone();
+        let marked = config.groups[1].members.iter_mut().skip(1);
+        marked.for_each(|member| member.good = lost.contains(&&*member.path.to_string_lossy()));
+        let report = over(files, 1).run(move |world, session| {
+            examine(&world.disk(), &mut config, session)?;
+            read(world, &config, FROM.rba, FROM.scn, session).map(drop)
+        });
+        let stop = report.result.expect("it runs").expect_err("group 2 is lost");
+        assert_eq!(stop.refusal(), Some(RefusalKind::NotFound), "{stop}");
+        let text = stop.to_string();
+        assert!(text.contains(lost[0]), "{text}");
+        assert!(text.contains(&format!("redo log group 2 {expected}: put it back")), "{text}");
+    };
+    let alone = RedoConfig { groups: mirrored(&[LOG_BLOCKS_MIN; 3], 1), ..config.clone() };
+    says(&alone, &["/a/2.log"], "has no other member");
+    says(&config, &["/a/2.log", "/b/2.log"], "has no other member that can be used");
+    // The control file calls the other one invalid.
+    says(&config, &["/a/2.log"], "has no other member that can be used");
+}
+
 /// Asserts that files are refused because of what lies in `path`.
 fn is_refused(found: Result<(), Stop>, path: &str) {
     let stop = found.expect_err("none is its own");
