@@ -23,7 +23,7 @@ const APART: u64 = 64;
 const MANY: u64 = 18;
 
 fn key(number: u64) -> Vec<u8> {
-    let mut key = number.to_be_bytes()[5..].to_vec();
+    let mut key = (number as u32).swap_bytes().to_le_bytes()[1..].to_vec();
     key.resize(60, b'k');
     key
 }
