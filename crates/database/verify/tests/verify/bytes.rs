@@ -156,7 +156,7 @@ fn a_damaged_block_is_told_once_with_its_owner() {
         let blocks = Blocks::load(&disk, DATA, session);
         let mut kinds_seen = BTreeMap::new();
         let is_looked_at = |number: &usize| {
-            matches!(blocks.kind(*number), Some(BlockKind::Leaf) | None) && *number % 3 == 0
+            matches!(blocks.kind(*number), Some(BlockKind::Leaf) | None) && number.is_multiple_of(3)
         };
         for number in (0..blocks.now.len()).filter(is_looked_at) {
             let at = (number * BLOCK + 100) as u64;
