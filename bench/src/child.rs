@@ -34,17 +34,20 @@ pub(crate) struct Watched {
     pub(crate) workers: WorkerTimes,
 }
 
-/// Runs `program` to its end, or to its death after `limit`. It works in the scratch folder, by
-/// which the keeper finds it if we end before the keeper was told of it.
+/// Runs `program` to its end, or to its death after `limit`, in our environment with `more`. It
+/// works in the scratch folder, by which the keeper finds it if we end before the keeper was told
+/// of it.
 pub(crate) fn run(
     program: &Path,
     arguments: &[String],
+    more: &[(&str, &str)],
     limit: Duration,
     scratch: &Scratch,
 ) -> Result<Watched> {
     let shown = program.display();
     let child = Command::new(program)
         .args(arguments)
+        .envs(more.iter().copied())
         .current_dir(scratch.path())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -146,10 +149,20 @@ impl Drop for Buried {
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_program_gets_what_it_needs_in_its_environment() {
+        let scratch = Scratch::create(&std::env::temp_dir()).expect("it is writable");
+        let arguments = ["-c".to_owned(), "echo $NEEDED".to_owned()];
+        let more = [("NEEDED", "here")];
+        let watched = run(Path::new("/bin/sh"), &arguments, &more, MINUTE, &scratch);
+        assert_eq!(watched.expect("every system has a shell").stdout, "here\n");
+    }
+
     fn sh(script: &str, limit: Duration) -> Watched {
         let scratch = Scratch::create(&std::env::temp_dir()).expect("it is writable");
         let arguments = ["-c".to_owned(), script.to_owned()];
-        run(Path::new("/bin/sh"), &arguments, limit, &scratch).expect("every system has a shell")
+        run(Path::new("/bin/sh"), &arguments, &[], limit, &scratch)
+            .expect("every system has a shell")
     }
 
     const MINUTE: Duration = Duration::from_secs(60);

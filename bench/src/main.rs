@@ -3,6 +3,7 @@
 //! One module of `verbs` for each; this file only reads the command line.
 //!
 //!   race         our parts against others', in the same run
+//!   performance  docs/PERFORMANCE.md, from the races that were saved
 //!   determinism  the same seed gives the same event log, in every process, build and load
 //!   kill         the real binary, killed under load, again and again
 //!   soak         for hours what the test suite does in minutes
@@ -23,7 +24,7 @@ mod verbs;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use verbs::{calibrate, determinism, kill, races, soak, validity};
+use verbs::{calibrate, determinism, kill, performance, races, soak, validity};
 use xtask::workspace;
 
 /// What a verb says in the end: nothing, or why it failed and what to do.
@@ -40,6 +41,8 @@ struct CommandLine {
 enum Verb {
     /// Run our parts against others', in turn; without a name, list the races
     Race(races::RaceArgs),
+    /// Write docs/PERFORMANCE.md from the races that were saved
+    Performance(performance::Arguments),
     /// Show that a seed gives the same event log in every process, build and load
     Determinism {
         /// How many seeds
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
     let root = workspace::root();
     let outcome = match CommandLine::parse().verb {
         Verb::Race(args) => races::run(&root, args),
+        Verb::Performance(arguments) => performance::run(&root, &arguments),
         Verb::Determinism { seeds } => determinism::run(&root, seeds),
         Verb::Kill(arguments) => kill::run(&root, &arguments),
         Verb::Soak(what) => soak::run(&root, &what),

@@ -10,14 +10,16 @@
 //!   we ── "run PID SIGNAL" / "end PID" ──▶ keeper (sh, own process group: no Ctrl-C reaches it)
 //!   we end, in whatever way: pipe closes
 //!     ──▶ kill -SIGNAL PID; after 5 s -KILL PID and its process group
-//!     ──▶ kill -KILL who has its working directory in FOLDER, until nobody has
+//!     ──▶ kill -KILL what descends from PID or works in FOLDER, until nothing does
 //!     ──▶ rm -rf FOLDER
 //! ```
 //!
-//! The rival's own children are found by their working directory: PostgreSQL's sessions leave the
-//! process group of their server, and go on for as long as a statement lasts when it is killed. So
-//! is a rival that was started and not yet told of: the pipe stays open in it until its program
-//! begins, and by then it is in the folder.
+//! PostgreSQL's sessions leave the process group of their server, and go on for as long as a
+//! statement lasts when it is killed. They are found by their working directory, and as descendants
+//! of the server: root in a container may not see where another user's process works
+//! (CAP_SYS_PTRACE), and PostgreSQL runs as another user. A rival that was started and not yet told
+//! of is found by its working directory: the pipe stays open in it until its program begins, and by
+//! then it is in the folder.
 //!
 //! No signal handler, no unsafe code, and Ctrl-C keeps its meaning: we end at once.
 //!
@@ -50,22 +52,42 @@ while read -r word pid signal; do
         end) child= ;;
     esac
 done
+lives() {
+    while read -r key value rest; do
+        if [ "$key" = State: ]; then
+            case $value in Z | X) return 1 ;; *) return 0 ;; esac
+        fi
+    done 2>/dev/null <"/proc/$1/status"
+    return 1
+}
 place() { readlink "/proc/$1/cwd" 2>/dev/null; }
+below() {
+    for descendant in $(cat "/proc/$1"/task/*/children 2>/dev/null); do
+        echo "$descendant"
+        below "$descendant"
+    done
+}
 inside() {
     for process in /proc/[0-9]*; do
         case $(place "${process#/proc/}") in
             "$folder" | "$folder"/* | "$folder "*) echo "${process#/proc/}" ;;
         esac
     done
+    for process in $family; do
+        if [ -z "$(place "$process")" ] && lives "$process"; then echo "$process"; fi
+    done
 }
+family=
 if [ -n "$child" ]; then
+    family="$child $(below "$child")"
     kill -"$gently" "$child" 2>/dev/null
     tries=0
-    while place "$child" >/dev/null && [ "$tries" -lt 50 ]; do
+    while lives "$child" && [ "$tries" -lt 50 ]; do
         tries=$((tries + 1))
         sleep 0.1
     done
-    kill -KILL "$child" "-$child" 2>/dev/null
+    family="$family $(below "$child")"
+    if lives "$child"; then kill -KILL "$child" "-$child" 2>/dev/null; fi
 fi
 tries=0
 while working=$(inside) && [ -n "$working" ] && [ "$tries" -lt 100 ]; do
@@ -223,8 +245,9 @@ fn unused_name() -> String {
     format!("race-scratch-{}-{count}", std::process::id())
 }
 
-/// SplitMix64 (Steele, Lea & Flood, OOPSLA '14): fast, and good enough not to compress.
-fn fill(bytes: &mut [u8], state: &mut u64) {
+/// Fills with random bytes. SplitMix64 (Steele, Lea & Flood, OOPSLA '14): fast, and good enough not
+/// to compress.
+pub fn fill(bytes: &mut [u8], state: &mut u64) {
     for part in bytes.chunks_mut(8) {
         *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = *state;

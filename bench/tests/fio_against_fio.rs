@@ -12,7 +12,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use bench::fio::{Batch, Durability, Fio, FioJob, Pattern};
-use bench::race::{Case, Plan, Race, Workload, metric};
+use bench::race::{Case, Plan, Race, Terms, Workload, metric};
 use bench::{Result, Scratch};
 
 const SIZE: u64 = 16 << 20;
@@ -50,6 +50,7 @@ fn fio_against_itself_is_a_tie_and_ends_with_the_json_line() {
     let mut race = Race {
         name: "fio-fio".into(),
         description: "fio against itself: the noise of this machine".into(),
+        terms: Terms::default(),
         settings: vec![format!("rival: {}", fio.version())],
         workloads: vec![Workload {
             name: "random reads".into(),
@@ -61,7 +62,7 @@ fn fio_against_itself_is_a_tie_and_ends_with_the_json_line() {
         }],
     };
     let mut out = Vec::new();
-    let plan = Plan { pairs: 10, seed: 1 };
+    let plan = Plan { pairs: 10, seed: 1, length: Duration::from_millis(250) };
     race.run(plan, &mut out, &mut std::io::stderr()).unwrap_or_else(|error| panic!("{error}"));
     let out = String::from_utf8(out).expect("a report is text");
     println!("{out}");

@@ -27,14 +27,15 @@ pub struct FioResult {
     pub iops: f64,
     /// Bytes per second.
     pub bandwidth: f64,
-    /// Median latency from submission to completion. A sync that follows a write is not in it.
-    pub lat_us_p50: f64,
+    /// Median latency from submission to completion; none if the job's I/Os weren't timed. A sync
+    /// that follows a write is not in it.
+    pub lat_us_p50: Option<f64>,
     /// The latency that 99 of 100 I/Os stayed below.
-    pub lat_us_p99: f64,
+    pub lat_us_p99: Option<f64>,
     /// Median time until a write is durable: that of the write, and that of the sync after it, if
     /// the job syncs. The median of the sum would be more rather than less (both have long tails),
     /// so the sum of the medians favours fio.
-    pub durable_us_p50: f64,
+    pub durable_us_p50: Option<f64>,
     /// CPU time per I/O, io_uring workers included.
     pub cpu_us_per_io: f64,
     /// I/Os in the measured interval.
@@ -52,14 +53,18 @@ pub struct FioResult {
 impl FioResult {
     /// The figures under the names that cases ask for.
     pub fn metrics(&self) -> Metrics {
-        Metrics::from([
-            (metric::IOPS, self.iops),
-            (metric::MB_PER_S, self.bandwidth / 1e6),
+        let timed = [
             (metric::LAT_US_P50, self.lat_us_p50),
             (metric::LAT_US_P99, self.lat_us_p99),
             (metric::DURABLE_US_P50, self.durable_us_p50),
+        ];
+        let mut metrics = Metrics::from([
+            (metric::IOPS, self.iops),
+            (metric::MB_PER_S, self.bandwidth / 1e6),
             (metric::CPU_US_PER_IO, self.cpu_us_per_io),
-        ])
+        ]);
+        metrics.extend(timed.into_iter().filter_map(|(name, value)| Some((name, value?))));
+        metrics
     }
 }
 
@@ -88,6 +93,7 @@ struct Side {
     iops: f64,
     runtime: u64,
     total_ios: u64,
+    #[serde(default)]
     lat_ns: Latency,
 }
 
@@ -128,12 +134,9 @@ pub(crate) fn parse(
     if side.total_ios == 0 {
         return Err(Error::Failed("fio did not complete a single I/O".into()));
     }
-    let latency_us = |percentile: &str| match side.lat_ns.percentile.get(percentile) {
-        Some(nanos) => Ok(nanos / 1e3),
-        None => Err(Error::Failed(format!("fio's output lacks the latency at {percentile} %"))),
-    };
-    let lat_us_p50 = latency_us("50.000000")?;
-    let sync_us_p50 = job.sync.lat_ns.percentile.get("50.000000").map_or(0.0, |nanos| nanos / 1e3);
+    let latency_us = |of: &Latency, percentile: &str| Some(of.percentile.get(percentile)? / 1e3);
+    let lat_us_p50 = latency_us(&side.lat_ns, "50.000000");
+    let sync_us_p50 = latency_us(&job.sync.lat_ns, "50.000000").unwrap_or(0.0);
     let interval = Duration::from_millis(job.job_runtime);
     let cpu_of_thread = interval.mul_f64((job.usr_cpu + job.sys_cpu).max(0.0) / 100.0);
     let cpu_of_workers = workers(interval);
@@ -142,8 +145,8 @@ pub(crate) fn parse(
         iops: side.iops,
         bandwidth: side.bw_bytes,
         lat_us_p50,
-        lat_us_p99: latency_us("99.000000")?,
-        durable_us_p50: lat_us_p50 + sync_us_p50,
+        lat_us_p99: latency_us(&side.lat_ns, "99.000000"),
+        durable_us_p50: lat_us_p50.map(|write| write + sync_us_p50),
         cpu_us_per_io: cpu_us / side.total_ios as f64,
         total_ios: side.total_ios,
         runtime: Duration::from_millis(side.runtime),
@@ -173,7 +176,7 @@ mod tests {
         let result = parsed(SAMPLE, true).expect("a genuine output can be read");
         assert_eq!((result.total_ios, result.runtime), (2348, Duration::from_millis(301)));
         assert_eq!((result.iops, result.bandwidth), (7800.664452, 31951521.0));
-        assert_eq!((result.lat_us_p50, result.lat_us_p99), (199.68, 2007.04));
+        assert_eq!((result.lat_us_p50, result.lat_us_p99), (Some(199.68), Some(2007.04)));
         // (2.333333 + 21) % of 300 ms are 70 ms, and 30 ms of the workers: 100 ms / 2348.
         assert!((result.cpu_us_per_io - 100_000.0 / 2348.0).abs() < 0.001);
         assert_eq!(result.metrics()[metric::MB_PER_S], 31.951521);
@@ -184,9 +187,19 @@ mod tests {
     fn the_sync_after_a_write_counts_until_it_is_durable() {
         let syncs = r#""sync" : {"lat_ns" : {"percentile" : {"50.000000" : 300320}}}, "error" : 0"#;
         let result = parsed(&SAMPLE.replace("\"error\" : 0", syncs), true).expect("it is valid");
-        assert!((result.durable_us_p50 - 500.0).abs() < 1e-9, "{}", result.durable_us_p50);
+        let durable = result.durable_us_p50.expect("the job was timed");
+        assert!((durable - 500.0).abs() < 1e-9, "{durable}");
         let result = parsed(SAMPLE, true).expect("a genuine output can be read");
         assert_eq!(result.durable_us_p50, result.lat_us_p50);
+    }
+
+    #[test]
+    fn a_job_that_was_not_timed_has_no_latency() {
+        let text = SAMPLE.replace("percentile", "nothing");
+        let result = parsed(&text, true).expect("it is valid");
+        assert_eq!((result.lat_us_p50, result.durable_us_p50), (None, None));
+        assert!(!result.metrics().contains_key(metric::LAT_US_P50));
+        assert_eq!(result.metrics()[metric::IOPS], 7800.664452);
     }
 
     #[test]

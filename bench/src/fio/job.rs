@@ -1,11 +1,18 @@
 //! One fio job and its command line, the same text that is run and published.
 //!
-//! The settings are fair to fio: what only costs it time is off (a map of blocks already visited,
-//! the split of latency into submission and completion), the whole latency is kept because ours is
-//! measured, too. Each run draws other offsets: the host caches, and the second reader of a block
-//! would win (RM1). That takes `randrepeat=0` beside `randseed`, which alone changes nothing. The
-//! file must exist at its full size: fio is never left to lay it out, or its file would be younger
-//! than ours; and told not to (`allow_file_create=0`), it *removes* a file that is too short.
+//! The settings are the best for fio (RM5). What only costs it time is off: a map of blocks already
+//! visited, the scrambling of buffers before each write (the buffers hold random bytes, as ours
+//! do), and the time of each I/O where ours takes none either. Buffers are in huge pages, as ours
+//! are: fio itself can't ask for transparent ones, but its allocator can ([`HUGE_PAGES`]).
+//!
+//! Each run draws other offsets: the host caches, and the second reader of a block would win (RM1).
+//! That takes `randrepeat=0` beside `randseed`, which alone changes nothing. The file must exist at
+//! its full size: fio is never left to lay it out, or its file would be younger than ours; and told
+//! not to (`allow_file_create=0`), it *removes* a file that is too short.
+//!
+//! A sync of a deep job is a barrier (RM3): fio itself only queues it among the writes, and it
+//! makes durable what happens to be done. `thinktime` lets fio wait for all writes in flight, which
+//! costs a microsecond; the sync is the next request, and the next writes go beside it.
 //!
 //! Callers: closures of a race, `Fio::run`.
 
@@ -60,7 +67,7 @@ pub enum Durability {
     None,
     /// Each write returns durable (O_DSYNC).
     ODsync,
-    /// fdatasync after every so many writes.
+    /// fdatasync after every so many writes, when all of them are done.
     Fdatasync {
         /// How many.
         every: u32,
@@ -104,8 +111,14 @@ pub struct FioJob {
     pub depth: u32,
     /// How many I/Os go through one call into the kernel.
     pub batch: Batch,
-    /// How long is measured.
+    /// How long is measured, unless `once` says how much.
     pub runtime: Duration,
+    /// So many bytes, each block once, however long that takes.
+    pub once: Option<u64>,
+    /// Whether the time of each I/O is taken.
+    pub is_timed: bool,
+    /// So many jobs at once, each with a part of the file of `size` bytes to itself.
+    pub jobs: u32,
     /// How long runs before that, unmeasured.
     pub ramp: Duration,
     /// Around the page cache (O_DIRECT).
@@ -135,6 +148,9 @@ impl FioJob {
             depth: 1,
             batch: Batch::ONE_BY_ONE,
             runtime: Duration::from_secs(3),
+            once: None,
+            is_timed: true,
+            jobs: 1,
             ramp: Duration::ZERO,
             direct: true,
             engine: Engine::IoUring,
@@ -164,16 +180,27 @@ impl FioJob {
             format!("--iodepth_batch_complete_max={}", self.batch.reap_max),
             format!("--direct={}", u8::from(self.direct)),
             format!("--ioengine={engine}"),
-            "--time_based".into(),
-            format!("--runtime={}ms", self.runtime.as_millis()),
         ];
+        arguments.extend(self.amount());
         if !self.ramp.is_zero() {
             arguments.push(format!("--ramp_time={}ms", self.ramp.as_millis()));
+        }
+        if self.jobs > 1 {
+            arguments.push(format!("--numjobs={}", self.jobs));
+            arguments.push(format!("--offset_increment={}", self.size));
+            arguments.push("--group_reporting".into());
         }
         match self.durability {
             Durability::None => {}
             Durability::ODsync => arguments.push("--sync=dsync".into()),
-            Durability::Fdatasync { every } => arguments.push(format!("--fdatasync={every}")),
+            Durability::Fdatasync { every } => {
+                arguments.push(format!("--fdatasync={every}"));
+                if self.depth > 1 {
+                    arguments.push("--thinktime=1".into());
+                    arguments.push(format!("--thinktime_blocks={every}"));
+                    arguments.push("--thinktime_blocks_type=issue".into());
+                }
+            }
         }
         if self.fixed_buffers {
             arguments.push("--fixedbufs".into());
@@ -187,11 +214,30 @@ impl FioJob {
         arguments.push("--randrepeat=0".into());
         arguments.push(format!("--randseed={}", self.seed));
         arguments.extend(ALWAYS.map(str::to_owned));
+        match self.is_timed {
+            true => arguments.extend(TIMED.map(str::to_owned)),
+            false => arguments.push("--gtod_reduce=1".into()),
+        }
         // fio takes the time of syncs only where it takes that of completions.
-        if !matches!(self.durability, Durability::Fdatasync { .. }) {
+        if self.is_timed && !matches!(self.durability, Durability::Fdatasync { .. }) {
             arguments.push("--disable_clat=1".into());
         }
         arguments
+    }
+
+    /// How much is done: for how long, or how many bytes.
+    fn amount(&self) -> Vec<String> {
+        match self.once {
+            None => vec![
+                "--time_based".into(),
+                format!("--runtime={}ms", self.runtime.as_millis()),
+                "--norandommap".into(),
+            ],
+            // A generator that never gives a block twice, and so needs no map of them.
+            Some(bytes) => {
+                vec![format!("--io_size={bytes}"), "--random_generator=lfsr".into()]
+            }
+        }
     }
 
     /// As [`FioJob::arguments`], in one line and with the seed, which changes from run to run, left
@@ -201,7 +247,7 @@ impl FioJob {
         let shown = arguments.iter().map(|argument| {
             if argument.starts_with("--randseed=") { "--randseed=N" } else { argument }
         });
-        ["fio"].into_iter().chain(shown).collect::<Vec<_>>().join(" ")
+        [HUGE_PAGES.0, "=", HUGE_PAGES.1, " fio "].concat() + &shown.collect::<Vec<_>>().join(" ")
     }
 
     /// Refuses what fio would refuse late, or do differently from what was asked. In particular a
@@ -217,6 +263,14 @@ impl FioJob {
         {
             let depth = self.depth;
             return refuse(format!("{:?} doesn't fit a depth of {depth}", self.batch));
+        }
+        if self.jobs == 0 || self.once.is_some_and(|bytes| bytes < u64::from(self.block_bytes)) {
+            return refuse("at least one job, and at least one block".into());
+        }
+        if self.jobs > 1 && self.engine != Engine::Psync {
+            return refuse(
+                "several jobs are for plain system calls: a ring is deep by itself".into(),
+            );
         }
         if self.runtime.as_millis() == 0 {
             return refuse("a run of less than a millisecond measures nothing".into());
@@ -237,8 +291,8 @@ impl FioJob {
         }
         match fs::metadata(&self.file) {
             Err(cause) => refuse(format!("{shown}: {cause}; lay it out first")),
-            Ok(found) if found.len() < self.size => {
-                let (len, size) = (found.len(), self.size);
+            Ok(found) if found.len() < self.size * u64::from(self.jobs) => {
+                let (len, size) = (found.len(), self.size * u64::from(self.jobs));
                 refuse(format!("{shown} has {len} of {size} bytes; lay it out first"))
             }
             Ok(_) => Ok(()),
@@ -246,18 +300,25 @@ impl FioJob {
     }
 }
 
+/// The environment in which fio gets its buffers in huge pages, as `os` gets ours: the allocator
+/// advises the kernel so (glibc 2.35), for small buffers too if they come from the one heap.
+pub(crate) const HUGE_PAGES: (&str, &str) = (
+    "GLIBC_TUNABLES",
+    "glibc.malloc.hugetlb=1:glibc.malloc.arena_max=1:glibc.malloc.mmap_threshold=1073741824",
+);
+
 /// What every job gets. One process (`thread`), so that its CPU time can be read in one place.
-const ALWAYS: [&str; 9] = [
+const ALWAYS: [&str; 6] = [
     "--allow_file_create=0",
     "--fallocate=none",
-    "--norandommap",
     "--thread",
-    "--disable_slat=1",
-    "--lat_percentiles=1",
-    "--percentile_list=50:99",
+    "--scramble_buffers=0",
     "--eta=never",
     "--output-format=json",
 ];
+
+/// What a job gets whose I/Os are timed: the time from the request to the end, once.
+const TIMED: [&str; 3] = ["--disable_slat=1", "--lat_percentiles=1", "--percentile_list=50:99"];
 
 /// fio takes a colon in a file name for a separator.
 fn escaped(path: &std::path::Path) -> String {
@@ -278,9 +339,10 @@ mod tests {
             depth: 32,
             batch: Batch::up_to(32),
             ramp: Duration::from_millis(500),
-            durability: Durability::Fdatasync { every: 1 },
+            durability: Durability::Fdatasync { every: 64 },
             fixed_buffers: true,
             registered_files: true,
+            is_timed: false,
             seed: 7,
             ..job()
         };
@@ -289,17 +351,39 @@ mod tests {
             "--name=race --filename=/tmp/data\\:1 --size=1048576 --rw=randwrite --bs=8192 \
              --iodepth=32 --iodepth_batch_submit=32 --iodepth_batch_complete_min=1 \
              --iodepth_batch_complete_max=32 --direct=1 --ioengine=io_uring --time_based \
-             --runtime=3000ms --ramp_time=500ms --fdatasync=1 --fixedbufs --registerfiles \
-             --randrepeat=0 --randseed=7 --allow_file_create=0 --fallocate=none --norandommap \
-             --thread --disable_slat=1 --lat_percentiles=1 \
-             --percentile_list=50:99 --eta=never --output-format=json"
+             --runtime=3000ms --norandommap --ramp_time=500ms --fdatasync=64 --thinktime=1 \
+             --thinktime_blocks=64 --thinktime_blocks_type=issue --fixedbufs --registerfiles \
+             --randrepeat=0 --randseed=7 --allow_file_create=0 --fallocate=none --thread \
+             --scramble_buffers=0 --eta=never --output-format=json --gtod_reduce=1"
         );
+    }
+
+    #[test]
+    fn a_job_of_plain_calls_takes_the_time_of_each_and_may_read_each_block_once() {
+        let job = FioJob {
+            engine: Engine::Psync,
+            pattern: Pattern::RandRead,
+            once: Some(65_536),
+            jobs: 3,
+            ..job()
+        };
+        let text = job.arguments().join(" ");
+        let ending =
+            "--disable_slat=1 --lat_percentiles=1 --percentile_list=50:99 --disable_clat=1";
+        assert!(text.ends_with(ending), "{text}");
+        for part in [
+            "--ioengine=psync --io_size=65536 --random_generator=lfsr",
+            "--numjobs=3 --offset_increment=1048576 --group_reporting",
+        ] {
+            assert!(text.contains(part), "{part} is missing in {text}");
+        }
+        assert!(!text.contains("--runtime") && !text.contains("--norandommap"));
     }
 
     #[test]
     fn published_settings_are_the_same_for_every_seed() {
         assert_eq!(job().settings(), FioJob { seed: 9, ..job() }.settings());
-        assert!(job().settings().starts_with("fio --name=race "));
+        assert!(job().settings().contains(" fio --name=race "));
     }
 
     #[test]
@@ -321,6 +405,8 @@ mod tests {
         assert!(refused(read).contains("a read has no durability"));
         let never = FioJob { durability: Durability::Fdatasync { every: 0 }, ..job() };
         assert!(refused(never).contains("every 0 writes"));
+        let several = FioJob { jobs: 2, ..job() };
+        assert!(refused(several).contains("several jobs are for plain system calls"));
         let batch = FioJob { batch: Batch::up_to(8), depth: 4, ..job() };
         assert!(refused(batch).contains("doesn't fit a depth of 4"));
     }

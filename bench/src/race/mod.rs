@@ -12,7 +12,9 @@
 //!   * [`pairs`]: the order of the runs and their figures
 //!   * [`case`]: from paired figures to a ratio and a verdict
 //!   * `build`: another build of ours as the rival: what did a change cost?
-//!   * [`report`]: the table and the JSON line
+//!   * [`terms`]: what a reader has to know before the figures mean anything
+//!   * [`report`]: the table
+//!   * [`line`]: the JSON line, written and read
 //!   * [`run`]: a whole race from header to last line
 //!
 //! Rules
@@ -24,11 +26,15 @@
 
 mod build;
 pub mod case;
+pub mod line;
 pub mod pairs;
 pub mod report;
 pub mod run;
+pub mod terms;
 
 pub use case::{Case, CaseResult};
+pub use line::{Ahead, CaseLine, Line};
 pub use pairs::{Metrics, PAIRS_MIN, Samples, Side, Turn, metric, run_pairs};
 pub use report::Outcome;
 pub use run::{Plan, Race, Workload};
+pub use terms::Terms;

@@ -1,86 +1,63 @@
 //! What a race says at its end: a table within 80 columns, a sentence, and the JSON line.
 //!
-//! The JSON line is a contract with whoever reads races by program:
-//!
-//! ```json
-//! {"race": NAME, "cases": [{"case", "ours", "rival", "unit", "higher_is_better",
-//!                           "ratio", "ci": [low, high], "goal", "met"}]}
-//! ```
-//!
-//! in this order, with `ours` and `rival` the medians, `ratio` above 1 where ours is better, and
-//! `met` true, false or "undecided". Its numbers are not rounded.
-//!
 //! Callers: `run`.
 
 use std::fmt::Write;
 
 use report::paragraph;
-use serde::{Serialize, Serializer};
-use stats::Verdict;
 
 use crate::race::case::CaseResult;
+use crate::race::line::{CaseLine, Line};
+use crate::race::run::Plan;
+use crate::race::terms::Terms;
 
 const NAME_COLUMNS: usize = 21;
 const UNIT_COLUMNS: usize = 6;
 
-/// All cases of a race.
+/// All cases of a race, and under what conditions they were measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// The race.
     pub race: String,
     /// Its cases, in its order.
     pub cases: Vec<CaseResult>,
-}
-
-#[derive(Serialize)]
-struct Line<'a> {
-    race: &'a str,
-    cases: Vec<CaseLine<'a>>,
-}
-
-#[derive(Serialize)]
-struct CaseLine<'a> {
-    case: &'a str,
-    ours: f64,
-    rival: f64,
-    unit: &'a str,
-    higher_is_better: bool,
-    ratio: f64,
-    ci: [f64; 2],
-    goal: Option<f64>,
-    #[serde(serialize_with = "met")]
-    met: Option<Verdict>,
-}
-
-fn met<S: Serializer>(verdict: &Option<Verdict>, serializer: S) -> Result<S::Ok, S::Error> {
-    match verdict {
-        Some(Verdict::Met) => serializer.serialize_bool(true),
-        Some(Verdict::Missed) => serializer.serialize_bool(false),
-        Some(Verdict::Undecided) => serializer.serialize_str("undecided"),
-        None => serializer.serialize_none(),
-    }
+    /// How it was run.
+    pub plan: Plan,
+    /// Its terms.
+    pub terms: Terms,
+    /// Versions and settings of both sides.
+    pub settings: Vec<String>,
 }
 
 impl Outcome {
-    /// The JSON line, without its line end.
-    pub fn json_line(&self) -> String {
+    /// The race as it is saved and published.
+    pub fn line(&self) -> Line {
         let cases = self.cases.iter().map(|result| CaseLine {
-            case: &result.case.name,
+            case: result.case.name.clone(),
             ours: result.ours,
             rival: result.rival,
-            unit: result.case.unit,
+            unit: result.case.unit.into(),
             higher_is_better: result.case.higher_is_better,
             ratio: result.ratio,
             ci: [result.interval.low, result.interval.high],
             goal: result.case.goal,
-            met: result.verdict,
+            met: result.verdict.into(),
         });
-        let line = Line { race: &self.race, cases: cases.collect() };
-        serde_json::to_string(&line).expect("strings, numbers and booleans always serialize")
+        Line {
+            race: self.race.clone(),
+            cases: cases.collect(),
+            commit: env!("FOREBAY_COMMIT").into(),
+            machine: crate::machine::line(),
+            pairs: self.plan.pairs,
+            seconds: self.plan.length.as_secs_f64(),
+            seed: self.plan.seed,
+            terms: self.terms.to_owned(),
+            settings: self.settings.clone(),
+        }
     }
 
     /// The cases with this verdict; with none, those that are reported only.
-    pub fn count(&self, verdict: Option<Verdict>) -> usize {
+    pub fn count(&self, verdict: Option<stats::Verdict>) -> usize {
         self.cases.iter().filter(|result| result.verdict == verdict).count()
     }
 
@@ -111,6 +88,7 @@ impl Outcome {
 
     /// What the table comes to, in words.
     pub fn summary(&self) -> String {
+        use stats::Verdict;
         let mut text = String::from("Ratio > 1: ours is better.");
         for (verdict, meaning) in [
             (Some(Verdict::Met), "met: all of the interval reaches the goal"),
@@ -162,7 +140,8 @@ fn short(ratio: f64) -> String {
 mod tests {
     use super::*;
     use crate::race::Case;
-    use stats::Interval;
+    use stats::{Interval, Verdict};
+    use std::time::Duration;
 
     fn result(name: &str, unit: &'static str, higher: bool, low: f64, high: f64) -> CaseResult {
         let interval = Interval { low, high };
@@ -183,13 +162,16 @@ mod tests {
             result("cpu per read", "us", false, 0.5, 0.75),
             result("durable write", "IOPS", true, 0.9, 1.125),
         ];
-        Outcome { race: "io".into(), cases }
+        let plan = Plan { pairs: 10, seed: 7, length: Duration::from_millis(1_500) };
+        let terms = Terms { compared: "a.", rival: "b.", timed: "c.", favours: "d." };
+        Outcome { race: "io".into(), cases, plan, terms, settings: vec!["set".into()] }
     }
 
     #[test]
     fn the_json_line_is_exactly_the_contract() {
+        let line = Line { commit: "abc".into(), machine: "m".into(), ..outcome().line() };
         assert_eq!(
-            outcome().json_line(),
+            line.text(),
             concat!(
                 r#"{"race":"io","cases":["#,
                 r#"{"case":"read 8k depth 32","ours":12500.5,"rival":12000.0,"unit":"IOPS","#,
@@ -198,7 +180,9 @@ mod tests {
                 r#""higher_is_better":false,"ratio":1.0,"ci":[0.5,0.75],"goal":0.95,"met":false},"#,
                 r#"{"case":"durable write","ours":12500.5,"rival":12000.0,"unit":"IOPS","#,
                 r#""higher_is_better":true,"ratio":1.0,"ci":[0.9,1.125],"goal":0.95,"#,
-                r#""met":"undecided"}]}"#,
+                r#""met":"undecided"}],"commit":"abc","machine":"m","pairs":10,"seconds":1.5,"#,
+                r#""seed":7,"terms":{"compared":"a.","rival":"b.","timed":"c.","favours":"d."},"#,
+                r#""settings":["set"]}"#,
             )
         );
     }

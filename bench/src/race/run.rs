@@ -1,8 +1,8 @@
 //! A whole race, from its header to its last line.
 //!
-//! Standard output: what is raced, where, against which version with which settings; the table; the
-//! JSON line last. Standard error: a line after each pair with the time that is left. So a program
-//! reads the last line of standard output and a person reads all.
+//! Standard output: what is raced, on which terms, where, against which version with which
+//! settings; the table; the JSON line last. Standard error: a line after each pair with the time
+//! that is left. So a program reads the last line of standard output and a person reads all.
 //!
 //! Nothing runs before the plan and the goals are checked, and no ratio is computed before all runs
 //! of its workload are done: there is no looking early and stopping when it pleases.
@@ -15,10 +15,13 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use report::paragraph;
+
 use crate::race::build::{Build, serve};
 use crate::race::case::{Case, CaseResult};
-use crate::race::pairs::{Metrics, Turn, check_pairs, run_pairs};
+use crate::race::pairs::{Metrics, Samples, Turn, check_pairs, run_pairs};
 use crate::race::report::Outcome;
+use crate::race::terms::Terms;
 use crate::{Error, Result, machine};
 
 /// How a race is run.
@@ -28,6 +31,8 @@ pub struct Plan {
     pub pairs: u32,
     /// From which every random choice follows: offsets through [`Turn::seed`], and the bootstrap.
     pub seed: u64,
+    /// How long each run is measured, where the race has no amount of work of its own.
+    pub length: Duration,
 }
 
 /// One side's way to run a workload once.
@@ -53,6 +58,8 @@ pub struct Race<'a> {
     pub name: String,
     /// What it compares, in a line.
     pub description: String,
+    /// What a reader has to know before its figures mean anything.
+    pub terms: Terms,
     /// Versions of the rival and what else holds for all workloads, a line each.
     pub settings: Vec<String>,
     /// The workloads, run one after the other.
@@ -67,23 +74,40 @@ impl Race<'_> {
         out: &mut dyn Write,
         progress: &mut dyn Write,
     ) -> Result<Outcome> {
+        self.run_and_derive(plan, &|_| Ok(Vec::new()), out, progress)
+    }
+
+    /// As [`Race::run`], with more cases, which `derive` makes from the runs of all workloads.
+    pub fn run_and_derive(
+        &mut self,
+        plan: Plan,
+        derive: &dyn Fn(&[Samples]) -> Result<Vec<CaseResult>>,
+        out: &mut dyn Write,
+        progress: &mut dyn Write,
+    ) -> Result<Outcome> {
         self.check(plan)?;
         say(out, &self.header(plan))?;
         let total = plan.pairs * u32::try_from(self.workloads.len()).expect("workloads are few");
         let mut clock = Clock { start: Instant::now(), done: 0, total };
-        let mut cases = Vec::new();
+        let (mut cases, mut all) = (Vec::new(), Vec::new());
         for workload in &mut self.workloads {
             let place = format!("race {}, {}", self.name, workload.name);
-            let judged = run_workload(workload, plan, &mut |pairs| {
+            let ran = run_workload(workload, plan, &mut |pairs| {
                 let left = clock.tick();
                 // Progress that nobody can read is no reason to stop.
                 let _ = writeln!(progress, "{place}: pair {pairs} of {} done, {left}", plan.pairs);
             });
-            cases.extend(judged.map_err(|error| error.within(&place))?);
+            let samples = ran.map_err(|error| error.within(&place))?;
+            let judged = workload.cases.iter().map(|case| case.judge(&samples, plan.seed));
+            for result in judged {
+                cases.push(result.map_err(|error| error.within(&place))?);
+            }
+            all.push(samples);
         }
-        let outcome = Outcome { race: self.name.clone(), cases };
+        cases.extend(derive(&all)?);
+        let outcome = self.outcome(plan, cases);
         let (table, summary) = (outcome.table(), outcome.summary());
-        say(out, &format!("\n{table}\n{summary}\n{}\n", outcome.json_line()))?;
+        say(out, &format!("\n{table}\n{summary}\n{}\n", outcome.line().text()))?;
         Ok(outcome)
     }
 
@@ -110,6 +134,7 @@ impl Race<'_> {
             (workload.ours)(turn)?;
             (workload.rival)(turn)?;
         }
+        self.terms = Terms::AGAINST_A_BUILD;
         self.settings.push(format!("the rival is another build of ours: {}", program.display()));
         self.run(plan, out, progress)
     }
@@ -118,6 +143,15 @@ impl Race<'_> {
     /// [`Race::run_against`].
     pub fn serve(&mut self, requests: &mut dyn BufRead, out: &mut dyn Write) -> Result<()> {
         serve(&mut self.workloads, requests, out)
+    }
+
+    /// The race with these results.
+    fn outcome(&self, plan: Plan, cases: Vec<CaseResult>) -> Outcome {
+        let mut settings = self.settings.clone();
+        for Workload { name, settings: own, .. } in &self.workloads {
+            settings.extend(own.iter().map(|line| format!("{name}: {line}")));
+        }
+        Outcome { race: self.name.clone(), cases, plan, terms: self.terms, settings }
     }
 
     fn check(&self, plan: Plan) -> Result<()> {
@@ -138,6 +172,8 @@ impl Race<'_> {
     fn header(&self, plan: Plan) -> String {
         let mut lines = vec![
             format!("race {}: {}", self.name, self.description),
+            paragraph(&self.terms.paragraph(), "").trim_end().to_owned(),
+            format!("commit: {}", env!("FOREBAY_COMMIT")),
             format!("machine: {}", machine::line()),
             format!("{} pairs of runs in ABBA order, seed {}", plan.pairs, plan.seed),
         ];
@@ -154,10 +190,9 @@ fn run_workload(
     workload: &mut Workload<'_>,
     plan: Plan,
     after_pair: &mut dyn FnMut(u32),
-) -> Result<Vec<CaseResult>> {
+) -> Result<Samples> {
     let (ours, rival) = (&mut *workload.ours, &mut *workload.rival);
-    let samples = run_pairs(plan.pairs, plan.seed, ours, rival, after_pair)?;
-    workload.cases.iter().map(|case| case.judge(&samples, plan.seed)).collect()
+    run_pairs(plan.pairs, plan.seed, ours, rival, after_pair)
 }
 
 fn say(out: &mut dyn Write, text: &str) -> Result<()> {
@@ -215,20 +250,22 @@ mod tests {
         Race {
             name: "count".into(),
             description: "we count".into(),
+            terms: Terms { compared: "Counts are compared.", ..Terms::default() },
             settings: vec!["rival: rival-1.2".into()],
             workloads: vec![workload],
         }
     }
 
-    const PLAN: Plan = Plan { pairs: 10, seed: 1 };
+    const PLAN: Plan = Plan { pairs: 10, seed: 1, length: Duration::from_secs(1) };
 
     #[test]
     fn a_race_ends_with_its_json_line_after_versions_settings_and_machine() {
         let (mut out, mut progress) = (Vec::new(), Vec::new());
         let outcome = race().run(PLAN, &mut out, &mut progress).expect("nothing fails");
         let out = String::from_utf8(out).expect("it is text");
-        assert_eq!(out.lines().last(), Some(outcome.json_line().as_str()));
-        for part in ["race count: we count", "machine: Linux", "rival-1.2", "  rival --fast"] {
+        assert_eq!(out.lines().last(), Some(outcome.line().text().as_str()));
+        let parts = ["race count: we count", "Counts are compared.", "commit: ", "machine: Linux"];
+        for part in parts.into_iter().chain(["rival-1.2", "  rival --fast"]) {
             assert!(out.contains(part), "{part} is missing in {out}");
         }
         let progress = String::from_utf8(progress).expect("it is text");
@@ -252,7 +289,7 @@ mod tests {
             assert!(out.is_empty());
             error.to_string()
         };
-        assert!(refused(race(), Plan { pairs: 4, seed: 1 }).contains("too few"));
+        assert!(refused(race(), Plan { pairs: 4, ..PLAN }).contains("too few"));
         let mut double = race();
         double.workloads[0].cases.push(case("speed", "cpu", false));
         assert_eq!(refused(double, PLAN), "two cases are called speed");

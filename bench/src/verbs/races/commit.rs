@@ -1,13 +1,7 @@
 //! Race `commit`: durable commits through a whole instance against fio's durable 4 KiB writes.
 //!
-//! A commit is a transaction: an update of one row of 100 bytes, found by its primary key, and the
-//! commit, timed from before the update until the commit has returned. Each session has rows and
-//! blocks of its own, so no session waits for another but for redo. fio writes 4 KiB blocks in
-//! sequence, durably, at depth 1, in the way that the instance's own probe picked for its redo.
-//!
-//! Where one session works, it and fio share one CPU, another for the next pair. Where sixteen do,
-//! or where the log writer writes for others, either side may use every CPU: pinned to one, threads
-//! that work for each other would be measured at something that nobody does.
+//! Its terms are stated below. Each session has rows and blocks of its own, so no session waits for
+//! another but for redo.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +9,7 @@ use std::time::Duration;
 
 use bench::Scratch;
 use bench::fio::{Durability, Engine, Fio, FioJob, Pattern};
-use bench::race::{Case, Metrics, Outcome, Race, Turn, Workload, metric};
+use bench::race::{Case, Metrics, Race, Terms, Turn, Workload, metric};
 use database::{
     ColumnSpec, Connection, Creation, Database, Options, Parameters, Table, TableSpec, Type, Value,
 };
@@ -26,12 +20,30 @@ use redo::CommitLeader;
 use stop::Stop;
 use waits::{Nanos, SessionKind, Timestamp};
 
-use super::{Setup, run_race, told};
+use super::{Run, Setup, run_race, told};
 
-/// fio's median may be so many times better.
-const LATENCY_GOAL: f64 = 1.0 / 1.25;
+const TERMS: Terms = Terms {
+    compared: "Ours commits a transaction through a whole instance: an update of one row of 100 \
+               bytes, found by its primary key, and a durable commit. fio makes one durable write \
+               of 4 KiB. For one session the median times are compared, for 16 our commits a \
+               second with fio's writes a second at depth 1.",
+    rival: "fio writes in sequence by plain system calls, which cost it less than a ring at depth \
+            1, into a file as large as the redo logs, durably in the way that the instance's own \
+            probe picked for its redo.",
+    timed: "Ours is timed from before the update until the commit has returned, fio from the \
+            write until it is durable; both have a warm-up of 100 ms that isn't counted. Nothing \
+            is checkpointed in a run. One session and fio share one CPU, another for the next \
+            pair; where several threads work for each other, either side may use every CPU.",
+    favours: "A transaction is more work than a write: that favours fio. Where fio syncs after \
+              its write its time is the sum of the medians of both, which is at most the median \
+              of the sum: that favours fio. Sixteen sessions share writes and fio's one job \
+              can't: that favours ours, and is what group commit is for.",
+};
+
+/// fio's median time, in ours, to reach.
+const LATENCY_GOAL: f64 = 0.9;
 /// So many commits for each of fio's writes.
-const RATE_GOAL: f64 = 6.0;
+const RATE_GOAL: f64 = 8.0;
 
 const DATA_BYTES: u64 = 32 << 20;
 const SESSIONS: u64 = 16;
@@ -67,7 +79,7 @@ const SPECS: [Spec; 5] = [
     Spec { name: "lgwr, 16 sessions", sessions: SESSIONS, leader: CommitLeader::Lgwr, writes: 1 },
 ];
 
-pub(crate) fn run(setup: &Setup) -> bench::Result<Outcome> {
+pub(crate) fn run(setup: &Setup) -> Run {
     let fio = Fio::find()?;
     let scratch = Scratch::create(&setup.directory)?;
     let logs = Creation::default();
@@ -84,7 +96,7 @@ pub(crate) fn run(setup: &Setup) -> bench::Result<Outcome> {
             settings: vec![spec.in_words(), format!("fio: {}", job.settings())],
             cases: vec![spec.case()],
             ours: Box::new(move |turn| {
-                bench.run(spec, cpu(turn), turn.seed, setup.length).map_err(told)
+                bench.run(spec, cpu(turn), turn.seed, setup.plan.length).map_err(told)
             }),
             rival: Box::new(move |turn| {
                 let job = FioJob { cpu: cpu(turn), seed: turn.seed as u32, ..job.clone() };
@@ -95,6 +107,7 @@ pub(crate) fn run(setup: &Setup) -> bench::Result<Outcome> {
     let race = Race {
         name: "commit".into(),
         description: "a row updated and committed durably, against a durable 4 KiB write".into(),
+        terms: TERMS,
         settings: vec![
             format!("fio: {}", fio.version()),
             format!(
@@ -161,7 +174,7 @@ fn job(job: FioJob, way: DurableWrite, setup: &Setup) -> FioJob {
     let durability =
         if way.needs_sync() { Durability::Fdatasync { every: 1 } } else { Durability::ODsync };
     FioJob {
-        runtime: setup.length,
+        runtime: setup.plan.length,
         ramp: WARM_UP,
         direct: way.file_options().direct,
         engine: Engine::Psync,

@@ -1,11 +1,15 @@
 //! Our side of races through the embedded API: a database in the race's folder.
 //!
+//! Checkpoints (RM8) are timed on neither side: what a session waits for is raced, and each side
+//! writes what it left behind after its run, before the other side's. How long that took is known,
+//! so the rate with it is reported beside.
+//!
 //! Callers: races `insert`, `lookup`, `tpcb`, `update`.
 
-#[cfg(feature = "sqlite")]
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bench::Scratch;
+use bench::race::{Case, Metrics, metric};
 use database::{Connection, Creation, Database, Options, Parameters};
 use os::Session;
 #[cfg(feature = "sqlite")]
@@ -56,6 +60,31 @@ impl Embedded {
             cache_bytes >> 20
         )
     }
+}
+
+/// A rate that counts the checkpoint after the run as if it had been a part of it.
+const WITH_CHECKPOINT: &str = "per_second_with_checkpoint";
+
+/// A rate of work, with a goal; and the rate with the checkpoint, which is only reported.
+pub(crate) fn cases(name: &str, unit: &'static str, goal: Option<f64>) -> Vec<Case> {
+    let case =
+        |name: String, metric, goal| Case { name, metric, unit, higher_is_better: true, goal };
+    vec![
+        case(name.into(), metric::IOPS, goal),
+        case(format!("{name}, with checkpoint"), WITH_CHECKPOINT, None),
+    ]
+}
+
+/// The metrics of a run that did so much a second for `length`, and of the checkpoint after it.
+pub(crate) fn with_checkpoint(
+    rate: f64,
+    length: Duration,
+    checkpoint: impl FnOnce() -> bench::Result<()>,
+) -> bench::Result<Metrics> {
+    let began = Instant::now();
+    checkpoint()?;
+    let share = length.as_secs_f64() / (length + began.elapsed()).as_secs_f64();
+    Ok(Metrics::from([(metric::IOPS, rate), (WITH_CHECKPOINT, rate * share)]))
 }
 
 #[cfg(feature = "sqlite")]

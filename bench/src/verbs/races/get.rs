@@ -1,43 +1,56 @@
-//! Race `get`: a cached block read, against a hash map under a shared lock.
+//! Race `get`: a cached block read, against the fastest concurrent hash map.
 //!
-//! Ours is what a session does for a block that is in the cache: pin it and take its latch shared,
-//! in one step, read eight bytes, let go. The rival is what one would write in its place without
-//! replacement, changes or waits: the standard library's hash map from address to block, under its
-//! reader-writer lock, and eight bytes read. Both go over the same blocks in turn, which don't fit
-//! into the processor's inner caches.
-//!
-//! The second workload is ours against ours: two threads over the same blocks against one. The
-//! third is the same with pure computing: so much two threads are worth on this machine just now,
-//! and no more can be asked of gets.
+//! Its terms are stated below. The second workload is ours against ours: two threads over the same
+//! blocks against one. The third is the same with pure computing: so much two threads are worth on
+//! this machine just now, and no more can be asked of gets.
 
-use std::collections::HashMap;
 use std::hint::black_box;
 use std::path::Path;
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 use std::time::Instant;
 
-use bench::race::{Case, Metrics, Outcome, Race, Workload};
+use bench::race::{Case, Metrics, Race, Terms, Workload};
 use cache::{Cache, CacheConfig, DataFile, RedoGate};
 use format::{BlockHeader, BlockKind};
 use ids::{Dba, FileNo, Rba, Scn};
 use latch::FrameOrder;
-use os::{FileOptions, Os, Session, ThreadSpec};
+use os::{FileOptions, IoBuf, Os, Session, ThreadSpec};
 use stop::{Halt, Stop};
 use waits::SessionKind;
 
-use super::{Setup, run_race, told};
+use super::{Run, Setup, run_race, told};
 
+const TERMS: Terms = Terms {
+    compared: "Ours does what a session does for a block that is in the cache: it pins the block \
+               and takes its latch shared, in one step, reads eight bytes, and lets go. The rival \
+               looks up a block of the same size by the same address in a concurrent hash map and \
+               reads eight bytes. The time of a read is compared.",
+    rival: "The map is the fastest that we know to read: scc's HashIndex with the hash of rustc, \
+            which reads without a lock (papaya, dashmap and a standard map under its lock took up \
+            to twice its time). Its blocks lie in huge pages, as ours do.",
+    timed: "Both go over the same blocks in turn, two million times a run, in one thread; the \
+            blocks don't fit into the processor's inner caches.",
+    favours: "The map has no replacement, no latch of a block, no waits and no statistics: that \
+              favours the map.",
+};
+
+/// Ours may take twice the time of the map.
+const GOAL: f64 = 0.5;
+/// Two threads of ours are to do so many times what one does.
+const SCALING_GOAL: f64 = 1.9;
 const BLOCKS: u32 = 1_024;
 const ROUNDS: u32 = 2_000;
 const NS: &str = "ns_per_get";
 const RATE: &str = "gets_per_second";
 const STEPS: &str = "steps_per_second";
 
-pub(crate) fn run(setup: &Setup) -> bench::Result<Outcome> {
+pub(crate) fn run(setup: &Setup) -> Run {
     let os = os::linux::start();
     let session = os.adopt("race", SessionKind::Foreground);
     let cache = cache(&os, &setup.directory, &session).map_err(told)?;
-    let map = map();
+    let mut memory = IoBuf::zeroed(BLOCKS as usize * block_bytes());
+    memory.fill(1);
+    let map = map(&memory);
     let gets = u64::from(BLOCKS) * u64::from(ROUNDS);
     let case = |name: &str, metric, unit, higher_is_better, goal| {
         vec![Case { name: name.into(), metric, unit, higher_is_better, goal }]
@@ -55,16 +68,19 @@ pub(crate) fn run(setup: &Setup) -> bench::Result<Outcome> {
         Ok(Metrics::from([(RATE, rate(threads, work, &session)?)]))
     };
     let steps_of = |threads| Ok(Metrics::from([(STEPS, rate(threads, |_| compute(), &session)?)]));
-    let block_bytes = CacheConfig::default().block_size.bytes();
     let race = Race {
         name: "get".into(),
-        description: "a cached block read, against a hash map under a shared lock".into(),
-        settings: vec![format!("{BLOCKS} blocks of {block_bytes} bytes, {ROUNDS} rounds a run")],
+        description: "a cached block read, against the fastest concurrent hash map".into(),
+        terms: TERMS,
+        settings: vec![format!(
+            "{BLOCKS} blocks of {} bytes, {ROUNDS} rounds a run",
+            block_bytes()
+        )],
         workloads: vec![
             Workload {
                 name: "one thread".into(),
-                settings: vec!["rival: std HashMap<u64, Box<[u8]>> under std RwLock".into()],
-                cases: case("a get", NS, "ns", false, Some(1.0 / 2.5)),
+                settings: vec![format!("rival: {MAP}")],
+                cases: case("a get", NS, "ns", false, Some(GOAL)),
                 ours: Box::new(|_| Ok(Metrics::from([(NS, ours(&cache).map_err(told)?)]))),
                 rival: Box::new(|_| {
                     let began = Instant::now();
@@ -76,7 +92,7 @@ pub(crate) fn run(setup: &Setup) -> bench::Result<Outcome> {
             Workload {
                 name: "two threads against one".into(),
                 settings: vec!["rival: the same with one thread".into()],
-                cases: case("gets a second", RATE, "/s", true, Some(1.8)),
+                cases: case("gets a second", RATE, "/s", true, Some(SCALING_GOAL)),
                 ours: Box::new(|_| gets_of(2)),
                 rival: Box::new(|_| gets_of(1)),
             },
@@ -134,15 +150,18 @@ fn get_all(cache: &Cache, session: &Session) -> Result<u64, Stop> {
     Ok(sum)
 }
 
-type Map = RwLock<HashMap<u64, Box<[u8]>>>;
+/// A map of blocks that lie in one piece of memory.
+type Map<'b> = scc::HashIndex<u64, &'b [u8], rustc_hash::FxBuildHasher>;
 
-fn look_up_all(map: &Map) -> u64 {
+const MAP: &str = "scc::HashIndex<u64, &[u8], rustc_hash::FxBuildHasher>, read by peek_with";
+
+fn look_up_all(map: &Map<'_>) -> u64 {
     let mut sum = 0_u64;
     for round in 0..ROUNDS {
         for block in 0..BLOCKS {
-            let map = map.read().expect("nobody panics under it");
-            let bytes = map.get(&Dba::new(1, block).pack()).expect("it was put in");
-            sum = sum.wrapping_add(eight_bytes(bytes, round));
+            let address = Dba::new(1, block).pack();
+            let read = map.peek_with(&address, |_, bytes| eight_bytes(bytes, round));
+            sum = sum.wrapping_add(read.expect("it was put in"));
         }
     }
     sum
@@ -153,9 +172,17 @@ fn eight_bytes(block: &[u8], round: u32) -> u64 {
     block[at..at + 8].iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
 }
 
-fn map() -> Map {
-    let block = || vec![1_u8; CacheConfig::default().block_size.bytes()].into_boxed_slice();
-    RwLock::new((0..BLOCKS).map(|number| (Dba::new(1, number).pack(), block())).collect())
+fn map(memory: &[u8]) -> Map<'_> {
+    let map = Map::with_hasher(rustc_hash::FxBuildHasher);
+    for (number, block) in (0..BLOCKS).zip(memory.chunks(block_bytes())) {
+        let put = map.insert_sync(Dba::new(1, number).pack(), block);
+        assert!(put.is_ok(), "no block comes twice");
+    }
+    map
+}
+
+fn block_bytes() -> usize {
+    CacheConfig::default().block_size.bytes()
 }
 
 /// Redo of which nothing is ever asked.
@@ -192,7 +219,7 @@ fn cache(os: &Os, directory: &Path, session: &Session) -> Result<Arc<Cache>, Sto
     let cache = Cache::open(os, disk, files, copies, config, gate, halt, session)?;
     for block in 0..BLOCKS {
         let address = Dba::new(1, block);
-        let pin = cache.pin(address, session)?;
+        let pin = cache.pin_new(address, session)?;
         let mut guard = pin.exclusive(FrameOrder::Heap, session);
         guard.will_change();
         let bytes = guard.bytes_for_apply();

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bench::race::{Metrics, metric};
+use bench::scratch::fill;
 use os::{
     Completion, CpuSet, Disk, File, FileOptions, IoBuf, IoKind, IoPool, Os, Request, Ring,
     RingConfig, Session,
@@ -98,12 +99,18 @@ impl Runner {
                 Some((self.disk.ring(&config, &self.session)?, pool))
             }
         };
+        let mut buffer = IoBuf::zeroed(load.block_bytes);
+        let mut state = seed;
+        fill(&mut buffer, &mut state);
+        if let Some((_, pool)) = &ring {
+            fill_all(pool);
+        }
         let mut offsets = Offsets::new(load, seed);
         let cpu = bench::cpu::own();
         let start = self.os.now();
         let until = start.after(Nanos::from_micros(load.length.as_micros() as u64));
         let ios = match &mut ring {
-            None => self.one_by_one(load, &file, &mut offsets, until)?,
+            None => self.one_by_one(load, &file, &mut buffer, &mut offsets, until)?,
             Some((ring, pool)) => {
                 self.many_at_once(load, &file, ring, pool, &mut offsets, until)?
             }
@@ -123,23 +130,23 @@ impl Runner {
         &self,
         load: &Load,
         file: &File,
+        buffer: &mut IoBuf,
         offsets: &mut Offsets,
         until: Timestamp,
     ) -> Result<u64, os::Error> {
         let session = &self.session;
-        let mut buffer = IoBuf::zeroed(load.block_bytes);
         let mut ios = 0;
         while self.os.now() < until {
             let offset = offsets.next();
             match load.kind {
                 IoKind::Read => {
                     let waiting = session.waiting(WaitEvent::DbFileSequentialRead);
-                    file.read_at(offset, &mut buffer, waiting)?;
+                    file.read_at(offset, buffer, waiting)?;
                 }
                 IoKind::Write => {
                     buffer[..8].copy_from_slice(&offset.to_le_bytes());
                     let waiting = session.waiting(WaitEvent::LogFileParallelWrite);
-                    file.write_at(offset, &buffer, waiting)?;
+                    file.write_at(offset, buffer, waiting)?;
                     if load.durable == Durable::BySync {
                         file.sync(waiting)?;
                     }
@@ -183,4 +190,11 @@ impl Runner {
         }
         Ok(ios)
     }
+}
+
+/// Fills the buffers of a pool with random bytes, as fio's are.
+fn fill_all(pool: &IoPool) {
+    let mut state = 1;
+    let mut taken: Vec<IoBuf> = std::iter::from_fn(|| pool.take()).collect();
+    taken.iter_mut().for_each(|buffer| fill(buffer, &mut state));
 }

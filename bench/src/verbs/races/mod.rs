@@ -3,16 +3,18 @@
 //! Each race is a file here and a line in [`RACES`]. The harness, the rivals and the arithmetic are
 //! in the library; a race says what each side does and what is to be reached.
 //!
-//! Callers: people. The last line of standard output is JSON for programs.
+//! Callers: people. The last line of standard output is JSON for programs; `--save` keeps it, and
+//! `xbench performance` makes a page of those that were kept.
 
 use std::io::{stderr, stdin, stdout};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bench::race::{Outcome as RaceOutcome, Plan};
+use bench::race::{CaseResult, Outcome as RaceOutcome, Plan, Race, Samples};
 use clap::Args;
 
 use crate::Outcome;
+use crate::verbs::performance;
 
 mod commit;
 mod dbwr;
@@ -51,9 +53,12 @@ pub(crate) struct RaceArgs {
     /// Only workloads whose name contains this
     #[arg(long)]
     only: Option<String>,
-    /// Race another build of ours instead of the rival: the path of its xtask
-    #[arg(long, value_name = "XTASK")]
+    /// Race another build of ours instead of the rival: the path of its bench
+    #[arg(long, value_name = "BENCH")]
     against: Option<PathBuf>,
+    /// Keep the result in docs/races, for `xbench performance`
+    #[arg(long, conflicts_with_all = ["against", "only"])]
+    save: bool,
     /// Run ours whenever a line on standard input asks: what --against starts
     #[arg(long, hide = true, conflicts_with = "against")]
     serve: bool,
@@ -66,7 +71,7 @@ const GOAL_AGAINST_A_BUILD: f64 = 0.97;
 pub(crate) enum Opponent {
     /// The rival of the race.
     Rival,
-    /// Another build: its xtask, and what it is told.
+    /// Another build: its bench, and what it is told.
     Build(PathBuf, Vec<String>),
     /// Nobody here: we are the other build, and run when we are asked.
     Asks,
@@ -75,7 +80,6 @@ pub(crate) enum Opponent {
 /// How one race is run, after its arguments were checked.
 pub(crate) struct Setup {
     pub(crate) plan: Plan,
-    pub(crate) length: Duration,
     pub(crate) directory: PathBuf,
     pub(crate) only: Option<String>,
     pub(crate) opponent: Opponent,
@@ -91,8 +95,11 @@ impl Setup {
 struct Entry {
     name: &'static str,
     about: &'static str,
-    run: fn(&Setup) -> bench::Result<RaceOutcome>,
+    run: fn(&Setup) -> Run,
 }
+
+/// What came out of a race; nothing where we were the other build.
+pub(crate) type Run = bench::Result<Option<RaceOutcome>>;
 
 const RACES: &[Entry] = &[
     Entry {
@@ -107,7 +114,7 @@ const RACES: &[Entry] = &[
     },
     Entry {
         name: "get",
-        about: "a cached block read, against a hash map under a shared lock",
+        about: "a cached block read, against the fastest concurrent hash map",
         run: get::run,
     },
     #[cfg(feature = "sqlite")]
@@ -129,7 +136,7 @@ const RACES: &[Entry] = &[
     },
     Entry {
         name: "recover",
-        about: "redo done again: bytes a second, and blocks against fio's random reads",
+        about: "redo done again, against fio's reads of the same redo and blocks",
         run: recover::run,
     },
     Entry {
@@ -185,21 +192,34 @@ pub(crate) fn run(root: &Path, args: RaceArgs) -> Outcome {
         None => Opponent::Rival,
     };
     let setup = Setup {
-        plan: Plan { pairs: args.pairs, seed: args.seed },
-        length: Duration::from_secs_f64(args.seconds),
+        plan: Plan {
+            pairs: args.pairs,
+            seed: args.seed,
+            length: Duration::from_secs_f64(args.seconds),
+        },
         directory,
         only: args.only,
         opponent,
     };
     // Whether goals were met is in the lines printed; only a race that can't be run is a failure.
-    (race.run)(&setup).map(|_| ()).map_err(|error| format!("race {name}: {error}"))
+    let outcome = (race.run)(&setup).map_err(|error| format!("race {name}: {error}"))?;
+    match outcome.filter(|_| args.save) {
+        Some(outcome) => performance::save(root, &outcome.line()),
+        None => Ok(()),
+    }
 }
 
 /// Runs a race with the workloads that were asked for.
-pub(crate) fn run_race(
-    mut race: bench::race::Race<'_>,
+pub(crate) fn run_race(race: Race<'_>, setup: &Setup) -> Run {
+    run_and_derive(race, setup, &|_| Ok(Vec::new()))
+}
+
+/// As `run_race`, with more cases, made from the runs of all workloads.
+pub(crate) fn run_and_derive(
+    mut race: Race<'_>,
     setup: &Setup,
-) -> bench::Result<RaceOutcome> {
+    derive: &dyn Fn(&[Samples]) -> bench::Result<Vec<CaseResult>>,
+) -> Run {
     if let Some(only) = &setup.only {
         race.workloads.retain(|workload| workload.name.contains(only.as_str()));
         if race.workloads.is_empty() {
@@ -208,15 +228,12 @@ pub(crate) fn run_race(
     }
     let (out, progress) = (&mut stdout().lock(), &mut stderr());
     match &setup.opponent {
-        Opponent::Rival => race.run(setup.plan, out, progress),
+        Opponent::Rival => race.run_and_derive(setup.plan, derive, out, progress).map(Some),
         Opponent::Build(program, arguments) => {
             let goal = GOAL_AGAINST_A_BUILD;
-            race.run_against(program, arguments, goal, setup.plan, out, progress)
+            race.run_against(program, arguments, goal, setup.plan, out, progress).map(Some)
         }
-        Opponent::Asks => {
-            race.serve(&mut stdin().lock(), out)?;
-            Ok(RaceOutcome { race: race.name, cases: Vec::new() })
-        }
+        Opponent::Asks => race.serve(&mut stdin().lock(), out).map(|()| None),
     }
 }
 

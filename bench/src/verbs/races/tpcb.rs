@@ -1,21 +1,39 @@
 //! Race `tpcb`: TPC-B's transaction in this process, against SQLite in this process.
 //!
-//! Both are asked for the same: three updates, a select and an insert by keys, prepared, and a
-//! commit that is durable when it returns. Both databases lie in one folder, and are opened once;
-//! while one works the other rests. The tables fit into either's cache.
+//! Its terms are stated below. Both databases lie in one folder and are opened once; while one
+//! works the other rests.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bench::Scratch;
-use bench::race::{Case, Metrics, Outcome, Race, Turn, Workload, metric};
-use bench::sqlite::{Sqlite, TpcbRows};
+use bench::race::{Race, Terms, Turn, Workload};
+use bench::sqlite::{Load, Sqlite, TpcbRows};
 use database::Creation;
 use workload::{Drive, TELLERS, Tpcb, TpcbClient, TpcbScale};
 
-use super::embedded::{Embedded, nanos};
-use super::{Setup, run_race, told};
+use super::embedded::{Embedded, cases, nanos, with_checkpoint};
+use super::{Run, Setup, run_race, told};
+
+const TERMS: Terms = Terms {
+    compared: "Both sides do TPC-B's transaction in this process as often as they can: three \
+               updates, a select and an insert by keys, from statements prepared once, and a \
+               commit that is durable when it returns; transactions a second are compared.",
+    rival: "SQLite is compiled with its recommended options for speed and with fdatasync, and set \
+            to WAL, synchronous=FULL and memory-mapped reads. Its threads queue at a mutex for \
+            one connection, whose cache is larger than the tables: SQLite has one writer at a \
+            time, a second connection would read again what the first one changed, and the busy \
+            handler sleeps. The WAL has its full length before the race, so no sync lengthens a \
+            file.",
+    timed: "Each run has a warm-up of 200 ms that isn't counted. A transaction's time ends when \
+            its commit is synced. No checkpoint falls into a run on either side: each writes all \
+            that it left behind after its run, before the other side's, and the rate with the \
+            time of that is reported beside.",
+    favours: "SQLite gains where a run is long: it writes whole pages to its WAL and again in the \
+              checkpoint that isn't counted. Ours gains nothing that we know of; a program could \
+              put several users' transactions into one commit of SQLite's, at the price of their \
+              being rolled back together, and that isn't raced.",
+};
 
 const SCALE: TpcbScale = TpcbScale { branches: 64, accounts: 640_000 };
 /// Bytes of a filler, on both sides.
@@ -24,8 +42,11 @@ const CACHE_BYTES: u64 = 512 << 20;
 /// Runs before what is measured: threads start.
 const WARM_UP: Duration = Duration::from_millis(200);
 
+/// More bytes of WAL than SQLite writes in a second.
+const WAL_BYTES_A_SECOND: f64 = 150e6;
+
 /// Sessions, and how many times SQLite's transactions a second are to be reached.
-const SPECS: [(u32, f64); 3] = [(1, 0.95), (8, 4.0), (32, 6.0)];
+const SPECS: [(u32, f64); 3] = [(1, 1.4), (8, 4.0), (32, 4.5)];
 
 /// Both databases, open, with the same rows.
 struct Bench {
@@ -36,14 +57,15 @@ struct Bench {
     scratch: Scratch,
 }
 
-pub(crate) fn run(setup: &Setup) -> bench::Result<Outcome> {
-    let bench = Bench::load(&setup.directory)?;
+pub(crate) fn run(setup: &Setup) -> Run {
+    let bench = Bench::load(setup)?;
     let workloads =
-        SPECS.iter().map(|(sessions, goal)| bench.workload(*sessions, *goal, setup.length));
+        SPECS.iter().map(|(sessions, goal)| bench.workload(*sessions, *goal, setup.plan.length));
     let race = Race {
         name: "tpcb".into(),
         description: "three updates, a select, an insert and a durable commit, against SQLite"
             .into(),
+        terms: TERMS,
         settings: bench.settings(),
         workloads: workloads.collect(),
     };
@@ -53,11 +75,12 @@ pub(crate) fn run(setup: &Setup) -> bench::Result<Outcome> {
 }
 
 impl Bench {
-    fn load(directory: &Path) -> bench::Result<Bench> {
-        let scratch = Scratch::create(directory)?;
-        let sqlite = Sqlite::create(scratch.path(), CACHE_BYTES / 8)?;
-        let TpcbScale { branches, accounts } = SCALE;
-        sqlite.load_tpcb(TpcbRows { branches, tellers: branches * TELLERS, accounts }, FILLER)?;
+    fn load(setup: &Setup) -> bench::Result<Bench> {
+        let scratch = Scratch::create(&setup.directory)?;
+        let sqlite = Sqlite::create(scratch.path(), CACHE_BYTES, 0)?;
+        if setup.has_rival() {
+            load_sqlite(&sqlite, WARM_UP + setup.plan.length)?;
+        }
         let (data_bytes, log_file_bytes) = (256 << 20, 256 << 20);
         let creation = Creation { data_bytes, log_file_bytes, ..Creation::default() };
         let embedded = Embedded::create(&scratch, CACHE_BYTES, creation)?;
@@ -71,23 +94,17 @@ impl Bench {
             1 => "1 session".to_owned(),
             many => format!("{many} sessions"),
         };
-        let case = Case {
-            name: name.clone(),
-            metric: metric::IOPS,
-            unit: "tx/s",
-            higher_is_better: true,
-            goal: Some(goal),
-        };
+        let work = WARM_UP + length;
         Workload {
-            name,
             settings: vec![format!("{sessions} threads on either side, every CPU")],
-            cases: vec![case],
+            cases: cases(&name, "tx/s", Some(goal)),
+            name,
             ours: Box::new(move |turn| {
                 let (warm_up, length) = (nanos(WARM_UP), nanos(length));
                 let plan = Drive { sessions, first_session: 0, warm_up, length };
                 let Embedded { database, session } = &self.embedded;
-                let ran = self.tpcb.run(database, plan, turn.seed, session);
-                Ok(Metrics::from([(metric::IOPS, ran.map_err(told)?.throughput())]))
+                let ran = self.tpcb.run(database, plan, turn.seed, session).map_err(told)?;
+                with_checkpoint(ran.throughput(), work, || self.embedded.checkpoint())
             }),
             rival: Box::new(move |turn: Turn| {
                 let choices = |thread: u64| {
@@ -97,8 +114,9 @@ impl Bench {
                         [choice.account, choice.teller, choice.branch, choice.delta]
                     }
                 };
-                let rate = self.sqlite.run_tpcb(sessions.into(), length, choices)?;
-                Ok(Metrics::from([(metric::IOPS, rate)]))
+                let load = Load { threads: sessions.into(), warm_up: WARM_UP, length };
+                let rate = self.sqlite.run_tpcb(load, choices)?;
+                with_checkpoint(rate, work, || self.sqlite.checkpoint())
             }),
         }
     }
@@ -127,4 +145,11 @@ impl Bench {
             false => Err(format!("the books don't balance: {sums:?}").into()),
         }
     }
+}
+
+fn load_sqlite(sqlite: &Sqlite, run: Duration) -> bench::Result<()> {
+    let TpcbScale { branches, accounts } = SCALE;
+    let rows = TpcbRows { branches, tellers: branches * TELLERS, accounts };
+    let wal_bytes = run.as_secs_f64() * WAL_BYTES_A_SECOND;
+    sqlite.load_tpcb(rows, FILLER, wal_bytes as u64)
 }

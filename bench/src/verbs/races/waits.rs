@@ -8,20 +8,29 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use bench::race::{Case, Metrics, Outcome, Race, Workload};
+use bench::race::{Case, Metrics, Race, Terms, Workload};
 use waits::{Level, Recorder, Sampling, SessionKind, WaitEvent};
 
-use super::{Setup, run_race};
+use super::{Run, Setup, run_race};
+
+const TERMS: Terms = Terms {
+    compared: "The bookkeeping of one timed wait, with nothing blocking inside, is compared with \
+               a budget: 60 ns at level stats, 3 ns at level off.",
+    rival: "The rival is the budget, a constant.",
+    timed: "A run is two million waits in one thread.",
+    favours: "Neither side is favoured.",
+};
 
 const WAITS_A_RUN: u32 = 2_000_000;
 const NS: &str = "ns_per_wait";
 
-pub(crate) fn run(setup: &Setup) -> bench::Result<Outcome> {
+pub(crate) fn run(setup: &Setup) -> Run {
     let world = os::linux::start();
     let clock = world.clock().clone();
     let race = Race {
         name: "waits".into(),
         description: "the bookkeeping of one timed wait against its budget".into(),
+        terms: TERMS,
         settings: vec![format!("clock: {:?}; {WAITS_A_RUN} waits a run", clock.source())],
         workloads: vec![
             workload("level stats", Level::Stats, 60.0, &clock),

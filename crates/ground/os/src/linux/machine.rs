@@ -17,8 +17,7 @@ pub fn line() -> String {
         or_unknown(read("/proc/sys/kernel/ostype").trim()),
         or_unknown(read("/proc/sys/kernel/osrelease").trim()),
     );
-    let cores = std::thread::available_parallelism().map_or(0, |cores| cores.get());
-    describe(&kernel, &read("/proc/cpuinfo"), cores, &read("/proc/meminfo"))
+    describe(&kernel, &read("/proc/cpuinfo"), &read("/proc/meminfo"))
 }
 
 /// The bytes of memory that a program can have: those of the machine and its swap space, or the
@@ -36,7 +35,9 @@ fn memory_of(meminfo: &str, limits: &[String]) -> u64 {
     limits.chain(all).min().unwrap_or(u64::MAX)
 }
 
-fn describe(kernel: &str, cpuinfo: &str, cores: usize, meminfo: &str) -> String {
+/// All cores of the machine, also those that the calling thread may not use.
+fn describe(kernel: &str, cpuinfo: &str, meminfo: &str) -> String {
+    let cores = cpuinfo.lines().filter(|line| line.starts_with("processor")).count();
     let model = field(cpuinfo, "model name").unwrap_or("unknown CPU");
     let memory = field(meminfo, "MemTotal")
         .and_then(|kib| kib.split_whitespace().next()?.parse::<f64>().ok())
@@ -90,9 +91,9 @@ mod tests {
 
     #[test]
     fn a_machine_is_described_in_one_line() {
-        let cpuinfo = "processor\t: 0\nmodel name\t: Some CPU @ 2.80GHz\nflags\t\t: fpu\n";
-        let line =
-            describe("Linux 6.1.0", cpuinfo, 2, "MemTotal:       16302304 kB\nMemFree: 1 kB\n");
+        let cpuinfo = "processor\t: 0\nmodel name\t: Some CPU @ 2.80GHz\nflags\t\t: fpu\n\n";
+        let meminfo = "MemTotal:       16302304 kB\nMemFree: 1 kB\n";
+        let line = describe("Linux 6.1.0", &cpuinfo.repeat(2), meminfo);
         let arch = std::env::consts::ARCH;
         assert_eq!(line, format!("Linux 6.1.0 {arch}, Some CPU @ 2.80GHz, 2 cores, 15.5 GiB"));
     }
@@ -109,7 +110,7 @@ mod tests {
 
     #[test]
     fn what_proc_does_not_say_is_called_unknown() {
-        let line = describe("Linux 6.1.0", "", 0, "");
+        let line = describe("Linux 6.1.0", "", "");
         assert!(line.ends_with("unknown CPU, cores unknown, memory unknown"), "{line}");
     }
 
