@@ -101,9 +101,9 @@ impl Relation {
         let mut placed = Vec::with_capacity(made);
         let inserter = inserters.of(self.definition().segment);
         self.heap().insert_together(work.transaction, inserter, &rows, &mut placed, session)?;
+        self.insert_batch_keys(work, &placed)?;
         for (number, address) in placed.into_iter().enumerate() {
             work.scratch.swap_with_batch(number);
-            self.insert_keys(work, address)?;
             self.foreign_inserted(work.scratch)?;
             inserted(address);
             self.process_pending_early(work)?;
@@ -182,11 +182,8 @@ impl Relation {
             let inserted = open.index.insert(work.transaction, bytes, row, work.session);
             match inserted.map_err(|stop| self.not_locked(stop, number, new_row))? {
                 Inserted::Done => {}
-                Inserted::Duplicate(other) if other == row => {
-                    return Err(self.index_disagrees(number, "has an entry of a row before it is"));
-                }
-                Inserted::Duplicate(_) => {
-                    return Err(self.not_unique(number, new_row));
+                Inserted::Duplicate(other) => {
+                    return Err(self.is_there(number, other == row, new_row));
                 }
             }
         }
@@ -272,7 +269,7 @@ impl Relation {
     /// Adds the key's values to the refusal of a lock of a key: the lock manager knows only the
     /// index.
     #[cold]
-    fn not_locked(&self, stop: Stop, number: usize, row: &[u8]) -> Stop {
+    pub(crate) fn not_locked(&self, stop: Stop, number: usize, row: &[u8]) -> Stop {
         let Some(kind) = stop.refusal() else { return stop };
         let columns = self.index_definition(number).columns.iter().map(|of| of.column);
         let key = || self.key_text(columns, row);
@@ -282,6 +279,15 @@ impl Relation {
             }
             RefusalKind::Deadlock => Stop::refuse(kind, format!("{stop}\nIts key is {}", key())),
             _ => stop,
+        }
+    }
+
+    /// The refusal of a key that the index at this place has, of the same row or of another.
+    #[cold]
+    pub(crate) fn is_there(&self, number: usize, is_same_row: bool, row: &[u8]) -> Stop {
+        match is_same_row {
+            true => self.index_disagrees(number, "has an entry of a row before it is"),
+            false => self.not_unique(number, row),
         }
     }
 

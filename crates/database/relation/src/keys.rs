@@ -79,6 +79,13 @@ impl Keys {
         before.map_or(0, |before| self.ends[before].end)
     }
 
+    /// The key that was appended as the `number`th, from 0.
+    pub(crate) fn nth(&self, number: usize) -> RowKey<'_> {
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before].end);
+        let KeyEnd { index, end, has_null } = self.ends[number];
+        RowKey { index, bytes: &self.bytes[start..end], has_null }
+    }
+
     /// Each key, in the order in which they were appended.
     pub(crate) fn iter(&self) -> impl Iterator<Item = RowKey<'_>> {
         let mut start = 0;

@@ -19,7 +19,7 @@
 //! `lock` are the two statements that aren't row operations. `read` and `range` change nothing.
 //!
 //! The dictionary's own tables are relations too, so this crate doesn't know where a definition
-//! comes from. Rules RL1 to RL48 are in the README.
+//! comes from. Rules RL1 to RL49 are in the README.
 //!
 //! Callers: `catalog`; the embedded API; SQL.
 
@@ -32,6 +32,7 @@ mod delete;
 mod entry;
 mod foreign;
 mod insert;
+mod insert_keys;
 mod keys;
 mod lock;
 mod misuse;

@@ -79,6 +79,8 @@ pub(crate) const LAYOUTS: &[Layout] = &[
     index::EntryPositionHead::LAYOUT,
     index::LeafChange::LAYOUT,
     index::LeafBack::LAYOUT,
+    index::NewEntry::LAYOUT,
+    index::ManyBack::LAYOUT,
 ];
 
 /// The whole of `docs/FORMAT.md`.

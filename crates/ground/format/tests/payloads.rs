@@ -9,7 +9,7 @@ use std::fmt::Write;
 use format::changes::heap::{HeapFormat, MapFormat, MapNote, Step};
 use format::changes::index::{
     Content, ContentHead, ContentSlot, Cut, EntryPositionHead, LeafBack, LeafChange, LeafKind,
-    StoredBlock, StoredRow,
+    ManyBack, NewEntry, StoredBlock, StoredRow,
 };
 use format::changes::itl::{Before, BeforeEntry, Cleanout, ItlChange, ItlChangeHead, ItlOwn};
 use format::changes::space::{Count, EntrySlot, EntrySlotState, ExtentRun};
@@ -178,6 +178,13 @@ fn index_examples() -> Vec<(u8, Vec<u8>)> {
     };
     let [interest, own, whole] = interests();
     let back = |before: &[u8], kind| [before, back(kind).bytes(), b"key"].concat();
+    let new = |row, key: &[u8]| {
+        let entry = NewEntry { row, length: U16Le::new(key.len() as u16) };
+        [entry.bytes(), key].concat()
+    };
+    let entries = [new(row, b"key"), new(old_row, b""), new(row, b"other")].concat();
+    let many = ManyBack { object, root: block };
+    let many = |before: &[u8]| [before, many.bytes(), &entries].concat();
     vec![
         (index::WRITE, content.concat()),
         (index::CUT, [cut.bytes(), &with_row].concat()),
@@ -186,7 +193,11 @@ fn index_examples() -> Vec<(u8, Vec<u8>)> {
         (index::BACK, back(&own, LeafKind::Replace)),
         (index::BACK_FOR_GOOD, back(&own, LeafKind::Delete)),
         (index::REMOVE_CHILD, with_row),
+        (index::INSERT_MANY, [&interest[..], &entries].concat()),
+        (index::BACK_MANY, many(&own)),
+        (index::BACK_MANY_FOR_GOOD, many(&own)),
         (index::BACK_APPLIED, back(&whole, LeafKind::Insert)),
+        (index::BACK_MANY_APPLIED, many(&whole)),
     ]
 }
 
@@ -266,6 +277,21 @@ fn read_all(layer: u8, opcode: u8, payload: &[u8]) {
         let mut slots = Content::read(payload).expect("accepted").slots;
         while !slots.is_empty() {
             (_, _, slots) = Content::slot(slots).expect("accepted");
+        }
+    }
+    if layer == index::CHANGES.layer {
+        let entries = match opcode {
+            index::INSERT_MANY => ItlChange::read(payload).map(|(_, rest)| rest),
+            index::BACK_MANY | index::BACK_MANY_FOR_GOOD | index::BACK_MANY_APPLIED => {
+                let back = Before::read(payload).and_then(|(_, rest)| ManyBack::read(rest));
+                back.map(|(_, rest)| rest)
+            }
+            _ => return,
+        };
+        let mut entries = entries.expect("accepted");
+        assert!(!entries.is_empty());
+        while !entries.is_empty() {
+            (_, _, entries) = NewEntry::read_keyed(entries).expect("accepted");
         }
     }
 }

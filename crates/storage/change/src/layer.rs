@@ -1,5 +1,7 @@
 //! Layers: the owners of kinds of blocks, and how these change.
 
+use std::borrow::Cow;
+
 use cache::{Cache, Pin};
 use ids::{Dba, Scn};
 use latch::FrameOrder;
@@ -53,20 +55,30 @@ pub struct Watch {
     pub told: fn(changes: &Changes, pin: &Pin<'_>, session: &Session),
 }
 
-/// How a change is taken back whose content may have moved to another block.
+/// How a change is taken back whose content may have moved to another block, or to several. Each
+/// function is given an undo record's opcode and payload, or what is left of the payload.
 pub struct Moves {
-    /// Finds the block that has the content of a change with this payload, or had it a moment ago.
-    /// Called without latches.
-    pub locate: fn(cache: &Cache, payload: &[u8], session: &Session) -> Result<Dba, Stop>,
-    /// Whether a latched block has the content.
-    pub is_it: fn(block: &[u8], payload: &[u8]) -> bool,
-    /// The change that takes it back in a rollback, with the same payload. In a copy for a
+    /// Finds the block that has the first part of the content, or had it a moment ago. Called
+    /// without latches.
+    pub locate:
+        fn(cache: &Cache, opcode: u8, payload: &[u8], session: &Session) -> Result<Dba, Stop>,
+    /// What is to be taken back in a latched block. None if the block doesn't have the first part
+    /// of the content.
+    pub part: for<'p> fn(block: &[u8], opcode: u8, payload: &'p [u8]) -> Option<BackPart<'p>>,
+}
+
+/// The part of a change that is taken back in one block.
+#[derive(Debug)]
+pub struct BackPart<'p> {
+    /// The opcode and payload of the change that takes it back in a rollback. In a copy for a
     /// consistent read the undo record's own opcode does, because there the whole block goes back
-    /// in time.
-    pub opcode: u8,
-    /// Whether a latched block is empty once a change with this payload is taken back: then the
-    /// header of the segment that may use the block for something else.
-    pub empties: fn(block: &[u8], payload: &[u8]) -> Option<Dba>,
+    /// in time. None if nothing of it is left in the block.
+    pub change: Option<(u8, Cow<'p, [u8]>)>,
+    /// The payload of the parts in other blocks; none if this was the last one.
+    pub rest: Option<Vec<u8>>,
+    /// If the block is empty once this is taken back: the header of the segment that may use the
+    /// block for something else.
+    pub emptied: Option<Dba>,
 }
 
 impl std::fmt::Debug for Layer {

@@ -24,5 +24,5 @@ mod layer;
 mod replay;
 
 pub use group::{Changes, Group, credits_for};
-pub use layer::{BlockMut, Layer, Moves, Watch};
+pub use layer::{BackPart, BlockMut, Layer, Moves, Watch};
 pub use replay::{Replayed, replay};

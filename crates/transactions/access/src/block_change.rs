@@ -206,19 +206,30 @@ fn assert_taken_back(
     back: [&[u8]; 2],
 ) {
     let (layer, (opcode, opcode_back)) = (target.layer, target.opcodes);
-    let opcode_back = layer.moves.as_ref().map_or(opcode_back, |moves| moves.opcode);
     let mut copy = block.to_vec();
-    let mut apply = |opcode, payload: [&[u8]; 2]| {
+    let apply = |copy: &mut Vec<u8>, opcode, payload: &[u8]| {
         let (address, scn) = (target.pin.address(), Scn::ZERO);
         let bytes = &mut copy[..];
-        (layer.apply)(change::BlockMut { address, scn, bytes }, opcode, &payload.concat());
-        if let Err(what) = txn::block::check(&copy) {
+        (layer.apply)(change::BlockMut { address, scn, bytes }, opcode, payload);
+        if let Err(what) = txn::block::check(copy) {
             panic!("change {opcode} of layer {} breaks the block: {what}", layer.name);
         }
-        txn::block::used(&copy)
     };
-    apply(opcode, forward);
-    let (used, was) = (apply(opcode_back, back), txn::block::used(block));
+    apply(&mut copy, opcode, &forward.concat());
+    let back = back.concat();
+    let (opcode_back, back) = match &layer.moves {
+        None => (opcode_back, back.into()),
+        Some(moves) => {
+            let part = (moves.part)(&copy, opcode_back, &back).expect("the block has what changed");
+            assert!(part.rest.is_none(), "all of a change is in its block at first");
+            part.change
+                .map(|(opcode, payload)| (opcode, payload.into_owned().into()))
+                .expect("it is there")
+        }
+    };
+    let back: std::borrow::Cow<'_, [u8]> = back;
+    apply(&mut copy, opcode_back, &back);
+    let (used, was) = (txn::block::used(&copy), txn::block::used(block));
     // A purge of an index's leaf isn't taken back (BT17).
     let purges = layer.moves.is_some() && used < was;
     assert!(used == was || purges, "{used} bytes are used after a rollback, and {was} before");

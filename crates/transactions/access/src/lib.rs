@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A row is bytes, found by its address; `relation` says what the bytes mean. Rules AC1 to AC37 and
-//! BT1 to BT38 are in the README.
+//! BT1 to BT40 are in the README.
 //!
 //! * [`Heap`]: insert, update, delete and lock rows, one by one or several of a block together;
 //!   fetch a row, scan all. [`HeapInserter`]: the block that a session's inserts fill.
@@ -40,7 +40,8 @@ mod rows;
 pub use apply::LAYER;
 pub use btree::{
     Checked, Current, Cursor, Direction, HandedOut, Index, IndexBuilder, Inserted,
-    LAYER as INDEX_LAYER, Now, TreeFault, TreeFaultKind, TreeSeen, check_index_block, check_tree,
+    LAYER as INDEX_LAYER, NewEntry, Now, TreeFault, TreeFaultKind, TreeSeen, check_index_block,
+    check_tree,
 };
 pub use free_map::{is_map as is_free_map, map_of as map_number};
 pub use inserter::HeapInserter;

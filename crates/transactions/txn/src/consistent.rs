@@ -112,14 +112,14 @@ impl Transactions {
     }
 
     /// Whether `concerns` is false for each undo record of a latched block that the view may not
-    /// see; it is given the record's payload. Reads at most `records_max` records, and only those
-    /// in the cache; also returns false where that isn't enough to tell.
+    /// see; it is given the record's opcode and payload. Reads at most `records_max` records, and
+    /// only those in the cache; also returns false where that isn't enough to tell.
     pub fn nothing_unseen(
         &self,
         block: &[u8],
         view: View,
         records_max: u32,
-        concerns: &mut dyn FnMut(&[u8]) -> bool,
+        concerns: &mut dyn FnMut(u8, &[u8]) -> bool,
         session: &Session,
     ) -> bool {
         let mut left = records_max;
@@ -137,7 +137,7 @@ impl Transactions {
                 let before = |record: RecordView<'_>| {
                     let (layer, opcode) = (record.head.layer, record.head.opcode);
                     self.layer(layer).changes.check(opcode, record.payload).ok()?;
-                    (!concerns(record.payload)).then(|| entry_before(entry, record.payload))
+                    (!concerns(opcode, record.payload)).then(|| entry_before(entry, record.payload))
                 };
                 match self.undo().with_cached_record(undo, before, session).flatten() {
                     Some(before) => entry = before,

@@ -3,12 +3,13 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use access::{Checked, Direction, Index, RowAddress};
+use access::{Checked, Direction, Index, Inserted, NewEntry, RowAddress};
 use ids::{BlockSize, Dba};
 use instance::{Creation, Instance, Parameters, Transaction};
 use os::Session;
 use sim::fs::FileSystem;
 use sim::{Simulation, World};
+use stop::Stop;
 pub(crate) use testbed::bed::{
     self, check as check_instance, directory, open as open_as, shut, start,
 };
@@ -65,6 +66,29 @@ pub(crate) fn index(instance: &Instance, session: &Session) -> Index {
 
 pub(crate) fn row(number: u64) -> RowAddress {
     RowAddress { block: Dba::new(1, (number / 10) as u32), slot: (number % 10) as u16 }
+}
+
+/// Inserts entries in their order, those of a leaf together. Returns the first one that is a
+/// duplicate, with the row that is there; entries before it are inserted.
+pub(crate) fn insert_array(
+    index: &Index,
+    transaction: &mut Transaction,
+    entries: &mut [Entry],
+    session: &Session,
+) -> Result<Option<(Entry, RowAddress)>, Stop> {
+    entries.sort();
+    let new: Vec<_> = entries.iter().map(|(key, row)| NewEntry { key, row: *row }).collect();
+    let mut left = &new[..];
+    loop {
+        left = &left[index.insert_together(transaction, left, session)?..];
+        let Some((alone, others)) = left.split_first() else { return Ok(None) };
+        match index.insert(transaction, alone.key, alone.row, session)? {
+            Inserted::Done => left = others,
+            Inserted::Duplicate(there) => {
+                return Ok(Some(((alone.key.to_vec(), alone.row), there)));
+            }
+        }
+    }
 }
 
 /// Everything between two keys, as a cursor gives it.

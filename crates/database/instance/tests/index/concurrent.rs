@@ -12,8 +12,8 @@ use os::Session;
 use waits::{Nanos, WaitEvent};
 
 use crate::common::{
-    Dice, Entry, all, check, check_instance, database, index, join, machine, make, open, racy, row,
-    run, seen, shut, start, with_instance,
+    Dice, Entry, all, check, check_instance, database, index, insert_array, join, machine, make,
+    open, racy, row, run, seen, shut, start, with_instance,
 };
 
 pub(crate) const ROWS: u64 = 17;
@@ -68,6 +68,9 @@ pub(crate) fn move_all(
             transactions.rollback_to(transaction, savepoint, session).expect("taken back");
             keys.clone_from(&before);
         }
+        // The new keys come one by one, or together, and then side by side.
+        let beginning = (dice.below(2) == 0).then(|| dice.below(12) as u8);
+        let mut together = Vec::new();
         for step in 0..ROWS {
             let number = (step * 3 + version as u64) % ROWS;
             let row = row(user * ROWS + number);
@@ -75,11 +78,22 @@ pub(crate) fn move_all(
                 let deleted = index.delete(transaction, old, row, session);
                 assert!(deleted.expect("deleted"), "{row} has its key");
             }
-            let new = key(user, version, dice);
-            let inserted = index.insert(transaction, &new, row, session).expect("inserted");
-            assert_eq!(inserted, Inserted::Done);
-            keys[number as usize] = Some(new);
+            let mut new = key(user, version, dice);
+            keys[number as usize] = Some(match beginning {
+                Some(first) => {
+                    new[0] = first;
+                    together.push((new.clone(), row));
+                    new
+                }
+                None => {
+                    let inserted = index.insert(transaction, &new, row, session);
+                    assert_eq!(inserted.expect("inserted"), Inserted::Done);
+                    new
+                }
+            });
         }
+        let inserted = insert_array(index, transaction, &mut together, session);
+        assert_eq!(inserted.expect("inserted"), None);
     }
 }
 

@@ -7,6 +7,7 @@ mod concurrent;
 mod crash;
 mod current;
 mod lists;
+mod many;
 mod model;
 mod older;
 mod shape;

@@ -9,8 +9,8 @@ use instance::{Instance, Transaction};
 use os::Session;
 
 use crate::common::{
-    Dice, Entry, bed, between, check, check_instance, database, ended, index, left, machine,
-    open_as, row, seen, shut, sized,
+    Dice, Entry, bed, between, check, check_instance, database, ended, index, insert_array, left,
+    machine, open_as, row, seen, shut, sized,
 };
 
 type Model = BTreeSet<Entry>;
@@ -35,6 +35,45 @@ fn key(dice: &mut Dice, longest: usize) -> Vec<u8> {
 fn has_key(model: &Model, key: &[u8]) -> Option<RowAddress> {
     let from = (key.to_vec(), row(0));
     model.range(from..).next().filter(|(found, _)| found == key).map(|(_, row)| *row)
+}
+
+/// Inserts up to 40 entries together, most of them side by side. If one is a duplicate, none stays.
+fn array(
+    (instance, index): (&Instance, &Index),
+    transaction: &mut Transaction,
+    model: &mut Model,
+    dice: &mut Dice,
+    session: &Session,
+) {
+    let mut beginning = key(dice, 5);
+    let mut new = |dice: &mut Dice| {
+        if dice.below(8) == 0 {
+            beginning = key(dice, index.key_max() - 4);
+        }
+        let mut key = beginning.clone();
+        key.extend_from_slice(&(dice.below(4_000) as u32).to_le_bytes()[..2]);
+        (key, row(dice.below(40)))
+    };
+    let mut entries: Vec<Entry> = (0..dice.below(40)).map(|_| new(dice)).collect();
+    let savepoint = transaction.savepoint();
+    let inserted = insert_array(index, transaction, &mut entries, session).expect("inserted");
+    let mut tried = model.clone();
+    let expected = entries.iter().find_map(|(key, row)| {
+        let there = match index.is_unique() {
+            true => has_key(&tried, key),
+            false => tried.contains(&(key.clone(), *row)).then_some(*row),
+        };
+        tried.insert((key.clone(), *row));
+        there.map(|there| ((key.clone(), *row), there))
+    });
+    assert_eq!(inserted, expected);
+    match expected {
+        None => *model = tried,
+        Some(_) => {
+            let transactions = instance.transactions();
+            transactions.rollback_to(transaction, savepoint, session).expect("taken back");
+        }
+    }
 }
 
 fn step(
@@ -120,7 +159,10 @@ fn life(instance: &Instance, index: &Index, seed: u64, session: &Session) -> Mod
         for _ in 0..1 + dice.below(3) {
             let (savepoint, before) = (transaction.savepoint(), tried.clone());
             for _ in 0..dice.below(30) {
-                step(index, &mut transaction, &mut tried, &mut dice, session);
+                match dice.below(10) {
+                    0 => array((instance, index), &mut transaction, &mut tried, &mut dice, session),
+                    _ => step(index, &mut transaction, &mut tried, &mut dice, session),
+                }
             }
             if dice.below(3) == 0 {
                 let transactions = instance.transactions();

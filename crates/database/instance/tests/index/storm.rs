@@ -16,8 +16,8 @@ use stop::{RefusalKind, Stop};
 use txn::View;
 
 use crate::common::{
-    Dice, Entry, between, check_instance, creation, directory, ended, join, left, machine, make,
-    open_as, racy, run, run_kept, shut, sized, start,
+    Dice, Entry, between, check_instance, creation, directory, ended, insert_array, join, left,
+    machine, make, open_as, racy, run, run_kept, shut, sized, start,
 };
 
 /// A row: its own key, and one that it shares; then bytes that don't matter.
@@ -129,6 +129,27 @@ impl Client<'_> {
         Ok(())
     }
 
+    /// Inserts rows together, and then their entries.
+    fn insert_array(&mut self, transaction: &mut Transaction) -> Result<(), Stop> {
+        let new: Vec<_> = (0..1 + self.dice.below(12)).map(|_| row(&mut self.dice)).collect();
+        let (savepoint, mut placed) = (transaction.savepoint(), Vec::new());
+        let bytes: Vec<&[u8]> = new.iter().map(Vec::as_slice).collect();
+        let (table, session) = (&self.table, self.session);
+        let inserter = &mut self.inserter;
+        table.heap.insert_together(transaction, inserter, &bytes, &mut placed, session)?;
+        let entries = |key: fn(Keys) -> Vec<u8>| -> Vec<Entry> {
+            new.iter().zip(&placed).map(|(row, at)| (key(keys(row)), *at)).collect()
+        };
+        let (mut own, mut shared) = (entries(|keys| keys.0), entries(|keys| keys.1));
+        if insert_array(&table.own, transaction, &mut own, session)?.is_some() {
+            let transactions = self.instance.transactions();
+            return transactions.rollback_to(transaction, savepoint, session);
+        }
+        let inserted = insert_array(&table.shared, transaction, &mut shared, session)?;
+        assert_eq!(inserted, None);
+        Ok(())
+    }
+
     /// The row with this key as the statement sees it, if there is one.
     fn row_of(&mut self, number: u64, view: View) -> Result<Option<(RowAddress, Vec<u8>)>, Stop> {
         let key = format!("{number:012}").into_bytes();
@@ -192,7 +213,8 @@ impl Client<'_> {
             for _ in 0..1 + self.dice.below(8) {
                 let (what, number) = (self.dice.below(8), self.dice.below(OWN_KEYS));
                 match what {
-                    0..4 => self.insert(transaction)?,
+                    0..3 => self.insert(transaction)?,
+                    3 => self.insert_array(transaction)?,
                     4..6 => self.change(transaction, (number, false))?,
                     6 if self.purges => self.purge(transaction, number)?,
                     _ => self.change(transaction, (number, true))?,

@@ -2,6 +2,7 @@
 //! and on both sides of foreign keys.
 #![forbid(unsafe_code)]
 
+mod arrays;
 mod basic;
 mod common;
 mod constraints;

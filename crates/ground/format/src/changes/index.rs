@@ -27,8 +27,17 @@ changes! {
     BACK_FOR_GOOD = 6, "index leaf": [BEFORE, LEAF_BACK, KEY];
     /// A branch loses the child that begins at a position.
     REMOVE_CHILD = 7, "index branch": [PLACE];
+    /// New entries of one leaf. Undo takes them back by `BACK_MANY`.
+    INSERT_MANY = 8, "index leaf": [ITL_CHANGE, NEW_ENTRIES];
+    /// New entries are taken back in a copy, each if it is there. In undo only.
+    BACK_MANY = 9, "index leaf": [BEFORE, ManyBack::PART, NEW_ENTRIES];
+    /// New entries are taken back for good: of those in the undo, the ones that the leaf has. In
+    /// redo only.
+    BACK_MANY_FOR_GOOD = 10, "index leaf": [BEFORE, ManyBack::PART, NEW_ENTRIES];
     /// `BACK` in an undo record that is applied. In undo only.
     BACK_APPLIED = 133, "index leaf": [BEFORE, LEAF_BACK, KEY];
+    /// `BACK_MANY` in an undo record that is applied. In undo only.
+    BACK_MANY_APPLIED = 137, "index leaf": [BEFORE, ManyBack::PART, NEW_ENTRIES];
 }
 
 layout! {
@@ -128,6 +137,36 @@ layout! {
         12 => pub row: StoredRow,
         /// The row before the change; equal to `row` unless a marked entry got another row.
         20 => pub old_row: StoredRow,
+    }
+}
+
+layout! {
+    /// A new entry of several; its key follows. Entries are in the order of the index.
+    pub struct NewEntry: 10 {
+        /// The row.
+        0 => pub row: StoredRow,
+        /// Number of bytes of the key.
+        8 => pub length: U16Le,
+    }
+}
+
+layout! {
+    /// The change that takes new entries of a leaf back; the entries follow. The transaction had
+    /// locked none of them before.
+    pub struct ManyBack: 10 {
+        /// Number of the object.
+        0 => pub object: U32Le,
+        /// The root of the index.
+        4 => pub root: StoredBlock,
+    }
+}
+
+impl NewEntry {
+    /// The first entry of these, its key, and the entries behind it.
+    pub fn read_keyed(from: &[u8]) -> Result<(&NewEntry, &[u8], &[u8]), PayloadFault> {
+        let (entry, rest) = NewEntry::read(from)?;
+        let (key, rest) = split(rest, entry.length.get().into(), "the key of a new entry")?;
+        Ok((entry, key, rest))
     }
 }
 
@@ -253,3 +292,14 @@ const LEAF_BACK: Part = Part {
         LeafKind::from_number(head.kind).map(|_| rest)
     },
 };
+
+const NEW_ENTRIES: Part =
+    Part { name: "`NewEntry` with its key, at least once", skip: skip_new_entries };
+
+fn skip_new_entries(rest: &[u8]) -> Result<&[u8], PayloadFault> {
+    let (_, _, mut rest) = NewEntry::read_keyed(rest)?;
+    while !rest.is_empty() {
+        (_, _, rest) = NewEntry::read_keyed(rest)?;
+    }
+    Ok(rest)
+}

@@ -4,13 +4,16 @@
 //! A change that is taken back for good leaves the ITL as it is: the chain of undo that the ITL
 //! names stays whole (rule txn/UN8).
 
+use std::borrow::Cow;
+
 use cache::{Cache, Get};
-use change::{BlockMut, Layer, Moves};
+use change::{BackPart, BlockMut, Layer, Moves};
 use format::DataSlot;
 pub(super) use format::changes::index::{
-    ADD_CHILD, BACK, BACK_FOR_GOOD, CHANGE, CUT, REMOVE_CHILD, WRITE,
+    ADD_CHILD, BACK, BACK_FOR_GOOD, BACK_MANY, BACK_MANY_FOR_GOOD, CHANGE, CUT, INSERT_MANY,
+    REMOVE_CHILD, WRITE,
 };
-use format::changes::index::{BACK_APPLIED, CHANGES};
+use format::changes::index::{BACK_APPLIED, BACK_MANY_APPLIED, CHANGES};
 use ids::Dba;
 use latch::FrameOrder;
 use os::Session;
@@ -23,13 +26,15 @@ use super::check::{check_index_block, check_unique};
 use super::content::{cut, fence_flags, read_child, read_cut, read_position, write};
 use super::descent::Tree;
 use super::index::header_of;
+use super::many;
 use super::node::{FENCES, Node};
 use super::ops::{Back, Kind, Op};
 use super::page_delete::is_last;
-use super::position::Probe;
+use super::position::{Position, Probe};
 use crate::outline::Outline;
 
 const _: () = assert!(BACK_APPLIED == BACK | APPLIED);
+const _: () = assert!(BACK_MANY_APPLIED == BACK_MANY | APPLIED);
 
 /// The layer of indexes: leaves and branches.
 pub static LAYER: Layer = Layer {
@@ -39,7 +44,7 @@ pub static LAYER: Layer = Layer {
     order: FrameOrder::Leaf,
     apply,
     check,
-    moves: Some(Moves { locate, is_it, opcode: BACK_FOR_GOOD, empties }),
+    moves: Some(Moves { locate, part }),
     watch: None,
 };
 
@@ -64,6 +69,19 @@ fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
         BACK_FOR_GOOD => {
             let (number, back) = split_itl_back(payload);
             Back::read(back).apply_for_good(bytes, number + 1);
+        }
+        INSERT_MANY => {
+            let (number, entries) = apply_itl_change(bytes, payload);
+            many::insert_all(bytes, number + 1, entries);
+        }
+        BACK_MANY | BACK_MANY_APPLIED => {
+            let (number, back) = apply_itl_back(bytes, payload);
+            let is_applied = opcode == BACK_MANY_APPLIED;
+            many::Back::read(back).apply_in_copy(bytes, number + 1, is_applied);
+        }
+        BACK_MANY_FOR_GOOD => {
+            let (number, back) = split_itl_back(payload);
+            many::Back::read(back).apply_for_good(bytes, number + 1);
         }
         other => panic!("the index layer has no change {other}"),
     }
@@ -92,37 +110,61 @@ fn remove_child(block: &mut [u8], payload: &[u8]) {
     block::remove_slot(block, number + FENCES);
 }
 
-pub(super) fn back_of(payload: &[u8]) -> Back<'_> {
-    Back::read(split_itl_back(payload).1)
+/// The undo of a change of entries, by its opcode.
+enum AnyBack<'a> {
+    One(Back<'a>),
+    Many(many::Back<'a>),
 }
 
-/// The leaf that has the entry of this undo now.
-fn locate(cache: &Cache, payload: &[u8], session: &Session) -> Result<Dba, Stop> {
-    let back = back_of(payload);
-    let tree = Tree {
-        cache,
-        object: back.object,
-        root: back.root,
-        get: Get::Current,
-        outline: Outline::default(),
+impl<'a> AnyBack<'a> {
+    fn of(opcode: u8, payload: &'a [u8]) -> AnyBack<'a> {
+        let back = split_itl_back(payload).1;
+        match opcode & !APPLIED {
+            BACK_MANY => AnyBack::Many(many::Back::read(back)),
+            _ => AnyBack::One(Back::read(back)),
+        }
+    }
+}
+
+/// Whether an undo record with this opcode and payload is of an entry that isn't before `at`.
+pub(super) fn is_of_entry_from(at: Position<'_>, opcode: u8, payload: &[u8]) -> bool {
+    match AnyBack::of(opcode, payload) {
+        AnyBack::One(back) => back.entry() >= at,
+        AnyBack::Many(back) => back.entries().any(|entry| entry >= at),
+    }
+}
+
+/// The leaf that has the first entry of this undo now.
+fn locate(cache: &Cache, opcode: u8, payload: &[u8], session: &Session) -> Result<Dba, Stop> {
+    let (object, root, entry) = match AnyBack::of(opcode, payload) {
+        AnyBack::One(back) => (back.object, back.root, back.entry()),
+        AnyBack::Many(back) => (back.object, back.root, back.first()),
     };
-    Ok(tree.reach(Probe::At(back.entry()), 0, None, session)?.address)
+    let tree = Tree { cache, object, root, get: Get::Current, outline: Outline::default() };
+    Ok(tree.reach(Probe::At(entry), 0, None, session)?.address)
+}
+
+/// What is taken back of this undo in a latched block. None if it isn't the leaf of the first
+/// entry.
+fn part<'p>(block: &[u8], opcode: u8, payload: &'p [u8]) -> Option<BackPart<'p>> {
+    let leaf_of = |object| Node::of(block, object).filter(|node| node.level() == 0);
+    match AnyBack::of(opcode, payload) {
+        AnyBack::One(back) => {
+            let covers = |node: &Node<'_>| node.covers(Probe::At(back.entry()));
+            let node = leaf_of(back.object).filter(covers)?;
+            let change = Some((BACK_FOR_GOOD, Cow::Borrowed(payload)));
+            Some(BackPart { change, rest: None, emptied: empties(&node, &back) })
+        }
+        AnyBack::Many(back) => many::part_in(&leaf_of(back.object)?, payload),
+    }
 }
 
 /// The header of the leaf's segment, if only deleted entries are left in the leaf when this is
 /// taken back.
-fn empties(block: &[u8], payload: &[u8]) -> Option<Dba> {
-    let back = back_of(payload);
+fn empties(node: &Node<'_>, back: &Back<'_>) -> Option<Dba> {
     if back.kind == Kind::Delete {
         return None;
     }
-    let node = Node(block);
     let number = node.find(back.entry()).ok()?;
-    is_last(&node, number).then(|| header_of(back.root))
-}
-
-fn is_it(block: &[u8], payload: &[u8]) -> bool {
-    let back = back_of(payload);
-    let node = Node::of(block, back.object);
-    node.is_some_and(|node| node.level() == 0 && node.covers(Probe::At(back.entry())))
+    is_last(node, number).then(|| header_of(back.root))
 }

@@ -391,7 +391,7 @@ impl Index {
     }
 
     /// The leaf that covers the position. Splits on the way that weren't posted are posted.
-    fn leaf_to_change(&self, at: Position<'_>, session: &Session) -> Result<Dba, Stop> {
+    pub(super) fn leaf_to_change(&self, at: Position<'_>, session: &Session) -> Result<Dba, Stop> {
         let reached = self.tree().reach(Probe::At(at), 0, None, session)?;
         let (address, unposted) = (reached.address, reached.unposted);
         drop(reached.block);
@@ -459,11 +459,16 @@ impl Index {
         wait_for_visible(&self.transactions, session)
     }
 
-    /// The decision if the transaction's entry would make the ITL longer than it may be (BT20);
-    /// none if it wouldn't.
-    fn check_itl_room(&self, block: &[u8], itl: &OwnItlEntry) -> Option<Decision<LeafResult>> {
+    /// Whether the transaction's entry leaves the ITL no longer than it may be (BT20).
+    pub(super) fn has_itl_room(&self, block: &[u8], itl: &OwnItlEntry) -> bool {
         let most = self.block_bytes / BYTES_PER_ITL_ENTRY;
-        if usize::from(itl.lock()) <= most.max(block::entries(block).into()) {
+        usize::from(itl.lock()) <= most.max(block::entries(block).into())
+    }
+
+    /// The decision if the transaction's entry would make the ITL longer than it may be; none if it
+    /// wouldn't.
+    fn check_itl_room(&self, block: &[u8], itl: &OwnItlEntry) -> Option<Decision<LeafResult>> {
+        if self.has_itl_room(block, itl) {
             return None;
         }
         // An end becomes visible sooner than an active transaction ends, and waiting for it can't

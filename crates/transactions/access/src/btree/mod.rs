@@ -8,7 +8,7 @@
 //!   leaf ─▶ leaf ─▶ leaf ─▶ leaf
 //! ```
 //!
-//! Rules BT1 to BT38 are in the README.
+//! Rules BT1 to BT40 are in the README.
 //!
 //! Callers: users of tables that have indexes.
 //! Sources: Lehman & Yao, "Efficient Locking for Concurrent Operations on B-Trees" (TODS '81);
@@ -23,6 +23,8 @@ mod descent;
 mod find;
 mod hand;
 mod index;
+mod insert_many;
+mod many;
 mod node;
 mod now;
 mod ops;
@@ -37,4 +39,5 @@ pub use check::{
 };
 pub use cursor::{Cursor, Direction};
 pub use index::{Index, Inserted};
+pub use insert_many::NewEntry;
 pub use now::{Current, Now};

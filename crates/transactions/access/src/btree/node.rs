@@ -288,7 +288,16 @@ impl<'a> Node<'a> {
     /// In a leaf: the number of the entry, or the number it would get. In a unique leaf the entry
     /// is that of the key, whatever its row.
     pub(super) fn find(&self, entry: Position<'_>) -> Result<u16, u16> {
-        let number = self.lower_bound(entry.looked_for(self.is_unique()));
+        self.find_near(entry, None)
+    }
+
+    /// As `find`, with a search that begins at entry `near`, if that is given.
+    pub(super) fn find_near(&self, entry: Position<'_>, near: Option<u16>) -> Result<u16, u16> {
+        let at = entry.looked_for(self.is_unique());
+        let number = match near {
+            Some(near) => self.lower_bound_near(at, near),
+            None => self.lower_bound(at),
+        };
         let is_it = number < self.count() && {
             let found = self.position(number);
             found.key == entry.key && (self.is_unique() || found.row == entry.row)

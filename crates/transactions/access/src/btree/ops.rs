@@ -207,7 +207,7 @@ fn purge(block: &mut [u8]) {
     }
 }
 
-fn insert(block: &mut [u8], number: u16, mark: u8, lock: u8, entry: Position<'_>) {
+pub(super) fn insert(block: &mut [u8], number: u16, mark: u8, lock: u8, entry: Position<'_>) {
     let slot = number + FENCES;
     block::insert_slot(block, slot);
     block::set_slot(block, slot, DataSlot { flags: ENTRY | mark, lock, ..DataSlot::FREE });
@@ -215,7 +215,7 @@ fn insert(block: &mut [u8], number: u16, mark: u8, lock: u8, entry: Position<'_>
     block::place(block, slot, &[parts.key, parts.row()]);
 }
 
-fn remove(block: &mut [u8], number: u16) {
+pub(super) fn remove(block: &mut [u8], number: u16) {
     block::release(block, number + FENCES);
     block::remove_slot(block, number + FENCES);
 }

@@ -25,7 +25,7 @@ use space::{EmptyNote, OneBlock, Space};
 use stop::{RefusalKind, Stop};
 use txn::{Transactions, View, block};
 
-use super::apply::{ADD_CHILD, CUT, LAYER, WRITE, back_of};
+use super::apply::{ADD_CHILD, CUT, LAYER, WRITE, is_of_entry_from};
 use super::content::{
     CUT_HEAD_BYTES, Content, Shape, content_bytes_max, cut_payload, itl_of, write_position,
 };
@@ -263,7 +263,8 @@ impl<'a> Splitter<'a> {
         if leaf.level() > 0 || cut.count < leaf.count() {
             return false;
         }
-        let mut is_behind = |payload: &[u8]| back_of(payload).entry() >= cut.at.get();
+        let mut is_behind =
+            |opcode: u8, payload: &[u8]| is_of_entry_from(cut.at.get(), opcode, payload);
         let (view, transactions) = (View { scn: oldest, own: None }, &self.transactions);
         !leaf.was_purged()
             || transactions.nothing_unseen(leaf.0, view, LOOKED_AT_MAX, &mut is_behind, session)

@@ -100,7 +100,7 @@ impl Heap {
         row: RowAddress,
         session: &Session,
     ) -> bool {
-        let mut changes = |payload: &[u8]| changes_row(split_itl_back(payload).1, row.slot);
+        let mut changes = |_, payload: &[u8]| changes_row(split_itl_back(payload).1, row.slot);
         let transactions = &self.transactions;
         transactions.is_current(block, view, session)
             || transactions.nothing_unseen(block, view, LOOKED_AT_MAX, &mut changes, session)

@@ -1,0 +1,122 @@
+//! Inserting the index entries of a batch of rows, index by index, each index's in the order of its
+//! keys (RL47, RL49).
+//!
+//! ```text
+//!   rows of the array:  r1 r2 r3 …      index by index:  keys in order, a leaf's together
+//!                                       ✗ refused:       all taken back, then row by row, so that
+//!                                                        the refusal names the first row
+//! ```
+//!
+//! Callers: `insert`.
+
+use access::{Inserted, NewEntry, RowAddress};
+use stop::{RefusalKind, Stop};
+
+use crate::Relation;
+use crate::keys::{Keys, RowKey, address_bytes};
+use crate::scratch::{Scratch, Work};
+
+/// The most entries that are inserted alone before it is tried again to insert several together.
+/// After each try for nothing there are twice as many.
+const ALONE_MAX: usize = 32;
+
+impl Relation {
+    /// Inserts the index entries of the rows of a batch, which lie at these addresses.
+    pub(crate) fn insert_batch_keys(
+        &self,
+        work: &mut Work<'_>,
+        placed: &[RowAddress],
+    ) -> Result<(), Stop> {
+        let savepoint = work.transaction.savepoint();
+        match self.insert_in_key_order(work, placed) {
+            Err(stop) if may_be_of_another_row(&stop) => {}
+            done => return done,
+        }
+        // In the order of keys another row may have been refused than in the order of the array.
+        let (transactions, session) = (self.transactions(), work.session);
+        transactions.rollback_to(work.transaction, savepoint, session)?;
+        for (number, address) in placed.iter().enumerate() {
+            work.scratch.swap_with_batch(number);
+            let inserted = self.insert_keys(work, *address);
+            work.scratch.swap_with_batch(number);
+            inserted?;
+        }
+        // A transaction that was in the way has ended meanwhile.
+        Ok(())
+    }
+
+    fn insert_in_key_order(&self, work: &mut Work<'_>, placed: &[RowAddress]) -> Result<(), Stop> {
+        let Scratch { batch, key: buffer, .. } = &mut *work.scratch;
+        let batch = &batch[..placed.len()];
+        let (transaction, session) = (&mut *work.transaction, work.session);
+        for (number, open) in self.indexes().iter().enumerate() {
+            let index = &open.index;
+            let is_alone = |(_, keys): &(Vec<u8>, Keys)| !keys.nth(number).has_null;
+            // A younger index can't tell whether the view sees a key (RL26).
+            if index.is_unique()
+                && let Some(view) = transaction.fixed_view()
+                && batch.iter().any(is_alone)
+            {
+                self.check_index_view(open, view)?;
+            }
+            let mut entries = self.entries_of(number, batch, placed, buffer);
+            entries.sort_unstable();
+            let (mut left, mut alone, mut alone_next) = (&entries[..], 0, 1);
+            while !left.is_empty() {
+                if alone == 0 {
+                    let done = index.insert_together(transaction, left, session)?;
+                    alone_next = if done > 0 { 1 } else { ALONE_MAX.min(2 * alone_next) };
+                    (left, alone) = (&left[done..], alone_next);
+                }
+                let Some((first, others)) = left.split_first() else { break };
+                alone -= 1;
+                let row = || {
+                    let place = placed.iter().position(|address| *address == first.row);
+                    &batch[place.expect("each entry is of a row of the batch")].0[..]
+                };
+                match index.insert(transaction, first.key, first.row, session) {
+                    Ok(Inserted::Done) => left = others,
+                    Ok(Inserted::Duplicate(other)) => {
+                        return Err(self.is_there(number, other == first.row, row()));
+                    }
+                    Err(stop) => return Err(self.not_locked(stop, number, row())),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The entries of rows in the index at this place. The buffer gets the keys that a row's
+    /// address follows (RL4).
+    fn entries_of<'a>(
+        &self,
+        number: usize,
+        batch: &'a [(Vec<u8>, Keys)],
+        placed: &[RowAddress],
+        buffer: &'a mut Vec<u8>,
+    ) -> Vec<NewEntry<'a>> {
+        let is_unique = self.index(number).is_unique();
+        let keys = batch.iter().map(|(_, keys)| keys.nth(number)).zip(placed);
+        buffer.clear();
+        for (key, row) in keys.clone().filter(|(key, _)| key.has_null && is_unique) {
+            buffer.extend_from_slice(key.bytes);
+            buffer.extend_from_slice(&address_bytes(*row));
+        }
+        let mut with_row = &buffer[..];
+        let entry = |(key, row): (RowKey<'a>, &RowAddress)| {
+            let mut bytes = key.bytes;
+            if key.has_null && is_unique {
+                (bytes, with_row) = with_row.split_at(bytes.len() + address_bytes(*row).len());
+            }
+            NewEntry { key: bytes, row: *row }
+        };
+        keys.map(entry).collect()
+    }
+}
+
+/// Whether another row may be refused, or for another reason, if the rows are inserted in the order
+/// of the array. A refusal after a wait isn't met again, because that would be a second wait.
+fn may_be_of_another_row(stop: &Stop) -> bool {
+    use RefusalKind::{Busy, Serialization, UniqueViolation};
+    matches!(stop.refusal(), Some(UniqueViolation | Busy | Serialization))
+}
