@@ -115,8 +115,8 @@ impl Logs {
         }
         let made = if self.changes.is_empty() { "" } else { "the changes are made; " };
         let message = format!(
-            "{made}{count} of the redo log members can't be used, for the reason beside each; 'forebay \
-             verify {}' says what to do",
+            "{made}{count} of the redo log members can't be used, for the reason beside each; \
+             'forebay verify {}' says what to do",
             self.opening.directory.display()
         );
         Err(Failure::new(message).behind(shown))
