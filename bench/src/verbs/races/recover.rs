@@ -56,7 +56,7 @@ const TERMS: Terms = Terms {
 const LOG_BYTES: u64 = 512 << 20;
 const CACHE_BYTES: u64 = 512 << 20;
 /// The random table, and undo.
-const DATA_BYTES: u64 = 320 << 20;
+const DATA_BYTES: u64 = 384 << 20;
 const TABLE: &str = "changed";
 const LOAD_BATCH: usize = 500;
 
@@ -252,7 +252,7 @@ impl Crashed {
             data_bytes: DATA_BYTES,
             log_file_bytes: LOG_BYTES,
             log_groups: 2,
-            extent_blocks: 512,
+            extent_blocks: 128,
             ..Creation::default()
         };
         let parameters = Parameters {

@@ -55,21 +55,31 @@ impl Logs {
         if !changes.is_empty() {
             check_log_changes(disk, directory, &changes, session)?;
         }
-        let mut made = 0;
+        let (mut made, go_on) = (0, || !os::linux::interrupted());
+        let clears = matches!(changes.first(), Some(LogChange::ClearGroup(_)));
+        if clears {
+            os::linux::listen();
+        }
         // While a group is lost the database can't be opened.
         while let Some(LogChange::ClearGroup(number)) = changes.get(made) {
-            clear_log_group(disk, directory, *number, session)
+            clear_log_group(disk, directory, *number, &go_on, session)
                 .map_err(|stop| Failure::from(stop).saying(&self.made_of(made)))?;
             made += 1;
         }
+        let behind_clearing = |failure: Failure| match clears {
+            true => failure.saying(&self.made_of(made)),
+            false => failure,
+        };
         if made == changes.len() {
-            return self.listed(&look_at_logs(disk, directory, session)?);
+            let seen = look_at_logs(disk, directory, session);
+            return self.listed(&seen.map_err(|stop| behind_clearing(stop.into()))?);
         }
-        let database = self.opening.open(disk, session)?;
+        let database = self.opening.open(disk, session).map_err(behind_clearing)?;
         let instance = database.instance();
         recover::tell_if_recovered(instance.opened());
-        os::linux::listen();
-        let go_on = || !os::linux::interrupted();
+        if !clears {
+            os::linux::listen();
+        }
         let changed = changes[made..].iter().try_for_each(|change| match go_on() {
             true => {
                 instance.change_logs_while(change, &go_on, session)?;
@@ -103,9 +113,10 @@ impl Logs {
         if count == 0 {
             return Ok(shown);
         }
+        let made = if self.changes.is_empty() { "" } else { "the changes are made; " };
         let message = format!(
-            "{count} of the redo log members can't be used, for the reason beside each; 'forebay \
-             verify {}' says what to do",
+            "{made}{count} of the redo log members can't be used, for the reason beside each; \
+             'forebay verify {}' says what to do",
             self.opening.directory.display()
         );
         Err(Failure::new(message).behind(shown))

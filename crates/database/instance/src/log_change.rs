@@ -14,10 +14,10 @@
 use std::path::Path;
 
 use os::{Disk, Session};
-use space::{ControlContent, ControlFile, NewFiles, within_directory};
+use space::{ControlContent, ControlFile, NewFiles, leftovers, new_path, within_directory};
 use stop::{RefusalKind, Stop};
 
-use crate::logs::{FILE, add_member, check_room, drop_member, find, newer};
+use crate::logs::{FILE, NewLogs, add_member, bytes_of, check_room, drop_member, find, newer};
 use crate::parameters::parse_size;
 use crate::{Instance, LogGroupSpec, LogStatus};
 
@@ -99,14 +99,21 @@ pub fn check_log_changes(
     session: &Session,
 ) -> Result<(), Stop> {
     let copies = ControlFile::look(disk, directory, false, session)?;
-    let mut planned = newer(&copies, disk, directory, "change the logs of", session)?.clone();
+    let content = newer(&copies, disk, directory, "change the logs of", session)?;
+    let going = leftovers(disk, directory, content, session)?;
+    let (mut planned, mut additions) = (content.clone(), Vec::new());
     // What is dropped leaves its room and its names to the changes behind it.
     let mut has_dropped = false;
-    for change in changes {
+    for (at, change) in changes.iter().enumerate() {
+        if let LogChange::ClearGroup(number) = change
+            && changes[..at].iter().any(|one| !matches!(one, LogChange::ClearGroup(_)))
+        {
+            return Err(late_clearing(*number, "the changes before this one open the database"));
+        }
         // An invalid member may be good by then.
         let members = planned.log_groups.iter_mut().flat_map(|group| &mut group.members);
         members.for_each(|member| member.good = true);
-        let Some((files, blocks)) = plan(change, &mut planned, disk, directory)? else {
+        let Some(logs) = plan(change, &mut planned, disk, directory)? else {
             has_dropped |= matches!(change, LogChange::DropGroup(_) | LogChange::DropMember(_));
             continue;
         };
@@ -114,36 +121,41 @@ pub fn check_log_changes(
         planned.check_places(disk, directory)?;
         if !has_dropped {
             let new = NewFiles::new(disk, planned.database, FILE);
-            files.iter().try_for_each(|path| new.check_name(&directory.join(path), session))?;
-            check_room(disk, directory, &files, blocks)?;
+            logs.paths.iter().try_for_each(|path| new.check_name(path, session))?;
+            additions.push(logs);
+            let paths = additions.iter().flat_map(|logs| &logs.paths);
+            let own = paths.map(|path| new_path(path));
+            let freed = bytes_of(disk, going.iter().cloned().chain(own), session);
+            check_room(disk, &additions, freed)?;
         }
     }
     Ok(())
 }
 
-/// Makes the change in the content of a control file. Returns the files that it would make, and the
-/// blocks of each.
+/// Makes the change in the content of a control file. Returns the logs that it would make.
 fn plan(
     change: &LogChange,
     planned: &mut ControlContent,
     disk: &Disk,
     directory: &Path,
-) -> Result<Option<(Vec<String>, u32)>, Stop> {
+) -> Result<Option<NewLogs>, Stop> {
     let within = |path: &String| within_directory(disk, directory, path);
     match change {
         LogChange::AddGroup(LogGroupSpec { bytes, members }) => {
             let members = members.iter().map(within).collect();
             let spec = LogGroupSpec { bytes: *bytes, members };
             let blocks = spec.add_to(planned)?.blocks;
-            return Ok(Some((spec.members, blocks)));
+            let paths = spec.members.iter().map(|path| directory.join(path)).collect();
+            return Ok(Some(NewLogs { paths, blocks }));
         }
         LogChange::AddMember(number, path) => {
             let path = within(path);
             let blocks = add_member(planned, *number, &path)?;
-            return Ok(Some((vec![path], blocks)));
+            return Ok(Some(NewLogs { paths: vec![directory.join(path)], blocks }));
         }
         LogChange::DropGroup(number) => {
             find(planned, *number)?;
+            redo::check_drop(*number, planned.log_groups.len())?;
             planned.log_groups.retain(|group| group.number != *number);
         }
         LogChange::DropMember(path) => {
@@ -153,6 +165,16 @@ fn plan(
         LogChange::Switch => {}
     }
     Ok(None)
+}
+
+/// The refusal of a clearing of an open database.
+fn late_clearing(number: u16, why: &str) -> Stop {
+    let message = format!(
+        "cannot clear redo log group {number}: {why}; give this change first ('forebay logs DIR \
+         --change clear_log_group={number}'), or drop the group and add another (drop_log_group, \
+         add_log_group)"
+    );
+    Stop::refuse(RefusalKind::WrongState, message)
 }
 
 impl Instance {
@@ -177,14 +199,7 @@ impl Instance {
             }
             LogChange::DropMember(path) => self.drop_log_member(path, session),
             LogChange::Switch => self.switch_log(session),
-            LogChange::ClearGroup(number) => {
-                let message = format!(
-                    "cannot clear redo log group {number}: the database is open; give this change \
-                     first ('forebay logs DIR --change clear_log_group={number}'), or drop the \
-                     group and add another (drop_log_group, add_log_group)"
-                );
-                Err(Stop::refuse(RefusalKind::WrongState, message))
-            }
+            LogChange::ClearGroup(number) => Err(late_clearing(*number, "the database is open")),
         }
     }
 

@@ -10,19 +10,20 @@
 //!
 //! Callers: `create`, `open`; administrators of an instance.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use format::REDO_BLOCK;
-use os::{Disk, Session};
+use os::{Disk, FileOptions, NameKind, Session};
 use redo::{
     GROUPS_MAX, GroupFiles, KeepMembers, LogGroup, LogMember, LogView, LogsSeen, MEMBERS_MAX,
-    MemberChange, check_log_bytes, look_at_groups,
+    MemberChange, RedoConfig, check_log_bytes, look_at_groups,
 };
 use space::{
     ControlContent, ControlCopy, ControlFile, ControlState, Enqueue, LogGroupContent,
-    LogMemberContent, NewFiles, no_control_file, unfinished, unnamed_path, within_directory,
+    LogMemberContent, NewFiles, new_path, no_control_file, unfinished, unnamed_path,
+    within_directory,
 };
 use stop::{Halt, RefusalKind, Stop};
 
@@ -76,16 +77,17 @@ fn log_group(directory: &Path, group: &LogGroupContent) -> LogGroup {
 pub fn look_at_logs(disk: &Disk, directory: &Path, session: &Session) -> Result<LogsSeen, Stop> {
     let copies = ControlFile::look(disk, directory, false, session)?;
     let content = newer(&copies, disk, directory, "list the logs of", session)?;
-    Ok(seen(disk, directory, content, session))
+    let config = as_named(disk, directory, content, session);
+    Ok(look_at_groups(disk, &config, content.checkpoint.sequence, session))
 }
 
-/// The groups that this content of a control file lists.
-pub(crate) fn seen(
+/// The groups that this content of a control file lists, each member at the path where it is now.
+pub(crate) fn as_named(
     disk: &Disk,
     directory: &Path,
     content: &ControlContent,
     session: &Session,
-) -> LogsSeen {
+) -> RedoConfig {
     let mut config = redo_to_read(directory, content);
     for member in config.groups.iter_mut().flat_map(|group| &mut group.members) {
         // A crash has left it without its name; the next opening gives it that.
@@ -93,7 +95,7 @@ pub(crate) fn seen(
             member.path = unnamed;
         }
     }
-    look_at_groups(disk, &config, content.checkpoint.sequence, session)
+    config
 }
 
 /// What the newer copy of the control file says. Messages say that the caller wants to do `what`
@@ -299,11 +301,13 @@ impl Instance {
     ) -> Result<NewFiles<'_>, Stop> {
         let (disk, directory) = &self.place;
         self.check_directory(session)?;
-        check_room(disk, directory, paths, blocks)?;
+        let paths: Vec<PathBuf> = paths.iter().map(|path| directory.join(path)).collect();
+        let freed = bytes_of(disk, paths.iter().map(|path| new_path(path)), session);
+        check_room(disk, &[NewLogs { paths: paths.clone(), blocks }], freed)?;
         let mut new = NewFiles::new(disk, database, FILE);
         let go_on = || go_on() && !self.halt().is_raised(session);
         let make = |path: &Path| redo::create_member(disk, path, blocks, &go_on, session);
-        let made = paths.iter().try_for_each(|path| new.make(&directory.join(path), make, session));
+        let made = paths.iter().try_for_each(|path| new.make(path, make, session));
         // A log is listed only if redo can be written to it.
         let tried = made.and_then(|()| {
             new.paths().try_for_each(|path| self.redo().try_new_member(path, session))
@@ -417,23 +421,43 @@ fn member_at(content: &ControlContent, disk: &Disk, directory: &Path, path: &Pat
     is_at(&inside).or_else(|| is_at(path)).unwrap_or(inside)
 }
 
-/// Refuses logs for which a file system hasn't the room, before they fill it.
-pub(crate) fn check_room(
+/// Redo logs that are to be made.
+pub(crate) struct NewLogs {
+    pub(crate) paths: Vec<PathBuf>,
+    /// The blocks of each.
+    pub(crate) blocks: u32,
+}
+
+/// The bytes of those of these files that are there.
+pub(crate) fn bytes_of(
     disk: &Disk,
-    directory: &Path,
-    paths: &[String],
-    blocks: u32,
-) -> Result<(), Stop> {
-    let bytes = u64::from(blocks) * REDO_BLOCK.bytes() as u64;
+    paths: impl IntoIterator<Item = PathBuf>,
+    session: &Session,
+) -> u64 {
+    let plain = FileOptions { direct: false, write_through: false };
+    let length = |path: PathBuf| match disk.look_up(&path, session) {
+        Ok(Some(NameKind::File)) => disk.open_read_only(&path, plain, session)?.length(),
+        looked => looked.map(|_| 0),
+    };
+    let places: BTreeSet<PathBuf> = paths.into_iter().map(|path| disk.place_of(&path)).collect();
+    places.into_iter().filter_map(|path| length(path).ok()).sum()
+}
+
+/// Refuses logs for which a file system hasn't the room, before they fill it. It gets `freed` bytes
+/// of leftovers back before that.
+pub(crate) fn check_room(disk: &Disk, logs: &[NewLogs], freed: u64) -> Result<(), Stop> {
     let mut needed: BTreeMap<PathBuf, u64> = BTreeMap::new();
-    for path in paths {
-        let place = disk.place_of(&directory.join(path));
-        let parent = place.parent().unwrap_or(directory).to_path_buf();
-        *needed.entry(parent).or_default() += bytes;
+    for NewLogs { paths, blocks } in logs {
+        for path in paths {
+            let place = disk.place_of(path);
+            let parent = place.parent().unwrap_or(Path::new("/")).to_path_buf();
+            *needed.entry(parent).or_default() += u64::from(*blocks) * REDO_BLOCK.bytes() as u64;
+        }
     }
     for (parent, needed) in needed {
         let what = || format!("make redo logs in {}", parent.display());
         let free = disk.free_bytes(&parent).map_err(|error| error.while_doing(what()))?;
+        let free = free.saturating_add(freed);
         check_free(&parent, needed, free, "make redo logs", "a smaller size")?;
     }
     Ok(())

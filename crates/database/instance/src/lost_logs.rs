@@ -14,20 +14,24 @@
 use std::path::{Path, PathBuf};
 
 use format::RESTORE_ALL;
-use os::{Cause, Disk, Session};
-use redo::RedoConfig;
-use space::{ControlContent, ControlFile, ControlState, NewFiles, unfinished, unnamed_path};
+use os::{Cause, Disk, FileOptions, NameKind, Session};
+use redo::{RedoConfig, has_block, look_at_groups};
+use space::{
+    ControlContent, ControlFile, ControlState, NewFiles, temporary_path, unfinished, unnamed_path,
+};
 use stop::{RefusalKind, Stop};
 
 use crate::create::DOUBLEWRITE_NAME;
-use crate::logs::seen;
+use crate::logs::{NewLogs, as_named, bytes_of, check_room};
 
 /// Makes the files of a lost redo log group anew, of a database that is shut. Refused if recovery
-/// could need the group, or if one of its files is there.
+/// could need the group, or if one of its files is there. `go_on` is asked every few MiB; once it
+/// says no, the clearing is given up and nothing is left.
 pub fn clear_log_group(
     disk: &Disk,
     directory: &Path,
     number: u16,
+    go_on: &dyn Fn() -> bool,
     session: &Session,
 ) -> Result<(), Stop> {
     let control = ControlFile::open(disk, directory, false, session)?;
@@ -37,8 +41,20 @@ pub fn clear_log_group(
     }
     control.check_place(disk, directory, &[DOUBLEWRITE_NAME], session)?;
     let lost = LostGroup::find(disk, directory, content, number, session)?;
+    if let Some(link) = lost.links.first() {
+        let message = format!(
+            "cannot clear redo log group {number}: {} is a symbolic link that leads to no file; \
+             remove the link first",
+            link.display()
+        );
+        return Err(Stop::refuse(RefusalKind::WrongState, message));
+    }
+    let leftovers = lost.members.iter().map(|path| temporary_path(path));
+    let freed = bytes_of(disk, leftovers, session);
+    let logs = NewLogs { paths: lost.members.clone(), blocks: lost.blocks };
+    check_room(disk, &[logs], freed)?;
     let mut new = NewFiles::in_place_of_lost(disk, content.database, "the redo log");
-    let make = |path: &Path| redo::create_member(disk, path, lost.blocks, &|| true, session);
+    let make = |path: &Path| redo::create_member(disk, path, lost.blocks, go_on, session);
     let made = lost.members.iter().try_for_each(|path| new.make(path, make, session));
     match made.and_then(|()| new.check_names(session)) {
         Ok(()) => new.give_names(session),
@@ -53,6 +69,8 @@ pub fn clear_log_group(
 pub struct LostGroup {
     blocks: u32,
     members: Vec<PathBuf>,
+    /// Those members whose name is a symbolic link that leads to no file.
+    links: Vec<PathBuf>,
 }
 
 impl LostGroup {
@@ -74,8 +92,16 @@ impl LostGroup {
             let message = format!("cannot clear redo log group {number}: {what}");
             Err(Stop::refuse(RefusalKind::WrongState, message))
         };
+        let mut links = Vec::new();
         for path in &members {
-            if disk.has_name(path, session)? || unnamed_path(disk, path, session)?.is_some() {
+            let is_lost = match disk.look_up(path, session)? {
+                Some(NameKind::Link) if leads_nowhere(disk, path, session) => {
+                    links.push(path.clone());
+                    true
+                }
+                looked => looked.is_none() && unnamed_path(disk, path, session)?.is_none(),
+            };
+            if !is_lost {
                 let path = path.display();
                 return wrong(format!(
                     "{path} is there, and a group is cleared only when its files are lost; if \
@@ -90,19 +116,34 @@ impl LostGroup {
                 "the database wasn't shut in good order, so recovery may need its log; {back}"
             ));
         }
-        let groups = seen(disk, directory, content, session).groups;
+        let (config, at) = (as_named(disk, directory, content, session), content.checkpoint);
+        let groups = look_at_groups(disk, &config, at.sequence, session).groups;
         let newest = groups.iter().map(|group| group.sequence).max().unwrap_or(0);
-        let at = content.checkpoint;
         // The log of the checkpoint, or the one before if that hasn't begun, is in another group.
-        let is_there = newest == at.sequence || (at.block <= 1 && newest + 1 == at.sequence);
+        // A header alone may have come to light after its log was begun elsewhere.
+        let is_there = match at.block {
+            0 | 1 => newest == at.sequence || newest + 1 == at.sequence,
+            block => newest == at.sequence && has_block(disk, &config, newest, block - 1, session),
+        };
         if !is_there || newest < content.newest_log {
             return wrong(format!(
                 "opening needs log {}, which may be its log; {back}",
                 at.sequence
             ));
         }
-        Ok(LostGroup { blocks: group.blocks, members })
+        Ok(LostGroup { blocks: group.blocks, members, links })
     }
+
+    /// Whether the name of this member is a symbolic link that leads to no file.
+    pub fn is_link(&self, path: &Path) -> bool {
+        self.links.iter().any(|link| link == path)
+    }
+}
+
+fn leads_nowhere(disk: &Disk, path: &Path, session: &Session) -> bool {
+    let plain = FileOptions { direct: false, write_through: false };
+    let opened = disk.open_read_only(path, plain, session);
+    opened.is_err_and(|error| error.cause() == Cause::NotFound)
 }
 
 /// Refuses to open a database of which a log group is lost that no recovery needs, with the remedy.
@@ -122,12 +163,21 @@ pub(crate) fn check_lost(
         if good.all(|member| is_gone(&member.path))
             && let Ok(lost) = LostGroup::find(disk, directory, content, number, session)
         {
-            let (directory, path) = (directory.display(), lost.members[0].display());
+            let named = |path: &PathBuf| match lost.is_link(path) {
+                true => format!("{} (a symbolic link that leads to no file)", path.display()),
+                false => path.display().to_string(),
+            };
+            let paths: Vec<String> = lost.members.iter().map(named).collect();
+            let (is, file) = if paths.len() == 1 { ("is", "file") } else { ("are", "files") };
+            let links = lost.links.iter().map(|link| format!("remove {} and ", link.display()));
             let message = format!(
-                "cannot open the database: redo log group {number} is lost: {path} isn't there; \
-                 no recovery needs this group, because the database was shut in good order: put \
-                 the file back, or make the group anew with 'forebay logs {directory} --change \
-                 clear_log_group={number}'"
+                "cannot open the database: redo log group {number} is lost: {paths} {is}n't \
+                 there; no recovery needs this group, because the database was shut in good \
+                 order: put the {file} back, or {links}make the group anew with 'forebay logs \
+                 {directory} --change clear_log_group={number}'",
+                paths = paths.join(", "),
+                links = links.collect::<String>(),
+                directory = directory.display()
             );
             return Err(Stop::refuse(RefusalKind::NotFound, message));
         }

@@ -203,11 +203,20 @@ fn check_logs(
     for member in &lost {
         let ClosedDatabase { disk, directory, session, .. } = place;
         let lost = || LostGroup::find(disk, directory, content, member.group, session);
-        run.find(&member.finding(match member.why {
-            None => Kind::InUse,
-            Some(_) if lost().is_ok() => Kind::LostLog,
-            Some(_) => Kind::Log,
-        }));
+        run.find(&match member.why.as_ref().map(|_| lost()) {
+            None => member.finding(Kind::InUse),
+            Some(Ok(lost)) if lost.is_link(&member.path) => Finding::of_file(
+                Kind::LostLog,
+                member.path.display().to_string(),
+                format!(
+                    "of group {} is a symbolic link that leads to no file, and is to be removed \
+                     before the group is made anew",
+                    member.group
+                ),
+            ),
+            Some(Ok(_)) => member.finding(Kind::LostLog),
+            Some(Err(_)) => member.finding(Kind::Log),
+        });
     }
     config.mark_invalid(&lost.into_iter().map(|member| member.path).collect::<Vec<_>>());
     let has_good = |group: &LogGroup| group.members.iter().any(|member| member.good);

@@ -233,6 +233,18 @@ pub(crate) fn check_groups(groups: usize) -> Result<(), Stop> {
     Err(Stop::refuse(RefusalKind::Invalid, message))
 }
 
+/// Refuses to drop a group of only so many.
+pub fn check_drop(number: u16, groups: usize) -> Result<(), Stop> {
+    if groups > 2 {
+        return Ok(());
+    }
+    let message = format!(
+        "cannot drop redo log group {number}: there must be two; add another one first \
+         (add_log_group=SIZE:PATH)"
+    );
+    Err(Stop::refuse(RefusalKind::WrongState, message))
+}
+
 /// Refuses a log of fewer bytes than the smallest has.
 pub fn check_log_bytes(bytes: u64) -> Result<(), Stop> {
     let least = u64::from(LOG_BLOCKS_MIN) * REDO_BLOCK.bytes() as u64;

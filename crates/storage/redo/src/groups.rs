@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use stop::{RefusalKind, Stop};
 
-use crate::config::{GROUPS_MAX, MEMBERS_MAX, RECORD_BLOCKS_MAX};
+use crate::config::{GROUPS_MAX, MEMBERS_MAX, RECORD_BLOCKS_MAX, check_drop};
 use crate::log_file::{Member, OpenGroup};
 use crate::members::Changes;
 
@@ -251,10 +251,7 @@ impl Groups {
             let log = entry.sequence;
             return wrong(format!("recovery needs its log {log}; {CHECKPOINT}"));
         }
-        if self.entries.iter().filter(|entry| !entry.leaves).count() <= 2 {
-            let then = "add another one first (add_log_group=SIZE:PATH)";
-            return wrong(format!("there must be two; {then}"));
-        }
+        check_drop(number, self.entries.iter().filter(|entry| !entry.leaves).count())?;
         if self.free_room - room(entry.group.blocks) < promised {
             return wrong(format!("sessions at work need its room; {CHECKPOINT}"));
         }

@@ -62,7 +62,7 @@ pub use alter::GroupFiles;
 pub use config::{
     CommitLeader, CommitLogging, CommitMode, CommitWait, GROUPS_MAX, LOG_BLOCKS_MIN,
     LOG_BUFFER_BYTES_MIN, LogGroup, LogMember, LogStart, MEMBERS_MAX, RECORD_BYTES_MAX, RedoConfig,
-    check_log_bytes,
+    check_drop, check_log_bytes,
 };
 pub use credits::Credits;
 pub use end::{EndReason, LogEnd};
@@ -70,7 +70,7 @@ pub use examine::{examine, look_at_member};
 pub use flights::WRITES_IN_FLIGHT_MAX;
 pub use groups::{LogStatus, LogView};
 pub use log_file::{LogOwner, create, create_member, log_path};
-pub use look::{LogsSeen, look_at_groups};
+pub use look::{LogsSeen, has_block, look_at_groups};
 pub use members::{KeepMembers, MemberChange};
 pub use reader::Reader;
 pub use record::{Record, RecordFault, RecordPosition, Vector};

@@ -9,8 +9,11 @@ use os::{Disk, FileOptions, Session};
 
 use crate::end::EndReason;
 use crate::examine::read_member;
-use crate::log_file::{HeaderBlock, LogOwner};
-use crate::{LogGroup, LogStatus, LogView, RedoConfig};
+use crate::log_file::{HeaderBlock, LogOwner, Member, OpenGroup};
+use crate::{LogGroup, LogMember, LogStatus, LogView, RedoConfig};
+
+/// How a file is opened only to look at it.
+const PLAIN: FileOptions = FileOptions { direct: false, write_through: false };
 
 /// The groups of a database that isn't open.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -66,6 +69,26 @@ pub fn look_at_groups(
     LogsSeen { groups: looked.into_iter().map(view).collect(), faults }
 }
 
+/// Whether a good member of some group has this block of this log.
+pub fn has_block(
+    disk: &Disk,
+    config: &RedoConfig,
+    sequence: u32,
+    block: u32,
+    session: &Session,
+) -> bool {
+    config.groups.iter().any(|group| {
+        let good = group.members.iter().filter(|member| member.good);
+        let opened = good.filter_map(|LogMember { path, .. }| {
+            let file = disk.open_read_only(path, PLAIN, session).ok()?;
+            Some(Member::new(path, Some(file)))
+        });
+        let (number, blocks) = (group.number, group.blocks);
+        let group = OpenGroup { number, blocks, members: opened.collect() };
+        group.has_block(&config.owner(), sequence, block, session).unwrap_or(false)
+    })
+}
+
 /// The log that a member holds, 0 if none has begun there; or why the member can't be used.
 fn sequence_in(
     disk: &Disk,
@@ -74,8 +97,7 @@ fn sequence_in(
     owner: &LogOwner,
     session: &Session,
 ) -> Result<u32, String> {
-    let options = FileOptions { direct: false, write_through: false };
-    match read_member(disk, options, owner, group, path, session)? {
+    match read_member(disk, PLAIN, owner, group, path, session)? {
         HeaderBlock::Log(header) => Ok(header.log_sequence.get()),
         HeaderBlock::Other(EndReason::NeverWritten { .. }) => Ok(0),
         HeaderBlock::Other(reason) => Err(format!("its header is no good: {reason}")),

@@ -76,7 +76,9 @@ pub use look::{
     extents_of_run, kind_before_extents, look_at_directory, look_at_file_header, look_at_free,
     look_at_header, look_at_map, map_of,
 };
-pub use new_file::{NewFiles, new_path, remove_leftovers, settle_name, unnamed_path};
+pub use new_file::{
+    NewFiles, leftovers, new_path, remove_leftovers, settle_name, temporary_path, unnamed_path,
+};
 pub use place::{say_moved, unfinished, within_directory};
 pub use segment::{Holds, Segment, SegmentState};
 pub use space::{HandOut, Space, Storage};

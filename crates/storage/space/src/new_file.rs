@@ -36,6 +36,11 @@ pub fn new_path(path: &Path) -> PathBuf {
     path_with(path, NEW)
 }
 
+/// The path at which a file in place of a lost one of this path is made.
+pub fn temporary_path(path: &Path) -> PathBuf {
+    path_with(path, TEMPORARY_NAME_END)
+}
+
 fn path_with(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
@@ -219,33 +224,43 @@ fn remove_leftover(
     }
 }
 
-/// Removes the leftovers in the database's directory, except files that `content` lists, and files
-/// that may be waiting for a listed name. A leftover that can't be examined or removed stays, with
-/// a notice.
+/// The leftovers that an opening removes: those in the database's directory, and what a clearing
+/// has left beside redo logs elsewhere. A file that `content` lists is none.
+pub fn leftovers(
+    disk: &Disk,
+    directory: &Path,
+    content: &ControlContent,
+    session: &Session,
+) -> Result<Vec<PathBuf>, Error> {
+    let own = content.paths().map(|path| disk.place_of(&directory.join(path)));
+    let mut places: BTreeSet<PathBuf> = own.collect();
+    let names = disk.list(directory, session)?.into_iter();
+    let inside = names.filter(|name| name.ends_with(NEW) || name.ends_with(TEMPORARY_NAME_END));
+    let members = content.log_groups.iter().flat_map(|group| &group.members);
+    let cleared = members.map(|member| temporary_path(Path::new(&member.path)));
+    let elsewhere = cleared.filter(|path| path.is_absolute());
+    let all = inside.map(|name| directory.join(name)).chain(elsewhere);
+    let is_there = |path: &PathBuf| disk.has_name(path, session).unwrap_or(false);
+    Ok(all.filter(|path| is_there(path) && places.insert(disk.place_of(path))).collect())
+}
+
+/// Removes the leftovers, except files that may be waiting for a listed name. A leftover that can't
+/// be examined or removed stays, with a notice.
 pub fn remove_leftovers(
     disk: &Disk,
     directory: &Path,
     content: &ControlContent,
     session: &Session,
 ) -> Result<(), Stop> {
-    let places = |path: PathBuf| disk.place_of(&path);
-    let own = content.paths().map(|path| directory.join(path));
-    let waiting: BTreeSet<PathBuf> = own.clone().map(|path| places(new_path(&path))).collect();
-    let own: BTreeSet<PathBuf> = own.map(places).collect();
-    for name in disk.list(directory, session)? {
-        let left_by = match () {
-            () if name.ends_with(NEW) => "an attempt to make it",
-            () if name.ends_with(TEMPORARY_NAME_END) => {
-                "a sort, a probe or a clearing of redo logs that was cut off"
-            }
-            () => continue,
+    let waiting = content.paths().map(|path| disk.place_of(&new_path(&directory.join(path))));
+    let waiting: BTreeSet<PathBuf> = waiting.collect();
+    for path in leftovers(disk, directory, content, session)? {
+        let name = path.strip_prefix(directory).unwrap_or(&path).display();
+        let left_by = match path.as_os_str().as_encoded_bytes().ends_with(NEW.as_bytes()) {
+            true => "an attempt to make it",
+            false => "a sort, a probe or a clearing of redo logs that was cut off",
         };
-        let path = directory.join(&name);
-        let place = disk.place_of(&path);
-        if own.contains(&place) {
-            continue;
-        }
-        if waiting.contains(&place) {
+        if waiting.contains(&disk.place_of(&path)) {
             session.os().notice(&format!(
                 "{name} is kept, for the control file lists a file that may be waiting for its name"
             ));

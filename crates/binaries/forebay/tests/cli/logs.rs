@@ -177,6 +177,88 @@ fn a_lost_group_is_made_anew_by_the_command_that_is_named() {
     folder.said(&["verify", "db"]);
 }
 
+/// Removes the files of groups that no recovery needs; the changes that clear these groups.
+fn lose_groups(folder: &Folder, count: usize) -> Vec<String> {
+    let listed = folder.said(&["logs", "db"]);
+    let lines = listed.lines().filter(|line| line.contains("INACTIVE") || line.contains("UNUSED"));
+    let changes = lines.take(count).map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        std::fs::remove_file(folder.0.join("db").join(words[4])).expect("there");
+        format!("clear_log_group={}", words[0])
+    });
+    let changes: Vec<String> = changes.collect();
+    assert_eq!(changes.len(), count, "{listed}");
+    changes
+}
+
+/// What was cleared is told, also where the command fails behind it.
+#[test]
+fn a_clearing_is_told_of_where_the_command_fails_behind_it() {
+    let folder = Folder::filled("logs-cleared", &["--megabytes", "1", "--set", "log_groups=5"]);
+    for _ in 0..4 {
+        folder.said(&["recover", "db"]);
+    }
+    let [first, second, third] = &lose_groups(&folder, 3)[..] else { panic!("three") };
+    let output = folder.forebay(&["logs", "db", "--change", first]);
+    assert!(text(&output.stdout).contains("UNKNOWN"), "{output:?}");
+    let said = refused(&output);
+    assert!(said.starts_with("forebay: the changes are made; "), "{said}");
+    let said = folder.refused(&["logs", "db", "--change", second, "--change", "switch_log=next"]);
+    let told = format!("; changes made: {second}; not made: switch_log=next");
+    assert!(said.contains("is lost") && said.ends_with(&told), "{said}");
+    let small = ["--set", "db_cache_size=32k", "--change", "switch_log=next"];
+    let said = folder.refused(&[&["logs", "db", "--change", third], &small[..]].concat());
+    let told = format!("; changes made: {third}; not made: switch_log=next");
+    assert!(said.contains("db_cache_size is 32k") && said.ends_with(&told), "{said}");
+    let said = folder.refused(&[&["logs", "db"], &small[..]].concat());
+    assert!(!said.contains("changes made"), "{said}");
+    folder.said(&["verify", "db"]);
+}
+
+/// A lost member that was a link to a file elsewhere: the link is named, and what mends the group.
+#[test]
+fn a_link_that_leads_to_no_file_is_a_lost_log() {
+    let folder = Folder::with_database("logs-link");
+    let change = lose_groups(&folder, 1).remove(0);
+    let name = format!("db/redo0{}.log", &change[change.len() - 1..]);
+    std::os::unix::fs::symlink("/nowhere/redo.log", folder.0.join(&name)).expect("made");
+    let said = folder.refused(&["recover", "db"]);
+    let link = format!("{name} (a symbolic link that leads to no file)");
+    assert!(said.contains(&link) && said.contains(&format!("remove {name}")), "{said}");
+    assert!(said.contains(&change) && !said.contains("restore"), "{said}");
+    let found = text(&folder.forebay(&["verify", "db"]).stdout);
+    assert!(found.starts_with("lost log: ") && found.contains("symbolic link"), "{found}");
+    let said = folder.refused(&["logs", "db", "--change", &change]);
+    assert!(said.contains(&format!("{name} is a symbolic link that leads to no file")), "{said}");
+    std::fs::remove_file(folder.0.join(&name)).expect("there");
+    folder.said(&["logs", "db", "--change", &change]);
+    folder.said(&["verify", "db"]);
+}
+
+/// Ctrl-C ends a clearing that is making a large file; nothing is left of it.
+#[test]
+fn a_clearing_is_given_up_when_a_signal_comes() {
+    let folder = Folder::with_database("logs-clear-interrupted");
+    folder.said(&["logs", "db", "--change", "add_log_group=512m:x.log"]);
+    std::fs::remove_file(folder.0.join("db/x.log")).expect("there");
+    let new = folder.0.join("db/x.log.forebay-temp");
+    let mut command = Command::new("env");
+    command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_forebay")]);
+    command.args(["logs", "db", "--change", "clear_log_group=4"]).current_dir(&folder.0);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut clearing = command.spawn().expect("it starts");
+    while !new.exists() {
+        assert!(clearing.try_wait().expect("known").is_none(), "it ended before it made a file");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    interrupt(clearing.id());
+    let output = clearing.wait_with_output().expect("it ends");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("it isn't wanted any more"), "{said}");
+    assert!(!new.exists() && !folder.0.join("db/x.log").exists());
+}
+
 /// A log that is too small is refused with the size that was given.
 #[test]
 fn a_log_that_is_too_small_is_refused_with_its_size() {
@@ -242,6 +324,16 @@ fn a_change_that_cant_be_made_is_refused_before_the_database_is_opened() {
             assert!(said.contains(says), "{change}: {said}");
             assert!(folder.contents("db") == before, "{change}: something was written");
         }
+    }
+    let drops = ["drop_log_group=1", "drop_log_group=2"];
+    for (changes, says) in [
+        (["switch_log=next", "clear_log_group=1"], "give this change first"),
+        (drops, "cannot drop redo log group 2: there must be two; add another one first"),
+    ] {
+        let [first, second] = changes.map(|change| ["--change", change]);
+        let said = folder.refused(&[&["logs", "db"][..], &first, &second].concat());
+        assert!(said.contains(says), "{changes:?}: {said}");
+        assert!(folder.contents("db") == before, "{changes:?}: something was written");
     }
 }
 

@@ -95,10 +95,11 @@ const CACHE_SIZE: Allowed =
 /// The most bytes of buffers.
 const CACHE_MAX: u64 = CacheConfig::FRAMES_MAX as u64 * BlockSize::KIB_32.bytes() as u64;
 
-/// The size of a buffer cache for blocks that aren't of the database's own size. It has at most
-/// half of all buffers.
+/// The size of a buffer cache for blocks that aren't of the database's own size, which have the
+/// fewest buffers at least.
 const fn pool(block_size: BlockSize) -> Allowed {
-    Allowed::Between(0, CacheConfig::FRAMES_MAX as u64 / 2 * block_size.bytes() as u64)
+    let most = CacheConfig::FRAMES_MAX - Parameters::BUFFERS_MIN;
+    Allowed::Between(0, most as u64 * block_size.bytes() as u64)
 }
 
 /// The seconds for which a session waits for a lock.

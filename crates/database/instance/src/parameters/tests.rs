@@ -104,16 +104,31 @@ fn suitable_others_allow_the_least_and_the_most_of_each_parameter() {
     for info in Parameters::list() {
         let Allowed::Between(least, most) = info.allowed else { continue };
         for number in [least, most] {
-            let check = |(block_size, db_working_sets)| {
-                let mut parameters = Parameters { db_working_sets, ..Parameters::default() };
+            let check = |(block_size, db_working_sets, db_cache_size)| {
+                let sizes = Parameters { db_cache_size, ..Parameters::default() };
+                let mut parameters = Parameters { db_working_sets, ..sizes };
                 parameters.set(info.name, &number.to_string()).expect("within the range");
                 parameters.check(block_size, slots, u64::MAX)
             };
-            let others = BlockSize::ALL.into_iter().flat_map(|size| [(size, 1), (size, 100)]);
+            let others = BlockSize::ALL.into_iter().flat_map(|size| {
+                let least = u64::from(Parameters::BUFFERS_MIN) * size.bytes() as u64;
+                [(size, 1, least), (size, 1, 64 << 20), (size, 100, 64 << 20)]
+            });
             let checked: Vec<Result<(), Stop>> = others.map(check).collect();
             assert!(checked.iter().any(Result::is_ok), "{} = {number}: {checked:?}", info.name);
         }
     }
+}
+
+/// A cache for blocks of another size may have all buffers but the fewest of the database's own.
+#[test]
+fn a_cache_for_other_blocks_may_have_more_than_half_of_all_buffers() {
+    let mut parameters = Parameters { db_working_sets: 1, ..Parameters::default() };
+    parameters.set("db_cache_size", "128k").expect("within the range");
+    let most = u64::from(CacheConfig::FRAMES_MAX - Parameters::BUFFERS_MIN) * 2048;
+    parameters.set("db_2k_cache_size", &most.to_string()).expect("within the range");
+    parameters.check(BlockSize::KIB_8, 1 << 20, u64::MAX).expect("it works");
+    parameters.set("db_2k_cache_size", &(most + 2048).to_string()).expect_err("it can't work");
 }
 
 /// What the other parameters leave of a range is said in a user's units.

@@ -1,7 +1,13 @@
 //! A redo log group whose files are lost (IN37, IN38): what opening says of it, and how it is made
 //! anew.
 
-use instance::{Creation, Instance, LogChange, LogStatus, clear_log_group};
+use std::path::Path;
+
+use format::LogHeader;
+use ids::{BlockNo, Dba, FileNo};
+use instance::{
+    Creation, Instance, LogChange, LogGroupSpec, LogStatus, check_log_changes, clear_log_group,
+};
 use os::Session;
 use sim::World;
 use sim::fs::FileSystem;
@@ -9,23 +15,30 @@ use sim::fs::crash::CrashStates;
 use stop::{RefusalKind, Stop};
 
 use crate::common::{
-    TABLE, abort, check, creation, database_with, directory, ended, fill, left, machine, open,
-    parameters, run, run_kept, shut,
+    CAPACITY, TABLE, abort, bytes_of, check, creation, directory, ended, fill, left, machine, open,
+    parameters, put, run, run_kept, shut,
 };
 use crate::rows::Rows;
 
 const ROWS: u64 = 40;
 
 /// A database that was shut, of so many groups with so many members, and the number of its current
-/// group.
-fn base(log_groups: u16, log_members: u16) -> (FileSystem, u16) {
-    let creation = Creation { log_groups, log_members, ..creation() };
-    let disk = database_with(creation, parameters(), |instance, session| {
-        let table = Rows::create(instance, TABLE, session).expect("made");
-        fill(instance, &table, ROWS, session);
-    });
-    let (current, disk) = run_kept(machine(2, disk), |world, session| {
+/// group. Second members lie outside of its directory.
+fn base(groups: u16, members: u16) -> (FileSystem, u16) {
+    let mut content = FileSystem::new(CAPACITY);
+    content.create_dir("/outside").expect("made");
+    content.sync_dir("/").expect("synced");
+    let bytes = creation().log_file_bytes;
+    let group = |number| LogGroupSpec { bytes, members: paths(number, members) };
+    let creation = Creation { log_files: (1..=groups).map(group).collect(), ..creation() };
+    let (current, disk) = run_kept(machine(1, content), move |world, session| {
+        Instance::create(&world.disk(), directory(), &creation, &parameters(), session)
+            .expect("created");
+        shut(open(world, session), session);
         let instance = open(world, session);
+        let table = Rows::create(&instance, TABLE, session).expect("made");
+        fill(&instance, &table, ROWS, session);
+        drop(table);
         let current = current(&instance, session);
         shut(instance, session);
         current
@@ -39,8 +52,8 @@ fn current(instance: &Instance, session: &Session) -> u16 {
 }
 
 fn paths(group: u16, members: u16) -> Vec<String> {
-    let names = ["", "b"].into_iter().take(members.into());
-    names.map(|copy| format!("/db/redo0{group}{copy}.log")).collect()
+    let directories = ["/db", "/outside"].into_iter().take(members.into());
+    directories.map(|directory| format!("{directory}/redo0{group}.log")).collect()
 }
 
 fn try_open(world: &World, session: &Session) -> Result<Instance, Stop> {
@@ -48,7 +61,14 @@ fn try_open(world: &World, session: &Session) -> Result<Instance, Stop> {
 }
 
 fn clear(world: &World, group: u16, session: &Session) -> Result<(), Stop> {
-    clear_log_group(&world.disk(), directory(), group, session)
+    clear_log_group(&world.disk(), directory(), group, &|| true, session)
+}
+
+/// The names that files have only while they are made.
+fn leftovers(disk: &FileSystem) -> Vec<String> {
+    let mut disk = disk.clone();
+    let names = ["/db", "/outside"].map(|directory| disk.list(directory).expect("read"));
+    names.into_iter().flatten().filter(|name| name.contains("forebay-")).collect()
 }
 
 /// Opens, and holds the rows against what was inserted.
@@ -90,8 +110,7 @@ fn a_group_that_no_recovery_needs_is_made_anew() {
             assert!(views.iter().all(|view| view.status != LogStatus::Unused), "{views:?}");
             shut(instance, session);
         });
-        let names = left(&mut report).list("/db").expect("read");
-        assert!(!names.iter().any(|name| name.contains("forebay-")), "{names:?}");
+        assert_eq!(leftovers(&left(&mut report)), [""; 0]);
         ended(report, format!("{groups} groups of {members}"));
     }
 }
@@ -171,8 +190,7 @@ fn a_crash_in_a_clearing_leaves_the_group_lost_or_mended() {
                     is_whole(world, session);
                     is_lost
                 });
-                let names = left(&mut report).list("/db").expect("read");
-                assert!(!names.iter().any(|name| name.contains("forebay-")), "{what}: {names:?}");
+                assert_eq!(leftovers(&left(&mut report)), [""; 0], "{what}");
                 match ended(report, what) {
                     true => as_before += 1,
                     false => mended += 1,
@@ -182,4 +200,115 @@ fn a_crash_in_a_clearing_leaves_the_group_lost_or_mended() {
         assert!(cuts > 5 && as_before > 5, "{cuts} cuts, {as_before} as before, {mended} mended");
         assert!(members == 1 || mended > 0, "{mended} mended");
     }
+}
+
+/// A header that came to light after its log was begun elsewhere doesn't make a group that log's.
+#[test]
+fn a_header_without_its_redo_does_not_stand_for_the_lost_log() {
+    let (mut disk, current) = base(3, 1);
+    let other = current % 3 + 1;
+    let [lost, claims] = [current, other].map(|group| paths(group, 1).remove(0));
+    let header = |bytes: &[u8]| *LogHeader::at(bytes, LogHeader::START);
+    let sequence = header(&bytes_of(&mut disk, &lost)).log_sequence;
+    let mut bytes = bytes_of(&mut disk, &claims);
+    LogHeader::at_mut(&mut bytes, LogHeader::START).log_sequence = sequence;
+    let address = Dba { file: FileNo::redo(other), block: BlockNo::new(0) };
+    format::seal(&mut bytes[..4096], address);
+    put(&mut disk, &claims, &bytes);
+    disk.remove(&lost).expect("there");
+    run(machine(4, disk), move |world, session| {
+        let stop = clear(world, current, session).expect_err("its redo is lost").to_string();
+        assert!(stop.contains("opening needs log"), "{stop}");
+        let stop = try_open(world, session).err().expect("its redo is lost").to_string();
+        assert!(!stop.contains("no recovery needs this group"), "{stop}");
+    });
+}
+
+/// What the next opening removes counts as free, wherever the log is to be.
+#[test]
+fn leftovers_leave_their_room_to_the_repeated_change() {
+    let (disk, _) = base(3, 2);
+    let bytes = 4 * creation().log_file_bytes;
+    for (left_at, path) in [
+        ("/db/x.log.forebay-new", "x.log"),
+        ("/db/sort.forebay-temp", "x.log"),
+        ("/outside/x.log.forebay-new", "/outside/x.log"),
+        ("/outside/redo01.log.forebay-temp", "x.log"),
+    ] {
+        let mut disk = disk.clone();
+        let leftover = disk.create(left_at).expect("made");
+        disk.set_len(leftover, bytes).expect("room");
+        disk.sync(leftover).expect("synced");
+        disk.close(leftover).expect("closed");
+        disk.set_capacity(disk.space().0 + 4096);
+        run(machine(4, disk), move |world, session| {
+            let add =
+                |bytes| LogChange::AddGroup(LogGroupSpec { bytes, members: vec![path.into()] });
+            let look = |changes: &[LogChange]| {
+                check_log_changes(&world.disk(), Path::new("/db"), changes, session)
+            };
+            let stop = look(&[add(2 * bytes)]).expect_err("too large");
+            assert_eq!(stop.refusal(), Some(RefusalKind::NoSpace), "{left_at}: {stop}");
+            let most = bytes / 4096 * 4096 - 8 * 4096;
+            look(&[add(most)]).expect(left_at);
+            let instance = open(world, session);
+            instance.change_logs(&add(most), session).expect(left_at);
+            shut(instance, session);
+        });
+    }
+}
+
+/// Several logs that the disk has room for, but not together, are refused before the first is made.
+#[test]
+fn the_room_of_several_additions_is_summed() {
+    let (mut disk, _) = base(3, 1);
+    let bytes = creation().log_file_bytes;
+    disk.set_capacity(disk.space().0 + bytes * 3 / 2);
+    run(machine(4, disk), move |world, session| {
+        let add =
+            |name: &str| LogChange::AddGroup(LogGroupSpec { bytes, members: vec![name.into()] });
+        let look =
+            |changes: &[LogChange]| check_log_changes(&world.disk(), directory(), changes, session);
+        look(&[add("x.log")]).expect("there is room for one");
+        let stop = look(&[add("x.log"), add("y.log")]).expect_err("not for two");
+        assert_eq!(stop.refusal(), Some(RefusalKind::NoSpace), "{stop}");
+    });
+}
+
+/// A clearing without room is refused before it fills the disk for everybody else, and one that is
+/// given up leaves nothing.
+#[test]
+fn a_clearing_without_room_or_given_up_leaves_nothing() {
+    let (mut disk, current) = base(3, 2);
+    let lost = current % 3 + 1;
+    paths(lost, 2).iter().for_each(|path| disk.remove(path).expect("there"));
+    let used = disk.space().0;
+    let mut report = machine(4, disk.clone()).run(move |world, session| {
+        let no = || false;
+        let stop = clear_log_group(&world.disk(), directory(), lost, &no, session);
+        let stop = stop.expect_err("it isn't wanted").to_string();
+        assert!(stop.contains("it isn't wanted any more"), "{stop}");
+    });
+    assert_eq!(leftovers(&left(&mut report)), [""; 0]);
+    ended(report, "given up");
+    disk.set_capacity(used + 4096);
+    let mut report = machine(4, disk).run(move |world, session| {
+        let stop = clear(world, lost, session).expect_err("no room");
+        assert_eq!(stop.refusal(), Some(RefusalKind::NoSpace), "{stop}");
+        assert!(stop.to_string().contains("cannot make redo logs in"), "{stop}");
+    });
+    assert_eq!(leftovers(&left(&mut report)), [""; 0]);
+    ended(report, "no room");
+}
+
+/// Every member that is lost is named.
+#[test]
+fn all_members_of_a_lost_group_are_named() {
+    let (mut disk, current) = base(3, 2);
+    let lost = current % 3 + 1;
+    paths(lost, 2).iter().for_each(|path| disk.remove(path).expect("there"));
+    run(machine(4, disk), move |world, session| {
+        let stop = try_open(world, session).err().expect("a group is lost").to_string();
+        assert!(paths(lost, 2).iter().all(|path| stop.contains(path)), "{stop}");
+    });
 }
