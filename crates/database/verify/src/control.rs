@@ -205,15 +205,14 @@ fn check_logs(
         let lost = || LostGroup::find(disk, directory, content, member.group, session);
         run.find(&match member.why.as_ref().map(|_| lost()) {
             None => member.finding(Kind::InUse),
-            Some(Ok(lost)) if lost.is_link(&member.path) => Finding::of_file(
-                Kind::LostLog,
-                member.path.display().to_string(),
-                format!(
+            Some(Ok(lost)) if lost.is_link(&member.path) => Finding {
+                what: format!(
                     "of group {} is a symbolic link that leads to no file, and is to be removed \
                      before the group is made anew",
                     member.group
                 ),
-            ),
+                ..member.finding(Kind::LostLog)
+            },
             Some(Ok(_)) => member.finding(Kind::LostLog),
             Some(Err(_)) => member.finding(Kind::Log),
         });

@@ -31,7 +31,7 @@ fn rows_are_there_with_an_answer_and_only_then() {
     let pairs = ["--pairs", "2", "--aa-pairs", "1", "--rows", "rows"];
     let asked = [&short[..], &pairs[..]].concat();
     let output = folder.forebay(&[&asked[..], &["--simulated-disk", "bogus"]].concat());
-    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
     assert!(folder.names().is_empty(), "{:?}", folder.names());
     let output = folder.forebay(&asked);
     assert!(output.status.success(), "{}", text(&output.stderr));

@@ -161,8 +161,10 @@ fn a_damaged_block_is_told_once_with_its_owner() {
         for number in (0..blocks.now.len()).filter(is_looked_at) {
             let at = (number * BLOCK + 100) as u64;
             write(&disk, DATA, (at, &[0xA5]), session);
-            let (_, told) = check(&disk, None, session);
+            let (_, mut told) = check(&disk, None, session);
             write(&disk, DATA, (at, &blocks.now[number][100..101]), session);
+            // If it is the dictionary's, the rest isn't checked, which is said too.
+            told.retain(|finding| finding.kind != Kind::Dictionary);
             assert_eq!(told.len(), 1, "block {number}: {told:?}");
             let line = told[0].to_string();
             let named = [" of parent", " of child"].iter().any(|of| told[0].object.contains(of));
