@@ -255,7 +255,7 @@ fn a_clearing_is_given_up_when_a_signal_comes() {
     let output = clearing.wait_with_output().expect("it ends");
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{said}");
-    assert!(said.contains("it isn't wanted any more"), "{said}");
+    assert!(said.contains("it was stopped"), "{said}");
     assert!(!new.exists() && !folder.0.join("db/x.log").exists());
 }
 

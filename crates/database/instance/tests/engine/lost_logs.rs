@@ -287,7 +287,7 @@ fn a_clearing_without_room_or_given_up_leaves_nothing() {
         let no = || false;
         let stop = clear_log_group(&world.disk(), directory(), lost, &no, session);
         let stop = stop.expect_err("it isn't wanted").to_string();
-        assert!(stop.contains("it isn't wanted any more"), "{stop}");
+        assert!(stop.contains("it was stopped"), "{stop}");
     });
     assert_eq!(leftovers(&left(&mut report)), [""; 0]);
     ended(report, "given up");
