@@ -10,7 +10,8 @@
 //! Callers: `insert`.
 
 use access::{Inserted, NewEntry, RowAddress};
-use stop::{RefusalKind, Stop};
+use stop::Stop;
+use txn::LockWait;
 
 use crate::Relation;
 use crate::keys::{Keys, RowKey, address_bytes};
@@ -28,10 +29,12 @@ impl Relation {
         placed: &[RowAddress],
     ) -> Result<(), Stop> {
         let savepoint = work.transaction.savepoint();
-        match self.insert_in_key_order(work, placed) {
-            Err(stop) if may_be_of_another_row(&stop) => {}
-            done => return done,
-        }
+        // RL49: a key that is held is waited for in the order of the array.
+        let lock_wait = work.transaction.lock_wait();
+        work.transaction.set_lock_wait(LockWait::NoWait);
+        let done = self.insert_in_key_order(work, placed);
+        work.transaction.set_lock_wait(lock_wait);
+        let Err(Stop::Refused(_)) = done else { return done };
         // In the order of keys another row may have been refused than in the order of the array.
         let (transactions, session) = (self.transactions(), work.session);
         transactions.rollback_to(work.transaction, savepoint, session)?;
@@ -112,11 +115,4 @@ impl Relation {
         };
         keys.map(entry).collect()
     }
-}
-
-/// Whether another row may be refused, or for another reason, if the rows are inserted in the order
-/// of the array. A refusal after a wait isn't met again, because that would be a second wait.
-fn may_be_of_another_row(stop: &Stop) -> bool {
-    use RefusalKind::{Busy, Serialization, UniqueViolation};
-    matches!(stop.refusal(), Some(UniqueViolation | Busy | Serialization))
 }

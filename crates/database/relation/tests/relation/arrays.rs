@@ -144,3 +144,29 @@ fn an_array_with_a_key_deleted_since_the_snapshot_is_refused() {
         assert_eq!(rows(&relation, other.view(), session).len(), 59);
     });
 }
+
+/// A statement that is to be refused waits for nobody whose key comes first only in the order of
+/// keys: rows are waited for in the order of the array.
+#[test]
+fn an_array_waits_in_the_order_of_its_rows() {
+    with_instance(machine(1, database(accounts, |_, _, _| ())), |instance, session| {
+        let known = Known::of(instance, &accounts(), session);
+        let relation = known.named("accounts");
+        let row = |id: i64| {
+            let row = [Value::Int(id), Value::Null, Value::Int(id), Value::Null];
+            row.into_iter().map(Value::to_owned).collect::<Vec<_>>()
+        };
+        let mut other = Client::new(instance, &known, session);
+        insert(&mut other, &relation, &vec![row(9)], true).expect("inserted");
+        other.commit();
+        insert(&mut other, &relation, &vec![row(1)], true).expect("inserted, and held");
+        let mut client = Client::new(instance, &known, session);
+        client.transaction.set_lock_wait(LockWait::Forever);
+        let refused = insert(&mut client, &relation, &vec![row(9), row(1)], true);
+        let refused = refused.expect_err("9 is there");
+        assert_eq!(refused.refusal(), Some(RefusalKind::UniqueViolation), "{refused}");
+        client.rollback();
+        other.rollback();
+        check(&relation, session);
+    });
+}

@@ -20,10 +20,6 @@ use super::position::{Position, Probe};
 use crate::RowAddress;
 use crate::block_change::{BlockTarget, ChangeResult, Decision, Plan, change_block};
 
-/// The undo block must have room for the undo of this many entries; otherwise the next one is
-/// taken.
-const ENTRIES_MIN: usize = 8;
-
 /// An entry that is to be inserted. Entries are in the order of their keys, and then of their rows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct NewEntry<'a> {
@@ -72,8 +68,8 @@ impl Index {
         }
         let undo_block = self.changes().cache().block_size().bytes();
         let head = OwnItlEntry::BACK_BYTES_MAX + many::HEAD_BYTES;
-        let least = entries.len().min(ENTRIES_MIN) * many::stored_bytes(first.key.len());
-        let undo_bytes = (head + least).min(txn::undo::UndoLog::payload_max(undo_block));
+        let undo_bytes = head + many::stored_bytes(first.key.len());
+        let undo_bytes = undo_bytes.min(txn::undo::UndoLog::payload_max(undo_block));
         self.transactions.prepare(transaction, undo_bytes, session)?;
         let most_back = transaction.undo().room(undo_block) - head;
         let fixed = transaction.fixed_view().filter(|_| self.is_unique).map(View::with_all_own);
@@ -98,7 +94,8 @@ impl Index {
         let pin = self.changes().cache().pin(address, session)?;
         let (layer, opcodes, snapshot) = (&LAYER, (INSERT_MANY, BACK_MANY), None);
         // An entry takes more bytes in its leaf than in redo and undo.
-        let longest = many::HEAD_BYTES + self.block_bytes.min(most_back);
+        let all: usize = entries.iter().map(|entry| many::stored_bytes(entry.key.len())).sum();
+        let longest = many::HEAD_BYTES + all.min(self.block_bytes).min(most_back);
         let target = BlockTarget { pin: &pin, layer, opcodes, longest, snapshot, is_it: &is_it };
         let tried = change_block(&self.transactions, transaction, &target, &mut decide, session)?;
         let ChangeResult::Done(count) = tried else { return Ok(0) };
