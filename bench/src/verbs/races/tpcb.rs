@@ -82,7 +82,15 @@ impl Bench {
             load_sqlite(&sqlite, WARM_UP + setup.plan.length)?;
         }
         let (data_bytes, log_file_bytes) = (256 << 20, 256 << 20);
-        let creation = Creation { data_bytes, log_file_bytes, ..Creation::default() };
+        // A history of some hundred runs has room.
+        let (data_bytes_max, undo_bytes_max) = (30 << 30, 4 << 30);
+        let creation = Creation {
+            data_bytes,
+            data_bytes_max,
+            undo_bytes_max,
+            log_file_bytes,
+            ..Creation::default()
+        };
         let embedded = Embedded::create(&scratch, CACHE_BYTES, creation)?;
         let tpcb = Arc::new(Tpcb::load(&mut embedded.connect(), SCALE).map_err(told)?);
         embedded.checkpoint()?;
