@@ -106,7 +106,14 @@ fn a_cursor_whose_next_leaf_is_used_elsewhere_finds_its_way() {
 
 #[test]
 fn a_cursor_whose_next_leaf_was_freed_and_is_damaged_goes_on() {
-    let scratch = Folder::absent("hint-freed");
+    // On a machine that is slow at the moment each use of a leaf counts, and hot blocks stay.
+    let mut tries = (0..10).map(|number| goes_on_past_damage(&format!("hint-freed-{number}")));
+    assert!(tries.any(|has_met_it| has_met_it), "the freed leaves stay in the cache each time");
+}
+
+/// False if all freed leaves stay in the cache.
+fn goes_on_past_damage(folder: &str) -> bool {
+    let scratch = Folder::absent(folder);
     let database = Database::create(&scratch.0, &options(400 << 10)).expect("created");
     let connection = database.connect("app");
     let session = connection.session();
@@ -140,7 +147,9 @@ fn a_cursor_whose_next_leaf_was_freed_and_is_damaged_goes_on() {
     let cache = space.changes().cache();
     let gone: Vec<Dba> =
         freed.into_iter().filter(|block| !cache.holds(&[*block], session)).collect();
-    assert!(!gone.is_empty(), "all of them are in the cache");
+    if gone.is_empty() {
+        return false;
+    }
     let path = scratch.0.join("data01.dbf");
     let file = std::fs::OpenOptions::new().write(true).open(path).expect("there");
     for block in &gone {
@@ -152,4 +161,5 @@ fn a_cursor_whose_next_leaf_was_freed_and_is_damaged_goes_on() {
         while read(&mut cursor, &mut seen, session) {}
         assert_eq!(seen, around());
     }
+    true
 }
