@@ -72,9 +72,10 @@ fn rings(image: &Image, undo: &Segment) -> Vec<(Dba, Vec<Dba>)> {
     tables.map(ring).collect()
 }
 
-/// Another block's bytes, as they are.
+/// Another block's bytes, as they are. A block of a user's index is told as the fault of the index,
+/// which can be dropped; its header block isn't, for without it nobody knows the index's blocks.
 pub(super) fn misdirected(
-    _: &Made,
+    made: &Made,
     image: &mut Image,
     random: &mut Xoshiro256PlusPlus,
 ) -> Option<Done> {
@@ -84,9 +85,12 @@ pub(super) fn misdirected(
     if from == to || bytes.len() != image.known(to).len() {
         return None;
     }
+    let segments = image.segments();
+    let owner = segments.iter().find(|one| one.blocks.contains(&to) && one.header != to);
+    let is_of_index = owner.is_some_and(|one| made.table_of_index(one.object).is_some());
     image.set(to, Some(&bytes));
     let what = format!("block {from} was written to the place of block {to}");
-    Some(Done { what, expects: &[Kind::Block] })
+    Some(Done { what, expects: if is_of_index { &[Kind::Index] } else { &[Kind::Block] } })
 }
 
 /// Changed at an SCN that nobody has given.
