@@ -11,7 +11,7 @@ use bench::Scratch;
 use bench::fio::{Durability, Engine, Fio, FioJob, Pattern};
 use bench::race::{Case, Metrics, Race, Terms, Turn, Workload, metric};
 use database::{
-    ColumnSpec, Connection, Creation, Database, Options, Parameters, Table, TableSpec, Type, Value,
+    ColumnSpec, Connection, Creation, Database, Options, Table, TableSpec, Type, Value,
 };
 use latch::{Latch, LatchKind};
 use os::probe::DurableWrite;
@@ -59,24 +59,26 @@ struct Spec {
     name: &'static str,
     sessions: u64,
     leader: CommitLeader,
-    /// Redo writes in flight, at most.
-    writes: u32,
+    /// Redo writes in flight, at most, if not as many as the opening's probe allows.
+    writes: Option<u32>,
 }
 
-/// As many writes in flight as a race tries.
-const WRITES: u32 = 4;
-
 const SPECS: [Spec; 5] = [
-    Spec { name: "1 session", sessions: 1, leader: CommitLeader::Session, writes: 1 },
-    Spec { name: "16 sessions", sessions: SESSIONS, leader: CommitLeader::Session, writes: 1 },
+    Spec { name: "1 session", sessions: 1, leader: CommitLeader::Session, writes: None },
+    Spec { name: "16 sessions", sessions: SESSIONS, leader: CommitLeader::Session, writes: None },
     Spec {
-        name: "4 writes, 16 sessions",
+        name: "one write, 16 sessions",
         sessions: SESSIONS,
         leader: CommitLeader::Session,
-        writes: WRITES,
+        writes: Some(1),
     },
-    Spec { name: "lgwr, 1 session", sessions: 1, leader: CommitLeader::Lgwr, writes: 1 },
-    Spec { name: "lgwr, 16 sessions", sessions: SESSIONS, leader: CommitLeader::Lgwr, writes: 1 },
+    Spec { name: "lgwr, 1 session", sessions: 1, leader: CommitLeader::Lgwr, writes: None },
+    Spec {
+        name: "lgwr, 16 sessions",
+        sessions: SESSIONS,
+        leader: CommitLeader::Lgwr,
+        writes: None,
+    },
 ];
 
 pub(crate) fn run(setup: &Setup) -> Run {
@@ -111,9 +113,9 @@ pub(crate) fn run(setup: &Setup) -> Run {
         settings: vec![
             format!("fio: {}", fio.version()),
             format!(
-                "the instance: parameters at their defaults, room for {WRITES} redo writes at \
-                 once; redo by {}",
-                bench.way
+                "the instance: parameters at their defaults; as its probe picked, redo is written \
+                 by {}, with up to {} writes in flight",
+                bench.way, bench.writes
             ),
             format!("file system: {}", bench::machine::file_system(scratch.path())),
         ],
@@ -144,7 +146,7 @@ impl Spec {
 
     /// As the instance is set up without being told anything; the others are reported beside it.
     fn is_default(&self) -> bool {
-        self.leader == CommitLeader::Session && self.writes == 1
+        self.leader == CommitLeader::Session && self.writes.is_none()
     }
 
     fn case(&self) -> Case {
@@ -190,6 +192,8 @@ struct Bench {
     database: Database,
     table: Table,
     way: DurableWrite,
+    /// Redo writes in flight, at most.
+    writes: u32,
 }
 
 impl Bench {
@@ -198,13 +202,13 @@ impl Bench {
         let session = os.adopt("race", SessionKind::Foreground);
         let disk = os::linux::disk();
         let creation = Creation { data_bytes: DATA_BYTES, ..Creation::default() };
-        let parameters = Parameters { log_writes_in_flight: WRITES, ..Parameters::default() };
-        let options = Options { creation, parameters, ..Options::default() };
+        let options = Options { creation, ..Options::default() };
         let database = Database::create_in(&disk, directory, &options, &session)?;
-        let way = database.instance().opened().redo_write;
+        let opened = database.instance().opened();
+        let (way, writes) = (opened.redo_write, opened.log_writes_in_flight);
         let table = fill(&mut database.connect_with(&session))?;
         database.instance().checkpoint(&session)?;
-        Ok(Bench { os, session, database, table, way })
+        Ok(Bench { os, session, database, table, way, writes })
     }
 
     /// Sessions commit for `length`; how fast, and how long half of the commits took at most.
@@ -217,7 +221,10 @@ impl Bench {
     ) -> Result<Metrics, Stop> {
         let session = &self.session;
         self.database.instance().redo().set_commit_leader(spec.leader, session);
-        self.database.instance().redo().set_writes_in_flight(spec.writes, session);
+        self.database
+            .instance()
+            .redo()
+            .set_writes_in_flight(spec.writes.unwrap_or(self.writes), session);
         // Threads start where the one runs that starts them.
         self.os.set_affinity(session.thread(), cpu.map_or(CpuSet::ALL, CpuSet::one))?;
         let begin = session.now().after(nanos(WARM_UP));

@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-use os::probe::{ProbeConfig, ProbeReport, durable_writes};
+use os::probe::{ProbeConfig, ProbeReport, WRITES_AT_ONCE, durable_writes};
 use os::{ClockSource, Error, IoPool, RingConfig};
 use serde::Serialize;
 use waits::SessionKind;
@@ -34,6 +34,8 @@ struct MachineReport {
     direct_io: DirectIo,
     free_bytes: u64,
     durable_writes: Vec<Way>,
+    /// `None`: the system has no asynchronous I/O.
+    writes_at_once: Option<WritesAtOnce>,
     pick: &'static str,
     reason: String,
     #[serde(skip)]
@@ -65,6 +67,16 @@ struct Way {
     median_ns: u64,
     p99_ns: u64,
     writes: u64,
+}
+
+/// Durable writes that begin together, in the way that was picked.
+#[derive(Serialize)]
+struct WritesAtOnce {
+    writes: u32,
+    one_median_ns: u64,
+    all_median_ns: u64,
+    /// Their rate, as a multiple of the rate of single ones.
+    gain: f64,
 }
 
 /// Probes `directory`, and returns a page or JSON.
@@ -115,6 +127,12 @@ fn look(directory: &Path) -> Result<MachineReport, Error> {
         direct_io: DirectIo::of(&report),
         free_bytes,
         durable_writes: Way::all_of(&report),
+        writes_at_once: report.at_once.map(|at_once| WritesAtOnce {
+            writes: WRITES_AT_ONCE,
+            one_median_ns: at_once.one.0,
+            all_median_ns: at_once.all.0,
+            gain: at_once.gain(),
+        }),
         pick: report.pick.name(),
         table: report.to_string(),
         reason: report.reason,

@@ -104,7 +104,11 @@ impl Instance {
         let blocks = wanted.db_file_multiblock_read_count;
         self.cache().set_multiblock_read_count(blocks, session);
         self.redo().set_commit_leader(wanted.commit_leader, session);
-        self.redo().set_writes_in_flight(wanted.log_writes_in_flight, session);
+        let writes = match wanted.log_writes_in_flight {
+            0 => most,
+            writes => writes,
+        };
+        self.redo().set_writes_in_flight(writes, session);
         self.commit_mode.store(index_of(wanted.commit_mode()), session);
         self.lock_timeouts.set(wanted);
         self.checkpointer.bind(Bounds::of(wanted), session);

@@ -375,7 +375,8 @@ pub(crate) fn redo_config(
         groups: log_groups(directory, content),
         log_buffer_bytes: usize::try_from(parameters.log_buffer).unwrap_or(usize::MAX),
         durable_write,
-        writes_in_flight: parameters.log_writes_in_flight,
+        // An opening that probes the device may find that more gain.
+        writes_in_flight: parameters.log_writes_in_flight.max(1),
         commit_leader: parameters.commit_leader,
         owned,
         failpoints: parameters.failpoints,

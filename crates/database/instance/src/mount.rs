@@ -7,7 +7,7 @@ use std::path::Path;
 use cache::DataFile;
 use change::Layer;
 use format::RESTORE_ALL;
-use os::probe::{DurableWrite, ProbeConfig, durable_writes};
+use os::probe::{AtOnce, DurableWrite, ProbeConfig, WRITES_AT_ONCE, durable_writes};
 use os::{Cause, Disk, File, FileOptions, OwnedFiles, Session};
 use recovery::{Layout, Progress, Recovered, recover};
 use redo::RedoConfig;
@@ -76,6 +76,32 @@ fn is_of_probe_file(cause: Cause) -> bool {
     matches!(cause, Cause::NoSpace | Cause::FileTooLarge | Cause::PermissionDenied)
 }
 
+/// How redo is written, and what is known of such a write.
+struct RedoWrite {
+    way: DurableWrite,
+    /// The time that it takes.
+    takes: Option<Nanos>,
+    /// What several at once take.
+    at_once: Option<AtOnce>,
+}
+
+impl RedoWrite {
+    fn untried(way: DurableWrite) -> RedoWrite {
+        RedoWrite { way, takes: None, at_once: None }
+    }
+
+    /// The most writes in flight where the parameter leaves that open (IN39).
+    fn in_flight(&self, parameters: &Parameters) -> u32 {
+        match (parameters.log_writes_in_flight, self.at_once) {
+            (0, Some(at_once)) if at_once.is_worth_it() => {
+                WRITES_AT_ONCE.min(parameters.log_buffer_parts().saturating_sub(1)).max(1)
+            }
+            (0, _) => 1,
+            (most, _) => most,
+        }
+    }
+}
+
 /// The fastest way to make a write of redo durable, and the time that such a write takes. Where the
 /// probe's file can't be made, on a full disk or for want of a right to write in the directory, a
 /// default is taken, and the database opens.
@@ -84,11 +110,12 @@ fn probed(
     directory: &Path,
     options: FileOptions,
     session: &Session,
-) -> Result<(DurableWrite, Option<Nanos>), Stop> {
+) -> Result<RedoWrite, Stop> {
     match durable_writes(disk, directory, session, &PROBE) {
         Ok(report) => {
             let picked = report.timings.iter().find(|timing| timing.way == report.pick);
-            Ok((report.pick, picked.map(|timing| timing.median)))
+            let takes = picked.map(|timing| timing.median);
+            Ok(RedoWrite { way: report.pick, takes, at_once: report.at_once })
         }
         Err(error) if is_of_probe_file(error.cause()) => {
             // Where direct I/O is chosen, data files are opened with it already.
@@ -100,7 +127,7 @@ fn probed(
                 "redo is written with \"{way}\", which may not be the fastest way here, because \
                  the ways couldn't be compared: {error}"
             ));
-            Ok((way, None))
+            Ok(RedoWrite::untried(way))
         }
         Err(error) => Err(Stop::from(error)),
     }
@@ -124,8 +151,8 @@ impl Mounted {
         check_buffers(&content, parameters)?;
         let memory = session.os().memory_bytes();
         parameters.check(content.system().block_size, content.doublewrite_slots, memory)?;
-        let (redo_write, takes) = match parameters.redo_write {
-            Some(way) => (way, None),
+        let redo_write = match parameters.redo_write {
+            Some(way) => RedoWrite::untried(way),
             None => probed(disk, directory, options, session)?,
         };
         // This opening owns all files before it writes to one (IN12).
@@ -140,7 +167,8 @@ impl Mounted {
             _ => error.into(),
         })?;
         owned.lock(&doublewrite, session).map_err(not_owned)?;
-        let mut redo = redo_config(directory, &content, parameters, redo_write, owned);
+        let mut redo = redo_config(directory, &content, parameters, redo_write.way, owned);
+        redo.writes_in_flight = redo_write.in_flight(parameters);
         settle_names(disk, &redo, session)?;
         redo.lock_members(disk, session)?;
         check_lost(disk, directory, &content, &redo, session)?;
@@ -153,7 +181,7 @@ impl Mounted {
             };
             control.update(says, session).map_err(Stop::from)?;
         }
-        let pace = Pace::assumed(takes);
+        let pace = Pace::assumed(redo_write.takes);
         Ok(Mounted { control, redo, files, doublewrite, options, pace })
     }
 

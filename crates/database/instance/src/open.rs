@@ -41,6 +41,8 @@ pub struct Opened {
     pub dropped: u64,
     /// The way in which redo is made durable.
     pub redo_write: DurableWrite,
+    /// The most redo writes in flight at once (IN39).
+    pub log_writes_in_flight: u32,
 }
 
 /// An open database.
@@ -95,8 +97,16 @@ impl Instance {
         let recovered = mounted.recover(disk, directory, parameters, tell, session)?;
         let Mounted { control, redo, files, doublewrite, options, pace } = mounted;
         // Recovery may have found invalid members of logs.
-        let (way, owned) = (redo.durable_write, redo.owned);
-        let redo = redo_config(directory, control.content(), parameters, way, owned);
+        let redo = RedoConfig {
+            writes_in_flight: redo.writes_in_flight,
+            ..redo_config(
+                directory,
+                control.content(),
+                parameters,
+                redo.durable_write,
+                redo.owned,
+            )
+        };
         let storage = Storage {
             disk: disk.clone(),
             directory: directory.to_path_buf(),
@@ -222,7 +232,7 @@ fn start(
     let begin = next_log(&content, &recovered);
     wake_at_halt(&halt, &wanted, CheckpointRequests::post, session);
     let hooks = hooks(&wanted, &storage, &halt);
-    let redo_write = config.durable_write;
+    let (redo_write, log_writes_in_flight) = (config.durable_write, config.writes_in_flight);
     let redo = Arc::new(Redo::open(&disk, &config, begin, &halt, hooks, session)?);
     let cache = Cache::open(
         &os,
@@ -260,7 +270,7 @@ fn start(
     let UpperLayers { space, transactions, cleaners, rolled_back, dropped, .. } = upper;
     processes.monitors = upper.monitors;
     processes.space_process = Some(upper.space_process);
-    let settings = settings(parameters, &content, processes);
+    let settings = settings(parameters, &content, log_writes_in_flight, processes);
     let instance = Instance {
         halt,
         space,
@@ -269,7 +279,14 @@ fn start(
         cleaners,
         settings: Enqueue::new(&os, *b"PR", WaitEvent::EnqPrContention, settings),
         place,
-        opened: Opened { recovered, estimated_recovery, rolled_back, dropped, redo_write },
+        opened: Opened {
+            recovered,
+            estimated_recovery,
+            rolled_back,
+            dropped,
+            redo_write,
+            log_writes_in_flight,
+        },
         commit_mode: Shared32::new(index_of(parameters.commit_mode())),
         lock_timeouts: LockTimeouts::of(parameters),
     };
@@ -289,12 +306,17 @@ fn next_log(content: &ControlContent, recovered: &Recovered) -> LogStart {
 }
 
 /// The settings of an instance that was opened.
-fn settings(parameters: &Parameters, content: &ControlContent, processes: Processes) -> Settings {
+fn settings(
+    parameters: &Parameters,
+    content: &ControlContent,
+    log_writes_max: u32,
+    processes: Processes,
+) -> Settings {
     Settings {
         parameters: parameters.clone(),
         buffer_bytes: parameters.buffer_bytes(content.system().block_size),
         slots: content.doublewrite_slots,
-        log_writes_max: parameters.log_writes_in_flight,
+        log_writes_max,
         processes,
     }
 }

@@ -13,6 +13,9 @@
 //! the unlinking is durable. The next opening of a database in this directory removes it (rule
 //! space/SP10).
 //!
+//! Of the way that is picked the probe also tells whether the device gains from several writes at
+//! once: some do them side by side, others one after the other.
+//!
 //! Callers: the instance at start, and `forebay probe`.
 
 use std::fmt;
@@ -22,8 +25,8 @@ use waits::{Nanos, WaitEvent};
 
 use crate::disk::fill;
 use crate::{
-    Alignment, Cause, Disk, Error, File, FileOperation, FileOptions, IoBuf, Session,
-    TEMPORARY_NAME_END,
+    Alignment, Cause, Disk, Error, File, FileOperation, FileOptions, IoBuf, IoKind, Request, Ring,
+    RingBackend, RingConfig, Session, TEMPORARY_NAME_END,
 };
 
 /// The smallest write of redo: one block.
@@ -38,6 +41,11 @@ const ROUNDS_WARMING: u64 = 8;
 const LENGTHS_MAX: u64 = 5;
 /// The share of the least median within which medians are a tie.
 const TIE_SHARE: f64 = 0.05;
+
+/// The number of writes at once whose gain is measured.
+pub const WRITES_AT_ONCE: u32 = 4;
+/// From this many times the rate of single writes on, several at once are worth it.
+const GAIN_MIN: f64 = 1.5;
 
 /// A way to make a write durable.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -134,6 +142,30 @@ pub struct ProbeReport {
     pub reason: String,
     /// The alignment that direct I/O needs here, or the error if there is none.
     pub direct: Result<Alignment, Error>,
+    /// What several writes at once take, in the way to use; `None` where the system has no
+    /// asynchronous I/O.
+    pub at_once: Option<AtOnce>,
+}
+
+/// The times of durable writes that begin together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AtOnce {
+    /// The median time until one is durable.
+    pub one: Nanos,
+    /// The median time until all of [`WRITES_AT_ONCE`] that began together are.
+    pub all: Nanos,
+}
+
+impl AtOnce {
+    /// The rate of writes at once, as a multiple of the rate of single ones.
+    pub fn gain(self) -> f64 {
+        f64::from(WRITES_AT_ONCE) * self.one.0 as f64 / self.all.0.max(1) as f64
+    }
+
+    /// Whether the gain is worth smaller writes.
+    pub fn is_worth_it(self) -> bool {
+        self.gain() >= GAIN_MIN
+    }
 }
 
 /// Times the ways to make a 4 KiB write durable in `directory`, and picks one.
@@ -163,9 +195,13 @@ pub fn durable_writes(
         }
     }
     measure(&mut ways, session, config).map_err(|error| error.while_doing(what()))?;
-    let timings: Vec<WayTiming> = ways.into_iter().map(Way::timing).collect();
+    let timings: Vec<WayTiming> = ways.iter_mut().map(Way::timing).collect();
     let (pick, reason) = choose(&timings);
-    Ok(ProbeReport { timings, pick, reason, direct })
+    let picked = ways.iter().find(|way| way.way == pick).expect("the pick was timed");
+    let rounds = timings[0].writes.div_ceil(4);
+    let at_once = picked.at_once(disk, rounds, session);
+    let at_once = at_once.map_err(|error| error.while_doing(what()))?;
+    Ok(ProbeReport { timings, pick, reason, direct, at_once })
 }
 
 /// One way under trial.
@@ -217,19 +253,77 @@ impl Way {
         Ok(session.now().since(started))
     }
 
-    fn timing(mut self) -> WayTiming {
+    fn timing(&mut self) -> WayTiming {
         self.took.sort_unstable();
-        let quantile = |per_cent: usize| {
-            let rank = (self.took.len() * per_cent).div_ceil(100);
-            self.took[rank.saturating_sub(1)]
-        };
         WayTiming {
             way: self.way,
             writes: self.took.len() as u64,
-            median: quantile(50),
-            p99: quantile(99),
+            median: quantile(&self.took, 50),
+            p99: quantile(&self.took, 99),
         }
     }
+
+    /// Times single writes and several at once, in turn.
+    fn at_once(
+        &self,
+        disk: &Disk,
+        rounds: u64,
+        session: &Session,
+    ) -> Result<Option<AtOnce>, Error> {
+        let native = RingBackend::Native;
+        let config = RingConfig { backend: native, ..RingConfig::new(WRITES_AT_ONCE) };
+        let Ok(mut ring) = disk.ring(&config, session) else {
+            return Ok(None);
+        };
+        let (mut one, mut all) = (Vec::new(), Vec::new());
+        for round in 0..rounds.max(1) {
+            let first = round * u64::from(WRITES_AT_ONCE);
+            one.push(self.write_at_once(&mut ring, first, 1, session)?);
+            all.push(self.write_at_once(&mut ring, first, WRITES_AT_ONCE, session)?);
+        }
+        one.sort_unstable();
+        all.sort_unstable();
+        Ok(Some(AtOnce { one: quantile(&one, 50), all: quantile(&all, 50) }))
+    }
+
+    /// Begins `count` writes together, each followed by a sync of its own where the way needs one,
+    /// and returns the time until the last is durable.
+    fn write_at_once(
+        &self,
+        ring: &mut Ring,
+        first: u64,
+        count: u32,
+        session: &Session,
+    ) -> Result<Nanos, Error> {
+        let waiting = session.waiting(WaitEvent::LogFileParallelWrite).p(1, 1, u64::from(count));
+        let started = session.now();
+        for write in 0..u64::from(count) {
+            let number = self.region * REGION_WRITES + (first + write) % REGION_WRITES;
+            let mut buffer = IoBuf::zeroed(WRITE_BYTES as usize);
+            buffer[..8].copy_from_slice(&(first + write + 1).to_le_bytes());
+            let (file, offset) = (self.file.clone(), number * WRITE_BYTES);
+            let request = Request { file, kind: IoKind::Write, offset, buffer, tag: write };
+            ring.push(request, session)?;
+        }
+        let mut done = Vec::new();
+        while ring.in_flight() > 0 {
+            ring.reap(1, None, &mut done, waiting)?;
+            for completion in done.drain(..) {
+                completion.result?;
+                // A write has a buffer, a sync has none.
+                if self.way.needs_sync() && !completion.buffer.is_empty() {
+                    ring.push(Request::sync(self.file.clone(), completion.tag), session)?;
+                }
+            }
+        }
+        Ok(session.now().since(started))
+    }
+}
+
+/// The time within which so many in a hundred ended.
+fn quantile(sorted: &[Nanos], per_cent: usize) -> Nanos {
+    let rank = (sorted.len() * per_cent).div_ceil(100);
+    sorted[rank.saturating_sub(1)]
 }
 
 /// Picks the way with the least median; among ties, the preferred way.
@@ -262,7 +356,15 @@ impl fmt::Display for ProbeReport {
             let writes = timing.writes;
             writeln!(f, "{mark} {:<20} {median:>10} {p99:>10} {writes:>8}", timing.way.name())?;
         }
-        write!(f, "* {}", self.reason)
+        write!(f, "* {}", self.reason)?;
+        if let Some(at_once) = self.at_once {
+            let (gain, one, all) = (at_once.gain(), at_once.one, at_once.all);
+            write!(
+                f,
+                "\n  {WRITES_AT_ONCE} at once: {gain:.1} times the rate of one ({all}, and {one})"
+            )?;
+        }
+        Ok(())
     }
 }
 
@@ -279,7 +381,8 @@ mod tests {
         let timings: Vec<WayTiming> =
             DurableWrite::ALL.into_iter().zip(medians_us).map(|(w, us)| timing(w, us)).collect();
         let (pick, reason) = choose(&timings);
-        ProbeReport { timings, pick, reason, direct: Ok(Alignment::SAFE) }
+        let at_once = Some(AtOnce { one: Nanos(100_000), all: Nanos(200_000) });
+        ProbeReport { timings, pick, reason, direct: Ok(Alignment::SAFE), at_once }
     }
 
     /// On a drive where write and sync is 2.4 times as fast as O_DSYNC, it is picked.
@@ -308,11 +411,22 @@ mod tests {
     fn the_table_fits_a_terminal() {
         let text = report([4_020, 1_680, 4_300, 2_000_000]).to_string();
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        assert_eq!(text.lines().count(), 6);
+        assert_eq!(text.lines().count(), 7);
+        assert!(
+            text.ends_with("4 at once: 2.0 times the rate of one (200 us, and 100 us)"),
+            "{text}"
+        );
         assert!(
             text.contains("\n* direct + sync           1.68 ms    5.04 ms       64\n"),
             "{text}"
         );
+    }
+
+    /// Four writes in the time of two are worth it, in the time of three they aren't.
+    #[test]
+    fn writes_at_once_are_worth_it_from_half_as_much_again_on() {
+        let took = |all: u64| AtOnce { one: Nanos(100), all: Nanos(all) };
+        assert!(took(200).is_worth_it() && !took(300).is_worth_it());
     }
 
     /// Of a hundred writes the median is the 50th and p99 the 99th, in order of time.

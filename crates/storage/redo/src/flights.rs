@@ -73,9 +73,9 @@ impl Flights {
         self.logs_begun
     }
 
-    /// Whether one more batch can be taken now.
-    pub(crate) fn have_room(&self, begins_log: bool) -> bool {
-        let most = if begins_log { 1 } else { self.depth };
+    /// Whether one more batch can be taken now, which has to be the only one if it is `alone`.
+    pub(crate) fn have_room(&self, alone: bool) -> bool {
+        let most = if alone { 1 } else { self.depth };
         self.logs_begun == 0 && self.flying.len() < most
     }
 

@@ -50,12 +50,15 @@ pub(crate) struct Gather {
     pause: u32,
     /// How often in a row too few sessions came in time.
     failures: u32,
+    /// Whether the sessions that were told of a batch came in time for the last one taken.
+    came_back: bool,
 }
 
 impl Gather {
     pub(crate) fn new() -> Gather {
         let (until, until_at_most) = (Timestamp::ZERO, Timestamp::ZERO);
-        Gather { hoped: 0, until, until_at_most, busy: false, pause: 0, failures: 0 }
+        let (pause, failures, came_back) = (0, 0, false);
+        Gather { hoped: 0, until, until_at_most, busy: false, pause, failures, came_back }
     }
 
     /// Notes that `told` sessions are being told of a batch whose write took `took`, and that
@@ -85,6 +88,12 @@ impl Gather {
         now < self.until
     }
 
+    /// Whether sessions come back at once, and so share a write instead of beginning a second one
+    /// beside it (RD57).
+    pub(crate) fn shares(&self) -> bool {
+        self.came_back
+    }
+
     /// Lets the caller gather. Returns false if another session gathers.
     pub(crate) fn enter(&mut self) -> bool {
         !std::mem::replace(&mut self.busy, true)
@@ -104,8 +113,9 @@ impl Gather {
 
     /// Ends gathering: the batch is taken, with `came` commits.
     pub(crate) fn end(&mut self, came: u32) {
+        let paid = came.saturating_mul(8) >= self.hoped.saturating_mul(7);
+        self.came_back = paid && self.hoped > 1;
         if std::mem::take(&mut self.busy) {
-            let paid = came.saturating_mul(8) >= self.hoped.saturating_mul(7);
             self.failures = if paid { 0 } else { (self.failures + 1).min(FAILURES_MAX) };
             self.pause = if paid { 0 } else { 1 << self.failures };
         }

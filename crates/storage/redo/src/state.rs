@@ -333,7 +333,8 @@ impl State {
 
     /// Whether the active batch can be taken now.
     pub(crate) fn can_take(&self) -> bool {
-        self.flights.have_room(self.active.begins_log())
+        let alone = self.active.begins_log() || self.gather.shares();
+        self.flights.have_room(alone)
     }
 
     /// Whether the header of the current log isn't durable yet.

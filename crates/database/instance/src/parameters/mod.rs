@@ -167,10 +167,11 @@ declared! {
     "The process that writes redo for waiting sessions: the first of these sessions, or the log \
      writer alone."
         commit_leader: CommitLeader = CommitLeader::Session, "", COMMIT_LEADERS, AnyTime;
-    "The most redo writes in flight at once. While the instance is open it can't become more \
-     than it was at opening."
-        log_writes_in_flight: u32 = 1, "writes",
-        Allowed::Between(1, redo::WRITES_IN_FLIGHT_MAX as u64), AnyTime;
+    "The most redo writes in flight at once; 0 for 4 where the probe of redo_write finds that the \
+     device gains from them, else 1. While the instance is open it can't become more than it was \
+     at opening. Where sessions share writes because they commit again at once, one is in flight."
+        log_writes_in_flight: u32 = 0, "writes",
+        Allowed::Between(0, redo::WRITES_IN_FLIGHT_MAX as u64), AnyTime;
     "The age at which undo that only snapshots need is overwritten, instead of growing the undo \
      tablespace; their reads are then refused (snapshot too old). 0 keeps it as long as a \
      snapshot needs it. Where the tablespace can't grow, undo is overwritten in either case."
@@ -219,6 +220,11 @@ impl Parameters {
 
     /// The largest `log_buffer`; a larger one gains nothing.
     pub const LOG_BUFFER_MAX: u64 = 1 << 30;
+
+    /// How many parts of the log buffer hold the largest record each.
+    pub(crate) fn log_buffer_parts(&self) -> u32 {
+        (self.log_buffer / (LOG_BUFFER_BYTES_MIN as u64 / 2)) as u32
+    }
 
     /// Refuses values that can't work, naming each with its limits. `memory` is the memory of the
     /// machine in bytes.
