@@ -99,13 +99,7 @@ impl Instance {
         // Recovery may have found invalid members of logs.
         let redo = RedoConfig {
             writes_in_flight: redo.writes_in_flight,
-            ..redo_config(
-                directory,
-                control.content(),
-                parameters,
-                redo.durable_write,
-                redo.owned,
-            )
+            ..redo_config(directory, control.content(), parameters, redo.durable_write, redo.owned)
         };
         let storage = Storage {
             disk: disk.clone(),

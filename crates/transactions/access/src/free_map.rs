@@ -82,6 +82,11 @@ pub(crate) fn entries_of(block_bytes: usize) -> u32 {
     (block_bytes - FreeMap::ENTRIES) as u32
 }
 
+/// How many blocks at the start of each map are filled to half only.
+const SPARSE_BLOCKS: u16 = 16;
+/// How many hundredths of such a block inserts leave free for its ITL.
+const SPARSE_PCTFREE: usize = 40;
+
 /// The number, in its segment, of the map that has the entry of block `number`, which isn't the
 /// header; the block itself, if it is a map.
 pub fn map_of(number: u32, block_bytes: usize) -> u32 {
@@ -118,21 +123,33 @@ pub(crate) fn at_least(wanted: u8, entries: &[u8], from: usize) -> impl Iterator
 }
 
 /// The free bytes of a heap block, with those of the free slots at the end of its directory, which
-/// may be trimmed. In a block without rows all slots count: they are free, or will be.
+/// may be trimmed, and without those that are kept for its ITL. In a block without rows all count:
+/// its slots are free, or will be, and its first row may fill it.
 pub(crate) fn room_of(block: &[u8]) -> usize {
     let slots = block::directory(block);
-    let trimmed = match block::used(block) {
-        0 => slots.len(),
-        _ => slots.iter().rev().take_while(|slot| **slot == DataSlot::FREE).count(),
-    };
-    block::room_of(block) + trimmed * DataSlot::BYTES
+    let room = block::room_of(block);
+    if block::used(block) == 0 {
+        return room + slots.len() * DataSlot::BYTES;
+    }
+    let trimmed = slots.iter().rev().take_while(|slot| **slot == DataSlot::FREE).count();
+    (room + trimmed * DataSlot::BYTES).saturating_sub(kept_for_itl(block))
+}
+
+/// How many bytes of a heap block inserts leave free for its ITL, beside what they leave for rows
+/// that grow (AC33): much in the first blocks of a map, nothing in the others.
+pub(crate) fn kept_for_itl(block: &[u8]) -> usize {
+    let head = DataHead::at(block, DataHead::START);
+    if head.own.get() < SPARSE_BLOCKS { block.len() * SPARSE_PCTFREE / 100 } else { 0 }
 }
 
 /// The level of a heap block's room, at whose change the map is told (see `LAYER`).
 pub(crate) fn level(block: &[u8]) -> u8 {
     match block::used(block) {
         0 => LEVELS,
-        _ => class_of(block::room_of(block), block.len()) / REFILL,
+        _ => {
+            let room = block::room_of(block).saturating_sub(kept_for_itl(block));
+            class_of(room, block.len()) / REFILL
+        }
     }
 }
 

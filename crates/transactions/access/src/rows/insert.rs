@@ -13,7 +13,7 @@ use super::piece::{ADDRESS_BYTES, NEXT, PIECE, ROW, stored, whole};
 use super::{Heap, PCTFREE};
 use crate::RowAddress;
 use crate::block_change::{ChangeResult, Decision, Plan, change_block};
-use crate::free_map::room_of;
+use crate::free_map::{kept_for_itl, room_of};
 use crate::inserter::{HeapInserter, NoRoom};
 use crate::ops::Op;
 
@@ -93,7 +93,7 @@ impl Heap {
             let fixed = transaction.fixed_view().or_else(of_statement).map(View::with_all_own);
             let mut no_room = None;
             let mut decide = |block: &[u8], itl: &OwnItlEntry| {
-                let wanted = bytes.len() + DataSlot::BYTES + kept_free(block);
+                let wanted = bytes.len() + DataSlot::BYTES + kept_for_rows(block);
                 no_room = Some(NoRoom { needed, is_kept: room_of(block) >= wanted });
                 let is_current = |view| self.transactions.is_current(block, view, session);
                 plan_put(block, fixed.is_none_or(is_current), itl, flags, &bytes)
@@ -138,7 +138,7 @@ fn plan_put(
     let directory = block::directory(block);
     let is_free = |slot: &DataSlot| is_free(slot, itl);
     let slot = directory.iter().position(is_free).unwrap_or(directory.len());
-    let kept_free = kept_free(block);
+    let kept_free = if block::used(block) == 0 { 0 } else { kept_free(block) };
     let (room, for_directory) = (itl.room(block), itl.directory_room(block));
     // Whether there is room once the directory is trimmed by `trimmed` bytes.
     let has_room = |slot, slots, trimmed: usize| {
@@ -167,9 +167,15 @@ fn plan_put(
     Decision::Change(Plan { forward: trim, ..plan }, slot)
 }
 
-/// How many bytes stay free when a row is put into a block: none if it is the only row.
-fn kept_free(block: &[u8]) -> usize {
+/// How many bytes stay free for rows that grow when a row is put into a block: none if it is the
+/// only row.
+fn kept_for_rows(block: &[u8]) -> usize {
     if block::used(block) == 0 { 0 } else { block.len() * PCTFREE / 100 }
+}
+
+/// How many bytes stay free when a row is put into a block that has others.
+pub(super) fn kept_free(block: &[u8]) -> usize {
+    block.len() * PCTFREE / 100 + kept_for_itl(block)
 }
 
 /// Whether a slot is free, or will be once the change has noted which transactions have ended.

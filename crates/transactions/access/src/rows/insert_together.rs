@@ -9,8 +9,9 @@ use txn::block;
 use txn::{OwnItlEntry, Transaction, View};
 
 use super::insert::is_free;
+use super::insert::kept_free;
 use super::piece::{ROW, whole};
-use super::{Heap, HeapInserter, PCTFREE};
+use super::{Heap, HeapInserter};
 use crate::RowAddress;
 use crate::block_change::{ChangeResult, Decision, Plan, change_block};
 use crate::ops::Op;
@@ -106,7 +107,7 @@ impl Heap {
             let grown = if is_new { DataSlot::BYTES } else { 0 };
             let takes = bytes.len() + grown;
             let is_empty = taken.is_empty() && block::used(block) == 0;
-            let kept_free = if is_empty { 0 } else { block.len() * PCTFREE / 100 };
+            let kept_free = if is_empty { 0 } else { kept_free(block) };
             let is_full =
                 bytes.len() > self.piece_max || room < takes + kept_free || for_directory < grown;
             if is_full || plan.back.len() + Op::HEAD_BYTES_MAX > most_back {
