@@ -145,7 +145,6 @@ pub(crate) fn run(setup: &Setup) -> Run {
         AGAINST_SQLITE.iter().map(|spec| bench.against_sqlite(spec)).collect();
     workloads.extend(["text", "binary"].map(|format| bench.against_copy(format)));
     workloads.push(bench.load_against_copy());
-    if let Ok(only) = std::env::var("ONLY") { workloads.retain(|w| only.split(';').any(|o| w.name == o)); } // XXX
     let race = Race {
         name: "insert".into(),
         description: "rows into a table with a primary key, against SQLite and PostgreSQL".into(),

@@ -91,8 +91,14 @@ impl Load<'_, '_> {
         work.scratch.give_values(fitted);
         made?;
         let Scratch { inserters, new_row, new_keys, key, .. } = &mut *work.scratch;
-        let inserter = inserters.of(relation.definition().segment);
-        let row = relation.heap().load(work.transaction, loader, inserter, new_row, session)?;
+        let heap = relation.heap();
+        let row = match heap.load(work.transaction, loader, new_row, session)? {
+            Some(row) => row,
+            None => {
+                let inserter = inserters.of(relation.definition().segment);
+                heap.insert(work.transaction, inserter, new_row, session)?
+            }
+        };
         for row_key in new_keys.iter() {
             let open = &relation.indexes()[row_key.index];
             let is_unique = open.index.is_unique();

@@ -4,7 +4,7 @@
 use change::{BlockMut, Layer, Watch};
 pub(crate) use format::changes::heap::{BACK, CHANGE, FORMAT, FORMAT_MAP, LOAD, NOTE};
 use format::changes::heap::{BACK_APPLIED, CHANGES, HeapFormat, LoadedRows, Loader};
-use format::{BlockHeader, BlockKind, DataSlot, ItlEntry, U16Le};
+use format::{BlockHeader, BlockKind, ItlEntry, U16Le};
 use ids::Dba;
 use latch::FrameOrder;
 use txn::block;
@@ -69,14 +69,7 @@ fn format(block: &mut [u8], address: Dba, head: &HeapFormat) {
 
 /// Puts rows into an empty block, locked by the transaction that loads them.
 fn load(block: &mut [u8], loader: &Loader, rows: LoadedRows<'_>) {
-    let mut count = 0;
-    for row in rows {
-        let (flags, bytes) = row.expect(CHECKED);
-        let slot = block::add_slot(block);
-        block::set_slot(block, slot, DataSlot { flags, lock: 1, ..DataSlot::FREE });
-        block::place(block, slot, &[bytes]);
-        count += 1;
-    }
+    let count = block::append(block, 1, rows.map(|row| row.expect(CHECKED)));
     let Loader { transaction, undo } = *loader;
     let locks = U16Le::new(count);
     *block::entry_mut(block, 0) = ItlEntry { transaction, undo, locks, ..ItlEntry::NONE };

@@ -21,6 +21,7 @@ use change::credits_for;
 use format::changes::heap::{HeapFormat, LoadedRow, LoadedRows, Loader, MapNote};
 use format::changes::itl::{Before, BeforeEntry};
 use format::{BlockHeader, DataHead, DataSlot, DbaLe, ItlEntry, TxnIdLe, UndoAddressLe};
+use ids::Dba;
 use latch::FrameOrder;
 use os::{Cost, Session};
 use stop::{RefusalKind, Stop};
@@ -30,7 +31,7 @@ use super::piece::{ROW, whole};
 use super::{Heap, PCTFREE};
 use crate::apply::{BACK, LAYER, LOAD, NOTE};
 use crate::free_map::{REFILL, class_of, is_map, note_of};
-use crate::inserter::{HeapInserter, ITL_ENTRIES, Run};
+use crate::inserter::{ITL_ENTRIES, Run};
 use crate::ops::Op;
 use crate::RowAddress;
 
@@ -49,6 +50,8 @@ pub struct HeapLoader {
     count: u16,
     /// Bytes of the rows with their slots.
     bytes: usize,
+    /// How many bytes these may be, if a row isn't the first of its block.
+    room: usize,
     /// How many blocks it got when it got new ones last.
     got: u32,
     /// Whether the tablespace had no new blocks.
@@ -58,6 +61,11 @@ pub struct HeapLoader {
 }
 
 impl HeapLoader {
+    /// The address of the block that is filled.
+    fn filled(&self) -> Dba {
+        self.run.as_ref().expect("a block was begun").blocks.first
+    }
+
     fn add(&mut self, flags: u8, bytes: &[u8]) {
         LoadedRows::write(ROW | flags, bytes, &mut self.rows);
         self.count += 1;
@@ -66,46 +74,50 @@ impl HeapLoader {
 }
 
 impl Heap {
-    /// Adds a row to a load and returns the address that it will have. It goes into a new block;
-    /// if it is too long for one, or there is none, it is inserted. If that is refused, the caller
-    /// rolls back to a savepoint.
+    /// Adds a row to a load, which puts it into a new block. Returns the address that it will have;
+    /// none if the row is too long for a block, or there is no new block: then the caller inserts
+    /// the row. If it is refused, the caller rolls back to a savepoint.
+    #[inline]
     pub fn load(
         &self,
         transaction: &mut Transaction,
         loader: &mut HeapLoader,
-        inserter: &mut HeapInserter,
         row: &[u8],
         session: &Session,
-    ) -> Result<RowAddress, Stop> {
+    ) -> Result<Option<RowAddress>, Stop> {
         let (flags, bytes) = whole(row);
-        if bytes.len() > self.piece_max || loader.is_out {
-            return self.insert(transaction, inserter, row, session);
+        let fits = loader.bytes + bytes.len() + DataSlot::BYTES <= loader.room;
+        if !fits && !self.begin_block(transaction, loader, bytes.len(), session)? {
+            return Ok(None);
+        }
+        let address = RowAddress { block: loader.filled(), slot: loader.count };
+        loader.add(flags, &bytes);
+        Ok(Some(address))
+    }
+
+    /// Begins the next block of a load, for a row of this length. False if the row isn't for a new
+    /// block.
+    fn begin_block(
+        &self,
+        transaction: &mut Transaction,
+        loader: &mut HeapLoader,
+        length: usize,
+        session: &Session,
+    ) -> Result<bool, Stop> {
+        if length > self.piece_max {
+            return Ok(false);
+        }
+        self.load_end(transaction, loader, session)?;
+        if loader.run.is_none() && !loader.is_out {
+            let wanted = (2 * loader.got).clamp(1, BLOCKS_AT_ONCE);
+            match self.filler().hand_out(wanted, &loader.claims, session) {
+                Err(stop) if stop.refusal() == Some(RefusalKind::NoSpace) => loader.is_out = true,
+                run => (loader.run, loader.got) = (Some(run?), wanted),
+            }
         }
         let kept_free = self.block_size.bytes() * PCTFREE / 100;
-        let takes = loader.bytes + bytes.len() + DataSlot::BYTES + kept_free;
-        if loader.count > 0 && takes > self.room_of_new() {
-            self.load_end(transaction, loader, session)?;
-        }
-        let run = match loader.run {
-            Some(run) => run,
-            None => {
-                let wanted = (2 * loader.got).clamp(1, BLOCKS_AT_ONCE);
-                match self.filler().hand_out(wanted, &loader.claims, session) {
-                    Err(stop) if stop.refusal() == Some(RefusalKind::NoSpace) => {
-                        loader.is_out = true;
-                        return self.insert(transaction, inserter, row, session);
-                    }
-                    run => {
-                        let run = run?;
-                        loader.got = wanted;
-                        *loader.run.insert(run)
-                    }
-                }
-            }
-        };
-        let address = RowAddress { block: run.blocks.first, slot: loader.count };
-        loader.add(flags, &bytes);
-        Ok(address)
+        loader.room = self.room_of_new() - kept_free;
+        Ok(loader.run.is_some())
     }
 
     /// Writes the block that is filled, if it has rows. At the end of a load every row is there
@@ -119,7 +131,7 @@ impl Heap {
         let Some(run) = loader.run.filter(|_| loader.count > 0) else { return Ok(()) };
         self.write_loaded(transaction, loader, run, session)?;
         session.charge(Cost::RowChangeMore, u64::from(loader.count) - 1);
-        (loader.run, loader.count, loader.bytes) = (run.rest(), 0, 0);
+        (loader.run, loader.count, loader.bytes, loader.room) = (run.rest(), 0, 0, 0);
         loader.rows.clear();
         Ok(())
     }
@@ -180,7 +192,7 @@ impl Heap {
 /// Applies a load, and the undo that takes it back, to a new block: after each it is in order, and
 /// in the end it has no rows (AC17).
 #[cfg(debug_assertions)]
-fn assert_taken_back(address: ids::Dba, length: usize, payload: &[u8], back: &[u8]) {
+fn assert_taken_back(address: Dba, length: usize, payload: &[u8], back: &[u8]) {
     let mut block = vec![0; length];
     for (opcode, payload) in [(LOAD, payload), (BACK, back)] {
         let bytes = &mut block[..];
