@@ -4,7 +4,7 @@
 //! ```text
 //!   lock the table SRX ─▶ each row: types, NOT NULL, CHECK ─▶ into a new block (access/AC38)
 //!                                                 └─ its keys ─▶ a sort for each index
-//!   the end:  the last block ─▶ index by index, entries in order, a leaf's together ─▶ foreign keys
+//!   the end:  the last block ─▶ index by index, entries in order ─▶ foreign keys
 //! ```
 //!
 //! Callers: the embedded API.

@@ -1,4 +1,5 @@
-//! Rows in bulk: inserted one by one, by arrays or by a load, looked up by key, all of them updated.
+//! Rows in bulk: inserted one by one, by arrays or by a load, looked up by key, all of them
+//! updated.
 //!
 //! | column   | what                                |
 //! |----------|-------------------------------------|
@@ -94,8 +95,7 @@ impl Bulk {
     ) -> Result<u64, Stop> {
         let rows: Vec<[Value<'_>; 4]> = ids.map(row).collect();
         let mut tx = connection.begin();
-        let count =
-            tx.load(&self.table, |load| rows.iter().try_for_each(|row| load.push(row)))?;
+        let count = tx.load(&self.table, |load| rows.iter().try_for_each(|row| load.push(row)))?;
         tx.commit()?;
         Ok(count)
     }

@@ -175,18 +175,36 @@ fn a_constraint_refuses_a_load_as_it_refuses_an_array() {
     tx.commit().expect("committed");
     // In each load the bad row is the last of 500, or among them.
     let bad: [(&str, [Value<'_>; 5], ErrorKind); 6] = [
-        ("NOT NULL", [Value::Int(700), Value::Null, Value::Null, Value::Null, Value::Null],
-            ErrorKind::NotNullViolation),
-        ("CHECK", [Value::Int(700), Value::Null, Value::Int(0), Value::Null, Value::Null],
-            ErrorKind::CheckViolation),
-        ("key there", [Value::Int(17), Value::Null, Value::Int(1), Value::Null, Value::Null],
-            ErrorKind::UniqueViolation),
-        ("key twice", [Value::Int(217), Value::Null, Value::Int(1), Value::Null, Value::Null],
-            ErrorKind::UniqueViolation),
-        ("code twice", [Value::Int(700), Value::Int(-220), Value::Int(1), Value::Null, Value::Null],
-            ErrorKind::UniqueViolation),
-        ("no parent", [Value::Int(700), Value::Null, Value::Int(1), Value::Int(9_999), Value::Null],
-            ErrorKind::ForeignKeyViolation),
+        (
+            "NOT NULL",
+            [Value::Int(700), Value::Null, Value::Null, Value::Null, Value::Null],
+            ErrorKind::NotNullViolation,
+        ),
+        (
+            "CHECK",
+            [Value::Int(700), Value::Null, Value::Int(0), Value::Null, Value::Null],
+            ErrorKind::CheckViolation,
+        ),
+        (
+            "key there",
+            [Value::Int(17), Value::Null, Value::Int(1), Value::Null, Value::Null],
+            ErrorKind::UniqueViolation,
+        ),
+        (
+            "key twice",
+            [Value::Int(217), Value::Null, Value::Int(1), Value::Null, Value::Null],
+            ErrorKind::UniqueViolation,
+        ),
+        (
+            "code twice",
+            [Value::Int(700), Value::Int(-220), Value::Int(1), Value::Null, Value::Null],
+            ErrorKind::UniqueViolation,
+        ),
+        (
+            "no parent",
+            [Value::Int(700), Value::Null, Value::Int(1), Value::Int(9_999), Value::Null],
+            ErrorKind::ForeignKeyViolation,
+        ),
     ];
     let mut tx = connection.begin();
     tx.insert(&table, &row(600, "it stays")).expect("inserted");
@@ -239,7 +257,8 @@ fn a_load_that_goes_on_after_a_refusal_or_panics_leaves_nothing() {
     }));
     assert!(panicked.is_err());
     assert_eq!(tx.load(&table, |_| Ok(())).expect("nothing to load"), 0);
-    let none: [Value<'_>; 5] = [Value::Int(5), Value::Null, Value::Int(1), Value::Null, Value::Null];
+    let none: [Value<'_>; 5] =
+        [Value::Int(5), Value::Null, Value::Int(1), Value::Null, Value::Null];
     assert_eq!(tx.load(&table, |load| load.push(&none)).expect("loaded"), 1);
     tx.commit().expect("committed");
     assert_eq!(ids(&mut connection, &table), [5]);
@@ -324,7 +343,8 @@ fn a_load_sorts_more_keys_than_memory_has_room_for() {
     load(&mut tx, &table, (0..ROWS).step_by(2)).expect("loaded");
     tx.commit().expect("committed");
     let mut tx = connection.begin();
-    load(&mut tx, &table, (0..ROWS / 2).map(|id| (id * 7_919 % (ROWS / 2)) * 2 + 1)).expect("loaded");
+    load(&mut tx, &table, (0..ROWS / 2).map(|id| (id * 7_919 % (ROWS / 2)) * 2 + 1))
+        .expect("loaded");
     tx.commit().expect("committed");
     assert!(connection.statistics().statistic(Statistic::SortsDisk) >= 2);
     assert_eq!(ids(&mut connection, &table), (0..ROWS).collect::<Vec<_>>());

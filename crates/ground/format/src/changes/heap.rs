@@ -349,10 +349,8 @@ impl<'a> Iterator for LoadedRows<'a> {
     }
 }
 
-const LOADED: Part = Part {
-    name: "rows: `LoadedRow` and the row's bytes, any number of them",
-    skip: skip_loaded,
-};
+const LOADED: Part =
+    Part { name: "rows: `LoadedRow` and the row's bytes, any number of them", skip: skip_loaded };
 
 fn skip_loaded(rest: &[u8]) -> Result<&[u8], PayloadFault> {
     LoadedRows(rest).try_for_each(|row| row.map(drop))?;

@@ -73,12 +73,7 @@ pub(super) fn call(
     }
 }
 
-fn called(
-    tx: &mut Tx<'_, '_>,
-    table: &Table,
-    ask: &Ask,
-    loads: bool,
-) -> Result<Told, Error> {
+fn called(tx: &mut Tx<'_, '_>, table: &Table, ask: &Ask, loads: bool) -> Result<Told, Error> {
     match &ask.act {
         Act::Read { target, descending, limit } => {
             reads(tx, table, &target.selection, *descending, *limit)

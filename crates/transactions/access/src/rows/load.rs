@@ -29,11 +29,11 @@ use txn::{OwnItlEntry, Transaction};
 
 use super::piece::{ROW, whole};
 use super::{Heap, PCTFREE};
+use crate::RowAddress;
 use crate::apply::{BACK, LAYER, LOAD, NOTE};
 use crate::free_map::{REFILL, class_of, is_map, note_of};
 use crate::inserter::{ITL_ENTRIES, Run};
 use crate::ops::Op;
-use crate::RowAddress;
 
 /// How many neighbouring blocks a loader gets at a time, at most. It gets one first, and then twice
 /// as many each time, so that a short load leaves few blocks unused.
@@ -115,9 +115,12 @@ impl Heap {
                 run => (loader.run, loader.got) = (Some(run?), wanted),
             }
         }
+        if loader.run.is_none() {
+            return Ok(false);
+        }
         let kept_free = self.block_size.bytes() * PCTFREE / 100;
         loader.room = self.room_of_new() - kept_free;
-        Ok(loader.run.is_some())
+        Ok(true)
     }
 
     /// Writes the block that is filled, if it has rows. At the end of a load every row is there
@@ -160,13 +163,10 @@ impl Heap {
         let block = pin.exclusive(FrameOrder::Heap, session);
         let map = map.as_ref().map(|map| map.exclusive(FrameOrder::FreeMap, session));
         let log = transaction.undo();
-        let by = Loader {
-            transaction: TxnIdLe::new(id),
-            undo: UndoAddressLe::new(log.next_address()),
-        };
+        let by =
+            Loader { transaction: TxnIdLe::new(id), undo: UndoAddressLe::new(log.next_address()) };
         let head = filler.head(run.entry);
-        let mut back =
-            Before { number: 0, entry: BeforeEntry::Whole(&ItlEntry::NONE) }.bytes();
+        let mut back = Before { number: 0, entry: BeforeEntry::Whole(&ItlEntry::NONE) }.bytes();
         Op::Clear { slots: loader.count }.write(&mut back);
         let address = block.address();
         let payload: [&[u8]; 3] = [head.bytes(), by.bytes(), &loader.rows];

@@ -40,8 +40,8 @@ use crate::{HeapInserter, RowAddress};
 pub(crate) use piece::{ADDRESS_BYTES, NEXT, PIECE, ROW, SHORT, piece_of};
 
 pub use change::Changed;
-pub use load::HeapLoader;
 use change::SlotKind;
+pub use load::HeapLoader;
 
 /// How many hundredths of a block inserts leave free, for rows that grow.
 const PCTFREE: usize = 10;

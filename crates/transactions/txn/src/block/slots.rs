@@ -131,11 +131,7 @@ pub fn place(block: &mut [u8], number: u16, bytes: &[&[u8]]) {
 ///
 /// # Panics
 /// When there is no room for them.
-pub fn append<'r>(
-    block: &mut [u8],
-    lock: u8,
-    rows: impl Iterator<Item = (u8, &'r [u8])>,
-) -> u16 {
+pub fn append<'r>(block: &mut [u8], lock: u8, rows: impl Iterator<Item = (u8, &'r [u8])>) -> u16 {
     let mut at = usize::from(DataHead::at(block, DataHead::START).rows.get());
     let (before, mut end) = (at, directory_end(block));
     let mut added = 0;
