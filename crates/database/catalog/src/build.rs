@@ -15,17 +15,13 @@
 use access::{IndexBuilder, RowAddress};
 use ids::Dba;
 use os::Session;
-use relation::{Relation, TableDefinition};
+use relation::{Relation, TableDefinition, ordered_bytes, split_sorted};
 use sort::Sorter;
 use stop::{RefusalKind, Stop};
 use txn::View;
 use value::{Damaged, RowView};
 
 use crate::Catalog;
-
-/// The bytes of an address behind a key, so that entries of equal keys come in the order of their
-/// rows.
-const ADDRESS_BYTES: usize = 8;
 
 /// The keys and the addresses of one block's rows.
 #[derive(Default)]
@@ -58,7 +54,7 @@ impl Catalog {
         let unique = table.definition().indexes[index].unique;
         let mut last: Option<(Vec<u8>, RowAddress)> = None;
         while let Some((bytes, _)) = sorted.next_row()? {
-            let (key, address) = split(bytes);
+            let (key, address) = split_sorted(bytes);
             if unique {
                 match &mut last {
                     Some((before, row)) if before == key => {
@@ -106,7 +102,7 @@ impl Keys {
             let pushed = RowView::new(table.layout(), row)
                 .map_err(|damaged| unreadable(table.definition(), address, &damaged))
                 .and_then(|row| table.push_entry_key(index, address, &row, &mut self.bytes));
-            self.bytes.extend(address_bytes(address));
+            self.bytes.extend(ordered_bytes(address));
             self.ends.push(self.bytes.len());
             read = std::mem::replace(&mut read, Ok(())).and(pushed);
         };
@@ -118,25 +114,6 @@ impl Keys {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end])
     }
-}
-
-/// An address as bytes whose order is that of addresses.
-#[expect(clippy::big_endian_bytes, reason = "bytes in order have the highest first")]
-fn address_bytes(row: RowAddress) -> [u8; ADDRESS_BYTES] {
-    let mut bytes = [0; ADDRESS_BYTES];
-    bytes[..2].copy_from_slice(&row.block.file.get().to_be_bytes());
-    bytes[2..6].copy_from_slice(&row.block.block.get().to_be_bytes());
-    bytes[6..].copy_from_slice(&row.slot.to_be_bytes());
-    bytes
-}
-
-/// Splits bytes into a key and the address behind it.
-#[expect(clippy::big_endian_bytes, reason = "bytes in order have the highest first")]
-fn split(bytes: &[u8]) -> (&[u8], RowAddress) {
-    let (key, address) = bytes.split_last_chunk().expect("each key has an address behind it");
-    let [f, g, a, b, c, d, s, t]: [u8; ADDRESS_BYTES] = *address;
-    let block = Dba::new(u16::from_be_bytes([f, g]), u32::from_be_bytes([a, b, c, d]));
-    (key, RowAddress { block, slot: u16::from_be_bytes([s, t]) })
 }
 
 /// The refusal of two rows with one key, which it names.
@@ -169,23 +146,4 @@ pub(crate) fn unreadable(table: &TableDefinition, row: RowAddress, damaged: &Dam
     let message =
         format!("cannot read row {row} of table {}: {damaged}; verify the database", table.name);
     Stop::refuse(RefusalKind::Corrupt, message)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_are_in_the_order_of_their_bytes() {
-        let row = |file, block, slot| RowAddress { block: Dba::new(file, block), slot };
-        let rising =
-            [row(1, 2, 300), row(1, 300, 2), row(1, 70_000, 0), row(2, 0, 0), row(300, 1, 1)];
-        for pair in rising.windows(2) {
-            assert!(address_bytes(pair[0]) < address_bytes(pair[1]));
-        }
-        for row in rising {
-            let bytes = [&b"key"[..], &address_bytes(row)].concat();
-            assert_eq!(split(&bytes), (&b"key"[..], row));
-        }
-    }
 }

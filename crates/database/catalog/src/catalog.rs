@@ -13,7 +13,7 @@ use std::sync::Arc;
 use ids::{ObjectNo, TxnId};
 use latch::{Latch, LatchKind, Shared32};
 use os::{Disk, Session};
-use relation::{Relation, Relations, TableDefinition};
+use relation::{KeySort, Relation, Relations, TableDefinition};
 use sort::SortConfig;
 use space::{Enqueue, NAMED_BY_NUMBER, SegmentState, Space};
 use stop::{RefusalKind, Stop};
@@ -103,6 +103,11 @@ impl Catalog {
             next_sequence: Shared32::new(last + 1),
             opened,
         })
+    }
+
+    /// How loads sort the keys of their rows: as index builds do.
+    pub fn key_sort(&self) -> KeySort<'_> {
+        KeySort { disk: &self.config.disk, config: &self.config.sort }
     }
 
     /// What opening found.

@@ -29,12 +29,12 @@
 //!
 //! * [`Database`]: create, open, connect, shut down; [`Options`], [`Notices`].
 //! * [`Connection`]: a session on a thread; tables, definitions, reads outside of transactions.
-//! * [`Tx`]: a transaction: insert, update, delete, get, range, scan; rows locked ([`ForUpdate`]);
-//!   savepoints, commit. [`Savepoint`], [`NewRow`].
+//! * [`Tx`]: a transaction: insert, load, update, delete, get, range, scan; rows locked
+//!   ([`ForUpdate`]); savepoints, commit. [`Savepoint`], [`NewRow`], [`Load`].
 //! * [`Table`]: a table by its number, with the numbers of its columns and indexes.
 //! * [`Error`]: refused ([`ErrorKind`] says why, nothing was changed) or halted.
 //!
-//! Rules DB1 to DB93 are in the README: threads, isolation, retries, drops, halts, limits, memory.
+//! Rules DB1 to DB95 are in the README: threads, isolation, retries, drops, halts, limits, memory.
 //!
 //! Callers: applications; the loads, the lab.
 
@@ -77,8 +77,8 @@ pub use os::{Disk, FilesystemIo, Session};
 #[doc(inline)]
 pub use relation::{
     Bounds, ColumnDefinition, Comparison, Condition, Default as ColumnDefault, ForUpdate,
-    ForeignKey, IfHeld, IndexColumn, IndexDefinition, IndexId, NamedCondition, OnDelete, Operand,
-    RowChange, TableDefinition, Truth,
+    ForeignKey, IfHeld, IndexColumn, IndexDefinition, IndexId, Load, NamedCondition, OnDelete,
+    Operand, RowChange, TableDefinition, Truth,
 };
 #[doc(inline)]
 pub use stop::{Failpoints, HaltCause, Refusal, RefusalKind as ErrorKind, Stop as Error};

@@ -14,7 +14,7 @@ use catalog::{Catalog, FilledRow, place_of};
 use ids::Scn;
 use instance::CommitMode;
 use os::Session;
-use relation::{Bounds, ForUpdate, IndexId, Relation, RowChange, Work};
+use relation::{Bounds, ForUpdate, IndexId, Load, Relation, RowChange, Work};
 use stop::{RefusalKind, Stop};
 use txn::Transaction;
 use value::{RowView, Value};
@@ -184,6 +184,47 @@ impl<'c, 's> Tx<'c, 's> {
         let mut rows = rows.into_iter();
         let known = table.known();
         self.change(table, |relation, work| relation.insert_many(work, known, &mut rows, |_| ()))
+    }
+
+    /// Loads many rows by one statement, and returns their number: `fill` pushes them, each with
+    /// values as for [`Tx::insert`]. A refused load leaves none. No other transaction may change
+    /// rows of the table until this one ends; reads go on and see nothing of it (DB94, DB95).
+    ///
+    /// ```
+    /// # use database::{ColumnSpec, Database, Options, TableSpec, Type, Value};
+    /// # fn main() -> Result<(), database::Error> {
+    /// # let scratch = std::env::temp_dir().join(format!("forebay-load-{}", std::process::id()));
+    /// # let database = Database::create(&scratch, &Options::default())?;
+    /// # let mut connection = database.connect("app");
+    /// # let spec = TableSpec::new("reading")
+    /// #     .column(ColumnSpec::new("id", Type::BigInt))
+    /// #     .column(ColumnSpec::new("value", Type::BigInt).not_null())
+    /// #     .primary_key(["id"]);
+    /// # let reading = connection.create_table(&spec)?;
+    /// let mut tx = connection.begin();
+    /// let count = tx.load(&reading, |load| {
+    ///     (0..1_000).try_for_each(|id| load.push(&[Value::Int(id), Value::Int(id * id)]))
+    /// })?;
+    /// assert_eq!(count, 1_000);
+    /// tx.commit()?;
+    /// # drop(connection);
+    /// # database.shutdown()?;
+    /// # std::fs::remove_dir_all(&scratch).ok();
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn load(
+        &mut self,
+        table: &Table,
+        fill: impl FnOnce(&mut Load<'_, '_>) -> Result<(), Stop>,
+    ) -> Result<u64, Stop> {
+        let (known, mut fill) = (table.known(), Some(fill));
+        self.change_with(table, |relation, catalog, work| {
+            relation.load(work, known, catalog.key_sort(), |load| {
+                // A statement begins again only before it calls a closure (DB10).
+                fill.take().expect("it is called once")(load)
+            })
+        })
     }
 
     /// Changes the row with this primary key by `change`, which only computes and may be called

@@ -130,7 +130,7 @@ impl Relation {
     }
 
     /// Checks the values of a row, and puts its bytes and its keys into the buffers.
-    fn make_row<'v>(
+    pub(crate) fn make_row<'v>(
         &'v self,
         scratch: &mut Scratch,
         known: usize,

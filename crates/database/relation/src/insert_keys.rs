@@ -7,11 +7,12 @@
 //!                                                        the refusal names the first row
 //! ```
 //!
-//! Callers: `insert`.
+//! Callers: `insert`; `load`.
 
 use access::{Inserted, NewEntry, RowAddress};
+use os::Session;
 use stop::Stop;
-use txn::LockWait;
+use txn::{LockWait, Transaction};
 
 use crate::Relation;
 use crate::keys::{Keys, RowKey, address_bytes};
@@ -20,6 +21,23 @@ use crate::scratch::{Scratch, Work};
 /// The most entries that are inserted alone before it is tried again to insert several together.
 /// After each try for nothing there are twice as many.
 const ALONE_MAX: usize = 32;
+
+/// Why an entry of several isn't inserted.
+pub(crate) enum NotInserted {
+    /// The index has its key, with this other row.
+    Duplicate { row: RowAddress, other: RowAddress },
+    /// The insert was stopped.
+    Stopped { row: RowAddress, stop: Stop },
+}
+
+impl NotInserted {
+    /// The row of the entry.
+    pub(crate) fn row(&self) -> RowAddress {
+        match self {
+            NotInserted::Duplicate { row, .. } | NotInserted::Stopped { row, .. } => *row,
+        }
+    }
+}
 
 impl Relation {
     /// Inserts the index entries of the rows of a batch, which lie at these addresses.
@@ -53,10 +71,9 @@ impl Relation {
         let batch = &batch[..placed.len()];
         let (transaction, session) = (&mut *work.transaction, work.session);
         for (number, open) in self.indexes().iter().enumerate() {
-            let index = &open.index;
             let is_alone = |(_, keys): &(Vec<u8>, Keys)| !keys.nth(number).has_null;
             // A younger index can't tell whether the view sees a key (RL26).
-            if index.is_unique()
+            if open.index.is_unique()
                 && let Some(view) = transaction.fixed_view()
                 && batch.iter().any(is_alone)
             {
@@ -64,29 +81,54 @@ impl Relation {
             }
             let mut entries = self.entries_of(number, batch, placed, buffer);
             entries.sort_unstable();
-            let (mut left, mut alone, mut alone_next) = (&entries[..], 0, 1);
-            while !left.is_empty() {
-                if alone == 0 {
-                    let done = index.insert_together(transaction, left, session)?;
-                    alone_next = if done > 0 { 1 } else { ALONE_MAX.min(2 * alone_next) };
-                    (left, alone) = (&left[done..], alone_next);
+            let inserted = self.insert_entries(transaction, number, &entries, session);
+            inserted.map_err(|stopped| {
+                let place = placed.iter().position(|address| *address == stopped.row());
+                let place = place.expect("each entry is of a row of the batch");
+                self.not_inserted(number, stopped, &batch[place].0)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Inserts entries in ascending order into the index at this place, those of a leaf together.
+    pub(crate) fn insert_entries(
+        &self,
+        transaction: &mut Transaction,
+        number: usize,
+        entries: &[NewEntry<'_>],
+        session: &Session,
+    ) -> Result<(), NotInserted> {
+        let index = &self.indexes()[number].index;
+        let (mut left, mut alone, mut alone_next) = (entries, 0, 1);
+        while let Some(NewEntry { row, .. }) = left.first() {
+            let stopped = |stop| NotInserted::Stopped { row: *row, stop };
+            if alone == 0 {
+                let done = index.insert_together(transaction, left, session).map_err(stopped)?;
+                alone_next = if done > 0 { 1 } else { ALONE_MAX.min(2 * alone_next) };
+                (left, alone) = (&left[done..], alone_next);
+            }
+            let Some((first, others)) = left.split_first() else { break };
+            alone -= 1;
+            let row = first.row;
+            match index.insert(transaction, first.key, row, session) {
+                Ok(Inserted::Done) => left = others,
+                Ok(Inserted::Duplicate(other)) => {
+                    return Err(NotInserted::Duplicate { row, other });
                 }
-                let Some((first, others)) = left.split_first() else { break };
-                alone -= 1;
-                let row = || {
-                    let place = placed.iter().position(|address| *address == first.row);
-                    &batch[place.expect("each entry is of a row of the batch")].0[..]
-                };
-                match index.insert(transaction, first.key, first.row, session) {
-                    Ok(Inserted::Done) => left = others,
-                    Ok(Inserted::Duplicate(other)) => {
-                        return Err(self.is_there(number, other == first.row, row()));
-                    }
-                    Err(stop) => return Err(self.not_locked(stop, number, row())),
-                }
+                Err(stop) => return Err(NotInserted::Stopped { row, stop }),
             }
         }
         Ok(())
+    }
+
+    /// The refusal of an entry of this row.
+    #[cold]
+    pub(crate) fn not_inserted(&self, number: usize, stopped: NotInserted, row: &[u8]) -> Stop {
+        match stopped {
+            NotInserted::Duplicate { row: own, other } => self.is_there(number, other == own, row),
+            NotInserted::Stopped { stop, .. } => self.not_locked(stop, number, row),
+        }
     }
 
     /// The entries of rows in the index at this place. The buffer gets the keys that a row's

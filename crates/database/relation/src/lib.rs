@@ -15,11 +15,11 @@
 //!
 //! The life of a statement is in `statement` (rules RL10, RL19 to RL22): it locks the table, takes
 //! a snapshot, finds its rows, has a `RowOperation` (`update`, `delete`) done to each, and ends by
-//! doing what foreign keys ask for (`foreign`, rules RL6 to RL9 and RL31 to RL37). `insert` and
-//! `lock` are the two statements that aren't row operations. `read` and `range` change nothing.
+//! doing what foreign keys ask for (`foreign`, rules RL6 to RL9 and RL31 to RL37). `insert`, `load`
+//! and `lock` are the statements that aren't row operations. `read` and `range` change nothing.
 //!
 //! The dictionary's own tables are relations too, so this crate doesn't know where a definition
-//! comes from. Rules RL1 to RL49 are in the README.
+//! comes from. Rules RL1 to RL53 are in the README.
 //!
 //! Callers: `catalog`; the embedded API; SQL.
 
@@ -34,6 +34,7 @@ mod foreign;
 mod insert;
 mod insert_keys;
 mod keys;
+mod load;
 mod lock;
 mod misuse;
 mod range;
@@ -41,6 +42,7 @@ mod read;
 mod relation;
 mod scratch;
 mod search;
+mod sort_key;
 mod statement;
 mod update;
 
@@ -50,8 +52,10 @@ pub use definition::{
     ColumnDefinition, Default, ForeignKey, IndexColumn, IndexDefinition, IndexId, NamedCondition,
     OnDelete, TableDefinition, is_dropped,
 };
+pub use load::{KeySort, Load};
 pub use lock::{ForUpdate, IfHeld};
 pub use range::{Bounds, Rows};
 pub use relation::Relation;
 pub use scratch::{Relations, Scratch, Work};
 pub use search::Selection;
+pub use sort_key::{ordered_bytes, split_sorted};

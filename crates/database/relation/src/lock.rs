@@ -14,7 +14,7 @@
 
 use access::{Changed, Direction, RowAddress};
 use stop::Stop;
-use txn::{LockWait, Snapshot};
+use txn::{LockWait, Snapshot, TableMode};
 use value::RowView;
 use waits::Nanos;
 
@@ -122,7 +122,7 @@ impl Relation {
             IfHeld::Wait(lock_wait) => (how, lock_wait),
             IfHeld::Skip => (how, own),
         };
-        self.lock_for_changes_within(for_table, work)?;
+        self.lock_for_changes_within(TableMode::RowExclusive, for_table, work)?;
         self.with_restarts(work, &mut |work| {
             self.try_lock_where(work, selection, &mut filter, how, look)
         })

@@ -171,12 +171,13 @@ impl Relation {
     /// Locks the table in RX, for a transaction that may have changed nothing yet. Until the
     /// transaction ends, the definition stays.
     pub fn lock_for_changes(&self, work: &mut Work<'_>) -> Result<(), Stop> {
-        self.lock_for_changes_within(work.transaction.lock_wait(), work)
+        self.lock_for_changes_within(TableMode::RowExclusive, work.transaction.lock_wait(), work)
     }
 
-    /// Locks the table in RX with another lock wait than the transaction's.
+    /// Locks the table in another mode, or with another lock wait than the transaction's.
     pub(crate) fn lock_for_changes_within(
         &self,
+        mode: TableMode,
         lock_wait: LockWait,
         work: &mut Work<'_>,
     ) -> Result<(), Stop> {
@@ -185,7 +186,7 @@ impl Relation {
             Some(id) => id,
             None => self.transactions.prepare(work.transaction, 0, session)?,
         };
-        self.lock_table(id, TableMode::RowExclusive, lock_wait, session)
+        self.lock_table(id, mode, lock_wait, session)
     }
 
     /// Locks the table for a transaction, and refuses a stale relation (RL3).

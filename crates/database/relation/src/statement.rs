@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use access::{Changed, Direction, RowAddress};
 use stop::{RefusalKind, Stop};
-use txn::{OwnChanges, Snapshot, View};
+use txn::{OwnChanges, Snapshot, TableMode, View};
 use value::RowView;
 use waits::WaitEvent;
 
@@ -197,7 +197,17 @@ impl Relation {
         work: &mut Work<'_>,
         change: impl FnOnce(&mut Work<'_>) -> Result<T, Stop>,
     ) -> Result<T, Stop> {
-        self.lock_for_changes(work)?;
+        self.change_statement_in(TableMode::RowExclusive, work, change)
+    }
+
+    /// As `change_statement`, with the table locked in this mode.
+    pub(crate) fn change_statement_in<T>(
+        &self,
+        mode: TableMode,
+        work: &mut Work<'_>,
+        change: impl FnOnce(&mut Work<'_>) -> Result<T, Stop>,
+    ) -> Result<T, Stop> {
+        self.lock_for_changes_within(mode, work.transaction.lock_wait(), work)?;
         work.scratch.pending.clear();
         work.transaction.forget_waits();
         let done = self.all_or_nothing(work, |work| {

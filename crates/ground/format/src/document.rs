@@ -65,6 +65,8 @@ pub(crate) const LAYOUTS: &[Layout] = &[
     itl::ItlBack::LAYOUT,
     itl::ItlOwn::LAYOUT,
     heap::HeapFormat::LAYOUT,
+    heap::Loader::LAYOUT,
+    heap::LoadedRow::LAYOUT,
     heap::MapFormat::LAYOUT,
     heap::MapNote::LAYOUT,
     heap::StepSlot::LAYOUT,

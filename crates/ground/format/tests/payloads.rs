@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use format::changes::heap::{HeapFormat, MapFormat, MapNote, Step};
+use format::changes::heap::{HeapFormat, LoadedRows, Loader, MapFormat, MapNote, Step};
 use format::changes::index::{
     Content, ContentHead, ContentSlot, Cut, EntryPositionHead, LeafBack, LeafChange, LeafKind,
     ManyBack, NewEntry, StoredBlock, StoredRow,
@@ -134,9 +134,14 @@ fn heap_examples() -> Vec<(u8, Vec<u8>)> {
         Step::Lock { slot, lock },
         Step::Replace { slot, flags, lock, bytes: b"" },
         Step::Trim { slots: slot },
+        Step::Clear { slots: slot },
     ] {
         step.write(&mut steps);
     }
+    let (transaction, undo) = (TxnIdLe::new(TRANSACTION), UndoAddressLe::new(UNDO));
+    let mut load = [format.bytes(), Loader { transaction, undo }.bytes()].concat();
+    LoadedRows::write(flags, b"first", &mut load);
+    LoadedRows::write(flags, b"", &mut load);
     let [interest, own, whole] = interests();
     vec![
         (heap::FORMAT, format.bytes().to_vec()),
@@ -144,6 +149,7 @@ fn heap_examples() -> Vec<(u8, Vec<u8>)> {
         (heap::BACK, [own, steps.clone()].concat()),
         (heap::FORMAT_MAP, map.bytes().to_vec()),
         (heap::NOTE, note.bytes().to_vec()),
+        (heap::LOAD, load),
         (heap::BACK_APPLIED, [whole, steps].concat()),
     ]
 }

@@ -1,4 +1,5 @@
-//! Rows in bulk: inserted one by one or by arrays, looked up by key, all of them updated.
+//! Rows in bulk: inserted one by one, by arrays or by a load, looked up by key, all of them
+//! updated.
 //!
 //! | column   | what                                |
 //! |----------|-------------------------------------|
@@ -84,6 +85,19 @@ impl Bulk {
             tx.commit()?;
         }
         Ok(())
+    }
+
+    /// Loads the rows with these keys by one statement, and commits; durable when it returns.
+    pub fn load(
+        &self,
+        connection: &mut Connection<'_>,
+        ids: std::ops::Range<i64>,
+    ) -> Result<u64, Stop> {
+        let rows: Vec<[Value<'_>; 4]> = ids.map(row).collect();
+        let mut tx = connection.begin();
+        let count = tx.load(&self.table, |load| rows.iter().try_for_each(|row| load.push(row)))?;
+        tx.commit()?;
+        Ok(count)
     }
 
     /// Adds one to the amount of every row, by one statement, and commits. Returns their number.

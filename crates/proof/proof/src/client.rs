@@ -32,6 +32,7 @@ pub(crate) const OBSTRUCTED: &str = "a transaction in another's way";
 pub(crate) const WENT_BACK: &str = "a rollback to a savepoint";
 pub(crate) const SERIALIZABLE: &str = "a serializable transaction committed";
 pub(crate) const MANY: &str = "several rows changed by a statement";
+pub(crate) const LOADED: &str = "rows loaded into new blocks";
 pub(crate) const REINSERTED: &str = "a key inserted again";
 pub(crate) const LOCKED: &str = "rows read for update";
 pub(crate) const KEY_CHANGED: &str = "a primary key changed";
@@ -231,6 +232,8 @@ impl<'a, 'c, 's> Doing<'a, 'c, 's> {
         }
         let table = self.some_table();
         match self.random.random_range(0..20) {
+            // Where rows are loaded, half of all inserts are loads.
+            3..=5 if self.load.loads() => self.insert_many(table),
             0..=5 => self.insert(table),
             6 => self.insert_many(table),
             7..=10 => self.update_one(table),
@@ -322,8 +325,14 @@ impl<'a, 'c, 's> Doing<'a, 'c, 's> {
             contents.iter().map(|(_, content)| Derived::of(table, *content)).collect();
         let values = contents.iter().zip(&derived);
         let values: Vec<_> = values.map(|((id, content), is)| is.values(*id, *content)).collect();
-        self.tx.insert_many(&self.tables[table], values.iter().map(|row| &row[..]))?;
-        self.journal.note(MANY);
+        let (tx, into) = (&mut self.tx, &self.tables[table]);
+        if self.load.loads() {
+            tx.load(into, |load| values.iter().try_for_each(|row| load.push(row)))?;
+            self.journal.note(LOADED);
+        } else {
+            tx.insert_many(into, values.iter().map(|row| &row[..]))?;
+            self.journal.note(MANY);
+        }
         contents.into_iter().for_each(|(id, content)| self.inserted((table, id), content));
         Ok(())
     }

@@ -74,7 +74,15 @@ pub(crate) const LOG_SWITCHES: &str = "a log switch";
 pub(crate) const GROWN: &str = "a block by which a data file grew";
 pub(crate) const INCREMENTAL: &str = "an incremental checkpoint";
 
+/// Of so many seeds one loads rows into new blocks instead of inserting them by arrays.
+const LOADS_ONE_IN: u64 = 4;
+
 impl Load {
+    /// Whether rows are loaded into new blocks, rather than inserted by arrays.
+    pub(crate) fn loads(&self) -> bool {
+        self.seed % LOADS_ONE_IN == 2
+    }
+
     /// Runs in an open database, to its end or to a crash, and ends it.
     pub fn run(
         &self,

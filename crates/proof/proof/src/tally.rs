@@ -55,13 +55,14 @@ pub struct Tally {
 }
 
 /// What is to happen in loads of either kind.
-const WANTED: [&str; 22] = [
+const WANTED: [&str; 23] = [
     CASCADED,
     SET_NULL,
     client::REFUSED,
     client::WENT_BACK,
     client::SERIALIZABLE,
     client::MANY,
+    client::LOADED,
     client::REINSERTED,
     client::LOCKED,
     client::KEY_CHANGED,

@@ -2,9 +2,10 @@
 //! `format::changes::heap` declares the changes and their payloads.
 
 use change::{BlockMut, Layer, Watch};
-pub(crate) use format::changes::heap::{BACK, CHANGE, FORMAT, FORMAT_MAP, NOTE};
-use format::changes::heap::{BACK_APPLIED, CHANGES, HeapFormat};
-use format::{BlockHeader, BlockKind};
+pub(crate) use format::changes::heap::{BACK, CHANGE, FORMAT, FORMAT_MAP, LOAD, NOTE};
+use format::changes::heap::{BACK_APPLIED, CHANGES, HeapFormat, LoadedRows, Loader};
+use format::{BlockHeader, BlockKind, ItlEntry, U16Le};
+use ids::Dba;
 use latch::FrameOrder;
 use txn::block;
 use txn::undo::APPLIED;
@@ -33,10 +34,12 @@ pub static LAYER: Layer = Layer {
 fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
     let bytes = block.bytes;
     match opcode {
-        FORMAT => {
-            let HeapFormat { object, itl_count, map, entry } = *HeapFormat::whole(payload);
-            block::create(bytes, BlockKind::Heap, block.address, object.get(), itl_count);
-            MapEntry { map, number: entry.get() }.write(bytes);
+        FORMAT => format(bytes, block.address, HeapFormat::whole(payload)),
+        LOAD => {
+            let (head, rest) = HeapFormat::read(payload).expect(CHECKED);
+            let (loader, rows) = Loader::read(rest).expect(CHECKED);
+            format(bytes, block.address, head);
+            load(bytes, loader, LoadedRows(rows));
         }
         CHANGE => {
             let (_, steps) = apply_itl_change(bytes, payload);
@@ -52,6 +55,24 @@ fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
         NOTE => free_map::apply_note(bytes, payload),
         other => panic!("the heap layer has no change {other}"),
     }
+}
+
+/// Why a payload can be read.
+const CHECKED: &str = "the payload was checked (rule change/CH9)";
+
+/// Makes an empty block of rows.
+fn format(block: &mut [u8], address: Dba, head: &HeapFormat) {
+    let HeapFormat { object, itl_count, map, entry } = *head;
+    block::create(block, BlockKind::Heap, address, object.get(), itl_count);
+    MapEntry { map, number: entry.get() }.write(block);
+}
+
+/// Puts rows into an empty block, locked by the transaction that loads them.
+fn load(block: &mut [u8], loader: &Loader, rows: LoadedRows<'_>) {
+    let count = block::append(block, 1, rows.map(|row| row.expect(CHECKED)));
+    let Loader { transaction, undo } = *loader;
+    let locks = U16Le::new(count);
+    *block::entry_mut(block, 0) = ItlEntry { transaction, undo, locks, ..ItlEntry::NONE };
 }
 
 fn check(block: &[u8]) -> Result<(), String> {

@@ -69,9 +69,18 @@ pub struct HeapInserter {
 
 /// Neighbouring blocks, and the map entry of the first.
 #[derive(Clone, Copy, Debug)]
-struct Run {
-    blocks: Blocks,
-    entry: MapEntry,
+pub(crate) struct Run {
+    pub(crate) blocks: Blocks,
+    pub(crate) entry: MapEntry,
+}
+
+impl Run {
+    /// The run without its first block; none if it has no other.
+    pub(crate) fn rest(self) -> Option<Run> {
+        let Blocks { first, count } = self.blocks;
+        let blocks = Blocks { first: after(first, 1), count: count - 1 };
+        (count > 1).then(|| Run { blocks, entry: self.entry.next() })
+    }
 }
 
 /// A block that a map offers and the inserter has claimed.
@@ -222,13 +231,11 @@ impl<'a> Filler<'a> {
         inserter: &mut HeapInserter,
         session: &'a Session,
     ) -> Result<Pin<'a>, Stop> {
-        let Blocks { first, count } = run.blocks;
+        let first = run.blocks.first;
         let pin = self.changes.cache().pin_new(first, session)?;
         // The run keeps the block until it is formatted: after a refusal the next row tries again.
         self.format(&pin, run.entry, session)?;
-        let rest = Blocks { first: after(first, 1), count: count - 1 };
-        let entry = run.entry.next();
-        inserter.next = (count > 1).then_some(Run { blocks: rest, entry });
+        inserter.next = run.rest();
         inserter.filling = Some(first);
         Ok(pin)
     }
@@ -259,18 +266,23 @@ impl<'a> Filler<'a> {
         let mut group = changes.begin(credits, session)?;
         let block = pin.exclusive(FrameOrder::Heap, session);
         let map = map.as_ref().map(|map| map.exclusive(FrameOrder::FreeMap, session));
-        let format = HeapFormat {
-            object: U32Le::new(self.object),
-            itl_count: ITL_ENTRIES,
-            map: entry.map,
-            entry: U16Le::new(entry.number),
-        };
+        let format = self.head(entry);
         group.format(block, &LAYER, FORMAT, &[format.bytes()]);
         if let Some(map) = map.filter(|map| is_map(map, self.object)) {
             group.change(map, &LAYER, NOTE, &[note_of(entry.number, 1, FORMATTED).bytes()]);
         }
         group.commit(session);
         Ok(())
+    }
+
+    /// The head of a new block with this map entry.
+    pub(crate) fn head(&self, entry: MapEntry) -> HeapFormat {
+        HeapFormat {
+            object: U32Le::new(self.object),
+            itl_count: ITL_ENTRIES,
+            map: entry.map,
+            entry: U16Le::new(entry.number),
+        }
     }
 
     /// Claims for the inserter a block that has about `needed` bytes free, as its map says, and
@@ -313,8 +325,13 @@ impl<'a> Filler<'a> {
         Ok(None)
     }
 
-    /// Hands out new blocks to the inserter, and notes them in the map as free.
-    fn hand_out(&self, wanted: u32, claims: &Arc<()>, session: &Session) -> Result<Run, Stop> {
+    /// Hands out up to `wanted` new blocks to an inserter, and notes them in the map as free.
+    pub(crate) fn hand_out(
+        &self,
+        wanted: u32,
+        claims: &Arc<()>,
+        session: &Session,
+    ) -> Result<Run, Stop> {
         let (cache, bytes) = (self.changes.cache(), self.block_bytes);
         let header = cache.pin(self.header, session)?;
         let mut turn = 0;

@@ -5,11 +5,12 @@
 //!                                 └─ each names the ITL entry that has it locked
 //! ```
 //!
-//! A row is bytes, found by its address; `relation` says what the bytes mean. Rules AC1 to AC37 and
+//! A row is bytes, found by its address; `relation` says what the bytes mean. Rules AC1 to AC40 and
 //! BT1 to BT40 are in the README.
 //!
 //! * [`Heap`]: insert, update, delete and lock rows, one by one or several of a block together;
 //!   fetch a row, scan all. [`HeapInserter`]: the block that a session's inserts fill.
+//!   [`HeapLoader`]: the blocks that a load fills.
 //! * [`Index`]: insert, delete and find entries. [`Cursor`]: ranges, both ways. [`Now`]: a range as
 //!   it is at this moment, for constraints. [`IndexBuilder`]: an index from the bottom up.
 //! * [`LAYER`], [`INDEX_LAYER`]: how blocks of tables and of indexes change.
@@ -50,4 +51,4 @@ pub use inspect::{
     was_formatted,
 };
 pub use row::RowAddress;
-pub use rows::{Changed, Heap};
+pub use rows::{Changed, Heap, HeapLoader};

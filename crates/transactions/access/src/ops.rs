@@ -10,6 +10,7 @@
 //! | `Lock`    | `Lock`                 |
 //! | `Replace` | `Replace`              |
 //! | `Trim`    | nothing                |
+//! | `Clear`   | only undo has it       |
 //!
 //! `Trim` removes the free slots behind the last one in use. No transaction takes anything back in
 //! them for good, and a copy that goes back to when they were in use gets them again.
@@ -23,15 +24,16 @@ use txn::block;
 /// The flag of a slot with a row, or with the first piece of one.
 pub(crate) const ROW: u8 = 1;
 
-/// The slot whose row a step changes; none if the step changes only a lock, or no row.
-fn changed_slot(step: Op<'_>) -> Option<u16> {
+/// Whether a step changes the row of this slot, and not only its lock.
+fn changes(step: Op<'_>, of: u16) -> bool {
     match step {
         Op::Put { slot, .. }
         | Op::Drop { slot }
         | Op::Stub { slot, .. }
         | Op::Splice { slot, .. }
-        | Op::Replace { slot, .. } => Some(slot),
-        Op::Lock { .. } | Op::Trim { .. } => None,
+        | Op::Replace { slot, .. } => slot == of,
+        Op::Clear { slots } => of < slots,
+        Op::Lock { .. } | Op::Trim { .. } => false,
     }
 }
 
@@ -48,10 +50,9 @@ fn apply(step: Op<'_>, to: &mut [u8]) {
             block::set_slot(to, slot, DataSlot { flags, lock, ..DataSlot::FREE });
             block::place(to, slot, &[bytes]);
         }
-        Op::Drop { slot } => {
-            block::release(to, slot);
-            block::set_slot(to, slot, DataSlot::FREE);
-        }
+        Op::Drop { slot } => free(to, slot),
+        // The last one has the lowest bytes.
+        Op::Clear { slots } => (0..slots).rev().for_each(|slot| free(to, slot)),
         Op::Stub { slot, lock } => {
             block::release(to, slot);
             let flags = DataSlot::DELETED;
@@ -89,12 +90,17 @@ pub(crate) fn apply_all(to: &mut [u8], mut steps: &[u8]) {
 pub(crate) fn changes_row(mut steps: &[u8], slot: u16) -> bool {
     while !steps.is_empty() {
         let (step, rest) = Op::read(steps).expect("the payload was checked (rule change/CH9)");
-        if changed_slot(step) == Some(slot) {
+        if changes(step, slot) {
             return true;
         }
         steps = rest;
     }
     false
+}
+
+fn free(block: &mut [u8], number: u16) {
+    block::release(block, number);
+    block::set_slot(block, number, DataSlot::FREE);
 }
 
 fn set_lock(block: &mut [u8], number: u16, lock: u8) {

@@ -31,6 +31,7 @@ mod headers;
 mod hints;
 mod life;
 mod limits;
+mod load;
 mod lock_wait;
 mod locking;
 mod made_names;

@@ -9,8 +9,8 @@ use zerocopy::little_endian::{U16 as U16Le, U32 as U32Le};
 
 use super::itl::{BEFORE, ITL_CHANGE};
 use super::{Part, PayloadFault, changes, split};
-use crate::DbaLe;
 use crate::layout::layout;
+use crate::{DbaLe, TxnIdLe, UndoAddressLe};
 
 changes! {
     /// Tables.
@@ -25,6 +25,9 @@ changes! {
     FORMAT_MAP = 4, "free-space map": [MapFormat::PART];
     /// The free space of blocks is noted.
     NOTE = 5, "free-space map": [MapNote::PART];
+    /// A new block with rows of one transaction, which has entry 0 of its ITL. Undo takes it back
+    /// by `BACK`.
+    LOAD = 6, "heap": [HeapFormat::PART, Loader::PART, LOADED];
     /// `BACK` in an undo record that is applied. In undo only.
     BACK_APPLIED = 131, "heap": [BEFORE, STEPS];
 }
@@ -40,6 +43,26 @@ layout! {
         5 => pub map: DbaLe,
         /// The number of its byte in that map.
         13 => pub entry: U16Le,
+    }
+}
+
+layout! {
+    /// The transaction that has loaded a new block. It has locked all rows of the block.
+    pub struct Loader: 16 {
+        /// The transaction.
+        0 => pub transaction: TxnIdLe,
+        /// Its undo record for this block.
+        8 => pub undo: UndoAddressLe,
+    }
+}
+
+layout! {
+    /// A row of a new block, in the slot behind that of the row before; its bytes follow.
+    pub struct LoadedRow: 3 {
+        /// Flags of its slot.
+        0 => pub flags: u8,
+        /// Bytes of the row.
+        1 => pub length: U16Le,
     }
 }
 
@@ -67,11 +90,11 @@ layout! {
 
 layout! {
     /// A step that needs no more: 2 the slot is free; 7 this number of slots stays, those behind
-    /// are free and go.
+    /// are free and go; 8 this number of slots, from the first on, are free.
     pub struct StepSlot: 3 {
-        /// Which step: 2 or 7.
+        /// Which step: 2, 7 or 8.
         0 => pub kind: u8,
-        /// The slot; or how many stay.
+        /// The slot; or how many stay; or how many are free.
         1 => pub slot: U16Le,
     }
 }
@@ -130,6 +153,7 @@ const SPLICE: u8 = 4;
 const LOCK: u8 = 5;
 const REPLACE: u8 = 6;
 const TRIM: u8 = 7;
+const CLEAR: u8 = 8;
 
 /// A step. A lock is what the slot's is from then on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -193,6 +217,11 @@ pub enum Step<'a> {
         /// Number of slots that stay.
         slots: u16,
     },
+    /// The first slots are free.
+    Clear {
+        /// Number of slots that are free.
+        slots: u16,
+    },
 }
 
 impl<'a> Step<'a> {
@@ -200,6 +229,8 @@ impl<'a> Step<'a> {
     pub const HEAD_BYTES_MAX: usize = size_of::<StepSplice>();
     /// Bytes of a `Trim`.
     pub const TRIM_BYTES: usize = size_of::<StepSlot>();
+    /// Bytes of a `Clear`.
+    pub const CLEAR_BYTES: usize = size_of::<StepSlot>();
 
     /// Appends the step as it is stored.
     #[inline]
@@ -229,6 +260,7 @@ impl<'a> Step<'a> {
             }
             Step::Lock { slot, lock } => to.extend_from_slice(lock_step(LOCK, slot, lock).bytes()),
             Step::Trim { slots } => to.extend_from_slice(slot_step(TRIM, slots).bytes()),
+            Step::Clear { slots } => to.extend_from_slice(slot_step(CLEAR, slots).bytes()),
         }
     }
 
@@ -248,11 +280,14 @@ impl<'a> Step<'a> {
                 };
                 Ok((step, rest))
             }
-            Some(&kind @ (DROP | TRIM)) => {
+            Some(&kind @ (DROP | TRIM | CLEAR)) => {
                 let (head, rest) = StepSlot::read(from)?;
                 let slot = head.slot.get();
-                let step =
-                    if kind == DROP { Step::Drop { slot } } else { Step::Trim { slots: slot } };
+                let step = match kind {
+                    DROP => Step::Drop { slot },
+                    TRIM => Step::Trim { slots: slot },
+                    _ => Step::Clear { slots: slot },
+                };
                 Ok((step, rest))
             }
             Some(&kind @ (STUB | LOCK)) => {
@@ -281,6 +316,45 @@ impl<'a> Step<'a> {
 
 fn stored_length(bytes: &[u8]) -> U16Le {
     U16Le::new(u16::try_from(bytes.len()).expect("a row is shorter than a block"))
+}
+
+/// The rows of a block that was loaded, with their flags, in the order of their slots.
+#[derive(Clone, Copy)]
+pub struct LoadedRows<'a>(pub &'a [u8]);
+
+impl LoadedRows<'_> {
+    /// Appends a row as it is stored.
+    #[inline]
+    pub fn write(flags: u8, bytes: &[u8], to: &mut Vec<u8>) {
+        to.extend_from_slice(LoadedRow { flags, length: stored_length(bytes) }.bytes());
+        to.extend_from_slice(bytes);
+    }
+}
+
+impl<'a> Iterator for LoadedRows<'a> {
+    type Item = Result<(u8, &'a [u8]), PayloadFault>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let read = LoadedRow::read(self.0).and_then(|(head, rest)| {
+            let length = head.length.get().into();
+            let (bytes, rest) = split(rest, length, "the bytes of a row that was loaded")?;
+            self.0 = rest;
+            Ok((head.flags, bytes))
+        });
+        Some(read)
+    }
+}
+
+const LOADED: Part =
+    Part { name: "rows: `LoadedRow` and the row's bytes, any number of them", skip: skip_loaded };
+
+fn skip_loaded(rest: &[u8]) -> Result<&[u8], PayloadFault> {
+    LoadedRows(rest).try_for_each(|row| row.map(drop))?;
+    Ok(&[])
 }
 
 const STEPS: Part = Part {

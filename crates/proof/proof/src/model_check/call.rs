@@ -6,7 +6,7 @@ use std::ops::{Bound, ControlFlow};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use database::{
-    Bounds, Direction, Error, ForUpdate, IndexId, Nanos, Row as RowView, RowChange,
+    Bounds, Direction, Error, ForUpdate, IndexId, Load, Nanos, Row as RowView, RowChange,
     Selection as EngineSelection, Table, Tx, Value,
 };
 
@@ -57,10 +57,15 @@ impl Read {
 /// With which an update's closure panics.
 struct Panics;
 
-/// Does a statement. A refusal, or the session's own panic, is what was told as well; what halts is
-/// handed on.
-pub(super) fn call(tx: &mut Tx<'_, '_>, table: &Table, ask: &Ask) -> Result<Told, Error> {
-    match catch_unwind(AssertUnwindSafe(|| called(tx, table, ask))) {
+/// Does a statement; several rows are loaded rather than inserted if `loads` says so. A refusal, or
+/// the session's own panic, is what was told as well; what halts is handed on.
+pub(super) fn call(
+    tx: &mut Tx<'_, '_>,
+    table: &Table,
+    ask: &Ask,
+    loads: bool,
+) -> Result<Told, Error> {
+    match catch_unwind(AssertUnwindSafe(|| called(tx, table, ask, loads))) {
         Ok(Ok(told)) => Ok(told),
         Ok(Err(stop)) => Told::refused(&stop).ok_or(stop),
         Err(payload) if payload.is::<Panics>() => Ok(Told::Panicked),
@@ -68,7 +73,7 @@ pub(super) fn call(tx: &mut Tx<'_, '_>, table: &Table, ask: &Ask) -> Result<Told
     }
 }
 
-fn called(tx: &mut Tx<'_, '_>, table: &Table, ask: &Ask) -> Result<Told, Error> {
+fn called(tx: &mut Tx<'_, '_>, table: &Table, ask: &Ask, loads: bool) -> Result<Told, Error> {
     match &ask.act {
         Act::Read { target, descending, limit } => {
             reads(tx, table, &target.selection, *descending, *limit)
@@ -78,6 +83,11 @@ fn called(tx: &mut Tx<'_, '_>, table: &Table, ask: &Ask) -> Result<Told, Error> 
                 rows.iter().map(|row| values(&row[..ask.width])).collect();
             match rows.as_slice() {
                 [row] => tx.insert(table, row).map(|_| Told::Count(1)),
+                rows if loads => {
+                    let push =
+                        |load: &mut Load<'_, '_>| rows.iter().try_for_each(|row| load.push(row));
+                    tx.load(table, push).map(Told::Count)
+                }
                 rows => tx.insert_many(table, rows.iter().map(Vec::as_slice)).map(Told::Count),
             }
         }

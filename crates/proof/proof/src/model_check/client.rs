@@ -250,7 +250,7 @@ impl<'a> Client<'a> {
             known.operation();
             known.call()
         });
-        let told = call(open.tx, &self.tables[ask.table], &ask)?;
+        let told = call(open.tx, &self.tables[ask.table], &ask, self.plan.loads)?;
         let going = match &told {
             Told::Refused(ErrorKind::Serialization | ErrorKind::Deadlock, _) => Going::Back,
             _ => Going::On,

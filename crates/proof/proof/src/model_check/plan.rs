@@ -57,6 +57,8 @@ pub(crate) struct Plan {
     pub(super) rolls_back: bool,
     /// Whether many small rows take the room of a few large ones, and go again.
     pub(super) crams: bool,
+    /// Whether rows are loaded into new blocks, rather than inserted by arrays.
+    pub(super) loads: bool,
 }
 
 /// Of so many seeds one has an old database, one a cache that changes, one rolls back most of what
@@ -66,6 +68,8 @@ const OLD: u64 = 7;
 const SHRINKS: u64 = 3;
 const ROLLS_BACK: u64 = 5;
 const CRAMS: u64 = 1;
+/// And two load rows into new blocks.
+const LOADS: [u64; 2] = [2, 6];
 /// Blocks for undo that rolled-back transactions fill again and again.
 const LITTLE_UNDO_BLOCKS: u64 = 28;
 /// Sessions where the cache changes, so that more transactions are active than the smallest one has
@@ -124,6 +128,7 @@ impl Plan {
             shrinks: false,
             rolls_back: false,
             crams: false,
+            loads: false,
         }
     }
 
@@ -164,7 +169,7 @@ impl Plan {
                 plan.sessions = plan.sessions.min(2);
                 (plan.ids, plan.short, plan.long) = (300, 400, 0);
             }
-            _ => {}
+            special => plan.loads = LOADS.contains(&special),
         }
         plan
     }

@@ -306,7 +306,8 @@ impl Index {
         self.transactions.changes()
     }
 
-    pub(super) fn check_key(&self, key: &[u8]) -> Result<(), Stop> {
+    /// Refuses a key that is too long for the index.
+    pub fn check_key(&self, key: &[u8]) -> Result<(), Stop> {
         if key.len() <= self.key_max {
             return Ok(());
         }

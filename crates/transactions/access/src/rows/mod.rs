@@ -1,4 +1,5 @@
-//! Heaps: rows of any length, found by their addresses (rules AC1 to AC9, AC13 to AC25).
+//! Heaps: rows of any length, found by their addresses (rules AC1 to AC9, AC13 to AC25,
+//! AC38 to AC40).
 //!
 //! A row that fits lies whole in a slot, and keeps its address as long as it lives. A row that is
 //! longer than a block, or has outgrown its block, is in pieces: see `piece.rs`.
@@ -9,6 +10,7 @@ mod change;
 mod difference;
 mod insert;
 mod insert_together;
+mod load;
 mod lock;
 mod piece;
 mod read;
@@ -39,6 +41,7 @@ pub(crate) use piece::{ADDRESS_BYTES, NEXT, PIECE, ROW, SHORT, piece_of};
 
 pub use change::Changed;
 use change::SlotKind;
+pub use load::HeapLoader;
 
 /// How many hundredths of a block inserts leave free, for rows that grow.
 const PCTFREE: usize = 10;

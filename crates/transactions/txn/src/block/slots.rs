@@ -126,6 +126,32 @@ pub fn place(block: &mut [u8], number: u16, bytes: &[&[u8]]) {
     set_slot(block, number, found);
 }
 
+/// Adds slots with flags and bytes behind the others, all with this lock, to a block without gaps
+/// among its bytes. Returns how many.
+///
+/// # Panics
+/// When there is no room for them.
+pub fn append<'r>(block: &mut [u8], lock: u8, rows: impl Iterator<Item = (u8, &'r [u8])>) -> u16 {
+    let mut at = usize::from(DataHead::at(block, DataHead::START).rows.get());
+    let (before, mut end) = (at, directory_end(block));
+    let mut added = 0;
+    for (flags, bytes) in rows {
+        at = at.checked_sub(bytes.len()).expect("there is room for the bytes");
+        assert!(end + DataSlot::BYTES <= at, "there is room for the slots");
+        block[at..at + bytes.len()].copy_from_slice(bytes);
+        let (at, length) = (U16Le::new(at as u16), U16Le::new(bytes.len() as u16));
+        *DataSlot::at_mut(block, end) = DataSlot { at, length, flags, lock };
+        end += DataSlot::BYTES;
+        added += 1;
+    }
+    let head = DataHead::at_mut(block, DataHead::START);
+    let taken = before - at + usize::from(added) * DataSlot::BYTES;
+    head.slots = U16Le::new(head.slots.get() + added);
+    head.rows = U16Le::new(at as u16);
+    head.free = U16Le::new(head.free.get() - taken as u16);
+    added
+}
+
 /// Frees a slot's bytes.
 pub fn release(block: &mut [u8], number: u16) {
     let mut found = slot(block, number);
