@@ -68,7 +68,7 @@ pub use port::{
     DiskPort, FilePort, IoKind, NameKind, Port, RawCompletion, RawRequest, RingPort, ThreadBody,
     Woken,
 };
-pub use prefetch::{CACHE_LINE, prefetch};
+pub use prefetch::{CACHE_LINE, prefetch, prefetch_all};
 pub use registry::{RunningSession, SessionTimes, WaitSinks};
 pub use ring::{Completion, Request, Ring, RingBackend, RingConfig};
 pub use session::{Session, SessionReading, Waiting};

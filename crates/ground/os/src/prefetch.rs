@@ -18,3 +18,9 @@ pub fn prefetch(address: usize) {
     #[cfg(not(target_arch = "x86_64"))]
     let _ = address;
 }
+
+/// Asks the processor for all cache lines of these bytes.
+#[inline]
+pub fn prefetch_all(bytes: &[u8]) {
+    bytes.iter().step_by(CACHE_LINE).for_each(|byte| prefetch(std::ptr::from_ref(byte).addr()));
+}

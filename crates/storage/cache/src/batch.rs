@@ -21,7 +21,7 @@ use std::ops::Range;
 
 use format::BlockHeader;
 use ids::{Dba, Scn};
-use os::{Cost, File, IoArea, IoBuf, IoKind, Request, Session};
+use os::{Cost, File, IoArea, IoBuf, IoKind, Request, Session, prefetch_all};
 use stop::Failpoint;
 use waits::Statistic;
 
@@ -126,10 +126,9 @@ impl Batch {
 
     // Filling
 
-    /// Whether there is room for a copy of `bytes` if the copies may have `full` in all.
-    pub(crate) fn has_room(&self, bytes: usize, full: usize) -> bool {
-        let end = self.end + bytes;
-        end <= full && end <= self.images.length()
+    /// The number of copies of `bytes` for which there is room if all copies may have `full` bytes.
+    pub(crate) fn room(&self, bytes: usize, full: usize) -> usize {
+        full.min(self.images.length()).saturating_sub(self.end) / bytes
     }
 
     /// The number of bytes of its copies.
@@ -137,22 +136,29 @@ impl Batch {
         self.end
     }
 
-    /// Takes a copy of a block. The caller holds the latch of its frame, and calls `seal_last`
-    /// next, without it.
+    /// Takes a copy of a block and seals it while it is in the processor's cache. The caller holds
+    /// the latches of its frame and of the frame with `next`, the block that is to be copied next:
+    /// that one comes from memory while this one's checksum is computed.
     pub(crate) fn add(
         &mut self,
         source: DirtyFrame,
         block: &[u8],
+        next: Option<&[u8]>,
         cache: &Cache,
         session: &Session,
     ) {
         assert_eq!(self.stage, Stage::Filling, "a batch grows that is being written");
         let file = self.place_of_file(source.address, cache, session);
         let image = self.end..self.end + block.len();
-        self.images.bytes(image.clone()).copy_from_slice(block);
+        let copy = self.images.bytes(image.clone());
+        copy.copy_from_slice(block);
         session.charge(Cost::CopyKib, kib(block.len()));
+        next.into_iter().for_each(prefetch_all);
+        format::seal(copy, source.address);
+        session.charge(Cost::ChecksumKib, kib(block.len()));
+        let changed = BlockHeader::of_mut(copy).changed();
+        self.newest = self.newest.max(changed);
         self.end = image.end;
-        let changed = Scn::ZERO;
         self.items.push(Item { source, file, image, changed });
     }
 
@@ -163,16 +169,6 @@ impl Batch {
             self.files.push(file.expect("a block in the cache is of a data file"));
             self.files.len() - 1
         })
-    }
-
-    /// Seals the newest copy while it is in the processor's cache.
-    pub(crate) fn seal_last(&mut self, session: &Session) {
-        let item = self.items.last_mut().expect("a copy was taken just now");
-        let image = self.images.bytes(item.image.clone());
-        format::seal(image, item.source.address);
-        item.changed = BlockHeader::of_mut(image).changed();
-        self.newest = self.newest.max(item.changed);
-        session.charge(Cost::ChecksumKib, kib(item.image.len()));
     }
 
     // In flight

@@ -91,14 +91,18 @@ impl<'a> WritePipeline<'a> {
         let CacheConfig { batch_blocks, block_size, .. } = self.cache.config;
         let all = self.cache.config.region_bytes();
         self.filling.items.len() >= batch_blocks as usize
-            || !self.filling.has_room(block_size.bytes(), all)
+            || self.filling.room(block_size.bytes(), all) == 0
     }
 
-    /// Whether the filling batch can take one more block of `bytes` and doesn't become longer than
+    /// The number of blocks of `bytes` that the filling batch can take without becoming longer than
     /// `full`. The first block is always taken.
-    pub(crate) fn has_room(&self, bytes: usize, full: usize) -> bool {
-        let is_first = self.filling.items.is_empty();
-        is_first || (!self.is_full() && self.filling.has_room(bytes, full))
+    pub(crate) fn room(&self, bytes: usize, full: usize) -> usize {
+        let room = match self.filling.items.is_empty() {
+            true => self.filling.room(bytes, full).max(1),
+            false if self.is_full() => 0,
+            false => self.filling.room(bytes, full),
+        };
+        room.min(self.cache.config.batch_blocks as usize - self.filling.items.len())
     }
 
     /// The number of the filling batch, which no other batch has.
@@ -111,15 +115,10 @@ impl<'a> WritePipeline<'a> {
         self.filling.bytes()
     }
 
-    /// Takes a copy of a block. The caller holds the latch of its frame, and calls `seal_last`
-    /// next, without it.
-    pub(crate) fn add(&mut self, source: DirtyFrame, block: &[u8]) {
-        self.filling.add(source, block, self.cache, self.session);
-    }
-
-    /// Seals the newest copy while it is in the processor's cache.
-    pub(crate) fn seal_last(&mut self) {
-        self.filling.seal_last(self.session);
+    /// Takes a sealed copy of a block. The caller holds the latches of its frame and of the frame
+    /// with `next`, the block that is to be copied next.
+    pub(crate) fn add(&mut self, source: DirtyFrame, block: &[u8], next: Option<&[u8]>) {
+        self.filling.add(source, block, next, self.cache, self.session);
     }
 
     /// Notes the number of writers if the filling batch is empty.

@@ -3,7 +3,7 @@
 //! ```text
 //!   post, or 3 s ──▶ gather: write lists (make free), blocks asked for, then queue
 //!                      │ heads (checkpoint)
-//!                      │ for each: try its latch, clean it, copy it
+//!                      │ for some at once: try their latches, clean them, copy them
 //!                      ▼
 //!                    write the batch (pipeline.rs) ──▶ end: frames can be victims, wake waiters
 //!                      └── while it is in flight: gather the next ones
@@ -19,14 +19,14 @@
 use std::sync::Arc;
 
 use ids::Rba;
-use latch::{FrameOrder, Latch, LatchKind, Signal};
-use os::{Session, ThreadHandle, ThreadSpec};
+use latch::{FrameOrder, FrameSharedGuard, Latch, LatchKind, Signal};
+use os::{Session, ThreadHandle, ThreadSpec, prefetch, prefetch_all};
 use stop::Stop;
 use waits::{Nanos, Statistic, WaitEvent};
 
 use crate::Cache;
 use crate::batch::{Batch, DirtyFrame, Item, Reason};
-use crate::frame::{DIRTY, Frame};
+use crate::frame::{Content, DIRTY, Frame};
 use crate::pipeline::WritePipeline;
 
 /// The longest sleep of a writer with nothing to do.
@@ -35,6 +35,9 @@ const IDLE_MAX: Nanos = Nanos::from_secs(3);
 const LATCHED_RETRY: Nanos = Nanos::from_millis(1);
 /// Frames that are looked at beyond the room in the batch, since some are latched.
 const CANDIDATES_SPARE: usize = 16;
+/// The most frames whose latches a writer holds at once (CB6). While it copies one block, the next
+/// one comes from memory.
+const HELD_MAX: usize = 8;
 /// While a checkpoint is requested, making buffers free leaves it one in this many blocks of a
 /// batch.
 const CHECKPOINT_SHARE: usize = 2;
@@ -133,6 +136,8 @@ struct Writer<'a> {
     pipeline: WritePipeline<'a>,
     /// Frames that could be written.
     candidates: Vec<u32>,
+    /// Frames whose blocks are being copied.
+    held: Vec<Held<'a>>,
     /// Its sets of all pools, another one first each time.
     sets: Vec<u32>,
     turn: usize,
@@ -140,22 +145,19 @@ struct Writer<'a> {
     writers: u32,
 }
 
-/// What a writer did with a candidate frame.
-enum CandidateResult {
-    /// Its copy is in the batch.
-    Copied,
-    /// It is clean now: the block was never formatted, so there was nothing to write.
-    Cleaned,
-    /// A session has its latch.
-    Latched,
-    /// It isn't dirty any more, is being written already, or has left the set.
-    Gone,
+/// A frame of the set from which a writer takes blocks, with its latch.
+struct Held<'a> {
+    content: FrameSharedGuard<'a, Content>,
+    frame: u32,
+    slot: u32,
 }
 
 /// Candidates that a gathering didn't put into the batch.
 #[derive(Default)]
 struct GatherCounts {
+    /// These are clean now: their blocks were never formatted, so there was nothing to write.
     cleaned: u32,
+    /// A session has their latches.
     latched: u32,
 }
 
@@ -164,7 +166,8 @@ impl<'a> Writer<'a> {
         let pipeline = WritePipeline::open(cache, number, session)?;
         let most = cache.config.batch_blocks as usize + CANDIDATES_SPARE;
         let (candidates, sets) = (Vec::with_capacity(most), Vec::with_capacity(cache.sets.len()));
-        Ok(Writer { cache, number, session, pipeline, candidates, sets, turn: 0, writers: 0 })
+        let (held, turn, writers) = (Vec::with_capacity(HELD_MAX), 0, 0);
+        Ok(Writer { cache, number, session, pipeline, candidates, held, sets, turn, writers })
     }
 
     fn run(&mut self) -> Result<(), Stop> {
@@ -263,17 +266,20 @@ impl<'a> Writer<'a> {
         let bytes = self.cache.config.block_size.bytes();
         let room = full.saturating_sub(self.pipeline.bytes());
         let share = (room / self.sets.len().max(1)).max(bytes);
-        for (share, most) in [(share, share / bytes), (full, full / bytes + CANDIDATES_SPARE)] {
+        for (share, spare) in [(share, 0), (full, CANDIDATES_SPARE)] {
             for place in 0..self.sets.len() {
                 if self.pipeline.is_full() {
                     return;
                 }
                 let set = self.sets[place];
+                let until = full.min(self.pipeline.bytes() + share);
+                let room = until.saturating_sub(self.pipeline.bytes());
+                let block = self.cache.pool_of_set(set).0.block_size.bytes();
+                let most = (room / block).max(1) + spare;
                 let state = self.cache.sets[set as usize].state.shared(self.session);
                 self.candidates.clear();
                 state.queue_candidates(target, most, &mut self.candidates);
                 drop(state);
-                let until = full.min(self.pipeline.bytes() + share);
                 self.take_candidates(set, until, Reason::Checkpoint, counts);
             }
         }
@@ -295,18 +301,24 @@ impl<'a> Writer<'a> {
         reason: Reason,
         counts: &mut GatherCounts,
     ) {
+        let (pool, _) = self.cache.pool_of_set(set);
+        let bytes = pool.block_size.bytes();
+        if self.pipeline.room(bytes, full) == 0 {
+            return;
+        }
         let candidates = std::mem::take(&mut self.candidates);
         fetch(candidates.iter().map(|frame| &self.cache.frames[*frame as usize]), self.session);
-        let (pool, _) = self.cache.pool_of_set(set);
-        for frame in &candidates {
-            if !self.pipeline.has_room(pool.block_size.bytes(), full) {
+        let mut rest = candidates.as_slice();
+        while !rest.is_empty() {
+            let room = self.pipeline.room(bytes, full);
+            let (some, others) = rest.split_at(room.min(HELD_MAX).min(rest.len()));
+            if some.is_empty() {
                 break;
             }
-            match self.take(set, *frame, reason) {
-                CandidateResult::Copied | CandidateResult::Gone => {}
-                CandidateResult::Cleaned => counts.cleaned += 1,
-                CandidateResult::Latched => counts.latched += 1,
-            }
+            self.hold(set, some, counts);
+            self.begin_writes(set, counts);
+            self.copy_held(set, reason);
+            rest = others;
         }
         self.candidates = candidates;
         if counts.cleaned > 0 {
@@ -314,34 +326,65 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Takes a copy of a frame into the batch. The frame was dirty when it was found, and only a
-    /// writer makes it clean: this one, or one that had the set before. If that one has written it
-    /// since, the frame isn't dirty any more, or has another block.
-    fn take(&mut self, set: u32, number: u32, reason: Reason) -> CandidateResult {
+    /// Gets the latches of these frames. They were dirty when they were found, and only a writer
+    /// makes them clean: this one, or one that had the set before. If that one has written a frame
+    /// since, it isn't dirty any more, or has another block, or has left the set.
+    fn hold(&mut self, set: u32, frames: &[u32], counts: &mut GatherCounts) {
         let (cache, session) = (self.cache, self.session);
-        let frame = &cache.frames[number as usize];
-        // CB6: the holder of the latch may be waiting for room in the redo, and so for this writer.
-        let Some(content) = frame.latch.try_shared(FrameOrder::Branch, session) else {
-            return CandidateResult::Latched;
-        };
-        let Some((_, slot)) = frame.home_if_any(session).filter(|home| home.0 == set) else {
-            return CandidateResult::Gone;
-        };
+        for number in frames {
+            let frame = &cache.frames[*number as usize];
+            // CB6: the holder of the latch may be waiting for room in the redo, and so for this
+            // writer.
+            let Some(content) = frame.latch.try_shared(FrameOrder::Branch, session) else {
+                counts.latched += 1;
+                continue;
+            };
+            if let Some((_, slot)) = frame.home_if_any(session).filter(|home| home.0 == set) {
+                // It has none if another block is being read into this frame by now.
+                if let Some(block) = &content.buffer {
+                    match self.held.is_empty() {
+                        true => prefetch_all(block),
+                        false => prefetch(block.as_ptr().addr()),
+                    }
+                }
+                self.held.push(Held { content, frame: *number, slot });
+            }
+        }
+    }
+
+    /// Begins the writes of the held frames that are to be written. Lets the others go.
+    fn begin_writes(&mut self, set: u32, counts: &mut GatherCounts) {
+        let (cache, session, batch) = (self.cache, self.session, self.pipeline.filling());
+        if self.held.is_empty() {
+            return;
+        }
         let mut state = cache.sets[set as usize].state.exclusive(session);
-        if frame.flags.load(session) != DIRTY {
-            return CandidateResult::Gone;
+        self.held.retain(|Held { content, frame, slot }| {
+            let frame = &cache.frames[*frame as usize];
+            if frame.flags.load(session) != DIRTY {
+                return false;
+            }
+            let is_unwritten = crate::pin::is_unwritten(content.bytes());
+            if is_unwritten {
+                state.clean_unwritten(*slot, frame, session);
+                counts.cleaned += 1;
+            } else {
+                state.begin_write(*slot, frame, batch, session);
+            }
+            !is_unwritten
+        });
+    }
+
+    /// Takes copies of the held frames into the batch, and lets their latches go.
+    fn copy_held(&mut self, set: u32, reason: Reason) {
+        let (cache, session) = (self.cache, self.session);
+        for (place, Held { content, frame, .. }) in self.held.iter().enumerate() {
+            let address = cache.frames[*frame as usize].address(session);
+            let source = DirtyFrame { set, frame: *frame, address, reason };
+            let next = self.held.get(place + 1).map(|next| next.content.bytes());
+            self.pipeline.add(source, content.bytes(), next);
         }
-        if crate::pin::is_unwritten(content.bytes()) {
-            state.clean_unwritten(slot, frame, session);
-            return CandidateResult::Cleaned;
-        }
-        state.begin_write(slot, frame, self.pipeline.filling(), session);
-        drop(state);
-        let address = frame.address(session);
-        self.pipeline.add(DirtyFrame { set, frame: number, address, reason }, content.bytes());
-        drop(content);
-        self.pipeline.seal_last();
-        CandidateResult::Copied
+        self.held.clear();
     }
 
     /// Ends a durable batch: its frames can be victims, and the checkpoint can pass them.

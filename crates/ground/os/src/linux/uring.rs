@@ -3,7 +3,9 @@
 //! One system call submits a batch and waits for completions. The owner's own thread works on
 //! completions when it waits (DEFER_TASKRUN), so nothing interrupts it in between. Files are
 //! registered at first use, buffers as a pool, so that the kernel needn't look them up and pin them
-//! per request.
+//! per request. A sync names its file by the descriptor all the same: a worker thread of the kernel
+//! does it, and to look a registered file up the worker would take the ring's lock, and spin while
+//! the owner submits its next requests.
 //!
 //! Invariant: a slot's buffer is in `buffers` exactly while the kernel may touch its memory.
 
@@ -120,7 +122,11 @@ impl Uring {
                 }
             };
         }
-        let entry = match self.registered(port, file) {
+        let registered = match request.kind {
+            IoKind::Sync => None,
+            IoKind::Read | IoKind::Write => self.registered(port, file),
+        };
+        let entry = match registered {
             Some(index) => build!(Fixed(index)),
             None => build!(Fd(file.raw())),
         };
