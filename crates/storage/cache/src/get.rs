@@ -96,7 +96,17 @@ impl Cache {
     /// Pins this block if it is in the cache and has been read. It waits for nothing, so the caller
     /// may hold more pins than one that waits may.
     pub fn pin_cached<'a>(&'a self, address: Dba, session: &'a Session) -> Option<Pin<'a>> {
-        self.begin_get(Get::Current, session);
+        self.pin_cached_for(Get::Current, address, session)
+    }
+
+    /// As [`pin_cached`](Cache::pin_cached), for this reason.
+    pub fn pin_cached_for<'a>(
+        &'a self,
+        get: Get,
+        address: Dba,
+        session: &'a Session,
+    ) -> Option<Pin<'a>> {
+        self.begin_get(get, session);
         self.pin_resident(address, session).filter(|(_, is_read)| *is_read).map(|(pin, _)| pin)
     }
 

@@ -20,7 +20,7 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-use cache::Cache;
+use cache::{Cache, Get};
 use ids::Dba;
 use latch::{FrameOrder, Guess};
 use os::Session;
@@ -42,6 +42,9 @@ const COUNTED: u64 = 8;
 const COUNTED_RARELY: u64 = 64;
 /// A counted search pays for the learning of so many shortcuts.
 const LEARNED_PER_COUNTED: u64 = 2;
+/// So many counted searches at least come before each learning: an index that is hardly searched
+/// learns nothing.
+const COUNTED_MIN: u64 = 4;
 /// An index of one block is looked at again after so many counted searches.
 const ALONE: u64 = 16;
 
@@ -150,7 +153,7 @@ impl Shortcuts {
     fn count(&self) -> bool {
         let misses = self.misses.load() + 1;
         self.misses.store(misses);
-        misses > self.misses_max.load()
+        misses > self.misses_max.load().saturating_add(COUNTED_MIN)
     }
 
     /// Learns the shortcuts of the index with this root from the blocks that are in the cache. The
@@ -250,7 +253,7 @@ fn push_below(
     if learned.flags & IS_LEAF != 0 {
         return;
     }
-    let Some(pin) = cache.pin_cached(learned.block, session) else { return };
+    let Some(pin) = cache.pin_cached_for(Get::Consistent, learned.block, session) else { return };
     let block = pin.shared(FrameOrder::Branch, session);
     let Some(node) = Node::of(&block, object).filter(|node| node.level() > 0) else { return };
     if usize::from(node.count()) > room {
