@@ -30,7 +30,8 @@ impl Relation {
         scratch: &mut Scratch,
         session: &Session,
     ) -> Result<Option<T>, Stop> {
-        match self.find(index, key, view, scratch, session)? {
+        let ahead = |address| self.heap().prefetch(address, session);
+        match self.find_and(index, key, view, ahead, scratch, session)? {
             Some(address) => self.fetch_entry(index, address, view, look, session).map(Some),
             None => Ok(None),
         }
@@ -45,6 +46,20 @@ impl Relation {
         scratch: &mut Scratch,
         session: &Session,
     ) -> Result<Option<RowAddress>, Stop> {
+        self.find_and(index, key, view, |_| (), scratch, session)
+    }
+
+    /// As `find`; `ahead` is called as [`Index::find_and`] says.
+    #[inline]
+    fn find_and(
+        &self,
+        index: usize,
+        key: &[Value<'_>],
+        view: View,
+        ahead: impl Fn(RowAddress),
+        scratch: &mut Scratch,
+        session: &Session,
+    ) -> Result<Option<RowAddress>, Stop> {
         let open = &self.indexes()[index];
         self.check_index_view(open, view)?;
         self.check_key_length(index, key.len())?;
@@ -53,7 +68,7 @@ impl Relation {
         let made = self.push_search_key(&open.columns, values, &mut scratch.key)?;
         let Some(has_null) = made else { return Ok(None) };
         let found = match has_null && self.index_definition(index).unique {
-            false => open.index.find(view, &scratch.key, session),
+            false => open.index.find_and(view, &scratch.key, ahead, session),
             true => first_with_null(&open.index, &scratch.key, view, session),
         };
         shrink(&mut scratch.key, KEPT_BYTES);

@@ -34,7 +34,7 @@ use std::sync::Arc;
 
 use ids::Dba;
 use latch::{FrameLatch, ReaderCounts, Shared16, Shared32, Shared64};
-use os::{CACHE_LINE, IoBuf, Os, Session};
+use os::{CACHE_LINE, IoBuf, Os, Session, prefetch};
 
 use crate::list::NONE;
 
@@ -134,6 +134,12 @@ impl Frame {
     #[inline]
     pub(crate) fn fetch(&self, session: &Session) -> u64 {
         self.home.load(session) ^ u64::from(self.flags.load(session))
+    }
+
+    /// Prefetches what a hit reads.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch(std::ptr::from_ref(&self.latch).addr() + FrameLatch::<Content>::STATE_AT);
     }
 
     /// The address of the block that lives here. Called only where it is stable.

@@ -96,7 +96,17 @@ impl Cache {
     /// Pins this block if it is in the cache and has been read. It waits for nothing, so the caller
     /// may hold more pins than one that waits may.
     pub fn pin_cached<'a>(&'a self, address: Dba, session: &'a Session) -> Option<Pin<'a>> {
-        self.begin_get(Get::Current, session);
+        self.pin_cached_for(Get::Current, address, session)
+    }
+
+    /// As [`pin_cached`](Cache::pin_cached), for this reason.
+    pub fn pin_cached_for<'a>(
+        &'a self,
+        get: Get,
+        address: Dba,
+        session: &'a Session,
+    ) -> Option<Pin<'a>> {
+        self.begin_get(get, session);
         self.pin_resident(address, session).filter(|(_, is_read)| *is_read).map(|(pin, _)| pin)
     }
 
@@ -167,6 +177,16 @@ impl Cache {
                     if order == FrameOrder::Heap { Fill::ReadOrUnwritten } else { Fill::Read };
                 Ok(self.get_latched(address, fill, session)?.into_shared(order))
             }
+        }
+    }
+
+    /// Prefetches a block that is going to be read, and the bytes at `places` in it (CB35). It takes
+    /// no pin and no latch, and waits for nothing.
+    #[inline]
+    pub fn prefetch(&self, address: Dba, places: &[usize], session: &Session) {
+        if let Some(at) = self.chains.hint(&self.frames, address, session) {
+            self.frames[at as usize].prefetch();
+            self.ahead.prefetch(at, places);
         }
     }
 

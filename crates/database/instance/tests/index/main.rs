@@ -11,6 +11,7 @@ mod many;
 mod model;
 mod older;
 mod shape;
+mod shortcuts;
 mod storm;
 mod turnover;
 mod unique;

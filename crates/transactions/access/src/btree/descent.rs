@@ -19,7 +19,7 @@ use latch::FrameOrder;
 use os::Session;
 use stop::{RefusalKind, Stop};
 
-use super::node::{Node, Step};
+use super::node::{Node, Share, Step};
 use super::position::{OwnPosition, Probe};
 use crate::lost::dropped;
 use crate::outline::{Offsets, Outline};
@@ -54,6 +54,18 @@ pub(super) struct Reached<'a> {
     pub(super) near: u16,
     /// The splits on the way that may not be posted.
     pub(super) unposted: Vec<UnpostedSplit>,
+    /// Whether the descent had a hint that didn't lead there straight on.
+    pub(super) hint_missed: bool,
+}
+
+/// An address at which a descent may begin (BT27).
+#[derive(Clone, Copy)]
+pub(super) struct Hint {
+    pub(super) block: Dba,
+    /// How far through the block's entries the key is likely to be.
+    pub(super) share: Option<Share>,
+    /// Whether the block is likely to be a leaf.
+    pub(super) is_leaf: bool,
 }
 
 /// The right half of a split that its parent may not have yet: a block that a descent reached from
@@ -73,31 +85,38 @@ impl<'a> Tree<'a> {
         &self,
         probe: Probe<'_>,
         level: u8,
-        hint: Option<Dba>,
+        hint: Option<Hint>,
         session: &'a Session,
     ) -> Result<Reached<'a>, Stop> {
         let order = if level == 0 { FrameOrder::Leaf } else { FrameOrder::Branch };
-        let (mut hint, mut address) = (hint, hint.unwrap_or(self.root));
         let (mut unposted, mut lost, mut from_root) = (Vec::new(), 0, 0);
-        let (mut share, mut offsets) = (None, Offsets::default());
+        let (mut address, mut share) = (self.root, None);
+        let (mut offsets, mut hint_missed) = (Offsets::default(), false);
+        let mut is_hinted = hint.is_some();
+        if let Some(hint) = hint {
+            (address, share) = (hint.block, hint.share);
+            offsets = self.offsets(hint.share.filter(|_| hint.is_leaf));
+        }
         for _ in 0..STEPS_MAX {
             let pinned = self.cache.pin_shared_ahead(self.get, address, &offsets, order, session);
-            let block = match (pinned, hint.take()) {
+            let block = match pinned {
                 // The block of the hint may have been freed since.
-                (Err(stop), Some(_)) if stop.is_of_medium() => {
-                    address = self.root;
+                Err(stop) if is_hinted && stop.is_of_medium() => {
+                    (is_hinted, hint_missed) = (false, true);
+                    (address, share) = (self.root, None);
                     continue;
                 }
-                (pinned, _) => pinned?,
+                pinned => pinned?,
             };
             let node = Node::of(&block, self.object);
             match node.map_or(Step::Lost, |node| node.step(probe, level, share)) {
-                Step::Here(near) => return Ok(Reached { address, block, near, unposted }),
+                Step::Here(near) => {
+                    return Ok(Reached { address, block, near, unposted, hint_missed });
+                }
                 Step::Down(below, there) => {
                     (address, share) = (below, Some(there));
                     let is_leaf = node.is_some_and(|node| node.level() == 1);
-                    offsets =
-                        if is_leaf { there.offsets(self.outline) } else { Offsets::default() };
+                    offsets = self.offsets(share.filter(|_| is_leaf));
                 }
                 Step::Right(_)
                     if unposted.len() as u32 >= RIGHT_MAX && from_root < FROM_ROOT_MAX =>
@@ -111,6 +130,12 @@ impl<'a> Tree<'a> {
                     let low = node.high().expect("it ends before the position").to_own();
                     unposted.push(UnpostedSplit { low, block, level: node.level() });
                     (address, share) = (block, None);
+                    hint_missed |= is_hinted;
+                }
+                Step::Lost if is_hinted => {
+                    (is_hinted, hint_missed) = (false, true);
+                    unposted.clear();
+                    (address, share) = (self.root, None);
                 }
                 Step::Lost => {
                     // As long as the index is there, the root isn't another object's (AC15).
@@ -134,5 +159,18 @@ impl<'a> Tree<'a> {
             self.root
         );
         Err(Stop::refuse(RefusalKind::Corrupt, message))
+    }
+
+    /// The offsets that are likely to be read in a leaf, if the key's share there is known.
+    #[inline]
+    fn offsets(&self, share: Option<Share>) -> Offsets {
+        share.map_or(Offsets::default(), |share| share.offsets(self.outline))
+    }
+}
+
+impl Hint {
+    /// The block where the next leaf was.
+    pub(super) fn next(block: Dba) -> Hint {
+        Hint { block, share: None, is_leaf: true }
     }
 }

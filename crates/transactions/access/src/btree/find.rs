@@ -11,10 +11,11 @@ use stop::{RefusalKind, Stop};
 use txn::{CrCopy, View};
 
 use super::cursor::Direction;
-use super::descent::{Reached, Tree};
+use super::descent::{Hint, Reached, Tree};
 use super::index::Index;
 use super::node::{FENCES, MARKED, Node};
 use super::position::{Position, Probe};
+use super::shortcuts::Shortcut;
 use crate::RowAddress;
 use crate::lost::check_there;
 use crate::outline::Outline;
@@ -28,13 +29,26 @@ impl Index {
         key: &[u8],
         session: &Session,
     ) -> Result<Option<RowAddress>, Stop> {
+        self.find_and(view, key, |_| (), session)
+    }
+
+    /// As [`Index::find`]. `ahead` is called with the row as soon as it is likely to be the result,
+    /// under the leaf's latch if possible: it prefetches, and waits for nothing.
+    #[inline]
+    pub fn find_and(
+        &self,
+        view: View,
+        key: &[u8],
+        ahead: impl Fn(RowAddress),
+        session: &Session,
+    ) -> Result<Option<RowAddress>, Stop> {
         session.charge(Cost::RowRead, 1);
         let at = Position { key, row: None };
         let (mut found, mut goes_on) = (None, false);
         let mut look = |node: Node<'_>, near| {
             found = self.only_row(node, key, near);
-            if found.is_some() {
-                return;
+            if let Some(row) = found {
+                return ahead(row);
             }
             let first = node.lower_bound_near(at, near);
             let mut entries = first..node.count();
@@ -75,12 +89,34 @@ impl Index {
         hint: Option<Dba>,
         session: &'a Session,
     ) -> Result<Reached<'a>, Stop> {
-        let reached = Tree { get, ..self.tree() }.reach(probe, 0, hint, session);
+        let tree = Tree { get, ..self.tree() };
+        let reached = match (hint, probe) {
+            (None, Probe::At(at)) => {
+                let (number, hint) = (at.number(), self.shortcut(at.number(), session));
+                let reached = tree.reach(probe, 0, hint, session);
+                if reached.as_ref().is_ok_and(|reached| reached.hint_missed) {
+                    self.shortcuts.misled(number);
+                }
+                reached
+            }
+            _ => tree.reach(probe, 0, hint.map(Hint::next), session),
+        };
         reached.map_err(|stop| match check_there(&self.space, self.object(), session) {
             // The root may still be the index's when blocks below aren't any more.
             Err(dropped) if stop.refusal() == Some(RefusalKind::Corrupt) => dropped,
             _ => stop,
         })
+    }
+
+    /// Where the search for a key with this number may begin.
+    #[inline]
+    fn shortcut(&self, number: u64, session: &Session) -> Option<Hint> {
+        let found = self.shortcuts.find(number);
+        if found.is_none() && self.shortcuts.missed(number) {
+            let cache = self.changes().cache();
+            self.shortcuts.learn(cache, self.object(), self.root(), session);
+        }
+        found.map(|Shortcut { block, share, is_leaf }| Hint { block, share: Some(share), is_leaf })
     }
 
     /// Gives `look` the leaf that covers what is looked for, as the view sees it, and the entry's

@@ -18,6 +18,7 @@ use space::Hand;
 use stop::{RefusalKind, Stop};
 
 use super::content::{read_position, write_position};
+use super::descent::Hint;
 use super::node::Node;
 use super::page_delete::{DELETES_MAX, PageDelete, PageDeleteResult, is_empty_leaf};
 use super::position::{Position, Probe};
@@ -104,7 +105,7 @@ impl<'a> PageDelete<'a> {
     fn leaf_at(&self, hand: &Hand, session: &'a Session) -> Result<(Dba, PinnedBlock<'a>), Stop> {
         let tree = &self.splitter.tree;
         let (at, hint) = match hand {
-            Hand::Before(leaf, low) => (read_position(low), Some(*leaf)),
+            Hand::Before(leaf, low) => (read_position(low), Some(Hint::next(*leaf))),
             Hand::Begins | Hand::Rests => (Position::FIRST, None),
         };
         let reached = tree.reach(Probe::At(at), 0, hint, session)?;

@@ -23,6 +23,7 @@ use super::node::{MARKED, Node};
 use super::ops::{Back, Kind, Op, is_dead};
 use super::page_delete::{PageDelete, is_last};
 use super::position::{BLOCK_BYTES, Position, Probe, ROW_BYTES};
+use super::shortcuts::Shortcuts;
 use super::split::{SplitTarget, Splitter};
 use crate::RowAddress;
 use crate::block_change::{
@@ -52,6 +53,8 @@ pub struct Index {
     pub(super) transactions: Transactions,
     /// The outline of the last leaf that gave it.
     pub(super) outline: Arc<Guess>,
+    /// Where searches of readers may begin.
+    pub(super) shortcuts: Arc<Shortcuts>,
 }
 
 /// How an insert ended.
@@ -199,6 +202,7 @@ impl Index {
             space,
             transactions,
             outline: Arc::default(),
+            shortcuts: Arc::default(),
         }
     }
 

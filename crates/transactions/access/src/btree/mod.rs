@@ -8,7 +8,7 @@
 //!   leaf ─▶ leaf ─▶ leaf ─▶ leaf
 //! ```
 //!
-//! Rules BT1 to BT40 are in the README.
+//! Rules BT1 to BT41 are in the README.
 //!
 //! Callers: users of tables that have indexes.
 //! Sources: Lehman & Yao, "Efficient Locking for Concurrent Operations on B-Trees" (TODS '81);
@@ -30,6 +30,7 @@ mod now;
 mod ops;
 mod page_delete;
 mod position;
+mod shortcuts;
 mod split;
 
 pub use apply::LAYER;

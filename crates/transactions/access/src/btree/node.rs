@@ -68,7 +68,7 @@ impl Share {
 
     /// The share of a key between two others. All three are given as numbers of keys.
     #[inline]
-    fn between(number: u64, low: u64, high: u64) -> Share {
+    pub(super) fn between(number: u64, low: u64, high: u64) -> Share {
         let (from_low, width) = (number.saturating_sub(low), high.saturating_sub(low));
         // So that 16 more bits have room.
         let shift = u16::BITS.saturating_sub(width.leading_zeros());
@@ -89,7 +89,7 @@ impl Share {
 
     /// This share of `count`.
     #[inline]
-    fn of(self, count: usize) -> usize {
+    pub(super) fn of(self, count: usize) -> usize {
         (usize::from(self.0) * count + (1 << (u16::BITS - 1))) >> u16::BITS
     }
 }
@@ -220,7 +220,8 @@ impl<'a> Node<'a> {
             let (bytes, with_row) = stored(*slot);
             !probe.is_left_of_stored(bytes, with_row)
         };
-        let found = partition_point_near(slots, share.of(slots.len()), is_before);
+        let guess = share.of(slots.len());
+        let found = partition_point_near(slots.len(), guess, |at| is_before(&slots[at]));
         if found == 0 && self.low().is_some_and(|low| probe.is_left_of(low)) {
             return Step::Lost;
         }
@@ -260,7 +261,8 @@ impl<'a> Node<'a> {
             let (bytes, with_row) = stored(*slot);
             at.cmp_stored(bytes, with_row).is_gt()
         };
-        partition_point_near(self.entries(), near.into(), is_before) as u16
+        let slots = self.entries();
+        partition_point_near(slots.len(), near.into(), |at| is_before(&slots[at])) as u16
     }
 
     /// The share of a key between the fences. Each probe of a block that isn't in the processor's
@@ -306,21 +308,22 @@ impl<'a> Node<'a> {
     }
 }
 
-/// `partition_point` of the slots, with a search that begins at a guess and doubles its steps.
+/// How many of `count` things in order are before, with a search that begins at a guess and doubles
+/// its steps.
 #[inline]
-fn partition_point_near(
-    slots: &[DataSlot],
+pub(super) fn partition_point_near(
+    count: usize,
     guess: usize,
-    is_before: impl Fn(&DataSlot) -> bool,
+    is_before: impl Fn(usize) -> bool,
 ) -> usize {
-    let (mut low, mut high) = (0, slots.len());
-    let mut at = guess.min(slots.len());
+    let (mut low, mut high) = (0, count);
+    let mut at = guess.min(count);
     let mut step = 1;
-    // All slots below `low` are before, and none from `high` on.
-    if at < high && is_before(&slots[at]) {
+    // All below `low` are before, and none from `high` on.
+    if at < high && is_before(at) {
         low = at + 1;
         at += step;
-        while at < high && is_before(&slots[at]) {
+        while at < high && is_before(at) {
             low = at + 1;
             step *= 2;
             at += step;
@@ -329,7 +332,7 @@ fn partition_point_near(
     } else {
         high = at;
         while let Some(before) = at.checked_sub(step) {
-            if is_before(&slots[before]) {
+            if is_before(before) {
                 low = before + 1;
                 break;
             }
@@ -338,7 +341,14 @@ fn partition_point_near(
             step *= 2;
         }
     }
-    low + slots[low..high].partition_point(is_before)
+    while low < high {
+        let middle = low.midpoint(high);
+        match is_before(middle) {
+            true => low = middle + 1,
+            false => high = middle,
+        }
+    }
+    low
 }
 
 #[cfg(test)]
@@ -373,7 +383,7 @@ mod tests {
             let slots: Vec<DataSlot> =
                 (0..count).map(|at| DataSlot { lock: at as u8, ..DataSlot::FREE }).collect();
             let is_before = |slot: &DataSlot| slot.lock < before;
-            let found = partition_point_near(&slots, guess, is_before);
+            let found = partition_point_near(count, guess, |at| is_before(&slots[at]));
             prop_assert_eq!(found, slots.partition_point(is_before));
         }
     }

@@ -92,6 +92,11 @@ impl<'a> Position<'a> {
         first_eight(self.key)
     }
 
+    /// Whether its number says all: no position with the same number is before it.
+    pub(super) fn is_number(&self) -> bool {
+        self.key.len() <= 8 && self.row.is_none()
+    }
+
     /// The position as it is stored.
     pub(super) fn parts(self) -> Parts<'a> {
         Parts { key: self.key, row: self.row.map(row_bytes) }
@@ -164,10 +169,13 @@ impl Probe<'_> {
     }
 }
 
-/// Compares two keys. Most differ in their first eight bytes, which are compared without a call.
+/// Compares two keys. Most differ in their first eight bytes, or have no more: these are compared
+/// without a call.
 #[inline]
 fn cmp_keys(a: &[u8], b: &[u8]) -> Ordering {
     match first_eight(a).cmp(&first_eight(b)) {
+        // One is the other, or that with zeros behind it.
+        Ordering::Equal if a.len().max(b.len()) <= 8 => a.len().cmp(&b.len()),
         Ordering::Equal => a.cmp(b),
         unequal => unequal,
     }

@@ -65,6 +65,13 @@ impl Heap {
         })
     }
 
+    /// Prefetches the row at this address, which is going to be read. It waits for nothing.
+    #[inline]
+    pub fn prefetch(&self, address: RowAddress, session: &Session) {
+        let offsets = Outline::guessed(&self.outline).offsets(address.slot);
+        self.transactions.changes().cache().prefetch(address.block, &offsets, session);
+    }
+
     /// Appends the pieces of a row from `next` on.
     fn read_pieces(
         &self,
