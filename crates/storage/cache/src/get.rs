@@ -29,8 +29,8 @@ use crate::frame::{FAILED, READING};
 use crate::pin::{Pin, PinnedBlock, PinnedFrame, is_unwritten};
 
 /// How the buffer of a block that isn't in the cache is filled.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fill {
+#[derive(Clone, Copy)]
+enum Fill<'f> {
     /// From disk. A block that was never written is refused.
     Read,
     /// From disk. A block that was never written is zeros.
@@ -39,6 +39,9 @@ enum Fill {
     ReadOrZeros,
     /// With zeros, without a read.
     Zeros,
+    /// With zeros if this says that the block belongs to nobody; otherwise as `ReadOrZeros`. It is
+    /// asked once the frame is on its chain.
+    ZerosIf(&'f dyn Fn() -> bool),
 }
 
 /// Why a block was requested. Each reason has its own statistic.
@@ -134,6 +137,18 @@ impl Cache {
         self.get(address, Fill::ReadOrZeros, session)
     }
 
+    /// As [`pin_to_format`](Cache::pin_to_format), but the block isn't read if `is_unused` says
+    /// that it belongs to nobody (CB64). `is_unused` may take latches.
+    #[inline(never)]
+    pub fn pin_unused<'a>(
+        &'a self,
+        address: Dba,
+        is_unused: &dyn Fn() -> bool,
+        session: &'a Session,
+    ) -> Result<Pin<'a>, Stop> {
+        self.get(address, Fill::ZerosIf(is_unused), session)
+    }
+
     /// Pins this block and gets its latch shared: [`pin`](Cache::pin) and [`Pin::shared`], in one
     /// step if it is in the cache.
     #[inline(always)]
@@ -203,7 +218,12 @@ impl Cache {
     }
 
     #[inline(always)]
-    fn get<'a>(&'a self, address: Dba, fill: Fill, session: &'a Session) -> Result<Pin<'a>, Stop> {
+    fn get<'a>(
+        &'a self,
+        address: Dba,
+        fill: Fill<'_>,
+        session: &'a Session,
+    ) -> Result<Pin<'a>, Stop> {
         self.begin_get(Get::Current, session);
         match self.pin_hinted(address, session) {
             Some(pin) => Ok(pin),
@@ -259,7 +279,7 @@ impl Cache {
     fn get_latched<'a>(
         &'a self,
         address: Dba,
-        fill: Fill,
+        fill: Fill<'_>,
         session: &'a Session,
     ) -> Result<Pin<'a>, Stop> {
         loop {
@@ -270,7 +290,7 @@ impl Cache {
                 match self.await_read(&pin, address, session) {
                     Ok(()) => return Ok(pin),
                     // A block that can't be read can still be formatted.
-                    Err(stop) if fill == Fill::Read => return Err(stop),
+                    Err(stop) if matches!(fill, Fill::Read) => return Err(stop),
                     Err(_) => continue,
                 }
             }
@@ -346,7 +366,7 @@ impl Cache {
         pin: Pin<'a>,
         address: Dba,
         file: &DataFile,
-        fill: Fill,
+        fill: Fill<'_>,
         session: &'a Session,
     ) -> Result<Pin<'a>, Stop> {
         let mut loading = Loading::begin(self, &pin, address, file.block_size, session);
@@ -355,16 +375,22 @@ impl Cache {
                 .read(address, file, loading.bytes(), session)
                 .and_then(|()| check_written(address, loading.bytes())),
             Fill::ReadOrUnwritten => self.read(address, file, loading.bytes(), session),
-            Fill::ReadOrZeros => match self.read(address, file, loading.bytes(), session) {
-                Err(stop) if stop.refusal() == Some(RefusalKind::Corrupt) => {
-                    loading.bytes().fill(0);
-                    Ok(())
-                }
-                read => read,
-            },
             Fill::Zeros => {
                 loading.bytes().fill(0);
                 Ok(())
+            }
+            Fill::ZerosIf(is_unused) if is_unused() => {
+                loading.bytes().fill(0);
+                Ok(())
+            }
+            Fill::ReadOrZeros | Fill::ZerosIf(_) => {
+                match self.read(address, file, loading.bytes(), session) {
+                    Err(stop) if stop.refusal() == Some(RefusalKind::Corrupt) => {
+                        loading.bytes().fill(0);
+                        Ok(())
+                    }
+                    read => read,
+                }
             }
         };
         match &loaded {

@@ -58,7 +58,8 @@ impl<'a> GiveBack<'a> {
 
 impl Space {
     /// Pins the block that the segment would hand out now. `None` if it needs an extent first. A
-    /// free block is read, since it names the next one.
+    /// free block is read, since it names the next one; a new one isn't, unless another session has
+    /// taken it by then (rule cache/CB64).
     pub fn pin_one<'a>(
         &'a self,
         header: &Pin<'_>,
@@ -75,7 +76,13 @@ impl Space {
         let cache = self.changes().cache();
         match (free, new) {
             (Some(free), _) => cache.pin(free, session).map(Some),
-            (None, Some(new)) => cache.pin_to_format(new, session).map(Some),
+            (None, Some(new)) => {
+                let is_unused = || {
+                    let block = header.shared(FrameOrder::SegmentHeader, session);
+                    is_live(&block) && next_blocks(&block, 1).is_some_and(|next| next.first == new)
+                };
+                cache.pin_unused(new, &is_unused, session).map(Some)
+            }
             (None, None) => Ok(None),
         }
     }

@@ -29,6 +29,9 @@ use crate::ops::Op;
 /// How many ended transactions a change notes in the ITL at first. A second try has no limit.
 const CLEANOUTS: u8 = 16;
 
+/// The steps of most changes aren't longer.
+const PLAN_BYTES: usize = 192;
+
 /// The block to be changed, and the opcodes and size of its changes.
 pub(crate) struct BlockTarget<'a> {
     /// The block, pinned.
@@ -61,7 +64,9 @@ pub(crate) struct Plan {
 impl Plan {
     /// One step, and the one that takes it back. The caller fills in `locks`.
     pub(crate) fn of(forward: Op<'_>, back: Op<'_>, freed: isize) -> Plan {
-        let mut plan = Plan { freed, ..Plan::default() };
+        let (long, short) =
+            (Vec::with_capacity(PLAN_BYTES), Vec::with_capacity(Op::HEAD_BYTES_MAX));
+        let mut plan = Plan { forward: long, back: short, freed, ..Plan::default() };
         forward.write(&mut plan.forward);
         back.write(&mut plan.back);
         plan

@@ -5,6 +5,7 @@ use ids::BlockSize;
 use instance::{Instance, Transaction};
 use os::Session;
 use stop::RefusalKind;
+use waits::Statistic;
 
 use crate::common::{
     Dice, Entry, check, check_instance, database, index, machine, make, row, seen, with_instance,
@@ -100,6 +101,30 @@ fn an_index_that_grows_at_its_end_fills_its_leaves() {
         let checked = check(&index, &expected, session);
         // An entry takes 17 bytes, and a leaf has room for 113 of them.
         assert!(checked.leaves < 3_000 / 100, "{checked:?}");
+        drop(index);
+    });
+}
+
+/// A new leaf isn't read before it is written, and an entry behind all others is put into the last
+/// leaf without a descent (rules cache/CB64 and access/BT41).
+#[test]
+fn an_index_that_grows_at_its_end_reads_no_new_block_and_descends_seldom() {
+    with_instance(machine(1, database(BlockSize::KIB_2, true)), |instance, session| {
+        let index = index(instance, session);
+        let mut own = Transaction::new();
+        let mut insert = |number: u32| {
+            let bytes: Vec<u8> = number.to_le_bytes().into_iter().rev().collect();
+            index.insert(&mut own, &bytes, row(1), session).expect("inserted");
+        };
+        insert(0);
+        let count = |statistic| session.account().totals().statistic(statistic);
+        let before = [Statistic::PhysicalReads, Statistic::CurrentGets].map(count);
+        (1..3_000).for_each(&mut insert);
+        let after = [Statistic::PhysicalReads, Statistic::CurrentGets].map(count);
+        let (reads, gets) = (after[0] - before[0], after[1] - before[1]);
+        assert!(reads < 10, "{reads} blocks were read for more than 25 new leaves");
+        assert!(gets < 3 * 3_000, "{gets} gets for 3,000 entries");
+        instance.commit(own, session).expect("committed");
         drop(index);
     });
 }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use cache::Get;
+use cache::{Get, Pin};
 use change::{Changes, credits_for};
 use format::{DataHead, DataSlot, ItlEntry};
 use ids::{Dba, TxnId};
@@ -19,6 +19,7 @@ use txn::{OwnItlEntry, RowWait, Transaction, Transactions, View, block};
 use super::apply::{BACK, CHANGE, LAYER, WRITE};
 use super::content::{Content, Shape};
 use super::descent::Tree;
+use super::last_leaf::LastLeaf;
 use super::node::{MARKED, Node};
 use super::ops::{Back, Kind, Op, is_dead};
 use super::page_delete::{PageDelete, is_last};
@@ -55,6 +56,7 @@ pub struct Index {
     pub(super) outline: Arc<Guess>,
     /// Where searches of readers may begin.
     pub(super) shortcuts: Arc<Shortcuts>,
+    last_leaf: Arc<LastLeaf>,
 }
 
 /// How an insert ended.
@@ -203,6 +205,7 @@ impl Index {
             transactions,
             outline: Arc::default(),
             shortcuts: Arc::default(),
+            last_leaf: Arc::default(),
         }
     }
 
@@ -351,8 +354,8 @@ impl Index {
         let mut waiter = Waiter::new(Some(transaction.lock_wait()));
         loop {
             self.transactions.prepare(transaction, undo_bytes, session)?;
-            let address = self.leaf_to_change(at, session)?;
-            let pin = self.changes().cache().pin(address, session)?;
+            let pin = self.pin_to_change(at, session)?;
+            let address = pin.address();
             let (layer, snapshot) = (&LAYER, None);
             let target =
                 BlockTarget { pin: &pin, layer, opcodes, longest, snapshot, is_it: &is_it };
@@ -370,7 +373,10 @@ impl Index {
                     return Ok(LeafResult::Changed);
                 }
                 ChangeResult::Done(result) => return Ok(result),
-                ChangeResult::Foreign => continue,
+                ChangeResult::Foreign => {
+                    self.last_leaf.forget();
+                    continue;
+                }
                 ChangeResult::RowLocked(holder) => Awaited::One(holder, RowWait::UniqueKey),
                 ChangeResult::Full => {
                     let has_room = self.make_room(at, session)?;
@@ -395,10 +401,28 @@ impl Index {
         }
     }
 
+    /// Pins the leaf that covers the position, as the descent finds it or the last one is guessed
+    /// (BT42). The caller looks under its latch whether it covers it.
+    pub(super) fn pin_to_change<'a>(
+        &'a self,
+        at: Position<'_>,
+        session: &'a Session,
+    ) -> Result<Pin<'a>, Stop> {
+        let cache = self.changes().cache();
+        if let Some(leaf) = self.last_leaf.of(at) {
+            match cache.pin_at_hand(leaf, session) {
+                Some(pin) => return Ok(pin),
+                None => self.last_leaf.forget(),
+            }
+        }
+        cache.pin(self.leaf_to_change(at, session)?, session)
+    }
+
     /// The leaf that covers the position. Splits on the way that weren't posted are posted.
-    pub(super) fn leaf_to_change(&self, at: Position<'_>, session: &Session) -> Result<Dba, Stop> {
+    fn leaf_to_change(&self, at: Position<'_>, session: &Session) -> Result<Dba, Stop> {
         let reached = self.tree().reach(Probe::At(at), 0, None, session)?;
         let (address, unposted) = (reached.address, reached.unposted);
+        self.last_leaf.note(address, &reached.block);
         drop(reached.block);
         for split in &unposted {
             self.splitter().post_to_parent(split, session)?;

@@ -90,8 +90,7 @@ impl Index {
             let node = Node::of(block, object);
             node.is_some_and(|node| node.level() == 0 && node.covers(Probe::At(at)))
         };
-        let address = self.leaf_to_change(at, session)?;
-        let pin = self.changes().cache().pin(address, session)?;
+        let pin = self.pin_to_change(at, session)?;
         let (layer, opcodes, snapshot) = (&LAYER, (INSERT_MANY, BACK_MANY), None);
         // An entry takes more bytes in its leaf than in redo and undo.
         let all: usize = entries.iter().map(|entry| many::stored_bytes(entry.key.len())).sum();

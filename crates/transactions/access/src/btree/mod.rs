@@ -8,7 +8,7 @@
 //!   leaf ─▶ leaf ─▶ leaf ─▶ leaf
 //! ```
 //!
-//! Rules BT1 to BT41 are in the README.
+//! Rules BT1 to BT42 are in the README.
 //!
 //! Callers: users of tables that have indexes.
 //! Sources: Lehman & Yao, "Efficient Locking for Concurrent Operations on B-Trees" (TODS '81);
@@ -24,6 +24,7 @@ mod find;
 mod hand;
 mod index;
 mod insert_many;
+mod last_leaf;
 mod many;
 mod node;
 mod now;

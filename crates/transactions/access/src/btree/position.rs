@@ -181,6 +181,11 @@ fn cmp_keys(a: &[u8], b: &[u8]) -> Ordering {
     }
 }
 
+/// The first eight bytes of a key as a number with the order of keys.
+pub(super) fn number_of(key: &[u8]) -> u64 {
+    first_eight(key)
+}
+
 /// The first eight bytes as a number with the same order; a shorter key is padded with zeros.
 #[inline]
 fn first_eight(key: &[u8]) -> u64 {

@@ -101,7 +101,7 @@ impl<'a> Splitter<'a> {
             let old = cache.pin(address, session)?;
             let mut turn = 0;
             loop {
-                // Read, though it is to be written: another session may take the block first.
+                // Pinned with no latch held: another session may take the block first.
                 let new = self.pin_next(&header, session)?;
                 match self.try_split(&header, &old, &new, target, session)? {
                     SplitResult::InTheWay => session.relax(turn),
