@@ -220,17 +220,15 @@ fn start(
     let os = session.os().clone();
     let halt = Halt::new(&os);
     let wanted = CheckpointRequests::new(&os);
-    let disk = storage.disk.clone();
     let content = storage.control.hold(0, session).content().clone();
     let estimated_recovery = pace.of_recovered(&recovered);
     let begin = next_log(&content, &recovered);
     wake_at_halt(&halt, &wanted, CheckpointRequests::post, session);
     let hooks = hooks(&wanted, &storage, &halt);
-    let (redo_write, log_writes_in_flight) = (config.durable_write, config.writes_in_flight);
-    let redo = Arc::new(Redo::open(&disk, &config, begin, &halt, hooks, session)?);
+    let redo = Arc::new(Redo::open(&storage.disk, &config, begin, &halt, hooks, session)?);
     let cache = Cache::open(
         &os,
-        disk,
+        storage.disk.clone(),
         files,
         doublewrite,
         parameters.cache_config(content.system().block_size, content.doublewrite_slots),
@@ -239,11 +237,7 @@ fn start(
         session,
     )?;
     // Nothing was changed before this: a database that can't be opened stays as it was (IN16).
-    let says = |content: &mut ControlContent| {
-        content.state = state;
-        content.newest_log = begin.sequence;
-    };
-    storage.control.hold(0, session).update(says, session).map_err(Stop::from)?;
+    say_open(&storage, state, begin.sequence, session)?;
     let place = (storage.disk.clone(), storage.directory.clone());
     let control = Arc::clone(&storage.control);
     let (of_cache, of_redo) = (Arc::clone(&cache), Arc::clone(&redo));
@@ -252,8 +246,7 @@ fn start(
         Checkpointer::new(wanted, of_cache, of_redo, halt.clone(), control, bounds, pace);
     let changes = Changes::new(cache, redo, halt.clone(), parameters.redo_consistency, &os);
     let mut processes = Processes::start(&checkpointer, parameters, session)?;
-    let opened = take_into_use(changes, storage, &halt, parameters, session);
-    let upper = match opened {
+    let upper = match take_into_use(changes, storage, &halt, parameters, session) {
         Ok(upper) => upper,
         Err(stop) => {
             halt.raise("the database could not be opened", session);
@@ -264,7 +257,7 @@ fn start(
     let UpperLayers { space, transactions, cleaners, rolled_back, dropped, .. } = upper;
     processes.monitors = upper.monitors;
     processes.space_process = Some(upper.space_process);
-    let settings = settings(parameters, &content, log_writes_in_flight, processes);
+    let settings = settings(parameters, &content, config.writes_in_flight, processes);
     let instance = Instance {
         halt,
         space,
@@ -278,14 +271,28 @@ fn start(
             estimated_recovery,
             rolled_back,
             dropped,
-            redo_write,
-            log_writes_in_flight,
+            redo_write: config.durable_write,
+            log_writes_in_flight: config.writes_in_flight,
         },
         commit_mode: Shared32::new(index_of(parameters.commit_mode())),
         lock_timeouts: LockTimeouts::of(parameters),
     };
     instance.schedule_at_opening(session);
     Ok(instance)
+}
+
+/// Says in the control file that the database is open, and which log has begun.
+fn say_open(
+    storage: &Storage,
+    state: ControlState,
+    newest_log: u32,
+    session: &Session,
+) -> Result<(), Stop> {
+    let says = |content: &mut ControlContent| {
+        content.state = state;
+        content.newest_log = newest_log;
+    };
+    storage.control.hold(0, session).update(says, session).map_err(Stop::from)
 }
 
 /// The log that begins with the opening.

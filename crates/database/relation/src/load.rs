@@ -166,7 +166,7 @@ impl Relation {
             };
             let entries: Vec<_> = rows.iter().map(entry).collect();
             let inserted = self.insert_entries(work.transaction, number, &entries, work.session);
-            inserted.or_else(|stopped| Err(self.not_loaded(work, number, stopped)))?;
+            inserted.map_err(|stopped| self.not_loaded(work, number, stopped))?;
         }
     }
 

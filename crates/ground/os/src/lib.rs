@@ -40,6 +40,7 @@ mod error;
 mod file;
 mod file_operation;
 pub mod linux;
+mod made_once;
 mod options;
 mod owned_files;
 mod port;
@@ -62,6 +63,7 @@ pub use disk::{Disk, TEMPORARY_NAME_END};
 pub use error::{Cause, Error};
 pub use file::File;
 pub use file_operation::FileOperation;
+pub use made_once::MadeOnce;
 pub use options::{Alignment, FileOptions, FilesystemIo, OpenMode};
 pub use owned_files::OwnedFiles;
 pub use port::{

@@ -195,7 +195,7 @@ impl Cache {
         }
     }
 
-    /// Prefetches a block that is going to be read, and the bytes at `places` in it (CB35). It takes
+    /// Prefetches a block that is going to be read, and the bytes at `places` in it (CB35). Takes
     /// no pin and no latch, and waits for nothing.
     #[inline]
     pub fn prefetch(&self, address: Dba, places: &[usize], session: &Session) {

@@ -90,13 +90,10 @@ impl<'a> Tree<'a> {
     ) -> Result<Reached<'a>, Stop> {
         let order = if level == 0 { FrameOrder::Leaf } else { FrameOrder::Branch };
         let (mut unposted, mut lost, mut from_root) = (Vec::new(), 0, 0);
-        let (mut address, mut share) = (self.root, None);
-        let (mut offsets, mut hint_missed) = (Offsets::default(), false);
-        let mut is_hinted = hint.is_some();
-        if let Some(hint) = hint {
-            (address, share) = (hint.block, hint.share);
-            offsets = self.offsets(hint.share.filter(|_| hint.is_leaf));
-        }
+        let (mut is_hinted, mut hint_missed) = (hint.is_some(), false);
+        let mut address = hint.map_or(self.root, |hint| hint.block);
+        let mut share = hint.and_then(|hint| hint.share);
+        let mut offsets = self.offsets(share.filter(|_| hint.is_some_and(|hint| hint.is_leaf)));
         for _ in 0..STEPS_MAX {
             let pinned = self.cache.pin_shared_ahead(self.get, address, &offsets, order, session);
             let block = match pinned {
@@ -132,33 +129,35 @@ impl<'a> Tree<'a> {
                     (address, share) = (block, None);
                     hint_missed |= is_hinted;
                 }
-                Step::Lost if is_hinted => {
-                    (is_hinted, hint_missed) = (false, true);
-                    unposted.clear();
-                    (address, share) = (self.root, None);
-                }
                 Step::Lost => {
-                    // As long as the index is there, the root isn't another object's (AC15).
-                    if node.is_none() && address == self.root {
+                    if is_hinted {
+                        (is_hinted, hint_missed) = (false, true);
+                    } else if node.is_none() && address == self.root {
+                        // As long as the index is there, the root isn't another object's (AC15).
                         return Err(dropped(self.object));
+                    } else {
+                        lost += 1;
+                        if lost == DESCENTS_MAX {
+                            break;
+                        }
+                        drop(block);
+                        session.relax(lost);
                     }
-                    lost += 1;
-                    if lost == DESCENTS_MAX {
-                        break;
-                    }
-                    drop(block);
-                    session.relax(lost);
                     unposted.clear();
                     (address, share) = (self.root, None);
                 }
             }
         }
+        Err(self.not_covered(level))
+    }
+
+    fn not_covered(&self, level: u8) -> Stop {
         let message = format!(
             "cannot search the index with the root {}: no block of level {level} covers the key; \
              the index is damaged: drop it and make it again",
             self.root
         );
-        Err(Stop::refuse(RefusalKind::Corrupt, message))
+        Stop::refuse(RefusalKind::Corrupt, message)
     }
 
     /// The offsets that are likely to be read in a leaf, if the key's share there is known.

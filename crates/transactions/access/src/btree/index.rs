@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use cache::{Get, Pin};
+use cache::Get;
 use change::{Changes, credits_for};
 use format::{DataHead, DataSlot, ItlEntry};
 use ids::{Dba, TxnId};
@@ -56,7 +56,8 @@ pub struct Index {
     pub(super) outline: Arc<Guess>,
     /// Where searches of readers may begin.
     pub(super) shortcuts: Arc<Shortcuts>,
-    last_leaf: Arc<LastLeaf>,
+    /// Where entries behind all others go.
+    pub(super) last_leaf: Arc<LastLeaf>,
 }
 
 /// How an insert ended.
@@ -328,7 +329,7 @@ impl Index {
         Err(Stop::refuse(RefusalKind::Invalid, message))
     }
 
-    fn splitter(&self) -> Splitter<'_> {
+    pub(super) fn splitter(&self) -> Splitter<'_> {
         let Index { space, transactions, key_max, block_bytes, .. } = self;
         let (tree, header) = (self.tree(), self.segment.header);
         let (key_max, block_bytes) = (*key_max, *block_bytes);
@@ -399,35 +400,6 @@ impl Index {
             let leaf = RowAddress { block: address, slot: 0 };
             waiter.wait(&awaited, &self.transactions, transaction, object, leaf, session)?;
         }
-    }
-
-    /// Pins the leaf that covers the position, as the descent finds it or the last one is guessed
-    /// (BT42). The caller looks under its latch whether it covers it.
-    pub(super) fn pin_to_change<'a>(
-        &'a self,
-        at: Position<'_>,
-        session: &'a Session,
-    ) -> Result<Pin<'a>, Stop> {
-        let cache = self.changes().cache();
-        if let Some(leaf) = self.last_leaf.of(at) {
-            match cache.pin_at_hand(leaf, session) {
-                Some(pin) => return Ok(pin),
-                None => self.last_leaf.forget(),
-            }
-        }
-        cache.pin(self.leaf_to_change(at, session)?, session)
-    }
-
-    /// The leaf that covers the position. Splits on the way that weren't posted are posted.
-    fn leaf_to_change(&self, at: Position<'_>, session: &Session) -> Result<Dba, Stop> {
-        let reached = self.tree().reach(Probe::At(at), 0, None, session)?;
-        let (address, unposted) = (reached.address, reached.unposted);
-        self.last_leaf.note(address, &reached.block);
-        drop(reached.block);
-        for split in &unposted {
-            self.splitter().post_to_parent(split, session)?;
-        }
-        Ok(address)
     }
 
     /// Splits the leaf that covers the position, unless it has room for an entry there by now. If

@@ -11,11 +11,15 @@
 //!
 //! Callers: `index`.
 
+use cache::Pin;
 use ids::Dba;
 use latch::Guess;
+use os::Session;
+use stop::Stop;
 
+use super::Index;
 use super::node::Node;
-use super::position::{Position, number_of};
+use super::position::{Position, Probe, number_of};
 
 /// How many bytes of a key a number has.
 const PART: usize = 8;
@@ -51,6 +55,37 @@ impl LastLeaf {
     /// Forgets the guess, which was wrong.
     pub(super) fn forget(&self) {
         self.address.store(0);
+    }
+}
+
+impl Index {
+    /// Pins the leaf that covers the position, as the descent finds it or the last one is guessed
+    /// (BT42). The caller looks under its latch whether it covers it.
+    pub(super) fn pin_to_change<'a>(
+        &'a self,
+        at: Position<'_>,
+        session: &'a Session,
+    ) -> Result<Pin<'a>, Stop> {
+        let cache = self.changes().cache();
+        if let Some(leaf) = self.last_leaf.of(at) {
+            match cache.pin_at_hand(leaf, session) {
+                Some(pin) => return Ok(pin),
+                None => self.last_leaf.forget(),
+            }
+        }
+        cache.pin(self.leaf_to_change(at, session)?, session)
+    }
+
+    /// The leaf that covers the position. Splits on the way that weren't posted are posted.
+    fn leaf_to_change(&self, at: Position<'_>, session: &Session) -> Result<Dba, Stop> {
+        let reached = self.tree().reach(Probe::At(at), 0, None, session)?;
+        let (address, unposted) = (reached.address, reached.unposted);
+        self.last_leaf.note(address, &reached.block);
+        drop(reached.block);
+        for split in &unposted {
+            self.splitter().post_to_parent(split, session)?;
+        }
+        Ok(address)
     }
 }
 

@@ -18,12 +18,11 @@
 //! Callers: `find`, for readers.
 
 use std::fmt;
-use std::sync::OnceLock;
 
 use cache::{Cache, Get};
 use ids::Dba;
 use latch::{FrameOrder, Guess};
-use os::Session;
+use os::{MadeOnce, Session};
 
 use super::node::{Node, Share, partition_point_near};
 
@@ -62,7 +61,7 @@ const NONE: u64 = 1;
 #[derive(Default)]
 pub(super) struct Shortcuts {
     /// Made when they are first needed, and kept.
-    tables: [OnceLock<Table>; TABLES],
+    tables: [MadeOnce<Table>; TABLES],
     /// Some of the lows: whole numbers of different lengths, for instance, lie unevenly.
     samples: [Guess; SAMPLES],
     /// The number of shortcuts in the lower half, the table that has them in the upper; 0 if none
@@ -185,7 +184,7 @@ impl Shortcuts {
     /// Writes a table.
     fn write(&self, all: &[Learned]) {
         let number = all.len().div_ceil(TABLE_MIN).next_power_of_two().ilog2() as usize;
-        let table = self.tables[number].get_or_init(|| Table::new(TABLE_MIN << number));
+        let table = self.tables[number].get_or_make(TABLE_MIN << number, Table::new);
         self.in_use.store(0);
         for (at, learned) in all.iter().enumerate() {
             table.lows[at].store(learned.low);
