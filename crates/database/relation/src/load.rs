@@ -117,9 +117,11 @@ impl Load<'_, '_> {
             key.extend_from_slice(&ordered_bytes(row));
             sorters[row_key.index].push(key, &[])?;
         }
+        // The keys are looked for when the entries are there: before, a session that deletes the
+        // other row wouldn't find this one (RL6). So pending keys aren't worked off early.
         relation.foreign_inserted(work.scratch)?;
         self.count += 1;
-        relation.process_pending_early(work)
+        Ok(())
     }
 
     /// Writes the last block, and inserts the index entries. Returns the number of rows.
@@ -178,9 +180,8 @@ impl Relation {
             Err(stop) => return stop,
         };
         let mut copy = |row: &[u8]| row.to_vec();
-        match self.heap().fetch(view, stopped.row(), &mut copy, work.session) {
-            Ok(row) => self.not_inserted(number, stopped, &row.unwrap_or_default()),
-            Err(stop) => stop,
-        }
+        // Without its values the message says less; what it refuses stays.
+        let row = self.heap().fetch(view, stopped.row(), &mut copy, work.session);
+        self.not_inserted(number, stopped, &row.ok().flatten().unwrap_or_default())
     }
 }

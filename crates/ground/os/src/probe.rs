@@ -142,8 +142,8 @@ pub struct ProbeReport {
     pub reason: String,
     /// The alignment that direct I/O needs here, or the error if there is none.
     pub direct: Result<Alignment, Error>,
-    /// What several writes at once take, in the way to use; `None` where the system has no
-    /// asynchronous I/O.
+    /// What several writes at once take, in the way to use; `None` where that isn't known, for
+    /// instance where the system has no asynchronous I/O.
     pub at_once: Option<AtOnce>,
 }
 
@@ -197,10 +197,9 @@ pub fn durable_writes(
     measure(&mut ways, session, config).map_err(|error| error.while_doing(what()))?;
     let timings: Vec<WayTiming> = ways.iter_mut().map(Way::timing).collect();
     let (pick, reason) = choose(&timings);
-    let picked = ways.iter().find(|way| way.way == pick).expect("the pick was timed");
-    let rounds = timings[0].writes.div_ceil(4);
-    let at_once = picked.at_once(disk, rounds, session);
-    let at_once = at_once.map_err(|error| error.while_doing(what()))?;
+    let picked = ways.iter().zip(&timings).find(|(way, _)| way.way == pick);
+    let (picked, timing) = picked.expect("the pick was timed");
+    let at_once = picked.at_once(disk, timing, session);
     Ok(ProbeReport { timings, pick, reason, direct, at_once })
 }
 
@@ -263,27 +262,22 @@ impl Way {
         }
     }
 
-    /// Times single writes and several at once, in turn.
-    fn at_once(
-        &self,
-        disk: &Disk,
-        rounds: u64,
-        session: &Session,
-    ) -> Result<Option<AtOnce>, Error> {
+    /// Times single writes and several at once, in turn. Only the time is at stake: where it isn't
+    /// had, nobody is refused.
+    fn at_once(&self, disk: &Disk, timing: &WayTiming, session: &Session) -> Option<AtOnce> {
         let native = RingBackend::Native;
         let config = RingConfig { backend: native, ..RingConfig::new(WRITES_AT_ONCE) };
-        let Ok(mut ring) = disk.ring(&config, session) else {
-            return Ok(None);
-        };
+        let mut ring = disk.ring(&config, session).ok()?;
         let (mut one, mut all) = (Vec::new(), Vec::new());
-        for round in 0..rounds.max(1) {
+        for round in 0..timing.writes.div_ceil(4) {
             let first = round * u64::from(WRITES_AT_ONCE);
-            one.push(self.write_at_once(&mut ring, first, 1, session)?);
-            all.push(self.write_at_once(&mut ring, first, WRITES_AT_ONCE, session)?);
+            one.push(self.write_at_once(&mut ring, first, 1, session).ok()?);
+            all.push(self.write_at_once(&mut ring, first, WRITES_AT_ONCE, session).ok()?);
         }
         one.sort_unstable();
         all.sort_unstable();
-        Ok(Some(AtOnce { one: quantile(&one, 50), all: quantile(&all, 50) }))
+        // A single write may be faster without the ring, and is written so.
+        Some(AtOnce { one: quantile(&one, 50).min(timing.median), all: quantile(&all, 50) })
     }
 
     /// Begins `count` writes together, each followed by a sync of its own where the way needs one,

@@ -77,7 +77,8 @@ pub(crate) struct State {
     batch_blocks: u32,
     /// The number of spares at the start: so many batches can be in flight.
     writes_max: u32,
-    /// From this many blocks on the log writer is posted: a third of the log buffer.
+    /// From this many blocks on the log writer is posted: a third of the log buffer, at most two
+    /// thirds of the active batch.
     post_blocks: u32,
 
     pub(crate) active: Batch,
@@ -153,7 +154,7 @@ impl State {
             groups,
             batch_blocks,
             writes_max: config.writes_in_flight,
-            post_blocks: u32::try_from(third).unwrap_or(u32::MAX).clamp(1, batch_blocks),
+            post_blocks: u32::try_from(third).unwrap_or(u32::MAX).min(batch_blocks * 2 / 3).max(1),
             active: batch(),
             spares: (0..config.writes_in_flight).map(|_| batch()).collect(),
             flights: Flights::new(config.writes_in_flight, last),
@@ -333,7 +334,8 @@ impl State {
 
     /// Whether the active batch can be taken now.
     pub(crate) fn can_take(&self) -> bool {
-        let alone = self.active.begins_log() || self.gather.shares();
+        let is_full = self.is_large() || self.queue_wants_write();
+        let alone = self.active.begins_log() || self.gather.shares() && !is_full;
         self.flights.have_room(alone)
     }
 

@@ -139,7 +139,14 @@ pub(crate) fn room_of(block: &[u8]) -> usize {
 /// that grow (AC33): much in the first blocks of a map, nothing in the others.
 pub(crate) fn kept_for_itl(block: &[u8]) -> usize {
     let head = DataHead::at(block, DataHead::START);
-    if head.own.get() < SPARSE_BLOCKS { block.len() * SPARSE_PCTFREE / 100 } else { 0 }
+    let entry = MapEntry { map: head.next, number: head.own.get() };
+    kept_for_itl_in(entry, block.len())
+}
+
+/// As [`kept_for_itl`], of a block of this length with this entry.
+pub(crate) fn kept_for_itl_in(entry: MapEntry, block_bytes: usize) -> usize {
+    let is_sparse = entry.map != DbaLe::NONE && entry.number < SPARSE_BLOCKS;
+    if is_sparse { block_bytes * SPARSE_PCTFREE / 100 } else { 0 }
 }
 
 /// The level of a heap block's room, at whose change the map is told (see `LAYER`).

@@ -91,10 +91,13 @@ fn full_block(filler: &mut Connection<'_>) -> Table {
         let mut tx = filler.begin();
         let (note, key) = ("x".repeat(length), [Value::Int(id)]);
         tx.update(&table, &key, |_, set| set.set(2, Value::Text(&note))).expect("changed");
-        let before = tx.statistics();
-        tx.get(&table, &key, |_| ()).expect("read").expect("there");
-        let gets = tx.statistics().since(&before).statistic(Statistic::ConsistentGets);
-        if gets > 2 {
+        // One of two reads may also learn shortcuts of the index.
+        let mut gets = || {
+            let before = tx.statistics();
+            tx.get(&table, &key, |_| ()).expect("read").expect("there");
+            tx.statistics().since(&before).statistic(Statistic::ConsistentGets)
+        };
+        if gets().min(gets()) > 2 {
             tx.rollback().expect("taken back");
             return table;
         }

@@ -28,11 +28,15 @@ fn set_note(tx: &mut Tx<'_, '_>, child: &Table, id: i64, length: usize) {
     assert!(set.expect("changed"));
 }
 
-/// How many blocks it takes to find and read a row.
+/// How many blocks it takes to find and read a row. One of two reads may also learn shortcuts of the
+/// index.
 fn gets(tx: &mut Tx<'_, '_>, child: &Table, id: i64) -> u64 {
-    let before = tx.statistics();
-    tx.get(child, &[Value::Int(id)], |_| ()).expect("read").expect("there");
-    tx.statistics().since(&before).statistic(Statistic::ConsistentGets)
+    let mut read = || {
+        let before = tx.statistics();
+        tx.get(child, &[Value::Int(id)], |_| ()).expect("read").expect("there");
+        tx.statistics().since(&before).statistic(Statistic::ConsistentGets)
+    };
+    read().min(read())
 }
 
 fn tables(connection: &mut Connection<'_>) -> (Table, Table) {
@@ -63,11 +67,11 @@ fn a_cascade_over_a_row_in_pieces_that_cannot_be_changed_is_refused_and_ends() {
         (0..4).for_each(|id| insert(tx, &child, id, Value::Null));
         insert(tx, &child, 7, Value::Int(1));
     });
-    // Row 7 moves out of the first block into the next one, where others come to lie beside it.
+    // Row 7 moves out of the first block into the next one, where others lie.
     in_tx(&mut filler, |tx| set_note(tx, &child, 0, 5_000));
-    in_tx(&mut filler, |tx| set_note(tx, &child, 7, 4_000));
-    assert_eq!(in_tx(&mut filler, |tx| gets(tx, &child, 7)), 3, "an index, and two pieces");
     in_tx(&mut filler, |tx| (10..17).for_each(|id| insert(tx, &child, id, Value::Null)));
+    in_tx(&mut filler, |tx| set_note(tx, &child, 7, 3_100));
+    assert_eq!(in_tx(&mut filler, |tx| gets(tx, &child, 7)), 3, "an index, and two pieces");
     // Row 10 grows until it would leave the block: then this has no room for a longer list.
     for length in (2_000..8_000).step_by(8) {
         let mut tx = filler.begin();

@@ -168,7 +168,7 @@ declared! {
      writer alone."
         commit_leader: CommitLeader = CommitLeader::Session, "", COMMIT_LEADERS, AnyTime;
     "The most redo writes in flight at once; 0 for 4 where the probe of redo_write finds that the \
-     device gains from them, else 1. While the instance is open it can't become more than it was \
+     device gains from them, else 1 (changed to 0 later: as many as at opening). While the instance is open it can't become more than it was \
      at opening. Where sessions share writes because they commit again at once, one is in flight."
         log_writes_in_flight: u32 = 0, "writes",
         Allowed::Between(0, redo::WRITES_IN_FLIGHT_MAX as u64), AnyTime;

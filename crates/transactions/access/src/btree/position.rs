@@ -94,7 +94,8 @@ impl<'a> Position<'a> {
 
     /// Whether its number says all: no position with the same number is before it.
     pub(super) fn is_number(&self) -> bool {
-        self.key.len() <= 8 && self.row.is_none()
+        // The number doesn't tell zeros at the end of a key from none.
+        self.key.len() <= 8 && self.key.last() != Some(&0) && self.row.is_none()
     }
 
     /// The position as it is stored.

@@ -110,7 +110,8 @@ impl Shortcuts {
         let behind = partition_point_near(count, guess, |at| lows[at].load() <= number);
         let (at, next) = (behind.checked_sub(1)?, lows.get(behind)?);
         let (block, low) = (blocks[at].load(), lows[at].load());
-        if low == number && block & IS_LONGER != 0 {
+        // A word that another session hasn't written yet names no block.
+        if block == 0 || low == number && block & IS_LONGER != 0 {
             return None;
         }
         Some(Shortcut {

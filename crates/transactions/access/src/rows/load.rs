@@ -31,7 +31,7 @@ use super::piece::{ROW, whole};
 use super::{Heap, PCTFREE};
 use crate::RowAddress;
 use crate::apply::{BACK, LAYER, LOAD, NOTE};
-use crate::free_map::{REFILL, class_of, is_map, note_of};
+use crate::free_map::{REFILL, class_of, is_map, kept_for_itl_in, note_of};
 use crate::inserter::{ITL_ENTRIES, Run};
 use crate::ops::Op;
 
@@ -115,10 +115,9 @@ impl Heap {
                 run => (loader.run, loader.got) = (Some(run?), wanted),
             }
         }
-        if loader.run.is_none() {
-            return Ok(false);
-        }
-        let kept_free = self.block_size.bytes() * PCTFREE / 100;
+        let Some(run) = &loader.run else { return Ok(false) };
+        let bytes = self.block_size.bytes();
+        let kept_free = bytes * PCTFREE / 100 + kept_for_itl_in(run.entry, bytes);
         loader.room = self.room_of_new() - kept_free;
         Ok(true)
     }
@@ -133,6 +132,7 @@ impl Heap {
     ) -> Result<(), Stop> {
         let Some(run) = loader.run.filter(|_| loader.count > 0) else { return Ok(()) };
         self.write_loaded(transaction, loader, run, session)?;
+        self.space.filling().release(run.blocks.first, session);
         session.charge(Cost::RowChangeMore, u64::from(loader.count) - 1);
         (loader.run, loader.count, loader.bytes, loader.room) = (run.rest(), 0, 0, 0);
         loader.rows.clear();
@@ -174,7 +174,9 @@ impl Heap {
         assert_taken_back(address, block.len(), &payload.concat(), &back);
         group.format(block, &LAYER, LOAD, &payload);
         if let Some(map) = map.filter(|map| is_map(map, self.object)) {
-            let class = class_of(self.room_of_new() - loader.bytes, self.block_size.bytes());
+            let bytes = self.block_size.bytes();
+            let kept = kept_for_itl_in(run.entry, bytes);
+            let class = class_of((self.room_of_new() - loader.bytes).saturating_sub(kept), bytes);
             let class = if class < REFILL { 0 } else { class };
             group.change(map, &LAYER, NOTE, &[note_of(run.entry.number, 1, class).bytes()]);
         }
