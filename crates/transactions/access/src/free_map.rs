@@ -83,7 +83,7 @@ pub(crate) fn entries_of(block_bytes: usize) -> u32 {
 }
 
 /// How many blocks at the start of each map are filled to half only.
-const SPARSE_BLOCKS: u16 = 16;
+const SPARSE_BLOCKS: u16 = 8;
 /// How many hundredths of such a block inserts leave free for its ITL.
 const SPARSE_PCTFREE: usize = 40;
 

@@ -28,8 +28,8 @@ fn set_note(tx: &mut Tx<'_, '_>, child: &Table, id: i64, length: usize) {
     assert!(set.expect("changed"));
 }
 
-/// How many blocks it takes to find and read a row. One of two reads may also learn shortcuts of the
-/// index.
+/// How many blocks it takes to find and read a row. One of two reads may also learn shortcuts of
+/// the index.
 fn gets(tx: &mut Tx<'_, '_>, child: &Table, id: i64) -> u64 {
     let mut read = || {
         let before = tx.statistics();

@@ -168,8 +168,9 @@ declared! {
      writer alone."
         commit_leader: CommitLeader = CommitLeader::Session, "", COMMIT_LEADERS, AnyTime;
     "The most redo writes in flight at once; 0 for 4 where the probe of redo_write finds that the \
-     device gains from them, else 1 (changed to 0 later: as many as at opening). While the instance is open it can't become more than it was \
-     at opening. Where sessions share writes because they commit again at once, one is in flight."
+     device gains from them, else 1 (changed to 0 later: as many as at opening). While the \
+     instance is open it can't become more than it was at opening. Where sessions share writes \
+     because they commit again at once, one is in flight."
         log_writes_in_flight: u32 = 0, "writes",
         Allowed::Between(0, redo::WRITES_IN_FLIGHT_MAX as u64), AnyTime;
     "The age at which undo that only snapshots need is overwritten, instead of growing the undo \
