@@ -96,9 +96,16 @@ fn parameters_change_under_load() {
     }
     let ran = said(&folder.forebay(&run));
     let changes: Vec<&str> = ran.lines().take(3).collect();
-    assert!(changes[0].starts_with("after 0.5 s: db_writer_processes = 4, in "), "{ran}");
-    assert!(changes[1].starts_with("after 1.0 s: db_cache_size = 96m, in "), "{ran}");
-    assert!(changes[2].starts_with("after 1.2 s: commit_leader = lgwr, in "), "{ran}");
+    for (change, says, at) in [
+        (changes[0], " s: db_writer_processes = 4, in ", 0.5),
+        (changes[1], " s: db_cache_size = 96m, in ", 1.0),
+        (changes[2], " s: commit_leader = lgwr, in ", 1.2),
+    ] {
+        // A busy machine is late.
+        let after = change.strip_prefix("after ").and_then(|rest| rest.split_once(says));
+        let after = after.unwrap_or_else(|| panic!("{ran}")).0.parse::<f64>();
+        assert!(after.is_ok_and(|after| after >= at), "{ran}");
+    }
     for (change, answer) in [
         ("db_writer_processes=4", "--alter takes SECONDS:NAME=VALUE"),
         ("1:db_writer_processes=0", "choose 1 to 100"),

@@ -144,7 +144,9 @@ fn crashed(disk: FileSystem) -> FileSystem {
         // What it has changed is on disk, and then redo of others follows.
         database.instance().checkpoint(session).expect("written");
         there_and_back(&mut connection).expect("done");
+        // The power goes with the next write, before the transaction has ended.
         now.with(|now| *now = true);
+        database.instance().checkpoint(session).expect("written");
         open.rollback().expect("ended");
         drop((connection, other));
         database.shutdown_by(session).expect("shut in good order");

@@ -277,3 +277,19 @@ impl fmt::Debug for Shortcuts {
         write!(f, "Shortcuts({})", self.in_use.load() as u32)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shortcut_that_is_not_written_yet_leads_nowhere() {
+        let shortcuts = Shortcuts::default();
+        let table = shortcuts.tables[0].get_or_make(TABLE_MIN, Table::new);
+        table.lows[1].store(10);
+        shortcuts.in_use.store(2);
+        assert_eq!(shortcuts.find(5), None);
+        table.blocks[0].store(Dba::new(1, 7).pack());
+        assert_eq!(shortcuts.find(5).map(|found| found.block), Some(Dba::new(1, 7)));
+    }
+}
