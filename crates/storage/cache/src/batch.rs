@@ -14,6 +14,7 @@
 //!   * a copy is sealed as it is made, so no frame is touched again; the same image goes to the
 //!     doublewrite file and home
 //!   * from its launch to its end no other batch uses its region of the doublewrite file (CB12)
+//!   * one home write has blocks that are neighbours in their file, in this order in the batch (CB66)
 //!
 //! Caller: `pipeline`.
 
@@ -28,6 +29,9 @@ use waits::Statistic;
 use crate::Cache;
 use crate::files::DataFile;
 use crate::get::kib;
+
+/// The most bytes of one home write: a longer one isn't faster.
+const HOME_BYTES_MAX: usize = 1 << 20;
 
 /// Why a block is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,6 +97,8 @@ pub(crate) struct Batch {
     requests: usize,
     /// The number of requests made so far.
     made: usize,
+    /// The number of items whose home writes were made.
+    homeward: usize,
     /// The number of requests done so far.
     pub(crate) done: usize,
 }
@@ -112,6 +118,7 @@ impl Batch {
             stage: Stage::Filling,
             requests: 0,
             made: 0,
+            homeward: 0,
             done: 0,
         }
     }
@@ -206,7 +213,7 @@ impl Batch {
                 Stage::Home => Stage::HomeSync,
                 Stage::HomeSync | Stage::Durable => Stage::Durable,
             };
-            (self.made, self.done) = (0, 0);
+            (self.made, self.homeward, self.done) = (0, 0, 0);
             self.requests = self.count_requests(cache);
             if self.requests > 0 || self.is_durable() {
                 return;
@@ -224,7 +231,13 @@ impl Batch {
                 let is_synced = by_sync && !failpoints.has(Failpoint::SkipDoublewriteSync);
                 usize::from(has_copies && is_synced)
             }
-            Stage::Home => self.items.len(),
+            Stage::Home => {
+                let runs = |from: &usize| {
+                    let next = from + self.home_run(*from);
+                    (next < self.items.len()).then_some(next)
+                };
+                std::iter::successors(Some(0), runs).count()
+            }
             Stage::HomeSync if failpoints.has(Failpoint::SkipDataSync) => 0,
             // M2: a finished write isn't durable; until the syncs are done nothing may rely on it.
             Stage::HomeSync => self.files_to_sync().count(),
@@ -262,7 +275,7 @@ impl Batch {
                 Request { file, kind, offset, buffer: self.images.lend(0..self.written), tag }
             }
             Stage::CopiesSync => Request::sync(cache.doublewrite.clone(), tag),
-            Stage::Home => self.home_write(nth, session),
+            Stage::Home => self.home_write(session),
             Stage::HomeSync => {
                 let file = self.files_to_sync().nth(nth).expect("they were counted");
                 Request::sync(file.clone(), tag)
@@ -271,16 +284,33 @@ impl Batch {
         })
     }
 
-    fn home_write(&mut self, nth: usize, session: &Session) -> Request {
-        let Item { source, file, image, .. } = &self.items[nth];
+    /// How many blocks, from this item on, one write brings home (CB66).
+    fn home_run(&self, from: usize) -> usize {
+        let items = &self.items[from..];
+        let most = match self.region {
+            Some(_) => (HOME_BYTES_MAX / items[0].image.len()).max(1),
+            None => 1,
+        };
+        let follows = |pair: &&[Item]| {
+            let [one, next] = [pair[0].source.address, pair[1].source.address];
+            one.file == next.file && one.block.get() + 1 == next.block.get()
+        };
+        (1 + items.windows(2).take_while(follows).count()).min(most)
+    }
+
+    fn home_write(&mut self, session: &Session) -> Request {
+        let run = self.homeward..self.homeward + self.home_run(self.homeward);
+        self.homeward = run.end;
+        let Item { source, file, image, .. } = &self.items[run.start];
+        let images = image.start..self.items[run.end - 1].image.end;
         let file = &self.files[*file];
         let (offset, file) = (file.offset(source.address), file.file.clone());
         // With several block sizes a copy may not be aligned as its file needs it.
-        let buffer = if image.start.is_multiple_of(file.alignment().memory as usize) {
-            self.images.lend(image.clone())
+        let buffer = if images.start.is_multiple_of(file.alignment().memory as usize) {
+            self.images.lend(images)
         } else {
-            session.charge(Cost::CopyKib, kib(image.len()));
-            IoBuf::copy_of(self.images.bytes(image.clone()))
+            session.charge(Cost::CopyKib, kib(images.len()));
+            IoBuf::copy_of(self.images.bytes(images))
         };
         Request { file, kind: IoKind::Write, offset, buffer, tag: self.number }
     }

@@ -114,6 +114,8 @@ const TOUCHES_WARM: u16 = 2;
 /// cold after a round of the list.
 const TOUCHES_MAX: u16 = 3;
 const _: () = assert!(TOUCHES_WARM <= TOUCHES_MAX && TOUCHES_MAX / 2 < TOUCHES_WARM);
+/// The touch count of a block that was read ahead and hasn't been hit since: it is warm once.
+const TOUCHES_AHEAD: u16 = u16::MAX;
 
 impl Frame {
     /// The frame of this number, without memory.
@@ -241,7 +243,19 @@ impl Frame {
         let touches = self.touches.load(session);
         if touches < TOUCHES_MAX {
             self.touches.store(touches + 1, session);
+        } else if touches == TOUCHES_AHEAD {
+            self.touches.store(1, session);
         }
+    }
+
+    /// Notes that the block is read before it is hit.
+    pub(crate) fn set_ahead(&self, session: &Session) {
+        self.touches.store(TOUCHES_AHEAD, session);
+    }
+
+    /// Takes a hit back.
+    pub(crate) fn forget_hit(&self, session: &Session) {
+        self.touches.store(self.touches.load(session).saturating_sub(1), session);
     }
 
     /// Resets the touch count for a new block.
@@ -255,7 +269,8 @@ impl Frame {
         let touches = self.touches.load(session);
         let warm = touches >= TOUCHES_WARM;
         if warm {
-            self.touches.store(touches / 2, session);
+            let cooled = if touches == TOUCHES_AHEAD { 0 } else { touches / 2 };
+            self.touches.store(cooled, session);
         }
         warm
     }

@@ -418,7 +418,7 @@ impl Cache {
 }
 
 /// Refuses a block that was never written.
-fn check_written(address: Dba, bytes: &[u8]) -> Result<(), Stop> {
+pub(crate) fn check_written(address: Dba, bytes: &[u8]) -> Result<(), Stop> {
     if !is_unwritten(bytes) {
         return Ok(());
     }

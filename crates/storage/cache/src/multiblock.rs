@@ -10,13 +10,13 @@
 //! ```
 //!
 //! A multiblock read only serves the gets that follow: it brings the blocks that it can, and leaves
-//! the others to the gets, also those that can't be read. So it never waits for a frame, and a
-//! block may have gone again before its get.
+//! the others to the gets, also those that can't be read. It waits for a frame only while it has
+//! none. A block may have gone again before its get.
 //!
 //! Invariants
 //!   * a block that is in the cache, or that another session reads, isn't touched (CB21)
-//!   * a session with frames in state Reading waits for nothing but that I/O: it claims frames only
-//!     if there are victims at once, and waits for no other session's read (CB22)
+//!   * a session with frames in state Reading waits for nothing but that I/O: it claims further
+//!     frames only if there are victims at once, and waits for no other session's read (CB22)
 //!
 //! Callers: scans of tables; recovery.
 
@@ -30,7 +30,7 @@ use waits::{SessionKind, Statistic, WaitEvent};
 
 use crate::Cache;
 use crate::files::DataFile;
-use crate::get::{Loading, kib};
+use crate::get::{Loading, check_written, kib};
 use crate::pin::Pin;
 use crate::pool::{SIZES, place_of};
 
@@ -56,6 +56,8 @@ pub struct MultiblockReader<'a> {
     flying: Vec<Option<BlockRead<'a>>>,
     /// The file of the last separate block.
     file: Option<Arc<DataFile>>,
+    /// Whether blocks that were never written are left to the gets (CB40).
+    only_written: bool,
     ring: Option<Ring>,
     done: Vec<Completion>,
 }
@@ -87,6 +89,7 @@ impl Cache {
             begun: Vec::new(),
             flying: Vec::new(),
             file: None,
+            only_written: false,
             ring: None,
             done: Vec::new(),
         }
@@ -151,13 +154,40 @@ impl Cache {
         if self.is_resident(address, session) {
             return BeginResult::Resident;
         }
-        let Some(frame) = self.try_claim(self.pool(file.block_size), session) else {
-            return BeginResult::NoBuffer;
-        };
+        match self.try_claim(self.pool(file.block_size), session) {
+            Some(frame) => self.begin_in(frame, address, file, session),
+            None => BeginResult::NoBuffer,
+        }
+    }
+
+    /// As `begin`, but waits for a free buffer. The session has no frame in state Reading (CB22).
+    fn begin_first<'a>(
+        &'a self,
+        address: Dba,
+        file: &Arc<DataFile>,
+        session: &'a Session,
+    ) -> Result<BeginResult<'a>, Stop> {
+        if self.is_resident(address, session) {
+            return Ok(BeginResult::Resident);
+        }
+        let frame = self.claim(address, self.pool(file.block_size), session)?;
+        Ok(self.begin_in(frame, address, file, session))
+    }
+
+    /// Begins to read a block into a claimed frame.
+    fn begin_in<'a>(
+        &'a self,
+        frame: u32,
+        address: Dba,
+        file: &Arc<DataFile>,
+        session: &'a Session,
+    ) -> BeginResult<'a> {
         // CB21: `enter` looks again under the bucket's latch.
         let Some(pin) = self.enter(frame, address, session) else {
             return BeginResult::Resident;
         };
+        // CB67: its get comes soon.
+        pin.frame().set_ahead(session);
         let loading = Loading::begin(self, &pin, address, file.block_size, session);
         BeginResult::Begun(BlockRead { loading, _pin: pin, file: Arc::clone(file) })
     }
@@ -169,18 +199,30 @@ impl BlockRead<'_> {
     }
 
     /// Checks the block that was read into the buffer, and ends the read.
-    fn finish(mut self, session: &Session) {
+    fn finish(mut self, only_written: bool, session: &Session) {
         session.count(Statistic::PhysicalReads, 1);
-        match self.file.check(self.address(), self.loading.bytes(), session) {
+        let address = self.address();
+        let whole = self.file.check(address, self.loading.bytes(), session);
+        let checked = whole.and_then(|()| self.check_written(only_written));
+        match checked {
             Ok(()) => self.loading.succeed(),
             Err(stop) => self.loading.fail(stop),
         }
     }
 
+    fn check_written(&mut self, only_written: bool) -> Result<(), Stop> {
+        match only_written {
+            true => check_written(self.address(), self.loading.bytes()),
+            false => Ok(()),
+        }
+    }
+
     /// Reads the block with an I/O of its own.
-    fn read(mut self, cache: &Cache, session: &Session) {
+    fn read(mut self, cache: &Cache, only_written: bool, session: &Session) {
         let address = self.address();
-        match cache.read(address, &self.file, self.loading.bytes(), session) {
+        let read = cache.read(address, &self.file, self.loading.bytes(), session);
+        let read = read.and_then(|()| self.check_written(only_written));
+        match read {
             Ok(()) => self.loading.succeed(),
             Err(stop) => self.loading.fail(stop),
         }
@@ -188,10 +230,18 @@ impl BlockRead<'_> {
 }
 
 impl<'a> MultiblockReader<'a> {
+    /// The reader, for blocks of which the caller expects that they were written: a block that
+    /// never was is left to its get, which refuses it (CB40).
+    #[must_use]
+    pub fn only_written(self) -> MultiblockReader<'a> {
+        MultiblockReader { only_written: true, ..self }
+    }
+
     /// Brings the blocks of a run into the cache that aren't there yet: of the first `count`, at
-    /// most [`run_max`](Cache::run_max), and no more than there are free buffers. Returns how many
-    /// it has brought. A block that can't be read or isn't whole is refused to the get that needs
-    /// it.
+    /// most [`run_max`](Cache::run_max). It waits for a free buffer only for the first that it
+    /// brings, and ends where there is none for the next. Returns how many blocks, from the first
+    /// on, the gets find in the cache: one at least. A block that can't be read or isn't whole is
+    /// refused to the get that needs it.
     pub fn read_run(&mut self, first: Dba, count: u32) -> Result<u32, Stop> {
         latch::assert_none_held("a read of many blocks");
         self.cache.halt.check(self.session)?;
@@ -200,15 +250,19 @@ impl<'a> MultiblockReader<'a> {
         let (mut at, mut brought) = (0, 0);
         while at < count {
             let address = Dba::new(first.file.get(), first.block.get() + at);
-            match self.cache.begin(address, &file, self.session) {
+            let begun = match brought == 0 && self.begun.is_empty() {
+                true => self.cache.begin_first(address, &file, self.session)?,
+                false => self.cache.begin(address, &file, self.session),
+            };
+            match begun {
                 BeginResult::Begun(begun) => self.begun.push(begun),
                 BeginResult::Resident => brought += self.read_piece(&file),
                 BeginResult::NoBuffer => break,
             }
             at += 1;
         }
-        brought += self.read_piece(&file);
-        Ok(brought)
+        self.read_piece(&file);
+        Ok(at)
     }
 
     /// Reads the blocks that were begun, which are neighbours, with one I/O.
@@ -229,14 +283,14 @@ impl<'a> MultiblockReader<'a> {
                 session.charge(Cost::CopyKib, kib(piece.len()));
                 for (mut begun, block) in self.begun.drain(..).zip(piece.chunks(bytes)) {
                     begun.loading.bytes().copy_from_slice(block);
-                    begun.finish(session);
+                    begun.finish(self.only_written, session);
                 }
             }
             self.buffer = Some(buffer);
         }
         // One block; or a piece that can't be read, of which one block may be bad.
         for begun in self.begun.drain(..) {
-            begun.read(cache, session);
+            begun.read(cache, self.only_written, session);
         }
         count as u32
     }
@@ -266,7 +320,9 @@ impl<'a> MultiblockReader<'a> {
         let mut brought = 0;
         for address in blocks {
             match self.begin(*address)? {
-                BeginResult::Begun(begun) => begun.read(self.cache, self.session),
+                BeginResult::Begun(begun) => {
+                    begun.read(self.cache, self.only_written, self.session)
+                }
                 BeginResult::Resident => continue,
                 BeginResult::NoBuffer => break,
             }
@@ -345,7 +401,7 @@ impl<'a> MultiblockReader<'a> {
             let mut begun = self.flying[tag as usize].take().expect("it was requested");
             begun.loading.take_back(buffer);
             match result {
-                Ok(()) => begun.finish(session),
+                Ok(()) => begun.finish(self.only_written, session),
                 Err(error) => begun.loading.fail(Stop::from(error)),
             }
         }

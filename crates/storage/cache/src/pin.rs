@@ -63,6 +63,12 @@ impl<'a> Pin<'a> {
         self.frame().address(self.session)
     }
 
+    /// Takes back the hit that this pin has counted, since the caller has hit the block for the
+    /// same reason just before: what is used once mustn't look warm (CB45).
+    pub fn forget_hit(&self, session: &Session) {
+        self.frame().forget_hit(session);
+    }
+
     /// Gets the block's latch shared. `order` is the block's place among the frames that a session
     /// latches at once, and names its class.
     #[inline]

@@ -35,7 +35,7 @@ use crate::list::{Link, List};
 use crate::object_checkpoint::{BlockSet, PendingWrite};
 use crate::replacement::{Half, Replacement};
 
-/// A search gives up after it has passed one in this many of its set's frames as dirty.
+/// A search gives up when one in this many of its set's frames is dirty and was passed by a search.
 const SCAN_SHARE: u32 = 4;
 /// The number of dirty frames that a search passes in any case.
 const SCAN_MIN: u32 = 32;
@@ -210,17 +210,22 @@ impl SetState {
     /// One pass from the cold end.
     fn pass(&mut self, frames: &[Frame], session: &Session) -> Option<u32> {
         let dirty_max = (self.slots() / SCAN_SHARE).max(SCAN_MIN);
+        // CB15: those that searches have passed and that aren't written yet count.
+        let dirty_max = dirty_max.saturating_sub(self.write.length());
         let (mut dirty, mut passed) = (0, 0);
         let mut found = None;
         let mut at = self.replacement.coldest();
         for _ in 0..self.replacement.length() {
-            let Some(slot) = at.filter(|_| dirty < dirty_max) else { break };
+            let Some(slot) = at else { break };
             at = self.replacement.warmer(&self.links, slot);
             let frame = &frames[self.frame_of(slot) as usize];
             if frame.is_idle(session) && !self.age(slot, frame, session) {
                 let flags = frame.flags.load(session);
                 if flags == 0 {
                     found = Some(slot);
+                    break;
+                }
+                if dirty == dirty_max {
                     break;
                 }
                 dirty += 1;

@@ -306,8 +306,13 @@ impl<'a> Writer<'a> {
         if self.pipeline.room(bytes, full) == 0 {
             return;
         }
-        let candidates = std::mem::take(&mut self.candidates);
+        let mut candidates = std::mem::take(&mut self.candidates);
         fetch(candidates.iter().map(|frame| &self.cache.frames[*frame as usize]), self.session);
+        // CB66: those that are likely to come in. The spare ones keep their turn.
+        let likely = self.pipeline.room(bytes, full).min(candidates.len());
+        candidates[..likely].sort_by_cached_key(|frame| {
+            self.cache.frames[*frame as usize].address.load(self.session)
+        });
         let mut rest = candidates.as_slice();
         while !rest.is_empty() {
             let room = self.pipeline.room(bytes, full);

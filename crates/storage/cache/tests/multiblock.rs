@@ -59,7 +59,7 @@ fn a_run_is_read_with_one_io_and_never_overwrites_a_resident_block() {
         assert_eq!(counted(world), [1, 0, 1, 2, 9]);
         bed.read(14, session).expect("no fault");
         let _ = seen.take(WaitEvent::DbFileScatteredRead);
-        assert_eq!(reader.read_run(dba(10), 8).expect("no fault"), 6);
+        assert_eq!(reader.read_run(dba(10), 8).expect("no fault"), 8);
         // 10 and 11, 13 by itself, 15 to 17.
         let pieces = seen.take(WaitEvent::DbFileScatteredRead);
         let pieces: Vec<_> = pieces.into_iter().map(|(p, _)| p).collect();

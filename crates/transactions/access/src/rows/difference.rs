@@ -45,19 +45,22 @@ fn difference<'a>(old: &[u8], new: &'a [u8]) -> Option<Difference<'a>> {
     Some(Difference { first, removed, with })
 }
 
-/// How many bytes are compared at once.
+/// How many bytes are compared at once. The arrays have a length that the compiler knows: slices of
+/// as many bytes would be compared by a call.
 const WORD: usize = 8;
 
 /// How many bytes are the same from the start on.
+#[inline]
 fn same_at_start(a: &[u8], b: &[u8]) -> usize {
-    let words = a.chunks_exact(WORD).zip(b.chunks_exact(WORD));
+    let words = a.as_chunks::<WORD>().0.iter().zip(b.as_chunks::<WORD>().0);
     let first = words.take_while(|(a, b)| a == b).count() * WORD;
     first + a[first..].iter().zip(&b[first..]).take_while(|(a, b)| a == b).count()
 }
 
 /// How many bytes are the same up to the end.
+#[inline]
 fn same_at_end(a: &[u8], b: &[u8]) -> usize {
-    let words = a.rchunks_exact(WORD).zip(b.rchunks_exact(WORD));
+    let words = a.as_rchunks::<WORD>().1.iter().rev().zip(b.as_rchunks::<WORD>().1.iter().rev());
     let last = words.take_while(|(a, b)| a == b).count() * WORD;
     let (a, b) = (&a[..a.len() - last], &b[..b.len() - last]);
     last + a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count()

@@ -73,10 +73,11 @@ impl Heap {
         let mut reader = cache.multiblock_reader(session);
         let run_max = cache.run_max(self.block_size, session);
         for span in spans {
+            let mut read = 0;
             for at in 0..span.count {
                 let block = after(span.first, at);
-                if at % run_max == 0 {
-                    reader.read_run(block, run_max.min(span.count - at))?;
+                if at == read {
+                    read += reader.read_run(block, run_max.min(span.count - at))?;
                 }
                 let goes_on = match visit(block) {
                     // A block that was handed out and not formatted has no rows (AC21).

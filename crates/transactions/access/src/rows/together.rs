@@ -27,6 +27,9 @@ use crate::RowAddress;
 use crate::block_change::{ChangeResult, Decision, Plan, change_block};
 use crate::ops::Op;
 
+/// The steps of most blocks full of rows aren't longer.
+const PLAN_BYTES: usize = 2 << 10;
+
 /// Makes a row's new bytes of its old ones; false if the row is to be changed alone.
 type Changer<'a> = dyn FnMut(&[u8], &mut Vec<u8>) -> bool + 'a;
 
@@ -69,6 +72,8 @@ impl Heap {
             let undo_bytes = OwnItlEntry::BACK_BYTES_MAX + needed;
             self.transactions.prepare(transaction, undo_bytes, session)?;
             let pin = self.transactions.changes().cache().pin_or_unwritten(first.block, session)?;
+            // The search that found the rows has hit the block for this statement.
+            pin.forget_hit(session);
             let changed =
                 self.try_together(transaction, &pin, &rows[done..], view, change, session)?;
             if changed.count > 1 {
@@ -155,7 +160,12 @@ impl Heap {
 
 impl Steps {
     fn new(room: usize, most: usize) -> Steps {
-        Steps { plan: Plan::default(), shrinking: Vec::new(), room, most, rows: 0 }
+        let plan = Plan {
+            forward: Vec::with_capacity(PLAN_BYTES),
+            back: Vec::with_capacity(PLAN_BYTES),
+            ..Plan::default()
+        };
+        Steps { plan, shrinking: Vec::new(), room, most, rows: 0 }
     }
 
     /// Adds the steps of a row. If there is no room for them, returns how many bytes they have.

@@ -22,8 +22,14 @@ use super::apply::{LAYER, RESET, Reset, SET_CURRENT, SET_NEXT, SET_SPARE, Spare,
 use super::log::{UndoLog, UndoPointer, before, fits};
 use super::segment::Undo;
 
-/// How many neighbouring blocks a segment gets at a time (UN15).
-const BLOCKS_AT_ONCE: u32 = 8;
+/// How many neighbouring blocks a segment gets at a time: a share of those that it has, so that the
+/// blocks of a long ring are read and written many at once (UN15).
+const BLOCKS_AT_ONCE: std::ops::RangeInclusive<u32> = 8..=64;
+/// A segment gets one block for this many that it has.
+const BLOCKS_SHARE: u32 = 8;
+/// A block of a ring that isn't in the cache is read with its neighbours behind it, at most as many
+/// as this (UN20).
+const READ_AHEAD: u32 = 16;
 
 /// A transaction that has ended, and when.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -176,6 +182,7 @@ impl Undo {
         if next == current {
             return Ok(None);
         }
+        self.read_ahead(current, next, session)?;
         let block = cache.pin_shared(next, FrameOrder::Undo, session)?;
         let undo = UndoBlock::at(&block, UndoBlock::START);
         Ok(Some(NextBlock {
@@ -187,6 +194,26 @@ impl Undo {
             records: undo.records.get(),
             next: undo.next,
         }))
+    }
+
+    /// Brings the next block into the cache with its neighbours, if the ring has come to it from
+    /// the block before it: then they are likely to be the ring's next ones.
+    fn read_ahead(&self, current: Dba, next: Dba, session: &Session) -> Result<(), Stop> {
+        let cache = self.changes.cache();
+        let follows = next.file == current.file && next.block.get() == current.block.get() + 1;
+        if !follows || cache.holds(&[next], session) {
+            return Ok(());
+        }
+        // All of these are undo segments' blocks: no other one is read.
+        let behind = |run: &Blocks| {
+            let from = next.block.get().checked_sub(run.first.block.get())?;
+            (run.first.file == next.file && from < run.count).then(|| run.count - from)
+        };
+        if let Some(count) = self.space.blocks(self.header, session)?.iter().find_map(behind) {
+            let mut reader = cache.multiblock_reader(session).only_written();
+            reader.read_run(next, count.min(READ_AHEAD))?;
+        }
+        Ok(())
     }
 
     /// Empties the next block and goes on to it. The undo of the `taken` transactions goes.
@@ -227,7 +254,7 @@ impl Undo {
     ) -> Result<(), Stop> {
         let (new, left) = match log.tail.spare {
             Some(spare) => spare,
-            None => self.give_spare(log.tail.table, session)?,
+            None => self.give_spare(log, session)?,
         };
         log.tail.spare = Some((new, left));
         let changes = &self.changes;
@@ -251,16 +278,18 @@ impl Undo {
 
     /// Hands out blocks to a segment that has no spare ones left. Returns the first one, and how
     /// many they are.
-    fn give_spare(&self, table: Dba, session: &Session) -> Result<(Dba, u16), Stop> {
+    fn give_spare(&self, log: &UndoLog, session: &Session) -> Result<(Dba, u16), Stop> {
         let changes = &self.changes;
         let header = changes.cache().pin(self.header, session)?;
-        let table = changes.cache().pin(table, session)?;
+        let table = changes.cache().pin(log.tail.table, session)?;
+        let (least, most) = (*BLOCKS_AT_ONCE.start(), *BLOCKS_AT_ONCE.end());
+        let wanted = (log.tail.blocks / BLOCKS_SHARE).clamp(least, most);
         loop {
             self.space.ensure_room(self.header, session)?;
             let credits = credits_for(&[size_of::<Spare>(), HandOut::PAYLOAD_BYTES]);
             let mut group = changes.begin(credits, session)?;
             let table = table.exclusive(FrameOrder::TransactionTable, session);
-            let Some(next) = self.space.next(&header, BLOCKS_AT_ONCE, session) else { continue };
+            let Some(next) = self.space.next(&header, wanted, session) else { continue };
             let Blocks { first, count } = next.blocks;
             let count = count as u16;
             let spare = Spare { first: DbaLe::new(first), count: U16Le::new(count) };
