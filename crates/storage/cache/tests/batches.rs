@@ -116,3 +116,33 @@ fn the_oldest_of_every_set_are_written_first() {
     // Two batches; a batch of each set would be four.
     assert!(when_the_oldest_were <= in_all / 8, "{when_the_oldest_were} of {in_all}");
 }
+
+/// How many write requests a checkpoint of these blocks makes, changed in this order, all of them
+/// in one batch.
+fn writes_of(blocks: &'static [u32], config: CacheConfig) -> u64 {
+    let mut simulation = Simulation::new(1);
+    simulation.perturbation = Perturbation::NONE;
+    simulation.disks = vec![disk(&config, 64)];
+    run(simulation, move |world, session| {
+        let bed = Bed::open(world, config, &Toy::default(), session);
+        for block in blocks {
+            bed.change(*block, session).expect("no fault");
+        }
+        let writes = || world.os().totals().statistic(Statistic::PhysicalWriteRequests);
+        let before = writes();
+        bed.checkpoint(session);
+        bed.close(session);
+        writes() - before
+    })
+}
+
+/// Neighbours go home by one write, in whatever order they became dirty, if there is a copy of them
+/// elsewhere (CB66).
+#[test]
+fn neighbours_are_written_home_together() {
+    let config = CacheConfig { frames: 64, batch_blocks: 16, ring_depth: 16, ..small() };
+    // A write of the copies, and 0 to 3, 7 and 8, 40.
+    assert_eq!(writes_of(&[3, 8, 1, 40, 0, 7, 2], config.clone()), 1 + 3);
+    let without = CacheConfig { doublewrite: false, ..config };
+    assert_eq!(writes_of(&[3, 8, 1, 40, 0, 7, 2], without), 7);
+}

@@ -73,6 +73,34 @@ fn a_run_is_read_with_one_io_and_never_overwrites_a_resident_block() {
     });
 }
 
+/// A run waits for its first frame where all are dirty, and what it brings stays until its get,
+/// though other reads need frames meanwhile (CB22, CB67).
+#[test]
+fn a_run_waits_for_its_first_frame_and_stays_until_its_get() {
+    let config = roomy();
+    let mut simulation = Simulation::new(1);
+    simulation.disks = vec![disk(&config, 2 * BLOCKS)];
+    run(simulation, move |world, session| {
+        let bed = Bed::open(world, config, &Toy::default(), session);
+        for block in 0..BLOCKS {
+            bed.change(block, session).expect("no fault");
+        }
+        let mut reader = bed.cache.multiblock_reader(session);
+        assert!(reader.read_run(dba(BLOCKS), 8).expect("no fault") >= 1);
+        bed.checkpoint(session);
+        assert_eq!(reader.read_run(dba(BLOCKS), 8).expect("no fault"), 8);
+        for block in BLOCKS + 8..BLOCKS + 40 {
+            bed.read(block, session).expect("no fault");
+        }
+        let before = counted(world);
+        for block in BLOCKS..BLOCKS + 8 {
+            bed.read(block, session).expect("no fault");
+        }
+        assert_eq!(counted(world), before, "they are in the cache still");
+        bed.close(session);
+    });
+}
+
 /// Separate blocks are read at once: one wait, as long as the slowest, not as all of them.
 #[test]
 fn separate_blocks_are_read_at_once() {
