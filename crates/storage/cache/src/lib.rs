@@ -61,7 +61,7 @@ mod writer;
 
 pub use cache::Cache;
 pub use config::{CacheConfig, PoolSize};
-pub use direct::{DirectReader, DirectRun};
+pub use direct::{DirectBlock, DirectReader, DirectRun};
 pub use files::DataFile;
 pub use gate::RedoGate;
 pub use get::Get;
