@@ -1,8 +1,8 @@
 //! The verb `test`: every test suite, in order, each named and timed.
 //!
 //! The suites are the table [`STEPS`]: first everything in debug, then what only means something
-//! when it is optimised or needs its own process. The first failure stops the run and prints the command
-//! that repeats it alone.
+//! when it is optimised or needs its own process. The first failure stops the run and prints the
+//! command that repeats it alone.
 //!
 //! Callers: the README's test command, and through it `.ci/run`.
 
