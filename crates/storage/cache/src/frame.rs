@@ -255,7 +255,8 @@ impl Frame {
 
     /// Takes a hit back.
     pub(crate) fn forget_hit(&self, session: &Session) {
-        self.touches.store(self.touches.load(session).saturating_sub(1), session);
+        let touches = self.touches.load(session).min(TOUCHES_MAX);
+        self.touches.store(touches.saturating_sub(1), session);
     }
 
     /// Resets the touch count for a new block.

@@ -182,7 +182,8 @@ impl Undo {
         if next == current {
             return Ok(None);
         }
-        self.read_ahead(current, next, session)?;
+        // What is in the way of this, the get below meets too.
+        drop(self.read_ahead(current, next, session));
         let block = cache.pin_shared(next, FrameOrder::Undo, session)?;
         let undo = UndoBlock::at(&block, UndoBlock::START);
         Ok(Some(NextBlock {
