@@ -150,8 +150,9 @@ impl OwnItlEntry {
         }
     }
 
-    /// The head of the ITL change: the undo record is at `undo`; the change locks `locks` more slots
-    /// and frees `freed` bytes of rows, or takes them if that is negative. The cleanouts follow.
+    /// The head of the ITL change: the undo record is at `undo`; the change locks `locks` more
+    /// slots and frees `freed` bytes of rows, or takes them if that is negative. The cleanouts
+    /// follow.
     pub fn forward(&self, undo: UndoAddress, locks: u16, freed: isize) -> ItlChangeHead {
         let (held, kept) = self.held_before();
         let kept = (kept as isize + freed).clamp(0, u16::MAX as isize) as u16;
