@@ -72,13 +72,12 @@ impl<'a> Roll<'a> {
         let halt = Halt::new(session.os());
         let gate = Arc::new(ReplayGate::new(from));
         let as_gate: Arc<dyn cache::RedoGate> = gate.clone();
-        let writers = WRITERS.clamp(layout.cache.writers, layout.cache.writers_max);
         let cache = Cache::open(
             session.os(),
             layout.disk.clone(),
             layout.files.clone(),
             layout.doublewrite.clone(),
-            CacheConfig { writers, ..layout.cache.clone() },
+            layout.cache.clone(),
             as_gate,
             halt.clone(),
             session,
@@ -266,14 +265,27 @@ impl Untouched {
     }
 }
 
-/// Starts the writers. Those that were started are in `writers` also on an error, to be ended.
+/// Starts the writers. Those that were started are in `writers` also on an error, to be ended. It
+/// is none if only those can't be started that aren't configured (RC22).
 fn start_writers(
     cache: &Arc<Cache>,
     writers: &mut Vec<ThreadHandle>,
     session: &Session,
 ) -> Result<(), Stop> {
-    for number in 0..cache.config().writers {
-        writers.push(cache.start_writer(number, session)?);
+    let CacheConfig { writers: configured, writers_max, .. } = *cache.config();
+    for number in 0..WRITERS.clamp(configured, writers_max) {
+        if number >= configured {
+            cache.set_writers(number + 1, session);
+        }
+        match cache.start_writer(number, session) {
+            Ok(writer) => writers.push(writer),
+            Err(stop) if number >= configured && stop.refusal().is_some() => {
+                session.os().notice(&format!("recovery goes on with {number} writers: {stop}"));
+                cache.set_writers(number, session);
+                break;
+            }
+            Err(stop) => return Err(stop),
+        }
     }
     Ok(())
 }

@@ -83,7 +83,7 @@ impl Change<'_> {
 }
 
 impl Records {
-    /// Adds a record. All records together have less than 4 GiB.
+    /// Adds a record, before they are sorted. All records together have less than 4 GiB.
     pub fn push(&mut self, record: &Record<'_>) {
         let mut start = (self.bytes.len() + RedoRecord::BYTES) as u32;
         let (scn, number_of) = (record.scn.get(), self.records.len() as u32);
