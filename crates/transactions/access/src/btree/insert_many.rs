@@ -111,11 +111,11 @@ impl Index {
         entries: &[NewEntry<'_>],
         itl: &OwnItlEntry,
         most_back: usize,
-    ) -> (Plan, usize) {
+    ) -> (Plan<'static>, usize) {
         let (node, high) = (Node(block), Node(block).high());
         let (mut room, mut near, mut count) = (itl.room(block), None, 0);
-        let mut plan = Plan::default();
-        plan.back.extend_from_slice(many::back_head(self.object(), self.root()).bytes());
+        let mut plan = Plan::NONE;
+        plan.back.append(many::back_head(self.object(), self.root()).bytes());
         for (number, entry) in entries.iter().enumerate() {
             let position = entry.position();
             let at = position.looked_for(self.is_unique);
@@ -134,7 +134,7 @@ impl Index {
             many::write(position, &mut plan.forward);
             (room, near, count) = (room - takes, Some(place), count + 1);
         }
-        plan.back.extend_from_slice(&plan.forward);
+        plan.forward.parts().into_iter().for_each(|part| plan.back.append(part));
         plan.locks = count as u16;
         (plan, count)
     }
