@@ -211,6 +211,9 @@ impl Relation {
     #[inline]
     pub(crate) fn fit<'v>(&self, column: usize, value: Value<'v>) -> Result<Value<'v>, Stop> {
         let of = &self.definition().columns[column];
+        if of.kind.holds(value) {
+            return Ok(value);
+        }
         if value.is_null() && of.not_null {
             return Err(self.not_null(column));
         }

@@ -22,6 +22,17 @@ use crate::{BYTES_MAX, Digits, Misfit, MisfitKind, Number, Timestamp, Type, Valu
 const SHOWN_CHARS: usize = 40;
 
 impl Type {
+    /// Whether a column of this type holds the value as it is, as most are. False says nothing.
+    #[inline]
+    pub fn holds(self, value: Value<'_>) -> bool {
+        match (self, value) {
+            (Type::BigInt, Value::Int(_)) => true,
+            // A text has no more characters than bytes.
+            (Type::Varchar(chars), Value::Text(text)) => text.len() <= chars.get().into(),
+            _ => false,
+        }
+    }
+
     /// Returns the value as a column of this type holds it. A refusal names `column`.
     pub fn fit<'a>(self, column: &str, value: Value<'a>) -> Result<Value<'a>, Misfit> {
         let fitted = match (self, value) {
