@@ -1,8 +1,8 @@
 //! The verb `test`: every test suite, in order, each named and timed.
 //!
 //! The suites are the table [`STEPS`]: first everything in debug, then what only means something
-//! in release or needs its own process. The first failure stops the run and prints the command
-//! that repeats it alone.
+//! when it is optimised or needs its own process. The first failure stops the run and prints the
+//! command that repeats it alone.
 //!
 //! Callers: the README's test command, and through it `.ci/run`.
 
@@ -21,23 +21,41 @@ struct Step {
 
 const STEPS: &[Step] = &[
     Step { name: "everything, debug", env: &[], cargo: &["test", "--workspace"] },
-    Step { name: "the simulator, release", env: &[], cargo: &["test", "--release", "-p", "sim"] },
     Step {
-        name: "the crash sweep, release",
+        name: "the simulator, optimised",
         env: &[],
-        cargo: &["test", "--release", "-p", "proof", "--", "--nocapture"],
+        cargo: &["test", "--profile", "proof", "-p", "sim"],
+    },
+    Step {
+        name: "the proofs, optimised",
+        env: &[],
+        cargo: &["test", "--profile", "proof", "-p", "proof", "--", "--nocapture"],
     },
     Step {
         name: "the binary, killed under load",
         env: &[],
-        cargo: &["xbench", "kill", "--rounds", "10"],
+        cargo: &["run", "--profile", "proof", "-p", "bench", "kill", "--rounds", "10"],
     },
     Step {
         name: "order entry, killed under load",
         env: &[],
-        cargo: &["xbench", "kill", "--rounds", "10", "--order-entry"],
+        cargo: &[
+            "run",
+            "--profile",
+            "proof",
+            "-p",
+            "bench",
+            "kill",
+            "--rounds",
+            "10",
+            "--order-entry",
+        ],
     },
-    Step { name: "determinism", env: &[], cargo: &["xbench", "determinism"] },
+    Step {
+        name: "determinism",
+        env: &[],
+        cargo: &["run", "--profile", "proof", "-p", "bench", "determinism"],
+    },
 ];
 
 pub(crate) fn run(root: &Path) -> Outcome {

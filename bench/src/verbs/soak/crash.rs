@@ -41,14 +41,14 @@ pub(crate) struct Options {
 pub(super) fn run(root: &Path, options: &Options) -> Outcome {
     let Options { states, seed } = *options;
     let built = workspace::cargo()
-        .args(["build", "--release", "--package", "proof", "--example", "crash_sweep"])
+        .args(["build", "--profile", "proof", "--package", "proof", "--example", "crash_sweep"])
         .current_dir(root)
         .status()
         .map_err(|error| format!("cannot start cargo: {error}"))?;
     if !built.success() {
         return Err("soak: the crash sweep doesn't build".into());
     }
-    let program = workspace::target_directory(root)?.join("release/examples/crash_sweep");
+    let program = workspace::target_directory(root)?.join("proof/examples/crash_sweep");
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let soaking = Soaking {
         program,

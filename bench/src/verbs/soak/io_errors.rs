@@ -20,7 +20,7 @@ pub(crate) struct Options {
 
 pub(super) fn run(root: &Path, options: &Options) -> Outcome {
     let ran = workspace::cargo()
-        .args(["test", "--release", "--package", "proof", "--test", "io_errors"])
+        .args(["test", "--profile", "proof", "--package", "proof", "--test", "io_errors"])
         .args(["--", "--nocapture"])
         .env("FOREBAY_IO_ERRORS_STRIDE", options.stride.to_string())
         .current_dir(root)

@@ -30,14 +30,14 @@ pub(crate) struct Options {
 
 pub(super) fn run(root: &Path, options: &Options) -> Outcome {
     let built = workspace::cargo()
-        .args(["build", "--release", "--package", "proof", "--example", "memory"])
+        .args(["build", "--profile", "proof", "--package", "proof", "--example", "memory"])
         .current_dir(root)
         .status()
         .map_err(|error| format!("cannot start cargo: {error}"))?;
     if !built.success() {
         return Err("soak: the load doesn't build".into());
     }
-    let program = workspace::target_directory(root)?.join("release/examples/memory");
+    let program = workspace::target_directory(root)?.join("proof/examples/memory");
     let ran = Command::new(program)
         .arg(root.join(&options.dir))
         .args([options.cache, options.times, options.sessions.into()].map(|it| it.to_string()))

@@ -30,14 +30,14 @@ pub(crate) struct Options {
 pub(super) fn run(root: &Path, options: &Options) -> Outcome {
     let Options { operations, seed } = *options;
     let built = workspace::cargo()
-        .args(["build", "--release", "--package", "proof", "--example", "model_check"])
+        .args(["build", "--profile", "proof", "--package", "proof", "--example", "model_check"])
         .current_dir(root)
         .status()
         .map_err(|error| format!("cannot start cargo: {error}"))?;
     if !built.success() {
         return Err("soak: the model check doesn't build".into());
     }
-    let program = workspace::target_directory(root)?.join("release/examples/model_check");
+    let program = workspace::target_directory(root)?.join("proof/examples/model_check");
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     println!("soak: {operations} operations on {cores} cores, from seed {seed} on");
     let began = Instant::now();

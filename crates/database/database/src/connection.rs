@@ -313,7 +313,7 @@ impl<'s> Connection<'s> {
         mut visit: impl FnMut(RowView<'_>),
     ) -> Result<(), Stop> {
         self.read(table, |relation, view, _, session| {
-            relation.scan(view, &mut |_, row| visit(row), session)
+            relation.scan(view, |_, row| visit(row), session)
         })
     }
 

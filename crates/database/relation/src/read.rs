@@ -99,7 +99,7 @@ impl Relation {
     pub fn scan(
         &self,
         view: View,
-        visit: &mut dyn FnMut(RowAddress, RowView<'_>),
+        mut visit: impl FnMut(RowAddress, RowView<'_>),
         session: &Session,
     ) -> Result<(), Stop> {
         self.check_view(view)?;

@@ -1,7 +1,7 @@
 //! Measures how fast crash states are enumerated and hashed, on a small file system with enough
 //! pending changes for endless states.
 //!
-//! `cargo run --release -p sim --example crash_states`
+//! `cargo run --profile proof -p sim --example crash_states`
 
 #![expect(
     clippy::disallowed_methods,

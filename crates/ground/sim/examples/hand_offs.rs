@@ -1,6 +1,6 @@
 //! Measures how fast the baton passes: two simulated threads wake each other in turn.
 //!
-//! `cargo run --release -p sim --example hand_offs`
+//! `cargo run --profile proof -p sim --example hand_offs`
 
 #![expect(
     clippy::disallowed_methods,

@@ -1,4 +1,5 @@
-//! The crash sweep at length: `cargo run --release -p proof --example crash_sweep -- small 0 100`.
+//! The crash sweep at length:
+//! `cargo run --profile proof -p proof --example crash_sweep -- small 0 100`.
 //!
 //! At the end it says what should have happened and never did. With `--states` the hash of each
 //! distinct crash state is printed too, for `cargo xbench soak crash`, which adds up several runs.

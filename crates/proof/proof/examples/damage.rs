@@ -1,4 +1,4 @@
-//! Silent damage at length: `cargo run --release -p proof --example damage -- 0 100`.
+//! Silent damage at length: `cargo run --profile proof -p proof --example damage -- 0 100`.
 #![forbid(unsafe_code)]
 #![expect(
     clippy::disallowed_methods,

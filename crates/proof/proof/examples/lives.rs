@@ -1,4 +1,4 @@
-//! Lives of databases at length: `cargo run --release -p proof --example lives -- 0 1000`.
+//! Lives of databases at length: `cargo run --profile proof -p proof --example lives -- 0 1000`.
 #![forbid(unsafe_code)]
 #![expect(
     clippy::disallowed_methods,

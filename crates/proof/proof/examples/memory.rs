@@ -1,6 +1,6 @@
 //! What a database of many times its cache takes of memory, against what its parameters allow:
 //! `cargo xbench soak memory`, or
-//! `cargo run --release -p proof --example memory -- DIRECTORY CACHE-MB TIMES SESSIONS`.
+//! `cargo run --profile proof -p proof --example memory -- DIRECTORY CACHE-MB TIMES SESSIONS`.
 #![forbid(unsafe_code)]
 #![expect(
     clippy::disallowed_methods,

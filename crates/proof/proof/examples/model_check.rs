@@ -1,4 +1,4 @@
-//! The model check at length: `cargo run --release -p proof --example model_check -- 0 100`.
+//! The model check at length: `cargo run --profile proof -p proof --example model_check -- 0 100`.
 #![forbid(unsafe_code)]
 #![expect(
     clippy::disallowed_methods,

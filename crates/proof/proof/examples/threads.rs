@@ -1,5 +1,5 @@
 //! Threads of the real machine, for as long as one likes:
-//! `cargo run --release -p proof --example threads -- DIRECTORY SECONDS [SEED]`.
+//! `cargo run --profile proof -p proof --example threads -- DIRECTORY SECONDS [SEED]`.
 #![forbid(unsafe_code)]
 #![expect(
     clippy::disallowed_methods,

@@ -17,7 +17,7 @@ export CARGO_TARGET_DIR=${KEEP:-$tree/target}
 first() {
     local pattern=$1 found
     shift
-    found=$({ "$CARGO_TARGET_DIR/release/examples/$1" "${@:2}" 2>&1 || true; } |
+    found=$({ "$CARGO_TARGET_DIR/proof/examples/$1" "${@:2}" 2>&1 || true; } |
         grep -m1 "$pattern" || true)
     printf '%s' "${found:0:200}"
 }
@@ -28,19 +28,19 @@ for name in "$@"; do
         echo "$name: the patch doesn't apply any more"
         continue
     fi
-    cargo build -q --release -p proof --example damage --example lives --example model_check
+    cargo build -q --profile proof -p proof --example damage --example lives --example model_check
     found=$(first '^damage: seed' damage 0 20)
     [[ -n $found ]] || found=$(first '^lives: seed' lives 0 100)
     [[ -n $found ]] || found=$(first '^model_check: seed' model_check 0 400)
     if [[ -z $found ]]; then
-        cargo build -q --release -p proof --example crash_sweep
+        cargo build -q --profile proof -p proof --example crash_sweep
         for sweep in "small 0 8" "large 0 4"; do
             # shellcheck disable=SC2086 # three words
             [[ -n $found ]] || found=$(first '^crash_sweep: ' crash_sweep $sweep)
         done
     fi
     if [[ -z $found ]]; then
-        cargo build -q --release -p proof --example threads
+        cargo build -q --profile proof -p proof --example threads
         for seed in 0 1; do
             [[ -n $found ]] || found=$(first '^threads: ' threads "$tree" 60 $seed)
         done

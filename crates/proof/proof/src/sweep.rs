@@ -192,8 +192,8 @@ impl Sweep {
         run.everything(base).map_err(|breach| {
             let (kind, seed) = (self.kind.name(), self.load.seed);
             breach.with(format!(
-                "{self:?}\nto repeat it: cargo run --release -p proof --example crash_sweep -- \
-                 {kind} {seed} {}",
+                "{self:?}\nto repeat it: cargo run --profile proof -p proof --example crash_sweep \
+                 -- {kind} {seed} {}",
                 seed + 1
             ))
         })?;

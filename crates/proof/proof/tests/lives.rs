@@ -1,8 +1,8 @@
 //! Lives of databases in a few directories: made, opened, killed, copied and deleted by actors that
 //! know nothing of each other, with files under few names that are spelled in many ways.
 //!
-//! In release some hundred seeds, in debug a few; `cargo run --release -p proof --example lives --
-//! 0 10000` runs as many as are asked for.
+//! In release some hundred seeds, in debug a few;
+//! `cargo run --profile proof -p proof --example lives -- 0 10000` runs as many as are asked for.
 #![forbid(unsafe_code)]
 
 use proof::{Lives, LivesTally};

@@ -11,7 +11,8 @@ mod payments;
 
 use std::path::Path;
 
-/// The short form; `cargo run --release -p proof --example threads` runs as long as one likes.
+/// The short form; `cargo run --profile proof -p proof --example threads` runs as long as one
+/// likes.
 #[test]
 fn accounts_come_to_the_same_whoever_pays_and_defines() {
     let seconds = if cfg!(debug_assertions) { 4 } else { 20 };

@@ -15,7 +15,8 @@
 //! version that its writer has noted meanwhile. So a block that isn't whole is read again through
 //! the cache, where reads and writes of a block don't overlap; and so is each block of a piece that
 //! the device couldn't read. Blocks that can't be read there either are named to the caller, which
-//! knows whether it needs them (CB24).
+//! knows whether it needs them (CB24). A block is checked when the caller asks for it, so that the
+//! checksum brings it near the processor for the caller.
 //!
 //! Invariants
 //!   * no frame is touched: the buffers are the session's own, and no other session waits for them.
@@ -61,10 +62,8 @@ pub struct DirectReader<'a> {
     /// the device.
     areas: [IoArea; AREAS],
     done: Vec<Completion>,
-    /// The piece that the caller has in hand.
+    /// The buffer that the caller has in hand.
     in_hand: Option<IoBuf>,
-    /// Its blocks that couldn't be read.
-    missed: Vec<Dba>,
 }
 
 /// The rest of a run.
@@ -86,26 +85,61 @@ struct Piece {
     arrived: Option<(IoBuf, Result<(), Error>)>,
 }
 
-/// Neighbouring blocks that were read.
-#[derive(Debug)]
+/// Neighbouring blocks that one I/O has read. Each is checked when it is asked for.
 pub struct DirectRun<'r> {
-    first: Dba,
-    block_bytes: usize,
-    bytes: &'r [u8],
-    missed: &'r [Dba],
+    cache: &'r Cache,
+    session: &'r Session,
+    file: Arc<DataFile>,
+    /// The number of the next block.
+    next: u32,
+    /// Whether the I/O was done.
+    was_read: bool,
+    /// The bytes of the blocks that weren't asked for yet.
+    left: &'r mut [u8],
+}
+
+/// A block of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct DirectBlock<'r> {
+    /// Its address.
+    pub address: Dba,
+    /// The whole block, or zeros if it was never written; none if it can't be read, or isn't whole.
+    pub bytes: Option<&'r [u8]>,
 }
 
 impl<'r> DirectRun<'r> {
-    /// Whether this block couldn't be read, or isn't whole. Its bytes are zeros.
-    pub fn misses(&self, address: Dba) -> bool {
-        self.missed.contains(&address)
+    /// The next block of the run, or `None` after the last. A block that wasn't read, isn't whole,
+    /// or is older than its last write is read through the cache (CB24). The caller holds no latch.
+    #[inline]
+    pub fn next_block(&mut self) -> Result<Option<DirectBlock<'r>>, Stop> {
+        let left = std::mem::take(&mut self.left);
+        let Some((block, left)) = left.split_at_mut_checked(self.file.block_size.bytes()) else {
+            return Ok(None);
+        };
+        self.left = left;
+        let address = Dba::new(self.file.number.get(), self.next);
+        self.next += 1;
+        let is_whole = self.was_read && self.file.check(address, block, self.session).is_ok();
+        let is_there = is_whole || self.read_again(address, block)?;
+        Ok(Some(DirectBlock { address, bytes: is_there.then_some(&*block) }))
     }
 
-    /// The blocks, each whole or all zeros, with their addresses.
-    pub fn blocks(&self) -> impl Iterator<Item = (Dba, &'r [u8])> + use<'r> {
-        let Dba { file, block } = self.first;
-        let addresses = (block.get()..).map(move |block| Dba::new(file.get(), block));
-        addresses.zip(self.bytes.chunks(self.block_bytes))
+    /// Reads a block through the cache; false if it can't be read there either.
+    #[cold]
+    fn read_again(&self, address: Dba, block: &mut [u8]) -> Result<bool, Stop> {
+        match self.cache.pin_or_unwritten(address, self.session) {
+            Ok(pin) => block.copy_from_slice(&pin.shared(FrameOrder::Heap, self.session)),
+            Err(stop) if stop.is_of_medium() => return Ok(false),
+            Err(stop) => return Err(stop),
+        }
+        Ok(true)
+    }
+}
+
+impl fmt::Debug for DirectRun<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let left = self.left.len() / self.file.block_size.bytes();
+        write!(f, "DirectRun({left} blocks left, the next is {}/{})", self.file.number, self.next)
     }
 }
 
@@ -145,7 +179,6 @@ impl Cache {
             areas: IoArea::try_zeroed(piece_bytes)?,
             done: Vec::with_capacity(IN_FLIGHT_MAX),
             in_hand: None,
-            missed: Vec::new(),
         })
     }
 
@@ -168,12 +201,15 @@ impl DirectReader<'_> {
         self.in_hand = None;
         self.request()?;
         let Some(piece) = self.await_first()? else { return Ok(None) };
-        let (mut buffer, result) = piece.arrived.expect("it was waited for");
-        let first = Dba::new(piece.file.number.get(), piece.first);
-        self.mend(&piece.file, piece.first, result.is_ok(), &mut buffer)?;
-        let block_bytes = piece.file.block_size.bytes();
-        let bytes: &[u8] = self.in_hand.insert(buffer);
-        Ok(Some(DirectRun { first, block_bytes, bytes, missed: &self.missed }))
+        let (buffer, result) = piece.arrived.expect("it was waited for");
+        Ok(Some(DirectRun {
+            cache: self.cache,
+            session: self.session,
+            file: piece.file,
+            next: piece.first,
+            was_read: result.is_ok(),
+            left: self.in_hand.insert(buffer),
+        }))
     }
 
     /// Requests as many pieces as may be in flight.
@@ -233,33 +269,6 @@ impl DirectReader<'_> {
                 piece.expect("a piece that was requested").arrived = Some((buffer, result));
             }
         }
-    }
-
-    /// Reads each block through the cache that wasn't read, isn't whole, or is older than its last
-    /// write (CB24).
-    fn mend(
-        &mut self,
-        file: &DataFile,
-        first: u32,
-        was_read: bool,
-        bytes: &mut [u8],
-    ) -> Result<(), Stop> {
-        self.missed.clear();
-        for (block, nth) in bytes.chunks_mut(file.block_size.bytes()).zip(0..) {
-            let address = Dba::new(file.number.get(), first + nth);
-            if was_read && file.check(address, block, self.session).is_ok() {
-                continue;
-            }
-            match self.cache.pin_or_unwritten(address, self.session) {
-                Ok(pin) => block.copy_from_slice(&pin.shared(FrameOrder::Heap, self.session)),
-                Err(stop) if stop.is_of_medium() => {
-                    block.fill(0);
-                    self.missed.push(address);
-                }
-                Err(stop) => return Err(stop),
-            }
-        }
-        Ok(())
     }
 }
 

@@ -6,7 +6,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use cache::{Blocks, CacheConfig};
+use cache::{Blocks, CacheConfig, DirectBlock};
 use common::{Bed, DATA, Seen, Toy, dba, disk, racy, small, version};
 use ids::{BlockSize, Dba};
 use os::{FilesystemIo, Session};
@@ -27,11 +27,11 @@ fn span(first: u32, count: u32) -> Blocks {
 fn read_all(bed: &Bed, blocks: u32, session: &Session) -> Result<BTreeMap<Dba, u64>, Stop> {
     let mut reader = bed.cache.direct_reader(&[span(0, blocks)], session)?;
     let mut found = BTreeMap::new();
-    while let Some(run) = reader.next_run()? {
-        for (address, block) in run.blocks() {
-            if run.misses(address) {
+    while let Some(mut run) = reader.next_run()? {
+        while let Some(DirectBlock { address, bytes }) = run.next_block()? {
+            let Some(block) = bytes else {
                 return Err(bed.cache.pin(address, session).map(drop).expect_err("it is missed"));
-            }
+            };
             let before = found.insert(address, version(address, block));
             assert_eq!(before, None, "{address} comes twice");
         }
@@ -139,8 +139,9 @@ fn pieces_of_a_mebibyte_are_in_flight_together() {
             let mut reader =
                 bed.cache.direct_reader(&[span(0, blocks)], session).expect("no fault");
             let mut lengths = Vec::new();
-            while let Some(run) = reader.next_run().expect("no fault") {
-                lengths.push(run.blocks().count());
+            while let Some(mut run) = reader.next_run().expect("no fault") {
+                let next = || run.next_block().expect("no fault");
+                lengths.push(std::iter::from_fn(next).count());
             }
             let took = session.now().since(before);
             assert_eq!(lengths, [512, 512, 512, 512, 512, 512, 512, 512, 3]);

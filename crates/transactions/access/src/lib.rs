@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A row is bytes, found by its address; `relation` says what the bytes mean. Rules AC1 to AC40 and
-//! BT1 to BT42 are in the README.
+//! BT1 to BT44 are in the README.
 //!
 //! * [`Heap`]: insert, update, delete and lock rows, one by one or several of a block together;
 //!   fetch a row, scan all. [`HeapInserter`]: the block that a session's inserts fill.

@@ -148,7 +148,7 @@ fn reader_meets(end: fn(&Db, &Session), stale_before: bool) {
         };
         assert_eq!(stop.refusal(), Some(RefusalKind::DefinitionChanged), "{stop}");
         assert!(stop.to_string().contains("dropped or truncated"), "{stop}");
-        let scanned = relation.scan(view, &mut |_, _| {}, session);
+        let scanned = relation.scan(view, |_, _| {}, session);
         refused(scanned, RefusalKind::DefinitionChanged, "dropped or truncated");
     });
 }
@@ -203,7 +203,7 @@ fn a_snapshot_from_before_is_too_old_for_what_was_made_since() {
         relation.range(0, &all, Direction::Ascending, view).map(|_| ()).expect("as ever");
         db.catalog.truncate_table("customer", WAIT, session).expect("truncated");
         let relation = db.relation("customer", session);
-        let scanned = relation.scan(view, &mut |_, _| {}, session);
+        let scanned = relation.scan(view, |_, _| {}, session);
         refused(scanned, RefusalKind::SnapshotTooOld, "truncated");
         assert_eq!(db.rows("customer", session).len(), 0);
     });

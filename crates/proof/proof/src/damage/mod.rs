@@ -78,7 +78,8 @@ impl DamageCheck {
         self.all(bases).map_err(|Violation(what)| {
             let seed = self.seed;
             Violation(format!(
-                "{what}\nto repeat it: cargo run --release -p proof --example damage -- {seed} {}",
+                "{what}\nto repeat it: cargo run --profile proof -p proof --example damage -- \
+                 {seed} {}",
                 seed + 1
             ))
         })

@@ -56,7 +56,8 @@ impl Lives {
         bed::run(self).map_err(|Violation(what)| {
             let seed = self.seed;
             Violation(format!(
-                "{what}\nto repeat it: cargo run --release -p proof --example lives -- {seed} {}",
+                "{what}\nto repeat it: cargo run --profile proof -p proof --example lives -- \
+                 {seed} {}",
                 seed + 1
             ))
         })

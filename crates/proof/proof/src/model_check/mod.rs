@@ -65,7 +65,7 @@ impl ModelCheck {
         bed::run(self).map_err(|Violation(what)| {
             let seed = self.seed;
             Violation(format!(
-                "{what}\nto repeat it: cargo run --release -p proof --example model_check -- \
+                "{what}\nto repeat it: cargo run --profile proof -p proof --example model_check -- \
                  {seed} {}",
                 seed + 1
             ))

@@ -43,6 +43,11 @@ impl SlotKind {
             SlotKind::Piece => PIECE,
         }
     }
+
+    /// Whether the slot has that, and it isn't deleted.
+    pub(super) fn is_in(self, slot: &DataSlot) -> bool {
+        slot.flags & (self.flag() | DataSlot::DELETED) == self.flag()
+    }
 }
 
 /// How a change of a row ended.

@@ -122,8 +122,7 @@ impl Heap {
 
     /// The slot, if it has a row, or a piece, that isn't deleted.
     fn slot_with(&self, block: &[u8], number: u16, kind: SlotKind) -> Option<DataSlot> {
-        let slot = self.slot(block, number)?;
-        (slot.flags & kind.flag() != 0 && slot.flags & DataSlot::DELETED == 0).then_some(slot)
+        self.slot(block, number).filter(|slot| kind.is_in(slot))
     }
 
     /// Gives `look` the block as it is now, under its latch.

@@ -120,12 +120,12 @@ impl Heap {
         if !self.is_its(block) {
             return parts;
         }
-        let slots = block::slots(block);
-        session.charge(Cost::RowRead, slots.into());
-        for number in 0..slots {
-            if let Some(slot) = self.slot_with(block, number, SlotKind::Row) {
+        let directory = block::directory(block);
+        session.charge(Cost::RowRead, directory.len() as u64);
+        for (slot, number) in directory.iter().zip(0..) {
+            if SlotKind::Row.is_in(slot) {
                 let row = RowAddress { block: address, slot: number };
-                let piece = piece_of(block, slot);
+                let piece = piece_of(block, *slot);
                 match piece.next {
                     None => visit(row, piece.data),
                     Some(_) => parts.push(row),

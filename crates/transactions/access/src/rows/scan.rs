@@ -12,7 +12,7 @@
 //!
 //! Callers: tables.
 
-use cache::Blocks;
+use cache::{Blocks, DirectBlock};
 use ids::Dba;
 use os::Session;
 use stop::Stop;
@@ -102,14 +102,14 @@ impl Heap {
         let transactions = &self.transactions;
         let mut reader = transactions.changes().cache().direct_reader(spans, session)?;
         let (mut copy, mut foreign) = (Vec::new(), Vec::new());
-        while let Some(run) = reader.next_run()? {
-            for (address, block) in run.blocks() {
-                if run.misses(address) {
+        while let Some(mut run) = reader.next_run()? {
+            while let Some(DirectBlock { address, bytes }) = run.next_block()? {
+                let Some(block) = bytes else {
                     if !self.has_no_rows(address, session)? {
                         self.visit_block(view, address, visit, session)?;
                     }
                     continue;
-                }
+                };
                 // It wasn't formatted by the checkpoint, or its rows are lost, or the table is.
                 if !self.is_its(block) {
                     foreign.push(address);
