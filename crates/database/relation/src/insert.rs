@@ -145,7 +145,10 @@ impl Relation {
             if self.layout().is_dropped(column) && !value.is_null() {
                 return Err(self.dropped_column(column));
             }
-            fitted.push(self.fit(column, *value)?);
+            match columns[column].kind.holds(value) {
+                true => fitted.push(*value),
+                false => fitted.push(self.fit(column, *value)?),
+            }
         }
         for (column, of) in columns.iter().enumerate().skip(known) {
             // An identity column is never added to an existing table.
@@ -211,9 +214,6 @@ impl Relation {
     #[inline]
     pub(crate) fn fit<'v>(&self, column: usize, value: Value<'v>) -> Result<Value<'v>, Stop> {
         let of = &self.definition().columns[column];
-        if of.kind.holds(value) {
-            return Ok(value);
-        }
         if value.is_null() && of.not_null {
             return Err(self.not_null(column));
         }

@@ -181,12 +181,9 @@ impl Relation {
         lock_wait: LockWait,
         work: &mut Work<'_>,
     ) -> Result<(), Stop> {
-        let session = work.session;
-        let id = match work.transaction.id() {
-            Some(id) => id,
-            None => self.transactions.prepare(work.transaction, 0, session)?,
-        };
-        self.lock_table(id, mode, lock_wait, session)
+        let (object, session) = (self.definition.object.get(), work.session);
+        self.transactions.lock_table(work.transaction, object, mode, lock_wait, session)?;
+        self.check_stale(session)
     }
 
     /// Locks the table for a transaction, and refuses a stale relation (RL3).
@@ -199,6 +196,10 @@ impl Relation {
     ) -> Result<(), Stop> {
         let (object, locks) = (self.definition.object.get(), self.transactions.locks());
         locks.lock_table(id, object, mode, lock_wait, session)?;
+        self.check_stale(session)
+    }
+
+    fn check_stale(&self, session: &Session) -> Result<(), Stop> {
         if self.is_stale(session) {
             let message = format!(
                 "cannot change table {}: its definition was changed since the statement was \

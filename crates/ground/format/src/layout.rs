@@ -73,6 +73,7 @@ macro_rules! layout {
             /// The structure at this offset, mutable.
             ///
             /// # Panics When the bytes end before the structure does.
+            #[inline]
             pub fn at_mut(bytes: &mut [u8], offset: usize) -> &mut $name {
                 let (found, _) =
                     <$name as zerocopy::FromBytes>::mut_from_prefix(&mut bytes[offset..])
@@ -118,8 +119,16 @@ macro_rules! layout {
             }
 
             /// The stored bytes.
+            #[inline]
             pub fn bytes(&self) -> &[u8] {
                 zerocopy::IntoBytes::as_bytes(self)
+            }
+
+            /// The stored bytes of several structures, one directly after the other.
+            #[allow(dead_code, reason = "few layouts are stored in numbers")]
+            #[inline]
+            pub fn bytes_of_many(all: &[$name]) -> &[u8] {
+                zerocopy::IntoBytes::as_bytes(all)
             }
 
             /// The structure as a part of a payload.

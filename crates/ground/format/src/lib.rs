@@ -29,6 +29,7 @@ pub mod changes;
 mod checksum;
 mod data;
 mod document;
+mod few_bytes;
 mod file;
 mod layout;
 mod number;
@@ -45,6 +46,7 @@ pub use block_kind::BlockKind;
 pub use changes::PayloadFault;
 pub use data::{DataHead, DataSlot, FreeMap, ItlEntry, PieceAddress};
 pub use document::markdown;
+pub use few_bytes::FewBytes;
 pub use file::{
     CONTROL_BLOCK, Control, DataFileEntry, Directory, DirectoryEntry, Extent, ExtentMap,
     FileHeader, FreeBlock, LogGroupEntry, LogMemberEntry, SegmentHeader, TablespaceEntry,

@@ -112,7 +112,7 @@ fn interests() -> [Vec<u8>; 3] {
     let own = Before { number: 2, entry: BeforeEntry::Own(&own) };
     let whole = ItlEntry { ended: ScnLe::new(ENDED), ..ItlEntry::NONE };
     let whole = Before { number: 2, entry: BeforeEntry::Whole(&whole) };
-    [[head.bytes(), cleanout.bytes()].concat(), own.bytes(), whole.bytes()]
+    [[head.bytes(), cleanout.bytes()].concat(), own.bytes().to_vec(), whole.bytes().to_vec()]
 }
 
 fn heap_examples() -> Vec<(u8, Vec<u8>)> {

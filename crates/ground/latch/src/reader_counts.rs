@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::SeqCst;
 
-use os::{Os, Session};
+use os::{Os, Session, huge_table};
 
 use crate::parts::Holds;
 
@@ -65,7 +65,7 @@ const FULL: u32 = COUNT_MAX * (PIN + HOLD);
 /// The pins and shared holds of a number of frames.
 pub struct ReaderCounts {
     /// The pages, by stripe, then by frame.
-    pages: Box<[Page]>,
+    pages: Arc<[Page]>,
     stripes: u32,
     /// The number of pages in a stripe.
     pages_each: u32,
@@ -77,7 +77,7 @@ impl ReaderCounts {
         let stripes = os.cpu_count().clamp(STRIPES_MIN, STRIPES_MAX).next_power_of_two();
         let pages_each = frames.div_ceil(FRAMES);
         let page = |_| Page(std::array::from_fn(|_| AtomicU32::new(0)));
-        let pages = (0..stripes * pages_each).map(page).collect();
+        let pages = huge_table((stripes * pages_each) as usize, page);
         Arc::new(ReaderCounts { pages, stripes, pages_each })
     }
 

@@ -322,6 +322,7 @@ fn posts_before_the_wait_are_one_post() {
 }
 
 /// Counts the calls which say that a stripe has no pin any more.
+#[derive(Clone, Copy)]
 struct Told<'a>(&'a Shared64);
 
 impl Pinned for Told<'_> {
@@ -337,7 +338,9 @@ fn a_pin_and_a_latch_got_in_one_step_go_in_one_step() {
     let (os, session) = world();
     let frame = FrameLatch::new(&os, &ReaderCounts::new(&os, 1), 0, 7);
     let told = Shared64::new(0);
-    let both = frame.pin_shared(FrameOrder::Heap, Told(&told), &session).expect("no writer");
+    let pin_if =
+        |is_wanted| frame.pin_shared(FrameOrder::Heap, Told(&told), || is_wanted, &session);
+    let both = pin_if(true).expect("no writer");
     assert!(frame.has_pins(&session) && frame.try_exclusive(FrameOrder::Heap, &session).is_none());
     frame.pin(&session);
     assert_eq!(*both, 7);
@@ -349,17 +352,20 @@ fn a_pin_and_a_latch_got_in_one_step_go_in_one_step() {
     frame.pin(&session);
     drop(guard.with_pin(Told(&told)));
     assert_eq!((frame.has_pins(&session), told.load(&session)), (false, 1));
+    assert!(pin_if(false).is_none(), "the frame wasn't wanted");
+    assert_eq!((frame.has_pins(&session), told.load(&session)), (false, 2));
+    assert!(frame.try_exclusive(FrameOrder::Heap, &session).is_some());
 }
 
-/// While a writer has the latch, only the pin is counted.
+/// While a writer has the latch, neither latch nor pin is left, and the owner of the pins is told.
 #[test]
-fn a_pin_is_counted_where_the_latch_cannot_be_had() {
+fn no_pin_is_left_where_the_latch_cannot_be_had() {
     let (os, session) = world();
     let frame = FrameLatch::new(&os, &ReaderCounts::new(&os, 1), 0, ());
     let (told, writer) = (Shared64::new(0), frame.try_exclusive(FrameOrder::Heap, &session));
-    assert!(frame.pin_shared(FrameOrder::Heap, Told(&told), &session).is_none());
-    assert!(writer.is_some() && frame.has_pins(&session));
-    assert!(frame.unpin(&session), "it was the only one");
+    let pinned = frame.pin_shared(FrameOrder::Heap, Told(&told), || true, &session);
+    assert!(pinned.is_none() && writer.is_some());
+    assert_eq!((frame.has_pins(&session), told.load(&session)), (false, 1));
 }
 
 /// Frames don't share their counts, and a pin that doesn't exist can't be removed.

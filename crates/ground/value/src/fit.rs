@@ -22,13 +22,16 @@ use crate::{BYTES_MAX, Digits, Misfit, MisfitKind, Number, Timestamp, Type, Valu
 const SHOWN_CHARS: usize = 40;
 
 impl Type {
-    /// Whether a column of this type holds the value as it is, as most are. False says nothing.
+    /// Whether a column of this type holds the value as it is. A quick look at what is usual, which
+    /// may say no where [`Type::fit`] would return the same value.
     #[inline]
-    pub fn holds(self, value: Value<'_>) -> bool {
+    pub fn holds(self, value: &Value<'_>) -> bool {
         match (self, value) {
-            (Type::BigInt, Value::Int(_)) => true,
-            // A text has no more characters than bytes.
-            (Type::Varchar(chars), Value::Text(text)) => text.len() <= chars.get().into(),
+            (Type::BigInt, Value::Int(_))
+            | (Type::Double, Value::Double(_))
+            | (Type::Boolean, Value::Boolean(_)) => true,
+            // A character has a byte at least.
+            (Type::Varchar(chars), Value::Text(text)) => text.len() <= chars.get() as usize,
             _ => false,
         }
     }
@@ -274,6 +277,36 @@ mod tests {
         assert!(varchar.fit("C", Value::Text("a   ")).is_err());
         assert_eq!(char.fit("C", Value::Text("é     ")), Ok(Value::Text("é")));
         assert!(char.fit("C", Value::Text("abc d")).is_err());
+    }
+
+    #[test]
+    fn what_a_column_holds_as_it_is_is_what_it_is_fitted_to() {
+        let types = [
+            Type::SmallInt,
+            Type::BigInt,
+            Type::Double,
+            Type::Boolean,
+            Type::varchar(3).expect("may be declared"),
+            Type::Text,
+        ];
+        let values = [
+            Value::Null,
+            Value::Int(40_000),
+            Value::Double(f64::NAN),
+            Value::Boolean(true),
+            Value::Text("äöü"),
+            Value::Text("abc"),
+            Value::Text("abcd"),
+        ];
+        let mut held = 0;
+        for (one, value) in types.iter().flat_map(|one| values.map(|value| (*one, value))) {
+            if one.holds(&value) {
+                let fitted = one.fit("C", value).expect("it is held");
+                assert_eq!(format!("{fitted:?}"), format!("{value:?}"));
+                held += 1;
+            }
+        }
+        assert_eq!(held, 4, "a BIGINT, a DOUBLE PRECISION, a BOOLEAN and a VARCHAR");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use ids::{BlockSize, FileNo};
 use latch::{Condition, Latch, LatchKind, ReaderCounts, Shared32, Shared64, SharedFlag, Signal};
-use os::{Disk, File, Os, Session};
+use os::{Disk, File, Os, Session, huge_table};
 use stop::{Halt, RefusalKind, Stop};
 
 use crate::ahead::Ahead;
@@ -127,8 +127,7 @@ impl Cache {
             ended: Condition::new(os),
         };
         let counts = ReaderCounts::new(os, count);
-        let frames: Arc<[Frame]> =
-            (0..count).map(|number| Frame::absent(os, &counts, number)).collect();
+        let frames = huge_table(count as usize, |number| Frame::absent(os, &counts, number as u32));
         let set = |number| WorkingSet::new(os, number, &frames);
         let cache = Arc::new(Cache {
             files: Files::new(os),

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use ids::Dba;
 use latch::{ExclusiveGuard, Latch, LatchKind, Shared64, SharedGuard};
-use os::{CACHE_LINE, Os, Session};
+use os::{CACHE_LINE, Os, Session, huge_table};
 
 use crate::frame::{Frame, NO_ADDRESS};
 use crate::list::NONE;
@@ -68,7 +68,7 @@ impl Chains {
         // At least two lines: the shift needs a bit.
         let lines = buckets.div_ceil(HEADS_PER_LINE).max(2).next_power_of_two();
         let line = || Line(std::array::from_fn(|_| Shared64::new(u64::from(NONE))));
-        let heads: Arc<[Line]> = (0..lines).map(|_| line()).collect();
+        let heads = huge_table(lines, |_| line());
         let shift = 64 - lines.trailing_zeros();
         let latch = |bucket| {
             let (heads, frames) = (Arc::clone(&heads), Arc::clone(frames));

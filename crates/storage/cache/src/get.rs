@@ -261,17 +261,16 @@ impl Cache {
         self.ahead.prefetch(at, places);
         let frame = &self.frames[at as usize];
         let pinned = PinnedFrame { cache: self, number: at };
-        let Some(content) = frame.latch.pin_shared(order, pinned, session) else {
-            self.let_go(at, session);
-            return None;
-        };
-        let block = PinnedBlock::held(content);
         // CB3: as in `pin_hinted`. Another block is let go and never read.
-        if frame.status.load(session) != 0 || frame.address.load(session) != address.pack() {
-            return None;
-        }
-        frame.touch(session);
-        Some(block)
+        let is_wanted = || {
+            let is_it =
+                frame.status.load(session) == 0 && frame.address.load(session) == address.pack();
+            if is_it {
+                frame.touch(session);
+            }
+            is_it
+        };
+        frame.latch.pin_shared(order, pinned, is_wanted, session).map(PinnedBlock::held)
     }
 
     /// Gets a block that the hint has missed, or that isn't in the cache.

@@ -147,6 +147,7 @@ pub struct PinnedBlock<'a> {
 }
 
 /// A frame with a pin that belongs to a guard of its latch.
+#[derive(Clone, Copy)]
 pub(crate) struct PinnedFrame<'a> {
     pub(crate) cache: &'a Cache,
     pub(crate) number: u32,

@@ -10,11 +10,12 @@
 //! the record says what came of them (CH6). Otherwise they are applied after the copy, so that the
 //! latch is held for the copy only.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use cache::{Cache, ExclusiveBlock};
 use format::{BlockHeader, ChangeVector, DbaLe, RedoRecord, ScnLe, U16Le, U32Le};
-use ids::{BlockSize, Scn};
+use ids::{BlockSize, Dba, Scn};
 use latch::Pace;
 use os::{Os, Session};
 use redo::{Credits, RecordPosition, Redo};
@@ -74,9 +75,8 @@ impl Changes {
     pub fn begin<'a>(&'a self, bytes: usize, session: &'a Session) -> Result<Group<'a>, Stop> {
         let credits = self.redo.reserve(bytes, session)?;
         let limit = RedoRecord::BYTES + bytes;
-        let mut record = Vec::with_capacity(limit);
-        record.resize(RedoRecord::BYTES, 0);
-        Ok(Group { changes: self, credits, blocks: Vec::with_capacity(4), record, limit })
+        let record = RecordBuffer::take(limit);
+        Ok(Group { changes: self, credits, blocks: ChangedBlocks::default(), record, limit })
     }
 }
 
@@ -85,12 +85,12 @@ const PART: usize = 512;
 
 impl Changes {
     /// Checks changed blocks, if a check is due (CH10).
-    fn check(&self, blocks: &[Changed<'_>]) {
+    fn check(&self, blocks: &ChangedBlocks<'_>) {
         let Some(pace) = &self.pace else { return };
         for changed in blocks.iter().filter(|_| pace.is_due()) {
             if let Err(what) = (changed.layer.check)(&changed.block) {
                 let (layer, opcode) = (changed.layer.name, changed.opcode);
-                let address = changed.block.address();
+                let address = changed.address;
                 panic!("change {opcode} of layer {layer} broke block {address}: {what} (CH10)");
             }
             pace.has_seen(changed.block.len() / PART);
@@ -100,6 +100,7 @@ impl Changes {
 
 struct Changed<'a> {
     block: ExclusiveBlock<'a>,
+    address: Dba,
     layer: &'static Layer,
     opcode: u8,
     /// Where the vector begins in the record.
@@ -107,13 +108,74 @@ struct Changed<'a> {
     payload: usize,
 }
 
+/// The blocks of a group, in the order of its changes. Most groups have few: these need no
+/// allocation.
+#[derive(Default)]
+struct ChangedBlocks<'a> {
+    first: [Option<Changed<'a>>; FEW_BLOCKS],
+    more: Vec<Changed<'a>>,
+    count: usize,
+}
+
+/// A row's block, and the block with its undo.
+const FEW_BLOCKS: usize = 2;
+
+impl<'a> ChangedBlocks<'a> {
+    fn push(&mut self, changed: Changed<'a>) {
+        match self.first.get_mut(self.count) {
+            Some(place) => *place = Some(changed),
+            None => self.more.push(changed),
+        }
+        self.count += 1;
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Changed<'a>> {
+        self.first.iter().flatten().chain(&self.more)
+    }
+
+    fn iter_mut(&mut self) -> impl Iterator<Item = &mut Changed<'a>> {
+        self.first.iter_mut().flatten().chain(&mut self.more)
+    }
+}
+
+/// The bytes of a record. The thread's next group uses the buffer again.
+struct RecordBuffer(Vec<u8>);
+
+/// A buffer that takes more bytes is given back to the system.
+const KEPT_BYTES: usize = 32 << 10;
+
+thread_local! {
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+impl RecordBuffer {
+    /// A buffer with an empty head, and with room for `limit` bytes.
+    fn take(limit: usize) -> RecordBuffer {
+        // While the thread's last destructors run there may be none.
+        let mut bytes = BUFFER.try_with(Cell::take).unwrap_or_default();
+        bytes.clear();
+        bytes.reserve(limit);
+        bytes.extend_from_slice(&[0; RedoRecord::BYTES]);
+        RecordBuffer(bytes)
+    }
+}
+
+impl Drop for RecordBuffer {
+    fn drop(&mut self) {
+        let bytes = std::mem::take(&mut self.0);
+        if bytes.capacity() <= KEPT_BYTES {
+            _ = BUFFER.try_with(|buffer| buffer.set(bytes));
+        }
+    }
+}
+
 /// Changes that happen together. A group that is dropped without commit has changed nothing.
 #[must_use = "a group that isn't committed changes nothing"]
 pub struct Group<'a> {
     changes: &'a Changes,
     credits: Credits<'a>,
-    blocks: Vec<Changed<'a>>,
-    record: Vec<u8>,
+    blocks: ChangedBlocks<'a>,
+    record: RecordBuffer,
     limit: usize,
 }
 
@@ -157,7 +219,7 @@ impl<'a> Group<'a> {
     ) {
         let address = block.address();
         assert!(
-            self.blocks.iter().all(|other| other.block.address() != address),
+            self.blocks.iter().all(|other| other.address != address),
             "a group changes block {address} twice (rule CH3)"
         );
         let before = BlockHeader::at(&block, 0);
@@ -174,38 +236,41 @@ impl<'a> Group<'a> {
             anew: anew.into(),
             reserved: [0; 2],
         };
-        let vector = self.record.len();
-        self.record.extend_from_slice(head.bytes());
-        let start = self.record.len();
-        payload.iter().for_each(|part| self.record.extend_from_slice(part));
+        let record = &mut self.record.0;
+        let vector = record.len();
+        record.extend_from_slice(head.bytes());
+        let start = record.len();
+        let parts = payload.iter().filter(|part| !part.is_empty());
+        parts.for_each(|part| record.extend_from_slice(part));
         assert!(
-            self.record.len() <= self.limit,
+            record.len() <= self.limit,
             "a group of {} bytes has credits for {} (rule CH2)",
-            self.record.len(),
+            record.len(),
             self.limit
         );
         debug_assert_eq!(
-            layer.changes.check(opcode, &self.record[start..]),
+            layer.changes.check(opcode, &record[start..]),
             Ok(()),
             "layer {} makes a payload of change {opcode} that it couldn't read (rule CH9)",
             layer.name
         );
-        self.blocks.push(Changed { block, layer, opcode, vector, payload: start });
+        self.blocks.push(Changed { block, address, layer, opcode, vector, payload: start });
     }
 
     /// Makes the changes and releases the blocks' latches (CH11). Nothing in here can fail, or wait
     /// for more than a latch (CH2).
     pub fn commit(self, session: &Session) -> RecordPosition {
-        let Group { changes, credits, mut blocks, mut record, .. } = self;
-        assert!(!blocks.is_empty(), "a group without changes is committed");
+        let Group { changes, credits, mut blocks, record: mut buffer, .. } = self;
+        let record = &mut buffer.0;
+        assert!(blocks.count > 0, "a group without changes is committed");
         let critical = changes.halt.guard("a change was not finished after it had begun", session);
         let head = RedoRecord {
             length: U32Le::new(u32::try_from(record.len()).expect("credits limit a record")),
-            vectors: U16Le::new(u16::try_from(blocks.len()).expect("a group has few blocks")),
+            vectors: U16Le::new(u16::try_from(blocks.count).expect("a group has few blocks")),
             reserved: [0; 2],
             scn: ScnLe::new(Scn::ZERO),
         };
-        *RedoRecord::at_mut(&mut record, 0) = head;
+        *RedoRecord::at_mut(record, 0) = head;
         // CH4: before the address is given out.
         blocks.iter_mut().for_each(|changed| changed.block.will_change());
         let consistency = changes.consistency;
@@ -215,11 +280,11 @@ impl<'a> Group<'a> {
                 note_images(&blocks, record);
             }
         };
-        let placed = changes.redo.append_with(credits, &mut record, fill, session);
+        let placed = changes.redo.append_with(credits, record, fill, session);
         if !consistency {
-            apply_all(&mut blocks, &record, placed.scn);
+            apply_all(&mut blocks, record, placed.scn);
         }
-        session.count(Statistic::BlockChanges, blocks.len() as u64);
+        session.count(Statistic::BlockChanges, blocks.count as u64);
         changes.check(&blocks);
         drop(blocks);
         critical.disarm();
@@ -227,12 +292,12 @@ impl<'a> Group<'a> {
     }
 }
 
-fn apply_all(blocks: &mut [Changed<'_>], record: &[u8], scn: Scn) {
-    for (number, changed) in (0..).zip(blocks) {
+fn apply_all(blocks: &mut ChangedBlocks<'_>, record: &[u8], scn: Scn) {
+    for (number, changed) in (0..).zip(blocks.iter_mut()) {
         let head = ChangeVector::at(record, changed.vector);
         let (length, anew) = (usize::from(head.length.get()), head.anew != 0);
         let payload = &record[changed.payload..changed.payload + length];
-        let address = changed.block.address();
+        let address = changed.address;
         let bytes = changed.block.bytes_for_apply();
         let block = BlockMut { address, scn, bytes };
         apply(changed.layer, block, changed.opcode, anew, payload, number);
@@ -257,8 +322,8 @@ pub(crate) fn apply(
     BlockHeader::of_mut(bytes).stamp(scn, number);
 }
 
-fn note_images(blocks: &[Changed<'_>], record: &mut [u8]) {
-    for changed in blocks {
+fn note_images(blocks: &ChangedBlocks<'_>, record: &mut [u8]) {
+    for changed in blocks.iter() {
         ChangeVector::at_mut(record, changed.vector).image = U32Le::new(image_of(&changed.block));
     }
 }

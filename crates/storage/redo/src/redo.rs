@@ -150,7 +150,11 @@ impl Shared {
     /// Publishes what changed under the latch: the last SCN, then the position.
     pub(crate) fn publish(&self, state: &State, session: &Session) {
         self.last.store(state.next_scn.get() - 1, session);
-        self.position.store(state.position().pack_block(), session);
+        // Most records begin no block, and a store waits until it has reached memory.
+        let position = state.position().pack_block();
+        if self.position.load(session) != position {
+            self.position.store(position, session);
+        }
     }
 
     /// Wakes every sleeper after a halt.

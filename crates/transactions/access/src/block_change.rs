@@ -12,8 +12,11 @@
 //!
 //! Callers: `rows`; `btree`.
 
+use std::borrow::Cow;
+
 use cache::Pin;
 use change::{Layer, credits_for};
+use format::FewBytes;
 use ids::{Scn, TxnId};
 use os::Session;
 use stop::Stop;
@@ -28,9 +31,6 @@ use crate::ops::Op;
 
 /// How many ended transactions a change notes in the ITL at first. A second try has no limit.
 const CLEANOUTS: u8 = 16;
-
-/// The steps of most changes aren't longer.
-const PLAN_BYTES: usize = 192;
 
 /// The block to be changed, and the opcodes and size of its changes.
 pub(crate) struct BlockTarget<'a> {
@@ -48,27 +48,96 @@ pub(crate) struct BlockTarget<'a> {
     pub(crate) is_it: &'a dyn Fn(&[u8]) -> bool,
 }
 
+/// How many bytes of steps are kept in place: those of a step of a short row, or of an index's undo
+/// with a short key.
+const FEW: usize = 48;
+
+/// The bytes of steps: a few in place, and those behind them, which may be borrowed.
+pub(crate) struct StepBytes<'p> {
+    few: FewBytes<FEW>,
+    more: Cow<'p, [u8]>,
+}
+
+impl<'p> StepBytes<'p> {
+    pub(crate) const NONE: StepBytes<'static> =
+        StepBytes { few: FewBytes::NONE, more: Cow::Borrowed(&[]) };
+
+    /// Copies bytes behind those that are there.
+    #[inline]
+    pub(crate) fn append(&mut self, bytes: &[u8]) {
+        match self.more.is_empty() && bytes.len() <= self.few.room() {
+            true => self.few.append(bytes),
+            false => self.more.to_mut().extend_from_slice(bytes),
+        }
+    }
+
+    /// Copies a step behind those that are there.
+    #[inline]
+    pub(crate) fn push(&mut self, step: Op<'_>) {
+        let (head, bytes) = step.parts();
+        self.append(&head);
+        self.append(bytes);
+    }
+
+    /// These bytes, which are few, and then others, which are borrowed.
+    #[inline]
+    pub(crate) fn of(few: &[u8], more: &'p [u8]) -> StepBytes<'p> {
+        let mut steps = StepBytes { more: Cow::Borrowed(more), ..StepBytes::NONE };
+        steps.few.append(few);
+        steps
+    }
+
+    /// The steps, with the bytes of this last one borrowed.
+    #[inline]
+    pub(crate) fn with_last(mut self, step: Op<'p>) -> StepBytes<'p> {
+        let (head, bytes) = step.parts();
+        self.append(&head);
+        match self.more.is_empty() {
+            true => self.more = Cow::Borrowed(bytes),
+            false => self.append(bytes),
+        }
+        self
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.few.len() + self.more.len()
+    }
+
+    /// The bytes, in two parts.
+    #[inline]
+    pub(crate) fn parts(&self) -> [&[u8]; 2] {
+        [&self.few, &self.more]
+    }
+}
+
+impl From<Vec<u8>> for StepBytes<'_> {
+    fn from(bytes: Vec<u8>) -> Self {
+        StepBytes { more: Cow::Owned(bytes), ..StepBytes::NONE }
+    }
+}
+
 /// How a block changes.
-#[derive(Default)]
-pub(crate) struct Plan {
+pub(crate) struct Plan<'p> {
     /// The steps of the change.
-    pub(crate) forward: Vec<u8>,
+    pub(crate) forward: StepBytes<'p>,
     /// The steps that take it back.
-    pub(crate) back: Vec<u8>,
+    pub(crate) back: StepBytes<'p>,
     /// How many slots the change locks that the transaction hadn't locked before.
     pub(crate) locks: u16,
     /// Bytes of rows that become free; negative if bytes are taken (rule txn/BL4).
     pub(crate) freed: isize,
 }
 
-impl Plan {
-    /// One step, and the one that takes it back. The caller fills in `locks`.
-    pub(crate) fn of(forward: Op<'_>, back: Op<'_>, freed: isize) -> Plan {
-        let (long, short) =
-            (Vec::with_capacity(PLAN_BYTES), Vec::with_capacity(Op::HEAD_BYTES_MAX));
-        let mut plan = Plan { forward: long, back: short, freed, ..Plan::default() };
-        forward.write(&mut plan.forward);
-        back.write(&mut plan.back);
+impl Plan<'_> {
+    /// No change.
+    pub(crate) const NONE: Plan<'static> =
+        Plan { forward: StepBytes::NONE, back: StepBytes::NONE, locks: 0, freed: 0 };
+
+    /// One step, and the one that takes it back, copied. The caller fills in `locks`.
+    pub(crate) fn of(forward: Op<'_>, back: Op<'_>, freed: isize) -> Plan<'static> {
+        let mut plan = Plan { freed, ..Plan::NONE };
+        plan.forward.push(forward);
+        plan.back.push(back);
         plan
     }
 }
@@ -93,9 +162,9 @@ pub(crate) enum ChangeResult<T> {
 }
 
 /// What the caller decides when it sees the latched block.
-pub(crate) enum Decision<T> {
+pub(crate) enum Decision<'p, T> {
     /// Change the block by this plan.
-    Change(Plan, T),
+    Change(Plan<'p>, T),
     /// Change nothing.
     Nothing(ChangeResult<T>),
     /// Change nothing, unless the transaction gets an entry without growing the ITL.
@@ -111,11 +180,11 @@ enum Attempt<T> {
 }
 
 /// Changes the block as `decide` says.
-pub(crate) fn change_block<T>(
+pub(crate) fn change_block<'p, T>(
     transactions: &Transactions,
     transaction: &mut Transaction,
     target: &BlockTarget<'_>,
-    decide: &mut dyn FnMut(&[u8], &OwnItlEntry) -> Decision<T>,
+    decide: &mut dyn FnMut(&[u8], &OwnItlEntry) -> Decision<'p, T>,
     session: &Session,
 ) -> Result<ChangeResult<T>, Stop> {
     let ends = match try_change_block(transactions, transaction, target, &[], decide, session)? {
@@ -130,12 +199,12 @@ pub(crate) fn change_block<T>(
 }
 
 /// Tries to change the block. `known` has the ends of transactions that undo has told.
-fn try_change_block<T>(
+fn try_change_block<'p, T>(
     transactions: &Transactions,
     transaction: &mut Transaction,
     target: &BlockTarget<'_>,
     known: &[TransactionEnd],
-    decide: &mut dyn FnMut(&[u8], &OwnItlEntry) -> Decision<T>,
+    decide: &mut dyn FnMut(&[u8], &OwnItlEntry) -> Decision<'p, T>,
     session: &Session,
 ) -> Result<Attempt<T>, Stop> {
     let changes = transactions.changes();
@@ -153,26 +222,24 @@ fn try_change_block<T>(
         if !(target.is_it)(&block) {
             return Ok(Attempt::Ended(ChangeResult::Foreign));
         }
-        let itl = transactions.allocate_itl_entry(&block, id, takes_over_by, known, session);
-        let itl = match itl {
+        let found = transactions.allocate_itl_entry(&block, id, takes_over_by, known, session);
+        // What is found is large, and isn't moved: neither is the decision.
+        let itl = match &found {
             ItlAllocation::Entry(itl) => itl,
             ItlAllocation::NoRoom(why) if why.is_worth_waiting(transaction.is_serializable()) => {
-                return Ok(Attempt::Ended(ChangeResult::ItlFull(why.holders)));
+                return Ok(Attempt::Ended(ChangeResult::ItlFull(why.holders.clone())));
             }
             ItlAllocation::NoRoom(why) => {
-                return Ok(Attempt::NoItlEntry(ChangeResult::TooNew, why.inexact_ends));
+                return Ok(Attempt::NoItlEntry(ChangeResult::TooNew, why.inexact_ends.clone()));
             }
         };
         if itl.cleanouts() > cleanouts {
             cleanouts = u8::MAX;
             continue;
         }
-        let (plan, done) = match decide(&block, &itl) {
-            Decision::Change(plan, done) => (plan, done),
-            Decision::Nothing(result) => return Ok(Attempt::Ended(result)),
-            Decision::NothingIfItlGrows(result) => {
-                return Ok(Attempt::NoItlEntry(result, itl.inexact_ends().to_vec()));
-            }
+        let decision = decide(&block, itl);
+        let Decision::Change(plan, _) = &decision else {
+            return Ok(decision.into_attempt(itl));
         };
         let log = transaction.undo();
         let back = itl.back();
@@ -180,15 +247,18 @@ fn try_change_block<T>(
         if undo_bytes > log.room(changes.cache().block_size().bytes()) {
             return Ok(Attempt::Ended(ChangeResult::NoUndoRoom(undo_bytes)));
         }
-        let forward = itl.forward(log.next_address(), plan.locks, plan.freed);
+        let head = itl.forward(log.next_address(), plan.locks, plan.freed);
+        let [few, more] = plan.forward.parts();
+        let forward: [&[u8]; 4] = [head.bytes(), itl.cleanout_bytes(), few, more];
+        let [few, more] = plan.back.parts();
+        let undo: [&[u8]; 3] = [&back, few, more];
         #[cfg(debug_assertions)]
-        assert_taken_back(&block, target, [&forward, &plan.forward], [&back, &plan.back]);
+        assert_taken_back(&block, target, &forward.concat(), &undo.concat());
         let address = block.address();
         let watch = layer.watch.as_ref().filter(|_| plan.freed > 0);
         let level = watch.map(|watch| (watch, (watch.level)(&block)));
-        group.change(block, layer, change, &[&forward, &plan.forward]);
-        let undo_payload: [&[u8]; 2] = [&back, &plan.back];
-        log.push(&mut group, &undo_pins, address, layer.number, opcode_back, &undo_payload);
+        group.change(block, layer, change, &forward);
+        log.push(&mut group, &undo_pins, address, layer.number, opcode_back, &undo);
         group.commit(session);
         drop(undo_pins);
         if let Some((watch, before)) = level
@@ -196,7 +266,20 @@ fn try_change_block<T>(
         {
             (watch.told)(changes, pin, session);
         }
-        return Ok(Attempt::Ended(ChangeResult::Done(done)));
+        return Ok(decision.into_attempt(itl));
+    }
+}
+
+impl<T> Decision<'_, T> {
+    /// How the attempt ends whose decision this is, once a change is made.
+    fn into_attempt(self, itl: &OwnItlEntry) -> Attempt<T> {
+        match self {
+            Decision::Change(_, done) => Attempt::Ended(ChangeResult::Done(done)),
+            Decision::Nothing(result) => Attempt::Ended(result),
+            Decision::NothingIfItlGrows(result) => {
+                Attempt::NoItlEntry(result, itl.inexact_ends().to_vec())
+            }
+        }
     }
 }
 
@@ -204,12 +287,7 @@ fn try_change_block<T>(
 /// the block is in order and has free what rollbacks need (rule txn/BL4). In the end as many bytes
 /// are in use as before (AC17).
 #[cfg(debug_assertions)]
-fn assert_taken_back(
-    block: &[u8],
-    target: &BlockTarget<'_>,
-    forward: [&[u8]; 2],
-    back: [&[u8]; 2],
-) {
+fn assert_taken_back(block: &[u8], target: &BlockTarget<'_>, forward: &[u8], back: &[u8]) {
     let (layer, (opcode, opcode_back)) = (target.layer, target.opcodes);
     let mut copy = block.to_vec();
     let apply = |copy: &mut Vec<u8>, opcode, payload: &[u8]| {
@@ -220,19 +298,18 @@ fn assert_taken_back(
             panic!("change {opcode} of layer {} breaks the block: {what}", layer.name);
         }
     };
-    apply(&mut copy, opcode, &forward.concat());
-    let back = back.concat();
+    apply(&mut copy, opcode, forward);
     let (opcode_back, back) = match &layer.moves {
         None => (opcode_back, back.into()),
         Some(moves) => {
-            let part = (moves.part)(&copy, opcode_back, &back).expect("the block has what changed");
+            let part = (moves.part)(&copy, opcode_back, back).expect("the block has what changed");
             assert!(part.rest.is_none(), "all of a change is in its block at first");
             part.change
                 .map(|(opcode, payload)| (opcode, payload.into_owned().into()))
                 .expect("it is there")
         }
     };
-    let back: std::borrow::Cow<'_, [u8]> = back;
+    let back: Cow<'_, [u8]> = back;
     apply(&mut copy, opcode_back, &back);
     let (used, was) = (txn::block::used(&copy), txn::block::used(block));
     // A purge of an index's leaf isn't taken back (BT17).

@@ -16,12 +16,14 @@ use cache::Pin;
 use change::{Changes, credits_for};
 use format::changes::heap::{HeapFormat, MapFormat, MapNote};
 use format::{DbaLe, U16Le, U32Le};
-use ids::Dba;
+use ids::{Dba, TxnId};
 use latch::FrameOrder;
 use os::Session;
 use space::{Blocks, HandOut, Space};
 use stop::{RefusalKind, Stop};
+use txn::{Savepoint, Transaction};
 
+use crate::RowAddress;
 use crate::apply::{FORMAT, FORMAT_MAP, LAYER, NOTE};
 use crate::free_map::{
     FORMATTED, MapEntry, REFILL, WHOLE, at_least, class_of, entries, entries_of, format_of, is_map,
@@ -49,6 +51,8 @@ pub(crate) const ITL_ENTRIES: u8 = 2;
 pub struct HeapInserter {
     /// The block being filled.
     filling: Option<Dba>,
+    /// The last row that was put there.
+    last: Option<LastPut>,
     /// The blocks that come next, not formatted yet.
     next: Option<Run>,
     /// The table whose blocks they are.
@@ -65,6 +69,15 @@ pub struct HeapInserter {
     around: Option<u32>,
     /// Its end of the claims (see `space::Filling`).
     claims: Arc<()>,
+}
+
+/// A row that was put into a block.
+#[derive(Clone, Copy, Debug)]
+struct LastPut {
+    row: RowAddress,
+    transaction: TxnId,
+    /// How many changes the transaction had made by then.
+    changes: Savepoint,
 }
 
 /// Neighbouring blocks, and the map entry of the first.
@@ -116,6 +129,23 @@ impl HeapInserter {
     /// Notes that a row was put into the block that is filled.
     pub(crate) fn found_room(&mut self) {
         (self.vain, self.wrong, self.around) = (0, 0, None);
+    }
+
+    /// Notes a row that the transaction has put there.
+    pub(crate) fn has_put(&mut self, row: RowAddress, transaction: &Transaction) {
+        let changes = transaction.savepoint();
+        self.last = transaction.id().map(|transaction| LastPut { row, transaction, changes });
+    }
+
+    /// The slot of this block where the search for a free one begins: behind the slot that the
+    /// transaction has filled last. If it has gone back since, slots before may be free.
+    pub(crate) fn first_slot(&self, block: Dba, transaction: &Transaction) -> u16 {
+        let is_behind = |last: &LastPut| {
+            last.row.block == block
+                && Some(last.transaction) == transaction.id()
+                && last.changes <= transaction.savepoint()
+        };
+        self.last.filter(is_behind).map_or(0, |last| last.row.slot.saturating_add(1))
     }
 
     /// The block that is filled couldn't be pinned. Unless buffers were short, the next insert

@@ -9,7 +9,7 @@
 //! Callers: layers with rows or entries, under the block's exclusive latch.
 
 use format::changes::itl::{self as stored, Before, BeforeEntry, Cleanout, ItlChangeHead, ItlOwn};
-use format::{ItlEntry, ScnLe, TxnIdLe, U16Le, UndoAddressLe};
+use format::{FewBytes, ItlEntry, ScnLe, TxnIdLe, U16Le, UndoAddressLe};
 use ids::{Scn, TxnId, UndoAddress};
 use os::Session;
 use stop::{Failpoint, Stop};
@@ -150,26 +150,29 @@ impl OwnItlEntry {
         }
     }
 
-    /// The ITL change: the undo record is at `undo`; the change locks `locks` more slots and frees
-    /// `freed` bytes of rows, or takes them if that is negative.
-    pub fn forward(&self, undo: UndoAddress, locks: u16, freed: isize) -> Vec<u8> {
+    /// The head of the ITL change: the undo record is at `undo`; the change locks `locks` more
+    /// slots and frees `freed` bytes of rows, or takes them if that is negative. The cleanouts
+    /// follow.
+    pub fn forward(&self, undo: UndoAddress, locks: u16, freed: isize) -> ItlChangeHead {
         let (held, kept) = self.held_before();
         let kept = (kept as isize + freed).clamp(0, u16::MAX as isize) as u16;
-        let head = ItlChangeHead {
+        ItlChangeHead {
             number: self.number,
             cleanouts: self.cleanouts.len() as u8,
             transaction: TxnIdLe::new(self.transaction),
             undo: UndoAddressLe::new(undo),
             freed: U16Le::new(kept),
             locks: U16Le::new(held + locks),
-        };
-        let cleanouts = self.cleanouts.iter().map(Cleanout::bytes);
-        let parts: Vec<&[u8]> = [head.bytes()].into_iter().chain(cleanouts).collect();
-        parts.concat()
+        }
+    }
+
+    /// The cleanouts of the ITL change, as they are stored behind its head.
+    pub fn cleanout_bytes(&self) -> &[u8] {
+        Cleanout::bytes_of_many(&self.cleanouts)
     }
 
     /// The entry's former content, with which the undo record begins.
-    pub fn back(&self) -> Vec<u8> {
+    pub fn back(&self) -> FewBytes<{ OwnItlEntry::BACK_BYTES_MAX }> {
         let before = &self.before;
         let own = ItlOwn { undo: before.undo, freed: before.freed, locks: before.locks };
         let entry = match before.transaction == TxnIdLe::new(self.transaction) {
@@ -255,15 +258,16 @@ impl Transactions {
         let mut free: Option<(Scn, u8, ItlEntry)> = None;
         let mut own = None;
         for number in 0..entries {
-            let mut entry = *block::entry(block, number);
-            let Some(other) = entry.transaction.get() else {
-                free = Some((Scn::ZERO, number, entry));
+            let stored = block::entry(block, number);
+            let Some(other) = stored.transaction.get() else {
+                free = Some((Scn::ZERO, number, *stored));
                 continue;
             };
             if other == transaction {
-                own = Some((number, entry));
+                own = Some(number);
                 continue;
             }
+            let mut entry = *stored;
             let is_noted = entry.ended != ScnLe::ZERO;
             if !is_noted {
                 let Some((ended, inexact)) = ended(self.active(), other, session) else {
@@ -288,7 +292,7 @@ impl Transactions {
             }
         }
         let (number, before, grows) = match (own, free) {
-            (Some((number, entry)), _) => (number, entry, false),
+            (Some(number), _) => (number, *block::entry(block, number), false),
             (None, Some((_, number, entry))) => (number, entry, false),
             (None, None) => (entries, ItlEntry::NONE, true),
         };

@@ -20,7 +20,7 @@ use crate::retention::Retention;
 use crate::snapshots::{SnapshotSlot, Snapshots};
 use crate::undo::{Ended, SegmentState, Tail, Undo, UndoLog};
 use crate::waited::Waited;
-use crate::{Active, LockWait, Locks, OwnChanges, RowRequest, View};
+use crate::{Active, LockWait, Locks, OwnChanges, RowRequest, TableMode, View};
 
 /// The end of a transaction is remembered if it has filled this number of undo blocks (TX19).
 const BLOCKS_MANY: u32 = 4;
@@ -67,6 +67,8 @@ pub struct Transaction {
     statement: Option<u32>,
     /// How long each wait for a lock may take.
     lock_wait: LockWait,
+    /// The table that it has locked last, and the mode: it has both until it ends.
+    table: Option<(u32, TableMode)>,
     /// How long the present statement has waited for rows.
     pub(crate) waited: Waited,
     /// The strong end of the session's reference. Others hold the weak end and see when it is
@@ -75,7 +77,7 @@ pub struct Transaction {
 }
 
 /// A point in a transaction to which it can be rolled back (TX28): its number of undo records.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Savepoint(u32);
 
 /// A snapshot in use: undo that it needs isn't overwritten while there is room (TX7).
@@ -390,6 +392,30 @@ impl Transactions {
         }
         self.undo.make_room(log, undo_bytes, self, session)?;
         Ok(log.id)
+    }
+
+    /// Locks a table for the transaction, which gets a name if it has none. Waits and is refused as
+    /// [`Locks::lock_table`]. A statement on the same table as the one before asks for nothing.
+    pub fn lock_table(
+        &self,
+        transaction: &mut Transaction,
+        object: u32,
+        mode: TableMode,
+        lock_wait: LockWait,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let wanted = Some((object, mode));
+        if transaction.table == wanted {
+            session.count(Statistic::EnqueueRequests, 1);
+            return Ok(());
+        }
+        let id = match transaction.id() {
+            Some(id) => id,
+            None => self.prepare(transaction, 0, session)?,
+        };
+        self.locks.lock_table(id, object, mode, lock_wait, session)?;
+        transaction.table = wanted;
+        Ok(())
     }
 
     fn take_segment(&self, alive: &Arc<()>, session: &Session) -> Result<Tail, Stop> {

@@ -227,3 +227,32 @@ fn an_inserter_of_another_table_puts_no_row_into_that_one() {
         drop((table, other));
     });
 }
+
+/// Inserts of a transaction go on behind its last row, and where it was before once it has gone
+/// back.
+#[test]
+fn a_slot_is_used_again_by_the_transaction_that_has_taken_its_row_back() {
+    with_instance(machine(1, database(0)), |instance, session| {
+        let table = Rows::open(instance, TABLE, session).expect("there");
+        let (mut own, mut inserter) = (Transaction::new(), HeapInserter::default());
+        let fill = |row: &mut Row| row.number = 6;
+        let mut insert = |own: &mut Transaction| {
+            table.insert(own, &mut inserter, fill, session).expect("inserted")
+        };
+        let first = insert(&mut own);
+        let savepoint = own.savepoint();
+        let slots: Vec<u16> = (0..3).map(|_| insert(&mut own).slot).collect();
+        assert_eq!(slots, [1, 2, 3].map(|more| first.slot + more));
+        instance.transactions().rollback_to(&mut own, savepoint, session).expect("taken back");
+        assert_eq!(insert(&mut own).slot, first.slot + 1);
+        instance.rollback(own, session).expect("rolled back");
+        let mut next = Transaction::new();
+        assert_eq!(
+            insert(&mut next),
+            first,
+            "another transaction begins at the block's first slot"
+        );
+        instance.commit(next, session).expect("committed");
+        drop(table);
+    });
+}

@@ -10,7 +10,7 @@ use zerocopy::little_endian::{U16 as U16Le, U32 as U32Le};
 use super::itl::{BEFORE, ITL_CHANGE};
 use super::{Part, PayloadFault, changes, split};
 use crate::layout::layout;
-use crate::{DbaLe, TxnIdLe, UndoAddressLe};
+use crate::{DbaLe, FewBytes, TxnIdLe, UndoAddressLe};
 
 changes! {
     /// Tables.
@@ -224,9 +224,11 @@ pub enum Step<'a> {
     },
 }
 
+const HEAD_BYTES_MAX: usize = size_of::<StepSplice>();
+
 impl<'a> Step<'a> {
     /// Bytes of the longest step but for its row's.
-    pub const HEAD_BYTES_MAX: usize = size_of::<StepSplice>();
+    pub const HEAD_BYTES_MAX: usize = HEAD_BYTES_MAX;
     /// Bytes of a `Trim`.
     pub const TRIM_BYTES: usize = size_of::<StepSlot>();
     /// Bytes of a `Clear`.
@@ -235,33 +237,40 @@ impl<'a> Step<'a> {
     /// Appends the step as it is stored.
     #[inline]
     pub fn write(&self, to: &mut Vec<u8>) {
+        let (head, bytes) = self.parts();
+        to.extend_from_slice(&head);
+        to.extend_from_slice(bytes);
+    }
+
+    /// The step as it is stored: its head, and the bytes of the row behind it.
+    #[inline]
+    pub fn parts(&self) -> (FewBytes<HEAD_BYTES_MAX>, &'a [u8]) {
         let slot_step = |kind, slot| StepSlot { kind, slot: U16Le::new(slot) };
         let lock_step = |kind, slot, lock| StepLock { kind, slot: U16Le::new(slot), lock };
+        let mut head = FewBytes::NONE;
+        let mut bytes: &[u8] = &[];
         match *self {
-            Step::Put { slot, flags, lock, bytes } | Step::Replace { slot, flags, lock, bytes } => {
+            Step::Put { slot, flags, lock, bytes: row }
+            | Step::Replace { slot, flags, lock, bytes: row } => {
                 let kind = if let Step::Put { .. } = self { PUT } else { REPLACE };
-                let (slot, length) = (U16Le::new(slot), stored_length(bytes));
-                to.extend_from_slice(StepRow { kind, slot, flags, lock, length }.bytes());
-                to.extend_from_slice(bytes);
+                let (slot, length) = (U16Le::new(slot), stored_length(row));
+                head.append(StepRow { kind, slot, flags, lock, length }.bytes());
+                bytes = row;
             }
-            Step::Drop { slot } => to.extend_from_slice(slot_step(DROP, slot).bytes()),
-            Step::Stub { slot, lock } => to.extend_from_slice(lock_step(STUB, slot, lock).bytes()),
+            Step::Drop { slot } => head.append(slot_step(DROP, slot).bytes()),
+            Step::Stub { slot, lock } => head.append(lock_step(STUB, slot, lock).bytes()),
             Step::Splice { slot, lock, offset, removed, with } => {
-                let head = StepSplice {
-                    kind: SPLICE,
-                    slot: U16Le::new(slot),
-                    lock,
-                    offset: U16Le::new(offset),
-                    removed: U16Le::new(removed),
-                    length: stored_length(with),
-                };
-                to.extend_from_slice(head.bytes());
-                to.extend_from_slice(with);
+                let (slot, offset) = (U16Le::new(slot), U16Le::new(offset));
+                let (removed, length) = (U16Le::new(removed), stored_length(with));
+                let kind = SPLICE;
+                head.append(StepSplice { kind, slot, lock, offset, removed, length }.bytes());
+                bytes = with;
             }
-            Step::Lock { slot, lock } => to.extend_from_slice(lock_step(LOCK, slot, lock).bytes()),
-            Step::Trim { slots } => to.extend_from_slice(slot_step(TRIM, slots).bytes()),
-            Step::Clear { slots } => to.extend_from_slice(slot_step(CLEAR, slots).bytes()),
+            Step::Lock { slot, lock } => head.append(lock_step(LOCK, slot, lock).bytes()),
+            Step::Trim { slots } => head.append(slot_step(TRIM, slots).bytes()),
+            Step::Clear { slots } => head.append(slot_step(CLEAR, slots).bytes()),
         }
+        (head, bytes)
     }
 
     /// The first step of these, and the rest.

@@ -12,9 +12,9 @@
 use zerocopy::little_endian::U16 as U16Le;
 
 use super::{Part, PayloadFault};
-use crate::ItlEntry;
 use crate::layout::layout;
 use crate::number::{ScnLe, TxnIdLe, UndoAddressLe};
+use crate::{FewBytes, ItlEntry};
 
 layout! {
     /// The ITL entry of the transaction after the change.
@@ -105,12 +105,14 @@ impl<'a> ItlChange<'a> {
     }
 }
 
+const BEFORE_BYTES_MAX: usize = size_of::<ItlBack>() + ItlEntry::BYTES;
+
 impl<'a> Before<'a> {
     const WHOLE: u8 = 0;
     const OWN: u8 = 1;
 
     /// The length of the longest form.
-    pub const BYTES_MAX: usize = size_of::<ItlBack>() + ItlEntry::BYTES;
+    pub const BYTES_MAX: usize = BEFORE_BYTES_MAX;
 
     /// Reads the former entry at the beginning of a payload. Returns it with the rest of the
     /// payload.
@@ -134,12 +136,16 @@ impl<'a> Before<'a> {
     }
 
     /// The stored bytes.
-    pub fn bytes(&self) -> Vec<u8> {
+    #[inline]
+    pub fn bytes(&self) -> FewBytes<BEFORE_BYTES_MAX> {
         let (own, entry) = match self.entry {
             BeforeEntry::Whole(entry) => (Before::WHOLE, entry.bytes()),
             BeforeEntry::Own(entry) => (Before::OWN, entry.bytes()),
         };
-        [ItlBack { number: self.number, own }.bytes(), entry].concat()
+        let mut bytes = FewBytes::NONE;
+        bytes.append(ItlBack { number: self.number, own }.bytes());
+        bytes.append(entry);
+        bytes
     }
 }
 

@@ -28,7 +28,8 @@ use super::shortcuts::Shortcuts;
 use super::split::{SplitTarget, Splitter};
 use crate::RowAddress;
 use crate::block_change::{
-    Awaited, BlockTarget, ChangeResult, Decision, Plan, Waiter, change_block, wait_for_visible,
+    Awaited, BlockTarget, ChangeResult, Decision, Plan, StepBytes, Waiter, change_block,
+    wait_for_visible,
 };
 use crate::outline::Outline;
 
@@ -337,11 +338,11 @@ impl Index {
     }
 
     /// Changes the leaf that covers an entry as `decide` says.
-    fn change(
+    fn change<'p>(
         &self,
         transaction: &mut Transaction,
         entry: Position<'_>,
-        decide: &mut dyn FnMut(&[u8], &OwnItlEntry) -> Decision<LeafResult>,
+        decide: &mut dyn FnMut(&[u8], &OwnItlEntry) -> Decision<'p, LeafResult>,
         session: &Session,
     ) -> Result<LeafResult, Stop> {
         let longest = Back::HEAD_BYTES.max(Op::HEAD_BYTES) + entry.key.len();
@@ -468,7 +469,11 @@ impl Index {
 
     /// The decision if the transaction's entry would make the ITL longer than it may be; none if it
     /// wouldn't.
-    fn check_itl_room(&self, block: &[u8], itl: &OwnItlEntry) -> Option<Decision<LeafResult>> {
+    fn check_itl_room(
+        &self,
+        block: &[u8],
+        itl: &OwnItlEntry,
+    ) -> Option<Decision<'static, LeafResult>> {
         if self.has_itl_room(block, itl) {
             return None;
         }
@@ -480,13 +485,13 @@ impl Index {
         Some(Decision::NothingIfItlGrows(ChangeResult::Done(result)))
     }
 
-    fn plan_insert(
+    fn plan_insert<'p>(
         &self,
         block: &[u8],
         itl: &OwnItlEntry,
-        entry: Position<'_>,
+        entry: Position<'p>,
         snapshot: KeyInSnapshot,
-    ) -> Decision<LeafResult> {
+    ) -> Decision<'p, LeafResult> {
         if let Some(decision) = self.check_itl_room(block, itl) {
             return decision;
         }
@@ -521,12 +526,12 @@ impl Index {
         Decision::Change(self.plan(op, itl.owns(slot.lock), old_row), LeafResult::Changed)
     }
 
-    fn plan_delete(
+    fn plan_delete<'p>(
         &self,
         block: &[u8],
         itl: &OwnItlEntry,
-        entry: Position<'_>,
-    ) -> Decision<LeafResult> {
+        entry: Position<'p>,
+    ) -> Decision<'p, LeafResult> {
         if let Some(decision) = self.check_itl_room(block, itl) {
             return decision;
         }
@@ -545,11 +550,13 @@ impl Index {
         Decision::Change(self.plan(op, itl.owns(slot.lock), row), result)
     }
 
-    fn plan(&self, op: Op<'_>, was_locked: bool, old_row: RowAddress) -> Plan {
+    fn plan<'p>(&self, op: Op<'p>, was_locked: bool, old_row: RowAddress) -> Plan<'p> {
         let Op { kind, key, row, .. } = op;
         let (object, root) = (self.object(), self.root());
         let back = Back { kind, was_locked, object, root, key, row, old_row };
-        Plan { forward: op.write(), back: back.write(), locks: u16::from(!was_locked), freed: 0 }
+        let forward = StepBytes::of(op.head().bytes(), key);
+        let back = StepBytes::of(back.head().bytes(), key);
+        Plan { forward, back, locks: u16::from(!was_locked), freed: 0 }
     }
 
     /// How many bytes a purge frees, once the ITL entry is written.
@@ -564,7 +571,7 @@ impl Index {
 }
 
 /// Changes nothing: this is the result.
-fn nothing(result: LeafResult) -> Decision<LeafResult> {
+fn nothing(result: LeafResult) -> Decision<'static, LeafResult> {
     Decision::Nothing(ChangeResult::Done(result))
 }
 

@@ -113,13 +113,13 @@ impl Index {
         entries: &[NewEntry<'_>],
         itl: &OwnItlEntry,
         most_back: usize,
-    ) -> (Plan, usize) {
+    ) -> (Plan<'static>, usize) {
         let (node, high) = (Node(block), Node(block).high());
         let (mut room, mut near, mut count) = (itl.room(block), None, 0);
         // Then the leaf has none of the entries.
         let go_behind = node.ends_before(entries[0].position());
-        let forward = Vec::with_capacity(room.min(most_back));
-        let mut plan = Plan { forward, ..Plan::default() };
+        let mut plan = Plan::NONE;
+        plan.back.append(many::back_head(self.object(), self.root()).bytes());
         for (number, entry) in entries.iter().enumerate() {
             let position = entry.position();
             let at = position.looked_for(self.is_unique);
@@ -141,8 +141,7 @@ impl Index {
             many::write(position, &mut plan.forward);
             (room, count) = (room - takes, count + 1);
         }
-        let head = many::back_head(self.object(), self.root());
-        plan.back = [head.bytes(), &plan.forward].concat();
+        plan.forward.parts().into_iter().for_each(|part| plan.back.append(part));
         plan.locks = count as u16;
         (plan, count)
     }

@@ -29,6 +29,7 @@ use super::index::{bytes_needed, header_of};
 use super::node::{ENTRY, MARKED, Node};
 use super::ops::{insert, remove};
 use super::position::{Position, Probe, row_of, stored_row};
+use crate::block_change::StepBytes;
 
 /// Why a payload can be read.
 const CHECKED: &str = "the payload was checked (rule change/CH9)";
@@ -42,11 +43,11 @@ pub(super) const fn stored_bytes(key: usize) -> usize {
 }
 
 /// Appends an entry to a payload.
-pub(super) fn write(entry: Position<'_>, to: &mut Vec<u8>) {
+pub(super) fn write(entry: Position<'_>, to: &mut StepBytes<'_>) {
     let row = entry.row.expect("an entry has a row");
     let head = NewEntry { row: stored_row(row), length: U16Le::new(entry.key.len() as u16) };
-    to.extend_from_slice(head.bytes());
-    to.extend_from_slice(entry.key);
+    to.append(head.bytes());
+    to.append(entry.key);
 }
 
 /// The head of the undo of new entries; the entries follow.

@@ -299,11 +299,20 @@ impl<'a> Node<'a> {
         self.find_near(entry, None)
     }
 
+    /// Whether the block is the last of its level, and this position behind all its entries: so is
+    /// each new one where keys ascend, and a guess between the fences leads nowhere.
+    #[inline]
+    fn is_at_end(&self, at: Position<'_>) -> bool {
+        let last = self.count().checked_sub(1).filter(|_| self.head().next == DbaLe::NONE);
+        last.is_some_and(|last| self.position(last) < at)
+    }
+
     /// As `find`, with a search that begins at entry `near`, if that is given.
     pub(super) fn find_near(&self, entry: Position<'_>, near: Option<u16>) -> Result<u16, u16> {
         let at = entry.looked_for(self.is_unique());
         let number = match near {
             Some(near) => self.lower_bound_near(at, near),
+            None if self.is_at_end(at) => return Err(self.count()),
             None => self.lower_bound(at),
         };
         let is_it = number < self.count() && {

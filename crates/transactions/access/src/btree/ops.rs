@@ -44,13 +44,13 @@ impl<'a> Op<'a> {
     /// How many bytes it takes besides its key.
     pub(super) const HEAD_BYTES: usize = size_of::<LeafChange>();
 
-    pub(super) fn write(&self) -> Vec<u8> {
-        let head = LeafChange {
+    /// The head as it is stored; the key follows.
+    pub(super) fn head(&self) -> LeafChange {
+        LeafChange {
             kind: self.kind.number(),
             purges: u8::from(self.purges),
             row: stored_row(self.row),
-        };
-        [head.bytes(), self.key].concat()
+        }
     }
 
     pub(super) fn read(from: &'a [u8]) -> Op<'a> {
@@ -98,16 +98,16 @@ impl<'a> Back<'a> {
     /// How many bytes it takes besides its key.
     pub(super) const HEAD_BYTES: usize = size_of::<LeafBack>();
 
-    pub(super) fn write(&self) -> Vec<u8> {
-        let head = LeafBack {
+    /// The head as it is stored; the key follows.
+    pub(super) fn head(&self) -> LeafBack {
+        LeafBack {
             kind: self.kind.number(),
             was_locked: u8::from(self.was_locked),
             object: U32Le::new(self.object),
             root: StoredBlock::new(self.root),
             row: stored_row(self.row),
             old_row: stored_row(self.old_row),
-        };
-        [head.bytes(), self.key].concat()
+        }
     }
 
     pub(super) fn read(from: &'a [u8]) -> Back<'a> {

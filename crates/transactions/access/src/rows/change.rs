@@ -107,18 +107,18 @@ impl<'a> LatchedSlot<'a> {
         self.itl.lock_before(self.slot.lock)
     }
 
-    fn plan(&self, forward: Op<'_>, back: Op<'_>, freed: isize) -> Plan {
+    fn plan(&self, forward: Op<'_>, back: Op<'_>, freed: isize) -> Plan<'static> {
         Plan { locks: u16::from(!self.itl.owns(self.slot.lock)), ..Plan::of(forward, back, freed) }
     }
 
     /// Locks the row.
-    pub(super) fn lock(&self) -> Plan {
+    pub(super) fn lock(&self) -> Plan<'static> {
         let to = |lock| Op::Lock { slot: self.number, lock };
         self.plan(to(self.itl.lock()), to(self.lock_before()), 0)
     }
 
     /// Deletes the row or piece.
-    fn delete(&self) -> Plan {
+    fn delete(&self) -> Plan<'static> {
         let (number, bytes) = (self.number, self.bytes());
         let (flags, lock) = (self.slot.flags, self.lock_before());
         let back = Op::Put { slot: number, flags, lock, bytes };
@@ -127,7 +127,7 @@ impl<'a> LatchedSlot<'a> {
     }
 
     /// Replaces the slot's flags and bytes.
-    fn replace(&self, flags: u8, bytes: &[u8]) -> Plan {
+    fn replace(&self, flags: u8, bytes: &[u8]) -> Plan<'static> {
         let old = self.bytes();
         let to = |flags, lock, bytes| Op::Replace { slot: self.number, flags, lock, bytes };
         let back = to(self.slot.flags, self.lock_before(), old);
@@ -136,7 +136,7 @@ impl<'a> LatchedSlot<'a> {
     }
 
     /// Makes the row another one where it is; none if that has no room.
-    fn update(&self, new: &[u8], piece_max: usize) -> Option<Plan> {
+    fn update(&self, new: &[u8], piece_max: usize) -> Option<Plan<'static>> {
         let old = self.bytes();
         let (short, bytes) = whole(new);
         let grows = bytes.len().saturating_sub(old.len());
@@ -154,7 +154,7 @@ impl<'a> LatchedSlot<'a> {
 
 /// Makes the plan by which a slot changes, once it may be changed. It only computes, and may be
 /// called again.
-type Planner<'a> = dyn FnMut(LatchedSlot<'_>) -> Plan + 'a;
+type Planner<'a> = dyn FnMut(LatchedSlot<'_>) -> Plan<'static> + 'a;
 
 /// A row or piece to be changed, and how the statement came to it.
 #[derive(Clone, Copy)]
@@ -463,7 +463,7 @@ impl Heap {
         own: Option<View>,
         compared: Option<Compared>,
         session: &Session,
-    ) -> Option<Decision<SlotAttempt>> {
+    ) -> Option<Decision<'static, SlotAttempt>> {
         let LatchedSlot { block, slot, itl, .. } = latched;
         let is_there = self.slot_with(block, target.address.slot, target.kind).is_some();
         let is_deleted = slot.flags & DataSlot::DELETED != 0;
@@ -496,7 +496,7 @@ impl Heap {
 }
 
 /// The decision that ends an attempt without a change.
-fn ended(why: Changed) -> Decision<SlotAttempt> {
+fn ended(why: Changed) -> Decision<'static, SlotAttempt> {
     Decision::Nothing(ChangeResult::Done(SlotAttempt::Ended(why)))
 }
 

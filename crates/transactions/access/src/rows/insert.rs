@@ -2,6 +2,8 @@
 //!
 //! Callers: `rows`, `change`.
 
+use std::borrow::Cow;
+
 use format::DataSlot;
 use ids::Scn;
 use os::Session;
@@ -12,7 +14,7 @@ use txn::{OwnItlEntry, Transaction, View};
 use super::piece::{ADDRESS_BYTES, NEXT, PIECE, ROW, stored, whole};
 use super::{Heap, PCTFREE};
 use crate::RowAddress;
-use crate::block_change::{ChangeResult, Decision, Plan, change_block};
+use crate::block_change::{ChangeResult, Decision, Plan, StepBytes, change_block};
 use crate::free_map::{kept_for_itl, room_of};
 use crate::inserter::{HeapInserter, NoRoom};
 use crate::ops::Op;
@@ -81,7 +83,10 @@ impl Heap {
         parts: &[&[u8]],
         session: &Session,
     ) -> Result<RowAddress, Stop> {
-        let bytes = parts.concat();
+        let bytes: Cow<'_, [u8]> = match parts {
+            [one] => Cow::Borrowed(one),
+            parts => Cow::Owned(parts.concat()),
+        };
         let longest = Op::TRIM_BYTES + Op::HEAD_BYTES_MAX + bytes.len();
         let filler = self.filler();
         let needed = self.bytes_needed(bytes.len());
@@ -90,20 +95,23 @@ impl Heap {
             self.transactions.prepare(transaction, undo_bytes, session)?;
             let pin = filler.block(inserter, needed, session)?;
             let of_statement = || snapshot.map(|scn| transaction.view_at(scn));
+            let from = inserter.first_slot(pin.address(), transaction).into();
             let fixed = transaction.fixed_view().or_else(of_statement).map(View::with_all_own);
             let mut no_room = None;
             let mut decide = |block: &[u8], itl: &OwnItlEntry| {
                 let wanted = bytes.len() + DataSlot::BYTES + kept_for_rows(block);
                 no_room = Some(NoRoom { needed, is_kept: room_of(block) >= wanted });
                 let is_current = |view| self.transactions.is_current(block, view, session);
-                plan_put(block, fixed.is_none_or(is_current), itl, flags, &bytes)
+                plan_put(block, fixed.is_none_or(is_current), itl, from, flags, &bytes)
             };
             let is_it = |block: &[u8]| self.is_its(block);
             let target = Heap::target(&pin, longest, snapshot, &is_it);
             match change_block(&self.transactions, transaction, &target, &mut decide, session)? {
                 ChangeResult::Done(slot) => {
                     inserter.found_room();
-                    return Ok(RowAddress { block: pin.address(), slot });
+                    let row = RowAddress { block: pin.address(), slot };
+                    inserter.has_put(row, transaction);
+                    return Ok(row);
                 }
                 // Another block is tried.
                 _ => filler.leave(inserter, &pin, no_room, session)?,
@@ -122,22 +130,27 @@ impl Heap {
     }
 }
 
-/// Plans how bytes get into a block, and into which slot. They don't go into a block that isn't
+/// Plans how bytes get into a block, and into which slot: the first free one from slot `from` on,
+/// or any other if there is no room for a new slot. They don't go into a block that isn't
 /// `current` as of the snapshot of the statement, or of a transaction with one snapshot: that still
 /// sees the former content of the block, beside its own row (AC8).
-fn plan_put(
+fn plan_put<'p>(
     block: &[u8],
     current: bool,
     itl: &OwnItlEntry,
+    from: usize,
     flags: u8,
-    bytes: &[u8],
-) -> Decision<u16> {
+    bytes: &'p [u8],
+) -> Decision<'p, u16> {
     if !current {
         return Decision::Nothing(ChangeResult::Full);
     }
     let directory = block::directory(block);
     let is_free = |slot: &DataSlot| is_free(slot, itl);
-    let slot = directory.iter().position(is_free).unwrap_or(directory.len());
+    let first_free = |from: usize| {
+        let behind = directory.get(from..).unwrap_or_default().iter().position(is_free);
+        behind.map_or(directory.len(), |at| from + at)
+    };
     let kept_free = if block::used(block) == 0 { 0 } else { kept_free(block) };
     let (room, for_directory) = (itl.room(block), itl.directory_room(block));
     // Whether there is room once the directory is trimmed by `trimmed` bytes.
@@ -145,26 +158,30 @@ fn plan_put(
         let grown = if slot == slots { DataSlot::BYTES } else { 0 };
         room + trimmed >= bytes.len() + grown + kept_free && for_directory + trimmed >= grown
     };
-    let put = |slot: usize| {
+    let put = |slot: usize, before: StepBytes<'p>| {
         let slot = slot as u16;
         let put = Op::Put { slot, flags, lock: itl.lock(), bytes };
         let freed = -(bytes.len() as isize);
-        (Plan { locks: 1, ..Plan::of(put, Op::Drop { slot }, freed) }, slot)
+        let mut plan = Plan { forward: before.with_last(put), locks: 1, freed, ..Plan::NONE };
+        plan.back.push(Op::Drop { slot });
+        Decision::Change(plan, slot)
     };
+    let slot = first_free(from);
     if has_room(slot, directory.len(), 0) {
-        let (plan, slot) = put(slot);
-        return Decision::Change(plan, slot);
+        return put(slot, StepBytes::NONE);
+    }
+    let slot = if from == 0 { slot } else { first_free(0) };
+    if has_room(slot, directory.len(), 0) {
+        return put(slot, StepBytes::NONE);
     }
     let staying = directory.iter().rposition(|slot| !is_free(slot)).map_or(0, |last| last + 1);
     let slot = slot.min(staying);
     if !has_room(slot, staying, (directory.len() - staying) * DataSlot::BYTES) {
         return Decision::Nothing(ChangeResult::Full);
     }
-    let (mut plan, slot) = put(slot);
-    let mut trim = Vec::with_capacity(Op::TRIM_BYTES + plan.forward.len());
-    Op::Trim { slots: staying as u16 }.write(&mut trim);
-    trim.append(&mut plan.forward);
-    Decision::Change(Plan { forward: trim, ..plan }, slot)
+    let mut trim = StepBytes::NONE;
+    trim.push(Op::Trim { slots: staying as u16 });
+    put(slot, trim)
 }
 
 /// How many bytes stay free for rows that grow when a row is put into a block: none if it is the

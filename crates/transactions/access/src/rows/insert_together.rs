@@ -93,13 +93,13 @@ impl Heap {
         rows: &[&[u8]],
         itl: &OwnItlEntry,
         most_back: usize,
-    ) -> (Plan, Vec<u16>) {
+    ) -> (Plan<'static>, Vec<u16>) {
         let directory = block::directory(block);
         let free = (0..).zip(directory).filter(|(_, slot)| is_free(slot, itl));
         let behind = directory.len() as u16..;
         let mut slots = free.map(|(number, _)| number).chain(behind);
         let (mut room, mut for_directory) = (itl.room(block), itl.directory_room(block));
-        let (mut plan, mut taken) = (Plan::default(), Vec::new());
+        let (mut plan, mut taken) = (Plan::NONE, Vec::new());
         for row in rows {
             let (flags, bytes) = whole(row);
             let slot = slots.next().expect("there are always slots behind the directory");
@@ -114,8 +114,8 @@ impl Heap {
                 break;
             }
             let put = Op::Put { slot, flags: ROW | flags, lock: itl.lock(), bytes: &bytes };
-            put.write(&mut plan.forward);
-            Op::Drop { slot }.write(&mut plan.back);
+            plan.forward.push(put);
+            plan.back.push(Op::Drop { slot });
             room -= takes;
             for_directory -= grown;
             plan.freed -= bytes.len() as isize;

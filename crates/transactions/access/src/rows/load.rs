@@ -171,7 +171,8 @@ impl Heap {
         let by =
             Loader { transaction: TxnIdLe::new(id), undo: UndoAddressLe::new(log.next_address()) };
         let head = filler.head(run.entry);
-        let mut back = Before { number: 0, entry: BeforeEntry::Whole(&ItlEntry::NONE) }.bytes();
+        let before = Before { number: 0, entry: BeforeEntry::Whole(&ItlEntry::NONE) };
+        let mut back = before.bytes().to_vec();
         Op::Clear { slots: loader.count }.write(&mut back);
         let address = block.address();
         let payload: [&[u8]; 3] = [head.bytes(), by.bytes(), &loader.rows];

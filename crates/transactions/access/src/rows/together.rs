@@ -32,9 +32,13 @@ type Changer<'a> = dyn FnMut(&[u8], &mut Vec<u8>) -> bool + 'a;
 
 /// The steps that change several rows.
 struct Steps {
-    plan: Plan,
-    /// The steps back that make room.
+    forward: Vec<u8>,
+    /// The steps back that make room, and the others.
     shrinking: Vec<u8>,
+    back: Vec<u8>,
+    /// See [`Plan`].
+    locks: u16,
+    freed: isize,
     /// By how many bytes rows may still grow.
     room: usize,
     /// The most bytes of steps, forward and back.
@@ -147,7 +151,7 @@ impl Heap {
             if bytes.is_some() {
                 return bytes;
             }
-            steps.plan.locks += u16::from(!itl.owns(slot.lock));
+            steps.locks += u16::from(!itl.owns(slot.lock));
         }
         None
     }
@@ -155,33 +159,35 @@ impl Heap {
 
 impl Steps {
     fn new(room: usize, most: usize) -> Steps {
-        Steps { plan: Plan::default(), shrinking: Vec::new(), room, most, rows: 0 }
+        let (forward, shrinking, back) = (Vec::new(), Vec::new(), Vec::new());
+        Steps { forward, shrinking, back, locks: 0, freed: 0, room, most, rows: 0 }
     }
 
     /// Adds the steps of a row. If there is no room for them, returns how many bytes they have.
     fn add(&mut self, forward: Op<'_>, back: Op<'_>, freed: isize) -> Option<usize> {
-        let back_to = if freed < 0 { &mut self.shrinking } else { &mut self.plan.back };
-        let starts = (self.plan.forward.len(), back_to.len());
-        forward.write(&mut self.plan.forward);
+        let back_to = if freed < 0 { &mut self.shrinking } else { &mut self.back };
+        let starts = (self.forward.len(), back_to.len());
+        forward.write(&mut self.forward);
         back.write(back_to);
-        let bytes = (self.plan.forward.len() - starts.0).max(back_to.len() - starts.1);
-        let back_bytes = self.plan.back.len() + self.shrinking.len();
-        if self.plan.forward.len().max(back_bytes) > self.most {
-            let back_to = if freed < 0 { &mut self.shrinking } else { &mut self.plan.back };
+        let bytes = (self.forward.len() - starts.0).max(back_to.len() - starts.1);
+        let back_bytes = self.back.len() + self.shrinking.len();
+        if self.forward.len().max(back_bytes) > self.most {
+            let back_to = if freed < 0 { &mut self.shrinking } else { &mut self.back };
             back_to.truncate(starts.1);
-            self.plan.forward.truncate(starts.0);
+            self.forward.truncate(starts.0);
             return Some(bytes);
         }
         if freed < 0 {
             self.room -= freed.unsigned_abs();
         }
-        self.plan.freed += freed;
+        self.freed += freed;
         self.rows += 1;
         None
     }
 
-    fn into_plan(mut self) -> Plan {
-        self.shrinking.append(&mut self.plan.back);
-        Plan { back: self.shrinking, ..self.plan }
+    fn into_plan(mut self) -> Plan<'static> {
+        self.shrinking.append(&mut self.back);
+        let Steps { forward, shrinking, locks, freed, .. } = self;
+        Plan { forward: forward.into(), back: shrinking.into(), locks, freed }
     }
 }
