@@ -44,8 +44,9 @@ use waits::WaitEvent;
 use crate::files::DataFile;
 use crate::get::kib;
 
-/// The doublewrite file is read in pieces of this many bytes.
-const READ_BYTES: usize = 1 << 20;
+/// The doublewrite file is read in pieces of this many bytes: the kernel has many requests of one
+/// in flight.
+const READ_BYTES: usize = 8 << 20;
 /// The most bytes of one piece that are kept for the next: a block that goes on there.
 const KEPT_MAX: usize = BlockSize::KIB_32.bytes();
 

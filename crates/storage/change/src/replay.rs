@@ -1,5 +1,7 @@
 //! Replay: making changes again in recovery, block by block (CH5, CH12).
 
+use std::iter::Peekable;
+
 use cache::{Cache, ExclusiveBlock};
 use format::{BlockHeader, RESTORE_ALL};
 use ids::{Dba, Scn};
@@ -56,36 +58,62 @@ pub fn replay<'r>(
         }
         pinned => pinned?,
     };
-    let mut held: Option<Held<'_>> = None;
-    while let Some(change) = changes.next() {
-        let layer = layers.iter().find(|layer| layer.number == change.vector.layer);
-        let layer = *layer.ok_or_else(|| refuse(&change, "is of an unknown layer"))?;
-        let mut hold = match held.take().filter(|hold| hold.order == layer.order) {
-            Some(hold) => hold,
-            None => Held { order: layer.order, block: pin.exclusive(layer.order, session) },
-        };
+    let is_checked = session.os().check_effort() > 0;
+    while let Some(first) = changes.peek() {
+        let layer = layer_of(first, layers)?;
+        let mut block = pin.exclusive(layer.order, session);
         // CH34: a panic raises the halt before the latch goes.
         let critical = cache.halt().guard("a change was not finished in recovery", session);
-        let replay = replay_change(&change, layer, &mut hold.block, failpoints);
+        let replay = Replay { layers, order: layer.order, is_checked, failpoints };
+        let done = replay.all(&mut changes, &mut block, &mut replayed);
         critical.disarm();
-        match replay? {
-            true => replayed.applied += 1,
-            false => replayed.skipped += 1,
-        }
-        if session.os().check_effort() > 0 && changes.peek().is_none() && replayed.applied > 0 {
-            let said = (layer.check)(&hold.block);
-            said.map_err(|what| refuse(&change, &format!("leaves a broken block: {what}")))?;
-        }
-        replayed.changed = BlockHeader::at(&hold.block, 0).changed();
-        held = Some(hold);
+        done?;
+        replayed.changed = BlockHeader::at(&block, 0).changed();
     }
     Ok(replayed)
 }
 
-/// The block with its latch, taken in the order of one layer's blocks.
-struct Held<'p> {
+/// The replay of changes under one hold of the block's latch.
+struct Replay<'l> {
+    layers: &'l [&'static Layer],
+    /// The order in which the latch is held.
     order: FrameOrder,
-    block: ExclusiveBlock<'p>,
+    /// Whether the last change is followed by a check of the block (CH33).
+    is_checked: bool,
+    failpoints: Failpoints,
+}
+
+impl Replay<'_> {
+    /// Replays changes up to the first whose layer takes the latch in another order.
+    fn all<'r>(
+        &self,
+        changes: &mut Peekable<impl Iterator<Item = Change<'r>>>,
+        block: &mut ExclusiveBlock<'_>,
+        replayed: &mut Replayed,
+    ) -> Result<(), Stop> {
+        while let Some(change) = changes.peek() {
+            let layer = layer_of(change, self.layers)?;
+            if layer.order != self.order {
+                break;
+            }
+            match replay_change(change, layer, block, self.failpoints)? {
+                true => replayed.applied += 1,
+                false => replayed.skipped += 1,
+            }
+            let change = *change;
+            changes.next();
+            if self.is_checked && changes.peek().is_none() && replayed.applied > 0 {
+                let said = (layer.check)(block);
+                said.map_err(|what| refuse(&change, &format!("leaves a broken block: {what}")))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn layer_of(change: &Change<'_>, layers: &[&'static Layer]) -> Result<&'static Layer, Stop> {
+    let layer = layers.iter().find(|layer| layer.number == change.vector.layer);
+    layer.copied().ok_or_else(|| refuse(change, "is of an unknown layer"))
 }
 
 fn replay_change(
@@ -143,7 +171,8 @@ fn version(scn: Scn, sequence: u32) -> String {
 fn refuse(change: &Change<'_>, what: &str) -> Stop {
     let message = format!(
         "cannot recover block {}: the redo at {} {what}; {RESTORE_ALL}",
-        change.vector.address, change.rba
+        change.vector.address,
+        change.rba()
     );
     Stop::refuse(RefusalKind::Corrupt, message)
 }

@@ -122,14 +122,16 @@ impl Ahead {
             read_batch(&mut reader, &mut recent, most, &mut batch, summary, session)?;
             let Some(first) = batch.records.first() else { break };
             batch.records.sort();
-            batch.blocks.extend(batch.records.blocks());
-            let mut fits = !self.is_first || self.cache.has_free(&batch.blocks, session);
+            let lacks = |block: &Dba| !self.cache.holds(&[*block], session);
+            batch.missing.extend(batch.records.blocks(0).filter(lacks));
+            let mut fits = !self.is_first || self.cache.has_free(&batch.missing, session);
             if fits {
-                let brought = blocks.prefetch(&batch.blocks)?;
+                self.queue.want(batch.missing.len() as u64, session);
+                let brought = blocks.prefetch(&batch.missing)?;
                 self.brought.fetch_add(brought.into(), session);
                 // RC8: the applying session would have to read a missing block, and there may be no
-                // buffer.
-                fits = !self.is_first || self.cache.holds(&batch.blocks, session);
+                // buffer. No other block is driven out in the survey.
+                fits = !self.is_first || self.cache.holds(&batch.missing, session);
             }
             if !fits || !self.queue.put(batch, session) {
                 summary.rest = Some(first);
@@ -168,8 +170,9 @@ fn read_batch(
     let mut new = 0;
     while new < most && batch.records.bytes() < BATCH_BYTES {
         let Some(record) = reader.next(session)? else { break };
-        new += record.vectors().filter(|vector| recent.is_new(vector.address)).count();
+        let named = batch.records.block_count();
         batch.records.push(&record);
+        new += batch.records.blocks(named).filter(|block| recent.is_new(*block)).count();
         summary.note(&record);
     }
     Ok(())

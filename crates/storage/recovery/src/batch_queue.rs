@@ -2,8 +2,9 @@
 //!
 //! ```text
 //!   read, bring the blocks ──▶ │ ready │ ready │ ──▶ apply
-//!           ▲                                          │
-//!           └──────────────── spare ◀──────────────────┘
+//!       │   ▲                                          │
+//!       │   └──────────────── spare ◀──────────────────┘
+//!       └─ how many buffers it is going to take ─▶ touch their memory
 //! ```
 //!
 //! Invariants
@@ -31,8 +32,18 @@ const LOOK_UP: Nanos = Nanos::from_millis(200);
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) records: Records,
-    /// Each block once.
-    pub(crate) blocks: Vec<Dba>,
+    /// The blocks that weren't in the cache.
+    pub(crate) missing: Vec<Dba>,
+}
+
+/// What the applying session does next.
+pub(crate) enum Next {
+    /// It applies this batch.
+    Apply(Batch),
+    /// It touches memory: this number of buffers is going to be taken (RC9).
+    Touch(u64),
+    /// Nothing: the redo has ended.
+    End,
 }
 
 pub(crate) struct BatchQueue {
@@ -45,6 +56,9 @@ pub(crate) struct BatchQueue {
 struct State {
     ready: VecDeque<Batch>,
     spare: Vec<Batch>,
+    /// The number of buffers that the reader process takes, with those that it is going to take
+    /// for the next batch.
+    wanted: u64,
     /// How reading ended.
     ended: Option<Result<(), Stop>>,
     /// Whether the applying session takes no more.
@@ -64,7 +78,7 @@ impl BatchQueue {
     pub(crate) fn spare(&self, session: &Session) -> Batch {
         let mut batch = self.state.exclusive(session).spare.pop().unwrap_or_default();
         batch.records.clear();
-        batch.blocks.clear();
+        batch.missing.clear();
         batch
     }
 
@@ -89,8 +103,15 @@ impl BatchQueue {
         self.changed.notify_all(session);
     }
 
-    /// The next batch; `None` at the end of the redo.
-    pub(crate) fn take(&self, session: &Session) -> Result<Option<Batch>, Stop> {
+    /// Tells that the reader process is going to take this number of buffers.
+    pub(crate) fn want(&self, buffers: u64, session: &Session) {
+        self.state.exclusive(session).wanted += buffers;
+        self.changed.notify_all(session);
+    }
+
+    /// What comes next for a session that knows of this number of buffers. It waits for a batch, or
+    /// until more buffers are wanted.
+    pub(crate) fn take(&self, known: u64, session: &Session) -> Result<Next, Stop> {
         let waiting = session.waiting(WaitEvent::RdbmsIpcReply);
         let mut state = self.state.exclusive(session);
         loop {
@@ -98,14 +119,17 @@ impl BatchQueue {
             // redo.
             if self.halt.is_raised(session) {
                 drop(state);
-                return self.halt.check(session).map(|()| None);
+                return self.halt.check(session).map(|()| Next::End);
             }
             if let Some(batch) = state.ready.pop_front() {
                 self.changed.notify_all(session);
-                return Ok(Some(batch));
+                return Ok(Next::Apply(batch));
             }
             if let Some(how) = &state.ended {
-                return how.clone().map(|()| None);
+                return how.clone().map(|()| Next::End);
+            }
+            if state.wanted > known {
+                return Ok(Next::Touch(state.wanted));
             }
             state = self.changed.wait(state, waiting, Some(LOOK_UP)).0;
         }

@@ -7,13 +7,14 @@
 //!         └──── fb_rcv0: read redo, bring blocks ─▶ batches ──┘
 //! ```
 //!
-//! Rules RC1 to RC20 are in README.md. Caller: `instance`, at opening.
+//! Rules RC1 to RC22 are in README.md. Caller: `instance`, at opening.
 //! Sources: PostgreSQL's and Oracle's crash recovery; ARIES (Mohan et al. 1992), for repeating
 //! history before undoing.
 
 #![forbid(unsafe_code)]
 
 mod ahead;
+mod apply;
 mod batch_queue;
 mod gate;
 mod progress;

@@ -11,8 +11,9 @@ use space::{ControlContent, ControlFile, FileCheckpoint};
 use stop::{Failpoints, RefusalKind, Stop};
 use waits::Nanos;
 
+use crate::apply::Found;
 use crate::progress::Progress;
-use crate::roll::{Done, Roll, RollPass};
+use crate::roll::{Roll, RollPass};
 
 /// The files of the database, and how to work on them.
 pub struct Layout<'a> {
@@ -161,7 +162,7 @@ fn roll_forward(
     let surveyed_in = read.end_known_at.since(started);
     let applied_then = session.now().since(read.end_known_at);
     logs.mark_invalid(&read.lost, session)?;
-    roll.check_end(&end)?;
+    roll.check_end(&end, session)?;
     logs.make_end_durable(from.rba, &end, session)?;
     let Some(first) = read.first else {
         let message = format!(
@@ -184,7 +185,8 @@ fn roll_forward(
         rest = Some(RecordPosition { scn: first.scn, rba: from.rba });
     }
     let applied_at = roll.finish(logs.redo, rest, &read, &end, session)?;
-    let Done { applied, skipped, brought, .. } = roll.done;
+    let Found { applied, skipped, .. } = roll.found(session);
+    let brought = roll.brought();
     Ok(Recovered {
         records: read.records,
         bytes: read.bytes,

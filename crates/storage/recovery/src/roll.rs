@@ -8,26 +8,27 @@
 //!
 //! Caller: `recover`.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use cache::{Cache, CacheConfig};
-use change::replay;
-use ids::{Dba, Rba, Scn};
+use ids::{Dba, Rba};
 use os::{Session, ThreadHandle, ThreadId};
 use redo::{LogEnd, RecordPosition, RedoConfig};
 use stop::{Halt, RefusalKind, Stop};
 use waits::Timestamp;
 
 use crate::ahead::{Ahead, ReadSummary};
-use crate::batch_queue::Batch;
+use crate::apply::{Applier, Found};
+use crate::batch_queue::{Batch, Next};
 use crate::gate::ReplayGate;
 use crate::progress::Progress;
 use crate::recover::Layout;
 
-/// Memory is touched ahead for one in this many of the buffers (RC9).
-const TOUCHED_SHARE: u64 = 4;
+/// Memory is touched for one in this many of the buffers beyond those that are wanted (RC9).
+const TOUCHED_SHARE: u64 = 32;
+/// Writers of recovery, if there is room for as many and no more are configured (RC22).
+const WRITERS: u32 = 4;
 
 /// A cache in which changes are applied.
 pub(crate) struct Roll<'a> {
@@ -35,25 +36,17 @@ pub(crate) struct Roll<'a> {
     halt: Halt,
     gate: Arc<ReplayGate>,
     cache: Arc<Cache>,
-    pub(crate) done: Done,
-    /// Unusable blocks that no change has made anew so far (RC10).
-    unusable: BTreeMap<Dba, Stop>,
-    /// The highest SCN of a block's last change, and that block.
-    latest: (Scn, Dba),
+    applier: Arc<Applier>,
+    done: Done,
     started: Timestamp,
 }
 
-/// What was applied so far.
+/// What was done so far.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Done {
+struct Done {
     records: u64,
     bytes: u64,
-    /// Changes that were applied.
-    pub(crate) applied: u64,
-    /// Changes that their blocks had already.
-    pub(crate) skipped: u64,
-    /// Blocks that the reader process brought.
-    pub(crate) brought: u64,
+    brought: u64,
 }
 
 /// Buffers whose memory was never used, one for each huge page, and how far they were touched.
@@ -89,9 +82,10 @@ impl<'a> Roll<'a> {
             halt.clone(),
             session,
         )?;
-        let (done, started) = (Done::default(), session.now());
-        let (unusable, latest) = (BTreeMap::new(), (Scn::ZERO, Dba::new(0, 0)));
-        Ok(Roll { layout, halt, gate, cache, done, unusable, latest, started })
+        let Layout { layers, failpoints, .. } = *layout;
+        let applier = Applier::new(session.os(), &cache, layers, failpoints, &halt);
+        let (applier, done, started) = (Arc::new(applier), Done::default(), session.now());
+        Ok(Roll { layout, halt, gate, cache, applier, done, started })
     }
 
     /// Applies the rest of the redo, and writes everything. Returns when all was applied.
@@ -105,8 +99,7 @@ impl<'a> Roll<'a> {
     ) -> Result<Timestamp, Stop> {
         let mut writers = Vec::new();
         let mut applied_at = session.now();
-        let config = &self.layout.cache;
-        let done = start_writers(&self.cache, config, &mut writers, session)
+        let done = start_writers(&self.cache, &mut writers, session)
             .and_then(|()| match rest {
                 Some(rest) => {
                     let pass = self.roll(redo, rest, Some(read.bytes), session);
@@ -115,7 +108,7 @@ impl<'a> Roll<'a> {
                 None => Ok(()),
             })
             .and_then(|()| self.check_records(read.records))
-            .and_then(|()| self.check_end(end))
+            .and_then(|()| self.check_end(end, session))
             .and_then(|()| {
                 applied_at = session.now();
                 // Everything below the end has to be on disk, and nothing lies beyond it.
@@ -145,17 +138,21 @@ impl<'a> Roll<'a> {
         let (disk, is_first) = (self.layout.disk, of.is_none());
         let ahead = Ahead::new(session.os(), disk, redo, from, &self.cache, is_first, &self.halt);
         let ahead = Arc::new(ahead);
-        let process = ahead.start(&self.halt, session)?;
-        let mut untouched = Untouched::of(&self.cache, process.id(), session);
-        // `progress` may panic. Then the processes end, and the files are let go.
+        // Whatever ends this, the processes end, and the files are let go: `progress` may panic.
         let halt = self.halt.clone();
         let guard = halt.guard("recovery panicked", session);
+        let process = ahead.start(&self.halt, session)?;
+        let helper = self.applier.start(session)?;
+        let mut untouched = Untouched::of(&self.cache, process.id(), session);
         let applied = self.apply_all(&ahead, of, &mut untouched, session);
         guard.disarm();
-        let applied = applied.and_then(|()| self.check_usable());
+        let applied = applied.and_then(|()| self.check_usable(session));
         ahead.queue.close(session);
-        // A panic of the process has raised the halt already.
-        let _ = process.join(session);
+        self.applier.end(session);
+        // A panic of a process has raised the halt already.
+        for process in [process, helper] {
+            let _ = process.join(session);
+        }
         self.halt.check(session)?;
         ahead.queue.how_it_ended(session)?;
         self.done.brought += ahead.brought.load(session);
@@ -169,56 +166,64 @@ impl<'a> Roll<'a> {
         untouched: &mut Untouched,
         session: &Session,
     ) -> Result<(), Stop> {
-        let queue = &ahead.queue;
+        let (queue, mut wanted) = (&ahead.queue, 0);
         loop {
             while queue.is_empty(session)
-                && let Some(frame) = untouched.next_for(ahead.brought.load(session))
+                && let Some(frame) = untouched.next_for(wanted)
             {
                 self.cache.touch(frame, session);
             }
-            let Some(batch) = queue.take(session)? else { return Ok(()) };
-            self.apply(&batch, session)?;
-            queue.give_back(batch, session);
+            let batch = match queue.take(wanted, session)? {
+                Next::Apply(batch) => batch,
+                Next::Touch(buffers) => {
+                    wanted = buffers;
+                    continue;
+                }
+                Next::End => return Ok(()),
+            };
+            queue.give_back(self.apply(batch, session)?, session);
             let elapsed = session.now().since(self.started);
             (self.layout.progress)(Progress { applied: self.done.bytes, of, elapsed });
         }
     }
 
-    fn apply(&mut self, batch: &Batch, session: &Session) -> Result<(), Stop> {
-        let Layout { layers, failpoints, .. } = *self.layout;
+    /// Applies a batch, and returns it.
+    fn apply(&mut self, batch: Batch, session: &Session) -> Result<Batch, Stop> {
         // RC7: this position is below all changes of the batch.
         let first = batch.records.first().expect("a batch has records");
         self.gate.move_to(first.rba, session);
-        for (block, changes) in batch.records.by_block() {
-            let replayed = replay(block, changes, layers, &self.cache, failpoints, session);
-            let replayed = replayed.map_err(|stop| match stop.refusal() {
-                // A change that doesn't fit the block knows no file.
-                Some(RefusalKind::Corrupt) => {
-                    stop.saying(&format!("the block is one of {}", self.path_of(block).display()))
-                }
-                _ => stop,
-            })?;
-            self.done.applied += replayed.applied;
-            self.done.skipped += replayed.skipped;
-            self.latest = self.latest.max((replayed.changed, block));
-            match replayed.unusable {
-                Some(stop) => _ = self.unusable.insert(block, stop),
-                None => _ = self.unusable.remove(&block),
+        let applied = self.applier.apply(batch, session);
+        let batch = applied.map_err(|(block, stop)| match (block, stop.refusal()) {
+            // A change that doesn't fit the block knows no file.
+            (Some(block), Some(RefusalKind::Corrupt)) => {
+                stop.saying(&format!("the block is one of {}", self.path_of(block).display()))
             }
-        }
+            _ => stop,
+        })?;
         self.done.records += batch.records.count() as u64;
         self.done.bytes += batch.records.bytes() as u64;
-        Ok(())
+        Ok(batch)
     }
 
-    fn check_usable(&self) -> Result<(), Stop> {
-        self.unusable.values().next().map_or(Ok(()), |stop| Err(stop.clone()))
+    fn check_usable(&self, session: &Session) -> Result<(), Stop> {
+        let unusable = self.applier.found(session).unusable;
+        unusable.into_values().next().map_or(Ok(()), Err)
+    }
+
+    /// What was applied, and what was found, so far.
+    pub(crate) fn found(&self, session: &Session) -> Found {
+        self.applier.found(session)
+    }
+
+    /// The number of blocks that the reader process brought.
+    pub(crate) fn brought(&self) -> u64 {
+        self.done.brought
     }
 
     /// Refuses if a block has later changes than the redo: a block comes to disk after the redo of
     /// its changes, so redo is missing (RC11).
-    pub(crate) fn check_end(&self, end: &LogEnd) -> Result<(), Stop> {
-        let (scn, block) = self.latest;
+    pub(crate) fn check_end(&self, end: &LogEnd, session: &Session) -> Result<(), Stop> {
+        let Some((scn, block)) = self.applier.found(session).latest else { return Ok(()) };
         end.check_reaches(block, self.path_of(block), scn)
     }
 
@@ -251,24 +256,36 @@ impl Untouched {
         Untouched { pages: frames.len() as u64, frames, buffers }
     }
 
-    /// The next buffer to touch, if the process that has taken `taken` buffers is going to need it
+    /// The next buffer to touch, if the process that takes `wanted` buffers is going to need it
     /// soon.
-    fn next_for(&mut self, taken: u64) -> Option<u32> {
+    fn next_for(&mut self, wanted: u64) -> Option<u32> {
         let touched = self.pages - self.frames.len() as u64;
-        let soon = taken + self.buffers / TOUCHED_SHARE;
+        let soon = wanted + self.buffers / TOUCHED_SHARE;
         (touched * self.buffers < soon * self.pages).then(|| self.frames.next()).flatten()
     }
 }
 
-/// Starts the writers. Those that were started are in `writers` also on an error, to be ended.
+/// Starts the writers. Those that were started are in `writers` also on an error, to be ended. It
+/// is none if only those can't be started that aren't configured (RC22).
 fn start_writers(
     cache: &Arc<Cache>,
-    config: &CacheConfig,
     writers: &mut Vec<ThreadHandle>,
     session: &Session,
 ) -> Result<(), Stop> {
-    for number in 0..config.writers {
-        writers.push(cache.start_writer(number, session)?);
+    let CacheConfig { writers: configured, writers_max, .. } = *cache.config();
+    for number in 0..WRITERS.clamp(configured, writers_max) {
+        if number >= configured {
+            cache.set_writers(number + 1, session);
+        }
+        match cache.start_writer(number, session) {
+            Ok(writer) => writers.push(writer),
+            Err(stop) if number >= configured && stop.refusal().is_some() => {
+                session.os().notice(&format!("recovery goes on with {number} writers: {stop}"));
+                cache.set_writers(number, session);
+                break;
+            }
+            Err(stop) => return Err(stop),
+        }
     }
     Ok(())
 }
@@ -277,16 +294,17 @@ fn start_writers(
 mod tests {
     use super::*;
 
-    /// Memory is touched in order, a quarter of the buffers ahead, and not all at once (RC9).
+    /// Memory is touched in order, for the buffers that are wanted and some more, and not all at
+    /// once (RC9).
     #[test]
     fn memory_is_touched_some_way_ahead() {
-        let frames: Vec<u32> = (0..16).map(|page| 256 * page).collect();
+        let frames: Vec<u32> = (0..64).map(|page| 256 * page).collect();
         let mut untouched =
-            Untouched { frames: frames.clone().into_iter(), pages: 16, buffers: 16 * 256 };
+            Untouched { frames: frames.clone().into_iter(), pages: 64, buffers: 64 * 256 };
         let mut touched =
-            |taken| -> Vec<u32> { std::iter::from_fn(|| untouched.next_for(taken)).collect() };
-        assert_eq!(touched(0), frames[..4]);
-        assert_eq!(touched(256), frames[4..5]);
-        assert_eq!(touched(16 * 256), frames[5..]);
+            |wanted| -> Vec<u32> { std::iter::from_fn(|| untouched.next_for(wanted)).collect() };
+        assert_eq!(touched(0), frames[..2]);
+        assert_eq!(touched(256), frames[2..3]);
+        assert_eq!(touched(64 * 256), frames[3..]);
     }
 }

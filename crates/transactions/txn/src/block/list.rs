@@ -4,7 +4,7 @@
 
 use format::{DataHead, DataSlot, ItlEntry, ScnLe, U16Le};
 
-use super::slots::{directory_end, set_slot, slot, slots};
+use super::slots::{directory, directory_end, set_slot, slot};
 
 /// How many entries the list has.
 #[inline]
@@ -55,18 +55,16 @@ pub(crate) fn grow_list(block: &mut [u8]) {
 /// Removes all locks of entry `number`, whose transaction has ended. Slots that it has deleted
 /// become free.
 pub fn unlock(block: &mut [u8], number: u8) {
-    let mut left = entry(block, number).locks.get();
-    for at in 0..slots(block) {
-        if left == 0 {
-            break;
-        }
-        let mut found = slot(block, at);
-        if found.lock == number + 1 {
-            found.lock = 0;
-            let is_deleted = found.flags & DataSlot::DELETED != 0;
-            set_slot(block, at, if is_deleted { DataSlot::FREE } else { found });
-            left -= 1;
-        }
+    let mut at = 0;
+    for _ in 0..entry(block, number).locks.get() {
+        let has_it = |slot: &DataSlot| slot.lock == number + 1;
+        let Some(next) = directory(block)[at..].iter().position(has_it) else { break };
+        at += next;
+        let found = slot(block, at as u16);
+        let is_deleted = found.flags & DataSlot::DELETED != 0;
+        let unlocked = if is_deleted { DataSlot::FREE } else { DataSlot { lock: 0, ..found } };
+        set_slot(block, at as u16, unlocked);
+        at += 1;
     }
     entry_mut(block, number).locks = U16Le::ZERO;
 }
