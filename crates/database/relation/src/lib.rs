@@ -19,7 +19,7 @@
 //! and `lock` are the statements that aren't row operations. `read` and `range` change nothing.
 //!
 //! The dictionary's own tables are relations too, so this crate doesn't know where a definition
-//! comes from. Rules RL1 to RL53 are in the README.
+//! comes from. Rules RL1 to RL54 are in the README.
 //!
 //! Callers: `catalog`; the embedded API; SQL.
 
@@ -35,6 +35,7 @@ mod insert;
 mod insert_keys;
 mod keys;
 mod load;
+mod loaded_keys;
 mod lock;
 mod misuse;
 mod range;

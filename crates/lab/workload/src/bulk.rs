@@ -93,9 +93,9 @@ impl Bulk {
         connection: &mut Connection<'_>,
         ids: std::ops::Range<i64>,
     ) -> Result<u64, Stop> {
-        let rows: Vec<[Value<'_>; 4]> = ids.map(row).collect();
         let mut tx = connection.begin();
-        let count = tx.load(&self.table, |load| rows.iter().try_for_each(|row| load.push(row)))?;
+        let count =
+            tx.load(&self.table, |load| ids.map(row).try_for_each(|row| load.push(&row)))?;
         tx.commit()?;
         Ok(count)
     }

@@ -69,7 +69,9 @@ fn format(block: &mut [u8], address: Dba, head: &HeapFormat) {
 
 /// Puts rows into an empty block, locked by the transaction that loads them.
 fn load(block: &mut [u8], loader: &Loader, rows: LoadedRows<'_>) {
-    let count = block::append(block, 1, rows.map(|row| row.expect(CHECKED)));
+    let parts =
+        |row: Result<(u8, _), _>| row.map(|(flags, bytes)| (flags, [bytes])).expect(CHECKED);
+    let count = block::append(block, 1, rows.map(parts));
     let Loader { transaction, undo } = *loader;
     let locks = U16Le::new(count);
     *block::entry_mut(block, 0) = ItlEntry { transaction, undo, locks, ..ItlEntry::NONE };

@@ -265,6 +265,49 @@ fn a_load_that_goes_on_after_a_refusal_or_panics_leaves_nothing() {
     check(&database);
 }
 
+/// Entries of keys that come in order are inserted while rows come: of a load that fails after that
+/// none is left, and no other session meets one before the commit.
+#[test]
+fn keys_in_order_are_entered_while_rows_come() {
+    const ROWS: i64 = 12_000;
+    let (_scratch, database, table) = opened("load-in-order");
+    let (mut connection, mut other) = (database.connect("one"), database.connect("other"));
+    let mut tx = connection.begin();
+    load(&mut tx, &table, [5_000]).expect("loaded");
+    tx.commit().expect("committed");
+    let mut tx = connection.begin();
+    let (mut taken, keys) = (0, &mut (0..ROWS));
+    let refused = tx.load(&table, |load| {
+        keys.try_for_each(|id| load.push(&row(id, "a note")).inspect(|()| taken += 1))
+    });
+    is_refused(refused, ErrorKind::UniqueViolation, &["id = 5000"]);
+    assert!((5_000..ROWS).contains(&taken), "{taken} rows were taken before it was noticed");
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        tx.load(&table, |load| {
+            (6_000..ROWS).try_for_each(|id| load.push(&row(id, "a note")))?;
+            panic!("of the caller's own");
+        })
+    }));
+    assert!(panicked.is_err());
+    // Behind the first entries a key comes again that has one.
+    let again = (6_000..ROWS).chain([6_017]);
+    is_refused(load(&mut tx, &table, again), ErrorKind::UniqueViolation, &["id = 6017"]);
+    let jumping = (6_000..9_000).chain(20_000..23_000).chain(9_000..ROWS);
+    let loaded = tx.load(&table, |load| {
+        jumping.clone().try_for_each(|id| load.push(&row(id, "a note")))?;
+        let missed = other.get(&table, &[Value::Int(6_000)], |_| ()).expect("read");
+        assert_eq!(missed, None, "it isn't committed");
+        assert_eq!(ids(&mut other, &table), [5_000]);
+        Ok(())
+    });
+    assert_eq!(loaded.expect("loaded"), 9_000);
+    assert_eq!(ids(&mut other, &table), [5_000]);
+    tx.commit().expect("committed");
+    let all = std::iter::once(5_000).chain(6_000..ROWS).chain(20_000..23_000);
+    assert_eq!(ids(&mut other, &table), all.collect::<Vec<_>>());
+    check(&database);
+}
+
 #[test]
 fn a_writer_waits_until_a_load_has_ended_and_a_reader_does_not() {
     let (_scratch, database, table) = opened("load-locks");

@@ -93,8 +93,10 @@ impl Index {
         let pin = self.pin_to_change(at, session)?;
         let (layer, opcodes, snapshot) = (&LAYER, (INSERT_MANY, BACK_MANY), None);
         // An entry takes more bytes in its leaf than in redo and undo.
-        let all: usize = entries.iter().map(|entry| many::stored_bytes(entry.key.len())).sum();
-        let longest = many::HEAD_BYTES + all.min(self.block_bytes).min(most_back);
+        let most = self.block_bytes.min(most_back);
+        let stored = entries.iter().map(|entry| many::stored_bytes(entry.key.len()));
+        let all: usize = stored.take(most / many::stored_bytes(0) + 1).sum();
+        let longest = many::HEAD_BYTES + all.min(most);
         let target = BlockTarget { pin: &pin, layer, opcodes, longest, snapshot, is_it: &is_it };
         let tried = change_block(&self.transactions, transaction, &target, &mut decide, session)?;
         let ChangeResult::Done(count) = tried else { return Ok(0) };
@@ -114,6 +116,8 @@ impl Index {
     ) -> (Plan<'static>, usize) {
         let (node, high) = (Node(block), Node(block).high());
         let (mut room, mut near, mut count) = (itl.room(block), None, 0);
+        // Then the leaf has none of the entries.
+        let go_behind = node.ends_before(entries[0].position());
         let mut plan = Plan::NONE;
         plan.back.append(many::back_head(self.object(), self.root()).bytes());
         for (number, entry) in entries.iter().enumerate() {
@@ -130,9 +134,12 @@ impl Index {
             {
                 break;
             }
-            let Err(place) = node.find_near(position, near) else { break };
+            if !go_behind {
+                let Err(place) = node.find_near(position, near) else { break };
+                near = Some(place);
+            }
             many::write(position, &mut plan.forward);
-            (room, near, count) = (room - takes, Some(place), count + 1);
+            (room, count) = (room - takes, count + 1);
         }
         plan.forward.parts().into_iter().for_each(|part| plan.back.append(part));
         plan.locks = count as u16;

@@ -25,8 +25,8 @@ use ids::Dba;
 use txn::{block, split_itl_back};
 
 use super::apply::BACK_MANY_FOR_GOOD;
-use super::index::header_of;
-use super::node::{MARKED, Node};
+use super::index::{bytes_needed, header_of};
+use super::node::{ENTRY, MARKED, Node};
 use super::ops::{insert, remove};
 use super::position::{Position, Probe, row_of, stored_row};
 use crate::block_change::StepBytes;
@@ -74,6 +74,17 @@ impl<'a> Iterator for Entries<'a> {
 
 /// Inserts the entries of a payload, for the transaction with this lock.
 pub(super) fn insert_all(block: &mut [u8], lock: u8, entries: &[u8]) {
+    if go_behind(block, entries) {
+        let mut rest = entries;
+        let next = || {
+            let (head, key, behind) =
+                (!rest.is_empty()).then(|| NewEntry::read_keyed(rest).expect(CHECKED))?;
+            rest = behind;
+            Some((ENTRY, [key, head.row.bytes()]))
+        };
+        block::append(block, lock, std::iter::from_fn(next));
+        return;
+    }
     let mut near = None;
     for entry in Entries(entries) {
         let found = Node(block).find_near(entry, near);
@@ -81,6 +92,14 @@ pub(super) fn insert_all(block: &mut [u8], lock: u8, entries: &[u8]) {
         insert(block, number, 0, lock, entry);
         near = Some(number + 1);
     }
+}
+
+/// Whether the entries of a payload go behind all that the leaf has, and none of its bytes have to
+/// be moved for them. Then the leaf becomes what it would if they were inserted one by one.
+fn go_behind(block: &[u8], entries: &[u8]) -> bool {
+    let first = Entries(entries).next().expect(CHECKED);
+    let takes = || Entries(entries).map(bytes_needed).sum::<usize>();
+    Node(block).ends_before(first) && takes() <= block::gap(block)
 }
 
 /// The undo of new entries.

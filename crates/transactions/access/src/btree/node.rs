@@ -287,6 +287,12 @@ impl<'a> Node<'a> {
         move |slot| (&node.bytes(slot)[skipped..], (slot.flags | row_flag) & WITH_ROW != 0)
     }
 
+    /// In a leaf: whether an entry is behind all that are there, and so none of these is the same.
+    pub(super) fn ends_before(&self, entry: Position<'_>) -> bool {
+        let at = entry.looked_for(self.is_unique());
+        self.count().checked_sub(1).is_none_or(|last| self.position(last) < at)
+    }
+
     /// In a leaf: the number of the entry, or the number it would get. In a unique leaf the entry
     /// is that of the key, whatever its row.
     pub(super) fn find(&self, entry: Position<'_>) -> Result<u16, u16> {

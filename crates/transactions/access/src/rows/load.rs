@@ -9,7 +9,7 @@
 //!
 //! Invariants
 //!   * a row has its address before its block is written, so nobody may look for it before
-//!     `load_end`
+//!     `has_written` says so
 //!   * no other session meets a block before its group: it is claimed, and the map says of it that
 //!     it isn't formatted
 //!
@@ -64,6 +64,11 @@ impl HeapLoader {
     /// The address of the block that is filled.
     fn filled(&self) -> Dba {
         self.run.as_ref().expect("a block was begun").blocks.first
+    }
+
+    /// Whether the row with this address is in its block. Any is that is of no load.
+    pub fn has_written(&self, row: RowAddress) -> bool {
+        self.count == 0 || self.filled() != row.block
     }
 
     fn add(&mut self, flags: u8, bytes: &[u8]) {

@@ -25,6 +25,6 @@ pub use check::check;
 pub(crate) use list::grow_list;
 pub use list::{entries, entry, entry_mut, kept, unlock};
 pub use slots::{
-    add_slot, append, bytes_of, create, directory, insert_slot, place, release, remove_slot,
+    add_slot, append, bytes_of, create, directory, gap, insert_slot, place, release, remove_slot,
     room_of, set_slot, slot, slots, splice, used,
 };

@@ -126,20 +126,28 @@ pub fn place(block: &mut [u8], number: u16, bytes: &[&[u8]]) {
     set_slot(block, number, found);
 }
 
-/// Adds slots with flags and bytes behind the others, all with this lock, to a block without gaps
-/// among its bytes. Returns how many.
+/// Adds slots with flags and bytes behind the others, all with this lock, to a block that has
+/// [`gap`] for them. Each slot's bytes come in parts. Returns how many.
 ///
 /// # Panics
 /// When there is no room for them.
-pub fn append<'r>(block: &mut [u8], lock: u8, rows: impl Iterator<Item = (u8, &'r [u8])>) -> u16 {
-    let mut at = usize::from(DataHead::at(block, DataHead::START).rows.get());
-    let (before, mut end) = (at, directory_end(block));
-    let mut added = 0;
-    for (flags, bytes) in rows {
-        at = at.checked_sub(bytes.len()).expect("there is room for the bytes");
+pub fn append<'r, const PARTS: usize>(
+    block: &mut [u8],
+    lock: u8,
+    rows: impl Iterator<Item = (u8, [&'r [u8]; PARTS])>,
+) -> u16 {
+    let (before, mut end) = (lowest(block), directory_end(block));
+    let (mut at, mut added) = (before, 0);
+    for (flags, parts) in rows {
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        at = at.checked_sub(length).expect("there is room for the bytes");
         assert!(end + DataSlot::BYTES <= at, "there is room for the slots");
-        block[at..at + bytes.len()].copy_from_slice(bytes);
-        let (at, length) = (U16Le::new(at as u16), U16Le::new(bytes.len() as u16));
+        let mut from = at;
+        for part in parts {
+            block[from..from + part.len()].copy_from_slice(part);
+            from += part.len();
+        }
+        let (at, length) = (U16Le::new(at as u16), U16Le::new(length as u16));
         *DataSlot::at_mut(block, end) = DataSlot { at, length, flags, lock };
         end += DataSlot::BYTES;
         added += 1;
@@ -150,6 +158,11 @@ pub fn append<'r>(block: &mut [u8], lock: u8, rows: impl Iterator<Item = (u8, &'
     head.rows = U16Le::new(at as u16);
     head.free = U16Le::new(head.free.get() - taken as u16);
     added
+}
+
+/// How many bytes are free between the directory and the lowest bytes.
+pub fn gap(block: &[u8]) -> usize {
+    lowest(block) - directory_end(block)
 }
 
 /// Frees a slot's bytes.
