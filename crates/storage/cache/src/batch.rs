@@ -14,7 +14,8 @@
 //!   * a copy is sealed as it is made, so no frame is touched again; the same image goes to the
 //!     doublewrite file and home
 //!   * from its launch to its end no other batch uses its region of the doublewrite file (CB12)
-//!   * one home write has blocks that are neighbours in their file, in this order in the batch (CB66)
+//!   * one home write has blocks that are neighbours in their file, in this order in the batch
+//!     (CB66)
 //!
 //! Caller: `pipeline`.
 
