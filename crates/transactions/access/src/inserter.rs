@@ -21,7 +21,7 @@ use latch::FrameOrder;
 use os::Session;
 use space::{Blocks, HandOut, Space};
 use stop::{RefusalKind, Stop};
-use txn::{Savepoint, Transaction};
+use txn::Transaction;
 
 use crate::RowAddress;
 use crate::apply::{FORMAT, FORMAT_MAP, LAYER, NOTE};
@@ -76,8 +76,8 @@ pub struct HeapInserter {
 struct LastPut {
     row: RowAddress,
     transaction: TxnId,
-    /// How many changes the transaction had made by then.
-    changes: Savepoint,
+    /// How often the transaction had gone back to a savepoint by then.
+    times_back: u64,
 }
 
 /// Neighbouring blocks, and the map entry of the first.
@@ -133,8 +133,8 @@ impl HeapInserter {
 
     /// Notes a row that the transaction has put there.
     pub(crate) fn has_put(&mut self, row: RowAddress, transaction: &Transaction) {
-        let changes = transaction.savepoint();
-        self.last = transaction.id().map(|transaction| LastPut { row, transaction, changes });
+        let times_back = transaction.times_back();
+        self.last = transaction.id().map(|transaction| LastPut { row, transaction, times_back });
     }
 
     /// The slot of this block where the search for a free one begins: behind the slot that the
@@ -143,7 +143,7 @@ impl HeapInserter {
         let is_behind = |last: &LastPut| {
             last.row.block == block
                 && Some(last.transaction) == transaction.id()
-                && last.changes <= transaction.savepoint()
+                && last.times_back == transaction.times_back()
         };
         self.last.filter(is_behind).map_or(0, |last| last.row.slot.saturating_add(1))
     }

@@ -69,6 +69,8 @@ pub struct Transaction {
     lock_wait: LockWait,
     /// The table that it has locked last, and the mode: it has both until it ends.
     table: Option<(u32, TableMode)>,
+    /// How often it has gone back to a savepoint.
+    times_back: u64,
     /// How long the present statement has waited for rows.
     pub(crate) waited: Waited,
     /// The strong end of the session's reference. Others hold the weak end and see when it is
@@ -77,7 +79,7 @@ pub struct Transaction {
 }
 
 /// A point in a transaction to which it can be rolled back (TX28): its number of undo records.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Savepoint(u32);
 
 /// A snapshot in use: undo that it needs isn't overwritten while there is room (TX7).
@@ -137,6 +139,12 @@ impl Transaction {
     /// A savepoint at this moment.
     pub fn savepoint(&self) -> Savepoint {
         Savepoint(self.log.as_ref().map_or(0, |log| log.records))
+    }
+
+    /// How often the transaction has taken changes back and gone on. A savepoint doesn't tell: it
+    /// counts applied undo records too (UN8).
+    pub fn times_back(&self) -> u64 {
+        self.times_back
     }
 
     /// Begins a statement: its reads don't see what the transaction changes from now on, until the
@@ -507,6 +515,7 @@ impl Transactions {
         session: &Session,
     ) -> Result<(), Stop> {
         let Some(log) = transaction.log.as_mut() else { return Ok(()) };
+        transaction.times_back += u64::from(log.records > savepoint.0);
         match log.has_begun {
             true => self.take_back(log, savepoint.0, session),
             false => Ok(()),

@@ -106,6 +106,29 @@ fn a_savepoint_is_gone_once_its_transaction_went_back_to_an_earlier_one() {
     database.shutdown().expect("in good order");
 }
 
+/// The undo of an index entry is marked as applied, not popped (rule txn/UN8): so the transaction's
+/// number of changes doesn't say that it has gone back.
+#[test]
+fn the_slot_of_a_row_that_was_taken_back_with_its_entries_is_used_again() {
+    let (_scratch, database, account) = opened("savepoint-slot");
+    let mut connection = database.connect("app");
+    let mut tx = connection.begin();
+    let insert = |tx: &mut Tx<'_, '_>, id| {
+        let row = [Value::Int(id), Value::Text("new"), Value::Int(1)];
+        tx.insert(&account, &row).expect("inserted")
+    };
+    let first = insert(&mut tx, 1_000);
+    for id in 1_001..1_011 {
+        let savepoint = tx.savepoint();
+        assert_eq!(insert(&mut tx, id).slot, first.slot + 1, "row {id}");
+        tx.rollback_to(savepoint).expect("back");
+    }
+    assert_eq!(insert(&mut tx, 1_011).slot, first.slot + 1);
+    tx.commit().expect("committed");
+    drop(connection);
+    database.shutdown().expect("in good order");
+}
+
 /// Panics, which is caught here and not told to the tests' output.
 fn panics(statement: impl FnOnce()) {
     let caught = catch_unwind(AssertUnwindSafe(statement));
