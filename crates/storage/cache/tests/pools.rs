@@ -267,6 +267,36 @@ fn what_is_stored_inside_a_block_is_never_taken_for_a_copy() {
     assert_eq!(report.result.expect("no failure").restored, []);
 }
 
+/// The doublewrite file is read in pieces of 8 MiB. A copy that lies across two of them is found.
+#[test]
+fn a_copy_across_two_pieces_is_found() {
+    const PIECE: u64 = 8 << 20;
+    for pieces in [1, 2] {
+        let mut fs = disk(&with_long(), BLOCKS).content;
+        let file = fs.open(DOUBLEWRITE).expect("it exists");
+        fs.set_len(file, (pieces + 1) * PIECE).expect("room");
+        let mut copy = vec![0; LONG_SIZE.bytes()];
+        copy.copy_from_slice(&content(long(3), 7));
+        format::seal(&mut copy, long(3));
+        fs.write(file, pieces * PIECE - SIZE.bytes() as u64, &copy, true).expect("room");
+        fs.close(file).expect("it is open");
+        let mut simulation = Simulation::new(1);
+        simulation.disks = vec![disk(&with_long(), BLOCKS)];
+        simulation.disks[0].content = fs;
+        let report = simulation.run(move |world, session| {
+            let options = os::FilesystemIo::SetAll.file_options();
+            let open = |path| world.disk().open(Path::new(path), options, session).expect("there");
+            let files = [
+                DataFile::new(FILE, open(DATA), SIZE),
+                DataFile::new(LONG_FILE, open(LONG_DATA), LONG_SIZE),
+            ];
+            restore(&files, &open(DOUBLEWRITE), Scn::new(0), Scn::new(200), session)
+                .expect("no fault")
+        });
+        assert_eq!(report.result.expect("no failure").restored, [long(3)]);
+    }
+}
+
 /// A file can be added and used at the moment when its size gets its first buffers.
 #[test]
 fn a_pool_that_has_buffers_can_be_used() {

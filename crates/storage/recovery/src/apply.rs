@@ -100,8 +100,9 @@ impl Applier {
         }
     }
 
-    /// Starts the helper process.
-    pub(crate) fn start(self: &Arc<Applier>, session: &Session) -> Result<ThreadHandle, Stop> {
+    /// Starts the helper process. `None` if it can't be started: then the session applies the
+    /// changes alone (RC21).
+    pub(crate) fn start(self: &Arc<Applier>, session: &Session) -> Option<ThreadHandle> {
         self.state.exclusive(session).ended = false;
         let applier = Arc::clone(self);
         let spec = ThreadSpec::background("fb_rcv1");
@@ -110,7 +111,13 @@ impl Applier {
             applier.help(session);
             guard.disarm();
         });
-        started.map_err(Stop::from)
+        match started {
+            Ok(helper) => Some(helper),
+            Err(error) => {
+                session.os().notice(&format!("recovery goes on without fb_rcv1: {error}"));
+                None
+            }
+        }
     }
 
     /// Tells the helper process that no batch comes any more.

@@ -138,11 +138,11 @@ impl<'a> Roll<'a> {
         let (disk, is_first) = (self.layout.disk, of.is_none());
         let ahead = Ahead::new(session.os(), disk, redo, from, &self.cache, is_first, &self.halt);
         let ahead = Arc::new(ahead);
-        // Whatever ends this, the processes end, and the files are let go: `progress` may panic.
+        let process = ahead.start(&self.halt, session)?;
+        // `progress` may panic. Then the processes end, and the files are let go.
         let halt = self.halt.clone();
         let guard = halt.guard("recovery panicked", session);
-        let process = ahead.start(&self.halt, session)?;
-        let helper = self.applier.start(session)?;
+        let helper = self.applier.start(session);
         let mut untouched = Untouched::of(&self.cache, process.id(), session);
         let applied = self.apply_all(&ahead, of, &mut untouched, session);
         guard.disarm();
@@ -150,7 +150,7 @@ impl<'a> Roll<'a> {
         ahead.queue.close(session);
         self.applier.end(session);
         // A panic of a process has raised the halt already.
-        for process in [process, helper] {
+        for process in [Some(process), helper].into_iter().flatten() {
             let _ = process.join(session);
         }
         self.halt.check(session)?;

@@ -131,3 +131,40 @@ fn a_database_that_was_recovered_has_nothing_to_recover() {
         });
     }
 }
+
+/// A recovery that may start only so many threads is refused for that, or goes on with fewer; it
+/// leaves none running, so that nothing has the files any more (rules recovery/RC15, RC21, RC22).
+#[test]
+fn a_recovery_that_may_not_start_a_thread_leaves_none_running() {
+    let base = crashed();
+    let least = [256, 32].map(|buffers| {
+        let is_enough = |threads: &u32| {
+            let (threads, base) = (*threads, base.clone());
+            let parameters = Parameters { db_cache_size: buffers * 2_048, ..roomy() };
+            let report = machine(5, base).run(move |world, session| {
+                let disk = world.disk();
+                let recover =
+                    || recover_database(&disk, directory(), &parameters, &|_| (), session);
+                let running = || {
+                    let all = session.os().running();
+                    all.iter().map(|one| one.account.name().to_owned()).collect::<Vec<_>>()
+                };
+                world.limit_threads(Some(threads));
+                let first = recover();
+                world.limit_threads(None);
+                assert_eq!(running(), ["main"], "{threads} threads, {buffers} buffers");
+                let is_enough = first.is_ok();
+                if let Err(refused) = &first {
+                    assert!(refused.to_string().contains("thread"), "{threads}: {refused}");
+                }
+                let recovered = first.or_else(|_| recover()).expect("recovered");
+                assert!(recovered.applied > ROWS, "{recovered:?}");
+                is_enough
+            });
+            ended(report, format_args!("{threads} threads, {buffers} buffers"))
+        };
+        (0..9).find(is_enough)
+    });
+    // With 3 the first has one writer of two; with 5 the second has no helper process at the end.
+    assert_eq!(least, [Some(3), Some(5)]);
+}
