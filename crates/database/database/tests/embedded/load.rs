@@ -1,6 +1,7 @@
 //! Direct-path loads: what they show to whom, what refuses them, what they leave behind.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
 use std::time::Duration;
 
 use database::{
@@ -271,7 +272,17 @@ fn a_load_that_goes_on_after_a_refusal_or_panics_leaves_nothing() {
 fn keys_in_order_are_entered_while_rows_come() {
     const ROWS: i64 = 12_000;
     let (_scratch, database, table) = opened("load-in-order");
-    let (mut connection, mut other) = (database.connect("one"), database.connect("other"));
+    let mut connection = database.connect("one");
+    // On a thread of its own, since a statement isn't begun within the closure of another one.
+    let seen_by_others = || {
+        let see = || {
+            let mut other = database.connect("other");
+            let missed = other.get(&table, &[Value::Int(6_000)], |_| ()).expect("read");
+            assert_eq!(missed, None, "it isn't committed");
+            ids(&mut other, &table)
+        };
+        thread::scope(|scope| scope.spawn(see).join()).expect("it can read")
+    };
     let mut tx = connection.begin();
     load(&mut tx, &table, [5_000]).expect("loaded");
     tx.commit().expect("committed");
@@ -295,16 +306,14 @@ fn keys_in_order_are_entered_while_rows_come() {
     let jumping = (6_000..9_000).chain(20_000..23_000).chain(9_000..ROWS);
     let loaded = tx.load(&table, |load| {
         jumping.clone().try_for_each(|id| load.push(&row(id, "a note")))?;
-        let missed = other.get(&table, &[Value::Int(6_000)], |_| ()).expect("read");
-        assert_eq!(missed, None, "it isn't committed");
-        assert_eq!(ids(&mut other, &table), [5_000]);
+        assert_eq!(seen_by_others(), [5_000]);
         Ok(())
     });
     assert_eq!(loaded.expect("loaded"), 9_000);
-    assert_eq!(ids(&mut other, &table), [5_000]);
+    assert_eq!(seen_by_others(), [5_000]);
     tx.commit().expect("committed");
     let all = std::iter::once(5_000).chain(6_000..ROWS).chain(20_000..23_000);
-    assert_eq!(ids(&mut other, &table), all.collect::<Vec<_>>());
+    assert_eq!(ids(&mut connection, &table), all.collect::<Vec<_>>());
     check(&database);
 }
 
@@ -323,14 +332,14 @@ fn a_writer_waits_until_a_load_has_ended_and_a_reader_does_not() {
     others.rollback().expect("ended");
     assert_eq!(ids(&mut other, &table), []);
     other.set_lock_wait(LockWait::Forever);
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         let (database, table) = (database.clone(), table.clone());
         let waiting = scope.spawn(move || {
             let mut connection = database.connect("waiting");
             let mut tx = connection.begin();
             tx.insert(&table, &row(10, "it is there by then")).map(drop).expect_err("there")
         });
-        std::thread::sleep(Duration::from_millis(200));
+        thread::sleep(Duration::from_millis(200));
         assert!(!waiting.is_finished(), "it waits for the load's transaction");
         tx.commit().expect("committed");
         let stop = waiting.join().expect("ended");
@@ -453,7 +462,7 @@ fn a_parent_that_goes_during_a_load_refuses_it() {
     let mut tx = loads.begin();
     let refused = tx.load(&child, |load| {
         (0..5_000).try_for_each(|id| load.push(&[Value::Int(id), Value::Int(1)]))?;
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             let deletes = scope.spawn(|| {
                 let mut deletes = database.connect("deletes");
                 let mut tx = deletes.begin();
