@@ -17,7 +17,7 @@
 //! Callers: closures of a race, `Fio::run`.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::{Error, Result};
@@ -240,10 +240,11 @@ impl FioJob {
         }
     }
 
-    /// As [`FioJob::arguments`], in one line and with the seed, which changes from run to run, left
-    /// open: the settings to publish.
+    /// As [`FioJob::arguments`], in one line, with folder and seed, which change from run to run,
+    /// left open: the settings to publish.
     pub fn settings(&self) -> String {
-        let arguments = self.arguments();
+        let file = Path::new("DIR").join(self.file.file_name().unwrap_or_default());
+        let arguments = FioJob { file, ..self.clone() }.arguments();
         let shown = arguments.iter().map(|argument| {
             if argument.starts_with("--randseed=") { "--randseed=N" } else { argument }
         });
@@ -383,7 +384,7 @@ mod tests {
     #[test]
     fn published_settings_are_the_same_for_every_seed() {
         assert_eq!(job().settings(), FioJob { seed: 9, ..job() }.settings());
-        assert!(job().settings().contains(" fio --name=race "));
+        assert!(job().settings().contains(" fio --name=race --filename=DIR/"));
     }
 
     #[test]

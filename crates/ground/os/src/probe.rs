@@ -355,7 +355,7 @@ impl fmt::Display for ProbeReport {
             let (gain, one, all) = (at_once.gain(), at_once.one, at_once.all);
             write!(
                 f,
-                "\n  {WRITES_AT_ONCE} at once: {gain:.1} times the rate of one ({all}, and {one})"
+                "\n  {WRITES_AT_ONCE} at once: {gain:.1} times the rate of one (one {one}, all {all})"
             )?;
         }
         Ok(())
@@ -407,7 +407,7 @@ mod tests {
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert_eq!(text.lines().count(), 7);
         assert!(
-            text.ends_with("4 at once: 2.0 times the rate of one (200 us, and 100 us)"),
+            text.ends_with("4 at once: 2.0 times the rate of one (one 100 us, all 200 us)"),
             "{text}"
         );
         assert!(

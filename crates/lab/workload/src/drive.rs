@@ -70,7 +70,8 @@ pub struct SessionRun {
 pub struct Run {
     /// Each session, by number.
     pub sessions: Vec<SessionRun>,
-    /// The time that counted: shorter than the plan's if the load was told to stop.
+    /// The time that counted: shorter than the plan's if the load was told to stop, or all sessions
+    /// were refused.
     pub elapsed: Nanos,
 }
 
@@ -223,9 +224,11 @@ pub(crate) fn drive(
         }
     }
     let mut ended = begin;
+    // A session also ends when it is refused, as all are on a full disk.
+    let all_ended = || done.shared(session).len() == threads.len();
     for bound in bounds {
         if refused.is_none() {
-            sleep_until(bound, &watch, session);
+            sleep_until(bound, &|| all_ended() || watch.told_to_stop(), session);
         }
         if refused.is_some() || watch.told_to_stop() {
             stop.raise(session);
@@ -264,10 +267,47 @@ fn all_done(
     Ok(sessions)
 }
 
-/// Sleeps until the moment `until`, or until the load is told to stop.
-fn sleep_until(until: Timestamp, watch: &Watch<'_>, session: &Session) {
-    while session.now() < until && !watch.told_to_stop() {
+/// Sleeps until the moment `until`, or until the load is over.
+fn sleep_until(until: Timestamp, is_over: &dyn Fn() -> bool, session: &Session) {
+    while session.now() < until && !is_over() {
         let left = until.since(session.now()).min(Nanos::from_millis(100));
         session.pause(left, session.waiting(WaitEvent::PlSqlLockTimer));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sim::Simulation;
+
+    use super::*;
+
+    /// A load whose sessions were all refused is over, and its time is that of its sessions.
+    #[test]
+    fn a_load_ends_with_its_last_session() {
+        let report = Simulation::new(1).run(|_, session| {
+            let plan = Drive {
+                sessions: 3,
+                first_session: 1,
+                warm_up: Nanos::ZERO,
+                length: Nanos::from_secs(60),
+            };
+            let client: Arc<Client> = Arc::new(|turns, session| {
+                while turns.next(session) {
+                    turns.acknowledge();
+                    session.pause(Nanos::from_secs(1), session.waiting(WaitEvent::PlSqlLockTimer));
+                    if turns.acknowledged() == 2 {
+                        return Err(Stop::refuse(RefusalKind::NoSpace, "it is full".to_owned()));
+                    }
+                }
+                Ok(())
+            });
+            let mut failure = None;
+            let watch = Watch { failure: Some(&mut failure), ..Watch::default() };
+            let run = drive(plan, client, watch, session).expect("it ran");
+            (run.elapsed, run.counted(), failure.expect("it was full").refusal())
+        });
+        let (elapsed, counted, refusal) = report.result.expect("it ended");
+        assert!((2.0..2.2).contains(&elapsed.as_secs_f64()), "{elapsed}");
+        assert_eq!((counted, refusal), (6, Some(RefusalKind::NoSpace)));
     }
 }
