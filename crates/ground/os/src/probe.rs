@@ -355,7 +355,8 @@ impl fmt::Display for ProbeReport {
             let (gain, one, all) = (at_once.gain(), at_once.one, at_once.all);
             write!(
                 f,
-                "\n  {WRITES_AT_ONCE} at once: {gain:.1} times the rate of one (one {one}, all {all})"
+                "\n  {WRITES_AT_ONCE} at once: {gain:.1} times the rate of one \
+                 (one {one}, all {all})"
             )?;
         }
         Ok(())
