@@ -11,6 +11,10 @@ use rustix::mm::{Advice, madvise};
 
 use crate::{HUGE_PAGE, IO_ALIGNMENT};
 
+/// The bytes from which a table is asked for in huge pages: below that, what they waste at both
+/// ends would be much beside the table.
+const WORTH_IT: usize = 8 * HUGE_PAGE;
+
 /// A table of `count` values, each made by `make` from its number. The part of it that fills huge
 /// pages lies in such, if the kernel has them.
 pub fn huge_table<T>(count: usize, mut make: impl FnMut(usize) -> T) -> Arc<[T]> {
@@ -29,7 +33,7 @@ pub fn huge_table<T>(count: usize, mut make: impl FnMut(usize) -> T) -> Arc<[T]>
 fn advise(start: usize, bytes: usize) {
     let first = start.next_multiple_of(IO_ALIGNMENT);
     let length = (start + bytes).saturating_sub(first) / IO_ALIGNMENT * IO_ALIGNMENT;
-    if length >= HUGE_PAGE {
+    if length >= WORTH_IT {
         // SAFETY: whole pages within memory of the caller's; the advice changes no content.
         let _ = unsafe {
             madvise(std::ptr::without_provenance_mut(first), length, Advice::LinuxHugepage)
