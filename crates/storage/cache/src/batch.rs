@@ -296,7 +296,7 @@ impl Batch {
             let [one, next] = [pair[0].source.address, pair[1].source.address];
             one.file == next.file && one.block.get() + 1 == next.block.get()
         };
-        (1 + items.windows(2).take_while(follows).count()).min(most)
+        1 + items.windows(2).take(most - 1).take_while(follows).count()
     }
 
     fn home_write(&mut self, session: &Session) -> Request {

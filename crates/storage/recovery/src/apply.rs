@@ -24,14 +24,12 @@ use ids::{Dba, Scn};
 use latch::{Condition, Latch, LatchKind, Shared32};
 use os::{CACHE_LINE, Os, Session, ThreadHandle, ThreadSpec};
 use stop::{Failpoints, Halt, Stop};
-use waits::{Nanos, WaitEvent};
+use waits::WaitEvent;
 
-use crate::batch_queue::Batch;
+use crate::batch_queue::{Batch, LOOK_UP};
 
 /// The blocks that are taken at once.
 const SHARE: usize = 32;
-/// How often a sleeper looks at the halt.
-const LOOK_UP: Nanos = Nanos::from_millis(200);
 /// Lines of the next block that are prefetched beside its first two: the ITL and the directory.
 const AHEAD: [usize; 8] = {
     let mut places = [0; 8];

@@ -26,7 +26,7 @@ use waits::{Nanos, WaitEvent};
 /// The largest number of ready batches.
 const READY_MAX: usize = 2;
 /// How often a sleeper looks at the halt.
-const LOOK_UP: Nanos = Nanos::from_millis(200);
+pub(crate) const LOOK_UP: Nanos = Nanos::from_millis(200);
 
 /// Records, and the blocks that they name.
 #[derive(Debug, Default)]
