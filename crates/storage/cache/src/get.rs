@@ -483,8 +483,9 @@ impl<'a> Loading<'a> {
     }
 
     /// Ends a read that has failed. The frame leaves its chain first, so that no other session
-    /// comes to wait for it.
+    /// comes to wait for it. If this is broken off, it isn't begun again.
     pub(crate) fn fail(&mut self, stop: Stop) {
+        self.has_ended = true;
         let (cache, session) = (self.cache, self.session);
         let frame = &cache.frames[self.frame as usize];
         let mut chain = cache.chains.exclusive(&cache.frames, self.address, session);
