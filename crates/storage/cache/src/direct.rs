@@ -32,8 +32,8 @@ use std::sync::Arc;
 use ids::Dba;
 use latch::FrameOrder;
 use os::{
-    Completion, Error, IO_ALIGNMENT, IoArea, IoBuf, IoKind, Request, Ring, RingBackend, RingConfig,
-    Session, Waiting,
+    Completion, Error, HUGE_PAGE, IO_ALIGNMENT, IoArea, IoBuf, IoKind, Request, Ring, RingBackend,
+    RingConfig, Session, Waiting,
 };
 use stop::Stop;
 use waits::WaitEvent;
@@ -42,9 +42,13 @@ use crate::files::DataFile;
 use crate::{Blocks, Cache};
 
 /// The most pieces in flight.
-const IN_FLIGHT_MAX: usize = 8;
-/// The caller has one more piece in hand.
+const IN_FLIGHT_MAX: usize = 7;
+/// The caller has one more piece in hand. Together they are whole huge pages where a piece is a
+/// MiB: in small pages a MiB has 256 parts, which is two requests and the whole queue of a device
+/// that takes 254 parts (measured: with nine areas, of which the last lay in small pages, a scan
+/// took 1.3 times as long).
 const AREAS: usize = IN_FLIGHT_MAX + 1;
+const _: () = assert!((AREAS << 20).is_multiple_of(HUGE_PAGE));
 
 /// A reader of runs of blocks around the cache, for one session.
 pub struct DirectReader<'a> {

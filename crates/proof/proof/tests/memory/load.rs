@@ -104,8 +104,8 @@ impl Plan {
 
 /// A session: its stack, its buffers for rows.
 const SESSION_BYTES: u64 = 1 << 20;
-/// A scan around the cache: nine pieces of a MiB.
-const SCAN_BYTES: u64 = 9 << 20;
+/// A scan around the cache: eight pieces of a MiB.
+const SCAN_BYTES: u64 = 8 << 20;
 /// Whatever the parameters are.
 const FIXED_BYTES: u64 = 12 << 20;
 
