@@ -32,8 +32,8 @@ use std::sync::Arc;
 use ids::Dba;
 use latch::FrameOrder;
 use os::{
-    Completion, Error, HUGE_PAGE, IO_ALIGNMENT, IoArea, IoBuf, IoKind, Request, Ring, RingBackend,
-    RingConfig, Session, Waiting,
+    Completion, Error, HUGE_PAGE, IO_ALIGNMENT, IoArea, IoBuf, IoKind, IoPool, Request, Ring,
+    RingBackend, RingConfig, Session, Waiting,
 };
 use stop::Stop;
 use waits::WaitEvent;
@@ -169,8 +169,9 @@ impl Cache {
             left.push(Part { file, next, end: next.saturating_add(run.count), piece });
         }
         self.checkpoint_blocks(runs, session)?;
+        let areas: [IoArea; AREAS] = IoArea::try_zeroed(piece_bytes)?;
         let ring = match self.config.filesystem_io.is_asynchronous() {
-            true => Some(self.open_direct_ring(session)?),
+            true => Some(self.open_direct_ring(areas[0].pool(), session)?),
             false => None,
         };
         Ok(DirectReader {
@@ -180,13 +181,13 @@ impl Cache {
             left,
             pieces: VecDeque::with_capacity(IN_FLIGHT_MAX),
             requested: 0,
-            areas: IoArea::try_zeroed(piece_bytes)?,
+            areas,
             done: Vec::with_capacity(IN_FLIGHT_MAX),
             in_hand: None,
         })
     }
 
-    fn open_direct_ring(&self, session: &Session) -> Result<Ring, Stop> {
+    fn open_direct_ring(&self, memory: &IoPool, session: &Session) -> Result<Ring, Stop> {
         let config = RingConfig {
             depth: IN_FLIGHT_MAX as u32,
             backend: RingBackend::Auto,
@@ -203,8 +204,14 @@ impl DirectReader<'_> {
         latch::assert_none_held("a direct read");
         self.cache.halt.check(self.session)?;
         self.in_hand = None;
-        self.request()?;
+        if self.pieces.is_empty() {
+            self.request()?;
+        }
         let Some(piece) = self.await_first()? else { return Ok(None) };
+        // Before the caller looks at the piece: a device that has done all others is idle.
+        if self.ring.is_some() {
+            self.request()?;
+        }
         let (buffer, result) = piece.arrived.expect("it was waited for");
         Ok(Some(DirectRun {
             cache: self.cache,
