@@ -127,7 +127,8 @@ unsafe fn unmap(start: NonNull<u8>, length: usize) {
     assert_eq!(unmapped, Ok(()), "a mapping of our own can be given back");
 }
 
-/// Maps memory. A mapping of at least a huge page begins at one, and may consist of huge pages.
+/// Maps memory. A mapping of at least a huge page begins at one, and may consist of huge pages, the
+/// last one too.
 fn map(length: usize) -> Result<NonNull<u8>, rustix::io::Errno> {
     let is_huge = length >= HUGE_PAGE;
     let wanted = whole_pages(length);
@@ -156,8 +157,9 @@ fn map(length: usize) -> Result<NonNull<u8>, rustix::io::Errno> {
     }
 }
 
+/// What a mapping for so many bytes takes.
 fn whole_pages(length: usize) -> usize {
-    length.next_multiple_of(IO_ALIGNMENT)
+    length.next_multiple_of(if length >= HUGE_PAGE { HUGE_PAGE } else { IO_ALIGNMENT })
 }
 
 impl Deref for IoBuf {

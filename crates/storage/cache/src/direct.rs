@@ -192,7 +192,7 @@ impl Cache {
             depth: IN_FLIGHT_MAX as u32,
             backend: RingBackend::Auto,
             slave_event: WaitEvent::DirectPathRead,
-            pool: None,
+            pool: Some(memory.clone()),
         };
         self.disk.ring(&config, session).map_err(Stop::from)
     }

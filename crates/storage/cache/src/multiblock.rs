@@ -24,7 +24,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use ids::{BlockSize, Dba};
-use os::{Completion, Cost, IoBuf, IoKind, Request, Ring, RingBackend, RingConfig, Session};
+use os::{
+    Completion, Cost, HUGE_PAGE, IoBuf, IoKind, Request, Ring, RingBackend, RingConfig, Session,
+};
 use stop::Stop;
 use waits::{SessionKind, Statistic, WaitEvent};
 
@@ -229,6 +231,12 @@ impl BlockRead<'_> {
     }
 }
 
+/// The memory of a run's buffer: a huge page for a long one, so that it is one request with few
+/// parts to the device (os/buffer.rs).
+fn memory_for(bytes: usize) -> usize {
+    if bytes >= HUGE_PAGE / 4 { bytes.max(HUGE_PAGE) } else { bytes }
+}
+
 impl<'a> MultiblockReader<'a> {
     /// The reader, for blocks of which the caller expects that they were written: a block that
     /// never was is left to its get, which refuses it (CB40).
@@ -273,7 +281,7 @@ impl<'a> MultiblockReader<'a> {
         if count > 1 {
             let long_enough = |buffer: &IoBuf| buffer.len() >= count * bytes;
             let kept = self.buffer.take().filter(long_enough);
-            let mut buffer = kept.unwrap_or_else(|| IoBuf::zeroed(count * bytes));
+            let mut buffer = kept.unwrap_or_else(|| IoBuf::zeroed(memory_for(count * bytes)));
             let waiting = session.waiting(WaitEvent::DbFileScatteredRead);
             let waiting =
                 waiting.p(first.file.get().into(), first.block.get().into(), count as u64);

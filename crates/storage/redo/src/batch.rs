@@ -70,11 +70,11 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// An empty batch of `blocks` blocks. It never holds more than one range for each group and one
-    /// for the log that goes on, so the ranges are allocated once.
-    pub(crate) fn new(blocks: u32) -> Batch {
+    /// An empty batch in this memory. It never holds more than one range for each group and one for
+    /// the log that goes on, so the ranges are allocated once.
+    pub(crate) fn new(buffer: IoBuf) -> Batch {
         Batch {
-            buffer: IoBuf::zeroed(blocks as usize * REDO_BLOCK.bytes()),
+            buffer,
             ranges: Vec::with_capacity(usize::from(GROUPS_MAX) + 1),
             blocks: 0,
             open: None,
@@ -265,6 +265,10 @@ impl Batch {
 mod tests {
     use super::*;
 
+    fn empty(blocks: usize) -> Batch {
+        Batch::new(IoBuf::zeroed(blocks * REDO_BLOCK.bytes()))
+    }
+
     fn head(batch: &Batch, block: usize) -> (u16, u16) {
         let start = block * REDO_BLOCK.bytes() + RedoBlock::START;
         let head = RedoBlock::at(&batch.buffer, start);
@@ -274,7 +278,7 @@ mod tests {
     /// A block in which no record begins says so by `first_record` equal to `used`.
     #[test]
     fn a_block_says_where_its_first_record_begins() {
-        let mut batch = Batch::new(4);
+        let mut batch = empty(4);
         batch.begin_block(1, 1, 1, 9);
         batch.begin_record();
         assert_eq!(batch.fill(&[1; 9_000]), REDO_PAYLOAD_BYTES);
@@ -298,7 +302,7 @@ mod tests {
     /// What a buffer held before doesn't show behind the records of its next use.
     #[test]
     fn the_tail_of_a_used_buffer_is_cleared() {
-        let mut batch = Batch::new(1);
+        let mut batch = empty(1);
         batch.begin_block(1, 1, 1, 9);
         batch.fill(&[7; REDO_PAYLOAD_BYTES]);
         batch.close_block();
@@ -326,7 +330,7 @@ mod tests {
             }),
         ];
         for (named, break_it) in cases {
-            let mut batch = Batch::new(4);
+            let mut batch = empty(4);
             batch.begin_block(1, 1, 1, 9);
             batch.fill(&[1; 5]);
             batch.close_block();

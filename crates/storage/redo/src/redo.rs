@@ -79,7 +79,7 @@ impl Redo {
         let (os, last) = (session.os(), start.next_scn.get() - 1);
         let shared = Arc::new(Shared {
             medium,
-            state: Latch::new(os, LatchKind::RedoAllocation, State::new(config, &start, groups))
+            state: Latch::new(os, LatchKind::RedoAllocation, State::new(config, &start, groups)?)
                 .checked(os, State::assert_consistent),
             durable: Shared64::new(last),
             last: Shared64::new(last),

@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use format::{RedoRecord, ScnLe};
 use ids::{Rba, Scn};
+use os::{IO_ALIGNMENT, IoPool};
 use stop::Stop;
 
 use crate::batch::Batch;
@@ -141,22 +142,35 @@ pub(crate) struct Lgwr {
 /// buffer is.
 const POST_BYTES: u64 = 1 << 20;
 
+/// The parts of the log buffer, in one piece of memory. Where it is made of huge pages, a write is
+/// one request to the device: in small pages a MiB has as many parts as one takes (os/buffer.rs).
+fn batches(config: &RedoConfig) -> Result<Vec<Batch>, Stop> {
+    let bytes = config.part_blocks() as usize * format::REDO_BLOCK.bytes();
+    let pool = IoPool::new(config.writes_in_flight + 1, bytes.next_multiple_of(IO_ALIGNMENT))?;
+    Ok(std::iter::from_fn(|| pool.take()).map(Batch::new).collect())
+}
+
 impl State {
     /// The state at the opening. `start` was checked against the configuration, and its log has
     /// begun in one of the groups.
-    pub(crate) fn new(config: &RedoConfig, start: &LogStart, groups: Groups) -> State {
+    pub(crate) fn new(
+        config: &RedoConfig,
+        start: &LogStart,
+        groups: Groups,
+    ) -> Result<State, Stop> {
         let batch_blocks = config.part_blocks();
-        let batch = || Batch::new(batch_blocks);
+        let mut spares = batches(config)?;
+        let active = spares.pop().expect("one more than the writes in flight");
         let third = config.log_buffer_bytes / 3 / format::REDO_BLOCK.bytes();
         let last = Scn::new(start.next_scn.get() - 1);
-        State {
+        Ok(State {
             database: config.database,
             groups,
             batch_blocks,
             writes_max: config.writes_in_flight,
             post_blocks: u32::try_from(third).unwrap_or(u32::MAX).min(batch_blocks * 2 / 3).max(1),
-            active: batch(),
-            spares: (0..config.writes_in_flight).map(|_| batch()).collect(),
+            active,
+            spares,
             flights: Flights::new(config.writes_in_flight, last),
             number: 1,
             next_scn: start.next_scn,
@@ -167,7 +181,7 @@ impl State {
             gather: Gather::new(),
             leader: config.commit_leader,
             lgwr: Lgwr::default(),
-        }
+        })
     }
 
     // Room

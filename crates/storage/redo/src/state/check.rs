@@ -198,7 +198,8 @@ mod tests {
                 &RedoConfig { log_buffer_bytes: 600 * 4_096, ..config() },
                 &START,
                 Groups::new(all.collect(), 1, 1),
-            );
+            )
+            .expect("there is memory");
             for round in 0..6 {
                 let mut promised = Vec::new();
                 for _ in 0..draw(200) {
