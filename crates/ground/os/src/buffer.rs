@@ -123,8 +123,9 @@ unsafe fn release(start: NonNull<u8>, length: usize) {
 /// # Safety `start` is from `map` with the same length, is freed once, and isn't used any more.
 unsafe fn unmap(start: NonNull<u8>, length: usize) {
     // SAFETY: `map` left exactly this mapping (the caller's promise).
-    let unmapped = unsafe { munmap(start.as_ptr().cast(), whole_pages(length)) };
-    assert_eq!(unmapped, Ok(()), "a mapping of our own can be given back");
+    // A machine that can have no more mappings (`vm.max_map_count`) refuses to take one out of the
+    // middle of others: then the memory stays.
+    let _ = unsafe { munmap(start.as_ptr().cast(), whole_pages(length)) };
 }
 
 /// Maps memory. A mapping of at least a huge page begins at one, and may consist of huge pages, the
@@ -362,6 +363,11 @@ impl IoArea {
         self.length
     }
 
+    /// Whether a piece is lent.
+    pub fn is_lent(&self) -> bool {
+        self.lent_count().load(Ordering::Acquire) > 0
+    }
+
     /// Lends this piece until the buffer is dropped.
     ///
     /// # Panics When the piece isn't inside the area, or while a lent piece doesn't end before it
@@ -369,7 +375,7 @@ impl IoArea {
     pub fn lend(&mut self, piece: Range<usize>) -> IoBuf {
         let Range { start, end } = piece;
         assert!(start < end && end <= self.length, "an area has no such piece");
-        self.lent = if self.lent_count().load(Ordering::Acquire) > 0 {
+        self.lent = if self.is_lent() {
             assert!(start >= self.lent.end, "pieces of an area are lent in their order");
             self.lent.start..end
         } else {

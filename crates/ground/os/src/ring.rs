@@ -369,7 +369,7 @@ fn open_port(
         RingBackend::Auto => match disk.ring(config.depth) {
             Ok(ring) => ring,
             Err(error) => {
-                session.os().notice(&format!("I/O slaves do the work, for I {error}"));
+                session.os().notice_slaves(&error);
                 Box::new(slaves(config.depth.min(RingConfig::SLAVES_MAX))?)
             }
         },

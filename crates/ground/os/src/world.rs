@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use waits::{SessionKind, Timestamp};
 
@@ -30,6 +30,8 @@ struct Shared {
     registry: Registry,
     notices: NoticeSink,
     check_effort: AtomicU32,
+    /// Whether it was noticed that I/O slaves do the work of a ring.
+    has_noticed_slaves: AtomicBool,
 }
 
 impl Os {
@@ -37,7 +39,9 @@ impl Os {
     pub fn new(port: Arc<dyn Port>, notices: NoticeSink) -> Os {
         let clock = port.clock();
         let (registry, check_effort) = (Registry::default(), AtomicU32::new(CHECK_EFFORT));
-        Os { shared: Arc::new(Shared { port, clock, registry, notices, check_effort }) }
+        let has_noticed_slaves = AtomicBool::new(false);
+        let shared = Shared { port, clock, registry, notices, check_effort, has_noticed_slaves };
+        Os { shared: Arc::new(shared) }
     }
 
     /// Makes the calling thread, which this world didn't start, a session of it.
@@ -80,6 +84,14 @@ impl Os {
     /// Gives users a one-line notice.
     pub fn notice(&self, line: &str) {
         (self.shared.notices)(line);
+    }
+
+    /// Notices that I/O slaves do the work of a ring, for this reason: once, for a machine without
+    /// rings has none for all.
+    pub(crate) fn notice_slaves(&self, why: &Error) {
+        if !self.shared.has_noticed_slaves.swap(true, Relaxed) {
+            self.notice(&format!("I/O slaves do the work, for I {why}"));
+        }
     }
 
     /// The sessions that run now.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use ids::{BlockSize, FileNo};
 use latch::{Condition, Latch, LatchKind, ReaderCounts, Shared32, Shared64, SharedFlag, Signal};
-use os::{Disk, File, Os, Session, huge_table};
+use os::{Disk, File, IoArea, Os, Session, huge_table};
 use stop::{Halt, RefusalKind, Stop};
 
 use crate::ahead::Ahead;
@@ -49,6 +49,8 @@ pub struct Cache {
     pub(crate) writer_count: Shared32,
     /// Blocks of one multiblock read; 0 for automatic.
     pub(crate) multiblock_count: Shared32,
+    /// The memory of a direct reader that has ended, for the next one.
+    pub(crate) direct_areas: Latch<Vec<IoArea>>,
     /// By thread: how far it has come in its way over a pool's sets. A hint.
     pub(crate) steps: Box<[Shared32]>,
     pub(crate) unpin_wanted: UnpinWanted,
@@ -141,6 +143,7 @@ impl Cache {
             writers: (0..config.writers_max).map(|_| Signal::new(os)).collect(),
             writer_count: Shared32::new(config.writers),
             multiblock_count: Shared32::new(config.multiblock_read_count),
+            direct_areas: Latch::new(os, LatchKind::Innermost, Vec::new()),
             steps: (0..HINTS).map(|thread| Shared32::new(thread * STAY)).collect(),
             unpin_wanted: UnpinWanted(Shared32::new(0)),
             requested: Shared64::new(0),

@@ -64,7 +64,7 @@ pub struct DirectReader<'a> {
     requested: u64,
     /// Memory for pieces, used in turn. It is made of huge pages, so that a piece is one request to
     /// the device.
-    areas: [IoArea; AREAS],
+    areas: Vec<IoArea>,
     done: Vec<Completion>,
     /// The buffer that the caller has in hand.
     in_hand: Option<IoBuf>,
@@ -169,15 +169,14 @@ impl Cache {
             left.push(Part { file, next, end: next.saturating_add(run.count), piece });
         }
         self.checkpoint_blocks(runs, session)?;
-        let areas: [IoArea; AREAS] = IoArea::try_zeroed(piece_bytes)?;
-        let ring = match self.config.filesystem_io.is_asynchronous() {
-            true => Some(self.open_direct_ring(areas[0].pool(), session)?),
-            false => None,
-        };
+        let areas = self.direct_areas(piece_bytes, session)?;
+        let is_asynchronous = self.config.filesystem_io.is_asynchronous();
+        // Without a ring, as where no thread can be had for it, pieces are read one by one.
+        let ring = is_asynchronous.then(|| self.open_direct_ring(areas[0].pool(), session));
         Ok(DirectReader {
             cache: self,
             session,
-            ring,
+            ring: ring.and_then(Result::ok),
             left,
             pieces: VecDeque::with_capacity(IN_FLIGHT_MAX),
             requested: 0,
@@ -187,14 +186,24 @@ impl Cache {
         })
     }
 
-    fn open_direct_ring(&self, memory: &IoPool, session: &Session) -> Result<Ring, Stop> {
+    /// Areas for pieces of so many bytes: those of a reader that has ended, if they are as long.
+    fn direct_areas(&self, bytes: usize, session: &Session) -> Result<Vec<IoArea>, Stop> {
+        let kept = std::mem::take(&mut *self.direct_areas.exclusive(session));
+        if kept.first().is_some_and(|area| area.length() >= bytes) {
+            return Ok(kept);
+        }
+        drop(kept);
+        Ok(IoArea::try_zeroed::<AREAS>(bytes)?.into())
+    }
+
+    fn open_direct_ring(&self, memory: &IoPool, session: &Session) -> Result<Ring, Error> {
         let config = RingConfig {
             depth: IN_FLIGHT_MAX as u32,
             backend: RingBackend::Auto,
             slave_event: WaitEvent::DirectPathRead,
             pool: Some(memory.clone()),
         };
-        self.disk.ring(&config, session).map_err(Stop::from)
+        self.disk.ring(&config, session)
     }
 }
 
@@ -290,7 +299,7 @@ impl Piece {
     }
 }
 
-/// Waits for pieces in flight, with a name for the wait.
+/// Waits for pieces in flight, with a name for the wait, and leaves the memory to the next reader.
 impl Drop for DirectReader<'_> {
     fn drop(&mut self) {
         if let Some(ring) = &mut self.ring
@@ -300,6 +309,17 @@ impl Drop for DirectReader<'_> {
             // Nobody wants the results of these reads.
             let waiting = piece.waiting(self.session);
             let _ = ring.reap(ring.in_flight(), None, &mut self.done, waiting);
+        }
+        self.in_hand = None;
+        self.pieces.clear();
+        self.done.clear();
+        // A ring that has failed may still have some.
+        if !self.areas.iter().any(IoArea::is_lent) {
+            let areas = std::mem::take(&mut self.areas);
+            let mut kept = self.cache.direct_areas.exclusive(self.session);
+            let before = std::mem::replace(&mut *kept, areas);
+            drop(kept);
+            drop(before);
         }
     }
 }

@@ -21,7 +21,7 @@ use ids::{BlockSize, Dba};
 use latch::{FrameBlock, FrameOrder};
 use os::{Cost, IoBuf, Session};
 use stop::{Refusal, RefusalKind, Stop};
-use waits::{Statistic, WaitEvent};
+use waits::{Nanos, Statistic, WaitEvent};
 
 use crate::Cache;
 use crate::files::DataFile;
@@ -323,7 +323,8 @@ impl Cache {
         let waiting = waiting.p(named.file, named.block, named.class);
         let mut guard = shard.latch.exclusive(session);
         while frame.status.load(session) & READING != 0 {
-            guard = shard.ended.wait(guard, waiting, None).0;
+            guard = shard.ended.wait(guard, waiting, Some(HALT_LOOKED_AT)).0;
+            self.halt.check(session)?;
         }
         if frame.status.load(session) & FAILED == 0 {
             return Ok(());
@@ -417,12 +418,15 @@ impl Cache {
 }
 
 /// Refuses a block that was never written.
-pub(crate) fn check_written(address: Dba, bytes: &[u8]) -> Result<(), Stop> {
+pub fn check_written(address: Dba, bytes: &[u8]) -> Result<(), Stop> {
     if !is_unwritten(bytes) {
         return Ok(());
     }
     Err(Stop::Refused(never_written(address)))
 }
+
+/// How often a session that waits for another one's read looks at the halt.
+const HALT_LOOKED_AT: Nanos = Nanos::from_secs(1);
 
 /// The refusal of a block that was never written.
 fn never_written(address: Dba) -> Refusal {
@@ -439,6 +443,8 @@ pub(crate) struct Loading<'a> {
     size: BlockSize,
     /// `None` while it is lent to a ring, and after the read.
     buffer: Option<IoBuf>,
+    /// Whether it has failed, though not everything may have been done for that yet.
+    has_failed: bool,
     has_ended: bool,
     session: &'a Session,
 }
@@ -455,7 +461,16 @@ impl<'a> Loading<'a> {
         let buffer = pin.frame().latch.exclusive(name_of(address), session).buffer.take();
         assert!(buffer.is_some(), "a free frame has its buffer");
         let frame = pin.frame_no();
-        Loading { cache, frame, address, size, buffer, has_ended: false, session }
+        Loading {
+            cache,
+            frame,
+            address,
+            size,
+            buffer,
+            has_failed: false,
+            has_ended: false,
+            session,
+        }
     }
 
     /// The buffer for the block.
@@ -485,7 +500,7 @@ impl<'a> Loading<'a> {
     /// Ends a read that has failed. The frame leaves its chain first, so that no other session
     /// comes to wait for it. If this is broken off, it isn't begun again.
     pub(crate) fn fail(&mut self, stop: Stop) {
-        self.has_ended = true;
+        self.has_failed = true;
         let (cache, session) = (self.cache, self.session);
         let frame = &cache.frames[self.frame as usize];
         let mut chain = cache.chains.exclusive(&cache.frames, self.address, session);
@@ -511,7 +526,14 @@ impl<'a> Loading<'a> {
 
 impl Drop for Loading<'_> {
     fn drop(&mut self) {
-        if !self.has_ended {
+        if self.has_ended {
+            return;
+        }
+        if self.has_failed {
+            // The frame may have left its chain. Who waits for it learns of the halt.
+            let what = format!("a session ended as it gave up the read of block {}", self.address);
+            self.cache.halt.raise(what, self.session);
+        } else {
             let message = format!("the session that was reading {} has ended", self.address);
             self.fail(Stop::refuse(RefusalKind::Io, message));
         }

@@ -64,7 +64,7 @@ pub use config::{CacheConfig, PoolSize};
 pub use direct::{DirectBlock, DirectReader, DirectRun};
 pub use files::DataFile;
 pub use gate::RedoGate;
-pub use get::Get;
+pub use get::{Get, check_written};
 pub use multiblock::MultiblockReader;
 pub use object_checkpoint::Blocks;
 pub use pin::{ExclusiveBlock, Pin, PinnedBlock, SharedBlock, is_unwritten};

@@ -317,6 +317,7 @@ impl<'a> MultiblockReader<'a> {
         if let Err(stop) = &brought {
             // Waits for the reads in flight.
             self.ring = None;
+            self.done.clear();
             for mut begun in self.flying.drain(..).flatten() {
                 begun.loading.fail(stop.clone());
             }

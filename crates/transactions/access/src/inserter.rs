@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use cache::Pin;
+use cache::{Pin, check_written};
 use change::{Changes, credits_for};
 use format::changes::heap::{HeapFormat, MapFormat, MapNote};
 use format::{DbaLe, U16Le, U32Le};
@@ -337,6 +337,7 @@ impl<'a> Filler<'a> {
             let first = inserter.from.max(number + 1);
             let behind = count.min(number + 1 + entries_of(bytes));
             let pin = self.changes.cache().pin_shared(map, FrameOrder::FreeMap, session)?;
+            check_written(map, &pin)?;
             if is_map(&pin, self.object) {
                 let entries = &entries(&pin)[..(behind - number - 1) as usize];
                 for entry in at_least(wanted, entries, (first - number - 1) as usize) {
@@ -425,6 +426,7 @@ impl<'a> Filler<'a> {
         let credits = credits_for(&[size_of::<MapNote>(), HandOut::PAYLOAD_BYTES]);
         let mut group = self.changes.begin(credits, session)?;
         let map = map_pin.exclusive(FrameOrder::FreeMap, session);
+        check_written(map_pin.address(), &map)?;
         let next = self.space.next(header, wanted, session);
         let Some(next) = next.filter(|next| next.number == number) else { return Ok(None) };
         let blocks = next.blocks;

@@ -11,6 +11,7 @@ use database::{
     Bounds, ColumnSpec, Connection, Creation, Database, ErrorKind, ForUpdate, IndexSpec, OnDelete,
     Row, Selection, Table, TableSpec, Type, Value,
 };
+use format::{BlockHeader, BlockKind};
 use sim::fs::faults::{Fault, FaultPlan, Scope};
 use sim::fs::{FileSystem, Operation};
 use waits::SessionKind;
@@ -253,6 +254,36 @@ fn statements_over_a_table_with_a_zeroed_block_are_refused() {
         check_that_all_is_refused(&database);
         database.shutdown().expect("in good order");
     }
+}
+
+/// The same where the map of free space before the lost block is zeros too: what one read brings of
+/// both isn't taken for blocks that were never in use (CB40, AC24), also not by an insert (AC31).
+#[test]
+fn a_table_whose_map_is_zeros_as_well_is_refused() {
+    let scratch = Folder::absent("zeroed-map");
+    let database = Database::create(&scratch.0, &options()).expect("created");
+    filled(&database);
+    database.shutdown().expect("in good order");
+    let path = scratch.0.join("data01.dbf");
+    let mut bytes = std::fs::read(&path).expect("read");
+    let has = |block: &[u8]| block.windows(7).any(|bytes| bytes == b"owner 3");
+    let rows = bytes.chunks_exact(8192).position(has).expect("the table has a block");
+    let kind = |at: usize| BlockHeader::at(&bytes[at * 8192..], 0).kind();
+    let is_map = |at: &usize| kind(*at) == BlockKind::FreeMap;
+    let map = (0..rows).rev().find(is_map).expect("the table has a map");
+    bytes[map * 8192..(rows + 1) * 8192].fill(0);
+    std::fs::write(&path, &bytes).expect("written");
+    let database = Database::open(&scratch.0, &options()).expect("opened");
+    let mut connection = database.connect("app");
+    let account = connection.table("account").expect("there");
+    let scanned = connection.scan(&account, |_| ()).expect_err("rows are lost");
+    let row = [Value::Int(9_999), Value::Text("new"), Value::Int(1)];
+    let inserted = connection.transact(|tx| tx.insert(&account, &row)).map(drop);
+    for stop in [scanned, inserted.expect_err("its map is lost")] {
+        assert_eq!(stop.refusal(), Some(ErrorKind::Corrupt), "{stop}");
+    }
+    drop(connection);
+    database.shutdown().expect("in good order");
 }
 
 fn check_that_all_is_refused(database: &Database) {
