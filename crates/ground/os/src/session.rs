@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use waits::{
-    Account, Nanos, OffCpuTime, Recorder, SessionKind, Statistic, ThreadTimes, TimeAccount,
-    Timestamp, Totals, WaitEvent, WaitSink,
+    Account, Nanos, OffCpuTime, OpenWait, Recorder, SessionKind, Statistic, ThreadTimes,
+    TimeAccount, Timestamp, Totals, WaitEvent, WaitSink,
 };
 
 use crate::copies::Copier;
@@ -280,8 +280,7 @@ impl<'s> Waiting<'s> {
     pub(crate) fn around<R>(self, block: impl FnOnce(&'s Session, WaitEvent) -> (R, bool)) -> R {
         let session = self.session;
         if std::thread::panicking() {
-            // The thread may be inside a wait whose end was never recorded. No one reads this
-            // account any more.
+            // The thread may be inside a wait that it hasn't unwound out of yet (waits/W3).
             return block(session, self.event).0;
         }
         if session.recorder.sample_due() {
@@ -289,8 +288,9 @@ impl<'s> Waiting<'s> {
         }
         session.seen.set(None);
         let open = session.recorder.begin(self.event, self.p, || session.clock.now());
+        let mut wait = Unended { session, open };
         let (result, timed_out) = block(session, self.event);
-        if let Some(open) = open {
+        if let Some(open) = wait.open.take() {
             let _ = session.recorder.end(open, session.clock.now(), timed_out);
         }
         result
@@ -308,8 +308,9 @@ impl<'s> Waiting<'s> {
         let open = session.recorder.begin(self.event, self.p, || began);
         let clocks = ThreadTimes { cpu: before.cpu, run_queue: before.run_queue };
         session.recorder.began_sampled(clocks);
+        let mut wait = Unended { session, open };
         let (result, timed_out) = block(session, self.event);
-        if let Some(open) = open {
+        if let Some(open) = wait.open.take() {
             let ended = session.clock.now();
             let elapsed = session.recorder.end(open, ended, timed_out);
             let after = session.clocks();
@@ -321,6 +322,22 @@ impl<'s> Waiting<'s> {
             session.seen.set(Some(after));
         }
         result
+    }
+}
+
+/// A wait under way. If the thread unwinds out of it, it is broken off, so that a caller that
+/// catches the panic can wait again.
+struct Unended<'s> {
+    session: &'s Session,
+    open: Option<OpenWait>,
+}
+
+impl Drop for Unended<'_> {
+    fn drop(&mut self) {
+        if let Some(open) = self.open.take() {
+            self.session.recorder.break_off(open);
+            self.session.seen.set(None);
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Threads leave a simulation that stops one at a time, destructors and all, in any state.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -89,6 +90,32 @@ fn a_destructor_may_spin_until_another_thread_has_unwound() {
     });
     let result: Result<(), Failure> = report.result;
     assert_eq!(result, Err(Failure::PowerLost));
+}
+
+/// A statement catches a panic to take its work back. Where it caught the unwinding out of a wait,
+/// its next wait unwinds as well, and is no failure of its own.
+#[test]
+fn a_thread_that_catches_its_unwinding_unwinds_again_from_its_next_wait() {
+    let messages = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&messages);
+    let report = Simulation::new(1).run(move |world, session| {
+        let body = move |session: &Session| {
+            let wait = || catch_unwind(AssertUnwindSafe(|| pause(session, 1_000)));
+            let _ = wait().expect_err("everything stops");
+            let again = wait().expect_err("everything stops");
+            // The payload of a panic is its message; that of a simulation that stops isn't.
+            if again.is::<String>() || again.is::<&str>() {
+                let _ = count.fetch_add(1, Relaxed);
+            }
+            resume_unwind(again);
+        };
+        session.spawn(ThreadSpec::background("catches"), body).expect("started");
+        pause(session, 1);
+        world.cut_power();
+    });
+    let result: Result<(), Failure> = report.result;
+    assert_eq!(result, Err(Failure::PowerLost));
+    assert_eq!(messages.load(Relaxed), 0);
 }
 
 /// Time goes on for a destructor that sleeps for a while, though no time passes any more.
