@@ -138,7 +138,7 @@ impl<'a> Roll<'a> {
         let (disk, is_first) = (self.layout.disk, of.is_none());
         let ahead = Ahead::new(session.os(), disk, redo, from, &self.cache, is_first, &self.halt);
         let ahead = Arc::new(ahead);
-        let process = ahead.start(&self.halt, session)?;
+        let process = ahead.start(session)?;
         // `progress` may panic. Then the processes end, and the files are let go.
         let halt = self.halt.clone();
         let guard = halt.guard("recovery panicked", session);
