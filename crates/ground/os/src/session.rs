@@ -138,6 +138,31 @@ impl Session {
         }
     }
 
+    /// As `interleave`, in the middle of a change that has to be made or taken back as a whole:
+    /// calls `complete` if the thread unwinds here, because the simulation stops.
+    #[inline]
+    pub fn interleave_or(&self, complete: impl FnOnce()) {
+        if self.simulated {
+            self.interleave_simulated_or(complete);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn interleave_simulated_or(&self, complete: impl FnOnce()) {
+        struct OnUnwind<F: FnOnce()>(Option<F>);
+        impl<F: FnOnce()> Drop for OnUnwind<F> {
+            fn drop(&mut self) {
+                if let Some(complete) = self.0.take() {
+                    complete();
+                }
+            }
+        }
+        let mut on_unwind = OnUnwind(Some(complete));
+        self.os.port().interleave();
+        on_unwind.0 = None;
+    }
+
     /// This is out of line because there is such a point in every other line of a get.
     #[cold]
     fn interleave_simulated(&self) {
