@@ -45,6 +45,8 @@ impl Stripe<'_> {
 }
 
 impl Holds for Stripe<'_> {
+    const UNWINDS: bool = false;
+
     fn enter(&self) {
         self.all.0[self.own].fetch_add(1, AcqRel);
         self.fence();

@@ -22,6 +22,9 @@ pub(crate) trait Atom {
 /// Shared holds that are counted apart from the latch's state, in stripes. Every change and every
 /// read is sequentially consistent.
 pub(crate) trait Holds {
+    /// Whether other threads go on when a thread unwinds out of one of these calls; false in a
+    /// model that has failed.
+    const UNWINDS: bool;
     /// Adds one hold to the acting thread's stripe.
     fn enter(&self);
     /// Removes one hold. Returns whether it was the last of the stripe.

@@ -120,13 +120,7 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
 
     #[inline]
     pub(crate) fn release_exclusive(&self, waker: &impl Waker<W>) {
-        let mut seen = self.state();
-        loop {
-            match self.state.exchange(seen.0, seen.release_exclusive().0, Release) {
-                Ok(_) => break,
-                Err(now) => seen = State(now),
-            }
-        }
+        let seen = self.give_up_exclusive();
         if seen.waiting_readers() > 0 {
             self.wake_readers(waker);
         } else if seen.waiting_writers() > 0 {
@@ -145,6 +139,19 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
             }
         }
         false
+    }
+
+    /// Lets the waiting readers in, or the next writer, and wakes neither. Returns the state that
+    /// was.
+    #[inline]
+    pub(crate) fn give_up_exclusive(&self) -> State {
+        let mut seen = self.state();
+        loop {
+            match self.state.exchange(seen.0, seen.release_exclusive().0, Release) {
+                Ok(_) => return seen,
+                Err(now) => seen = State(now),
+            }
+        }
     }
 
     /// Takes the latch or enters the caller among the waiters, in one step.

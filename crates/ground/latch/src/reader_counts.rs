@@ -18,7 +18,8 @@
 //!   * shared holds are in the lower half, so pins can't overflow into them, whatever the owner of
 //!     the pins does: the data under a frame's latch is safe by this crate alone
 //!
-//! Every access is sequentially consistent, and a point at which the simulator may switch.
+//! Every access is sequentially consistent, and a point at which the simulator may switch. A thread
+//! that unwinds there leaves no count behind, so that destructors can get the latch.
 //!
 //! Source: the big-reader lock of Linux 2.4; Dice and Kogan, BRAVO (ATC '19), whose readers' table
 //! is shared by all locks, where this one has a word for each.
@@ -92,8 +93,9 @@ impl ReaderCounts {
     /// one of its stripe.
     #[inline]
     pub(crate) fn unpin(&self, frame: u32, session: &Session) -> bool {
-        session.interleave();
-        subtract(self.own(frame, session), PIN) / PIN == 0
+        let word = self.own(frame, session);
+        session.interleave_or(|| drop_counts(word, PIN));
+        subtract(word, PIN) / PIN == 0
     }
 
     /// Counts a pin and a shared hold of this frame in one step. Returns the word in which they are
@@ -103,7 +105,7 @@ impl ReaderCounts {
         session.interleave();
         let word = self.own(frame, session);
         add(word, PIN + HOLD);
-        session.interleave();
+        session.interleave_or(|| drop_counts(word, PIN + HOLD));
         word
     }
 
@@ -149,7 +151,7 @@ impl fmt::Debug for ReaderCounts {
 /// stripe.
 #[inline]
 pub(crate) fn leave_and_unpin(word: &AtomicU32, session: &Session) -> (bool, bool) {
-    session.interleave();
+    session.interleave_or(|| drop_counts(word, PIN + HOLD));
     let left = subtract(word, PIN + HOLD);
     session.interleave();
     (left & HOLDS == 0, left / PIN == 0)
@@ -176,6 +178,11 @@ fn subtract(word: &AtomicU32, amount: u32) -> u32 {
     left
 }
 
+/// Subtracts for a thread that unwinds. It wakes no thread: all unwind.
+fn drop_counts(word: &AtomicU32, amount: u32) {
+    subtract(word, amount);
+}
+
 /// The shared holds of one frame's latch.
 pub(crate) struct FrameHolds<'a> {
     counts: &'a ReaderCounts,
@@ -184,10 +191,14 @@ pub(crate) struct FrameHolds<'a> {
 }
 
 impl Holds for FrameHolds<'_> {
+    /// A simulation that stops unwinds its threads.
+    const UNWINDS: bool = true;
+
     #[inline]
     fn enter(&self) {
-        add(self.counts.own(self.frame, self.session), HOLD);
-        self.session.interleave();
+        let word = self.counts.own(self.frame, self.session);
+        add(word, HOLD);
+        self.session.interleave_or(|| drop_counts(word, HOLD));
     }
 
     #[inline]

@@ -19,11 +19,68 @@
 //! All four steps are sequentially consistent: with acquire and release alone both could look too
 //! early, as loom shows. Callers: `frame_latch.rs`.
 
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
 use crate::parts::{Atom, Holds, Sleeper, Waker, Word};
 use crate::raw::{RawLatch, spin};
-use crate::state::{DRAINING, State};
+use crate::state::{DRAINING, READER, State};
+
+/// The state taken by a writer that looks whether readers are inside. If the writer unwinds there,
+/// it gives the state up.
+struct TakenState<'a, A: Atom, W: Word> {
+    latch: &'a RawLatch<A, W>,
+    is_draining: bool,
+    unwinds: bool,
+}
+
+impl<'a, A: Atom, W: Word> TakenState<'a, A, W> {
+    fn of<H: Holds>(latch: &'a RawLatch<A, W>, _: &H) -> TakenState<'a, A, W> {
+        TakenState { latch, is_draining: false, unwinds: H::UNWINDS }
+    }
+
+    /// Notes that the writer didn't unwind.
+    #[inline]
+    fn stays_taken(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl<A: Atom, W: Word> Drop for TakenState<'_, A, W> {
+    #[cold]
+    fn drop(&mut self) {
+        if !self.unwinds {
+            return;
+        }
+        if self.is_draining {
+            self.latch.state.subtract(DRAINING, Relaxed);
+        }
+        // No thread is woken: a waiter unwinds too, or polls.
+        self.latch.give_up_exclusive();
+    }
+}
+
+/// A reader that has waited, on its way from the state into its stripe. If it unwinds, it gives up
+/// what it has of the two.
+struct EnteringReader<'a, A: Atom, W: Word, H: Holds> {
+    latch: &'a RawLatch<A, W>,
+    holds: &'a H,
+    has_entered: bool,
+}
+
+impl<A: Atom, W: Word, H: Holds> Drop for EnteringReader<'_, A, W, H> {
+    #[cold]
+    fn drop(&mut self) {
+        if !H::UNWINDS {
+            return;
+        }
+        // No thread is woken: a waiter unwinds too, or polls.
+        if self.has_entered {
+            let _ = self.holds.leave();
+        } else {
+            self.latch.state.subtract(READER, Release);
+        }
+    }
+}
 
 impl<A: Atom, W: Word> RawLatch<A, W> {
     #[inline]
@@ -52,12 +109,14 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
         if !self.try_take(State::take_exclusive, SeqCst) {
             return false;
         }
-        if holds.any() {
+        let taken = TakenState::of(self, holds);
+        let is_shared = holds.any();
+        taken.stays_taken();
+        if is_shared {
             // Lets in the threads that have come to wait meanwhile.
             self.release_exclusive(waker);
-            return false;
         }
-        true
+        !is_shared
     }
 
     #[inline]
@@ -81,9 +140,14 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
         if !self.try_take(State::take_exclusive, SeqCst) {
             let sleeper = sleeper();
             self.exclusive_contended(sleeper, SeqCst);
-            self.drain(holds, sleeper);
-        } else if holds.any() {
-            self.drain(holds, sleeper());
+            self.drain(TakenState::of(self, holds), holds, sleeper);
+            return;
+        }
+        let taken = TakenState::of(self, holds);
+        if holds.any() {
+            self.drain(taken, holds, sleeper());
+        } else {
+            taken.stays_taken();
         }
     }
 
@@ -115,17 +179,26 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
             return;
         }
         self.shared_waited(sleeper);
+        let mut reader = EnteringReader { latch: self, holds, has_entered: false };
         holds.enter();
+        reader.has_entered = true;
         self.release_shared(waker);
+        std::mem::forget(reader);
     }
 
     /// Waits for the readers inside. The caller has the state, and no more readers come in.
     #[cold]
-    fn drain<S: Sleeper<W>>(&self, holds: &impl Holds, sleeper: S) {
+    fn drain<S: Sleeper<W>>(
+        &self,
+        mut taken: TakenState<'_, A, W>,
+        holds: &impl Holds,
+        sleeper: S,
+    ) {
         if !holds.any() || spin(sleeper, || !holds.any()) {
-            return;
+            return taken.stays_taken();
         }
         self.state.add(DRAINING, SeqCst);
+        taken.is_draining = true;
         for tries in 1.. {
             let word = self.writers.load();
             if !holds.any() {
@@ -134,6 +207,7 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
             let _ = sleeper.sleep(&self.writers, word, None, tries);
         }
         self.state.subtract(DRAINING, Relaxed);
+        taken.stays_taken();
     }
 
     /// Wakes all sleepers there, because the draining writer may not be the first.

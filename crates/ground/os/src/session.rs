@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use waits::{
-    Account, Nanos, OffCpuTime, Recorder, SessionKind, Statistic, ThreadTimes, TimeAccount,
-    Timestamp, Totals, WaitEvent, WaitSink,
+    Account, Nanos, OffCpuTime, OpenWait, Recorder, SessionKind, Statistic, ThreadTimes,
+    TimeAccount, Timestamp, Totals, WaitEvent, WaitSink,
 };
 
 use crate::copies::Copier;
@@ -136,6 +136,31 @@ impl Session {
         if self.simulated {
             self.interleave_simulated();
         }
+    }
+
+    /// As `interleave`, in the middle of a change that has to be made or taken back as a whole:
+    /// calls `complete` if the thread unwinds here, because the simulation stops.
+    #[inline]
+    pub fn interleave_or(&self, complete: impl FnOnce()) {
+        if self.simulated {
+            self.interleave_simulated_or(complete);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn interleave_simulated_or(&self, complete: impl FnOnce()) {
+        struct OnUnwind<F: FnOnce()>(Option<F>);
+        impl<F: FnOnce()> Drop for OnUnwind<F> {
+            fn drop(&mut self) {
+                if let Some(complete) = self.0.take() {
+                    complete();
+                }
+            }
+        }
+        let mut on_unwind = OnUnwind(Some(complete));
+        self.os.port().interleave();
+        on_unwind.0 = None;
     }
 
     /// This is out of line because there is such a point in every other line of a get.
@@ -280,8 +305,7 @@ impl<'s> Waiting<'s> {
     pub(crate) fn around<R>(self, block: impl FnOnce(&'s Session, WaitEvent) -> (R, bool)) -> R {
         let session = self.session;
         if std::thread::panicking() {
-            // The thread may be inside a wait whose end was never recorded. No one reads this
-            // account any more.
+            // The thread may be inside a wait that it hasn't unwound out of yet (waits/W3).
             return block(session, self.event).0;
         }
         if session.recorder.sample_due() {
@@ -289,8 +313,9 @@ impl<'s> Waiting<'s> {
         }
         session.seen.set(None);
         let open = session.recorder.begin(self.event, self.p, || session.clock.now());
+        let mut wait = Unended { session, open };
         let (result, timed_out) = block(session, self.event);
-        if let Some(open) = open {
+        if let Some(open) = wait.open.take() {
             let _ = session.recorder.end(open, session.clock.now(), timed_out);
         }
         result
@@ -308,8 +333,9 @@ impl<'s> Waiting<'s> {
         let open = session.recorder.begin(self.event, self.p, || began);
         let clocks = ThreadTimes { cpu: before.cpu, run_queue: before.run_queue };
         session.recorder.began_sampled(clocks);
+        let mut wait = Unended { session, open };
         let (result, timed_out) = block(session, self.event);
-        if let Some(open) = open {
+        if let Some(open) = wait.open.take() {
             let ended = session.clock.now();
             let elapsed = session.recorder.end(open, ended, timed_out);
             let after = session.clocks();
@@ -321,6 +347,22 @@ impl<'s> Waiting<'s> {
             session.seen.set(Some(after));
         }
         result
+    }
+}
+
+/// A wait under way. If the thread unwinds out of it, it is broken off, so that a caller that
+/// catches the panic can wait again.
+struct Unended<'s> {
+    session: &'s Session,
+    open: Option<OpenWait>,
+}
+
+impl Drop for Unended<'_> {
+    fn drop(&mut self) {
+        if let Some(open) = self.open.take() {
+            self.session.recorder.break_off(open);
+            self.session.seen.set(None);
+        }
     }
 }
 

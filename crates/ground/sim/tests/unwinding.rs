@@ -1,16 +1,28 @@
 //! Threads leave a simulation that stops one at a time, destructors and all, in any state.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::time::Duration;
 
-use latch::{Latch, LatchKind};
+use latch::{FrameBlock, FrameLatch, FrameOrder, Latch, LatchKind, Pinned, ReaderCounts};
 use os::{FileOptions, Priority, Session, ThreadHandle, ThreadSpec, WaitWord};
 use sim::model::CostList;
-use sim::{Failure, Simulation};
+use sim::{Failure, Perturbation, Simulation};
 use waits::{Nanos, WaitEvent};
+
+/// Moments at which the power goes.
+const CUTS: u64 = 500;
+
+/// The owner of a frame's pins, whom it doesn't concern that there are none left.
+#[derive(Clone, Copy)]
+struct NoPins;
+
+impl Pinned for NoPins {
+    fn stripe_unpinned(&self, _: &Session) {}
+}
 
 const DIRECT: FileOptions = FileOptions { direct: true, write_through: false };
 
@@ -91,6 +103,32 @@ fn a_destructor_may_spin_until_another_thread_has_unwound() {
     assert_eq!(result, Err(Failure::PowerLost));
 }
 
+/// A statement catches a panic to take its work back. Where it caught the unwinding out of a wait,
+/// its next wait unwinds as well, and is no failure of its own.
+#[test]
+fn a_thread_that_catches_its_unwinding_unwinds_again_from_its_next_wait() {
+    let messages = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&messages);
+    let report = Simulation::new(1).run(move |world, session| {
+        let body = move |session: &Session| {
+            let wait = || catch_unwind(AssertUnwindSafe(|| pause(session, 1_000)));
+            let _ = wait().expect_err("everything stops");
+            let again = wait().expect_err("everything stops");
+            // The payload of a panic is its message; that of a simulation that stops isn't.
+            if again.is::<String>() || again.is::<&str>() {
+                let _ = count.fetch_add(1, Relaxed);
+            }
+            resume_unwind(again);
+        };
+        session.spawn(ThreadSpec::background("catches"), body).expect("started");
+        pause(session, 1);
+        world.cut_power();
+    });
+    let result: Result<(), Failure> = report.result;
+    assert_eq!(result, Err(Failure::PowerLost));
+    assert_eq!(messages.load(Relaxed), 0);
+}
+
 /// Time goes on for a destructor that sleeps for a while, though no time passes any more.
 #[test]
 fn a_destructor_may_pause_while_everything_stops() {
@@ -169,6 +207,52 @@ fn a_latch_that_others_waited_for_can_be_had_by_destructors() {
         let result: Result<(), Failure> = report.result;
         assert_eq!(result, Err(Failure::PowerLost));
         assert_eq!(dropped.load(Relaxed), 6, "with writers that wait: {exclusive}");
+    }
+}
+
+/// The same holds for the latch of a frame, whose readers are counted apart, wherever the threads
+/// are when the power goes.
+#[test]
+fn a_frame_latch_can_be_had_by_destructors_whenever_the_power_goes() {
+    for seed in 0..CUTS {
+        let (begun, dropped) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+        let (begins, count) = (Arc::clone(&begun), Arc::clone(&dropped));
+        let mut simulation = Simulation::new(seed);
+        simulation.perturbation = Perturbation::RACES;
+        let report = simulation.run(move |world, session| {
+            let counts = ReaderCounts::new(world.os(), 1);
+            let latch = Arc::new(FrameLatch::new(world.os(), &counts, 0, 0_u32));
+            let block = FrameBlock { order: FrameOrder::Heap, file: 1, block: 1, class: 1 };
+            for number in 0..4 {
+                let latch = Arc::clone(&latch);
+                let (begins, count) = (Arc::clone(&begins), Arc::clone(&count));
+                let body = move |session: &Session| {
+                    let _ = begins.fetch_add(1, Relaxed);
+                    let _has_it_again = AtEnd(|| {
+                        *latch.exclusive(block, session) += 1;
+                        drop(latch.shared(block, session));
+                        let _ = count.fetch_add(1, Relaxed);
+                    });
+                    loop {
+                        session.charge_nanos(Nanos(100));
+                        let order = block.order;
+                        match number {
+                            0 => drop(latch.exclusive(block, session)),
+                            1 => drop(latch.try_exclusive(order, session)),
+                            2 => drop(latch.shared(block, session)),
+                            _ => drop(latch.pin_shared(order, NoPins, || true, session)),
+                        }
+                    }
+                };
+                let spec = ThreadSpec::background(format!("thread{number}"));
+                session.spawn(spec, body).expect("started");
+            }
+            session.pause(Nanos(100_000), session.waiting(WaitEvent::PlSqlLockTimer));
+            world.cut_power();
+        });
+        let result: Result<(), Failure> = report.result;
+        assert_eq!(result, Err(Failure::PowerLost));
+        assert_eq!(dropped.load(Relaxed), begun.load(Relaxed), "seed {seed}");
     }
 }
 

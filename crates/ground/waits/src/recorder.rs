@@ -22,7 +22,8 @@ use crate::{
     WaitEvent,
 };
 
-/// A wait that has begun. It ends through [`Recorder::end`].
+/// A wait that has begun. It ends through [`Recorder::end`], or through [`Recorder::break_off`] if
+/// the thread unwinds out of it.
 #[derive(Debug)]
 #[must_use = "a wait that has begun must end"]
 pub struct OpenWait {
@@ -148,6 +149,12 @@ impl Recorder {
         elapsed
     }
 
+    /// Ends a wait that the thread unwinds out of: clears what was published, and counts nothing.
+    #[cold]
+    pub fn break_off(&self, _open: OpenWait) {
+        self.account.current.store(0, Relaxed);
+    }
+
     /// Whether both of the thread's clocks should be read around the wait about to begin. Asked
     /// once for each wait, because it counts them.
     #[inline]
@@ -259,6 +266,17 @@ mod tests {
         r.account().set_level(Level::Off);
         let _ = r.end(open, Timestamp::from_nanos(5_000), false);
         assert!(!r.account().is_waiting());
+        assert_eq!(r.account().totals().event(WaitEvent::LogFileSync).count, 1);
+    }
+
+    /// A thread that caught its panic may wait again. The wait that was broken off isn't counted.
+    #[test]
+    fn a_wait_may_follow_one_that_was_broken_off() {
+        let r = recorder();
+        let open = r.begin(WaitEvent::LogFileSync, [0; 3], || Timestamp::ZERO).expect("on");
+        r.break_off(open);
+        assert!(!r.account().is_waiting());
+        wait(&r, WaitEvent::LogFileSync, 1, 2);
         assert_eq!(r.account().totals().event(WaitEvent::LogFileSync).count, 1);
     }
 

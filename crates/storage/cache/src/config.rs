@@ -79,6 +79,9 @@ impl CacheConfig {
     /// The most batches of a writer in flight.
     pub const FLYING_MAX: u32 = 3;
 
+    /// The batches of a writer: one is filled while the others are in flight.
+    pub(crate) const BATCHES: usize = CacheConfig::FLYING_MAX as usize + 1;
+
     /// The size of a doublewrite file with which no batch waits for a region.
     pub fn doublewrite_bytes(&self) -> u64 {
         self.doublewrite_bytes_min() * u64::from(CacheConfig::FLYING_MAX)
@@ -100,7 +103,13 @@ impl CacheConfig {
         self.frames_max.max(self.frames + others)
     }
 
-    /// Roughly the memory that the cache takes when all its buffers are in use.
+    /// The memory of a writer's batches.
+    pub fn writer_bytes(&self) -> u64 {
+        CacheConfig::BATCHES as u64 * self.region_bytes() as u64
+    }
+
+    /// Roughly the memory that the cache takes when all its buffers are in use, without that of its
+    /// writers.
     pub fn memory_bytes(&self) -> u64 {
         let bytes_of = |size: BlockSize, frames: u32| u64::from(frames) * size.bytes() as u64;
         let pools = self.pools.iter().map(|pool| bytes_of(pool.block_size, pool.frames));

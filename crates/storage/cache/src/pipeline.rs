@@ -26,8 +26,6 @@ use crate::{Cache, CacheConfig};
 /// The writer reaps the ring when one in this many of its requests is done: each look is a system
 /// call, and what it submits is told to the device at once.
 const REAP_SHARE: u32 = 2;
-/// One batch is filled while the others are in flight.
-const BATCHES: usize = CacheConfig::FLYING_MAX as usize + 1;
 
 /// A writer's batches, which are filled and emptied again and again.
 pub(crate) struct WritePipeline<'a> {
@@ -58,9 +56,9 @@ impl<'a> WritePipeline<'a> {
         session: &'a Session,
     ) -> Result<WritePipeline<'a>, Stop> {
         let config = &cache.config;
-        let areas: [IoArea; BATCHES] = IoArea::try_zeroed(config.region_bytes())?;
+        let areas: [IoArea; CacheConfig::BATCHES] = IoArea::try_zeroed(config.region_bytes())?;
         let method = WriteMethod::open(cache, &areas[0], session)?;
-        let batches = (u64::from(writer) * BATCHES as u64..).zip(areas);
+        let batches = (u64::from(writer) * CacheConfig::BATCHES as u64..).zip(areas);
         let batches =
             batches.map(|(number, images)| Batch::new(number, images, config.batch_blocks));
         let mut idle: Vec<Batch> = batches.collect();
@@ -71,7 +69,7 @@ impl<'a> WritePipeline<'a> {
             WriteMethod::Ring { .. } if config.doublewrite => regions.len(),
             WriteMethod::Ring { .. } => CacheConfig::FLYING_MAX as usize,
         };
-        let flying = Vec::with_capacity(BATCHES);
+        let flying = Vec::with_capacity(CacheConfig::BATCHES);
         Ok(WritePipeline { cache, session, filling, flying, flying_max, idle, regions, method })
     }
 

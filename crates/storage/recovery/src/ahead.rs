@@ -38,6 +38,7 @@ pub(crate) struct Ahead {
     cache: Arc<Cache>,
     /// Whether this is the survey: only batches whose blocks free buffers hold are handed on.
     is_first: bool,
+    halt: Halt,
     pub(crate) queue: BatchQueue,
     /// The number of blocks brought so far.
     pub(crate) brought: Shared64,
@@ -81,6 +82,7 @@ impl Ahead {
             from,
             cache: Arc::clone(cache),
             is_first,
+            halt: halt.clone(),
             queue: BatchQueue::new(os, halt),
             brought: Shared64::new(0),
             summary: Latch::new(os, LatchKind::Innermost, ReadSummary::default()),
@@ -88,15 +90,11 @@ impl Ahead {
     }
 
     /// Starts the process.
-    pub(crate) fn start(
-        self: &Arc<Ahead>,
-        halt: &Halt,
-        session: &Session,
-    ) -> Result<ThreadHandle, Stop> {
-        let (ahead, halt) = (Arc::clone(self), halt.clone());
+    pub(crate) fn start(self: &Arc<Ahead>, session: &Session) -> Result<ThreadHandle, Stop> {
+        let ahead = Arc::clone(self);
         let spec = ThreadSpec::background("fb_rcv0");
         let started = session.spawn(spec, move |session| {
-            let guard = halt.guard("fb_rcv0 panicked", session);
+            let guard = ahead.halt.guard("fb_rcv0 panicked", session);
             let mut summary = ReadSummary::default();
             let read = ahead.read(&mut summary, session);
             *ahead.summary.exclusive(session) = summary;
@@ -138,8 +136,10 @@ impl Ahead {
                 break;
             }
         }
-        // RC8: the end is needed also if no more batches are handed on.
+        // RC8: the end is needed also if no more batches are handed on, but not of a recovery that
+        // has failed.
         while self.is_first
+            && !self.halt.is_raised(session)
             && let Some(record) = reader.next(session)?
         {
             summary.note(&record);

@@ -23,3 +23,4 @@ mod roll;
 
 pub use progress::Progress;
 pub use recover::{Layout, Recovered, recover};
+pub use roll::writers_of;

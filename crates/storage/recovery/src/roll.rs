@@ -138,7 +138,7 @@ impl<'a> Roll<'a> {
         let (disk, is_first) = (self.layout.disk, of.is_none());
         let ahead = Ahead::new(session.os(), disk, redo, from, &self.cache, is_first, &self.halt);
         let ahead = Arc::new(ahead);
-        let process = ahead.start(&self.halt, session)?;
+        let process = ahead.start(session)?;
         // `progress` may panic. Then the processes end, and the files are let go.
         let halt = self.halt.clone();
         let guard = halt.guard("recovery panicked", session);
@@ -265,6 +265,11 @@ impl Untouched {
     }
 }
 
+/// The number of writers of recovery, if all can be started (RC22).
+pub fn writers_of(config: &CacheConfig) -> u32 {
+    WRITERS.clamp(config.writers, config.writers_max)
+}
+
 /// Starts the writers. Those that were started are in `writers` also on an error, to be ended. It
 /// is none if only those can't be started that aren't configured (RC22).
 fn start_writers(
@@ -272,8 +277,8 @@ fn start_writers(
     writers: &mut Vec<ThreadHandle>,
     session: &Session,
 ) -> Result<(), Stop> {
-    let CacheConfig { writers: configured, writers_max, .. } = *cache.config();
-    for number in 0..WRITERS.clamp(configured, writers_max) {
+    let configured = cache.config().writers;
+    for number in 0..writers_of(cache.config()) {
         if number >= configured {
             cache.set_writers(number + 1, session);
         }

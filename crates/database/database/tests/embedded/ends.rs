@@ -1,7 +1,9 @@
 //! How a database ends while others still have it, and how an opening that fails ends.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Arc;
 
 use database::{
@@ -11,10 +13,12 @@ use database::{
 use latch::{Latch, LatchKind};
 use os::{Session, ThreadHandle};
 use sim::Outside;
+use sim::fs::FileSystem;
+use testbed::{ended, left, machine};
 use waits::{SessionKind, WaitEvent};
 
 use crate::common::{Folder, account, filled, options};
-use crate::simulated::{join, made, racing, racing_to_open, start};
+use crate::simulated::{self, join, made, racing, racing_to_open, start};
 
 /// Every kind of call on a database that was shut, by a handle that was there before.
 fn calls(database: &Database, account: &Table, session: &Session) -> Vec<(&'static str, Error)> {
@@ -232,4 +236,67 @@ fn an_opening_whose_teller_panics_leaves_the_files_to_the_next() {
         drop(connection);
         database.shutdown().expect("in good order");
     }
+}
+
+/// A database that a power cut left with 12 MB of redo to be recovered.
+fn with_much_redo() -> FileSystem {
+    let mut options = simulated::options();
+    options.creation.log_file_bytes = 16 << 20;
+    options.creation.data_bytes = 12_000 * 2048;
+    options.parameters.db_cache_size = 12_000 * 2048;
+    let base = simulated::made_with(options.creation.clone(), |database, session| {
+        let spec = TableSpec::new("t")
+            .column(ColumnSpec::new("id", Type::BigInt))
+            .column(ColumnSpec::new("body", Type::Text))
+            .primary_key(["id"]);
+        database.connect_with(session).create_table(&spec).expect("made");
+    });
+    let mut report = machine(2, base).run(move |world, session| {
+        let opened = Database::open_in(&world.disk(), Path::new("/db"), &options, session);
+        let database = opened.expect("opened");
+        let mut connection = database.connect_with(session);
+        let table = connection.table("t").expect("there");
+        let body = "x".repeat(1_500);
+        let mut tx = connection.begin();
+        for id in 0..7_000 {
+            tx.insert(&table, &[Value::Int(id), Value::Text(&body)]).expect("inserted");
+        }
+        tx.commit().expect("committed");
+        drop(connection);
+        database.abort_by(session);
+    });
+    let disk = left(&mut report);
+    ended(report, "filled");
+    disk
+}
+
+/// An opening that fails at the last changes that fit the buffers, while the redo is read to its
+/// end, doesn't read on (rule recovery/RC8).
+#[test]
+fn an_opening_that_has_failed_reads_no_more_redo() {
+    let disk = with_much_redo();
+    let open = |fails_at: u64| {
+        let report = machine(3, disk.clone()).run(move |world, session| {
+            let surveyed = Cell::new(0);
+            let tell = |progress: Progress| {
+                assert!(progress.applied != fails_at, "the teller");
+                if progress.of.is_none() {
+                    surveyed.set(progress.applied);
+                }
+            };
+            let (disk, options) = (world.disk(), simulated::options());
+            let open = || Database::open_telling(&disk, Path::new("/db"), &options, &tell, session);
+            let opened = catch_unwind(AssertUnwindSafe(|| open().map(drop)));
+            assert_eq!(opened.is_err(), fails_at > 0);
+            while session.os().running().len() > 1 {
+                testbed::pause(Nanos::from_millis(1), session);
+            }
+            let waits = session.os().totals().event(WaitEvent::LogFileSequentialRead).count;
+            (waits, surveyed.get())
+        });
+        ended(report, fails_at)
+    };
+    let (twice, last) = open(0);
+    let (until_failed, _) = open(last);
+    assert!(until_failed < twice / 2, "{until_failed} waits for redo, {twice} for all of it twice");
 }

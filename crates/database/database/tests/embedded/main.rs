@@ -32,6 +32,7 @@ mod hints;
 mod life;
 mod limits;
 mod load;
+mod load_cuts;
 mod lock_wait;
 mod locking;
 mod made_names;

@@ -276,13 +276,6 @@ impl Parameters {
                 self.sga_max_size
             ));
         }
-        let needs = self.cache_config(block_size, slots).memory_bytes() + self.log_buffer;
-        if needs > memory {
-            return refuse(format!(
-                "the buffer cache and log_buffer would need {needs} bytes of memory, and this \
-                 machine has {memory}: choose a smaller db_cache_size or sga_max_size"
-            ));
-        }
         let needed = self.db_writer_processes * self.db_writer_batch;
         if self.doublewrite && needed > slots {
             let fewer =
@@ -293,7 +286,23 @@ impl Parameters {
                 self.db_writer_processes, self.db_writer_batch
             ));
         }
+        let needs = self.memory_bytes(block_size, slots);
+        if needs > memory {
+            return refuse(format!(
+                "the buffer cache, the batches of the writers and log_buffer would need {needs} \
+                 bytes of memory, and this machine has {memory}: choose a smaller db_cache_size, \
+                 sga_max_size or db_writer_batch"
+            ));
+        }
         Ok(())
+    }
+
+    /// Roughly the most memory that the cache, its writers and the redo take. Recovery may have
+    /// more writers than are configured (rule recovery/RC22).
+    fn memory_bytes(&self, block_size: BlockSize, slots: u32) -> u64 {
+        let cache = self.cache_config(block_size, slots);
+        let writers = u64::from(recovery::writers_of(&cache)) * cache.writer_bytes();
+        cache.memory_bytes() + writers + self.log_buffer
     }
 
     /// Returns the number of buffers for blocks of another `size` than the database's `own`, and
