@@ -88,6 +88,9 @@ pub const HUGE_PAGE: usize = 2 << 20;
 /// meanwhile: 49 buffers of a MiB, one after the other, left it 10 MiB larger.
 const MAPPED_MIN: usize = 128 << 10;
 
+/// A buffer of a pool that is so long is to be few pieces of physical memory.
+const LONG: usize = 256 << 10;
+
 fn layout(length: usize) -> Layout {
     assert!(length > 0, "a buffer without bytes");
     Layout::from_size_align(length, IO_ALIGNMENT).expect("a buffer's size fits the address space")
@@ -124,12 +127,16 @@ unsafe fn release(start: NonNull<u8>, length: usize) {
 unsafe fn unmap(start: NonNull<u8>, length: usize) {
     // SAFETY: `map` left exactly this mapping (the caller's promise).
     // A machine that can have no more mappings (`vm.max_map_count`) refuses to take one out of the
-    // middle of others: then the memory stays.
-    let _ = unsafe { munmap(start.as_ptr().cast(), whole_pages(length)) };
+    // middle of others: then the addresses stay, without memory.
+    unsafe {
+        let (start, length) = (start.as_ptr().cast(), whole_pages(length));
+        if munmap(start, length).is_err() {
+            let _ = madvise(start, length, Advice::LinuxDontNeed);
+        }
+    }
 }
 
-/// Maps memory. A mapping of at least a huge page begins at one, and may consist of huge pages, the
-/// last one too.
+/// Maps memory. A mapping of at least a huge page begins at one, and may consist of huge pages.
 fn map(length: usize) -> Result<NonNull<u8>, rustix::io::Errno> {
     let is_huge = length >= HUGE_PAGE;
     let wanted = whole_pages(length);
@@ -158,9 +165,8 @@ fn map(length: usize) -> Result<NonNull<u8>, rustix::io::Errno> {
     }
 }
 
-/// What a mapping for so many bytes takes.
 fn whole_pages(length: usize) -> usize {
-    length.next_multiple_of(if length >= HUGE_PAGE { HUGE_PAGE } else { IO_ALIGNMENT })
+    length.next_multiple_of(IO_ALIGNMENT)
 }
 
 impl Deref for IoBuf {
@@ -204,6 +210,8 @@ pub(crate) struct Region {
     start: NonNull<u8>,
     buffer_bytes: usize,
     buffers: u32,
+    /// What was mapped: of long buffers whole huge pages, so that no buffer lies in small ones.
+    mapped: usize,
     /// The lock is held for a push or a pop, never across a call that blocks.
     free: Mutex<Vec<u32>>,
     /// For buffers that are [`IoArea`]s: the number of lent pieces of each.
@@ -223,7 +231,9 @@ impl Region {
         let bytes = buffers as usize * buffer_bytes;
         // The memory is mapped whatever its size, so that each buffer's memory can be given back
         // (`discard`).
-        let start = map(bytes).map_err(|_| {
+        let is_long = buffer_bytes >= LONG && bytes >= HUGE_PAGE;
+        let mapped = if is_long { bytes.next_multiple_of(HUGE_PAGE) } else { bytes };
+        let start = map(mapped).map_err(|_| {
             let what = format!("get {bytes} bytes of memory");
             Error::new(what, Cause::NoMemory, "the machine doesn't give as many")
         })?;
@@ -233,6 +243,7 @@ impl Region {
             start,
             buffer_bytes,
             buffers,
+            mapped,
             free: Mutex::new(free),
             lent,
             is_holey: AtomicBool::new(false),
@@ -272,7 +283,7 @@ impl Drop for Region {
     fn drop(&mut self) {
         // SAFETY: from `map` with the same length; every IoBuf holds an Arc on the region, so none
         // is left.
-        unsafe { unmap(self.start, self.bytes()) }
+        unsafe { unmap(self.start, self.mapped) }
     }
 }
 

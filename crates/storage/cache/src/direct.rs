@@ -32,8 +32,8 @@ use std::sync::Arc;
 use ids::Dba;
 use latch::FrameOrder;
 use os::{
-    Completion, Error, HUGE_PAGE, IO_ALIGNMENT, IoArea, IoBuf, IoKind, IoPool, Request, Ring,
-    RingBackend, RingConfig, Session, Waiting,
+    Completion, Error, HUGE_PAGE, IO_ALIGNMENT, IoArea, IoBuf, IoKind, Request, Ring, RingBackend,
+    RingConfig, Session, Waiting,
 };
 use stop::Stop;
 use waits::WaitEvent;
@@ -172,7 +172,7 @@ impl Cache {
         let areas = self.direct_areas(piece_bytes, session)?;
         let is_asynchronous = self.config.filesystem_io.is_asynchronous();
         // Without a ring, as where no thread can be had for it, pieces are read one by one.
-        let ring = is_asynchronous.then(|| self.open_direct_ring(areas[0].pool(), session));
+        let ring = is_asynchronous.then(|| self.open_direct_ring(session));
         Ok(DirectReader {
             cache: self,
             session,
@@ -196,12 +196,12 @@ impl Cache {
         Ok(IoArea::try_zeroed::<AREAS>(bytes)?.into())
     }
 
-    fn open_direct_ring(&self, memory: &IoPool, session: &Session) -> Result<Ring, Error> {
+    fn open_direct_ring(&self, session: &Session) -> Result<Ring, Error> {
         let config = RingConfig {
             depth: IN_FLIGHT_MAX as u32,
             backend: RingBackend::Auto,
             slave_event: WaitEvent::DirectPathRead,
-            pool: Some(memory.clone()),
+            pool: None,
         };
         self.disk.ring(&config, session)
     }

@@ -290,7 +290,10 @@ impl Cache {
                     Ok(()) => return Ok(pin),
                     // A block that can't be read can still be formatted.
                     Err(stop) if matches!(fill, Fill::Read) => return Err(stop),
-                    Err(_) => continue,
+                    Err(_) => {
+                        self.halt.check(session)?;
+                        continue;
+                    }
                 }
             }
             self.halt.check(session)?;
@@ -324,7 +327,10 @@ impl Cache {
         let mut guard = shard.latch.exclusive(session);
         while frame.status.load(session) & READING != 0 {
             guard = shard.ended.wait(guard, waiting, Some(HALT_LOOKED_AT)).0;
-            self.halt.check(session)?;
+            if self.halt.is_raised(session) {
+                drop(guard);
+                return self.halt.check(session);
+            }
         }
         if frame.status.load(session) & FAILED == 0 {
             return Ok(());

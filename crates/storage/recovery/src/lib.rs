@@ -23,4 +23,3 @@ mod roll;
 
 pub use progress::Progress;
 pub use recover::{Layout, Recovered, recover};
-pub use roll::writers_of;

@@ -266,7 +266,7 @@ impl Untouched {
 }
 
 /// The number of writers of recovery, if all can be started (RC22).
-pub fn writers_of(config: &CacheConfig) -> u32 {
+fn writers_of(config: &CacheConfig) -> u32 {
     WRITERS.clamp(config.writers, config.writers_max)
 }
 

@@ -297,11 +297,11 @@ impl Parameters {
         Ok(())
     }
 
-    /// Roughly the most memory that the cache, its writers and the redo take. Recovery may have
-    /// more writers than are configured (rule recovery/RC22).
+    /// Roughly the memory that the cache, its writers and the redo take. The further writers of
+    /// recovery aren't counted: it does without them where they can't be had (rule recovery/RC22).
     fn memory_bytes(&self, block_size: BlockSize, slots: u32) -> u64 {
         let cache = self.cache_config(block_size, slots);
-        let writers = u64::from(recovery::writers_of(&cache)) * cache.writer_bytes();
+        let writers = u64::from(cache.writers) * cache.writer_bytes();
         cache.memory_bytes() + writers + self.log_buffer
     }
 
