@@ -2,6 +2,7 @@
 //!
 //! Callers: `access`, for changes; `instance`, for begin and end.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Weak};
 
 use change::{Changes, Layer};
@@ -612,10 +613,19 @@ impl Transactions {
         self.changes.halt().raise(cause, session)
     }
 
-    /// Takes back all changes but the first `keep`.
+    /// Takes back all changes but the first `keep`. A panic in there halts the instance, and goes
+    /// on unless the thread is unwinding already, which a second one would abort.
     fn take_back(&self, log: &mut UndoLog, keep: u32, session: &Session) -> Result<(), Stop> {
-        insist(|| self.try_take_back(log, keep, session))
-            .map_err(|stop| self.cannot_roll_back(log.id, &stop, session))
+        let id = log.id;
+        let taken = || insist(|| self.try_take_back(log, keep, session));
+        match catch_unwind(AssertUnwindSafe(taken)) {
+            Ok(taken) => taken.map_err(|stop| self.cannot_roll_back(id, &stop, session)),
+            Err(panic) => {
+                let cause = format!("the rollback of transaction {id} panicked");
+                let stop = self.changes.halt().raise(cause, session);
+                if std::thread::panicking() { Err(stop) } else { resume_unwind(panic) }
+            }
+        }
     }
 }
 
