@@ -265,11 +265,6 @@ impl Untouched {
     }
 }
 
-/// The number of writers of recovery, if all can be started (RC22).
-fn writers_of(config: &CacheConfig) -> u32 {
-    WRITERS.clamp(config.writers, config.writers_max)
-}
-
 /// Starts the writers. Those that were started are in `writers` also on an error, to be ended. It
 /// is none if only those can't be started that aren't configured (RC22).
 fn start_writers(
@@ -277,8 +272,8 @@ fn start_writers(
     writers: &mut Vec<ThreadHandle>,
     session: &Session,
 ) -> Result<(), Stop> {
-    let configured = cache.config().writers;
-    for number in 0..writers_of(cache.config()) {
+    let CacheConfig { writers: configured, writers_max, .. } = *cache.config();
+    for number in 0..WRITERS.clamp(configured, writers_max) {
         if number >= configured {
             cache.set_writers(number + 1, session);
         }
