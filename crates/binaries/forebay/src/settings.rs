@@ -20,6 +20,11 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
+    /// Of these texts, `NAME=VALUE` each.
+    pub(crate) fn of(chosen: Vec<String>) -> Settings {
+        Settings { chosen }
+    }
+
     /// Sets what was chosen, each parameter where it belongs. A value that can't be chosen is a
     /// wrong command line.
     pub(crate) fn apply(
@@ -37,11 +42,7 @@ impl Settings {
         parameters: &mut Parameters,
     ) -> Result<(), Stop> {
         for chosen in &self.chosen {
-            let Some((name, value)) = chosen.split_once('=') else {
-                let message = format!("--set takes NAME=VALUE, not '{chosen}'");
-                return Err(Stop::refuse(RefusalKind::Invalid, message));
-            };
-            let (name, value) = (name.trim(), value.trim());
+            let (name, value) = name_and_value(chosen)?;
             match &mut creation {
                 Some(creation) if find(&Creation::list(), name).is_some() => {
                     creation.set(name, value)?;
@@ -74,6 +75,22 @@ impl Settings {
         };
         let last = self.chosen.iter().enumerate().filter(is_last);
         last.map(|(_, chosen)| format!(" --set '{chosen}'")).collect()
+    }
+}
+
+/// Names and values of these texts, `NAME=VALUE` each.
+pub(crate) fn named_values(chosen: &[String]) -> Result<Vec<(String, String)>, Stop> {
+    let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    chosen.iter().map(|chosen| name_and_value(chosen).map(owned)).collect()
+}
+
+fn name_and_value(chosen: &str) -> Result<(&str, &str), Stop> {
+    match chosen.split_once('=') {
+        Some((name, value)) => Ok((name.trim(), value.trim())),
+        None => {
+            let message = format!("a parameter is given as NAME=VALUE, not '{chosen}'");
+            Err(Stop::refuse(RefusalKind::Invalid, message))
+        }
     }
 }
 

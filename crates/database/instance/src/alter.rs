@@ -111,6 +111,7 @@ impl Instance {
         self.redo().set_writes_in_flight(writes, session);
         self.commit_mode.store(index_of(wanted.commit_mode()), session);
         self.lock_timeouts.set(wanted);
+        self.planted.set(wanted, session);
         self.checkpointer.bind(Bounds::of(wanted), session);
         self.transactions().set_undo_retention(wanted.retention(), session);
         Ok(())

@@ -39,6 +39,7 @@ mod lost_logs;
 mod mount;
 mod open;
 mod parameters;
+mod planted;
 mod processes;
 mod scheduling;
 mod shut;

@@ -23,6 +23,7 @@ use crate::cleaners::Cleaners;
 use crate::create::redo_config;
 use crate::gate::Gate;
 use crate::incremental::{Bounds, Pace};
+use crate::planted::PlantedDelay;
 use crate::lock_waits::LockTimeouts;
 use crate::logs::keep_members;
 use crate::mount::{LAYERS, Mounted};
@@ -59,6 +60,7 @@ pub struct Instance {
     /// An index into `CommitMode::ALL`.
     pub(crate) commit_mode: Shared32,
     pub(crate) lock_timeouts: LockTimeouts,
+    pub(crate) planted: PlantedDelay,
 }
 
 impl Instance {
@@ -120,6 +122,7 @@ impl Instance {
     /// Commits a transaction. Its changes are durable when this returns, unless `commit_wait` says
     /// not to wait.
     pub fn commit(&self, transaction: Transaction, session: &Session) -> Result<(), Stop> {
+        self.planted.burn(session);
         let mode = CommitMode::ALL[self.commit_mode.load(session) as usize];
         self.commit_with(transaction, mode, session).map(|_| ())
     }
@@ -276,6 +279,7 @@ fn start(
         },
         commit_mode: Shared32::new(index_of(parameters.commit_mode())),
         lock_timeouts: LockTimeouts::of(parameters),
+        planted: PlantedDelay::new(parameters),
     };
     instance.schedule_at_opening(session);
     Ok(instance)

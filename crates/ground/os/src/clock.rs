@@ -64,7 +64,8 @@ impl Clock {
         }
     }
 
-    pub(crate) fn is_virtual(&self) -> bool {
+    /// Whether it is a simulated machine's.
+    pub fn is_virtual(&self) -> bool {
         matches!(self.0, Kind::Virtual(_))
     }
 

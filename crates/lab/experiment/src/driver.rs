@@ -5,7 +5,7 @@
 //!   │        │ no
 //!   │    runner.run ──error──▶ Failed
 //!   │        │ └──────none───▶ Stopped (broken off inside)
-//!   └── row kept ── last? ───▶ Complete
+//!   └── row kept ── last, or enough? ──▶ Complete
 //! ```
 //!
 //! The runner cleans up after itself, whichever way an experiment ends.
@@ -86,18 +86,28 @@ pub enum End<E> {
     },
 }
 
-/// Makes all runs of `plan`, until done, failed or `told_to_stop`. Reports each to `news`.
+/// Makes the runs of `plan` that `done` doesn't hold yet, until all are made, one has failed, it is
+/// `told_to_stop`, or `enough`, which is asked after each round, says that no more are needed.
+/// Reports each to `news`.
 pub fn carry_out<R: Runner>(
     plan: &Plan,
+    done: Vec<Run>,
     runner: &mut R,
     clock: &Clock,
     told_to_stop: &dyn Fn() -> bool,
+    enough: &mut dyn FnMut(&[Run]) -> bool,
     news: &mut dyn FnMut(News<'_>),
 ) -> Execution<R::Error> {
     let steps = plan.steps();
     let pace = Pace { began: clock.now(), expected: runner.expected(), total: plan.run_count() };
-    let mut runs: Vec<Run> = Vec::new();
-    for step in &steps {
+    let mut runs = done;
+    let ends_round = |at: usize| match (steps.get(at), steps.get(at + 1)) {
+        (Some(this), Some(next)) => (this.kind, this.round) != (next.kind, next.round),
+        _ => true,
+    };
+    let whole = whole_rounds(&runs, &steps);
+    runs.truncate(whole);
+    for (at, step) in steps.iter().enumerate().skip(whole) {
         if told_to_stop() {
             return Execution { runs, end: End::Stopped };
         }
@@ -109,8 +119,30 @@ pub fn carry_out<R: Runner>(
         }
         let run = runs.last().expect("one was just pushed");
         news(News::Ended(pace.progress(step, runs.len(), clock.now()), run));
+        if ends_round(at) && enough(&runs) {
+            break;
+        }
     }
     Execution { runs, end: End::Complete }
+}
+
+/// How many of the first steps these runs are, up to the end of a round.
+fn whole_rounds(runs: &[Run], steps: &[Step]) -> usize {
+    let is_of = |(run, step): &(&Run, &Step)| {
+        let identity = &run.identity;
+        (identity.kind, identity.round, identity.place) == (step.kind, step.round, step.place)
+    };
+    let same = runs.iter().zip(steps).take_while(is_of).count();
+    let mut whole = same;
+    while whole > 0
+        && steps.get(whole).is_some_and(|next| {
+            let last = &steps[whole - 1];
+            (last.kind, last.round) == (next.kind, next.round)
+        })
+    {
+        whole -= 1;
+    }
+    whole
 }
 
 struct Pace {
@@ -176,12 +208,21 @@ mod tests {
         (Fake { time, made, fails_at: None, stops_inside: None }, clock)
     }
 
-    const PLAN: Plan = Plan { pairs: 4, aa_pairs: 2, seed: 1 };
+    const PLAN: Plan = Plan { levels: 2, rounds: 4, equals: 2, long: 0, seed: 1 };
+
+    fn all(
+        runner: &mut Fake,
+        clock: &Clock,
+        told_to_stop: &dyn Fn() -> bool,
+        news: &mut dyn FnMut(News<'_>),
+    ) -> Execution<&'static str> {
+        carry_out(&PLAN, Vec::new(), runner, clock, told_to_stop, &mut |_| false, news)
+    }
 
     #[test]
     fn all_runs_are_made_in_the_order_of_the_plan() {
         let (mut runner, clock) = fake();
-        let done = carry_out(&PLAN, &mut runner, &clock, &|| false, &mut |_| {});
+        let done = all(&mut runner, &clock, &|| false, &mut |_| {});
         assert_eq!(done.end, End::Complete);
         assert_eq!(runner.made, PLAN.steps());
         assert_eq!(done.runs.len(), 12);
@@ -191,7 +232,7 @@ mod tests {
     fn progress_says_how_much_time_is_left() {
         let (mut runner, clock) = fake();
         let mut told = Vec::new();
-        let _ = carry_out(&PLAN, &mut runner, &clock, &|| false, &mut |news| {
+        let _ = all(&mut runner, &clock, &|| false, &mut |news| {
             let (News::Begins(progress) | News::Ended(progress, _)) = news;
             told.push((progress.done, progress.elapsed.0 / 1_000_000_000, progress.left));
         });
@@ -206,7 +247,7 @@ mod tests {
     fn told_between_runs_it_stops_before_the_next_and_keeps_the_rows() {
         let (mut runner, clock) = fake();
         let stop = Cell::new(false);
-        let done = carry_out(&PLAN, &mut runner, &clock, &|| stop.get(), &mut |news| {
+        let done = all(&mut runner, &clock, &|| stop.get(), &mut |news| {
             if let News::Ended(progress, _) = news {
                 stop.set(progress.done == 3);
             }
@@ -219,7 +260,7 @@ mod tests {
     fn told_inside_a_run_it_stops_without_that_row() {
         let (mut runner, clock) = fake();
         runner.stops_inside = Some(4);
-        let done = carry_out(&PLAN, &mut runner, &clock, &|| false, &mut |_| {});
+        let done = all(&mut runner, &clock, &|| false, &mut |_| {});
         assert_eq!((done.end, done.runs.len(), runner.made.len()), (End::Stopped, 3, 4));
     }
 
@@ -227,7 +268,7 @@ mod tests {
     fn a_run_that_fails_ends_the_experiment_with_its_step_and_the_rows_before() {
         let (mut runner, clock) = fake();
         runner.fails_at = Some(2);
-        let done = carry_out(&PLAN, &mut runner, &clock, &|| false, &mut |_| {});
+        let done = all(&mut runner, &clock, &|| false, &mut |_| {});
         assert_eq!(done.end, End::Failed { step: PLAN.steps()[1], error: "no space" });
         assert_eq!(done.runs.len(), 1);
     }

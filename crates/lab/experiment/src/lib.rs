@@ -18,16 +18,22 @@
 
 #![forbid(unsafe_code)]
 
+mod decision;
 mod driver;
 mod hash;
 mod plan;
+mod rounds;
 mod row;
 mod rows;
+mod surroundings;
 mod verdict;
 
 pub use driver::{End, Execution, News, Progress, Runner, carry_out};
 pub use hash::hash_of;
-pub use plan::{PAIRS_MAX, PairKind, PairOrder, Plan, PlanError, Side, Step};
-pub use row::{Commits, Identity, Latency, Measured, Origin, Run, World};
+pub use decision::{CovariateUse, Decision, Equals, Figure, ROUNDS_MIN, Rule, decide};
+pub use plan::{LEVELS_MAX, Level, Plan, PlanError, ROUNDS_MAX, RoundKind, Step};
+pub use row::{Block, Commits, Identity, Latency, Measured, Origin, Run, World};
 pub use rows::{RowError, parse_rows};
+pub use surroundings::Surroundings;
+pub use verdict::carry_over::CarryOver;
 pub use verdict::{NoVerdict, Question, Sensitivity, Verdict, compare};

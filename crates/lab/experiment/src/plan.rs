@@ -1,61 +1,103 @@
 //! The plan of an experiment: which runs, in which order.
 //!
 //! ```text
-//!   A B   B A   [A A]   B A   A B   A B   [A A]   B A  ...
-//!   └─ block ─┘         └─ block ─┘ └──── block ─────┘        blocks drawn by lot (rule EX2)
+//!   long      A B │ A B   B A   [A A]   B A   A B   [B B]   A B   B A   ...      two levels
+//!   └ round 1 ┘     └ round ┘   └ equals ┘
+//!
+//!                   C A B   B A C   [A A]   B C A   ...                           three
 //! ```
 //!
-//! A plan is three numbers; its steps follow from them, the same on every machine.
+//! A *round* has each level once, in an order drawn by lot. A round of *equals* has one level
+//! twice, each level in its turn: how far apart do equal settings lie here and now? A *long* round
+//! is one whose runs last many times as long, to see effects that are slow (switchback only).
+//!
+//! A plan is a few numbers; its steps follow from them, the same on every machine.
 //!
 //! Callers: `driver`; `lab`.
 //! Source: Box, Hunter & Hunter, Statistics for Experimenters (2005), 3.2 (blocking and lots).
 
 use std::fmt;
 
+use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 
-/// The most pairs of a plan: more are a typing error.
-pub const PAIRS_MAX: u32 = 1_000;
+/// The most rounds of a plan: more are a typing error.
+pub const ROUNDS_MAX: u32 = 100_000;
+/// The most levels of a plan.
+pub const LEVELS_MAX: u8 = 26;
 
-/// One of the two settings.
+/// One of the settings that are compared, counted from 0, and written as a letter. The first, A, is
+/// the one that others are compared with.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub enum Side {
-    /// The setting that B is compared with.
-    A,
-    /// The other setting.
-    B,
+#[serde(try_from = "char", into = "char")]
+pub struct Level(u8);
+
+impl Level {
+    /// The setting that others are compared with.
+    pub const A: Level = Level(0);
+    /// The second setting.
+    pub const B: Level = Level(1);
+
+    /// The level of this index: below [`LEVELS_MAX`].
+    pub fn of(index: usize) -> Level {
+        assert!(index < usize::from(LEVELS_MAX), "level {index} has no letter");
+        Level(index as u8)
+    }
+
+    /// Its index among the settings.
+    pub fn index(self) -> usize {
+        self.0.into()
+    }
 }
 
-/// Which settings a pair compares.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub enum PairKind {
-    /// Setting A with setting B.
-    #[serde(rename = "A/B")]
-    Ab,
-    /// Setting A with itself: how far apart equal settings lie on this machine.
-    #[serde(rename = "A/A")]
-    Aa,
+impl From<Level> for char {
+    fn from(level: Level) -> char {
+        char::from(b'A' + level.0)
+    }
 }
 
-/// Which run of its pair.
+impl TryFrom<char> for Level {
+    type Error = String;
+
+    fn try_from(letter: char) -> Result<Level, String> {
+        match letter {
+            'A'..='Z' => Ok(Level(letter as u8 - b'A')),
+            _ => Err(format!("\"{letter}\" is no level: they are A to Z")),
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(char::from(*self).encode_utf8(&mut [0; 4]))
+    }
+}
+
+/// What a round is for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum PairOrder {
-    /// The first run.
-    First,
-    /// The run right after it.
-    Second,
+pub enum RoundKind {
+    /// Each level once: the comparison.
+    Compared,
+    /// One level twice: the noise.
+    Equals,
+    /// Each level once, for long: does the effect keep growing?
+    Long,
 }
 
-/// How many pairs there are, and the seed of their random order.
+/// How many levels and rounds there are, and the seed of their random order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Plan {
-    /// The number of pairs of A and B.
-    pub pairs: u32,
-    /// The number of pairs of A and A among them.
-    pub aa_pairs: u32,
+    /// The number of settings.
+    pub levels: u8,
+    /// The most rounds that compare them.
+    pub rounds: u32,
+    /// The number of rounds of equals among them.
+    pub equals: u32,
+    /// The number of long rounds before them.
+    pub long: u32,
     /// Seeds the order and the runs.
     pub seed: u64,
 }
@@ -63,15 +105,15 @@ pub struct Plan {
 /// One run of a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Step {
-    /// Which pair, counted from 1 within its kind.
-    pub pair: u32,
-    /// Which settings the pair compares.
-    pub kind: PairKind,
+    /// Which round, counted from 1 within its kind.
+    pub round: u32,
+    /// What the round is for.
+    pub kind: RoundKind,
     /// The setting of this run.
-    pub side: Side,
-    /// Which run of the pair it is.
-    pub order: PairOrder,
-    /// Seeds the load: the same for both runs of the pair (rule EX3). Under 2^48, so that every
+    pub level: Level,
+    /// Which run of the round, from 1.
+    pub place: u32,
+    /// Seeds the load: the same for all runs of the round (rule EX3). Under 2^48, so that every
     /// reader of JSON keeps it.
     pub load_seed: u64,
     /// Seeds a simulated world: another for each run. Under 2^48.
@@ -84,86 +126,86 @@ pub struct PlanError {
     what: &'static str,
     asked: u32,
     least: u32,
+    most: u32,
 }
 
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let PlanError { what, asked, least } = self;
-        write!(f, "{asked} {what} can't be compared: ask for {least} to {PAIRS_MAX}")
+        let PlanError { what, asked, least, most } = self;
+        write!(f, "{asked} {what} can't be compared: ask for {least} to {most}")
     }
 }
 
 impl std::error::Error for PlanError {}
 
 impl Plan {
-    /// A plan of these numbers of pairs. A verdict needs two A/B pairs and one A/A pair at least,
-    /// and says little about so few.
-    pub fn new(pairs: u32, aa_pairs: u32, seed: u64) -> Result<Plan, PlanError> {
-        for (what, asked, least) in [("pairs", pairs, 2), ("A/A pairs", aa_pairs, 1)] {
-            if !(least..=PAIRS_MAX).contains(&asked) {
-                return Err(PlanError { what, asked, least });
+    /// Checks the numbers. A verdict needs two rounds and one of equals at least, and says little
+    /// about so few.
+    pub fn check(self) -> Result<Plan, PlanError> {
+        let bounds = [
+            ("settings", self.levels.into(), 2, LEVELS_MAX.into()),
+            ("rounds", self.rounds, 2, ROUNDS_MAX),
+            ("rounds of equals", self.equals, 1, ROUNDS_MAX),
+            ("long rounds", self.long, 0, ROUNDS_MAX),
+        ];
+        for (what, asked, least, most) in bounds {
+            if !(least..=most).contains(&asked) {
+                return Err(PlanError { what, asked, least, most });
             }
         }
-        Ok(Plan { pairs, aa_pairs, seed })
+        Ok(self)
     }
 
     /// The number of runs.
     pub fn run_count(&self) -> u32 {
-        2 * (self.pairs + self.aa_pairs)
+        u32::from(self.levels) * (self.rounds + self.long) + 2 * self.equals
     }
 
     /// The runs, in their order.
     pub fn steps(&self) -> Vec<Step> {
         let mut lot = Xoshiro256PlusPlus::seed_from_u64(self.seed);
-        let firsts = first_sides(self.pairs, &mut lot);
         let mut steps = Vec::new();
-        let (mut ab, mut aa) = (0, 0);
+        let mut rounds = [0; 3];
         for kind in self.kinds(&mut lot) {
-            let (pair, sides) = match kind {
-                PairKind::Ab => {
-                    ab += 1;
-                    (ab, firsts[ab as usize - 1])
-                }
-                PairKind::Aa => {
-                    aa += 1;
-                    (aa, [Side::A, Side::A])
-                }
+            let round = &mut rounds[kind as usize];
+            *round += 1;
+            let levels = match kind {
+                RoundKind::Equals => vec![Level(((*round - 1) % u32::from(self.levels)) as u8); 2],
+                RoundKind::Compared | RoundKind::Long => order(self.levels, &mut lot),
             };
             let load_seed = seed_48(&mut lot);
-            for (order, side) in [PairOrder::First, PairOrder::Second].into_iter().zip(sides) {
+            for (place, level) in (1..).zip(levels) {
                 let world_seed = seed_48(&mut lot);
-                steps.push(Step { pair, kind, side, order, load_seed, world_seed });
+                steps.push(Step { round: *round, kind, level, place, load_seed, world_seed });
             }
         }
         steps
     }
 
-    /// Cuts the A/B pairs into as many stretches as there are A/A pairs; each stretch gets one A/A
-    /// pair, at a random position.
-    fn kinds(&self, lot: &mut Xoshiro256PlusPlus) -> Vec<PairKind> {
-        let mut kinds = Vec::new();
-        for stretch in 0..self.aa_pairs {
-            let bound = |stretch| stretch * self.pairs / self.aa_pairs;
+    /// Long rounds first. The others are cut into as many stretches as there are rounds of equals;
+    /// each stretch gets one of them, at a random position.
+    fn kinds(&self, lot: &mut Xoshiro256PlusPlus) -> Vec<RoundKind> {
+        let mut kinds = vec![RoundKind::Long; self.long as usize];
+        for stretch in 0..self.equals {
+            let bound = |stretch| {
+                (u64::from(stretch) * u64::from(self.rounds) / u64::from(self.equals)) as u32
+            };
             let length = bound(stretch + 1) - bound(stretch);
             let before = lot.random_range(0..=length);
-            kinds.extend((0..before).map(|_| PairKind::Ab));
-            kinds.push(PairKind::Aa);
-            kinds.extend((before..length).map(|_| PairKind::Ab));
+            kinds.extend((0..before).map(|_| RoundKind::Compared));
+            kinds.push(RoundKind::Equals);
+            kinds.extend((before..length).map(|_| RoundKind::Compared));
         }
         kinds
     }
 }
 
-/// The sides of each A/B pair in order: blocks of A B, B A or B A, A B, at random.
-fn first_sides(pairs: u32, lot: &mut Xoshiro256PlusPlus) -> Vec<[Side; 2]> {
-    const FORTH: [Side; 2] = [Side::A, Side::B];
-    const BACK: [Side; 2] = [Side::B, Side::A];
-    let mut sides = Vec::new();
-    for _ in 0..pairs.div_ceil(2) {
-        sides.extend(if lot.random() { [FORTH, BACK] } else { [BACK, FORTH] });
-    }
-    sides.truncate(pairs as usize);
-    sides
+/// An order of the levels, whatever the rounds before had: so rounds are independent of each other
+/// even where the noise of neighbouring runs isn't (rule EX2).
+fn order(levels: u8, lot: &mut Xoshiro256PlusPlus) -> Vec<Level> {
+    let mut order: Vec<Level> = (0..levels).map(Level).collect();
+    order.shuffle(lot);
+    order
 }
 
 fn seed_48(lot: &mut Xoshiro256PlusPlus) -> u64 {
@@ -174,63 +216,76 @@ fn seed_48(lot: &mut Xoshiro256PlusPlus) -> u64 {
 mod tests {
     use super::*;
 
-    fn plan(pairs: u32, aa_pairs: u32, seed: u64) -> Plan {
-        Plan::new(pairs, aa_pairs, seed).expect("a sound plan")
+    fn plan(rounds: u32, equals: u32, seed: u64) -> Plan {
+        Plan { levels: 2, rounds, equals, long: 0, seed }.check().expect("a sound plan")
     }
 
     #[test]
-    fn a_plan_has_each_run_once_and_the_runs_of_a_pair_next_to_each_other() {
+    fn a_plan_has_each_run_once_and_the_runs_of_a_round_next_to_each_other() {
         let steps = plan(10, 5, 1).steps();
         assert_eq!(steps.len(), 30);
         let mut seen = std::collections::BTreeSet::new();
-        for pair in steps.chunks(2) {
-            let [first, second] = pair else { panic!("runs come in twos") };
-            assert_eq!((first.kind, first.pair), (second.kind, second.pair));
-            assert_eq!((first.order, second.order), (PairOrder::First, PairOrder::Second));
-            match first.kind {
-                PairKind::Ab => assert_ne!(first.side, second.side),
-                PairKind::Aa => assert_eq!((first.side, second.side), (Side::A, Side::A)),
-            }
-            assert!(seen.insert((first.kind, first.pair)), "a pair comes once");
+        for round in steps.chunks(2) {
+            let [first, second] = round else { panic!("runs come in twos") };
+            assert_eq!((first.kind, first.round), (second.kind, second.round));
+            assert_eq!((first.place, second.place), (1, 2));
+            assert_eq!(first.kind == RoundKind::Equals, first.level == second.level);
+            assert!(seen.insert((first.kind, first.round)), "a round comes once");
         }
     }
 
-    /// Rule EX2: whatever the seed, A is first as often as B, and the A/A pairs are spread.
+    /// Rule EX2: whatever the seed, equals are spread, A in turn with B.
     #[test]
-    fn sides_are_balanced_and_a_a_pairs_spread_whatever_the_lot() {
+    fn equals_are_spread_whatever_the_lot() {
         for seed in 0..200 {
             let steps = plan(10, 5, seed).steps();
-            let a_first = |s: &&Step| {
-                s.kind == PairKind::Ab && s.order == PairOrder::First && s.side == Side::A
-            };
-            assert_eq!(steps.iter().filter(a_first).count(), 5, "seed {seed}");
-            // Two A/B pairs and an A/A pair make a stretch of six runs.
+            // Two rounds and one of equals make a stretch of six runs.
+            let mut equals = Vec::new();
             for stretch in steps.chunks(6) {
-                let aa = stretch.iter().filter(|step| step.kind == PairKind::Aa).count();
-                assert_eq!(aa, 2, "seed {seed}");
+                let of = stretch.iter().filter(|step| step.kind == RoundKind::Equals);
+                let of: Vec<Level> = of.map(|step| step.level).collect();
+                assert_eq!(of.len(), 2, "seed {seed}");
+                equals.push(of[0]);
             }
+            assert_eq!(equals, [Level::A, Level::B, Level::A, Level::B, Level::A]);
         }
     }
 
     #[test]
-    fn the_lot_decides_who_is_first() {
-        let first_is_a = |seed| {
-            plan(10, 5, seed)
-                .steps()
-                .iter()
-                .find(|s| s.kind == PairKind::Ab)
-                .map(|s| s.side == Side::A)
-        };
-        let a = (0..200).filter(|seed| first_is_a(*seed) == Some(true)).count();
-        assert!((70..=130).contains(&a), "A first in {a} of 200");
+    fn rounds_of_many_levels_have_each_once_and_long_ones_come_first() {
+        let plan = Plan { levels: 8, rounds: 6, equals: 2, long: 1, seed: 3 };
+        let steps = plan.check().expect("a sound plan").steps();
+        assert_eq!(steps.len(), plan.run_count() as usize);
+        assert!(steps[..8].iter().all(|step| step.kind == RoundKind::Long));
+        for round in 1..=6 {
+            let of = |step: &&Step| (step.kind, step.round) == (RoundKind::Compared, round);
+            let levels: std::collections::BTreeSet<Level> =
+                steps.iter().filter(of).map(|step| step.level).collect();
+            assert_eq!(levels.len(), 8);
+        }
+    }
+
+    /// Rule EX2: each round's order is drawn by itself.
+    #[test]
+    fn the_lot_decides_who_is_first_in_each_round() {
+        let (mut a_first, mut same_again) = (0, 0);
+        for seed in 0..200 {
+            let steps = plan(2, 1, seed).steps();
+            let firsts = steps.iter().filter(|s| s.kind == RoundKind::Compared && s.place == 1);
+            let firsts: Vec<Level> = firsts.map(|step| step.level).collect();
+            a_first += u32::from(firsts[0] == Level::A);
+            same_again += u32::from(firsts[0] == firsts[1]);
+        }
+        assert!((70..=130).contains(&a_first), "A first in {a_first} of 200");
+        assert!((70..=130).contains(&same_again), "the same again in {same_again} of 200");
     }
 
     /// Rule EX3.
     #[test]
-    fn runs_of_a_pair_share_the_load_and_never_the_world() {
+    fn runs_of_a_round_share_the_load_and_never_the_world() {
         let steps = plan(10, 5, 3).steps();
-        for pair in steps.chunks(2) {
-            assert_eq!(pair[0].load_seed, pair[1].load_seed);
+        for round in steps.chunks(2) {
+            assert_eq!(round[0].load_seed, round[1].load_seed);
         }
         let mut worlds: Vec<u64> = steps.iter().map(|step| step.world_seed).collect();
         worlds.sort_unstable();
@@ -246,18 +301,20 @@ mod tests {
     }
 
     #[test]
-    fn odd_numbers_and_more_a_a_than_a_b_pairs_work() {
-        for (pairs, aa_pairs) in [(3, 1), (2, 5), (7, 4)] {
-            let plan = plan(pairs, aa_pairs, 1);
+    fn odd_numbers_and_more_equals_than_rounds_work() {
+        for (rounds, equals) in [(3, 1), (2, 5), (7, 4)] {
+            let plan = plan(rounds, equals, 1);
             assert_eq!(plan.steps().len(), plan.run_count() as usize);
         }
     }
 
     #[test]
     fn a_plan_that_says_nothing_is_refused_with_what_to_ask_for() {
-        let error = Plan::new(1, 5, 0).expect_err("one pair has no spread");
-        assert_eq!(error.to_string(), "1 pairs can't be compared: ask for 2 to 1000");
-        let error = Plan::new(10, 0, 0).expect_err("no A/A pair, no floor");
-        assert_eq!(error.to_string(), "0 A/A pairs can't be compared: ask for 1 to 1000");
+        let error = Plan { levels: 2, rounds: 1, equals: 5, long: 0, seed: 0 };
+        let error = error.check().expect_err("one round has no spread");
+        assert_eq!(error.to_string(), "1 rounds can't be compared: ask for 2 to 100000");
+        let error = Plan { levels: 2, rounds: 10, equals: 0, long: 0, seed: 0 };
+        let error = error.check().expect_err("no equals, no floor");
+        assert_eq!(error.to_string(), "0 rounds of equals can't be compared: ask for 1 to 100000");
     }
 }

@@ -13,7 +13,7 @@ use waits::{Nanos, SessionKind, Statistic};
 
 use report::{ProcessUsage, SessionGroup, SessionInterval};
 
-use crate::{PairKind, PairOrder, Side, Step, hash_of};
+use crate::{Level, RoundKind, Step, Surroundings, hash_of};
 
 /// One run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -39,6 +39,25 @@ pub struct Run {
     pub stolen_ns: u64,
     /// The statistics of all sessions by name; a missing one is zero.
     pub statistics: BTreeMap<String, u64>,
+    /// What happened beside it that its setting can't affect, if that was watched.
+    #[serde(default)]
+    pub surroundings: Option<Surroundings>,
+    /// Where it lies in an instance that other runs share, if it does.
+    #[serde(default)]
+    pub block: Option<Block>,
+}
+
+/// A run that is a part of the time of an instance, in which runs of other settings were before.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Block {
+    /// When its setting was set, since the load began, ns.
+    pub at_ns: u64,
+    /// The time from then to the measured interval, ns.
+    pub washout_ns: u64,
+    /// The length of a step of the curve, ns.
+    pub step_ns: u64,
+    /// Transactions that ended in each step since the setting was set.
+    pub curve: Vec<u32>,
 }
 
 /// What a row needs to be a result (rule EX6).
@@ -46,15 +65,14 @@ pub struct Run {
 pub struct Identity {
     /// The experiment's name.
     pub experiment: String,
-    /// Which settings the pair compares.
-    pub kind: PairKind,
-    /// Which pair, from 1 within its kind.
-    pub pair: u32,
+    /// What its round is for.
+    pub kind: RoundKind,
+    /// Which round, from 1 within its kind.
+    pub round: u32,
     /// Which setting.
-    pub side: Side,
-    /// Which run of the pair.
-    #[serde(rename = "place")]
-    pub order: PairOrder,
+    pub level: Level,
+    /// Which run of the round, from 1.
+    pub place: u32,
     /// The setting in words: `db_writer_processes = 8`.
     pub setting: String,
     /// The plan's seed.
@@ -75,7 +93,7 @@ pub struct Identity {
     pub machine_hash: String,
     /// In which world it ran.
     pub world: World,
-    /// Hash of the load that was asked for: the same for both runs of a pair.
+    /// Hash of the load that was asked for: the same for all runs of a round.
     pub work_hash: String,
 }
 
@@ -109,9 +127,9 @@ impl Origin {
         Identity {
             experiment: self.experiment.clone(),
             kind: step.kind,
-            pair: step.pair,
-            side: step.side,
-            order: step.order,
+            round: step.round,
+            level: step.level,
+            place: step.place,
             setting: setting.to_owned(),
             plan_seed: self.plan_seed,
             load_seed: step.load_seed,
@@ -175,6 +193,9 @@ pub struct Latency {
     pub p95_us: f64,
     /// The 99th.
     pub p99_us: f64,
+    /// The 99.9th.
+    #[serde(default)]
+    pub p999_us: f64,
     /// The longest.
     pub max_us: f64,
 }
@@ -232,6 +253,8 @@ impl Run {
             processes,
             stolen_ns: intervals.iter().map(|interval| interval.account.stolen.0).sum(),
             statistics,
+            surroundings: None,
+            block: None,
         }
     }
 
@@ -293,7 +316,7 @@ pub(crate) mod tests {
     }
 
     fn step() -> Step {
-        crate::Plan { pairs: 2, aa_pairs: 1, seed: 4 }.steps()[0]
+        crate::Plan { levels: 2, rounds: 2, equals: 1, long: 0, seed: 4 }.steps()[0]
     }
 
     fn interval(name: &str, kind: SessionKind, cpu_ms: u64) -> SessionInterval {
@@ -337,7 +360,7 @@ pub(crate) mod tests {
     /// Rule EX6: the same parameters have the same hash, and both runs of a pair the same work.
     #[test]
     fn hashes_are_of_what_stands_beside_them() {
-        let steps = crate::Plan { pairs: 2, aa_pairs: 1, seed: 4 }.steps();
+        let steps = crate::Plan { levels: 2, rounds: 2, equals: 1, long: 0, seed: 4 }.steps();
         let [first, second, third] = [0, 1, 2].map(|i| run_of(&steps[i], 1).identity);
         assert_eq!(first.work_hash, second.work_hash);
         assert_ne!(first.work_hash, third.work_hash);

@@ -49,7 +49,7 @@ mod tests {
     use crate::row::tests::run_of;
 
     fn runs() -> Vec<Run> {
-        let plan = Plan { pairs: 2, aa_pairs: 1, seed: 1 };
+        let plan = Plan { levels: 2, rounds: 2, equals: 1, long: 0, seed: 1 };
         plan.steps().iter().map(|step| run_of(step, 1_000)).collect()
     }
 

@@ -14,19 +14,19 @@ use waits::Nanos;
 use workload::{Mixture, Scale};
 
 use crate::checks;
+use crate::load::Load;
 use crate::model::TIME_LIMIT_NS;
 
 /// Sizes and lengths of an experiment.
 #[derive(Clone, Debug)]
 pub struct Form {
-    /// A/B pairs.
-    pub pairs: u32,
-    /// A/A pairs.
-    pub aa_pairs: u32,
     pub(crate) creation: Creation,
     pub(crate) parameters: Parameters,
-    pub(crate) scale: Scale,
-    pub(crate) mixture: Mixture,
+    pub(crate) load: Load,
+    /// How long sessions work before anything counts.
+    pub(crate) warm_up: Nanos,
+    /// Of a run by restart: the time that counts.
+    pub(crate) length: Nanos,
 }
 
 const MIB: u64 = 1 << 20;
@@ -40,8 +40,7 @@ impl Form {
     /// For a result to be quoted: longer runs of more data.
     pub fn full() -> Form {
         let (warm_up, length) = (Nanos::from_secs(10), Nanos::from_secs(60));
-        let form = Form::of(2_048 * MIB, 512 * MIB, 128 * MIB, warm_up, length);
-        Form { pairs: 20, aa_pairs: 10, ..form }
+        Form::of(2_048 * MIB, 512 * MIB, 128 * MIB, warm_up, length)
     }
 
     /// For simulated machines: real time goes by events, so there are fewer.
@@ -54,14 +53,14 @@ impl Form {
         let (warm_up, length) = (Nanos::from_millis(20), Nanos::from_millis(60));
         let mut form = Form::of(2 * MIB, MIB, MIB, warm_up, length);
         form.parameters.redo_consistency = true;
-        Form { pairs: 2, aa_pairs: 1, ..form }
+        form
     }
 
     /// This form with runs of another measured length, warmed up for a fifth of it.
     #[must_use]
     pub fn lasting(mut self, length: Nanos) -> Form {
-        self.mixture.length = length;
-        self.mixture.warm_up = Nanos(length.0 / 5);
+        self.length = length;
+        self.warm_up = Nanos(length.0 / 5);
         self
     }
 
@@ -85,7 +84,7 @@ impl Form {
     /// Refuses runs whose warm-up and measured time alone take all the time of a simulation, in
     /// which they are opened, crash and are audited too.
     pub(crate) fn check_for_model(&self) -> Result<(), Stop> {
-        let Mixture { warm_up, length, .. } = self.mixture;
+        let Form { warm_up, length, .. } = *self;
         if warm_up.0.saturating_add(length.0) < TIME_LIMIT_NS {
             return Ok(());
         }
@@ -102,7 +101,7 @@ impl Form {
         let scale = Scale::of_mib(data / MIB);
         let creation = Creation {
             db_block_size: BlockSize::KIB_8,
-            data_bytes: data_bytes(&scale),
+            data_bytes: data_bytes(scale.bytes()),
             data_bytes_max: scale.bytes() * 4 + 1_024 * MIB,
             log_file_bytes: log,
             doublewrite_slots: 8 * 128,
@@ -114,28 +113,23 @@ impl Form {
             db_working_sets: 8,
             ..Parameters::default()
         };
-        Form {
-            pairs: 10,
-            aa_pairs: 5,
-            creation,
-            parameters,
-            scale,
-            mixture: Mixture {
-                seed: 0,
-                sessions: 12,
-                first_session: 0,
-                mass_update_every: 100,
-                mass_update_rows: 200,
-                warm_up,
-                length,
-            },
-        }
+        let mixture = Mixture {
+            seed: 0,
+            sessions: 12,
+            first_session: 0,
+            mass_update_every: 100,
+            mass_update_rows: 200,
+            warm_up: Nanos::ZERO,
+            length: Nanos::ZERO,
+        };
+        let load = Load::DebitCredit { scale, mixture };
+        Form { creation, parameters, load, warm_up, length }
     }
 
     /// Bytes of disk that an experiment needs: the loaded database, and the copy that runs use.
     pub(crate) fn disk_bytes(&self) -> u64 {
         let c = &self.creation;
-        let data = c.data_bytes.max(data_bytes(&self.scale)) + c.undo_bytes;
+        let data = c.data_bytes.max(data_bytes(self.load.bytes())) + c.undo_bytes;
         let doublewrite = u64::from(c.doublewrite_slots) * c.db_block_size.bytes() as u64;
         let logs = u64::from(c.log_groups) * u64::from(c.log_members) * c.log_file_bytes;
         2 * (data + logs + doublewrite + MIB)
@@ -143,35 +137,27 @@ impl Form {
 
     /// The parameters and sizes that a row names, under a setting.
     pub(crate) fn describe(&self, parameters: &Parameters) -> BTreeMap<String, String> {
-        let (m, s) = (&self.mixture, &self.scale);
         // By the lists, so that a parameter that comes is in it.
         let fixed =
             Creation::list().into_iter().map(|info| (info.name, self.creation.get(info.name)));
         let chosen =
             Parameters::list().into_iter().map(|info| (info.name, parameters.get(info.name)));
         let chosen = fixed.chain(chosen).map(|(name, value)| (name, value.expect("it is listed")));
-        let load: [(&str, String); 8] = [
-            ("branches", s.branches.to_string()),
-            ("tellers", s.tellers.to_string()),
-            ("accounts", s.accounts.to_string()),
-            ("stock", s.stock.to_string()),
-            ("sessions", m.sessions.to_string()),
-            ("mass_update", format!("{} rows, 1 in {}", m.mass_update_rows, m.mass_update_every)),
-            ("warm_up_ms", (m.warm_up.0 / 1_000_000).to_string()),
-            ("length_ms", (m.length.0 / 1_000_000).to_string()),
-        ];
+        let mut load = self.load.describe();
+        load.push(("warm_up_ms", (self.warm_up.0 / 1_000_000).to_string()));
+        load.push(("length_ms", (self.length.0 / 1_000_000).to_string()));
         chosen.chain(load).map(|(name, value)| (name.to_string(), value)).collect()
     }
 
     /// The load in one line, for its hash.
     pub(crate) fn work(&self) -> String {
-        format!("debit-credit {:?} {:?}", self.scale, self.mixture)
+        format!("{:?} {:?} {:?}", self.load, self.warm_up, self.length)
     }
 }
 
 /// The rows, and room for history, into which the file needn't grow.
-fn data_bytes(scale: &Scale) -> u64 {
-    (scale.bytes() * 13 / 8).next_multiple_of(MIB) + 24 * MIB
+fn data_bytes(rows: u64) -> u64 {
+    (rows * 13 / 8).next_multiple_of(MIB) + 24 * MIB
 }
 
 #[cfg(test)]

@@ -1,38 +1,49 @@
 //! The lab: built-in experiments, on this machine or on a model of one.
 //!
 //! ```text
-//!   Experiment: settings A and B ─┐
-//!   Form: sizes and lengths ──────┤
-//!                                 ▼
-//!   experiment::carry_out ──▶ Runner ── LinuxRunner: restore files, measure, audit
-//!         │                         └── ModelRunner: the same in a simulated world
+//!   Experiment: a file (settings, load, design) ─┐
+//!   Form: sizes and lengths ─────────────────────┤
+//!                                                ▼
+//!   session::run ──▶ Alternation: settings alternate in one running instance
+//!         │     └──▶ carry_out ──▶ LinuxRunner: restore files, open, measure, audit
+//!         │                    └─▶ ModelRunner: the same in a simulated world
 //!         ▼ rows
 //!   experiment::Verdict
 //! ```
 //!
-//! One built-in experiment compares nothing and gives a curve: [`redo_size`]; another compares all
-//! cells of a table: [`free_buffer_waits`].
+//! Two built-in experiments have shapes of their own: [`redo_size`] gives a curve, and
+//! [`free_buffer_waits`] compares all cells of a table.
 //!
-//! Rules LB1 to LB50 are in the README. Callers: the binary's `lab`;
-//! `cargo xbench validity`, which runs one setting in both worlds.
+//! Rules LB1 to LB61 are in the README. Callers: the binary's `lab`; `cargo xbench validity`, which
+//! runs one setting in both worlds.
 
 #![forbid(unsafe_code)]
 
+mod alternate;
 mod catalogue;
 mod checks;
 mod crash;
+mod experiment_file;
 mod form;
 pub mod free_buffer_waits;
 mod linux;
+mod load;
 mod measure;
 mod model;
+mod progress;
 pub mod redo_size;
 mod repeat;
 mod scratch;
 mod session;
+mod setting;
+mod watcher;
 
-pub use catalogue::{EXPERIMENTS, Experiment};
+pub use alternate::Blocks;
+pub use catalogue::BUILT_IN;
+pub use experiment_file::{Design, Experiment};
 pub use form::Form;
+pub use load::Load;
 pub use model::Machine;
 pub use repeat::{repeat_here, repeat_modelled};
 pub use session::{Ending, Request, RunOn, run};
+pub use setting::Setting;

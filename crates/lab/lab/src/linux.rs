@@ -1,82 +1,110 @@
 //! Runs on this machine.
 
-use database::Database;
+use std::path::Path;
+
+use database::{Database, Options};
 use instance::Parameters;
+use os::probe::DurableWrite;
 use os::{Disk, Session};
 use stop::Stop;
 use waits::Nanos;
 
-use experiment::{Origin, Run, Runner, Side, Step};
+use experiment::{Origin, Run, Runner, Step};
 
 use crate::crash::crash;
 use crate::measure::measure;
 use crate::scratch::Scratch;
-use crate::{Experiment, Form};
+use crate::{Form, Setting};
 
 /// The time of a run beside warm-up and measuring: restoring, opening twice, auditing.
 const AROUND: Nanos = Nanos::from_millis(2_500);
 
-pub(crate) struct LinuxRunner<'s> {
-    disk: Disk,
-    scratch: Scratch<'s>,
-    form: Form,
-    settings: [Parameters; 2],
-    words: [&'static str; 2],
-    origin: Origin,
-    session: &'s Session,
+pub(crate) struct LinuxRunner<'a, 's> {
+    pub(crate) disk: Disk,
+    pub(crate) scratch: &'a Scratch<'s>,
+    pub(crate) form: &'a Form,
+    pub(crate) settings: &'a [Setting],
+    pub(crate) origin: &'a Origin,
+    pub(crate) session: &'s Session,
 }
 
-impl<'s> LinuxRunner<'s> {
-    /// Loads the database in the scratch folder. None if it was told to stop.
-    pub(crate) fn prepare(
-        experiment: &Experiment,
-        form: &Form,
-        origin: Origin,
-        scratch: Scratch<'s>,
-        mut progress: impl FnMut(u64, u64),
-        told_to_stop: &dyn Fn() -> bool,
-        session: &'s Session,
-    ) -> Result<Option<LinuxRunner<'s>>, Stop> {
-        let disk = os::linux::disk();
-        let base = scratch.base();
-        let database = Database::create_in(&disk, &base, &form.options(), session)?;
-        let go_on = |done, all| {
-            progress(done, all);
-            !told_to_stop()
-        };
-        let loaded = workload::load(&mut database.connect_with(session), form.scale, go_on);
-        if !matches!(loaded, Ok(true)) {
-            return crash(database, session).and(loaded).map(|_| None);
+/// Loads the database into this folder of the scratch folder. Returns what its opening chose by a
+/// probe, which then holds for all runs (LB61). None if it was told to stop.
+pub(crate) fn prepare(
+    disk: &Disk,
+    base: &Path,
+    form: &Form,
+    mut progress: impl FnMut(u64, u64),
+    told_to_stop: &dyn Fn() -> bool,
+    session: &Session,
+) -> Result<Option<Chosen>, Stop> {
+    let database = Database::create_in(disk, base, &form.options(), session)?;
+    let go_on = |done, all| {
+        progress(done, all);
+        !told_to_stop()
+    };
+    let loaded = form.load.fill(&mut database.connect_with(session), go_on);
+    if !matches!(loaded, Ok(true)) {
+        return crash(database, session).and(loaded).map(|_| None);
+    }
+    database.shutdown_by(session)?;
+    // It is opened once more only for the probe, which a creation doesn't make.
+    let options = Options { parameters: form.parameters.clone(), ..Options::default() };
+    let database = Database::open_in(disk, base, &options, session)?;
+    let chosen = Chosen::of(&database);
+    database.shutdown_by(session)?;
+    Ok(Some(chosen))
+}
+
+/// What an opening chose by a probe of the device. Left to each opening, runs of one setting would
+/// differ in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Chosen {
+    redo_write: DurableWrite,
+    log_writes_in_flight: u32,
+}
+
+impl Chosen {
+    pub(crate) fn of(database: &Database) -> Chosen {
+        let opened = database.instance().opened();
+        let (redo_write, writes) = (opened.redo_write, opened.log_writes_in_flight);
+        Chosen { redo_write, log_writes_in_flight: writes }
+    }
+
+    /// Fixes what these parameters would leave to a probe.
+    pub(crate) fn fix(&self, parameters: &mut Parameters) {
+        parameters.redo_write = parameters.redo_write.or(Some(self.redo_write));
+        if parameters.log_writes_in_flight == 0 {
+            parameters.log_writes_in_flight = self.log_writes_in_flight;
         }
-        database.shutdown_by(session)?;
-        let settings = experiment.parameters(form);
-        let (form, words) = (form.clone(), experiment.settings);
-        Ok(Some(LinuxRunner { disk, scratch, form, settings, words, origin, session }))
     }
 }
 
-impl Runner for LinuxRunner<'_> {
+impl Runner for LinuxRunner<'_, '_> {
     type Error = Stop;
 
     fn run(&mut self, step: &Step, told_to_stop: &dyn Fn() -> bool) -> Result<Option<Run>, Stop> {
         if !self.scratch.restore(told_to_stop)? {
             return Ok(None);
         }
-        let side = usize::from(step.side == Side::B);
-        let parameters = &self.settings[side];
-        let mut mixture = self.form.mixture;
-        mixture.seed = step.load_seed;
+        let setting = &self.settings[step.level.index()];
+        let mut parameters = self.form.parameters.clone();
+        setting.apply(&mut parameters)?;
+        let load = self.form.load.seeded(step.load_seed);
+        let lengths = [self.form.warm_up, self.form.length];
         let run = self.scratch.run();
-        let measured = measure(&self.disk, &run, parameters, mixture, told_to_stop, self.session)?;
+        let measured =
+            measure(&self.disk, &run, &parameters, &load, lengths, told_to_stop, self.session)?;
         Ok(measured.map(|run| {
-            let parameters = self.form.describe(parameters);
-            let identity = self.origin.identity(step, self.words[side], parameters);
-            Run::new(identity, run.measured, &run.intervals)
+            let parameters = self.form.describe(&parameters);
+            let identity = self.origin.identity(step, &setting.to_string(), parameters);
+            let mut row = Run::new(identity, run.measured, &run.intervals);
+            row.surroundings = Some(run.surroundings);
+            row
         }))
     }
 
     fn expected(&self) -> Option<Nanos> {
-        let mixture = &self.form.mixture;
-        Some(Nanos(mixture.warm_up.0 + mixture.length.0 + AROUND.0))
+        Some(Nanos(self.form.warm_up.0 + self.form.length.0 + AROUND.0))
     }
 }

@@ -6,8 +6,7 @@
 use database::Database;
 use std::path::Path;
 
-use experiment::{Origin, Run, Runner, Side, Step};
-use instance::Parameters;
+use experiment::{Origin, Run, Runner, Step};
 use os::Session;
 use sim::fs::FileSystem;
 use sim::model::{CostList, DiskParameters, MachineParameters};
@@ -15,9 +14,9 @@ use sim::{DiskSpec, Simulation, World};
 use stop::{RefusalKind, Stop};
 
 use crate::measure::measure;
-use crate::{Experiment, Form};
+use crate::{Form, Setting};
 
-const DIRECTORY: &str = "/db";
+pub(crate) const DIRECTORY: &str = "/db";
 /// The most virtual time of a run: a simulation that takes longer hangs.
 pub(crate) const TIME_LIMIT_NS: u64 = 3_600_000_000_000;
 
@@ -103,13 +102,12 @@ impl Machine {
     }
 }
 
-pub(crate) struct ModelRunner {
-    machine: Machine,
-    base: FileSystem,
-    form: Form,
-    settings: [Parameters; 2],
-    words: [&'static str; 2],
-    origin: Origin,
+pub(crate) struct ModelRunner<'a> {
+    pub(crate) machine: Machine,
+    pub(crate) base: FileSystem,
+    pub(crate) form: &'a Form,
+    pub(crate) settings: &'a [Setting],
+    pub(crate) origin: &'a Origin,
 }
 
 /// The loaded database on a simulated disk.
@@ -118,47 +116,36 @@ pub(crate) fn load(machine: &Machine, form: &Form) -> Result<FileSystem, Stop> {
     let body = move |world: &World, session: &Session| {
         let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
         let database = Database::create_in(&disk, directory, &inside.options(), session)?;
-        workload::load(&mut database.connect_with(session), inside.scale, |_, _| true)?;
+        inside.load.fill(&mut database.connect_with(session), |_, _| true)?;
         database.shutdown_by(session)
     };
     Ok(machine.run(1, None, body)?.1)
 }
 
-impl ModelRunner {
-    pub(crate) fn new(
-        experiment: &Experiment,
-        form: &Form,
-        machine: Machine,
-        base: FileSystem,
-        origin: Origin,
-    ) -> ModelRunner {
-        let settings = experiment.parameters(form);
-        let (form, words) = (form.clone(), experiment.settings);
-        ModelRunner { machine, base, form, settings, words, origin }
-    }
-}
-
-impl Runner for ModelRunner {
+impl Runner for ModelRunner<'_> {
     type Error = Stop;
 
     fn run(&mut self, step: &Step, told_to_stop: &dyn Fn() -> bool) -> Result<Option<Run>, Stop> {
         if told_to_stop() {
             return Ok(None);
         }
-        let side = usize::from(step.side == Side::B);
-        let parameters = self.settings[side].clone();
-        let mut mixture = self.form.mixture;
-        mixture.seed = step.load_seed;
+        let setting = &self.settings[step.level.index()];
+        let mut parameters = self.form.parameters.clone();
+        setting.apply(&mut parameters)?;
+        let load = self.form.load.seeded(step.load_seed);
+        let lengths = [self.form.warm_up, self.form.length];
         let inside = parameters.clone();
         let body = move |world: &World, session: &Session| {
             let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
-            measure(&disk, directory, &inside, mixture, &|| false, session)
+            measure(&disk, directory, &inside, &load, lengths, &|| false, session)
         };
         let (measured, _) = self.machine.run(step.world_seed, Some(self.base.clone()), body)?;
         Ok(measured.map(|run| {
             let parameters = self.form.describe(&parameters);
-            let identity = self.origin.identity(step, self.words[side], parameters);
-            Run::new(identity, run.measured, &run.intervals)
+            let identity = self.origin.identity(step, &setting.to_string(), parameters);
+            let mut row = Run::new(identity, run.measured, &run.intervals);
+            row.surroundings = Some(run.surroundings);
+            row
         }))
     }
 }

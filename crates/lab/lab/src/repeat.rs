@@ -8,11 +8,11 @@
 
 use std::path::Path;
 
-use experiment::{Origin, PairKind, PairOrder, Run, Runner, Side, Step, World};
+use experiment::{Level, Origin, RoundKind, Run, Runner, Step, World};
 use os::Session;
 use stop::Stop;
 
-use crate::linux::LinuxRunner;
+use crate::linux::{LinuxRunner, prepare};
 use crate::model::{Machine, ModelRunner, load};
 use crate::scratch::Scratch;
 use crate::{Experiment, Form};
@@ -33,9 +33,18 @@ pub fn repeat_here(
     let machine =
         format!("{}; {}", os::linux::machine::line(), os::linux::machine::file_system(parent));
     let origin = origin(experiment, form, World::Linux, machine);
-    let prepared =
-        LinuxRunner::prepare(experiment, form, origin, scratch, |_, _| (), &|| false, session)?;
-    let mut runner = prepared.expect("nobody told it to stop");
+    let form = experiment.form(form.clone())?;
+    let prepared = prepare(&disk, &scratch.base(), &form, |_, _| (), &|| false, session)?;
+    let mut form = form;
+    prepared.expect("nobody told it to stop").fix(&mut form.parameters);
+    let mut runner = LinuxRunner {
+        disk,
+        scratch: &scratch,
+        form: &form,
+        settings: &experiment.settings,
+        origin: &origin,
+        session,
+    };
     around(None)?;
     (1..=count)
         .map(|number| {
@@ -54,12 +63,14 @@ pub fn repeat_modelled(
     machine: &Machine,
     count: u32,
 ) -> Result<Vec<Run>, Stop> {
+    let form = &experiment.form(form.clone())?;
     form.check_for_model()?;
     let name = machine.machine.name.clone();
     let line = format!("model {name} with disk {}", machine.disk.name());
     let origin = origin(experiment, form, World::Simulated(name), line);
     let base = load(machine, form)?;
-    let mut runner = ModelRunner::new(experiment, form, machine.clone(), base, origin);
+    let (machine, settings) = (machine.clone(), &experiment.settings[..]);
+    let mut runner = ModelRunner { machine, base, form, settings, origin: &origin };
     (1..=count).map(|number| one(&mut runner, number)).collect()
 }
 
@@ -75,8 +86,8 @@ fn origin(experiment: &Experiment, form: &Form, world: World, machine: String) -
 }
 
 fn one(runner: &mut impl Runner<Error = Stop>, number: u32) -> Result<Run, Stop> {
-    let (kind, side, order) = (PairKind::Aa, Side::A, PairOrder::First);
-    let seed = u64::from(number);
-    let step = Step { pair: number, kind, side, order, load_seed: seed, world_seed: seed };
+    let (kind, level, seed) = (RoundKind::Equals, Level::A, u64::from(number));
+    let step =
+        Step { round: number, kind, level, place: 1, load_seed: seed, world_seed: seed };
     runner.run(&step, &|| false).map(|run| run.expect("nobody told it to stop"))
 }

@@ -1,18 +1,23 @@
-//! An experiment from the request to the report.
+//! An experiment from the request to the verdict.
+//!
+//! Callers: the binary's `lab`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use experiment::{
-    End, Execution, News, Origin, Plan, Question, Run, Sensitivity, Verdict, World, carry_out,
-    compare,
+    CarryOver, Commits, Decision, End, Execution, Level, Origin, Plan, Question, Rule, Run,
+    Sensitivity, Verdict, World, carry_out, compare,
 };
-use os::Session;
+use os::{Disk, Session};
 use stop::{RefusalKind, Stop};
+use waits::Nanos;
 
-use crate::linux::LinuxRunner;
-use crate::model::{Machine, ModelRunner, load};
+use crate::alternate::{Alternation, Following};
+use crate::linux::{LinuxRunner, prepare};
+use crate::model::{DIRECTORY, Machine, ModelRunner, load};
+use crate::progress::Teller;
 use crate::scratch::Scratch;
-use crate::{Experiment, Form};
+use crate::{Design, Experiment, Form};
 
 /// The machine that runs are made on.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,16 +36,14 @@ pub enum RunOn {
 /// The request for an experiment.
 pub struct Request {
     /// Which experiment.
-    pub experiment: &'static Experiment,
-    /// Its size and length.
+    pub experiment: Experiment,
+    /// Its sizes, before the experiment's own.
     pub form: Form,
     /// Where the runs are made.
     pub run_on: RunOn,
     /// Orders and seeds the runs.
     pub seed: u64,
-    /// The difference of throughput from which on it matters, as a share.
-    pub threshold: f64,
-    /// Whether both sides get setting A, to see what the lab says of equals.
+    /// Whether all settings are A, to see what the lab says of equals.
     pub equals: bool,
     /// The commit that the program was built from.
     pub commit: String,
@@ -63,75 +66,188 @@ pub fn run(
     tell: &mut dyn FnMut(&str),
     session: &Session,
 ) -> Result<Ending, Stop> {
-    let invalid = |error: &dyn std::fmt::Display| {
-        Stop::refuse(RefusalKind::Invalid, format!("cannot plan the experiment: {error}"))
-    };
-    let form = &request.form;
-    let plan =
-        Plan::new(form.pairs, form.aa_pairs, request.seed).map_err(|error| invalid(&error))?;
-    let threshold = request.threshold;
-    if !(threshold > 0.0 && threshold < 1.0) {
-        return Err(invalid(&format!("a threshold lies between 0 and 1, not at {threshold}")));
-    }
-    let runs = match &request.run_on {
-        RunOn::ThisMachine(_) => {
-            here(request, &plan, told_to_stop, tell, session)?.map(|runs| (runs, None))
-        }
+    let asked = Asked::of(request)?;
+    let found = match &request.run_on {
+        RunOn::ThisMachine(parent) => asked.here(parent, told_to_stop, tell, session)?,
         RunOn::Model { machine, disk } => {
             let machine = Machine::named(machine, disk)?;
-            form.check_for_model()?;
-            modelled(request, &plan, &machine, told_to_stop, tell, session)?
+            asked.form.check_for_model()?;
+            asked.modelled(&machine, told_to_stop, tell, session)?
         }
     };
-    let Some((runs, model)) = runs else { return Ok(Ending::Stopped) };
-    let (model, sensitivity) = model.unwrap_or_default();
+    let Some(found) = found else { return Ok(Ending::Stopped) };
     let question = Question {
-        threshold: request.threshold,
-        seed: request.seed,
+        rule: asked.rule,
         command: request.command.clone(),
-        model,
-        sensitivity,
+        model: found.model,
+        sensitivity: found.sensitivity,
+        commits: found.commits,
+        notes: found.notes,
     };
-    let verdict = Verdict::of(&runs, &question).map_err(|error| invalid(&error))?;
-    Ok(Ending::Answered(Box::new(verdict), runs))
+    let verdict = Verdict::of(&found.runs, &question).map_err(|error| invalid(&error))?;
+    Ok(Ending::Answered(Box::new(verdict), found.runs))
 }
 
-/// The experiment with its settings, or with setting A twice.
-fn settings(request: &Request) -> Experiment {
-    let Experiment { name, question, settings, apply } = *request.experiment;
-    match request.equals {
-        false => Experiment { name, question, settings, apply },
-        true => Experiment { name, question, settings: [settings[0]; 2], apply: [apply[0]; 2] },
+fn invalid(error: &dyn std::fmt::Display) -> Stop {
+    Stop::refuse(RefusalKind::Invalid, format!("cannot plan the experiment: {error}"))
+}
+
+/// The request, checked and worked out.
+struct Asked<'a> {
+    request: &'a Request,
+    /// As asked for, or A again and again.
+    experiment: Experiment,
+    form: Form,
+    design: Design,
+    plan: Plan,
+    rule: Rule,
+    notes: Vec<String>,
+}
+
+/// What was found.
+#[derive(Default)]
+struct Found {
+    runs: Vec<Run>,
+    /// Of an instance that all runs share.
+    commits: Option<Commits>,
+    model: String,
+    sensitivity: Vec<Sensitivity>,
+    notes: Vec<String>,
+}
+
+/// Rounds of equals are one in so many rounds of an alternating experiment.
+const EQUALS_EVERY: u32 = 5;
+/// Of the budget of an alternating experiment, at most this share is for long rounds.
+const LONG_SHARE: f64 = 0.2;
+
+impl<'a> Asked<'a> {
+    fn of(request: &'a Request) -> Result<Asked<'a>, Stop> {
+        let mut experiment = request.experiment.clone();
+        if request.equals {
+            let a = experiment.settings[0].clone();
+            experiment.settings.iter_mut().for_each(|setting| *setting = a.clone());
+        }
+        let form = experiment.form(request.form.clone())?;
+        let fixed = experiment.settings.iter().find_map(|setting| setting.fixed());
+        let mut notes = Vec::new();
+        let design = match (experiment.design, fixed) {
+            (Some(Design::Alternate), Some(name)) => {
+                return Err(invalid(&format!(
+                    "{name} is chosen when an instance opens, so the settings can't alternate in \
+                     one: choose the design 'restarts'"
+                )));
+            }
+            (None, Some(name)) => {
+                notes.push(format!(
+                    "{name} is chosen when an instance opens: the settings were compared by \
+                     restarts."
+                ));
+                Design::Restarts
+            }
+            (Some(design), _) => design,
+            (None, None) => Design::Alternate,
+        };
+        let plan = plan(&experiment, &form, design, request.seed)?;
+        let rule = Rule {
+            threshold: experiment.matters,
+            error: experiment.error,
+            rounds: plan.rounds,
+            is_device_neutral: experiment.settings.iter().all(|s| s.is_device_neutral()),
+        };
+        Ok(Asked { request, experiment, form, design, plan, rule, notes })
     }
-}
 
-fn origin(request: &Request, world: World, machine: String) -> Origin {
-    Origin {
-        experiment: request.experiment.name.to_string(),
-        plan_seed: request.seed,
-        commit: request.commit.clone(),
-        machine,
-        world,
-        work: request.form.work(),
+    fn origin(&self, world: World, machine: String) -> Origin {
+        Origin {
+            experiment: self.experiment.name.clone(),
+            plan_seed: self.request.seed,
+            commit: self.request.commit.clone(),
+            machine,
+            world,
+            work: self.form.work(),
+        }
     }
-}
 
-fn here(
-    request: &Request,
-    plan: &Plan,
-    told_to_stop: &dyn Fn() -> bool,
-    tell: &mut dyn FnMut(&str),
-    session: &Session,
-) -> Result<Option<Vec<Run>>, Stop> {
-    let RunOn::ThisMachine(parent) = &request.run_on else {
-        unreachable!("asked for this machine")
-    };
-    let disk = os::linux::disk();
-    let direct = request.form.parameters.filesystemio_options.file_options().direct;
-    // This frees what killed experiments had left.
-    let scratch = Scratch::make(&disk, parent, direct, session)?;
-    let (needed, free) = (request.form.disk_bytes(), disk.free_bytes(parent)?);
-    if free < needed {
+    fn here(
+        &self,
+        parent: &Path,
+        told_to_stop: &dyn Fn() -> bool,
+        tell: &mut dyn FnMut(&str),
+        session: &Session,
+    ) -> Result<Option<Found>, Stop> {
+        let disk = os::linux::disk();
+        let direct = self.form.parameters.filesystemio_options.file_options().direct;
+        // This frees what killed experiments had left.
+        let scratch = Scratch::make(&disk, parent, direct, session)?;
+        self.check_room(&disk, parent)?;
+        let machine =
+            format!("{}; {}", os::linux::machine::line(), os::linux::machine::file_system(parent));
+        let origin = self.origin(World::Linux, machine);
+        let mut percent = None;
+        let progress = |done: u64, all: u64| {
+            let now = done * 10 / all.max(1) * 10;
+            if percent != Some(now) {
+                percent = Some(now);
+                tell(&format!("loading {all} rows: {now} %"));
+            }
+        };
+        let base = scratch.base();
+        let prepared = prepare(&disk, &base, &self.form, progress, told_to_stop, session)?;
+        let Some(chosen) = prepared else { return Ok(None) };
+        let mut form = self.form.clone();
+        chosen.fix(&mut form.parameters);
+        let settings = &self.experiment.settings;
+        let mut found = Found { notes: self.notes.clone(), ..Found::default() };
+        if self.design == Design::Alternate {
+            let mut teller = Teller::new(self.rule, self.plan, tell);
+            let alternation = Alternation {
+                plan: self.plan,
+                blocks: self.experiment.blocks,
+                form: &form,
+                settings,
+                origin: &origin,
+                done: Vec::new(),
+            };
+            let budget = self.experiment.budget;
+            let began = session.now();
+            let rule = self.rule;
+            let mut enough = |rows: &[Run]| {
+                is_decided(rows, &rule) || session.now().since(began) > budget
+            };
+            let following = Following {
+                told_to_stop,
+                enough: &mut enough,
+                news: &mut |news| teller.tell(&news),
+            };
+            let (execution, commits) = alternation.run(&disk, &base, following, session)?;
+            let Some(runs) = whole(execution)? else { return Ok(None) };
+            found.commits = Some(commits);
+            found.runs = runs;
+            return Ok(Some(found));
+        }
+        let mut runner =
+            LinuxRunner { disk, scratch: &scratch, form: &form, settings, origin: &origin, session };
+        let mut teller = Teller::new(self.rule, self.plan, tell);
+        let rule = self.rule;
+        let execution = carry_out(
+            &self.plan,
+            Vec::new(),
+            &mut runner,
+            session.os().clock(),
+            told_to_stop,
+            &mut |rows| is_decided(rows, &rule),
+            &mut |news| teller.tell(&news),
+        );
+        let Some(runs) = whole(execution)? else { return Ok(None) };
+        found.runs = runs;
+        Ok(Some(found))
+    }
+
+    fn check_room(&self, disk: &Disk, parent: &Path) -> Result<(), Stop> {
+        let (needed, free) = (self.form.disk_bytes(), disk.free_bytes(parent)?);
+        if free >= needed {
+            return Ok(());
+        }
         let message = format!(
             "cannot run in {}: {} MB are needed and {} MB are free; free some, or choose another \
              place with --dir",
@@ -139,71 +255,135 @@ fn here(
             needed.div_ceil(1_000_000),
             free / 1_000_000
         );
-        return Err(Stop::refuse(RefusalKind::NoSpace, message));
+        Err(Stop::refuse(RefusalKind::NoSpace, message))
     }
-    let machine =
-        format!("{}; {}", os::linux::machine::line(), os::linux::machine::file_system(parent));
-    let origin = origin(request, World::Linux, machine);
-    let mut percent = None;
-    let progress = |done: u64, all: u64| {
-        let now = done * 10 / all.max(1) * 10;
-        if percent != Some(now) {
-            percent = Some(now);
-            tell(&format!("loading {all} rows: {now} %"));
+
+    fn modelled(
+        &self,
+        machine: &Machine,
+        told_to_stop: &dyn Fn() -> bool,
+        tell: &mut dyn FnMut(&str),
+        session: &Session,
+    ) -> Result<Option<Found>, Stop> {
+        let RunOn::Model { machine: name, disk } = &self.request.run_on else {
+            unreachable!("asked for a model")
+        };
+        tell("loading on the model");
+        let base = load(machine, &self.form)?;
+        let world = World::Simulated(name.clone());
+        let origin = self.origin(world, format!("model {name} with disk {disk}"));
+        let carry = |machine: Machine, tell: &mut dyn FnMut(&str)| match self.design {
+            Design::Alternate => self.alternate_on(machine, &base, &origin),
+            Design::Restarts => {
+                let (form, settings) = (&self.form, &self.experiment.settings[..]);
+                let base = base.clone();
+                let mut runner = ModelRunner { machine, base, form, settings, origin: &origin };
+                let mut teller = Teller::new(self.rule, self.plan, tell);
+                let (clock, rule) = (session.os().clock(), self.rule);
+                let execution = carry_out(
+                    &self.plan,
+                    Vec::new(),
+                    &mut runner,
+                    clock,
+                    told_to_stop,
+                    &mut |rows| is_decided(rows, &rule),
+                    &mut |news| teller.tell(&news),
+                );
+                Ok(whole(execution)?.map(|runs| (runs, None)))
+            }
+        };
+        let Some((runs, commits)) = carry(machine.clone(), tell)? else { return Ok(None) };
+        let mut sensitivity = Vec::new();
+        // Equals stay equal whatever scheduling costs.
+        let factors = if self.request.equals { &[][..] } else { SCHEDULING_FACTORS };
+        for &(factor, change) in factors {
+            if told_to_stop() {
+                return Ok(None);
+            }
+            tell(&format!("once more with {change}"));
+            let Some((rows, _)) = carry(machine.with_scheduling(factor), tell)? else {
+                return Ok(None);
+            };
+            let comparison = compare(&rows, &self.rule);
+            sensitivity.push(Sensitivity { change: change.to_string(), comparison });
+        }
+        let model = machine.describe(name, disk);
+        Ok(Some(Found { runs, commits, model, sensitivity, notes: self.notes.clone() }))
+    }
+
+    /// All in one simulation: nobody follows it from outside.
+    fn alternate_on(
+        &self,
+        machine: Machine,
+        base: &sim::fs::FileSystem,
+        origin: &Origin,
+    ) -> Result<Option<(Vec<Run>, Option<Commits>)>, Stop> {
+        let (form, settings, origin) =
+            (self.form.clone(), self.experiment.settings.clone(), origin.clone());
+        let (plan, blocks, rule) = (self.plan, self.experiment.blocks, self.rule);
+        let body = move |world: &sim::World, session: &Session| {
+            let alternation = Alternation {
+                plan,
+                blocks,
+                form: &form,
+                settings: &settings,
+                origin: &origin,
+                done: Vec::new(),
+            };
+            let following = Following {
+                told_to_stop: &|| false,
+                enough: &mut |rows| is_decided(rows, &rule),
+                news: &mut |_| (),
+            };
+            alternation.run(&world.disk(), Path::new(DIRECTORY), following, session)
+        };
+        let ((execution, commits), _) = machine.run(plan.seed, Some(base.clone()), body)?;
+        Ok(whole(execution)?.map(|runs| (runs, Some(commits))))
+    }
+}
+
+/// The plan of an experiment: by the numbers of its file, or as many rounds as the budget has.
+fn plan(
+    experiment: &Experiment,
+    form: &Form,
+    design: Design,
+    seed: u64,
+) -> Result<Plan, Stop> {
+    let levels = u8::try_from(experiment.settings.len()).expect("a file has 26 at most");
+    let [rounds, equals] = experiment.rounds;
+    let plan = match design {
+        Design::Restarts => Plan { levels, rounds, equals, long: 0, seed },
+        Design::Alternate => {
+            let blocks = experiment.blocks;
+            let seconds = |of: Nanos| of.as_secs_f64();
+            let block = seconds(blocks.length);
+            let budget = seconds(experiment.budget) - seconds(form.warm_up);
+            let long_round = f64::from(levels) * block * f64::from(blocks.long);
+            let long = u32::from(long_round <= budget * LONG_SHARE && blocks.long > 1);
+            let left = budget - f64::from(long) * long_round;
+            let share = 1.0 / f64::from(EQUALS_EVERY - 1);
+            let per_round = block * (f64::from(levels) + 2.0 * share);
+            let rounds = (left / per_round) as u32;
+            Plan { levels, rounds, equals: (f64::from(rounds) * share) as u32, long, seed }
         }
     };
-    let (settings, form) = (settings(request), &request.form);
-    let prepared =
-        LinuxRunner::prepare(&settings, form, origin, scratch, progress, told_to_stop, session)?;
-    let Some(mut runner) = prepared else { return Ok(None) };
-    let mut news = |news: News<'_>| tell_news(&news, tell);
-    let execution = carry_out(plan, &mut runner, session.os().clock(), told_to_stop, &mut news);
-    whole(execution)
+    plan.check().map_err(|error| invalid(&error))
+}
+
+/// Whether it is known if the difference matters.
+fn is_decided(rows: &[Run], rule: &Rule) -> bool {
+    let levels = rows.iter().map(|run| run.identity.level).max().map_or(0, Level::index);
+    let decided = |decision: Decision| decision.answer.is_decided();
+    (1..=levels).all(|level| {
+        let of = experiment::decide(rows, Level::of(level), Run::throughput, rule);
+        of.is_some_and(decided)
+    }) && levels > 0
 }
 
 /// The costs of scheduling are the least known figures of a model. The experiment is run again with
 /// half and double of them, to see whether the answer depends on them.
 const SCHEDULING_FACTORS: &[(f64, &str)] =
     &[(0.5, "half the migration and switch cost"), (2.0, "double the migration and switch cost")];
-
-type Modelled = (Vec<Run>, Option<(String, Vec<Sensitivity>)>);
-
-fn modelled(
-    request: &Request,
-    plan: &Plan,
-    machine: &Machine,
-    told_to_stop: &dyn Fn() -> bool,
-    tell: &mut dyn FnMut(&str),
-    session: &Session,
-) -> Result<Option<Modelled>, Stop> {
-    let RunOn::Model { machine: name, disk } = &request.run_on else {
-        unreachable!("asked for a model")
-    };
-    tell("loading on the model");
-    let base = load(machine, &request.form)?;
-    let world = World::Simulated(name.clone());
-    let line = format!("model {name} with disk {disk}");
-    let carry = |machine: Machine, tell: &mut dyn FnMut(&str)| {
-        let origin = origin(request, world.clone(), line.clone());
-        let mut runner =
-            ModelRunner::new(&settings(request), &request.form, machine, base.clone(), origin);
-        let mut news = |news: News<'_>| tell_news(&news, tell);
-        let clock = session.os().clock();
-        whole(carry_out(plan, &mut runner, clock, told_to_stop, &mut news))
-    };
-    let Some(runs) = carry(machine.clone(), tell)? else { return Ok(None) };
-    let mut sensitivity = Vec::new();
-    // Equals stay equal whatever scheduling costs.
-    let factors = if request.equals { &[][..] } else { SCHEDULING_FACTORS };
-    for &(factor, change) in factors {
-        tell(&format!("once more with {change}"));
-        let Some(rows) = carry(machine.with_scheduling(factor), tell)? else { return Ok(None) };
-        let comparison = compare(&rows, request.threshold, request.seed);
-        sensitivity.push(Sensitivity { change: change.to_string(), comparison });
-    }
-    let model = machine.describe(name, disk);
-    Ok(Some((runs, Some((model, sensitivity)))))
-}
 
 fn whole(execution: Execution<Stop>) -> Result<Option<Vec<Run>>, Stop> {
     match execution.end {
@@ -213,22 +393,7 @@ fn whole(execution: Execution<Stop>) -> Result<Option<Vec<Run>>, Stop> {
     }
 }
 
-fn tell_news(news: &News<'_>, tell: &mut dyn FnMut(&str)) {
-    let News::Begins(progress) = news else { return };
-    let left = progress.left.map_or_else(
-        || "time left not known yet".to_string(),
-        |left| {
-            let seconds = left.0 / 1_000_000_000;
-            format!("about {}:{:02} left", seconds / 60, seconds % 60)
-        },
-    );
-    let (step, done, total) = (progress.step, progress.done + 1, progress.total);
-    let kind = match step.kind {
-        experiment::PairKind::Ab => "A/B",
-        experiment::PairKind::Aa => "A/A",
-    };
-    tell(&format!(
-        "run {done} of {total}: {kind} pair {}, setting {:?}; {left}",
-        step.pair, step.side
-    ));
+#[expect(dead_code, reason = "to come")]
+fn carried_over(rows: &[Run]) -> bool {
+    CarryOver::of_rows(rows).is_some_and(|found| found.is_found())
 }

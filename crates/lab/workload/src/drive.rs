@@ -17,6 +17,7 @@ use stop::{RefusalKind, Stop};
 use waits::{Nanos, Timestamp, WaitEvent};
 
 use crate::Latencies;
+use crate::periods::{Book, Periods};
 
 /// How many sessions work, and how long.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,7 +43,15 @@ pub struct Watch<'a> {
     pub at_bound: Option<&'a mut dyn FnMut(&Session)>,
     /// Given, it gets the first failure of a session, and what all sessions did is returned.
     pub failure: Option<&'a mut Option<Stop>>,
+    /// Given, sessions close their books whenever another period begins (WL20).
+    pub periods: Option<Arc<Periods>>,
+    /// Given, it is called by the calling session after the warm-up, while sessions work, with a
+    /// question for whether all have ended. The load lasts until it returns (WL21).
+    pub conduct: Option<&'a mut Conduct<'a>>,
 }
+
+/// Conducts a load while it runs: `(session, have all ended?)`.
+pub type Conduct<'a> = dyn FnMut(&Session, &dyn Fn() -> bool) + 'a;
 
 impl Watch<'_> {
     fn told_to_stop(&self) -> bool {
@@ -123,6 +132,8 @@ pub(crate) struct Turns {
     acknowledged: u64,
     /// What was read when the time that counts began; none before.
     counting: Option<Counting>,
+    /// The book of the period that is on, if the load is divided into periods.
+    book: Option<Book>,
 }
 
 struct Counting {
@@ -131,8 +142,22 @@ struct Counting {
 }
 
 impl Turns {
+    fn new(
+        number: u32,
+        bounds: [Timestamp; 2],
+        stop: Arc<SharedFlag>,
+        witness: Option<Witness>,
+        book: Option<Book>,
+    ) -> Turns {
+        let (began, types) = (Timestamp::ZERO, BTreeMap::new());
+        Turns { number, bounds, began, types, stop, witness, acknowledged: 0, counting: None, book }
+    }
+
     /// Begins the next turn; false if there is none.
     pub(crate) fn next(&mut self, session: &Session) -> bool {
+        if let Some(book) = &mut self.book {
+            book.look(self.number, self.acknowledged, session);
+        }
         self.began = session.now();
         if self.began >= self.bounds[0] && self.counting.is_none() {
             let (reading, acknowledged) = (session.reading(), self.acknowledged);
@@ -143,8 +168,11 @@ impl Turns {
 
     /// The turn's transaction, of this type, has ended: its time counts from here.
     pub(crate) fn timed(&mut self, kind: &'static str, session: &Session) {
+        let took = session.now().since(self.began);
+        if let Some(book) = &mut self.book {
+            book.record(took);
+        }
         if self.counting.is_some() {
-            let took = session.now().since(self.began);
             self.types.entry(kind).or_default().record(took);
         }
     }
@@ -192,20 +220,13 @@ pub(crate) fn drive(
     let stop = Arc::new(SharedFlag::new(false));
     let started = session.now();
     let begin = started.after(plan.warm_up);
-    let bounds = [begin, begin.after(plan.length)];
+    let length = if watch.conduct.is_some() { Nanos(u64::MAX) } else { plan.length };
+    let bounds = [begin, begin.after(length)];
     let (mut threads, mut refused) = (Vec::new(), None);
     for number in plan.first_session..plan.first_session + plan.sessions {
         let (stop, witness) = (Arc::clone(&stop), watch.witness.clone());
-        let mut turns = Turns {
-            number,
-            bounds,
-            began: started,
-            types: BTreeMap::new(),
-            stop,
-            witness,
-            acknowledged: 0,
-            counting: None,
-        };
+        let book = watch.periods.as_ref().map(Book::new);
+        let mut turns = Turns::new(number, bounds, stop, witness, book);
         let (client, done) = (Arc::clone(&client), Arc::clone(&done));
         // A thread's name has at most 15 bytes.
         let word = if number < 100_000_000 { "session" } else { "s" };
@@ -224,11 +245,19 @@ pub(crate) fn drive(
         }
     }
     let mut ended = begin;
+    let mut conduct = watch.conduct.take();
     // A session also ends when it is refused, as all are on a full disk.
     let all_ended = || done.shared(session).len() == threads.len();
-    for bound in bounds {
-        if refused.is_none() {
-            sleep_until(bound, &|| all_ended() || watch.told_to_stop(), session);
+    for (at, bound) in bounds.into_iter().enumerate() {
+        match (&refused, &mut conduct) {
+            (None, Some(conduct)) if at == 1 => {
+                conduct(session, &all_ended);
+                stop.raise(session);
+            }
+            (None, _) => {
+                sleep_until(bound, &|| all_ended() || watch.told_to_stop(), session);
+            }
+            (Some(_), _) => {}
         }
         if refused.is_some() || watch.told_to_stop() {
             stop.raise(session);

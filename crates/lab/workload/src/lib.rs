@@ -24,13 +24,15 @@ pub mod bulk;
 mod drive;
 mod latencies;
 pub mod order_entry;
+mod periods;
 mod run;
 mod tables;
 mod tpcb;
 
 pub use audit::{Audit, CUT_SHORT, audit};
-pub use drive::{Drive, Run, SessionRun, Watch, Witness};
+pub use drive::{Conduct, Drive, Run, SessionRun, Watch, Witness};
 pub use latencies::Latencies;
+pub use periods::{Periods, SessionPeriod};
 pub use run::{Mixture, run};
 pub use tables::{Scale, Tables, load, next_session, used_session};
 pub use tpcb::{TELLERS, Tpcb, TpcbChoice, TpcbClient, TpcbScale};

@@ -126,6 +126,7 @@ impl Run {
             told_to_stop: Some(&told_to_stop),
             at_bound: Some(&mut mark),
             failure: Some(failure),
+            ..Watch::default()
         };
         let (warm_up, length) = (Nanos::ZERO, Nanos::from_secs(self.seconds));
         let (seed, sessions) = (self.seed, self.sessions);

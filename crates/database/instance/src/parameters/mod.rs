@@ -209,6 +209,11 @@ declared! {
         db_lost_write_protect: bool = true, "", BOOLEANS;
     "Whether redo carries checksums of changed blocks, which recovery compares; slow, for tests."
         redo_consistency: bool = false, "", BOOLEANS;
+    "CPU that each commit burns for nothing: a known difference, by which the lab is tested."
+        test_commit_delay: u32 = 0, "nanoseconds", Allowed::Between(0, 1_000_000_000), AnyTime;
+    "The time constant with which a changed test_commit_delay comes to count, as of a setting \
+     whose effect is slow; 0 for at once."
+        test_commit_delay_lag: u32 = 0, "seconds", Allowed::Between(0, 86_400), AnyTime;
 
     beside
     /// The failpoints, by which a test breaks the engine on purpose.

@@ -9,6 +9,9 @@
 use std::fs;
 use std::path::Path;
 
+use rustix::time::{self, ClockId};
+use waits::Nanos;
+
 /// Kernel, CPU model, cores and memory, in one line.
 pub fn line() -> String {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
@@ -48,6 +51,38 @@ fn describe(kernel: &str, cpuinfo: &str, meminfo: &str) -> String {
         more => format!("{more} cores"),
     };
     format!("{kernel} {}, {model}, {cores}, {memory}", std::env::consts::ARCH)
+}
+
+/// What the CPUs of this machine have done since it started.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CpuTimes {
+    /// The CPU time of this process.
+    pub own: Nanos,
+    /// The CPU time of everything else, the kernel's threads and interrupts among it.
+    pub others: Nanos,
+    /// The time that a hypervisor gave to other machines while a CPU of this one wanted to run.
+    pub stolen: Nanos,
+}
+
+/// Reads the CPU times; all zero where they can't be read. The kernel counts those of the whole
+/// machine in hundredths of a second, so differences over less than a second are coarse.
+pub fn cpu_times() -> CpuTimes {
+    let own = time::clock_gettime(ClockId::ProcessCPUTime);
+    let own = Nanos(own.tv_sec as u64 * 1_000_000_000 + own.tv_nsec as u64);
+    cpu_times_of(&fs::read_to_string("/proc/stat").unwrap_or_default(), own)
+}
+
+/// The first line: `cpu user nice system idle iowait irq softirq steal guest guest_nice`. Guests
+/// are in user and nice already.
+fn cpu_times_of(stat: &str, own: Nanos) -> CpuTimes {
+    const TICK_NS: u64 = 10_000_000;
+    let line = stat.lines().next().and_then(|line| line.strip_prefix("cpu ")).unwrap_or_default();
+    let ticks: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
+    let [user, nice, system, _idle, _iowait, irq, softirq, steal, ..] = ticks[..] else {
+        return CpuTimes { own, ..CpuTimes::default() };
+    };
+    let busy = (user + nice + system + irq + softirq) * TICK_NS;
+    CpuTimes { own, others: Nanos(busy.saturating_sub(own.0)), stolen: Nanos(steal * TICK_NS) }
 }
 
 /// The value of the first `name : value` line.
@@ -106,6 +141,20 @@ mod tests {
         assert_eq!(memory_of(meminfo, &limits("65536\n")), 65_536);
         assert_eq!(memory_of("", &limits("")), u64::MAX);
         assert!(memory_bytes() > 1 << 20);
+    }
+
+    #[test]
+    fn what_others_use_is_the_machine_s_time_without_our_own() {
+        let stat = "cpu  100 10 50 900 7 3 2 40 0 0\ncpu0 1 1 1 1\n";
+        let times = cpu_times_of(stat, Nanos::from_millis(600));
+        let expected = CpuTimes {
+            own: Nanos::from_millis(600),
+            others: Nanos::from_millis(1_050),
+            stolen: Nanos::from_millis(400),
+        };
+        assert_eq!(times, expected);
+        assert_eq!(cpu_times_of("", Nanos(1)), CpuTimes { own: Nanos(1), ..CpuTimes::default() });
+        assert!(cpu_times().own > Nanos::ZERO);
     }
 
     #[test]

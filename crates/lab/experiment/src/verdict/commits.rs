@@ -7,7 +7,7 @@ use report::number::{counted, grouped};
 use serde::Serialize;
 
 use super::warnings::run_name;
-use crate::Run;
+use crate::{Commits, Run};
 
 /// Acknowledged commits, and those that were gone after the database had been opened again.
 #[derive(Clone, Debug, Serialize)]
@@ -21,7 +21,17 @@ pub(crate) struct CommitCheck {
 }
 
 impl CommitCheck {
-    pub(crate) fn of(rows: &[Run]) -> CommitCheck {
+    /// Of rows that were checked one by one, or of an instance that all of them share.
+    pub(crate) fn of(rows: &[Run], of_instance: Option<Commits>) -> CommitCheck {
+        if let Some(commits) = of_instance {
+            return CommitCheck {
+                runs: rows.len() as u64,
+                runs_checked: rows.len() as u64,
+                acknowledged: commits.acknowledged,
+                lost: commits.lost(),
+                runs_with_loss: Vec::new(),
+            };
+        }
         let checked = || rows.iter().filter_map(|run| Some((run, run.commits?)));
         let with_loss = checked().filter(|(_, commits)| commits.lost() > 0);
         CommitCheck {

@@ -1,7 +1,10 @@
 //! The verdict: rows of runs in, a page of text or a line of JSON out.
 //!
 //! ```text
-//!   rows ──▶ Pairs ──▶ headline     is it real? does it matter?
+//!   rows ──▶ Rounds ─▶ headline     is it real? does it matter?
+//!                 ├──▶ yardsticks   throughput, latency, cost, work: each with its interval
+//!                 ├──▶ explanation  which parts of the time make the difference, for certain?
+//!                 ├──▶ carry_over   may settings alternate in one instance at all?
 //!                 ├──▶ commits      are any lost?
 //!                 ├──▶ processes    what did each process of the instance use?
 //!                 ├──▶ time_table   where does a transaction's time go, and the difference?
@@ -10,43 +13,45 @@
 //! ```
 //!
 //! Each section is a struct that serializes as it is and has a `text`: one fact, two forms. Nothing
-//! here measures, and nothing decides: findings are those of crate `stats`. Rules V1 to V17 are in
+//! here measures, and nothing decides: answers are those of `decision`. Rules V1 to V17 are in
 //! the README.
 //!
 //! Callers: `lab`.
 
+pub(crate) mod carry_over;
 mod commits;
+mod explanation;
 mod headline;
 mod load;
 mod origin;
-mod pairs;
 mod processes;
 mod time_table;
 mod warnings;
+mod yardsticks;
 
 use std::fmt;
 
 use report::number::counted;
 use serde::Serialize;
-use stats::Comparison;
-
+use self::carry_over::CarryOver;
 use self::commits::CommitCheck;
+use self::explanation::Explanation;
 use self::headline::Headline;
 use self::load::LoadProfile;
 use self::origin::Origin;
-use self::pairs::Pairs;
 use self::processes::Processes;
 use self::time_table::TimeTable;
 use self::warnings::Worst;
-use crate::Run;
+use self::yardsticks::Yardsticks;
+use crate::decision::{Decision, Rule, decide};
+use crate::rounds::Rounds;
+use crate::{Commits, Level, Run};
 
 /// The question that a verdict answers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
-    /// The difference of throughput from which on it matters: 0.02 is two per cent.
-    pub threshold: f64,
-    /// Seeds the resampling.
-    pub seed: u64,
+    /// When the difference of throughput is real, and from where on it matters.
+    pub rule: Rule,
     /// The command line that makes these rows again.
     pub command: String,
     /// Of a simulated world: what the machine model stands for and from which source, in
@@ -54,6 +59,10 @@ pub struct Question {
     pub model: String,
     /// Of a simulated world: the comparisons under other assumptions.
     pub sensitivity: Vec<Sensitivity>,
+    /// Of runs in one instance: whether the commits of all of them survived its crash.
+    pub commits: Option<Commits>,
+    /// What else a reader should know, in sentences.
+    pub notes: Vec<String>,
 }
 
 /// The comparison under another assumption.
@@ -62,14 +71,14 @@ pub struct Sensitivity {
     /// What was assumed: `half the migration and switch cost`.
     pub change: String,
     /// From [`compare`].
-    pub comparison: Option<Comparison>,
+    pub comparison: Option<Decision>,
 }
 
 /// Why rows allow no verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoVerdict {
-    /// They hold no whole A/B pair.
-    NoPair {
+    /// They hold no whole round.
+    NoRound {
         /// The number of rows.
         rows: usize,
     },
@@ -83,9 +92,9 @@ pub enum NoVerdict {
 impl fmt::Display for NoVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            NoVerdict::NoPair { rows } => {
+            NoVerdict::NoRound { rows } => {
                 let rows = counted(rows as u64, "row");
-                write!(f, "no whole pair of A and B in {rows}: let the experiment run longer")
+                write!(f, "no whole round of A and B in {rows}: let the experiment run longer")
             }
             NoVerdict::Idle { elapsed_ns } => write!(
                 f,
@@ -99,14 +108,13 @@ impl fmt::Display for NoVerdict {
 
 impl std::error::Error for NoVerdict {}
 
-/// The comparison of the throughputs in these rows. `None` with too few whole pairs, or a run in
+/// The comparison of the throughputs in these rows. `None` with too few whole rounds, or a run in
 /// which no transaction ended.
-pub fn compare(rows: &[Run], threshold: f64, seed: u64) -> Option<Comparison> {
-    if rows.iter().any(|run| run.transactions == 0) {
-        return None;
+pub fn compare(rows: &[Run], rule: &Rule) -> Option<Decision> {
+    match rows.iter().any(|run| run.transactions == 0) {
+        true => None,
+        false => decide(rows, Level::B, Run::throughput, rule),
     }
-    let pairs = Pairs::of(rows);
-    Comparison::of(&pairs.throughputs(), &pairs.aa_throughputs(), threshold, seed)
 }
 
 /// The answer of an experiment.
@@ -116,8 +124,12 @@ pub struct Verdict {
     runs: usize,
     measured_s: f64,
     headline: Headline,
+    yardsticks: Yardsticks,
+    explanation: [Explanation; 2],
+    carry_over: Option<CarryOver>,
     commits: CommitCheck,
     unaccounted_worst: Option<Worst>,
+    notes: Vec<String>,
     warnings: Vec<String>,
     processes: Processes,
     foreground: TimeTable,
@@ -132,24 +144,38 @@ impl Verdict {
         if let Some(idle) = rows.iter().find(|run| run.transactions == 0) {
             return Err(NoVerdict::Idle { elapsed_ns: idle.elapsed_ns });
         }
-        let pairs = Pairs::of(rows);
-        let comparison = compare(rows, question.threshold, question.seed);
-        let nothing = NoVerdict::NoPair { rows: rows.len() };
-        let headline = Headline::of(&pairs, comparison).ok_or(nothing)?;
-        let (a, b) = *pairs.ab.first().ok_or(nothing)?;
-        let (commits, worst) = (CommitCheck::of(rows), Worst::of(rows));
-        let warned =
-            warnings::warnings(rows, &pairs, comparison.as_ref(), &commits, worst.as_ref());
-        let sides = pairs.sides();
+        let rounds = Rounds::of(rows);
+        let decision = compare(rows, &question.rule);
+        let nothing = NoVerdict::NoRound { rows: rows.len() };
+        // What is certain is told by the bar of the last look.
+        let critical = decision.as_ref().map_or(f64::MAX, Decision::critical);
+        let headline = Headline::of(&rounds, decision).ok_or(nothing)?;
+        let pairs = rounds.pairs_with(Level::B);
+        let (a, b) = *pairs.first().ok_or(nothing)?;
+        let yardsticks = Yardsticks::of(rows, &rounds, &question.rule);
+        let carry_over = CarryOver::of(&rounds);
+        let (commits, worst) = (CommitCheck::of(rows, question.commits), Worst::of(rows));
+        let mut warned = warnings::warnings(rows, &rounds, &commits, worst.as_ref());
+        warned.extend(yardsticks.warnings());
+        warned.extend(carry_over.as_ref().and_then(CarryOver::warning));
+        let sides = rounds.sides(Level::B);
+        let explanation = [
+            Explanation::of("Sessions: what makes the difference", &pairs, |r| &r.foreground, critical),
+            Explanation::of("Processes: what makes the difference", &pairs, |r| &r.background, critical),
+        ];
         Ok(Verdict {
             experiment: a.identity.experiment.clone(),
             runs: rows.len(),
             measured_s: rows.iter().map(|run| run.elapsed_ns as f64 / 1e9).sum(),
             headline,
+            yardsticks,
+            explanation,
+            carry_over,
             commits,
             unaccounted_worst: worst,
+            notes: question.notes.clone(),
             warnings: warned,
-            processes: Processes::of(&pairs),
+            processes: Processes::of(&sides),
             foreground: TimeTable::of("Foreground: where time goes", &sides, |run| &run.foreground),
             background: TimeTable::of("Background: where time goes", &sides, |run| &run.background),
             load_profile: LoadProfile::of(&sides),
@@ -169,10 +195,15 @@ impl Verdict {
             self.headline.text(),
             self.commits.text() + &Worst::text(self.unaccounted_worst.as_ref()),
         ];
+        if !self.notes.is_empty() {
+            sections.push(self.notes.iter().map(|note| report::paragraph(note, "  ")).collect());
+        }
         if !self.warnings.is_empty() {
             sections.push(warnings::text(&self.warnings));
         }
         sections.extend(self.origin.model_text(self.headline.comparison()));
+        sections.extend([self.yardsticks.text(), self.explanation[0].text()]);
+        sections.extend(self.carry_over.as_ref().map(CarryOver::text));
         sections.extend([
             self.processes.text(),
             self.foreground.text(),

@@ -48,7 +48,7 @@ impl Origin {
             a.parameters.iter().filter(|(name, value)| b.parameters.get(*name) == Some(value));
         let assumption = |of: &super::Sensitivity| Assumption {
             change: of.change.clone(),
-            comparison: of.comparison.map(Figures::of),
+            comparison: of.comparison.clone().map(Figures::of),
         };
         Origin {
             command: question.command.clone(),

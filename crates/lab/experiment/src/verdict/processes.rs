@@ -6,7 +6,6 @@ use report::number::{apportion, fixed};
 use report::{ProcessUsage, Table, paragraph};
 use serde::Serialize;
 
-use super::pairs::Pairs;
 use crate::Run;
 
 /// The processes of either side.
@@ -45,18 +44,17 @@ const COLUMNS: [Column; 4] = [
 ];
 
 impl Processes {
-    pub(crate) fn of(pairs: &Pairs<'_>) -> Processes {
-        let [a, b] = pairs.sides();
+    pub(crate) fn of([a, b]: &[Vec<&Run>; 2]) -> Processes {
         let mut names: Vec<&str> = Vec::new();
-        for run in a.iter().chain(&b) {
+        for run in a.iter().chain(b) {
             names.extend(run.processes.iter().map(|process| process.name.as_str()));
         }
         names.sort_by_key(|name| by_number(name));
         names.dedup();
         let line = |name: &&str| Line {
             process: (*name).to_owned(),
-            a: Usage::mean(&a, name),
-            b: Usage::mean(&b, name),
+            a: Usage::mean(a, name),
+            b: Usage::mean(b, name),
         };
         Processes { processes: names.iter().map(line).collect() }
     }

@@ -2,30 +2,30 @@
 //!
 //! Callers: `verdict`; `commits` for the name of a run.
 
-use report::number::{change_size, counted, share};
+use std::collections::{BTreeMap, BTreeSet};
+
+use report::number::{counted, share};
 use report::{labelled, paragraph};
 use serde::Serialize;
-use stats::Comparison;
 
 use super::commits::CommitCheck;
-use super::pairs::Pairs;
-use crate::{PairKind, Run, Side, World};
+use crate::rounds::Rounds;
+use crate::{RoundKind, Run};
 
 /// More time than this without a name is an error of the books.
 const UNACCOUNTED_MAX: f64 = 0.01;
 /// Above this share of time on a CPU, what is taken away is worth a word.
 const STOLEN_MAX: f64 = 0.05;
 
-/// A run as people call it: `A/B pair 3, side B`.
+/// A run as people call it: `round 3, setting B`.
 pub(crate) fn run_name(run: &Run) -> String {
     let identity = &run.identity;
-    match identity.kind {
-        PairKind::Ab => {
-            let side = if identity.side == Side::A { "A" } else { "B" };
-            format!("A/B pair {} {side}", identity.pair)
-        }
-        PairKind::Aa => format!("A/A pair {}", identity.pair),
-    }
+    let kind = match identity.kind {
+        RoundKind::Compared => "round",
+        RoundKind::Equals => "round of equals",
+        RoundKind::Long => "long round",
+    };
+    format!("{kind} {}, setting {}", identity.round, identity.level)
 }
 
 /// The session or process of all rows with the largest share of time that has no name.
@@ -66,28 +66,13 @@ impl Worst {
 /// All warnings, one sentence each.
 pub(crate) fn warnings(
     rows: &[Run],
-    pairs: &Pairs<'_>,
-    comparison: Option<&Comparison>,
+    rounds: &Rounds<'_>,
     commits: &CommitCheck,
     worst: Option<&Worst>,
 ) -> Vec<String> {
     let mut warnings = Vec::new();
     if commits.lost > 0 {
         warnings.push("Commits were lost: no figure of this engine is worth anything.".to_owned());
-    }
-    if let Some(of) = comparison.filter(|of| of.claimed_from() > 1.0 + of.threshold) {
-        let (from, matters) = (change_size(of.claimed_from()), share(of.threshold));
-        let is_model = rows.iter().any(|run| run.identity.world != World::Linux);
-        warnings.push(match is_model {
-            true => format!(
-                "Runs differ among themselves: nothing under {from} can be claimed, and {matters} \
-                 would matter. Use longer runs or more pairs."
-            ),
-            false => format!(
-                "The machine was noisy: nothing under {from} can be claimed, and {matters} would \
-                 matter. Look for other load, or use longer runs or more pairs."
-            ),
-        });
     }
     if let Some(worst) = worst.filter(|worst| worst.share > UNACCOUNTED_MAX) {
         let share = share(worst.share);
@@ -101,18 +86,18 @@ pub(crate) fn warnings(
             share(stolen)
         ));
     }
-    if pairs.alone > 0 {
-        let runs = counted(pairs.alone, "run");
-        warnings.push(format!("{runs} without a partner: left out of the comparison."));
+    if rounds.alone > 0 {
+        let runs = counted(rounds.alone, "run");
+        warnings.push(format!("{runs} of no whole round: left out of the comparison."));
     }
-    warnings.extend(mixed(rows, pairs));
+    warnings.extend(mixed(rows));
     warnings
 }
 
 /// Warnings about rows that don't belong together.
-fn mixed(rows: &[Run], pairs: &Pairs<'_>) -> Vec<String> {
+fn mixed(rows: &[Run]) -> Vec<String> {
     let differ = |of: &dyn Fn(&Run) -> String, rows: &mut dyn Iterator<Item = &Run>| {
-        let values: std::collections::BTreeSet<String> = rows.map(of).collect();
+        let values: BTreeSet<String> = rows.map(of).collect();
         values.len() > 1
     };
     let mut warnings = Vec::new();
@@ -128,15 +113,20 @@ fn mixed(rows: &[Run], pairs: &Pairs<'_>) -> Vec<String> {
             warnings.push(format!("The rows are of different {what}."));
         }
     }
-    for (side, name) in [(Side::A, "A"), (Side::B, "B")] {
-        let mut of_side = rows.iter().filter(|run| run.identity.side == side);
-        if differ(&|run| run.identity.parameter_hash.clone(), &mut of_side) {
-            warnings.push(format!("The runs of side {name} have different parameters."));
+    let levels: BTreeSet<_> = rows.iter().map(|run| run.identity.level).collect();
+    for level in levels {
+        let mut of_level = rows.iter().filter(|run| run.identity.level == level);
+        if differ(&|run| run.identity.parameter_hash.clone(), &mut of_level) {
+            warnings.push(format!("The runs of setting {level} have different parameters."));
         }
     }
-    let work = |(a, b): &&(&Run, &Run)| a.identity.work_hash != b.identity.work_hash;
-    if pairs.ab.iter().chain(&pairs.aa).any(|pair| work(&pair)) {
-        warnings.push("The runs of some pair were not given the same work.".to_owned());
+    let mut work: BTreeMap<(RoundKind, u32), BTreeSet<&str>> = BTreeMap::new();
+    for run in rows {
+        let identity = &run.identity;
+        work.entry((identity.kind, identity.round)).or_default().insert(&identity.work_hash);
+    }
+    if work.values().any(|hashes| hashes.len() > 1) {
+        warnings.push("The runs of some round were not given the same work.".to_owned());
     }
     warnings
 }

@@ -1,0 +1,282 @@
+//! `forebay lab`: which experiments there are, and running one.
+//!
+//! Progress goes to standard error, in one line that writes over itself where that is a terminal;
+//! the verdict goes to standard output.
+//!
+//! Callers: `main`.
+
+mod options;
+mod shapes;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use experiment::Verdict;
+use lab::{BUILT_IN, Ending, Experiment, Form, Request, Setting};
+use lab::{free_buffer_waits, redo_size};
+use report::paragraph;
+use stop::{RefusalKind, Stop, did_you_mean};
+use waits::SessionKind;
+
+use self::options::{How, Place};
+use crate::output::{CommandResult, Failure, start_world};
+use crate::progress::Progress;
+use crate::settings::{Settings, named_values};
+
+/// A modelled machine's disk, if none is named.
+const DISK: &str = "nvme";
+const COMMIT: &str = env!("FOREBAY_COMMIT");
+
+#[derive(Subcommand)]
+pub(crate) enum Lab {
+    /// Lists the experiments.
+    List,
+    /// Prints the file of an experiment: a begin for one of your own.
+    Show(Show),
+    /// Runs an experiment, built in or from a file, and says what came of it.
+    Run(Box<Run>),
+    /// Compares two settings.
+    #[command(after_help = COMPARE_HELP)]
+    Compare(Box<Compare>),
+}
+
+const COMPARE_HELP: &str = "Example:\n  forebay lab compare --set db_writer_processes=1 --vs \
+                            db_writer_processes=8 --load order-entry";
+
+#[derive(Args)]
+pub(crate) struct Show {
+    /// A built-in experiment, or a file.
+    #[arg(value_name = "EXPERIMENT|FILE")]
+    experiment: String,
+}
+
+#[derive(Args)]
+pub(crate) struct Run {
+    /// A built-in experiment (`forebay lab list` names them), or a file (`forebay lab show` prints
+    /// one to begin with).
+    #[arg(value_name = "EXPERIMENT|FILE")]
+    experiment: String,
+    /// Makes this machine's disk as slow as a modelled one (array, if none is
+    /// named); "no" for as it is.
+    #[arg(long, value_name = "DISK", conflicts_with = "simulate")]
+    #[arg(help_heading = "Options of free-buffer-waits")]
+    paced: Option<String>,
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    how: How,
+    #[command(flatten, next_help_heading = options::COMPARING)]
+    settings: Settings,
+}
+
+#[derive(Args)]
+pub(crate) struct Compare {
+    /// A parameter of setting A; may be given several times.
+    #[arg(long = "set", value_name = "NAME=VALUE", required = true)]
+    a: Vec<String>,
+    /// A parameter of setting B; may be given several times.
+    #[arg(long = "vs", value_name = "NAME=VALUE", required = true)]
+    b: Vec<String>,
+    /// A parameter of both; may be given several times.
+    #[arg(long, value_name = "NAME=VALUE")]
+    both: Vec<String>,
+    /// The load: debit-credit or order-entry.
+    #[arg(long, value_name = "LOAD", default_value = "debit-credit")]
+    load: String,
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    how: How,
+}
+
+pub(crate) fn run(command: Lab) -> CommandResult {
+    match command {
+        Lab::List => list(),
+        Lab::Show(show) => show.carry_out(),
+        Lab::Run(run) => run.carry_out(),
+        Lab::Compare(compare) => compare.carry_out(),
+    }
+}
+
+fn list() -> CommandResult {
+    let mut text = String::new();
+    for (name, _) in BUILT_IN {
+        let experiment = Experiment::named(name).map_err(Failure::from)?;
+        text += &paragraph(&format!("{name}: {}", experiment.question), "");
+        for (letter, setting) in ('A'..).zip(&experiment.settings) {
+            text += &format!("  {letter}: {setting}\n");
+        }
+    }
+    let others = [
+        (redo_size::NAME, redo_size::QUESTION),
+        (free_buffer_waits::NAME, free_buffer_waits::QUESTION),
+    ];
+    let other = |(name, question)| paragraph(&format!("{name}: {question}"), "");
+    Ok(text + &others.map(other).concat())
+}
+
+impl Show {
+    fn carry_out(self) -> CommandResult {
+        if let Some((_, text)) = BUILT_IN.iter().find(|(name, _)| *name == self.experiment) {
+            return Ok((*text).to_owned());
+        }
+        if [redo_size::NAME, free_buffer_waits::NAME].contains(&&*self.experiment) {
+            let name = self.experiment;
+            return Err(Failure::usage(format!("{name} has a shape of its own, and no file")));
+        }
+        let (name, text) = read(&self.experiment)?;
+        Experiment::parse(&name, &text).map(|_| text).map_err(Failure::usage)
+    }
+}
+
+/// The experiment of this name, or of this file.
+fn experiment(named: &str) -> Result<Experiment, Failure> {
+    if BUILT_IN.iter().any(|(name, _)| *name == named) {
+        return Experiment::named(named).map_err(Failure::usage);
+    }
+    let (name, text) = read(named)?;
+    Experiment::parse(&name, &text).map_err(Failure::usage)
+}
+
+/// A file's name without its folder and ending, and its text.
+fn read(path: &str) -> Result<(String, String), Failure> {
+    let looks_like_file = path.contains(['/', '.']);
+    let file = PathBuf::from(path);
+    let session = os::linux::start().adopt("forebay", SessionKind::Foreground);
+    let disk = os::linux::disk();
+    if !looks_like_file && !disk.has_name(&file, &session)? {
+        let names = BUILT_IN.iter().map(|(name, _)| *name);
+        let names = names.chain([redo_size::NAME, free_buffer_waits::NAME]);
+        return Err(Failure::usage(format!(
+            "there is no experiment '{path}'; 'forebay lab list' names those that are{}",
+            did_you_mean(path, names)
+        )));
+    }
+    let text = read_text(&disk, &file, &session)?;
+    let name = file.file_stem().map_or(path.into(), |name| name.to_string_lossy().into_owned());
+    Ok((name, text))
+}
+
+/// A file of more bytes is no experiment.
+const FILE_MAX: u64 = 1 << 20;
+
+fn read_text(disk: &os::Disk, path: &Path, session: &os::Session) -> Result<String, Failure> {
+    let options = os::FileOptions { direct: false, write_through: false };
+    let file = disk.open_read_only(path, options, session)?;
+    let refuse = |what: &str| Failure::usage(format!("{} is no experiment: {what}", path.display()));
+    let length = file.length()?;
+    if length > FILE_MAX {
+        return Err(refuse("it is larger than a MiB"));
+    }
+    let mut bytes = vec![0; length as usize];
+    file.read_at(0, &mut bytes, os::FileOperation::Read.waiting(session))?;
+    String::from_utf8(bytes).map_err(|_| refuse("it is no text"))
+}
+
+impl Run {
+    fn carry_out(self) -> CommandResult {
+        match &*self.experiment {
+            redo_size::NAME => return self.draw(),
+            free_buffer_waits::NAME => return self.tabulate(),
+            _ => {}
+        }
+        self.paces_nothing().map_err(Failure::usage)?;
+        let mut experiment = experiment(&self.experiment)?;
+        let compared = || experiment.settings.iter().flat_map(Setting::names);
+        if let Some(name) = compared().find(|name| self.settings.has(name)) {
+            let experiment = &experiment.name;
+            let text = format!("{experiment} gives {name} itself: leave --set {name} out");
+            return Err(Failure::usage(text));
+        }
+        self.how.change(&mut experiment).map_err(Failure::usage)?;
+        let mut form = self.how.form(&self.place);
+        form.set(|creation, parameters| self.settings.choose(Some(creation), parameters))
+            .map_err(Failure::usage)?;
+        let command = format!("forebay lab run {}", self.experiment)
+            + &self.how.again()
+            + &self.place.again()
+            + &self.settings.again();
+        answer(experiment, form, command, &self.place, &self.how)
+    }
+}
+
+impl Compare {
+    fn carry_out(self) -> CommandResult {
+        let setting = |chosen: &[String]| Setting::of(named_values(chosen)?);
+        let [a, b] = [setting(&self.a), setting(&self.b)];
+        let (a, b) = (a.map_err(Failure::usage)?, b.map_err(Failure::usage)?);
+        let mut experiment = Experiment::comparing(a, b, &self.load).map_err(Failure::usage)?;
+        self.how.change(&mut experiment).map_err(Failure::usage)?;
+        let mut form = self.how.form(&self.place);
+        let both = Settings::of(self.both.clone());
+        form.set(|creation, parameters| both.choose(Some(creation), parameters))
+            .map_err(Failure::usage)?;
+        let option = |name: &str, chosen: &[String]| -> String {
+            chosen.iter().map(|chosen| format!(" --{name} '{chosen}'")).collect()
+        };
+        let command = "forebay lab compare".to_owned()
+            + &option("set", &self.a)
+            + &option("vs", &self.b)
+            + &option("both", &self.both)
+            + &format!(" --load {}", self.load)
+            + &self.how.again()
+            + &self.place.again();
+        answer(experiment, form, command, &self.place, &self.how)
+    }
+}
+
+/// Runs an experiment that compares settings, and shows its verdict.
+fn answer(
+    experiment: Experiment,
+    form: Form,
+    command: String,
+    place: &Place,
+    how: &How,
+) -> CommandResult {
+    let request = Request {
+        experiment,
+        form,
+        run_on: place.run_on(DISK),
+        seed: place.seed,
+        equals: how.equals,
+        commit: COMMIT.to_string(),
+        command,
+    };
+    let session = begin();
+    let rows = how.rows.as_deref().map(|path| options::RowsFile::make(path, &session)).transpose()?;
+    let mut progress = Progress::new();
+    let ended =
+        lab::run(&request, &os::linux::interrupted, &mut |line| progress.tell(line), &session);
+    progress.end();
+    let (report, runs): (Box<Verdict>, _) = match ended {
+        Ok(Ending::Answered(report, runs)) => (report, runs),
+        failed => {
+            rows.map_or(Ok(()), |rows| rows.remove(&session))?;
+            return Err(failed.err().map_or_else(stopped, failure));
+        }
+    };
+    let text = if place.json { report.json() + "\n" } else { report.text() };
+    match rows.map_or(Ok(()), |rows| rows.write(&runs, &session)) {
+        Ok(()) => Ok(text),
+        Err(error) => Err(Failure::from(error).behind(text)),
+    }
+}
+
+/// This machine, and the session in which all is done.
+fn begin() -> os::Session {
+    let os = start_world("\n");
+    os::linux::listen();
+    os.adopt("forebay", SessionKind::Foreground)
+}
+
+/// What an experiment can't take is a wrong command line.
+fn failure(stop: Stop) -> Failure {
+    match stop.refusal() {
+        Some(RefusalKind::Invalid) => Failure::usage(stop),
+        _ => Failure::from(stop),
+    }
+}
+
+fn stopped() -> Failure {
+    Failure::stopped("stopped before it had an answer; nothing is left behind")
+}

@@ -1,0 +1,243 @@
+//! The options that commands of the lab share.
+//!
+//! Callers: `laboratory`.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use lab::{Design, Experiment, Form, RunOn};
+use waits::Nanos;
+
+use crate::number::within;
+
+/// The heading in the help above the options of experiments that compare settings.
+pub(super) const COMPARING: &str = "Options of experiments that compare settings";
+
+/// Where an experiment runs, and how it is shown.
+#[derive(Args)]
+pub(crate) struct Place {
+    /// Prints the report as JSON, for programs.
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Runs on a model of a machine: two-core, eight-core, thirty-two-core or hp-ux.
+    #[arg(long, value_name = "MACHINE")]
+    pub(super) simulate: Option<String>,
+    /// The modelled machine's disk: nvme (if none is named, but for free-buffer-waits), array (if
+    /// none is named for that), nvme-consumer, disk-7200, fixed or exponential.
+    #[arg(long, value_name = "DISK", requires = "simulate")]
+    simulated_disk: Option<String>,
+    /// Where the scratch folder is made, and removed again.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    dir: PathBuf,
+    /// Orders and seeds the runs.
+    #[arg(long, default_value_t = 1)]
+    #[arg(value_parser = within(0..=u64::MAX), allow_negative_numbers = true)]
+    pub(super) seed: u64,
+}
+
+impl Place {
+    /// The options of a command line that asks for the same.
+    pub(super) fn again(&self) -> String {
+        let option = |name: &str, value: &Option<String>| {
+            value.as_ref().map_or_else(String::new, |value| format!(" --{name} {value}"))
+        };
+        let scratch = match self.simulate.is_none() && self.dir != Path::new(".") {
+            true => format!(" --dir '{}'", self.dir.display()),
+            false => String::new(),
+        };
+        option("simulate", &self.simulate)
+            + &option("simulated-disk", &self.simulated_disk)
+            + &scratch
+    }
+
+    pub(super) fn run_on(&self, disk: &str) -> RunOn {
+        match &self.simulate {
+            Some(machine) => {
+                let disk = self.simulated_disk.as_deref().unwrap_or(disk).to_string();
+                RunOn::Model { machine: machine.clone(), disk }
+            }
+            None => RunOn::ThisMachine(self.dir.clone()),
+        }
+    }
+}
+
+/// The designs, as they are written on a command line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(super) enum DesignName {
+    /// The settings alternate in one running instance.
+    Alternate,
+    /// Each run begins from restored files.
+    Restarts,
+}
+
+/// How settings are compared.
+#[derive(Args)]
+#[command(next_help_heading = COMPARING)]
+pub(crate) struct How {
+    /// Larger data, and longer runs by restarts.
+    #[arg(long, conflicts_with = "simulate")]
+    full: bool,
+    /// How runs follow each other; if not given, they alternate in one instance where the settings
+    /// can.
+    #[arg(long, value_name = "DESIGN")]
+    design: Option<DesignName>,
+    /// How long it may take: 90, 90s, 5m, 1h. It ends as soon as it knows.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    budget: Option<Nanos>,
+    /// Seconds of a block, when settings alternate.
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
+    #[arg(value_parser = within(0.02..=3_600.0))]
+    block: Option<f64>,
+    /// Seconds at the begin of a block that don't count; at most half of it.
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
+    #[arg(value_parser = within(0.0..=1_800.0))]
+    washout: Option<f64>,
+    /// Rounds at most, by restarts: each has a run of every setting.
+    #[arg(long, value_parser = within(2..=1_000_u32), allow_negative_numbers = true)]
+    rounds: Option<u32>,
+    /// Rounds of equals among them, by restarts.
+    #[arg(long, value_parser = within(1..=1_000_u32), allow_negative_numbers = true)]
+    equal_rounds: Option<u32>,
+    /// Measured seconds of each run by restarts; before that it warms up for a fifth of it.
+    #[arg(long, value_name = "S")]
+    #[arg(value_parser = within(0.01..=86_400.0), allow_negative_numbers = true)]
+    seconds: Option<f64>,
+    /// The difference in throughput, in per cent, that matters.
+    #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
+    #[arg(value_parser = within(0.01..=99.99))]
+    matters: Option<f64>,
+    /// Writes the rows, one JSON object a line, to this file too.
+    #[arg(long, value_name = "FILE")]
+    pub(super) rows: Option<PathBuf>,
+    /// Setting A again and again: what does the lab say of equals?
+    #[arg(long)]
+    pub(super) equals: bool,
+}
+
+impl How {
+    /// The first option that was given.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--full", self.full),
+            ("--design", self.design.is_some()),
+            ("--budget", self.budget.is_some()),
+            ("--block", self.block.is_some()),
+            ("--washout", self.washout.is_some()),
+            ("--rounds", self.rounds.is_some()),
+            ("--equal-rounds", self.equal_rounds.is_some()),
+            ("--seconds", self.seconds.is_some()),
+            ("--matters", self.matters.is_some()),
+            ("--rows", self.rows.is_some()),
+            ("--equals", self.equals),
+        ];
+        given.iter().find(|(_, given)| *given).map(|(option, _)| *option)
+    }
+
+    /// Changes an experiment as was asked for.
+    pub(super) fn change(&self, experiment: &mut Experiment) -> Result<(), String> {
+        let ns = |seconds: f64| Nanos((seconds * 1e9) as u64);
+        if let Some(design) = self.design {
+            experiment.design = Some(match design {
+                DesignName::Alternate => Design::Alternate,
+                DesignName::Restarts => Design::Restarts,
+            });
+        }
+        experiment.budget = self.budget.unwrap_or(experiment.budget);
+        if let Some(length) = self.block {
+            experiment.blocks.length = ns(length);
+            experiment.blocks.washout = ns(length / 5.0);
+        }
+        experiment.blocks.washout = self.washout.map_or(experiment.blocks.washout, ns);
+        if experiment.blocks.washout.0 * 2 > experiment.blocks.length.0 {
+            return Err("a washout is half of its block at most: choose a shorter --washout, or a \
+                        longer --block"
+                .to_owned());
+        }
+        let [rounds, equals] = &mut experiment.rounds;
+        *rounds = self.rounds.unwrap_or(*rounds);
+        *equals = self.equal_rounds.unwrap_or(*equals);
+        experiment.matters = self.matters.map_or(experiment.matters, |percent| percent / 100.0);
+        Ok(())
+    }
+
+    pub(super) fn form(&self, place: &Place) -> Form {
+        let form = match (&place.simulate, self.full) {
+            (Some(_), _) => Form::modelled(),
+            (None, true) => Form::full(),
+            (None, false) => Form::quick(),
+        };
+        match self.seconds {
+            Some(seconds) => form.lasting(Nanos((seconds * 1e9) as u64)),
+            None => form,
+        }
+    }
+
+    /// The options of a command line that asks for the same.
+    pub(super) fn again(&self) -> String {
+        let mut line = String::new();
+        let mut option = |name: &str, value: Option<String>| {
+            line += &value.map_or(String::new(), |value| format!(" --{name} {value}"));
+        };
+        let design = |design: DesignName| format!("{design:?}").to_lowercase();
+        option("design", self.design.map(design));
+        option("budget", self.budget.map(|budget| format!("{}s", budget.as_secs_f64())));
+        option("block", self.block.map(|block| block.to_string()));
+        option("washout", self.washout.map(|washout| washout.to_string()));
+        option("rounds", self.rounds.map(|rounds| rounds.to_string()));
+        option("equal-rounds", self.equal_rounds.map(|rounds| rounds.to_string()));
+        option("seconds", self.seconds.map(|seconds| seconds.to_string()));
+        option("matters", self.matters.map(|percent| percent.to_string()));
+        for (flag, given) in [(" --full", self.full), (" --equals", self.equals)] {
+            line += if given { flag } else { "" };
+        }
+        line
+    }
+}
+
+/// A length of time as people write it: 90, 90s, 5m, 1h.
+fn duration(text: &str) -> Result<Nanos, String> {
+    let text = text.trim();
+    let end = text.find(|letter: char| letter.is_ascii_alphabetic()).unwrap_or(text.len());
+    let factor = match text[end..].trim() {
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3_600.0,
+        unit => return Err(format!("'{unit}' is no unit of time: choose s, m or h")),
+    };
+    match text[..end].trim().parse::<f64>().map(|number| number * factor) {
+        Ok(seconds) if (1.0..=86_400.0).contains(&seconds) => Ok(Nanos((seconds * 1e9) as u64)),
+        _ => Err("choose 1s to 24h".to_owned()),
+    }
+}
+
+/// The file that rows are written to: made before an experiment begins, so that what can't be made
+/// costs no experiment.
+pub(super) struct RowsFile {
+    disk: os::Disk,
+    file: os::File,
+}
+
+impl RowsFile {
+    pub(super) fn make(path: &Path, session: &os::Session) -> Result<RowsFile, os::Error> {
+        let disk = os::linux::disk();
+        let options = os::FileOptions { direct: false, write_through: false };
+        let file = disk.create(path, 0, options, session)?;
+        Ok(RowsFile { disk, file })
+    }
+
+    pub(super) fn write(
+        self,
+        rows: &[experiment::Run],
+        session: &os::Session,
+    ) -> Result<(), os::Error> {
+        let text: String = rows.iter().map(|row| row.to_json_line() + "\n").collect();
+        let waiting = || os::FileOperation::Fill.waiting(session);
+        self.file.write_at(0, text.as_bytes(), waiting())?;
+        self.file.sync(waiting())
+    }
+
+    /// There are no rows.
+    pub(super) fn remove(self, session: &os::Session) -> Result<(), os::Error> {
+        self.disk.remove(self.file.path(), session)
+    }
+}

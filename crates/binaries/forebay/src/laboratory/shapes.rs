@@ -1,0 +1,131 @@
+//! The two experiments that have shapes of their own: a curve, and a table.
+//!
+//! Callers: `laboratory`.
+
+use lab::free_buffer_waits::{self, Matrix, Setting, Size};
+use lab::redo_size::{self, Curve, Sizes};
+use report::paragraph;
+use stop::Stop;
+
+use super::{COMMIT, DISK, Run, begin, failure, stopped};
+use crate::output::CommandResult;
+use crate::output::Failure;
+use crate::progress::Progress;
+
+impl Run {
+    /// The experiment that is a curve.
+    pub(super) fn draw(self) -> CommandResult {
+        let curve = self.curve().map_err(Failure::usage)?;
+        let run = |tell: &mut dyn FnMut(&str), session: &os::Session| {
+            redo_size::run(&curve, &os::linux::interrupted, tell, session)
+        };
+        self.answer(run, redo_size::Report::text, redo_size::Report::json)
+    }
+
+    fn curve(&self) -> Result<Curve, String> {
+        self.compares_nothing(redo_size::NAME, "draws a curve")?;
+        self.paces_nothing()?;
+        let command = self.command_of(redo_size::NAME);
+        Ok(Curve {
+            sizes: if self.place.simulate.is_some() { Sizes::MODELLED } else { Sizes::HERE },
+            run_on: self.place.run_on(DISK),
+            seed: self.place.seed,
+            commit: COMMIT.to_string(),
+            command,
+        })
+    }
+
+    /// The experiment that is a table.
+    pub(super) fn tabulate(self) -> CommandResult {
+        let matrix = self.matrix().map_err(Failure::usage)?;
+        let run = |tell: &mut dyn FnMut(&str), session: &os::Session| {
+            free_buffer_waits::run(&matrix, &os::linux::interrupted, tell, session)
+        };
+        self.answer(run, free_buffer_waits::Report::text, free_buffer_waits::Report::json)
+    }
+
+    /// Runs an experiment that gives what it found, and shows that as text or as JSON.
+    fn answer<F>(
+        &self,
+        run: impl FnOnce(&mut dyn FnMut(&str), &os::Session) -> Result<Option<F>, Stop>,
+        text: fn(&F) -> String,
+        json: fn(&F) -> String,
+    ) -> CommandResult {
+        let session = begin();
+        let mut progress = Progress::new();
+        let found = run(&mut |line: &str| progress.tell(line), &session);
+        progress.end();
+        match found {
+            Ok(Some(found)) if self.place.json => Ok(json(&found) + "\n"),
+            Ok(Some(found)) => Ok(text(&found).lines().map(fitting).collect()),
+            Ok(None) => Err(stopped()),
+            Err(stop) => Err(failure(stop)),
+        }
+    }
+
+    fn matrix(&self) -> Result<Matrix, String> {
+        self.compares_nothing(free_buffer_waits::NAME, "fills a table")?;
+        let here = self.place.simulate.is_none();
+        let disk = self.paced.as_deref().unwrap_or(free_buffer_waits::DISK);
+        let paced = (here && disk != "no").then(|| disk.to_string());
+        let mut command = self.command_of(free_buffer_waits::NAME);
+        if here {
+            command += &format!(" --paced {disk}");
+        }
+        Ok(Matrix {
+            size: if here { Size::HERE } else { Size::MODELLED },
+            settings: Setting::all(),
+            run_on: self.place.run_on(free_buffer_waits::DISK),
+            paced,
+            seed: self.place.seed,
+            commit: COMMIT.to_string(),
+            command,
+        })
+    }
+
+    /// Refuses options that are of experiments that compare settings.
+    fn compares_nothing(&self, name: &str, does: &str) -> Result<(), String> {
+        match self.how.given() {
+            Some(option) => {
+                Err(format!("{name} {does} and doesn't compare settings: leave {option} out"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses an option that is of one experiment only.
+    pub(super) fn paces_nothing(&self) -> Result<(), String> {
+        match self.paced {
+            Some(_) => Err(format!(
+                "only {} runs on a disk that is made slow: leave --paced out",
+                free_buffer_waits::NAME
+            )),
+            None => Ok(()),
+        }
+    }
+
+    fn command_of(&self, name: &str) -> String {
+        format!("forebay lab run {name} --seed {}", self.place.seed) + &self.place.again()
+    }
+}
+
+/// The line, broken where it is too long for a screen.
+fn fitting(line: &str) -> String {
+    match line.len() {
+        ..=80 => format!("{line}\n"),
+        _ => paragraph(line, ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fitting;
+
+    #[test]
+    fn a_line_that_is_too_long_is_several_and_others_stay_as_they_are() {
+        let bar = format!("   4.436        218  {}", "#".repeat(59));
+        assert_eq!(fitting(&bar), format!("{bar}\n"));
+        let long = fitting(&"a word ".repeat(30));
+        assert!(long.lines().count() == 3 && long.lines().all(|line| line.len() <= 80), "{long}");
+    }
+}

@@ -1,0 +1,72 @@
+//! Rows sorted into rounds.
+//!
+//! Callers: `decision`; `verdict`, and through it every section.
+
+use std::collections::BTreeMap;
+
+use crate::{Level, RoundKind, Run};
+
+/// The whole rounds of an experiment.
+pub(crate) struct Rounds<'a> {
+    /// The rounds that compare levels, by their number: the runs by level.
+    pub(crate) compared: Vec<BTreeMap<Level, &'a Run>>,
+    /// The long ones.
+    pub(crate) long: Vec<BTreeMap<Level, &'a Run>>,
+    /// Rounds of equals: first and second run, by number.
+    pub(crate) equals: Vec<(&'a Run, &'a Run)>,
+    /// Runs whose partner is missing.
+    pub(crate) alone: u64,
+}
+
+impl<'a> Rounds<'a> {
+    pub(crate) fn of(rows: &'a [Run]) -> Rounds<'a> {
+        let levels = rows.iter().map(|run| run.identity.level.index() + 1).max().unwrap_or(0);
+        let mut found: BTreeMap<(RoundKind, u32), Vec<&Run>> = BTreeMap::new();
+        for run in rows {
+            found.entry((run.identity.kind, run.identity.round)).or_default().push(run);
+        }
+        let mut rounds =
+            Rounds { compared: Vec::new(), long: Vec::new(), equals: Vec::new(), alone: 0 };
+        for ((kind, _), mut runs) in found {
+            runs.sort_by_key(|run| run.identity.place);
+            if kind == RoundKind::Equals {
+                match runs.as_slice() {
+                    [first, second] if is_of_equals(first, second) => {
+                        rounds.equals.push((first, second));
+                    }
+                    _ => rounds.alone += runs.len() as u64,
+                }
+                continue;
+            }
+            let by_level: BTreeMap<Level, &Run> =
+                runs.iter().map(|run| (run.identity.level, *run)).collect();
+            if by_level.len() != levels || runs.len() != levels || levels < 2 {
+                rounds.alone += runs.len() as u64;
+            } else if kind == RoundKind::Long {
+                rounds.long.push(by_level);
+            } else {
+                rounds.compared.push(by_level);
+            }
+        }
+        rounds
+    }
+
+    /// A and `level`, of each round.
+    pub(crate) fn pairs_with(&self, level: Level) -> Vec<(&'a Run, &'a Run)> {
+        let pair = |round: &BTreeMap<Level, &'a Run>| {
+            Some((*round.get(&Level::A)?, *round.get(&level)?))
+        };
+        self.compared.iter().filter_map(pair).collect()
+    }
+
+    /// The runs of A and of `level`.
+    pub(crate) fn sides(&self, level: Level) -> [Vec<&'a Run>; 2] {
+        let (a, b) = self.pairs_with(level).into_iter().unzip();
+        [a, b]
+    }
+}
+
+fn is_of_equals(first: &Run, second: &Run) -> bool {
+    let (first, second) = (&first.identity, &second.identity);
+    first.level == second.level && first.place != second.place
+}

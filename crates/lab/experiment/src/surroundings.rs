@@ -1,0 +1,56 @@
+//! What happens beside a run: the covariates.
+//!
+//! A neighbour that takes the CPU while B runs makes B look slow. What can be seen of it, and can't
+//! be an effect of the setting, is taken out of the comparison (rule V20).
+//!
+//! Callers: `decision`; `lab` makes the readings.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Run;
+
+/// What happened beside a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Surroundings {
+    /// The time over which they were watched, ns.
+    pub elapsed_ns: u64,
+    /// The number of CPUs.
+    pub cpus: u32,
+    /// CPU time of other processes of the machine, ns.
+    pub others_ns: u64,
+    /// CPU time that a hypervisor gave to other machines, ns.
+    pub stolen_ns: u64,
+    /// Durable writes of 4 KiB that a probe made beside the load, at a fixed rate.
+    pub probes: u64,
+    /// How long they took together, ns.
+    pub probes_ns: u64,
+}
+
+/// A covariate: its name, and its value in a run.
+pub(crate) struct Covariate {
+    pub(crate) name: &'static str,
+    pub(crate) of: fn(&Run) -> f64,
+}
+
+/// The CPU that others had, as a share of the machine.
+pub(crate) const CPU: Covariate = Covariate { name: "CPU taken by others", of: cpu_of_others };
+
+/// The logarithm of the mean time of a probe.
+pub(crate) const DEVICE: Covariate = Covariate { name: "device probe", of: probe };
+
+/// Whether the run was an earlier or a later one of its round.
+pub(crate) const PLACE: Covariate =
+    Covariate { name: "order", of: |run| f64::from(run.identity.place) };
+
+fn cpu_of_others(run: &Run) -> f64 {
+    let share = |s: &Surroundings| {
+        let all = s.elapsed_ns as f64 * f64::from(s.cpus);
+        if all > 0.0 { (s.others_ns + s.stolen_ns) as f64 / all } else { 0.0 }
+    };
+    run.surroundings.as_ref().map_or(0.0, share)
+}
+
+fn probe(run: &Run) -> f64 {
+    let mean = |s: &Surroundings| (s.probes > 0).then(|| s.probes_ns as f64 / s.probes as f64);
+    run.surroundings.as_ref().and_then(mean).map_or(0.0, |mean| mean.max(1.0).ln())
+}

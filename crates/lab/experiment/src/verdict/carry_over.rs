@@ -1,0 +1,199 @@
+//! May settings alternate in one instance? What one leaves behind falls on the next.
+//!
+//! ```text
+//!   set B ─┬─ washout ─┬──── early ────┬──── late ─────┐ set A
+//!          └ not counted └─ B - A is the same in both? ┘
+//! ```
+//!
+//! Two things would show that the effect of a setting goes on when it is no longer set. Within a
+//! block, the difference of the late half isn't that of the early half: the washout is too short.
+//! And in a long round, whose runs last many times as long, the difference isn't that of the short
+//! rounds: the effect is slow, and alternating hides it (rule V22).
+//!
+//! Callers: `verdict`; `lab`, to refuse.
+//! Source: Bojinov, Simchi-Levi & Zhao, "Design and Analysis of Switchback Experiments" (Management
+//! Science 2023), for the comparison of block lengths.
+
+use report::number::{change, decimal};
+use report::{labelled, paragraph};
+use serde::Serialize;
+use stats::adjusted::{Estimate, Pair};
+use stats::distributions::Distribution;
+
+use crate::rounds::Rounds;
+use crate::{Block, Level, Run};
+
+/// A carry-over is called found if equals would look like it with this probability at most.
+const FOUND_P: f64 = 0.005;
+/// Fewer rounds say nothing of it.
+const ROUNDS_MIN: usize = 12;
+
+/// What the blocks say of it.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct CarryOver {
+    /// The difference of the late halves less that of the early ones, as a share of throughput.
+    pub late_less_early: f64,
+    /// Its standard error.
+    pub late_standard_error: f64,
+    /// The probability that nothing would look like this.
+    pub late_p: f64,
+    /// The difference of the long rounds less that of the short ones.
+    pub long_less_short: Option<f64>,
+    /// Its standard error, by how far stretches as long lie apart without a change of the setting.
+    pub long_standard_error: Option<f64>,
+    /// The probability that nothing would look like this.
+    pub long_p: Option<f64>,
+}
+
+impl CarryOver {
+    /// Of rows that are blocks; None with too few.
+    pub fn of_rows(rows: &[Run]) -> Option<CarryOver> {
+        CarryOver::of(&Rounds::of(rows))
+    }
+
+    pub(crate) fn of(rounds: &Rounds<'_>) -> Option<CarryOver> {
+        let pairs = rounds.pairs_with(Level::B);
+        let halves: Option<Vec<[Halves; 2]>> = pairs
+            .iter()
+            .map(|(a, b)| Some([Halves::of(a.block.as_ref()?)?, Halves::of(b.block.as_ref()?)?]))
+            .collect();
+        let halves = halves.filter(|halves| halves.len() >= ROUNDS_MIN)?;
+        let mean = halves.iter().flatten().map(|half| half.early + half.late).sum::<f64>()
+            / (4 * halves.len()) as f64;
+        let growth = |[a, b]: &[Halves; 2]| {
+            Pair::bare(((b.late - a.late) - (b.early - a.early)) / mean.max(f64::MIN_POSITIVE))
+        };
+        let estimate = Estimate::of(&halves.iter().map(growth).collect::<Vec<_>>(), &[])?;
+        let p = |effect: f64, error: f64, degrees: f64| match error > 0.0 {
+            true => 2.0 * Distribution::Student { degrees }.survival((effect / error).abs()),
+            false => 1.0,
+        };
+        let long = Long::of(rounds, &pairs);
+        Some(CarryOver {
+            late_less_early: estimate.effect,
+            late_standard_error: estimate.standard_error,
+            late_p: p(estimate.effect, estimate.standard_error, estimate.degrees),
+            long_less_short: long.map(|long| long.less_short),
+            long_standard_error: long.map(|long| long.standard_error),
+            long_p: long.map(|long| p(long.less_short, long.standard_error, long.degrees)),
+        })
+    }
+
+    /// Whether settings mustn't alternate like this.
+    pub fn is_found(&self) -> bool {
+        self.late_p <= FOUND_P || self.long_p.is_some_and(|p| p <= FOUND_P)
+    }
+
+    pub(crate) fn warning(&self) -> Option<String> {
+        self.is_found().then(|| {
+            "The effect of a setting goes on after it was changed back: alternating in one \
+             instance isn't valid here. Compare them by restarts."
+                .to_owned()
+        })
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let mut text = "Does a setting's effect go on after it?\n".to_owned();
+        let points = |share: f64| change(1.0 + share);
+        let late = format!(
+            "B - A of a block's late half less that of its early half is {} (standard error {}, \
+             p {})",
+            points(self.late_less_early),
+            points(self.late_standard_error),
+            decimal(self.late_p, 3),
+        );
+        text += &labelled("within a block", &late);
+        if let (Some(less), Some(error), Some(p)) =
+            (self.long_less_short, self.long_standard_error, self.long_p)
+        {
+            let long = format!(
+                "B - A of the long rounds less that of the short ones is {} (standard error {}, p \
+                 {}); a slow effect under {} would hardly be seen",
+                points(less),
+                points(error),
+                decimal(p, 3),
+                points(3.0 * error),
+            );
+            text += &labelled("in long rounds", &long);
+        }
+        let answer = match self.is_found() {
+            true => "It does: don't trust a comparison in one instance.",
+            false => "Not that can be seen: the settings may alternate.",
+        };
+        text + &paragraph(answer, "  ")
+    }
+}
+
+/// Transactions of the two halves of a block's measured interval.
+#[derive(Clone, Copy)]
+struct Halves {
+    early: f64,
+    late: f64,
+}
+
+impl Halves {
+    fn of(block: &Block) -> Option<Halves> {
+        let washed = block.washout_ns.div_ceil(block.step_ns.max(1)) as usize;
+        let counted = block.curve.get(washed..)?;
+        let half = counted.len() / 2;
+        if half == 0 {
+            return None;
+        }
+        let sum = |steps: &[u32]| steps.iter().map(|step| f64::from(*step)).sum::<f64>();
+        Some(Halves { early: sum(&counted[..half]), late: sum(&counted[counted.len() - half..]) })
+    }
+}
+
+/// The long rounds against the short ones.
+#[derive(Clone, Copy)]
+struct Long {
+    less_short: f64,
+    standard_error: f64,
+    degrees: f64,
+}
+
+impl Long {
+    fn of(rounds: &Rounds<'_>, short: &[(&Run, &Run)]) -> Option<Long> {
+        let long: Option<Vec<(f64, f64, f64)>> = rounds
+            .long
+            .iter()
+            .map(|round| {
+                let (a, b) = (round.get(&Level::A)?, round.get(&Level::B)?);
+                Some((a.throughput(), b.throughput(), (a.elapsed_ns + b.elapsed_ns) as f64 / 2.0))
+            })
+            .collect();
+        let long = long.filter(|long| !long.is_empty())?;
+        let count = long.len() as f64;
+        let throughputs: Vec<(f64, f64)> =
+            short.iter().map(|(a, b)| (a.throughput(), b.throughput())).collect();
+        let mean = throughputs.iter().map(|(a, b)| (a + b) / 2.0).sum::<f64>()
+            / throughputs.len() as f64;
+        let short_effect =
+            throughputs.iter().map(|(a, b)| b - a).sum::<f64>() / throughputs.len() as f64 / mean;
+        let long_effect = long.iter().map(|(a, b, _)| (b - a) / ((a + b) / 2.0)).sum::<f64>() / count;
+        // The short rounds in their order, each without its own setting's effect, tell how far
+        // stretches of the long rounds' length lie apart by noise alone.
+        let length = long.iter().map(|(_, _, ns)| ns).sum::<f64>() / count;
+        let round_ns = short.iter().map(|(a, b)| (a.elapsed_ns + b.elapsed_ns) as f64).sum::<f64>()
+            / short.len() as f64;
+        let stretch = ((length / round_ns).round() as usize).max(1);
+        let levels: Vec<f64> = throughputs.iter().map(|(a, b)| (a + b) / 2.0 / mean).collect();
+        let apart: Vec<f64> = levels
+            .windows(2 * stretch)
+            .map(|both| {
+                let (first, second) = both.split_at(stretch);
+                stats::mean(second) - stats::mean(first)
+            })
+            .collect();
+        let independent = levels.len() as f64 / (2 * stretch) as f64;
+        if independent < 2.0 {
+            return None;
+        }
+        let square = apart.iter().map(|apart| apart * apart).sum::<f64>() / apart.len() as f64;
+        Some(Long {
+            less_short: long_effect - short_effect,
+            standard_error: (square / count).sqrt(),
+            degrees: independent,
+        })
+    }
+}

@@ -1,0 +1,287 @@
+//! Settings that alternate in one running instance.
+//!
+//! ```text
+//!   sessions   work on, all the time, all through the experiment
+//!   A          B          B          A          ...
+//!   ├washout┬──counted──┤├washout┬──counted──┤
+//!           ↑           ↑ background, surroundings and statistics are read; each session closes
+//!                         its own books at its next turn
+//! ```
+//!
+//! Callers: `session`, in either world.
+//! Source: Bojinov, Simchi-Levi & Zhao, "Design and Analysis of Switchback Experiments" (Management
+//! Science 2023).
+
+use std::path::Path;
+use std::sync::Arc;
+
+use database::{Database, Options};
+use experiment::{
+    Block, Commits, Execution, Latency, Measured, News, Origin, Plan, RoundKind, Run, Runner, Step,
+    carry_out,
+};
+use os::{Disk, Session};
+use report::Snapshot;
+use stop::Stop;
+use waits::{Nanos, SessionKind, Statistic, Timestamp, WaitEvent};
+use workload::{Latencies, Periods, SessionPeriod, Watch};
+
+use crate::crash::crash;
+use crate::measure::check;
+use crate::watcher::{PROBE, Watcher};
+use crate::{Form, Setting};
+
+/// The lengths of blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Blocks {
+    /// Of a block, washout included.
+    pub length: Nanos,
+    /// Of its washout: the first part, which isn't counted.
+    pub washout: Nanos,
+    /// How many times as long a block of a long round is.
+    pub long: u32,
+}
+
+/// A block's curve has so many steps.
+const STEPS: u32 = 20;
+/// How long a session's book is waited for; what comes later is left out, and counts as no
+/// transactions.
+const BOOK_WAIT: Nanos = Nanos::from_millis(50);
+const BOOK_LOOK: Nanos = Nanos::from_millis(1);
+
+/// What an experiment in one instance needs.
+pub(crate) struct Alternation<'a> {
+    pub(crate) plan: Plan,
+    pub(crate) blocks: Blocks,
+    pub(crate) form: &'a Form,
+    pub(crate) settings: &'a [Setting],
+    pub(crate) origin: &'a Origin,
+    /// The runs that are there already.
+    pub(crate) done: Vec<Run>,
+}
+
+/// How the caller follows it.
+pub(crate) struct Following<'a> {
+    pub(crate) told_to_stop: &'a dyn Fn() -> bool,
+    pub(crate) enough: &'a mut dyn FnMut(&[Run]) -> bool,
+    pub(crate) news: &'a mut dyn FnMut(News<'_>),
+}
+
+impl Alternation<'_> {
+    /// Opens the database, carries the plan out, ends the instance as a crash does, and looks for
+    /// what sessions were told. Returns the rows, and the commits of all of them.
+    pub(crate) fn run(
+        self,
+        disk: &Disk,
+        directory: &Path,
+        following: Following<'_>,
+        session: &Session,
+    ) -> Result<(Execution<Stop>, Commits), Stop> {
+        let mut parameters = self.form.parameters.clone();
+        self.settings[0].apply(&mut parameters)?;
+        let options = Options { parameters, ..Options::default() };
+        let database = Database::open_in(disk, directory, &options, session)?;
+        let ran = self.conduct(&database, disk, directory, following, session);
+        let halted = crash(database, session);
+        let (execution, acknowledged) = ran?;
+        halted?;
+        let commits = check(disk, directory, &options, &self.form.load, &acknowledged, session)?;
+        Ok((execution, commits))
+    }
+
+    fn conduct(
+        &self,
+        database: &Database,
+        disk: &Disk,
+        directory: &Path,
+        following: Following<'_>,
+        session: &Session,
+    ) -> Result<(Execution<Stop>, Vec<(u32, u64)>), Stop> {
+        let watcher = Watcher::begin(disk, directory, session)?;
+        let periods = Periods::new(session.os());
+        let Following { told_to_stop, enough, news } = following;
+        let mut execution = None;
+        let mut conduct = |session: &Session, all_ended: &dyn Fn() -> bool| {
+            let stop = || told_to_stop() || all_ended();
+            let mut conductor = Conductor {
+                of: self,
+                database,
+                periods: &periods,
+                watcher: &watcher,
+                began: session.now(),
+                session,
+            };
+            let clock = session.os().clock();
+            let done = self.done.clone();
+            execution =
+                Some(carry_out(&self.plan, done, &mut conductor, clock, &stop, enough, news));
+        };
+        let watch = Watch {
+            periods: Some(Arc::clone(&periods)),
+            conduct: Some(&mut conduct),
+            told_to_stop: Some(told_to_stop),
+            ..Watch::default()
+        };
+        let lengths = [self.form.warm_up, Nanos::ZERO];
+        let ran = self.form.load.seeded(self.plan.seed).run(database, lengths, watch, session);
+        watcher.end(session)?;
+        let acknowledged = ran?.acknowledged();
+        Ok((execution.expect("a load that ran was conducted"), acknowledged))
+    }
+}
+
+/// Makes the blocks, while sessions work.
+struct Conductor<'a> {
+    of: &'a Alternation<'a>,
+    database: &'a Database,
+    periods: &'a Periods,
+    watcher: &'a Watcher,
+    began: Timestamp,
+    session: &'a Session,
+}
+
+impl Runner for Conductor<'_> {
+    type Error = Stop;
+
+    fn run(&mut self, step: &Step, told_to_stop: &dyn Fn() -> bool) -> Result<Option<Run>, Stop> {
+        let session = self.session;
+        let setting = &self.of.settings[step.level.index()];
+        setting.set(self.database, session)?;
+        let Blocks { length, washout, long } = self.of.blocks;
+        let factor = if step.kind == RoundKind::Long { u64::from(long) } else { 1 };
+        let set = session.now();
+        self.periods.begin(session);
+        let mut curve = Curve::begin(session, Nanos(length.0 * factor / u64::from(STEPS)));
+        // The washout of a long block is that of a short one, in whole steps.
+        let washed = set.after(Nanos(washout.0.div_ceil(curve.step.0) * curve.step.0));
+        curve.draw_until(washed, told_to_stop, session);
+        let period = self.periods.begin(session);
+        let begin = self.mark();
+        curve.draw_until(set.after(Nanos(length.0 * factor)), told_to_stop, session);
+        let end = self.mark();
+        self.periods.begin(session);
+        if told_to_stop() {
+            return Ok(None);
+        }
+        let books = self.books(period);
+        let block = Block {
+            at_ns: set.since(self.began).0,
+            washout_ns: washed.since(set).0,
+            step_ns: curve.step.0,
+            curve: curve.counts,
+        };
+        Ok(Some(self.row(step, setting, [&begin, &end], books, block)))
+    }
+
+    fn expected(&self) -> Option<Nanos> {
+        Some(self.of.blocks.length)
+    }
+}
+
+/// What is read at the begin and at the end of a counted interval.
+struct Mark {
+    processes: Snapshot,
+    moment: crate::watcher::Moment,
+}
+
+impl Conductor<'_> {
+    fn mark(&self) -> Mark {
+        Mark {
+            processes: Snapshot::take(self.session, SessionKind::Background),
+            moment: self.watcher.moment(self.session),
+        }
+    }
+
+    /// The closed books of this period, as soon as all sessions have closed theirs.
+    fn books(&self, period: u64) -> Vec<SessionPeriod> {
+        let session = self.session;
+        let (mut books, wanted) = (Vec::new(), self.of.form.load.sessions() as usize);
+        let until = session.now().after(BOOK_WAIT);
+        loop {
+            let taken = self.periods.take(period, session);
+            books.extend(taken.into_iter().filter(|book| book.period == period));
+            if books.len() >= wanted || session.now() >= until {
+                return books;
+            }
+            session.pause(BOOK_LOOK, session.waiting(WaitEvent::PlSqlLockTimer));
+        }
+    }
+
+    fn row(
+        &self,
+        step: &Step,
+        setting: &Setting,
+        [begin, end]: [&Mark; 2],
+        books: Vec<SessionPeriod>,
+        block: Block,
+    ) -> Run {
+        let mut intervals = end.processes.intervals_since(&begin.processes);
+        intervals.retain(|interval| interval.name != PROBE);
+        let transactions = books.iter().map(|book| book.counted).sum();
+        let all = books.iter().map(|book| book.interval.account.elapsed.0).sum::<u64>();
+        let elapsed = Nanos(all / (books.len().max(1) as u64));
+        let mut latencies = Latencies::default();
+        books.iter().for_each(|book| latencies.add(&book.latencies));
+        intervals.extend(books.into_iter().map(|book| book.interval));
+        let mut parameters = self.of.form.parameters.clone();
+        setting.apply(&mut parameters).expect("it was set");
+        let parameters = self.of.form.describe(&parameters);
+        let identity = self.of.origin.identity(step, &setting.to_string(), parameters);
+        let latency = latency_of(&latencies);
+        let measured = Measured { elapsed, transactions, latency, commits: None };
+        let mut run = Run::new(identity, measured, &intervals);
+        run.surroundings = Some(begin.moment.until(&end.moment, self.session));
+        run.block = Some(block);
+        run
+    }
+}
+
+/// Percentiles of a run's transactions; None of none.
+pub(crate) fn latency_of(latencies: &Latencies) -> Option<Latency> {
+    let us = |length: Nanos| length.0 as f64 / 1e3;
+    let percentile = |percent| us(latencies.percentile(percent));
+    (latencies.count() > 0).then(|| Latency {
+        p50_us: percentile(50.0),
+        p95_us: percentile(95.0),
+        p99_us: percentile(99.0),
+        p999_us: percentile(99.9),
+        max_us: us(latencies.max()),
+    })
+}
+
+/// Commits of all sessions in steps of equal length.
+struct Curve {
+    step: Nanos,
+    next: Timestamp,
+    commits: u64,
+    counts: Vec<u32>,
+}
+
+impl Curve {
+    fn begin(session: &Session, step: Nanos) -> Curve {
+        let next = session.now().after(step);
+        Curve { step, next, commits: commits(session), counts: Vec::new() }
+    }
+
+    fn draw_until(
+        &mut self,
+        until: Timestamp,
+        told_to_stop: &dyn Fn() -> bool,
+        session: &Session,
+    ) {
+        while self.next <= until && !told_to_stop() {
+            let left = self.next.since(session.now());
+            if left > Nanos::ZERO {
+                session.pause(left, session.waiting(WaitEvent::PlSqlLockTimer));
+            }
+            let now = commits(session);
+            self.counts.push((now - self.commits) as u32);
+            self.commits = now;
+            self.next = self.next.after(self.step);
+        }
+    }
+}
+
+fn commits(session: &Session) -> u64 {
+    session.os().totals().statistic(Statistic::UserCommits)
+}

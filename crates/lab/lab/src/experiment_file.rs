@@ -1,0 +1,291 @@
+//! The file of an experiment: what is asked, which settings are compared, on which load.
+//!
+//! ```toml
+//! question = "is it worth having eight database writers rather than one?"
+//! matters = 2.0                        # per cent of throughput
+//! budget = 300                         # seconds
+//!
+//! [factor]                             # every combination is a setting; the first is A
+//! db_writer_processes = [1, 8]
+//!
+//! [both]                               # parameters of all settings
+//! db_cache_size = "64m"
+//!
+//! [load]
+//! kind = "debit-credit"
+//! sessions = 12
+//! ```
+//!
+//! Callers: the binary's `lab`; tests.
+
+use std::collections::BTreeMap;
+
+use experiment::LEVELS_MAX;
+use instance::{Parameters, parse_size};
+use serde::Deserialize;
+use stop::{RefusalKind, Stop, did_you_mean};
+use waits::Nanos;
+use workload::order_entry;
+
+use crate::alternate::Blocks;
+use crate::catalogue::BUILT_IN;
+use crate::checks::invalid;
+use crate::load::Load;
+use crate::{Form, Setting};
+
+/// How runs of different settings follow each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Design {
+    /// In one running instance, in blocks of a second or so.
+    Alternate,
+    /// Each run from restored files.
+    Restarts,
+}
+
+/// An experiment that compares settings.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Experiment {
+    /// Its name.
+    pub name: String,
+    /// Its question.
+    pub question: String,
+    /// Where the question comes from, and what was found there.
+    pub source: Option<String>,
+    /// The settings, A first.
+    pub settings: Vec<Setting>,
+    /// Parameters of all settings.
+    both: Vec<(String, String)>,
+    /// The design that was asked for; none: whichever is possible.
+    pub design: Option<Design>,
+    /// From which difference of throughput on it matters, as a share.
+    pub matters: f64,
+    /// The probability with which equals may be called different, as a share.
+    pub error: f64,
+    /// How long it may take.
+    pub budget: Nanos,
+    /// The lengths of blocks.
+    pub blocks: Blocks,
+    /// Rounds, and rounds of equals, of a design by restarts.
+    pub rounds: [u32; 2],
+    load: LoadSpec,
+    lengths: [Option<f64>; 2],
+}
+
+/// The difference that matters, in per cent, if a file doesn't say.
+const MATTERS: f64 = 2.0;
+/// The error in per cent, if a file doesn't say.
+const ERROR: f64 = 2.5;
+/// The budget in seconds, if a file doesn't say.
+const BUDGET_S: f64 = 300.0;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    question: String,
+    source: Option<String>,
+    design: Option<Design>,
+    matters: Option<f64>,
+    error: Option<f64>,
+    budget: Option<f64>,
+    #[serde(default)]
+    factor: toml::Table,
+    #[serde(default)]
+    setting: Vec<toml::Table>,
+    #[serde(default)]
+    both: toml::Table,
+    #[serde(default)]
+    load: LoadSpec,
+    #[serde(default)]
+    blocks: BlocksSpec,
+    #[serde(default)]
+    runs: RunsSpec,
+}
+
+/// Which load, as far as it isn't the usual one.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LoadSpec {
+    kind: Option<String>,
+    sessions: Option<u32>,
+    data: Option<String>,
+    warehouses: Option<u32>,
+    mass_update_every: Option<u32>,
+    mass_update_rows: Option<u64>,
+}
+
+/// In seconds.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BlocksSpec {
+    length: Option<f64>,
+    washout: Option<f64>,
+    long: Option<u32>,
+}
+
+/// Lengths in seconds.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RunsSpec {
+    rounds: Option<u32>,
+    equals: Option<u32>,
+    warm_up: Option<f64>,
+    length: Option<f64>,
+}
+
+impl Experiment {
+    /// The built-in one of this name.
+    pub fn named(name: &str) -> Result<Experiment, Stop> {
+        match BUILT_IN.iter().find(|(known, _)| *known == name) {
+            Some((name, text)) => Experiment::parse(name, text),
+            None => Err(invalid(format!(
+                "there is no experiment '{name}'; 'forebay lab list' names those that are{}",
+                did_you_mean(name, BUILT_IN.iter().map(|(name, _)| *name))
+            ))),
+        }
+    }
+
+    /// Of the text of a file. The refusal says what is wrong, and where.
+    pub fn parse(name: &str, text: &str) -> Result<Experiment, Stop> {
+        let refuse = |error: &dyn std::fmt::Display| {
+            invalid(format!("{name} is no experiment: {}", error.to_string().trim_end()))
+        };
+        let file: File = toml::from_str(text).map_err(|error| refuse(&error))?;
+        let settings = settings(&file).map_err(|error| refuse(&error))?;
+        let share = |percent: f64, what: &str| match percent > 0.0 && percent < 100.0 {
+            true => Ok(percent / 100.0),
+            false => Err(refuse(&format!("{what} lies between 0 and 100 per cent, not at {percent}"))),
+        };
+        let seconds = |seconds: f64, what: &str| match (0.0..=86_400.0).contains(&seconds) {
+            true => Ok(Nanos((seconds * 1e9) as u64)),
+            false => Err(refuse(&format!("{what} is 0 to 86400 seconds, not {seconds}"))),
+        };
+        let blocks = Blocks {
+            length: seconds(file.blocks.length.unwrap_or(1.0), "the length of a block")?,
+            washout: seconds(file.blocks.washout.unwrap_or(0.2), "the washout of a block")?,
+            long: file.blocks.long.unwrap_or(20),
+        };
+        if blocks.washout.0 * 2 > blocks.length.0 {
+            return Err(refuse(&"a washout is half of its block at most"));
+        }
+        Ok(Experiment {
+            name: name.to_owned(),
+            question: file.question,
+            source: file.source,
+            settings,
+            both: pairs_of(&file.both),
+            design: file.design,
+            matters: share(file.matters.unwrap_or(MATTERS), "what matters")?,
+            error: share(file.error.unwrap_or(ERROR), "the error")?,
+            budget: seconds(file.budget.unwrap_or(BUDGET_S), "the budget")?,
+            blocks,
+            rounds: [file.runs.rounds.unwrap_or(10), file.runs.equals.unwrap_or(5)],
+            load: file.load,
+            lengths: [file.runs.warm_up, file.runs.length],
+        })
+    }
+
+    /// Two settings that are given on a command line.
+    pub fn comparing(a: Setting, b: Setting, load: &str) -> Result<Experiment, Stop> {
+        let mut experiment = Experiment::parse(
+            "comparison",
+            "question = \"how do these two settings compare?\"\n[factor]\nlock_timeout = [1, 2]",
+        )?;
+        experiment.settings = vec![a, b];
+        experiment.load.kind = Some(load.to_owned());
+        experiment.load(&Form::quick()).map(|_| experiment)
+    }
+
+    /// The form, with this experiment's load, lengths and parameters of all settings.
+    pub(crate) fn form(&self, mut form: Form) -> Result<Form, Stop> {
+        form.load = self.load(&form)?;
+        for (name, value) in &self.both {
+            match form.creation.set(name, value) {
+                Ok(()) => {}
+                Err(_) if Parameters::default().get(name).is_ok() => {
+                    form.parameters.set(name, value)?;
+                }
+                Err(stop) => return Err(stop),
+            }
+        }
+        let ns = |seconds: f64| Nanos((seconds * 1e9) as u64);
+        form.warm_up = self.lengths[0].map_or(form.warm_up, ns);
+        form.length = self.lengths[1].map_or(form.length, ns);
+        Ok(form)
+    }
+
+    fn load(&self, form: &Form) -> Result<Load, Stop> {
+        let spec = &self.load;
+        let usual = form.load.clone();
+        let refuse = |message: String| Stop::refuse(RefusalKind::Invalid, message);
+        let mib = |text: &String| match parse_size(text) {
+            Some(bytes) if bytes >= 1 << 20 => Ok(bytes >> 20),
+            _ => Err(refuse(format!("data is {text}: choose a size of 1m or more"))),
+        };
+        let data = spec.data.as_ref().map(mib).transpose()?;
+        match (spec.kind.as_deref().unwrap_or("debit-credit"), usual) {
+            ("debit-credit", Load::DebitCredit { mut scale, mut mixture }) => {
+                scale = data.map_or(scale, workload::Scale::of_mib);
+                mixture.sessions = spec.sessions.unwrap_or(mixture.sessions);
+                mixture.mass_update_every =
+                    spec.mass_update_every.unwrap_or(mixture.mass_update_every);
+                mixture.mass_update_rows = spec.mass_update_rows.unwrap_or(mixture.mass_update_rows);
+                Ok(Load::DebitCredit { scale, mixture })
+            }
+            ("order-entry", usual) => {
+                let warehouses = spec.warehouses.unwrap_or(2);
+                let scale = order_entry::Scale::full(warehouses.into());
+                let sessions = spec.sessions.unwrap_or(usual.sessions());
+                Ok(Load::OrderEntry { scale, sessions, seed: 0 })
+            }
+            (other, _) => Err(refuse(format!(
+                "there is no load '{other}': choose debit-credit or order-entry{}",
+                did_you_mean(other, ["debit-credit", "order-entry"])
+            ))),
+        }
+    }
+}
+
+fn pairs_of(table: &toml::Table) -> Vec<(String, String)> {
+    table.iter().map(|(name, value)| (name.clone(), text_of(value))).collect()
+}
+
+/// A value as a user would write it behind `--set name=`.
+fn text_of(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => text.clone(),
+        toml::Value::Integer(number) => number.to_string(),
+        toml::Value::Boolean(value) => value.to_string(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// Every combination of the factors' values, or the settings that are given one by one.
+fn settings(file: &File) -> Result<Vec<Setting>, Stop> {
+    let mut all: Vec<BTreeMap<String, String>> = match file.factor.is_empty() {
+        true => Vec::new(),
+        false => vec![BTreeMap::new()],
+    };
+    for (name, values) in &file.factor {
+        let toml::Value::Array(values) = values else {
+            return Err(invalid(format!("factor {name} is no list of values")));
+        };
+        let with = |setting: &BTreeMap<String, String>| -> Vec<BTreeMap<String, String>> {
+            let with = |value| {
+                let mut setting = setting.clone();
+                setting.insert(name.clone(), text_of(value));
+                setting
+            };
+            values.iter().map(with).collect()
+        };
+        all = all.iter().flat_map(with).collect();
+    }
+    all.extend(file.setting.iter().map(|table| pairs_of(table).into_iter().collect()));
+    if all.len() < 2 || all.len() > usize::from(LEVELS_MAX) {
+        return Err(invalid(format!(
+            "it has {} settings: [factor] and [[setting]] together make 2 to {LEVELS_MAX}",
+            all.len()
+        )));
+    }
+    all.into_iter().map(Setting::of).collect()
+}

@@ -1,0 +1,86 @@
+//! A setting: parameters and the values that it gives them.
+//!
+//! Callers: `experiment_file`, both ways of running.
+
+use std::fmt;
+
+use database::Database;
+use instance::{Changeable, Parameters};
+use os::Session;
+use stop::Stop;
+
+/// Parameters and their values, as a user writes them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Setting(Vec<(String, String)>);
+
+/// The parameters whose change can't make the device slower or faster for others by anything but
+/// the rate of the load: with them the device's probe may be a covariate (LB60).
+const DEVICE_NEUTRAL: [&str; 8] = [
+    "high_priority_processes",
+    "process_affinity",
+    "undo_retention",
+    "lock_timeout",
+    "ddl_lock_timeout",
+    "sort_area_size",
+    "test_commit_delay",
+    "test_commit_delay_lag",
+];
+
+impl Setting {
+    /// Of names and values. Refused if a name isn't a parameter of an instance, or its value isn't
+    /// allowed.
+    pub fn of(values: impl IntoIterator<Item = (String, String)>) -> Result<Setting, Stop> {
+        let setting = Setting(values.into_iter().collect());
+        setting.apply(&mut Parameters::default())?;
+        Ok(setting)
+    }
+
+    /// Gives these parameters their values.
+    pub(crate) fn apply(&self, parameters: &mut Parameters) -> Result<(), Stop> {
+        self.0.iter().try_for_each(|(name, value)| parameters.set(name, value))
+    }
+
+    /// The names of its parameters.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// The first of its parameters that can't change while an instance runs.
+    pub(crate) fn fixed(&self) -> Option<&str> {
+        let list = Parameters::list();
+        let is_fixed = |name: &&str| {
+            let info = list.iter().find(|info| info.name.eq_ignore_ascii_case(name));
+            info.is_some_and(|info| info.changeable != Changeable::AnyTime)
+        };
+        self.names().find(is_fixed)
+    }
+
+    pub(crate) fn is_device_neutral(&self) -> bool {
+        self.names().all(|name| DEVICE_NEUTRAL.iter().any(|known| known.eq_ignore_ascii_case(name)))
+    }
+
+    /// Makes an open database run with it: parameters that have another value are set.
+    pub(crate) fn set(&self, database: &Database, session: &Session) -> Result<(), Stop> {
+        let instance = database.instance();
+        for (name, value) in &self.0 {
+            let now = instance.parameters(session);
+            let mut wanted = now.clone();
+            wanted.set(name, value)?;
+            if wanted.get(name)? != now.get(name)? {
+                instance.set_parameter(name, value, session)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, (name, value)) in self.0.iter().enumerate() {
+            let comma = if at == 0 { "" } else { ", " };
+            let value = if value.is_empty() { "''" } else { value };
+            write!(f, "{comma}{name} = {value}")?;
+        }
+        Ok(())
+    }
+}
