@@ -18,6 +18,12 @@
 //!
 //!   * [`sawtooth`]: does it fall back again and again, and how far apart?
 //!
+//! Experiments that switch between two settings again and again, and stop when they have an answer:
+//!
+//!   * [`adjusted`]: the mean difference of pairs, less what covariates explain.
+//!   * [`sequential`]: how far from zero it must be, at each look; and the answer.
+//!   * [`distributions`]: normal, Student's t, F and chi-square, which all of it rests on.
+//!
 //! Rules
 //!   * The run is the unit: a sample is one figure per run, never one per second or per request.
 //!   * The same input and seed give the same output: nothing here depends on time or on order.
@@ -25,10 +31,13 @@
 //!     caller and panics, naming the value. Whoever reads figures from outside checks them first.
 #![forbid(unsafe_code)]
 
+pub mod adjusted;
 pub mod comparison;
+pub mod distributions;
 pub mod permutation;
 pub mod ratio;
 pub mod sawtooth;
+pub mod sequential;
 pub mod summary;
 pub mod verdict;
 
