@@ -1,10 +1,11 @@
 //! Pure statistics: figures in, figures out. No I/O, no clock, no global state.
 //!
 //! Races and experiments measure pairs: ours and the rival's, run next to each other in time. What
-//! they claim follows from three questions that this crate answers:
+//! they claim follows from four questions that this crate answers:
 //!
 //!   * [`summary`]: what is a typical value of a sample? (mean, median, quantiles)
 //!   * [`ratio`]: by what factor do the two sides of the pairs differ, and how sure is that?
+//!   * [`two_samples`]: do two samples differ that don't come in pairs?
 //!   * [`verdict`]: does that interval reach the goal, miss it, or leave it open?
 //!
 //! The lab compares two settings of one engine, where the answer may well be "nothing", and asks
@@ -16,7 +17,16 @@
 //!
 //! And of one setting, where a curve is the answer:
 //!
+//!   * [`density`]: which shape has the sample?
+//!   * [`normality`]: may it be normal?
+//!   * [`series`]: how alike are neighbours in time, and how sure is their mean?
 //!   * [`sawtooth`]: does it fall back again and again, and how far apart?
+//!
+//! Experiments that switch between two settings again and again, and stop when they have an answer:
+//!
+//!   * [`adjusted`]: the mean difference of pairs, less what covariates explain.
+//!   * [`sequential`]: how far from zero it must be, at each look; and the answer.
+//!   * [`distributions`]: normal, Student's t, F and chi-square, which all of it rests on.
 //!
 //! Rules
 //!   * The run is the unit: a sample is one figure per run, never one per second or per request.
@@ -25,11 +35,18 @@
 //!     caller and panics, naming the value. Whoever reads figures from outside checks them first.
 #![forbid(unsafe_code)]
 
+pub mod adjusted;
 pub mod comparison;
+pub mod density;
+pub mod distributions;
+pub mod normality;
 pub mod permutation;
 pub mod ratio;
 pub mod sawtooth;
+pub mod sequential;
+pub mod series;
 pub mod summary;
+pub mod two_samples;
 pub mod verdict;
 
 pub use comparison::{Comparison, Finding, Matters, noise_floor};

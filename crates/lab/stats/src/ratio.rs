@@ -25,11 +25,12 @@
 //! Callers: `rivals::race`; `comparison`.
 //! Sources: Efron & Tibshirani, An Introduction to the Bootstrap (1993), 12.5 (bootstrap-t);
 //! Kalibera & Jones, "Rigorous Benchmarking in Reasonable Time" (ISMM '13), for ratios by
-//! bootstrap; Abramowitz & Stegun 26.7.5 for Student's quantile.
+//! bootstrap.
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::distributions::Distribution;
 use crate::summary::{deviation, mean, quantile_sorted};
 
 /// How many times the pairs are resampled.
@@ -105,25 +106,16 @@ fn studentized_means(sample: &[f64], seed: u64, resamples: u32) -> Vec<f64> {
     studentized
 }
 
-/// Student's t at 97.5 %: a table where the expansion is poor, the expansion from 9 degrees on
-/// (there off by less than 0.0005).
+/// Student's t at 97.5 %.
 pub(crate) fn student_975(degrees: usize) -> f64 {
-    const TABLE: [f64; 8] = [12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060];
     assert!(degrees >= 1, "Student's t needs a degree of freedom");
-    if let Some(value) = TABLE.get(degrees - 1) {
-        return *value;
-    }
-    let z = 1.959_963_985_f64;
-    let n = degrees as f64;
-    z + (z.powi(3) + z) / (4.0 * n)
-        + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * n.powi(2))
-        + (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z) / (384.0 * n.powi(3))
+    Distribution::Student { degrees: degrees as f64 }.quantile(0.975)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand_distr::{Distribution, Exp, LogNormal};
+    use rand_distr::{Distribution as _, Exp, LogNormal};
 
     /// The share of `trials` in which the interval of ten pairs holds the truth, and its mean
     /// width. Fewer resamples than in earnest: they blur single intervals, hardly the coverage.

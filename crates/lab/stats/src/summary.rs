@@ -1,4 +1,4 @@
-//! Typical values of a sample: mean, median, quantiles.
+//! Typical values of a sample: mean, median, quantiles; and its worst ones.
 //!
 //! Quantiles are Hyndman and Fan's type 7: with the sample sorted as x\[0\] .. x\[n-1\], the
 //! quantile at p lies at position h = (n - 1) p, linear between x\[floor h\] and the next. It is
@@ -32,6 +32,57 @@ pub fn quantile(sample: &[f64], p: f64) -> f64 {
     let mut sorted = sample.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     quantile_sorted(&sorted, p)
+}
+
+/// Six numbers that say where a sample lies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SixNumbers {
+    /// The least value.
+    pub min: f64,
+    /// The quantile at one quarter.
+    pub q1: f64,
+    /// The quantile at one half.
+    pub median: f64,
+    /// The arithmetic mean.
+    pub mean: f64,
+    /// The quantile at three quarters.
+    pub q3: f64,
+    /// The greatest value.
+    pub max: f64,
+}
+
+impl SixNumbers {
+    /// Of a sample. Panics on an empty one or a value that is not finite.
+    pub fn of(sample: &[f64]) -> SixNumbers {
+        let mean = mean(sample);
+        let mut sorted = sample.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let [min, q1, median, q3, max] =
+            [0.0, 0.25, 0.5, 0.75, 1.0].map(|p| quantile_sorted(&sorted, p));
+        SixNumbers { min, q1, median, mean, q3, max }
+    }
+}
+
+/// One of the greatest values of a sample.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Worst {
+    /// Its place in the sample.
+    pub index: usize,
+    /// The value.
+    pub value: f64,
+}
+
+/// The greatest values of a sample, so many or all, the greatest first; of equal ones the earlier
+/// first. For latencies, where the greatest are the worst. Panics on a value that is not finite.
+pub fn worst(sample: &[f64], count: usize) -> Vec<Worst> {
+    let mut all: Vec<Worst> =
+        sample.iter().enumerate().map(|(index, value)| Worst { index, value: *value }).collect();
+    for Worst { value, .. } in &all {
+        assert!(value.is_finite(), "a sample holds finite numbers only, not {value}");
+    }
+    all.sort_by(|one, other| other.value.total_cmp(&one.value));
+    all.truncate(count);
+    all
 }
 
 /// As [`quantile`], of a sample that is sorted already.
@@ -84,6 +135,16 @@ mod tests {
         let sample = [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0];
         assert_eq!(mean(&sample), 5.0);
         assert!((deviation(&sample) - (32.0f64 / 7.0).sqrt()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn six_numbers_and_the_worst_values_of_a_known_sample() {
+        let found = SixNumbers::of(&[10.0, 3.0, 1.0, 4.0, 2.0]);
+        let expected = SixNumbers { min: 1.0, q1: 2.0, median: 3.0, mean: 4.0, q3: 4.0, max: 10.0 };
+        assert_eq!(found, expected);
+        let at = |index, value| Worst { index, value };
+        assert_eq!(worst(&[5.0, 9.0, 1.0, 9.0], 3), [at(1, 9.0), at(3, 9.0), at(0, 5.0)]);
+        assert_eq!(worst(&[5.0], 3), [at(0, 5.0)]);
     }
 
     #[test]
