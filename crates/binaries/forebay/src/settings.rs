@@ -57,11 +57,6 @@ impl Settings {
         Ok(())
     }
 
-    /// Whether anything was chosen.
-    pub(crate) fn is_given(&self) -> bool {
-        !self.chosen.is_empty()
-    }
-
     /// Whether this parameter was chosen.
     pub(crate) fn has(&self, parameter: &str) -> bool {
         self.chosen.iter().any(|chosen| name_in(chosen).eq_ignore_ascii_case(parameter))

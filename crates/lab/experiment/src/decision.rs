@@ -6,10 +6,11 @@
 //!   interval                  ├──────┤ ├────┤   ├──┤     decided: stop
 //! ```
 //!
-//! A round gives one figure for each level but A: by how much it differs from A, as a share of the
-//! mean of both. (Not the logarithm of the ratio: a block in which the device stalled has next to
-//! no transactions, and its logarithm would outweigh all others.) Rounds are independent, because
-//! each has an order drawn by lot. After some rounds, and again after every
+//! A figure is a ratio of sums: all transactions of a level over all its time, all CPU over all
+//! transactions. (Not a mean of the runs' ratios: a block in which the device stalled has next to
+//! no transactions, and would outweigh all others.) The comparison is the logarithm of one such
+//! ratio over another, and each round's part in it is found by linearisation. Rounds are
+//! independent, because each has an order drawn by lot. After some rounds, and again after every
 //! few, the interval of the mean is looked at. The bar of each look is such that all looks together
 //! err with the declared probability (`stats::sequential`), so the experiment may stop at any of
 //! them. All looks follow from the rows and the rule: the same rows give the same decision.
@@ -47,8 +48,9 @@ pub struct Rule {
     pub is_device_neutral: bool,
 }
 
-/// The figure of a row that is compared.
-pub type Figure = fn(&Run) -> f64;
+/// A figure of a row, as numerator and denominator: transactions and seconds, CPU and transactions.
+/// Where the denominator is 1, levels are compared by the means of their rows.
+pub type Figure = fn(&Run) -> [f64; 2];
 
 /// What became of a covariate.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,7 +74,9 @@ pub struct Decision {
     pub error: f64,
     /// The threshold, as a share.
     pub threshold: f64,
-    /// The setting over A.
+    /// The figures of A and of the setting, by sums.
+    pub figures: [f64; 2],
+    /// The setting over A, after what was taken out.
     pub ratio: f64,
     /// Its interval, which holds at every look.
     pub interval: Interval,
@@ -85,7 +89,7 @@ pub struct Decision {
     pub covariates: Vec<CovariateUse>,
     /// How far apart equals lie.
     pub equals: Option<Equals>,
-    /// The estimate behind it, of shares of the mean.
+    /// The estimate behind it, of logarithms.
     pub estimate: Estimate,
     /// The |z| that the last look wants.
     pub critical: f64,
@@ -142,22 +146,21 @@ pub fn decide(rows: &[Run], level: Level, figure: Figure, rule: &Rule) -> Option
     let pairs = &pairs[..at as usize];
     let untouched: Vec<&Covariate> =
         covariates.iter().filter(|covariate| !differs(covariate, pairs)).collect();
-    let scale = Scale::of(pairs, figure)?;
-    let estimate = estimate(pairs, figure, scale, &untouched)?;
-    let plain = Estimate::of(&bare(pairs, figure, scale), &[])?;
-    let of_shares = estimate.interval(critical);
+    let sums = Sums::of(pairs, figure)?;
+    let estimate = estimate(pairs, &sums, &untouched)?;
+    let plain = Estimate::of(&sums.bare(), &[])?;
+    let of_logs = estimate.interval(critical);
     let length = |interval: Interval| interval.high - interval.low;
-    let interval = ratios(of_shares);
-    let of_logs = Interval { low: interval.low.ln(), high: interval.high.ln() };
     Some(Decision {
         rounds: at,
         looks: count,
         error: rule.error,
         threshold: rule.threshold,
-        ratio: ratio(estimate.effect),
-        interval,
+        figures: sums.ratios,
+        ratio: estimate.effect.exp(),
+        interval: ratios(of_logs),
         answer: Answer::of(of_logs, rule.threshold.ln_1p()),
-        gain: length(plain.interval(critical)) / length(of_shares).max(f64::MIN_POSITIVE),
+        gain: length(plain.interval(critical)) / length(of_logs).max(f64::MIN_POSITIVE),
         covariates: uses(covariates, &untouched, &estimate),
         equals: Equals::of(&rounds, figure, rule, at),
         estimate,
@@ -165,62 +168,70 @@ pub fn decide(rows: &[Run], level: Level, figure: Figure, rule: &Rule) -> Option
     })
 }
 
-/// The mean of a figure over both sides, of which differences are shares.
-#[derive(Clone, Copy)]
-struct Scale(f64);
+/// The figures of two sides, and each round's part in the logarithm of their ratio.
+///
+/// With n and m the numerator and denominator of a round's run, r the ratio of the side's sums, and
+/// M the mean of m, a run adds (n - r m) / (r M) to the logarithm of its side (linearisation of a
+/// ratio of sums, Cochran, Sampling Techniques (1977), 6.5).
+pub(crate) struct Sums {
+    /// Of A and of the other side.
+    pub(crate) ratios: [f64; 2],
+    /// The logarithm of the ratio, with each round's part; their mean is that logarithm.
+    logs: Vec<f64>,
+}
 
-impl Scale {
-    fn of(pairs: &[RowPair<'_>], figure: Figure) -> Option<Scale> {
-        let sum: f64 = pairs.iter().map(|(a, b)| (figure(a) + figure(b)) / 2.0).sum();
-        let mean = sum / pairs.len() as f64;
-        (mean > 0.0 && mean.is_finite()).then_some(Scale(mean))
+impl Sums {
+    /// None if a side has nothing of it.
+    pub(crate) fn of(pairs: &[RowPair<'_>], figure: Figure) -> Option<Sums> {
+        let parts: Vec<[[f64; 2]; 2]> =
+            pairs.iter().map(|(a, b)| [figure(a), figure(b)]).collect();
+        let count = parts.len() as f64;
+        let sum = |side: usize, of: usize| parts.iter().map(|part| part[side][of]).sum::<f64>();
+        let ratio = |side: usize| sum(side, 0) / sum(side, 1);
+        let ratios = [ratio(0), ratio(1)];
+        if !ratios.iter().all(|ratio| ratio.is_finite() && *ratio > 0.0) {
+            return None;
+        }
+        let means = [sum(0, 1) / count, sum(1, 1) / count];
+        let of_side = |side: usize, [n, m]: [f64; 2]| {
+            (n - ratios[side] * m) / (ratios[side] * means[side])
+        };
+        let log = (ratios[1] / ratios[0]).ln();
+        let logs = parts.iter().map(|[a, b]| log + of_side(1, *b) - of_side(0, *a)).collect();
+        Some(Sums { ratios, logs })
     }
 
-    fn share(self, (a, b): &RowPair<'_>, figure: Figure) -> f64 {
-        (figure(b) - figure(a)) / self.0
+    fn bare(&self) -> Vec<Pair> {
+        self.logs.iter().map(|log| Pair::bare(*log)).collect()
     }
 }
 
 /// Ratios beyond this are written as this.
 const RATIO_MAX: f64 = 1e3;
 
-/// B over A, where B - A is this share of the mean of both.
-fn ratio(share: f64) -> f64 {
-    let (a, b) = (1.0 - share / 2.0, 1.0 + share / 2.0);
-    match (a > 0.0, b > 0.0) {
-        (true, true) => (b / a).clamp(1.0 / RATIO_MAX, RATIO_MAX),
-        (false, _) => RATIO_MAX,
-        (true, false) => 1.0 / RATIO_MAX,
-    }
-}
-
-fn ratios(shares: Interval) -> Interval {
-    Interval { low: ratio(shares.low), high: ratio(shares.high) }
+fn ratios(logs: Interval) -> Interval {
+    let ratio = |log: f64| log.exp().clamp(1.0 / RATIO_MAX, RATIO_MAX);
+    Interval { low: ratio(logs.low), high: ratio(logs.high) }
 }
 
 /// A row of A and the row of the other level of each round.
 type RowPair<'a> = (&'a Run, &'a Run);
 
-fn bare(pairs: &[RowPair<'_>], figure: Figure, scale: Scale) -> Vec<Pair> {
-    pairs.iter().map(|pair| Pair::bare(scale.share(pair, figure))).collect()
-}
-
 fn estimate(
     pairs: &[RowPair<'_>],
-    figure: Figure,
-    scale: Scale,
+    sums: &Sums,
     covariates: &[&Covariate],
 ) -> Option<Estimate> {
     let differences = |pair: &RowPair<'_>| -> Vec<f64> {
         covariates.iter().map(|covariate| (covariate.of)(pair.1) - (covariate.of)(pair.0)).collect()
     };
-    let of = |pair: &RowPair<'_>| Pair {
-        difference: scale.share(pair, figure),
+    let of = |(pair, log): (&RowPair<'_>, &f64)| Pair {
+        difference: *log,
         covariates: differences(pair),
         disturbance: disturbance(pair),
     };
     let names: Vec<&str> = covariates.iter().map(|covariate| covariate.name).collect();
-    Estimate::of(&pairs.iter().map(of).collect::<Vec<_>>(), &names)
+    Estimate::of(&pairs.iter().zip(&sums.logs).map(of).collect::<Vec<_>>(), &names)
 }
 
 /// How restless the surroundings of the two runs were: how far they differ, in shares of the
@@ -267,8 +278,7 @@ fn uses(
 
 impl Equals {
     fn of(rounds: &Rounds<'_>, figure: Figure, rule: &Rule, compared: u32) -> Option<Equals> {
-        let scale = Scale::of(&rounds.equals, figure)?;
-        let pairs = bare(&rounds.equals, figure, scale);
+        let pairs = Sums::of(&rounds.equals, figure)?.bare();
         let estimate = Estimate::of(&pairs, &[])?;
         let critical = Distribution::Normal.upper_quantile(rule.error / 2.0);
         let squares: f64 = pairs.iter().map(|pair| pair.difference.powi(2)).sum();
@@ -276,9 +286,9 @@ impl Equals {
         let margin = stats::sequential::student_critical(critical, pairs.len() as f64);
         Some(Equals {
             rounds: estimate.pairs,
-            ratio: ratio(estimate.effect),
+            ratio: estimate.effect.exp(),
             interval: ratios(estimate.interval(critical)),
-            floor: ratio(margin * spread / f64::from(compared).sqrt()),
+            floor: (margin * spread / f64::from(compared).sqrt()).exp().min(RATIO_MAX),
         })
     }
 }

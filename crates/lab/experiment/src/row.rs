@@ -54,6 +54,10 @@ pub struct Block {
     pub at_ns: u64,
     /// The time from then to the measured interval, ns.
     pub washout_ns: u64,
+    /// The measured interval, ns: from a moment to a moment, wherever sessions are in their turns.
+    pub window_ns: u64,
+    /// Transactions that ended in it.
+    pub transactions: u64,
     /// The length of a step of the curve, ns.
     pub step_ns: u64,
     /// Transactions that ended in each step since the setting was set.
@@ -260,7 +264,18 @@ impl Run {
 
     /// Transactions a second.
     pub fn throughput(&self) -> f64 {
-        self.transactions as f64 / Nanos(self.elapsed_ns).as_secs_f64()
+        let [transactions, seconds] = self.throughput_parts();
+        transactions / seconds
+    }
+
+    /// Transactions and seconds. Of a block they are those of its window: where the device stalls,
+    /// the turns of sessions go on far beyond it.
+    pub fn throughput_parts(&self) -> [f64; 2] {
+        let (transactions, ns) = match &self.block {
+            Some(block) => (block.transactions, block.window_ns),
+            None => (self.transactions, self.elapsed_ns),
+        };
+        [transactions as f64, Nanos(ns).as_secs_f64()]
     }
 
     /// The share of time on a CPU that a hypervisor or interrupts took away.

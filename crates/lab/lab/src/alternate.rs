@@ -44,9 +44,8 @@ pub struct Blocks {
 
 /// A block's curve has so many steps.
 const STEPS: u32 = 20;
-/// How long a session's book is waited for; what comes later is left out, and counts as no
-/// transactions.
-const BOOK_WAIT: Nanos = Nanos::from_millis(50);
+/// How long a session's book is waited for, where a device stalls; what comes later is left out.
+const BOOK_WAIT: Nanos = Nanos::from_secs(2);
 const BOOK_LOOK: Nanos = Nanos::from_millis(1);
 
 /// What an experiment in one instance needs.
@@ -156,10 +155,12 @@ impl Runner for Conductor<'_> {
         let washed = set.after(Nanos(washout.0.div_ceil(curve.step.0) * curve.step.0));
         curve.draw_until(washed, told_to_stop, session);
         let period = self.periods.begin(session);
+        let (began, before) = (session.now(), commits(session));
         let begin = self.mark();
         curve.draw_until(set.after(Nanos(length.0 * factor)), told_to_stop, session);
-        let end = self.mark();
+        let (ended, after) = (session.now(), commits(session));
         self.periods.begin(session);
+        let end = self.mark();
         if told_to_stop() {
             return Ok(None);
         }
@@ -167,6 +168,8 @@ impl Runner for Conductor<'_> {
         let block = Block {
             at_ns: set.since(self.began).0,
             washout_ns: washed.since(set).0,
+            window_ns: ended.since(began).0,
+            transactions: after - before,
             step_ns: curve.step.0,
             curve: curve.counts,
         };

@@ -33,7 +33,7 @@ impl<'a> Teller<'a> {
 
     /// Takes the estimate of the last look.
     fn look(&mut self) {
-        let Some(decision) = decide(&self.rows, Level::B, Run::throughput, &self.rule) else {
+        let Some(decision) = decide(&self.rows, Level::B, Run::throughput_parts, &self.rule) else {
             return;
         };
         let percent = |ratio: f64| format!("{:+.1}", (ratio - 1.0) * 100.0);

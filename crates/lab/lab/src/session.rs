@@ -375,7 +375,7 @@ fn is_decided(rows: &[Run], rule: &Rule) -> bool {
     let levels = rows.iter().map(|run| run.identity.level).max().map_or(0, Level::index);
     let decided = |decision: Decision| decision.answer.is_decided();
     (1..=levels).all(|level| {
-        let of = experiment::decide(rows, Level::of(level), Run::throughput, rule);
+        let of = experiment::decide(rows, Level::of(level), Run::throughput_parts, rule);
         of.is_some_and(decided)
     }) && levels > 0
 }

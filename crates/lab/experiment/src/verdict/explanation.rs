@@ -9,8 +9,8 @@
 //!   elapsed                 -109.3    -125.3 to  -93.0
 //! ```
 //!
-//! A figure is the mean over rounds of what the round's runs differ by, so the parts add up to the
-//! whole. Only what is certain is named one by one.
+//! Sums are divided, as in the tables of time: all time of a part over all transactions. So the
+//! parts add up to the whole. Only what is certain is named one by one.
 //!
 //! Callers: `verdict`.
 
@@ -49,9 +49,21 @@ struct Change {
 }
 
 impl Change {
-    fn of(pairs: &[(f64, f64)], critical: f64) -> Option<Change> {
-        let pairs: Vec<Pair> = pairs.iter().map(|(a, b)| Pair::bare(b - a)).collect();
-        let estimate = Estimate::of(&pairs, &[])?;
+    /// Of times and transactions, `[A, B]` of each round. Each round's part in the difference of
+    /// the ratios is found by linearisation, as in `decision`.
+    fn of(rounds: &[[[f64; 2]; 2]], critical: f64) -> Option<Change> {
+        let sum = |side: usize, of: usize| rounds.iter().map(|round| round[side][of]).sum::<f64>();
+        let count = rounds.len() as f64;
+        let ratios = [sum(0, 0) / sum(0, 1), sum(1, 0) / sum(1, 1)];
+        let means = [sum(0, 1) / count, sum(1, 1) / count];
+        if !ratios.iter().all(|ratio| ratio.is_finite()) {
+            return None;
+        }
+        let of_side = |side: usize, [n, m]: [f64; 2]| (n - ratios[side] * m) / means[side];
+        let part = |[a, b]: &[[f64; 2]; 2]| {
+            Pair::bare(ratios[1] - ratios[0] + of_side(1, *b) - of_side(0, *a))
+        };
+        let estimate = Estimate::of(&rounds.iter().map(part).collect::<Vec<_>>(), &[])?;
         let interval = estimate.interval(critical);
         Some(Change { ns: estimate.effect, interval_ns: [interval.low, interval.high] })
     }
@@ -72,9 +84,9 @@ impl Explanation {
         let names: BTreeSet<String> =
             pairs.iter().flat_map(|(a, b)| [a, b]).flat_map(|run| names(sessions(run))).collect();
         let change = |of: &dyn Fn(&Run) -> f64| {
-            let per = |run: &Run| of(run) / run.transactions as f64;
-            let pairs: Vec<(f64, f64)> = pairs.iter().map(|(a, b)| (per(a), per(b))).collect();
-            Change::of(&pairs, critical)
+            let parts = |run: &Run| [of(run), run.transactions as f64];
+            let rounds: Vec<_> = pairs.iter().map(|(a, b)| [parts(a), parts(b)]).collect();
+            Change::of(&rounds, critical)
         };
         let part = |name: &String| {
             let change = change(&|run| time_of(sessions(run), name))?;

@@ -111,9 +111,9 @@ impl std::error::Error for NoVerdict {}
 /// The comparison of the throughputs in these rows. `None` with too few whole rounds, or a run in
 /// which no transaction ended.
 pub fn compare(rows: &[Run], rule: &Rule) -> Option<Decision> {
-    match rows.iter().any(|run| run.transactions == 0) {
+    match rows.iter().any(|run| run.transactions == 0 && run.block.is_none()) {
         true => None,
-        false => decide(rows, Level::B, Run::throughput, rule),
+        false => decide(rows, Level::B, Run::throughput_parts, rule),
     }
 }
 
@@ -141,7 +141,7 @@ pub struct Verdict {
 impl Verdict {
     /// Of the rows of one experiment.
     pub fn of(rows: &[Run], question: &Question) -> Result<Verdict, NoVerdict> {
-        if let Some(idle) = rows.iter().find(|run| run.transactions == 0) {
+        if let Some(idle) = rows.iter().find(|run| run.transactions == 0 && run.block.is_none()) {
             return Err(NoVerdict::Idle { elapsed_ns: idle.elapsed_ns });
         }
         let rounds = Rounds::of(rows);
@@ -152,7 +152,7 @@ impl Verdict {
         let headline = Headline::of(&rounds, decision).ok_or(nothing)?;
         let pairs = rounds.pairs_with(Level::B);
         let (a, b) = *pairs.first().ok_or(nothing)?;
-        let yardsticks = Yardsticks::of(rows, &rounds, &question.rule);
+        let yardsticks = Yardsticks::of(rows, &question.rule);
         let carry_over = CarryOver::of(&rounds);
         let (commits, worst) = (CommitCheck::of(rows, question.commits), Worst::of(rows));
         let mut warned = warnings::warnings(rows, &rounds, &commits, worst.as_ref());

@@ -13,7 +13,6 @@ use stats::sequential::Direction;
 use waits::Statistic;
 
 use crate::decision::{Decision, Figure, Rule, decide};
-use crate::rounds::Rounds;
 use crate::{Level, Run};
 
 /// What a yardstick measures.
@@ -47,15 +46,15 @@ const fn yardstick(
 }
 
 const ALL: [Yardstick; 13] = [
-    yardstick("throughput", Kind::Throughput, "tx/s", 1.0, Run::throughput),
+    yardstick("throughput", Kind::Throughput, "tx/s", 1.0, Run::throughput_parts),
     yardstick("latency, median", Kind::Latency, "us", 1.0, |run| latency(run, |of| of.p50_us)),
     yardstick("latency, 99 %", Kind::Latency, "us", 1.0, |run| latency(run, |of| of.p99_us)),
     yardstick("latency, 99.9 %", Kind::Latency, "us", 1.0, |run| latency(run, |of| of.p999_us)),
     yardstick("CPU of sessions", Kind::Cost, "us/tx", 1e3, |run| {
-        per(run, run.foreground.profile.cpu_in_all_ns() as f64)
+        [run.foreground.profile.cpu_in_all_ns() as f64, run.transactions as f64]
     }),
     yardstick("CPU of the instance", Kind::Cost, "us/tx", 1e3, |run| {
-        per(run, run.background.profile.cpu_in_all_ns() as f64)
+        [run.background.profile.cpu_in_all_ns() as f64, run.transactions as f64]
     }),
     yardstick("device writes", Kind::Cost, "/tx", 1.0, |run| {
         counted(run, Statistic::PhysicalWriteRequests)
@@ -74,16 +73,13 @@ const ALL: [Yardstick; 13] = [
     }),
 ];
 
-fn latency(run: &Run, of: fn(&crate::Latency) -> f64) -> f64 {
-    run.latency.as_ref().map_or(0.0, of)
+/// Of a run; levels are compared by the means of their runs.
+fn latency(run: &Run, of: fn(&crate::Latency) -> f64) -> [f64; 2] {
+    [run.latency.as_ref().map_or(f64::NAN, of), 1.0]
 }
 
-fn per(run: &Run, figure: f64) -> f64 {
-    figure / run.transactions as f64
-}
-
-fn counted(run: &Run, statistic: Statistic) -> f64 {
-    per(run, run.statistic(statistic) as f64)
+fn counted(run: &Run, statistic: Statistic) -> [f64; 2] {
+    [run.statistic(statistic) as f64, run.transactions as f64]
 }
 
 /// All that were measured.
@@ -99,7 +95,7 @@ struct Line {
     name: &'static str,
     kind: Kind,
     unit: &'static str,
-    /// The mean of a run.
+    /// By sums over all runs of a side.
     a: f64,
     b: f64,
     ratio: f64,
@@ -112,9 +108,8 @@ struct Line {
 const UNEQUAL: f64 = 0.01;
 
 impl Yardsticks {
-    pub(crate) fn of(rows: &[Run], rounds: &Rounds<'_>, rule: &Rule) -> Yardsticks {
-        let sides = rounds.sides(Level::B);
-        let lines: Vec<Line> = ALL.iter().filter_map(|of| Line::of(of, rows, &sides, rule)).collect();
+    pub(crate) fn of(rows: &[Run], rule: &Rule) -> Yardsticks {
+        let lines: Vec<Line> = ALL.iter().filter_map(|of| Line::of(of, rows, rule)).collect();
         let differs = |line: &&Line| {
             let [low, high] = line.interval;
             line.kind == Kind::Work && (low > 1.0 + UNEQUAL || high < 1.0 / (1.0 + UNEQUAL))
@@ -131,7 +126,7 @@ impl Yardsticks {
     }
 
     pub(crate) fn text(&self) -> String {
-        let text = "Yardsticks, mean of a run\n".to_owned();
+        let text = "Yardsticks\n".to_owned();
         if self.lines.is_empty() {
             return text + &paragraph("There are too few rounds.", "  ");
         }
@@ -163,21 +158,17 @@ fn figure(value: f64) -> String {
 }
 
 impl Line {
-    /// None if a run hasn't the figure, or it is zero in all.
-    fn of(of: &Yardstick, rows: &[Run], sides: &[Vec<&Run>; 2], rule: &Rule) -> Option<Line> {
-        if !rows.iter().all(|run| (of.of)(run).is_finite()) {
-            return None;
-        }
-        let Decision { ratio, interval, answer, .. } = decide(rows, Level::B, of.of, rule)?;
-        let mean = |runs: &[&Run]| {
-            stats::mean(&runs.iter().map(|run| (of.of)(run)).collect::<Vec<f64>>()) / of.per_unit
-        };
+    /// None if a run hasn't the figure, or a side has nothing of it.
+    fn of(of: &Yardstick, rows: &[Run], rule: &Rule) -> Option<Line> {
+        let Decision { figures, ratio, interval, answer, .. } =
+            decide(rows, Level::B, of.of, rule)?;
+        let [a, b] = figures.map(|figure| figure / of.per_unit);
         Some(Line {
             name: of.name,
             kind: of.kind,
             unit: of.unit,
-            a: mean(&sides[0]),
-            b: mean(&sides[1]),
+            a,
+            b,
             ratio,
             interval: [interval.low, interval.high],
             difference: match answer.direction {
