@@ -1,13 +1,12 @@
 //! A figure: a chart, drawn for screens and for phones, with a caption and words for those who
 //! can't see it.
 
-use std::convert::Infallible;
-
 use maud::{Markup, html};
-use plotters::drawing::{DrawingAreaErrorKind, IntoDrawingArea};
+use plotters::drawing::IntoDrawingArea;
 
 use crate::charts::{Bars, Curve, Densities, Intervals, Levels, OverTime, Waterfall};
-use crate::draw::{Canvas, Drawn, Key, Sheet, Width, element, keys_draw, keys_height};
+use crate::draw::{Canvas, Drawn, Key, Sheet, Size, Width, element, keys_draw, keys_height};
+use crate::page::prose;
 
 /// A chart. Its figures are drawn as they are given; PG5 says which are refused.
 pub enum Chart {
@@ -83,7 +82,7 @@ impl Figure {
             figure {
                 figcaption {
                     strong { (self.title) }
-                    @if !self.caption.is_empty() { " " (self.caption) }
+                    @if !self.caption.is_empty() { " " (prose(&self.caption)) }
                 }
                 div role="img" aria-label=(words) { (self.wide) (self.narrow) }
             }
@@ -95,15 +94,14 @@ fn svg(chart: &dyn Draw, width: Width, class: &str) -> Markup {
     let keys = chart.keys();
     let top = keys_height(&keys, width);
     let bottom = top + chart.height(width);
-    let size = (width.units() as u32, bottom as u32);
+    let size = Size { width: width.units() as u32, height: bottom as u32 };
     let mut inside = String::new();
-    let drawn = || -> Result<(), DrawingAreaErrorKind<Infallible>> {
-        let root = Canvas::new(&mut inside, size).into_drawing_area();
+    let drawn = |inside| -> Drawn {
+        let root = Canvas::new(inside, size).into_drawing_area();
         let sheet = Sheet::new(root, width, top, bottom);
         keys_draw(&keys, &sheet)?;
         chart.draw(&sheet)
     };
-    let mut drawn = drawn;
-    drawn().expect("a canvas in memory takes all that is drawn");
+    drawn(&mut inside).expect("a canvas in memory takes all that is drawn");
     element(inside, size, class)
 }

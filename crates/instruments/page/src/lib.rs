@@ -12,7 +12,7 @@
 //!   the kinds of charts, as plain figures.
 //!
 //! The room knows no experiment and no database; it reads and writes no file and no clock. Rules
-//! PG1 to PG9 are in the README.
+//! PG1 to PG10 are in the README.
 
 #![forbid(unsafe_code)]
 

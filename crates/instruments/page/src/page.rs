@@ -87,8 +87,8 @@ impl Page {
             header {
                 h1 { (self.title) }
                 @if let Some(lead) = &self.lead {
-                    p.verdict { (lead.verdict) }
-                    @if !lead.detail.is_empty() { p.detail { (lead.detail) } }
+                    p.verdict { (prose(&lead.verdict)) }
+                    @if !lead.detail.is_empty() { p.detail { (prose(&lead.detail)) } }
                 }
             }
             @if self.sections.len() >= CONTENTS_FROM {
@@ -160,7 +160,7 @@ impl Section {
 impl Block {
     fn markup(&self) -> Markup {
         match self {
-            Block::Paragraph(text) => html! { p { (text) } },
+            Block::Paragraph(text) => html! { p { (prose(text)) } },
             Block::Preformatted(text) => html! { pre tabindex="0" { (text) } },
             Block::Definitions(list) => html! {
                 dl {
@@ -173,6 +173,11 @@ impl Block {
             Block::Figure(figure) => figure.markup(),
         }
     }
+}
+
+/// Keeps per cent signs on the line of their number.
+pub(crate) fn prose(text: &str) -> String {
+    text.replace(" %", "\u{a0}%")
 }
 
 /// Replaces the characters that XML forbids, and those that turn the direction of the text around:

@@ -25,7 +25,7 @@ impl Table {
         Table { caption: caption.into(), heads, texts: vec![0], rows: Vec::new() }
     }
 
-    /// Aligns a column to the left, as the first one (0) is: it holds text. The others hold figures.
+    /// Aligns a column to the left, as the first one (0) is: it holds text. Others hold figures.
     pub fn text_column(mut self, column: usize) -> Table {
         self.texts.push(column);
         self

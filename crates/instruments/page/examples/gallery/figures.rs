@@ -38,9 +38,9 @@ pub(crate) fn page() -> Page {
     others(page.section("Levels and curves"));
     machine(page.section("Settings and machine"));
     page.foot("Reproduce this")
-        .paragraph("The same seed gives the same order of runs. Figures differ by the machine's noise.")
+        .paragraph("The same seed gives the same order of runs. Figures differ by noise.")
         .preformatted(
-            "forebay lab run dbwr-count --pairs 40 --seed 7 --threshold 2% --directory /scratch/forebay\n\
+            "forebay lab run dbwr-count --pairs 40 --seed 7 --threshold 2% --directory /scratch\n\
              forebay lab report results/2026-11-26-dbwr-count",
         );
     page

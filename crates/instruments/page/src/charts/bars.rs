@@ -1,6 +1,6 @@
 //! Grouped bars with whiskers: a group for each name, a bar for each series.
 
-use super::{Estimate, common_decimals, say_empty, x_ticks};
+use super::{Estimate, say_empty, x_ticks};
 use crate::draw::{
     Axis, Drawn, Ink, Key, Label, Row, Rows, Sample, Scale, Sheet, Width, text_width,
 };
@@ -44,20 +44,22 @@ impl Bars {
 
     /// The figure of a bar in text.
     fn text(&self, estimate: &Estimate) -> String {
-        self.axis.figure(estimate.value, common_decimals(self.estimates()))
+        estimate.value_text(&self.axis)
     }
 
     /// The scale, with room to the right for the text after each bar.
     fn scale(&self, sheet: &Sheet) -> Scale {
         let figures: Vec<f64> = self.estimates().flat_map(|estimate| estimate.figures()).collect();
-        let all = figures.iter().copied().chain([0.0]);
-        let bare = Scale::over(&self.axis, all.clone(), x_ticks(sheet.width));
+
+        let bare =
+            Scale::over(&self.axis, figures.iter().copied().chain([0.0]), x_ticks(sheet.width));
         let texts = self.estimates().map(|e| text_width(&self.text(e), Label::PLAIN.size));
         let room = texts.max().unwrap_or(0) + 150;
         let across = sheet.width.choose(4_300, 3_100);
         let share = (f64::from(room) / f64::from(across)).min(0.5);
         let end = bare.low + (bare.high - bare.low) / (1.0 - share);
-        Scale::over(&self.axis, all.chain([end]), x_ticks(sheet.width)).standing_on_zero()
+        let low = figures.iter().copied().fold(0.0, f64::min);
+        Scale::between(&self.axis, low, end, x_ticks(sheet.width)).standing_on_zero(&figures)
     }
 }
 
@@ -97,11 +99,10 @@ impl Draw for Bars {
     }
 
     fn description(&self) -> String {
-        let decimals = common_decimals(self.estimates());
         let groups = self.groups.iter().map(|group| {
             let bars = self.series.iter().zip(&group.bars);
             let bars = bars.filter_map(|(name, estimate)| {
-                let text = estimate.as_ref().map(|estimate| estimate.text(&self.axis, decimals));
+                let text = estimate.as_ref().map(|estimate| estimate.text(&self.axis));
                 text.map(|text| format!("{name} {text}"))
             });
             format!("{}: {}", group.name, bars.collect::<Vec<_>>().join(", "))

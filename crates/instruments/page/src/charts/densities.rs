@@ -56,7 +56,7 @@ impl Densities {
             let bottom = top - STROKES * 0.8 * highest;
             for figure in &series.strokes {
                 let ends = vec![plane.spot(*figure, top), plane.spot(*figure, bottom)];
-                sheet.line(ends, Ink::Series(index).pale(0.7), 8)?;
+                sheet.line(ends, Ink::Series(index).pale(0.8), 12)?;
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! A forest plot: estimates with their intervals, one below the other, beside the line of zero and
 //! the band of what doesn't matter.
 
-use super::{Estimate, common_decimals, say_empty, x_ticks};
+use super::{Estimate, say_empty, x_ticks};
 use crate::draw::{Axis, Drawn, Ink, Key, Plane, Row, Rows, Sample, Scale, Sheet, Width};
 use crate::figure::Draw;
 
@@ -25,19 +25,14 @@ pub struct IntervalRow {
 
 impl Intervals {
     fn rows(&self, width: Width) -> Rows {
-        let decimals = self.decimals();
         let row = |row: &IntervalRow| Row {
             name: row.name.clone(),
             figure: match width {
-                Width::Wide => row.estimate.text(&self.axis, decimals),
-                Width::Narrow => self.axis.figure(row.estimate.value, decimals),
+                Width::Wide => row.estimate.text(&self.axis),
+                Width::Narrow => row.estimate.value_text(&self.axis),
             },
         };
         Rows { rows: self.rows.iter().map(row).collect(), height: 200 }
-    }
-
-    fn decimals(&self) -> u32 {
-        common_decimals(self.rows.iter().map(|row| &row.estimate))
     }
 
     fn scale(&self, sheet: &Sheet) -> Scale {
@@ -96,11 +91,8 @@ impl Draw for Intervals {
     }
 
     fn description(&self) -> String {
-        let decimals = self.decimals();
-        let rows = self
-            .rows
-            .iter()
-            .map(|row| format!("{}: {}", row.name, row.estimate.text(&self.axis, decimals)));
+        let rows =
+            self.rows.iter().map(|row| format!("{}: {}", row.name, row.estimate.text(&self.axis)));
         let rows = rows.collect::<Vec<_>>().join("; ");
         format!("Intervals of {}. {rows}.", self.axis.title())
     }

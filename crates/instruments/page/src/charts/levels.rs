@@ -1,11 +1,15 @@
 //! A figure with its interval for each level of a factor, joined by a line.
 
-use super::{Estimate, common_decimals, say_empty};
-use crate::draw::{Axis, Drawn, Frame, Ink, Key, Sample, Scale, Sheet, Width, labels_width};
+use super::{Estimate, say_empty};
+use crate::draw::{
+    Axis, Drawn, Frame, Ink, Key, Label, Sample, Scale, Sheet, Width, labels_width, text_lines,
+};
 use crate::figure::Draw;
 
 /// How far the series of a level stand apart, as a share of the distance of two levels.
 const APART: f64 = 0.14;
+/// The space right of the plane.
+const RIGHT: i32 = 100;
 
 /// Figures by level.
 pub struct Levels {
@@ -30,6 +34,15 @@ pub struct LevelSeries {
 impl Levels {
     fn estimates(&self) -> impl Iterator<Item = &Estimate> {
         self.series.iter().flat_map(|series| series.estimates.iter().flatten())
+    }
+
+    /// The scale of levels, whose names are cut where they would overlap.
+    fn levels_scale(&self, left: i32, width: Width) -> Scale {
+        let across = width.units() - left - RIGHT;
+        let room = across / self.levels.len().max(1) as i32 - 40;
+        let size = Label::FAINT.size;
+        let names = self.levels.iter().map(|name| text_lines(name, size, room, 1).concat());
+        Scale::of_names(&names.collect::<Vec<_>>())
     }
 
     fn refuse_other_lengths(&self) {
@@ -59,12 +72,13 @@ impl Draw for Levels {
         self.refuse_other_lengths();
         let figures = self.estimates().flat_map(|estimate| estimate.figures());
         let y = Scale::over(&self.axis, figures, 6);
+        let left = labels_width(&y) + 110;
         let plane = sheet.plane(Frame {
             top: sheet.top,
             bottom: sheet.bottom,
-            left: labels_width(&y) + 110,
-            right: 100,
-            x: Scale::of_names(&self.levels),
+            left,
+            right: RIGHT,
+            x: self.levels_scale(left, sheet.width),
             y,
             x_title: Some(&self.factor),
             y_title: &self.axis.title(),
@@ -98,11 +112,10 @@ impl Draw for Levels {
     }
 
     fn description(&self) -> String {
-        let decimals = common_decimals(self.estimates());
         let series = self.series.iter().map(|series| {
             let levels = self.levels.iter().zip(&series.estimates);
             let levels = levels.filter_map(|(level, estimate)| {
-                let text = estimate.as_ref().map(|estimate| estimate.text(&self.axis, decimals));
+                let text = estimate.as_ref().map(|estimate| estimate.text(&self.axis));
                 text.map(|text| format!("{level}: {text}"))
             });
             format!("{}: {}", series.name, levels.collect::<Vec<_>>().join(", "))

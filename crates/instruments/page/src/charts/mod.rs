@@ -34,9 +34,9 @@ pub struct Estimate {
 impl Estimate {
     /// A figure between two ends; it may lie outside of them, as some estimates do.
     ///
-    /// Panics if the ends are in the wrong order.
+    /// Panics if the ends are in the wrong order, or not numbers.
     pub fn new(value: f64, low: f64, high: f64) -> Estimate {
-        assert!(!(low > high), "an interval from {low} to {high} of the estimate {value}");
+        assert!(low <= high, "an interval from {low} to {high} around {value}");
         Estimate { value, low, high }
     }
 
@@ -55,12 +55,23 @@ impl Estimate {
         [self.low, self.value, self.high]
     }
 
+    /// The width of the interval.
+    fn spread(&self) -> f64 {
+        self.high - self.low
+    }
+
+    /// The figure alone, in an axis' way.
+    fn value_text(&self, axis: &Axis) -> String {
+        axis.figure_known_to(self.value, self.spread())
+    }
+
     /// `12.3 (11.9 to 12.7)`, in an axis' way.
-    fn text(&self, axis: &Axis, decimals: u32) -> String {
-        let figure = |value| axis.figure(value, decimals);
+    fn text(&self, axis: &Axis) -> String {
         if !self.has_interval() {
-            return figure(self.value);
+            return self.value_text(axis);
         }
+        let decimals = decimals_for(self.value, self.spread());
+        let figure = |value| axis.figure(value, decimals);
         format!("{} ({} to {})", figure(self.value), figure(self.low), figure(self.high))
     }
 }
@@ -72,20 +83,6 @@ pub struct Point {
     pub x: f64,
     /// Up.
     pub y: f64,
-}
-
-/// How many decimals all figures of a chart are written with: two digits of the median interval, or
-/// three of the largest figure if there are no intervals.
-fn common_decimals<'a>(estimates: impl Iterator<Item = &'a Estimate>) -> u32 {
-    let (mut largest, mut spreads) = (0.0_f64, Vec::new());
-    for estimate in estimates {
-        largest = largest.max(estimate.value.abs());
-        if estimate.has_interval() {
-            spreads.push(estimate.high - estimate.low);
-        }
-    }
-    spreads.sort_by(f64::total_cmp);
-    decimals_for(largest, spreads.get(spreads.len() / 2).copied().unwrap_or(0.0))
 }
 
 /// How many ticks stand on an axis to the right.

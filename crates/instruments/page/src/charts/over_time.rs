@@ -3,10 +3,10 @@
 
 use report::number;
 
-use super::{Estimate, Point, common_decimals, say_empty, x_ticks};
+use super::{Estimate, Point, say_empty, x_ticks};
 use crate::draw::{
     Axis, Drawn, Frame, Ink, Key, Label, Plane, Sample, Scale, Sheet, Spot, Width, labels_width,
-    text_width,
+    text_lines, text_width,
 };
 use crate::figure::Draw;
 
@@ -102,20 +102,22 @@ impl OverTime {
     }
 
     /// The labels of marks that are written: each in the lowest row that is free there.
-    fn labels(&self, width: Width) -> Vec<MarkLabel<'_>> {
+    fn labels(&self, width: Width) -> Vec<MarkLabel> {
         let time = self.time_scale(width);
         let (left, across) = (self.left(), width.units() - self.left() - RIGHT);
         let mut ends = [i32::MIN; MARK_ROWS_MAX];
         let mut marks: Vec<&Mark> = self.marks.iter().collect();
         marks.sort_by(|a, b| a.at.total_cmp(&b.at));
         let labels = marks.into_iter().filter_map(|mark| {
-            let half = text_width(&mark.label, Label::FAINT.size) / 2;
+            let size = Label::FAINT.size;
+            let text = text_lines(&mark.label, size, width.units() / 3, 1).concat();
+            let half = text_width(&text, size) / 2;
             let share = (time.place(mark.at) - time.low) / (time.high - time.low);
             let x = left + (share * f64::from(across)) as i32;
             let x = x.min(width.units() - half - 10).max(half + 10);
             let row = (0..MARK_ROWS_MAX).find(|row| ends[*row] < x - half - 60)?;
             ends[row] = x + half;
-            Some(MarkLabel { mark, x, row: row as i32 })
+            Some(MarkLabel { at: mark.at, text, x, row: row as i32 })
         });
         labels.collect()
     }
@@ -136,11 +138,11 @@ impl OverTime {
 
     fn draw_labels(&self, sheet: &Sheet, plane: &Plane) -> Drawn {
         let (top, _) = plane.down();
-        for MarkLabel { mark, x, row } in self.labels(sheet.width) {
-            let at = plane.spot(mark.at, plane.y.low).0;
+        for MarkLabel { at, text, x, row } in self.labels(sheet.width) {
+            let at = plane.spot(at, plane.y.low).0;
             let y = top - 90 - MARK_ROW * row;
             sheet.line(vec![(at, top), (at, y + 60)], Ink::Faint.pale(0.55), 10)?;
-            sheet.text((x, y), &mark.label, Label::FAINT.centred())?;
+            sheet.text((x, y), &text, Label::FAINT.centred())?;
         }
         Ok(())
     }
@@ -190,8 +192,9 @@ impl OverTime {
 }
 
 /// A label of a mark: where its middle stands, and in which row from below.
-struct MarkLabel<'a> {
-    mark: &'a Mark,
+struct MarkLabel {
+    at: f64,
+    text: String,
     x: i32,
     row: i32,
 }
@@ -202,8 +205,11 @@ impl Covariate {
         let figures: Vec<f64> = self.points.iter().map(|point| point.y).collect();
         let low = figures.iter().copied().fold(f64::INFINITY, f64::min);
         let high = figures.iter().copied().fold(0.0, f64::max);
-        let zero = (low >= 0.0 && low < high / 2.0).then_some(0.0);
-        Scale::over(&self.axis, figures.into_iter().chain(zero), 4).standing_on_zero()
+        if low < 0.0 || low > high / 2.0 {
+            return Scale::over(&self.axis, figures, 4);
+        }
+        let all = figures.iter().copied().chain([0.0]);
+        Scale::over(&self.axis, all, 4).standing_on_zero(&figures)
     }
 }
 
@@ -227,7 +233,7 @@ impl Draw for OverTime {
         let (x, y, left) = (self.time_scale(sheet.width), self.scale(), self.left());
         let bottom = sheet.bottom - self.covariate_height();
         let time = self.time.title();
-        sheet.text((10, sheet.top + 80), &self.axis.title(), Label::FAINT)?;
+        sheet.title(sheet.top, &self.axis.title())?;
         let plane = sheet.plane(Frame {
             top: sheet.top + 230 + self.labels_height(sheet.width),
             bottom,
@@ -246,7 +252,9 @@ impl Draw for OverTime {
             }
         }
         self.draw_running(sheet, &plane)?;
-        if self.sides.iter().all(|side| side.points.is_empty()) && self.running.is_empty() {
+        if self.sides.iter().all(|side| side.points.is_empty())
+            && self.running.iter().all(|running| running.points.is_empty())
+        {
             say_empty(sheet)?;
         }
         self.draw_covariate(sheet, x, left, bottom + 130)
@@ -258,9 +266,7 @@ impl Draw for OverTime {
             format!("{}, {count}", side.name)
         });
         let running = self.running.iter().map(|running| {
-            let decimals =
-                common_decimals(running.points.last().map(|at| &at.estimate).into_iter());
-            let last = running.points.last().map(|at| at.estimate.text(&self.axis, decimals));
+            let last = running.points.last().map(|at| at.estimate.text(&self.axis));
             format!("{}, in the end {}", running.name, last.unwrap_or_else(|| "nothing".into()))
         });
         let all: Vec<String> = sides.chain(running).collect();

@@ -7,7 +7,7 @@
 //!   B        █████▏
 //! ```
 
-use super::{Estimate, common_decimals, x_ticks};
+use super::{Estimate, x_ticks};
 use crate::draw::{
     Axis, Drawn, Ink, Key, Plane, Row, Rows, Sample, Scale, Sheet, Spot, Width, decimals_for,
 };
@@ -15,7 +15,7 @@ use crate::figure::Draw;
 
 /// How much of the largest total the parts may miss before that is a row of its own.
 const MISSED_SHARE: f64 = 0.005;
-/// Below this share of the axis that the bars would take from zero on, the axis doesn't begin there.
+/// If all ends of bars lie within less than this share of the largest, the axis doesn't begin at 0.
 const SPAN_SHARE_MIN: f64 = 0.3;
 
 /// A waterfall.
@@ -92,24 +92,20 @@ impl Waterfall {
         self.axis.figure(total, decimals_for(self.from.abs().max(self.to.abs()), 0.0))
     }
 
-    fn decimals(&self) -> u32 {
-        common_decimals(self.parts.iter().map(|part| &part.difference))
-    }
-
     fn rows(&self, width: Width) -> Rows {
         let plain =
             |name: &str, value: f64| Row { name: name.to_owned(), figure: self.total(value) };
-        let (difference, decimals) = (self.axis.clone().signed(), self.decimals());
+        let difference = self.axis.clone().signed();
         let mut rows = vec![plain(&self.from_name, self.from)];
         for part in &self.parts {
             let figure = match width {
-                Width::Wide => part.difference.text(&difference, decimals),
-                Width::Narrow => difference.figure(part.difference.value, decimals),
+                Width::Wide => part.difference.text(&difference),
+                Width::Narrow => part.difference.value_text(&difference),
             };
             rows.push(Row { name: part.name.clone(), figure });
         }
         if let Some(rest) = self.rest() {
-            let figure = difference.figure(rest, decimals);
+            let figure = difference.figure_known_to(rest, 0.0);
             rows.push(Row { name: "in none of these".to_owned(), figure });
         }
         rows.push(plain(&self.to_name, self.to));
@@ -126,7 +122,8 @@ impl Waterfall {
         if high - low < SPAN_SHARE_MIN * reach && low.signum() == high.signum() {
             return Scale::over(&self.axis, figures, ticks);
         }
-        Scale::over(&self.axis, figures.into_iter().chain([0.0]), ticks).standing_on_zero()
+        let all = figures.iter().copied().chain([0.0]);
+        Scale::over(&self.axis, all, ticks).standing_on_zero(&figures)
     }
 
     fn draw_bar(&self, bar: &Bar, y: i32, sheet: &Sheet, plane: &Plane) -> Drawn {
@@ -195,12 +192,12 @@ impl Draw for Waterfall {
     }
 
     fn description(&self) -> String {
-        let (signed, decimals) = (self.axis.clone().signed(), self.decimals());
+        let signed = self.axis.clone().signed();
         let parts = self.parts.iter().map(|part| {
             let certain = if part.is_certain { "" } else { ", which may be nothing" };
-            format!("{}: {}{certain}", part.name, part.difference.text(&signed, decimals))
+            format!("{}: {}{certain}", part.name, part.difference.text(&signed))
         });
-        let rest = self.rest().map(|rest| signed.figure(rest, decimals));
+        let rest = self.rest().map(|rest| signed.figure_known_to(rest, 0.0));
         let rest = rest.map(|rest| format!("in none of these: {rest}"));
         let parts: Vec<String> = parts.chain(rest).collect();
         let (from, to) = (self.total(self.from), self.total(self.to));

@@ -19,15 +19,22 @@ use super::words;
 
 type Result<T> = std::result::Result<T, DrawingErrorKind<Infallible>>;
 
+/// The size of a drawing, in tenths of a pixel.
+#[derive(Clone, Copy)]
+pub(crate) struct Size {
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+}
+
 /// The inside of an `svg` element, as it grows.
 pub(crate) struct Canvas<'a> {
     svg: &'a mut String,
-    size: (u32, u32),
+    size: Size,
 }
 
 impl<'a> Canvas<'a> {
-    /// An empty canvas of that size, in tenths of a pixel. What is drawn is appended to `svg`.
-    pub(crate) fn new(svg: &'a mut String, size: (u32, u32)) -> Canvas<'a> {
+    /// An empty canvas of that size. What is drawn is appended to `svg`.
+    pub(crate) fn new(svg: &'a mut String, size: Size) -> Canvas<'a> {
         Canvas { svg, size }
     }
 
@@ -64,7 +71,7 @@ impl DrawingBackend for Canvas<'_> {
     type ErrorType = Infallible;
 
     fn get_size(&self) -> (u32, u32) {
-        self.size
+        (self.size.width, self.size.height)
     }
 
     fn ensure_prepared(&mut self) -> Result<()> {
@@ -194,8 +201,8 @@ impl DrawingBackend for Canvas<'_> {
 
 /// The whole drawing: what was drawn on a canvas of that size, as an element of that class. It has
 /// no words for those who can't see it: what stands around it says them.
-pub(crate) fn element(inside: String, size: (u32, u32), class: &str) -> Markup {
-    let view_box = format!("0 0 {} {}", size.0, size.1);
+pub(crate) fn element(inside: String, size: Size, class: &str) -> Markup {
+    let view_box = format!("0 0 {} {}", size.width, size.height);
     html! {
         svg class=(class) viewBox=(view_box) aria-hidden="true" { "\n" (PreEscaped(inside)) }
     }

@@ -18,11 +18,11 @@ mod scale;
 mod sheet;
 mod words;
 
-pub(crate) use canvas::{Canvas, element};
+pub(crate) use canvas::{Canvas, Size, element};
 pub(crate) use ink::Ink;
 pub(crate) use keys::{Key, Sample, draw as keys_draw, height as keys_height};
 pub(crate) use rows::{Row, Rows};
 pub use scale::Axis;
 pub(crate) use scale::{Scale, decimals_for};
 pub(crate) use sheet::{Drawn, Frame, Label, Plane, Sheet, Spot, Width, labels_width};
-pub(crate) use words::width as text_width;
+pub(crate) use words::{lines as text_lines, width as text_width};

@@ -88,7 +88,8 @@ impl Rows {
                 sheet.text((right, middle), &row.figure, Label::PLAIN.ending())?;
             } else {
                 let y = middle - self.height / 2 - LINE / 2 - 10;
-                let room = right - words::width(&row.figure, size) - 150;
+                // A bold name is wider than words::width says.
+                let room = (right - words::width(&row.figure, size) - 150) * 9 / 10;
                 let name = words::lines(&row.name, size, room, 1).concat();
                 sheet.text((10, y), &name, Label { is_bold: true, ..Label::PLAIN })?;
                 sheet.text((right, y), &row.figure, Label::PLAIN.ending())?;

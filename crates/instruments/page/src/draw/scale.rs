@@ -12,6 +12,10 @@ use report::number;
 
 /// The largest size of a figure that a chart shows: its digits still fit an `i64` with decimals.
 const FIGURE_MAX: f64 = 1e15;
+/// The most decimals that are written.
+const DECIMALS_MAX: u32 = 15;
+/// Smaller sizes and ranges count as none: their powers of ten would leave an `f64`.
+const RANGE_MIN: f64 = 1e-290;
 /// How much of the range is left free at each end.
 const MARGIN: f64 = 0.04;
 
@@ -52,6 +56,7 @@ impl Axis {
 
     /// A figure of this axis in text, without its unit.
     pub(crate) fn figure(&self, value: f64, decimals: u32) -> String {
+        let decimals = decimals.min(DECIMALS_MAX);
         let units = (value * 10_f64.powi(decimals as i32)).round() as i64;
         if self.is_signed {
             number::signed(units, decimals)
@@ -60,7 +65,7 @@ impl Axis {
         }
     }
 
-    /// A figure that is known to within `spread`, with its unit: two digits of the spread are shown.
+    /// A figure that is known to within `spread`, with the decimals that it deserves.
     pub(crate) fn figure_known_to(&self, value: f64, spread: f64) -> String {
         self.figure(value, decimals_for(value, spread))
     }
@@ -81,9 +86,18 @@ impl Axis {
     }
 }
 
-/// How many decimals show two digits of the spread; without a spread, three digits of the value.
+/// How many decimals a figure deserves that is known to within `spread`: two digits of the spread
+/// if they are below 36, else one; without a spread, three digits of the figure.
+///
+/// Source: the rounding rule of the Particle Data Group, *Review of Particle Physics*, 5.3.
 pub(crate) fn decimals_for(value: f64, spread: f64) -> u32 {
-    let (of, digits) = if spread > 0.0 { (spread, 2.0) } else { (value.abs(), 3.0) };
+    let of = if spread > 0.0 { spread } else { value.abs() };
+    let leading = of / 10_f64.powf(of.log10().floor());
+    let digits = match spread > 0.0 {
+        true if leading < 3.55 => 2.0,
+        true => 1.0,
+        false => 3.0,
+    };
     let of = if of > 0.0 { of } else { 100.0 };
     let decimals = (digits - 1.0 - of.log10().floor()).clamp(0.0, 9.0) as u32;
     let room = (15.0 - value.abs().max(1.0).log10()).max(0.0) as u32;
@@ -104,10 +118,12 @@ pub(crate) struct Scale {
     pub(crate) high: f64,
     pub(crate) ticks: Vec<Tick>,
     is_logarithmic: bool,
+    /// Whether zero is marked by a line, where it lies inside.
+    pub(crate) marks_zero: bool,
 }
 
 impl Scale {
-    /// A scale that shows all these figures, with `ticks_max` ticks or fewer.
+    /// A scale that shows all these figures, with `ticks_max` ticks or fewer; none without figures.
     ///
     /// Panics at a figure that isn't finite or is too large, and names it.
     pub(crate) fn over(
@@ -121,21 +137,35 @@ impl Scale {
             low = low.min(figure);
             high = high.max(figure);
         }
-        if low > high {
-            (low, high) = (1.0, 1.0);
-        }
-        if axis.is_logarithmic {
-            log(axis, low, high, ticks_max)
-        } else {
-            linear(axis, low, high, ticks_max)
+        match low <= high {
+            true => Scale::between(axis, low, high, ticks_max),
+            false => Scale::bare(0.0, 1.0),
         }
     }
 
-    /// Takes the margin away at zero, for bars: they stand on the axis.
-    pub(crate) fn standing_on_zero(mut self) -> Scale {
-        if self.low < 0.0 && self.ticks.first().is_some_and(|tick| tick.place == 0.0) {
-            self.low = 0.0;
+    /// A scale from `low` to `high`, which is the same or larger, with a margin.
+    pub(crate) fn between(axis: &Axis, low: f64, high: f64, ticks_max: usize) -> Scale {
+        match axis.is_logarithmic {
+            true => log(axis, low, high, ticks_max),
+            false => linear(axis, low, high, ticks_max),
         }
+    }
+
+    /// Takes the margin away at zero, if all that is shown lies on one side of it: bars stand on
+    /// the axis.
+    pub(crate) fn standing_on_zero(mut self, figures: &[f64]) -> Scale {
+        if figures.iter().all(|figure| *figure >= 0.0) {
+            self.low = self.low.max(0.0);
+        }
+        if figures.iter().all(|figure| *figure <= 0.0) {
+            self.high = self.high.min(0.0);
+        }
+        // Nothing but zeros: there is a range nevertheless.
+        if self.low == self.high {
+            self.high = self.low + 1.0;
+        }
+        let shown = self.range();
+        self.ticks.retain(|tick| shown.start <= tick.place && tick.place <= shown.end);
         self
     }
 
@@ -145,12 +175,12 @@ impl Scale {
         let ticks =
             ticks.map(|(at, name)| Tick { place: at as f64, label: name.clone() }).collect();
         let last = names.len().saturating_sub(1) as f64;
-        Scale { low: -0.5, high: last + 0.5, ticks, is_logarithmic: false }
+        Scale { low: -0.5, high: last + 0.5, ticks, is_logarithmic: false, marks_zero: false }
     }
 
     /// A scale without ticks.
     pub(crate) fn bare(low: f64, high: f64) -> Scale {
-        Scale { low, high, ticks: Vec::new(), is_logarithmic: false }
+        Scale { low, high, ticks: Vec::new(), is_logarithmic: false, marks_zero: false }
     }
 
     /// Where a figure stands.
@@ -160,12 +190,15 @@ impl Scale {
     }
 }
 
+/// The ends of an axis on the sheet.
+type Limit = (i32, i32);
+
 /// plotters maps places to the sheet, and draws a mesh line and a label at each tick.
 impl Ranged for Scale {
     type FormatOption = NoDefaultFormatting;
     type ValueType = f64;
 
-    fn map(&self, place: &f64, limit: (i32, i32)) -> i32 {
+    fn map(&self, place: &f64, limit: Limit) -> i32 {
         RangedCoordf64::from(self.range()).map(place, limit)
     }
 
@@ -192,13 +225,19 @@ fn linear(axis: &Axis, low: f64, high: f64, ticks_max: usize) -> Scale {
     let span = high - low;
     // All figures are equal, as far as digits go: a range around them.
     let size = low.abs().max(high.abs());
-    let free = match span > size * 1e-12 {
+    let free = match span > (size * 1e-12).max(RANGE_MIN) {
         true => span * MARGIN,
-        false if size > 0.0 => size * 0.1,
+        false if size > RANGE_MIN => size * 0.1,
         false => 1.0,
     };
     let (low, high) = (low - free, high + free);
-    Scale { low, high, ticks: round_ticks(axis, low, high, ticks_max), is_logarithmic: false }
+    Scale {
+        low,
+        high,
+        ticks: round_ticks(axis, low, high, ticks_max),
+        is_logarithmic: false,
+        marks_zero: axis.is_signed,
+    }
 }
 
 /// Ticks at whole multiples of 1, 2 or 5 times a power of ten.
@@ -243,7 +282,7 @@ fn log(axis: &Axis, low: f64, high: f64, ticks_max: usize) -> Scale {
         ticks = round_ticks(axis, low, high, ticks_max);
         ticks.iter_mut().for_each(|tick| tick.place = tick.place.log10());
     }
-    Scale { low, high, ticks, is_logarithmic: true }
+    Scale { low, high, ticks, is_logarithmic: true, marks_zero: false }
 }
 
 /// Ticks at these multiples of each power of ten between two logarithms.
@@ -292,13 +331,14 @@ mod tests {
             assert!(scale.low < figure && figure < scale.high);
             assert!(!scale.ticks.is_empty());
         }
-        assert!(!Scale::over(&Axis::new("x", ""), [], 5).ticks.is_empty());
+        assert!(Scale::over(&Axis::new("x", ""), [], 5).ticks.is_empty());
     }
 
     #[test]
-    fn decimals_show_two_digits_of_what_is_uncertain() {
+    fn decimals_show_one_or_two_digits_of_what_is_uncertain() {
         assert_eq!(decimals_for(10_281.3, 130.0), 0);
         assert_eq!(decimals_for(0.0099, 0.0128), 3);
+        assert_eq!(decimals_for(-1.0, 0.8), 1);
         assert_eq!(decimals_for(12.0, 0.0), 1);
     }
 }

@@ -98,7 +98,7 @@ pub(crate) struct Sheet<'a> {
 pub(crate) struct Frame<'t> {
     pub(crate) top: i32,
     pub(crate) bottom: i32,
-    /// The space left of the plane; none is what its labels take.
+    /// The space left of the plane, in which the labels stand.
     pub(crate) left: i32,
     pub(crate) right: i32,
     pub(crate) x: Scale,
@@ -157,9 +157,7 @@ impl<'a> Sheet<'a> {
         let Frame { top, bottom, left, right, x, y, x_title, y_title } = frame;
         let title_height = if y_title.is_empty() { 0 } else { 230 };
         if !y_title.is_empty() {
-            let room = self.width.units() - 20;
-            let title = words::lines(y_title, TICK_SIZE, room, 1).concat();
-            self.text((10, top + 80), &title, Label::FAINT)?;
+            self.title(top, y_title)?;
         }
         let labels_height = if x_title.is_some() { 240 } else { 0 };
         let title_below = x_title.is_some_and(|title| !title.is_empty());
@@ -180,6 +178,10 @@ impl<'a> Sheet<'a> {
             .light_line_style(Ink::Grid.pale(0.0))
             .set_all_tick_mark_size(30)
             .draw()?;
+        if y.marks_zero && y.low < 0.0 && y.high > 0.0 {
+            let ends = [(x.low, 0.0), (x.high, 0.0)];
+            chart.draw_series([PathElement::new(ends, Ink::Faint.full().stroke_width(10))])?;
+        }
         let plane = Plane { area: chart.plotting_area().clone(), x, y };
         if let Some(title) = x_title.filter(|_| title_below) {
             let (from, to) = plane.across();
@@ -189,6 +191,12 @@ impl<'a> Sheet<'a> {
             self.text((at, bottom - 90), &title, Label::FAINT.centred())?;
         }
         Ok(plane)
+    }
+
+    /// Writes the title of an axis that goes up, above it.
+    pub(crate) fn title(&self, top: i32, title: &str) -> Drawn {
+        let title = words::lines(title, TICK_SIZE, self.width.units() - 20, 1).concat();
+        self.text((10, top + 80), &title, Label::FAINT)
     }
 
     /// Writes a text.
