@@ -188,6 +188,15 @@ fn characters_that_no_page_may_have_are_replaced() {
 }
 
 #[test]
+fn a_per_cent_sign_stays_on_the_line_of_its_number() {
+    let mut page = Page::new("t");
+    page.lead("B is faster by 12 %.", "");
+    page.section("s").preformatted("12 %");
+    let html = page.html();
+    assert!(html.contains("by 12\u{a0}%.") && html.contains("12 %</pre>"));
+}
+
+#[test]
 fn long_names_are_cut_in_charts_and_whole_elsewhere() {
     let long = "x".repeat(5_000);
     let html = page_of(&charts(&[1.0, 2.0, 3.0], &long), &long);
