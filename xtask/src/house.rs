@@ -162,10 +162,13 @@ pub(crate) const HOUSE: &[Floor] = &[
     Floor {
         name: "instruments",
         meaning: "what reads the wait interface and says where time went",
-        levels: &[&[Room::new(
-            "report",
-            "the time profile of sessions; tables, figures and paragraphs in 80 columns",
-        )]],
+        levels: &[
+            &[Room::new(
+                "report",
+                "the time profile of sessions; tables, figures and paragraphs in 80 columns",
+            )],
+            &[Room::new("page", "one HTML file from figures: charts, tables, text; opens offline")],
+        ],
     },
     Floor {
         name: "lab",
