@@ -23,10 +23,10 @@ use crate::cleaners::Cleaners;
 use crate::create::redo_config;
 use crate::gate::Gate;
 use crate::incremental::{Bounds, Pace};
-use crate::planted::PlantedDelay;
 use crate::lock_waits::LockTimeouts;
 use crate::logs::keep_members;
 use crate::mount::{LAYERS, Mounted};
+use crate::planted::PlantedDelay;
 use crate::processes::{Processes, join_all, process};
 
 /// What an opening had to do.

@@ -79,7 +79,9 @@ impl PlantedDelay {
         let lag = self.lag_ns.load();
         let share = match lag {
             0 => 0.0,
-            _ => (-(now.since(Timestamp::ZERO).0.saturating_sub(self.set_at.load()) as f64) / lag as f64).exp(),
+            _ => (-(now.since(Timestamp::ZERO).0.saturating_sub(self.set_at.load()) as f64)
+                / lag as f64)
+                .exp(),
         };
         Nanos((wanted + (before - wanted) * share) as u64)
     }

@@ -183,8 +183,7 @@ pub(crate) struct Sums {
 impl Sums {
     /// None if a side has nothing of it.
     pub(crate) fn of(pairs: &[RowPair<'_>], figure: Figure) -> Option<Sums> {
-        let parts: Vec<[[f64; 2]; 2]> =
-            pairs.iter().map(|(a, b)| [figure(a), figure(b)]).collect();
+        let parts: Vec<[[f64; 2]; 2]> = pairs.iter().map(|(a, b)| [figure(a), figure(b)]).collect();
         let count = parts.len() as f64;
         let sum = |side: usize, of: usize| parts.iter().map(|part| part[side][of]).sum::<f64>();
         let ratio = |side: usize| sum(side, 0) / sum(side, 1);
@@ -193,9 +192,8 @@ impl Sums {
             return None;
         }
         let means = [sum(0, 1) / count, sum(1, 1) / count];
-        let of_side = |side: usize, [n, m]: [f64; 2]| {
-            (n - ratios[side] * m) / (ratios[side] * means[side])
-        };
+        let of_side =
+            |side: usize, [n, m]: [f64; 2]| (n - ratios[side] * m) / (ratios[side] * means[side]);
         let log = (ratios[1] / ratios[0]).ln();
         let logs = parts.iter().map(|[a, b]| log + of_side(1, *b) - of_side(0, *a)).collect();
         Some(Sums { ratios, logs })
@@ -217,11 +215,7 @@ fn ratios(logs: Interval) -> Interval {
 /// A row of A and the row of the other level of each round.
 type RowPair<'a> = (&'a Run, &'a Run);
 
-fn estimate(
-    pairs: &[RowPair<'_>],
-    sums: &Sums,
-    covariates: &[&Covariate],
-) -> Option<Estimate> {
+fn estimate(pairs: &[RowPair<'_>], sums: &Sums, covariates: &[&Covariate]) -> Option<Estimate> {
     let differences = |pair: &RowPair<'_>| -> Vec<f64> {
         covariates.iter().map(|covariate| (covariate.of)(pair.1) - (covariate.of)(pair.0)).collect()
     };
@@ -235,7 +229,7 @@ fn estimate(
 }
 
 /// How restless the surroundings of the two runs were: how far they differ, in shares of the
-/// machine's CPU and in logarithms of the device's time.
+/// machine's CPU and of the time in which a probe was on its way.
 fn disturbance((a, b): &RowPair<'_>) -> f64 {
     [CPU, DEVICE].iter().map(|covariate| ((covariate.of)(b) - (covariate.of)(a)).abs()).sum()
 }
@@ -253,11 +247,7 @@ fn differs(covariate: &Covariate, pairs: &[RowPair<'_>]) -> bool {
     2.0 * student.survival((estimate.effect / estimate.standard_error).abs()) < UNTOUCHED_P
 }
 
-fn uses(
-    all: &[Covariate],
-    untouched: &[&Covariate],
-    estimate: &Estimate,
-) -> Vec<CovariateUse> {
+fn uses(all: &[Covariate], untouched: &[&Covariate], estimate: &Estimate) -> Vec<CovariateUse> {
     let taken: BTreeMap<&str, f64> = estimate
         .covariates
         .iter()

@@ -28,9 +28,9 @@ mod rows;
 mod surroundings;
 mod verdict;
 
+pub use decision::{CovariateUse, Decision, Equals, Figure, ROUNDS_MIN, Rule, decide};
 pub use driver::{End, Execution, News, Progress, Runner, carry_out};
 pub use hash::hash_of;
-pub use decision::{CovariateUse, Decision, Equals, Figure, ROUNDS_MIN, Rule, decide};
 pub use plan::{LEVELS_MAX, Level, Plan, PlanError, ROUNDS_MAX, RoundKind, Step};
 pub use row::{Block, Commits, Identity, Latency, Measured, Origin, Run, World};
 pub use rows::{RowError, parse_rows};

@@ -53,9 +53,8 @@ impl<'a> Rounds<'a> {
 
     /// A and `level`, of each round.
     pub(crate) fn pairs_with(&self, level: Level) -> Vec<(&'a Run, &'a Run)> {
-        let pair = |round: &BTreeMap<Level, &'a Run>| {
-            Some((*round.get(&Level::A)?, *round.get(&level)?))
-        };
+        let pair =
+            |round: &BTreeMap<Level, &'a Run>| Some((*round.get(&Level::A)?, *round.get(&level)?));
         self.compared.iter().filter_map(pair).collect()
     }
 

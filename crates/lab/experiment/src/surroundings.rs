@@ -20,9 +20,10 @@ pub struct Surroundings {
     pub others_ns: u64,
     /// CPU time that a hypervisor gave to other machines, ns.
     pub stolen_ns: u64,
-    /// Durable writes of 4 KiB that a probe made beside the load, at a fixed rate.
+    /// Durable writes of 4 KiB that a probe made beside the load, one after the other with pauses
+    /// of equal length.
     pub probes: u64,
-    /// How long they took together, ns.
+    /// How long one was on its way, ns.
     pub probes_ns: u64,
 }
 
@@ -35,7 +36,7 @@ pub(crate) struct Covariate {
 /// The CPU that others had, as a share of the machine.
 pub(crate) const CPU: Covariate = Covariate { name: "CPU taken by others", of: cpu_of_others };
 
-/// The logarithm of the mean time of a probe.
+/// The share of time in which a probe of the device was on its way.
 pub(crate) const DEVICE: Covariate = Covariate { name: "device probe", of: probe };
 
 /// Whether the run was an earlier or a later one of its round.
@@ -51,6 +52,6 @@ fn cpu_of_others(run: &Run) -> f64 {
 }
 
 fn probe(run: &Run) -> f64 {
-    let mean = |s: &Surroundings| (s.probes > 0).then(|| s.probes_ns as f64 / s.probes as f64);
-    run.surroundings.as_ref().and_then(mean).map_or(0.0, |mean| mean.max(1.0).ln())
+    let share = |s: &Surroundings| s.probes_ns as f64 / s.elapsed_ns.max(1) as f64;
+    run.surroundings.as_ref().map_or(0.0, share)
 }

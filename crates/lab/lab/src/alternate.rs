@@ -266,12 +266,7 @@ impl Curve {
         Curve { step, next, commits: commits(session), counts: Vec::new() }
     }
 
-    fn draw_until(
-        &mut self,
-        until: Timestamp,
-        told_to_stop: &dyn Fn() -> bool,
-        session: &Session,
-    ) {
+    fn draw_until(&mut self, until: Timestamp, told_to_stop: &dyn Fn() -> bool, session: &Session) {
         while self.next <= until && !told_to_stop() {
             let left = self.next.since(session.now());
             if left > Nanos::ZERO {

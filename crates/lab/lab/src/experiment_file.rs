@@ -154,7 +154,9 @@ impl Experiment {
         let settings = settings(&file).map_err(|error| refuse(&error))?;
         let share = |percent: f64, what: &str| match percent > 0.0 && percent < 100.0 {
             true => Ok(percent / 100.0),
-            false => Err(refuse(&format!("{what} lies between 0 and 100 per cent, not at {percent}"))),
+            false => {
+                Err(refuse(&format!("{what} lies between 0 and 100 per cent, not at {percent}")))
+            }
         };
         let seconds = |seconds: f64, what: &str| match (0.0..=86_400.0).contains(&seconds) {
             true => Ok(Nanos((seconds * 1e9) as u64)),
@@ -162,7 +164,7 @@ impl Experiment {
         };
         let blocks = Blocks {
             length: seconds(file.blocks.length.unwrap_or(1.0), "the length of a block")?,
-            washout: seconds(file.blocks.washout.unwrap_or(0.2), "the washout of a block")?,
+            washout: seconds(file.blocks.washout.unwrap_or(0.1), "the washout of a block")?,
             long: file.blocks.long.unwrap_or(20),
         };
         if blocks.washout.0 * 2 > blocks.length.0 {
@@ -194,6 +196,26 @@ impl Experiment {
         experiment.settings = vec![a, b];
         experiment.load.kind = Some(load.to_owned());
         experiment.load(&Form::quick()).map(|_| experiment)
+    }
+
+    /// The design: the one that was asked for, or else the settings alternate in one instance if
+    /// they can. With notes for the reader of the verdict. Refused if they are to and can't.
+    pub fn way(&self) -> Result<(Design, Vec<String>), Stop> {
+        let fixed = self.settings.iter().find_map(Setting::fixed);
+        match (self.design, fixed) {
+            (Some(Design::Alternate), Some(name)) => Err(invalid(format!(
+                "{name} is chosen when an instance opens, so the settings can't alternate in one: \
+                 choose the design 'restarts'"
+            ))),
+            (None, Some(name)) => {
+                let note = format!(
+                    "{name} is chosen when an instance opens: the settings were compared by \
+                     restarts."
+                );
+                Ok((Design::Restarts, vec![note]))
+            }
+            (design, _) => Ok((design.unwrap_or(Design::Alternate), Vec::new())),
+        }
     }
 
     /// The form, with this experiment's load, lengths and parameters of all settings.
@@ -229,7 +251,8 @@ impl Experiment {
                 mixture.sessions = spec.sessions.unwrap_or(mixture.sessions);
                 mixture.mass_update_every =
                     spec.mass_update_every.unwrap_or(mixture.mass_update_every);
-                mixture.mass_update_rows = spec.mass_update_rows.unwrap_or(mixture.mass_update_rows);
+                mixture.mass_update_rows =
+                    spec.mass_update_rows.unwrap_or(mixture.mass_update_rows);
                 Ok(Load::DebitCredit { scale, mixture })
             }
             ("order-entry", usual) => {

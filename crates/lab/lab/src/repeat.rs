@@ -87,7 +87,6 @@ fn origin(experiment: &Experiment, form: &Form, world: World, machine: String) -
 
 fn one(runner: &mut impl Runner<Error = Stop>, number: u32) -> Result<Run, Stop> {
     let (kind, level, seed) = (RoundKind::Equals, Level::A, u64::from(number));
-    let step =
-        Step { round: number, kind, level, place: 1, load_seed: seed, world_seed: seed };
+    let step = Step { round: number, kind, level, place: 1, load_seed: seed, world_seed: seed };
     runner.run(&step, &|| false).map(|run| run.expect("nobody told it to stop"))
 }

@@ -116,7 +116,7 @@ struct Found {
 }
 
 /// Rounds of equals are one in so many rounds of an alternating experiment.
-const EQUALS_EVERY: u32 = 5;
+const EQUALS_EVERY: u32 = 8;
 /// Of the budget of an alternating experiment, at most this share is for long rounds.
 const LONG_SHARE: f64 = 0.2;
 
@@ -128,25 +128,7 @@ impl<'a> Asked<'a> {
             experiment.settings.iter_mut().for_each(|setting| *setting = a.clone());
         }
         let form = experiment.form(request.form.clone())?;
-        let fixed = experiment.settings.iter().find_map(|setting| setting.fixed());
-        let mut notes = Vec::new();
-        let design = match (experiment.design, fixed) {
-            (Some(Design::Alternate), Some(name)) => {
-                return Err(invalid(&format!(
-                    "{name} is chosen when an instance opens, so the settings can't alternate in \
-                     one: choose the design 'restarts'"
-                )));
-            }
-            (None, Some(name)) => {
-                notes.push(format!(
-                    "{name} is chosen when an instance opens: the settings were compared by \
-                     restarts."
-                ));
-                Design::Restarts
-            }
-            (Some(design), _) => design,
-            (None, None) => Design::Alternate,
-        };
+        let (design, notes) = experiment.way()?;
         let plan = plan(&experiment, &form, design, request.seed)?;
         let rule = Rule {
             threshold: experiment.matters,
@@ -211,9 +193,8 @@ impl<'a> Asked<'a> {
             let budget = self.experiment.budget;
             let began = session.now();
             let rule = self.rule;
-            let mut enough = |rows: &[Run]| {
-                is_decided(rows, &rule) || session.now().since(began) > budget
-            };
+            let mut enough =
+                |rows: &[Run]| is_decided(rows, &rule) || session.now().since(began) > budget;
             let following = Following {
                 told_to_stop,
                 enough: &mut enough,
@@ -225,8 +206,14 @@ impl<'a> Asked<'a> {
             found.runs = runs;
             return Ok(Some(found));
         }
-        let mut runner =
-            LinuxRunner { disk, scratch: &scratch, form: &form, settings, origin: &origin, session };
+        let mut runner = LinuxRunner {
+            disk,
+            scratch: &scratch,
+            form: &form,
+            settings,
+            origin: &origin,
+            session,
+        };
         let mut teller = Teller::new(self.rule, self.plan, tell);
         let rule = self.rule;
         let execution = carry_out(
@@ -343,12 +330,7 @@ impl<'a> Asked<'a> {
 }
 
 /// The plan of an experiment: by the numbers of its file, or as many rounds as the budget has.
-fn plan(
-    experiment: &Experiment,
-    form: &Form,
-    design: Design,
-    seed: u64,
-) -> Result<Plan, Stop> {
+fn plan(experiment: &Experiment, form: &Form, design: Design, seed: u64) -> Result<Plan, Stop> {
     let levels = u8::try_from(experiment.settings.len()).expect("a file has 26 at most");
     let [rounds, equals] = experiment.rounds;
     let plan = match design {

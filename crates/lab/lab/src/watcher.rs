@@ -18,7 +18,8 @@ use waits::{Nanos, SessionKind, Timestamp, WaitEvent};
 pub(crate) const PROBE: &str = "lab_probe";
 /// The probe's file.
 pub(crate) const PROBE_FILE: &str = "lab_probe";
-const EVERY: Nanos = Nanos::from_millis(10);
+/// From the end of a probe to the begin of the next.
+const EVERY: Nanos = Nanos::from_millis(4);
 const BYTES: usize = 4_096;
 /// The blocks of the file, which are written in turn.
 const BLOCKS: u64 = 256;
@@ -36,6 +37,8 @@ pub(crate) struct Watcher {
 struct Counts {
     probes: Guess,
     ns: Guess,
+    /// When the probe that is on its way began; 0 if none is.
+    began: Guess,
 }
 
 /// What had happened up to a moment.
@@ -50,11 +53,7 @@ pub(crate) struct Moment {
 
 impl Watcher {
     /// Begins, with the probe's file in this directory.
-    pub(crate) fn begin(
-        disk: &Disk,
-        directory: &Path,
-        session: &Session,
-    ) -> Result<Watcher, Stop> {
+    pub(crate) fn begin(disk: &Disk, directory: &Path, session: &Session) -> Result<Watcher, Stop> {
         let path = directory.join(PROBE_FILE);
         let options = FileOptions { direct: true, write_through: true };
         let file = disk.create(&path, BLOCKS * BYTES as u64, options, session)?;
@@ -66,6 +65,7 @@ impl Watcher {
             while !told.is_raised(session) {
                 session.pause(EVERY, session.waiting(WaitEvent::PlSqlLockTimer));
                 let began = session.now();
+                probe_counts.began.store(began.as_nanos());
                 let waiting = FileOperation::Fill.waiting(session);
                 // A device that fails ends the load too, and that says so.
                 if file.write_at(block * BYTES as u64, &buffer, waiting).is_err() {
@@ -73,6 +73,7 @@ impl Watcher {
                 }
                 block = (block + 1) % BLOCKS;
                 let took = session.now().since(began);
+                probe_counts.began.store(0);
                 probe_counts.ns.store(probe_counts.ns.load() + took.0);
                 probe_counts.probes.store(probe_counts.probes.load() + 1);
             }
@@ -88,12 +89,17 @@ impl Watcher {
             true => os::linux::machine::CpuTimes::default(),
             false => os::linux::machine::cpu_times(),
         };
+        let at = session.now();
+        let so_far = match self.counts.began.load() {
+            0 => 0,
+            began => at.as_nanos().saturating_sub(began),
+        };
         Moment {
-            at: session.now(),
+            at,
             others_ns: cpu.others.0,
             stolen_ns: cpu.stolen.0,
             probes: self.counts.probes.load(),
-            probes_ns: self.counts.ns.load(),
+            probes_ns: self.counts.ns.load() + so_far,
         }
     }
 
@@ -115,7 +121,7 @@ impl Moment {
             others_ns: end.others_ns.saturating_sub(self.others_ns),
             stolen_ns: end.stolen_ns.saturating_sub(self.stolen_ns),
             probes: end.probes - self.probes,
-            probes_ns: end.probes_ns - self.probes_ns,
+            probes_ns: end.probes_ns.saturating_sub(self.probes_ns),
         }
     }
 }

@@ -163,7 +163,8 @@ const FILE_MAX: u64 = 1 << 20;
 fn read_text(disk: &os::Disk, path: &Path, session: &os::Session) -> Result<String, Failure> {
     let options = os::FileOptions { direct: false, write_through: false };
     let file = disk.open_read_only(path, options, session)?;
-    let refuse = |what: &str| Failure::usage(format!("{} is no experiment: {what}", path.display()));
+    let refuse =
+        |what: &str| Failure::usage(format!("{} is no experiment: {what}", path.display()));
     let length = file.length()?;
     if length > FILE_MAX {
         return Err(refuse("it is larger than a MiB"));
@@ -189,7 +190,8 @@ impl Run {
             return Err(Failure::usage(text));
         }
         self.how.change(&mut experiment).map_err(Failure::usage)?;
-        let mut form = self.how.form(&self.place);
+        let (design, _) = experiment.way().map_err(Failure::usage)?;
+        let mut form = self.how.form(&self.place, design);
         form.set(|creation, parameters| self.settings.choose(Some(creation), parameters))
             .map_err(Failure::usage)?;
         let command = format!("forebay lab run {}", self.experiment)
@@ -207,7 +209,8 @@ impl Compare {
         let (a, b) = (a.map_err(Failure::usage)?, b.map_err(Failure::usage)?);
         let mut experiment = Experiment::comparing(a, b, &self.load).map_err(Failure::usage)?;
         self.how.change(&mut experiment).map_err(Failure::usage)?;
-        let mut form = self.how.form(&self.place);
+        let (design, _) = experiment.way().map_err(Failure::usage)?;
+        let mut form = self.how.form(&self.place, design);
         let both = Settings::of(self.both.clone());
         form.set(|creation, parameters| both.choose(Some(creation), parameters))
             .map_err(Failure::usage)?;
@@ -243,7 +246,8 @@ fn answer(
         command,
     };
     let session = begin();
-    let rows = how.rows.as_deref().map(|path| options::RowsFile::make(path, &session)).transpose()?;
+    let rows =
+        how.rows.as_deref().map(|path| options::RowsFile::make(path, &session)).transpose()?;
     let mut progress = Progress::new();
     let ended =
         lab::run(&request, &os::linux::interrupted, &mut |line| progress.tell(line), &session);

@@ -145,13 +145,15 @@ impl How {
         experiment.budget = self.budget.unwrap_or(experiment.budget);
         if let Some(length) = self.block {
             experiment.blocks.length = ns(length);
-            experiment.blocks.washout = ns(length / 5.0);
+            experiment.blocks.washout = ns(length / 10.0);
         }
         experiment.blocks.washout = self.washout.map_or(experiment.blocks.washout, ns);
         if experiment.blocks.washout.0 * 2 > experiment.blocks.length.0 {
-            return Err("a washout is half of its block at most: choose a shorter --washout, or a \
+            return Err(
+                "a washout is half of its block at most: choose a shorter --washout, or a \
                         longer --block"
-                .to_owned());
+                    .to_owned(),
+            );
         }
         let [rounds, equals] = &mut experiment.rounds;
         *rounds = self.rounds.unwrap_or(*rounds);
@@ -160,11 +162,13 @@ impl How {
         Ok(())
     }
 
-    pub(super) fn form(&self, place: &Place) -> Form {
-        let form = match (&place.simulate, self.full) {
-            (Some(_), _) => Form::modelled(),
-            (None, true) => Form::full(),
-            (None, false) => Form::quick(),
+    /// The form for this design.
+    pub(super) fn form(&self, place: &Place, design: Design) -> Form {
+        let form = match (&place.simulate, self.full, design) {
+            (Some(_), ..) => Form::modelled(),
+            (None, true, _) => Form::full(),
+            (None, false, Design::Alternate) => Form::alternating(),
+            (None, false, Design::Restarts) => Form::quick(),
         };
         match self.seconds {
             Some(seconds) => form.lasting(Nanos((seconds * 1e9) as u64)),

@@ -166,11 +166,12 @@ impl Long {
         let count = long.len() as f64;
         let throughputs: Vec<(f64, f64)> =
             short.iter().map(|(a, b)| (a.throughput(), b.throughput())).collect();
-        let mean = throughputs.iter().map(|(a, b)| (a + b) / 2.0).sum::<f64>()
-            / throughputs.len() as f64;
+        let mean =
+            throughputs.iter().map(|(a, b)| (a + b) / 2.0).sum::<f64>() / throughputs.len() as f64;
         let short_effect =
             throughputs.iter().map(|(a, b)| b - a).sum::<f64>() / throughputs.len() as f64 / mean;
-        let long_effect = long.iter().map(|(a, b, _)| (b - a) / ((a + b) / 2.0)).sum::<f64>() / count;
+        let long_effect =
+            long.iter().map(|(a, b, _)| (b - a) / ((a + b) / 2.0)).sum::<f64>() / count;
         // The short rounds in their order, each without its own setting's effect, tell how far
         // stretches of the long rounds' length lie apart by noise alone.
         let length = long.iter().map(|(_, _, ns)| ns).sum::<f64>() / count;

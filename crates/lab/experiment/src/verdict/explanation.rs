@@ -114,8 +114,7 @@ impl Explanation {
         shown.push(rest_ns / 100.0);
         let shown = apportion(&shown);
         let interval = |change: &Change| {
-            let [low, high] =
-                change.interval_ns.map(|end| signed((end / 100.0).round() as i64, 1));
+            let [low, high] = change.interval_ns.map(|end| signed((end / 100.0).round() as i64, 1));
             format!("{low} to {high}")
         };
         let mut table = Table::default();

@@ -217,9 +217,7 @@ fn is_it_real(of: &Decision) -> String {
         Direction::Up => format!("Yes. B is {size} faster than A."),
         Direction::Down => format!("Yes. B is {size} slower than A."),
         Direction::Open if of.answer.matters == Matters::No => "No difference seen.".to_owned(),
-        Direction::Open => {
-            "Can't tell: the interval holds both faster and slower.".to_owned()
-        }
+        Direction::Open => "Can't tell: the interval holds both faster and slower.".to_owned(),
     }
 }
 

@@ -31,8 +31,6 @@ mod yardsticks;
 
 use std::fmt;
 
-use report::number::counted;
-use serde::Serialize;
 use self::carry_over::CarryOver;
 use self::commits::CommitCheck;
 use self::explanation::Explanation;
@@ -46,6 +44,8 @@ use self::yardsticks::Yardsticks;
 use crate::decision::{Decision, Rule, decide};
 use crate::rounds::Rounds;
 use crate::{Commits, Level, Run};
+use report::number::counted;
+use serde::Serialize;
 
 /// The question that a verdict answers.
 #[derive(Clone, Debug, PartialEq)]
@@ -160,8 +160,18 @@ impl Verdict {
         warned.extend(carry_over.as_ref().and_then(CarryOver::warning));
         let sides = rounds.sides(Level::B);
         let explanation = [
-            Explanation::of("Sessions: what makes the difference", &pairs, |r| &r.foreground, critical),
-            Explanation::of("Processes: what makes the difference", &pairs, |r| &r.background, critical),
+            Explanation::of(
+                "Sessions: what makes the difference",
+                &pairs,
+                |r| &r.foreground,
+                critical,
+            ),
+            Explanation::of(
+                "Processes: what makes the difference",
+                &pairs,
+                |r| &r.background,
+                critical,
+            ),
         ];
         Ok(Verdict {
             experiment: a.identity.experiment.clone(),

@@ -68,9 +68,7 @@ const ALL: [Yardstick; 13] = [
     yardstick("syncs", Kind::Cost, "/tx", 1.0, |run| counted(run, Statistic::FileSyncRequests)),
     yardstick("redo writes", Kind::Cost, "/tx", 1.0, |run| counted(run, Statistic::RedoWrites)),
     yardstick("redo", Kind::Work, "bytes/tx", 1.0, |run| counted(run, Statistic::RedoSize)),
-    yardstick("block changes", Kind::Work, "/tx", 1.0, |run| {
-        counted(run, Statistic::BlockChanges)
-    }),
+    yardstick("block changes", Kind::Work, "/tx", 1.0, |run| counted(run, Statistic::BlockChanges)),
 ];
 
 /// Of a run; levels are compared by the means of their runs.
@@ -154,7 +152,16 @@ impl Yardsticks {
 
 /// Three or four figures.
 fn figure(value: f64) -> String {
-    decimal(value, if value >= 1_000.0 { 0 } else if value >= 10.0 { 1 } else { 3 })
+    decimal(
+        value,
+        if value >= 1_000.0 {
+            0
+        } else if value >= 10.0 {
+            1
+        } else {
+            3
+        },
+    )
 }
 
 impl Line {
