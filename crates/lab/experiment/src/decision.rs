@@ -130,9 +130,13 @@ impl Rule {
 pub fn decide(rows: &[Run], level: Level, figure: Figure, rule: &Rule) -> Option<Decision> {
     let rounds = Rounds::of(rows);
     let pairs = rounds.pairs_with(level);
-    let covariates: &[Covariate] = match rule.is_device_neutral {
-        true => &[CPU, DEVICE, PLACE],
-        false => &[CPU, PLACE],
+    let in_one_instance = rows.iter().all(|run| run.block.is_some());
+    let covariates: &[Covariate] = match (rule.is_device_neutral, in_one_instance) {
+        (true, true) => &[CPU, DEVICE],
+        (false, true) => &[CPU],
+        // Runs of a round may differ by their order: a device warms up, a file grows.
+        (true, false) => &[CPU, DEVICE, PLACE],
+        (false, false) => &[CPU, PLACE],
     };
     let have = pairs.len() as u32;
     let mut looks = Looks::new(rule.error);

@@ -3,11 +3,11 @@
 
 mod common;
 
-use common::{Story, question};
+use common::{RULE, Story, question};
 use experiment::{Question, Sensitivity, Verdict, World, compare};
 
 fn page(story: &Story, question: &Question) -> String {
-    Verdict::of(&story.rows(), question).expect("whole pairs").text()
+    Verdict::of(&story.rows(), question).expect("whole rounds").text()
 }
 
 fn assert_page(page: &str, golden: &str) {
@@ -38,7 +38,7 @@ fn a_modelled_win_that_depends_on_an_uncertain_cost() {
         |ratio| Story { world: World::Simulated("8-core".into()), ..Story::of(ratio, 0.004) };
     let sensitivity = |change: &str, ratio| Sensitivity {
         change: change.into(),
-        comparison: compare(&story(ratio).rows(), 0.02, 1),
+        comparison: compare(&story(ratio).rows(), &RULE),
     };
     let question = Question {
         command: "forebay lab run dbwr-count --simulate 8-core --seed 7".into(),

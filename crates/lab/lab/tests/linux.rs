@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lab::{Ending, Experiment, Form, Request, RunOn, run};
+use lab::{Design, Ending, Experiment, Form, Request, RunOn, run};
 use waits::{Nanos, SessionKind};
 
 struct Folder(PathBuf);
@@ -32,12 +32,14 @@ impl Drop for Folder {
 }
 
 fn request(folder: &Folder) -> Request {
+    let mut experiment = Experiment::named("dbwr-count").expect("it is built in");
+    experiment.design = Some(Design::Restarts);
+    experiment.rounds = [2, 1];
     Request {
-        experiment: Experiment::named("dbwr-count").expect("it is built in"),
+        experiment,
         form: Form::tiny(),
         run_on: RunOn::ThisMachine(folder.0.clone()),
         seed: 3,
-        threshold: 0.02,
         equals: false,
         commit: "of a test".into(),
         command: "a test".into(),
@@ -57,6 +59,28 @@ fn an_experiment_answers_and_leaves_nothing_behind() {
     let Ok(Ending::Answered(report, rows)) = ended else { panic!("no answer") };
     assert!(report.text().contains("commits lost      none"), "{}", report.text());
     assert_eq!(rows.len(), 6);
+    assert_eq!(folder.names(), Vec::<String>::new());
+}
+
+/// The same in one instance, where the settings alternate.
+#[test]
+fn an_experiment_in_one_instance_answers_and_leaves_nothing_behind() {
+    let folder = Folder::new("lab-alternates");
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    let mut request = request(&folder);
+    request.experiment.design = Some(Design::Alternate);
+    request.experiment.budget = Nanos::from_secs(4);
+    request.experiment.blocks.length = Nanos::from_millis(100);
+    request.experiment.blocks.washout = Nanos::from_millis(10);
+    let ended = run(&request, &|| false, &mut |_| {}, &session);
+    let Ok(Ending::Answered(report, rows)) = ended else { panic!("no answer") };
+    assert!(report.text().contains("commits lost      none"), "{}", report.text());
+    assert!(rows.iter().all(|row| row.block.is_some() && row.surroundings.is_some()));
+    // LB61: what a probe chose is the same in all runs, and named.
+    let redo_write = |row: &experiment::Run| row.identity.parameters["redo_write"].clone();
+    assert!(rows.iter().all(|row| redo_write(row) == redo_write(&rows[0])));
+    assert_ne!(redo_write(&rows[0]), "probed");
     assert_eq!(folder.names(), Vec::<String>::new());
 }
 

@@ -3,16 +3,25 @@
 
 use std::sync::Arc;
 
-use lab::{Ending, Experiment, Form, Request, RunOn, run};
-use waits::SessionKind;
+use lab::{Design, Ending, Experiment, Form, Request, RunOn, run};
+use waits::{Nanos, SessionKind};
+
+/// By restarts, in few rounds.
+fn by_restarts(name: &str, text: &str, rounds: [u32; 2]) -> Experiment {
+    let mut experiment = Experiment::parse(name, text).expect("it is one");
+    experiment.design = Some(Design::Restarts);
+    experiment.rounds = rounds;
+    experiment
+}
+
+const DBWR_COUNT: &str = "question = \"one or eight?\"\n[factor]\ndb_writer_processes = [1, 8]";
 
 fn request() -> Request {
     Request {
-        experiment: Experiment::named("dbwr-count").expect("it is built in"),
+        experiment: by_restarts("dbwr-count", DBWR_COUNT, [2, 1]),
         form: Form::tiny(),
         run_on: RunOn::Model { machine: "eight-core".into(), disk: "nvme".into() },
         seed: 7,
-        threshold: 0.02,
         equals: false,
         commit: "of a test".into(),
         command: "a test".into(),
@@ -63,20 +72,75 @@ fn told_to_stop_it_stops() {
     assert!(matches!(ended, Ok(Ending::Stopped)));
 }
 
-/// Equals are not told apart, by as many pairs as could claim a difference: of two pairs no
-/// difference can be claimed, whatever the runs say. That the same form does claim a difference
-/// where there is one is shown beside the list of experiments.
+fn comparison(report: &experiment::Verdict) -> serde_json::Value {
+    let found: serde_json::Value = serde_json::from_str(&report.json()).expect("JSON");
+    found["headline"]["comparison"].clone()
+}
+
+/// Sixteen times as many buffers: rows are read from the disk, or they aren't.
+const CONTROL: &str = "question = \"does the lab see what can't be missed?\"\n\
+                       [factor]\ndb_cache_size = [\"512k\", \"8m\"]";
+
+/// What can't be missed is real, and equals aren't told apart, by as many rounds of the same form.
 #[test]
-fn setting_a_against_itself_is_no_difference_that_is_claimed() {
-    for seed in [7, 8, 9] {
-        let mut request = Request { equals: true, seed, ..request() };
-        (request.form.pairs, request.form.aa_pairs) = (8, 4);
-        let (report, rows) = answer(&request);
-        assert!(rows.iter().all(|row| row.identity.setting == "db_writer_processes = 1"));
-        let found: serde_json::Value = serde_json::from_str(&report.json()).expect("JSON");
-        let comparison = &found["headline"]["comparison"];
-        assert_eq!((&comparison["pairs"], &comparison["aa_pairs"]), (&8.into(), &4.into()));
-        let finding = comparison["finding"].as_str().expect("there are pairs enough for one");
-        assert!(["no difference", "can't tell"].contains(&finding), "seed {seed}: {comparison}");
+fn a_real_difference_is_claimed_and_none_between_equals() {
+    let [equals, different] = [true, false].map(|equals| {
+        let experiment = by_restarts("control", CONTROL, [8, 4]);
+        comparison(&answer(&Request { experiment, equals, ..request() }).0)
+    });
+    assert_eq!(different["real"], "yes", "{different}");
+    assert!(different["ratio"].as_f64().expect("a number") > 1.0, "{different}");
+    assert_eq!(equals["real"], "not seen", "{equals}");
+}
+
+/// In one instance, in blocks of 20 ms: a planted difference of some per cent, or one that comes
+/// slowly.
+fn alternating(delay_ns: u32, lag_s: u32, long: u32) -> Request {
+    let text = format!(
+        "question = \"is a planted delay found?\"\n\
+         [factor]\ntest_commit_delay = [0, {delay_ns}]\n\
+         [both]\ntest_commit_delay_lag = {lag_s}"
+    );
+    let mut experiment = Experiment::parse("planted", &text).expect("it is one");
+    experiment.budget = Nanos::from_secs(3);
+    experiment.blocks.length = Nanos::from_millis(20);
+    experiment.blocks.washout = Nanos::from_millis(2);
+    experiment.blocks.long = long;
+    Request { experiment, ..request() }
+}
+
+#[test]
+fn settings_that_alternate_in_one_instance_are_told_apart_and_equals_are_not() {
+    let (report, rows) = answer(&alternating(2_000_000, 0, 1));
+    let found = comparison(&report);
+    assert_eq!((&found["real"], &found["matters"]), (&"yes".into(), &"yes".into()), "{found}");
+    assert!(found["ratio"].as_f64().expect("a number") < 0.9, "{found}");
+    assert!(report.text().contains("after the instance's crash"), "{}", report.text());
+    for row in &rows {
+        assert_eq!(row.foreground.profile.unaccounted_ns, 0, "{:?}", row.foreground.worst);
+        assert!(row.processes.iter().all(|process| process.name != "lab_probe"));
+        let block = row.block.as_ref().expect("each row is a block");
+        assert_eq!(block.curve.len(), 20);
+    }
+    let equals = Request { equals: true, ..alternating(2_000_000, 0, 1) };
+    assert_eq!(comparison(&answer(&equals).0)["real"], "not seen");
+}
+
+/// What only takes effect at opening is compared by restarts, and the verdict says so.
+#[test]
+fn what_is_chosen_at_opening_does_not_alternate() {
+    let text = "question = \"how many working sets?\"\n[factor]\ndb_working_sets = [8, 16]";
+    let mut experiment = Experiment::parse("sets", text).expect("it is one");
+    experiment.rounds = [2, 1];
+    let (report, rows) = answer(&Request { experiment: experiment.clone(), ..request() });
+    assert!(rows.iter().all(|row| row.block.is_none()));
+    assert!(report.text().contains("db_working_sets is chosen when an instance opens"));
+    experiment.design = Some(Design::Alternate);
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    let asked = Request { experiment, ..request() };
+    match run(&asked, &|| false, &mut |_| {}, &session) {
+        Err(stop) => assert!(stop.to_string().contains("can't alternate"), "{stop}"),
+        Ok(_) => panic!("it ran"),
     }
 }

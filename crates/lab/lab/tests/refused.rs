@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use lab::free_buffer_waits::{self, Matrix, Setting, Size};
 use lab::redo_size::{self, Curve, Sizes};
-use lab::{Ending, Experiment, Form, Machine, Request, RunOn, repeat_modelled, run};
+use lab::{Design, Ending, Experiment, Form, Machine, Request, RunOn, repeat_modelled, run};
 use os::Session;
 use sim::model::{CostList, DiskParameters, MachineParameters};
 use stop::{RefusalKind, Stop};
@@ -89,15 +89,15 @@ fn a_modelled_disk_is_not_slowed_down() {
 fn modelled_runs_of_an_hour_are_refused_before_the_first() {
     let os = os::linux::start_with(Arc::new(|_| {}));
     let session = os.adopt("test", SessionKind::Foreground);
-    let experiment = Experiment::named("dbwr-count").expect("it is built in");
+    let mut experiment = Experiment::named("dbwr-count").expect("it is built in");
+    experiment.design = Some(Design::Restarts);
     for length in [Nanos::from_secs(3_000), Nanos(u64::MAX)] {
         let form = Form::tiny().lasting(length);
         let request = Request {
-            experiment,
+            experiment: experiment.clone(),
             form: form.clone(),
             run_on: on_a_model(),
             seed: 7,
-            threshold: 0.02,
             equals: false,
             commit: "of a test".into(),
             command: "a test".into(),
@@ -111,7 +111,7 @@ fn modelled_runs_of_an_hour_are_refused_before_the_first() {
             costs: CostList::builtin("default").expect("it is built in"),
             disk: DiskParameters::builtin("nvme").expect("it is built in"),
         };
-        let repeated = repeat_modelled(experiment, &form, &machine, 1);
+        let repeated = repeat_modelled(&experiment, &form, &machine, 1);
         assert_invalid(repeated.map(|_| ()), "a simulation ends at 3600 s");
     }
 }

@@ -14,6 +14,8 @@ use crate::{Commits, Run};
 pub(crate) struct CommitCheck {
     runs: u64,
     runs_checked: u64,
+    /// All runs shared an instance, which was checked when it had ended.
+    in_one_instance: bool,
     acknowledged: u64,
     pub(crate) lost: u64,
     /// The runs that lost some.
@@ -27,6 +29,7 @@ impl CommitCheck {
             return CommitCheck {
                 runs: rows.len() as u64,
                 runs_checked: rows.len() as u64,
+                in_one_instance: true,
                 acknowledged: commits.acknowledged,
                 lost: commits.lost(),
                 runs_with_loss: Vec::new(),
@@ -37,6 +40,7 @@ impl CommitCheck {
         CommitCheck {
             runs: rows.len() as u64,
             runs_checked: checked().count() as u64,
+            in_one_instance: false,
             acknowledged: checked().map(|(_, commits)| commits.acknowledged).sum(),
             lost: checked().map(|(_, commits)| commits.lost()).sum(),
             runs_with_loss: with_loss
@@ -46,15 +50,21 @@ impl CommitCheck {
     }
 
     pub(crate) fn text(&self) -> String {
-        let of = format!(
-            "of {} acknowledged, looked for after reopening in {} of {}",
-            grouped(self.acknowledged),
-            grouped(self.runs_checked),
-            counted(self.runs, "run"),
-        );
+        let place = match self.in_one_instance {
+            true => "after the instance's crash at the end".to_owned(),
+            false => format!(
+                "after reopening in {} of {}",
+                grouped(self.runs_checked),
+                counted(self.runs, "run")
+            ),
+        };
+        let of = format!("of {} acknowledged, looked for {place}", grouped(self.acknowledged));
         let sentence = match (self.runs_checked, self.lost) {
             (0, _) => "not checked in any run".to_owned(),
             (_, 0) => format!("none, {of}"),
+            (_, lost) if self.runs_with_loss.is_empty() => {
+                format!("{} LOST, {of}", grouped(lost))
+            }
             (_, lost) => {
                 format!("{} LOST, {of}: {}", grouped(lost), self.runs_with_loss.join(", "))
             }

@@ -128,7 +128,7 @@ impl Explanation {
             _ => "others, none certain",
         };
         table.row([others, &signed(last, 1), ""]);
-        table.rule(2);
+        table.rule(1);
         table.row(["elapsed", &signed(shown.iter().sum(), 1), &interval(&elapsed)]);
         text += &table.text();
         text

@@ -171,10 +171,14 @@ fn figures_text(of: &Decision) -> String {
 
 fn equals_text(of: &Decision) -> String {
     let Some(equals) = of.equals else { return String::new() };
+    // Of very few, no interval of such a probability can be had.
+    let interval = match equals.interval.high < equals.ratio * 10.0 {
+        true => format!(" ({})", range(equals.interval)),
+        false => String::new(),
+    };
     let text = format!(
-        "{} apart ({}) in {} among the others; as many as of A and B could lie {} apart",
+        "{} apart{interval} in {} among the others; as many as of A and B could lie {} apart",
         change(equals.ratio),
-        range(equals.interval),
         counted(equals.rounds.into(), "round"),
         change_size(equals.floor),
     );

@@ -173,7 +173,7 @@ impl TimeTable {
         let label = if self.idle.is_empty() { "elapsed" } else { "elapsed without idle" };
         table.row([label, &cells[0], &cells[1], &difference, "", ""]);
         text += &table.text();
-        text + &paragraph(&self.note(&rows, scale), "  ")
+        text + &paragraph(&self.note(), "  ")
     }
 
     /// The lines as printed: the shortest events share one, and all are rounded together (V2).
@@ -208,21 +208,8 @@ impl TimeTable {
     }
 
     /// What is noteworthy beneath the table, in sentences.
-    fn note(&self, rows: &[Row], scale: Scale) -> String {
-        let mut largest: Vec<&Row> = rows.iter().filter(|row| row.a != row.b).collect();
-        largest.sort_by_key(|row| -(row.b - row.a).abs());
-        let parts: Vec<String> = largest
-            .iter()
-            .take(3)
-            .map(|row| format!("{} {}", row.name, signed(row.b - row.a, scale.decimals)))
-            .collect();
-        let total = rows.iter().map(|row| row.b - row.a).sum::<i64>();
-        let mut note = if parts.is_empty() {
-            "Both sides take the same time.".to_owned()
-        } else {
-            let total = signed(total, scale.decimals);
-            format!("B - A is {total} {}; most of it: {}.", scale.name, parts.join(", "))
-        };
+    fn note(&self) -> String {
+        let mut note = "Wait A, wait B: the mean length of a wait.".to_owned();
         if !self.idle.is_empty() {
             let of = |line: &IdleLine| {
                 format!(
@@ -235,7 +222,7 @@ impl TimeTable {
             let idle: Vec<String> = self.idle.iter().map(of).collect();
             note += &format!(" Idle, and left out: {}.", idle.join(", "));
         }
-        note + " Wait A, wait B: the mean length of a wait."
+        note
     }
 }
 

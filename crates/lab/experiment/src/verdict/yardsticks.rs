@@ -10,7 +10,7 @@ use report::number::{change, decimal};
 use report::{Table, paragraph};
 use serde::Serialize;
 use stats::sequential::Direction;
-use waits::Statistic;
+use waits::{Nanos, Statistic};
 
 use crate::decision::{Decision, Figure, Rule, decide};
 use crate::{Level, Run};
@@ -30,50 +30,47 @@ struct Yardstick {
     name: &'static str,
     kind: Kind,
     unit: &'static str,
-    /// What a figure is divided by to be shown in the unit.
-    per_unit: f64,
     of: Figure,
 }
 
-const fn yardstick(
-    name: &'static str,
-    kind: Kind,
-    unit: &'static str,
-    per_unit: f64,
-    of: Figure,
-) -> Yardstick {
-    Yardstick { name, kind, unit, per_unit, of }
+const fn yardstick(name: &'static str, kind: Kind, unit: &'static str, of: Figure) -> Yardstick {
+    Yardstick { name, kind, unit, of }
 }
+
+/// The unit of times.
+const NS: &str = "ns";
+/// The unit of times of a transaction.
+const NS_PER_TX: &str = "ns/tx";
 
 const ALL: [Yardstick; 13] = [
-    yardstick("throughput", Kind::Throughput, "tx/s", 1.0, Run::throughput_parts),
-    yardstick("latency, median", Kind::Latency, "us", 1.0, |run| latency(run, |of| of.p50_us)),
-    yardstick("latency, 99 %", Kind::Latency, "us", 1.0, |run| latency(run, |of| of.p99_us)),
-    yardstick("latency, 99.9 %", Kind::Latency, "us", 1.0, |run| latency(run, |of| of.p999_us)),
-    yardstick("CPU of sessions", Kind::Cost, "us/tx", 1e3, |run| {
+    yardstick("throughput", Kind::Throughput, "tx/s", Run::throughput_parts),
+    yardstick("latency, median", Kind::Latency, NS, |run| latency(run, |of| of.p50_us)),
+    yardstick("latency, 99 %", Kind::Latency, NS, |run| latency(run, |of| of.p99_us)),
+    yardstick("latency, 99.9 %", Kind::Latency, NS, |run| latency(run, |of| of.p999_us)),
+    yardstick("CPU of sessions", Kind::Cost, NS_PER_TX, |run| {
         [run.foreground.profile.cpu_in_all_ns() as f64, run.transactions as f64]
     }),
-    yardstick("CPU of the instance", Kind::Cost, "us/tx", 1e3, |run| {
+    yardstick("CPU of the instance", Kind::Cost, NS_PER_TX, |run| {
         [run.background.profile.cpu_in_all_ns() as f64, run.transactions as f64]
     }),
-    yardstick("device writes", Kind::Cost, "/tx", 1.0, |run| {
+    yardstick("device writes", Kind::Cost, "/tx", |run| {
         counted(run, Statistic::PhysicalWriteRequests)
     }),
-    yardstick("bytes written", Kind::Cost, "kB/tx", 1e3, |run| {
+    yardstick("bytes written", Kind::Cost, "bytes/tx", |run| {
         counted(run, Statistic::PhysicalWriteBytes)
     }),
-    yardstick("device reads", Kind::Cost, "/tx", 1.0, |run| {
+    yardstick("device reads", Kind::Cost, "/tx", |run| {
         counted(run, Statistic::PhysicalReadRequests)
     }),
-    yardstick("syncs", Kind::Cost, "/tx", 1.0, |run| counted(run, Statistic::FileSyncRequests)),
-    yardstick("redo writes", Kind::Cost, "/tx", 1.0, |run| counted(run, Statistic::RedoWrites)),
-    yardstick("redo", Kind::Work, "bytes/tx", 1.0, |run| counted(run, Statistic::RedoSize)),
-    yardstick("block changes", Kind::Work, "/tx", 1.0, |run| counted(run, Statistic::BlockChanges)),
+    yardstick("syncs", Kind::Cost, "/tx", |run| counted(run, Statistic::FileSyncRequests)),
+    yardstick("redo writes", Kind::Cost, "/tx", |run| counted(run, Statistic::RedoWrites)),
+    yardstick("redo", Kind::Work, "bytes/tx", |run| counted(run, Statistic::RedoSize)),
+    yardstick("block changes", Kind::Work, "/tx", |run| counted(run, Statistic::BlockChanges)),
 ];
 
 /// Of a run; levels are compared by the means of their runs.
 fn latency(run: &Run, of: fn(&crate::Latency) -> f64) -> [f64; 2] {
-    [run.latency.as_ref().map_or(f64::NAN, of), 1.0]
+    [run.latency.as_ref().map_or(f64::NAN, |latency| of(latency) * 1e3), 1.0]
 }
 
 fn counted(run: &Run, statistic: Statistic) -> [f64; 2] {
@@ -129,18 +126,24 @@ impl Yardsticks {
             return text + &paragraph("There are too few rounds.", "  ");
         }
         let mut table = Table::default();
-        table.row(["", "A", "B", "unit", "B / A", "interval", ""]);
+        table.row(["", "A", "B", "", "B / A", "interval", ""]);
         for line in &self.lines {
             let [low, high] = line.interval.map(change);
+            let low = low.trim_end_matches(" %");
             let word = match line.difference {
-                "not seen" => "",
-                word => word,
+                "higher" => "up",
+                "lower" => "down",
+                _ => "",
             };
             table.row([
                 line.name,
-                &figure(line.a),
-                &figure(line.b),
-                line.unit,
+                &figure(line.a, line.unit),
+                &figure(line.b, line.unit),
+                match line.unit {
+                    NS => "",
+                    NS_PER_TX => "/tx",
+                    unit => unit,
+                },
                 &change(line.ratio),
                 &format!("{low} to {high}"),
                 word,
@@ -150,8 +153,11 @@ impl Yardsticks {
     }
 }
 
-/// Three or four figures.
-fn figure(value: f64) -> String {
+/// Three or four figures; times in the unit that suits them.
+fn figure(value: f64, unit: &str) -> String {
+    if [NS, NS_PER_TX].contains(&unit) {
+        return Nanos(value.round() as u64).to_string();
+    }
     decimal(
         value,
         if value >= 1_000.0 {
@@ -169,7 +175,7 @@ impl Line {
     fn of(of: &Yardstick, rows: &[Run], rule: &Rule) -> Option<Line> {
         let Decision { figures, ratio, interval, answer, .. } =
             decide(rows, Level::B, of.of, rule)?;
-        let [a, b] = figures.map(|figure| figure / of.per_unit);
+        let [a, b] = figures;
         Some(Line {
             name: of.name,
             kind: of.kind,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use experiment::{Commits, Latency, Origin, Plan, Question, Run, Side, Step, World};
+use experiment::{Commits, Latency, Level, Origin, Plan, Question, Rule, Run, Step, World};
 use report::{EventTime, ProcessUsage, SessionGroup, TimeProfile, UnaccountedShare};
 use waits::{Statistic, WaitEvent};
 
@@ -26,9 +26,9 @@ impl Story {
         Story { transactions: 16_310.0, ratio, spread, world: World::Linux }
     }
 
-    /// The rows of ten pairs and five A/A pairs.
+    /// The rows of ten rounds and five of equals.
     pub(crate) fn rows(&self) -> Vec<Run> {
-        let plan = Plan::new(10, 5, 7).expect("a sound plan");
+        let plan = Plan { levels: 2, rounds: 10, equals: 5, long: 0, seed: 7 };
         plan.steps().iter().enumerate().map(|(index, step)| self.run(step, index)).collect()
     }
 
@@ -36,21 +36,22 @@ impl Story {
         // Neither regular nor skewed, of deviation one, and the same on every machine.
         let die = |prime: usize| ((index + 3) * prime % 101) as f64 / 50.0 - 1.0;
         let noise = self.spread * (die(7_919) + die(1_009) + die(4_001));
-        let effect = if step.side == Side::B { self.ratio } else { 1.0 };
+        let effect = if step.level == Level::B { self.ratio } else { 1.0 };
         let transactions = (self.transactions * effect * (1.0 + noise)).round() as u64;
-        let foreground = foreground(transactions, step.side);
-        let processes = processes(transactions, step.side);
+        let foreground = foreground(transactions, step.level);
+        let processes = processes(transactions, step.level);
         let background = background(&processes);
         let worst =
             |session: &str, share| Some(UnaccountedShare { session: session.into(), share });
         Run {
-            identity: self.origin().identity(step, setting(step.side), parameters(step.side)),
+            identity: self.origin().identity(step, setting(step.level), parameters(step.level)),
             transactions,
             elapsed_ns: SECONDS * 1_000_000_000 + index as u64 * 1_000,
             latency: Some(Latency {
                 p50_us: 178_000_000.0 / transactions as f64,
                 p95_us: 401_000_000.0 / transactions as f64,
                 p99_us: 7_890_000_000.0 / transactions as f64,
+                p999_us: 19_900_000_000.0 / transactions as f64,
                 max_us: 900_000.0,
             }),
             commits: Some(Commits { acknowledged: transactions + 31, found: transactions + 31 }),
@@ -67,6 +68,8 @@ impl Story {
             processes,
             stolen_ns: 0,
             statistics: statistics(transactions),
+            surroundings: None,
+            block: None,
         }
     }
 
@@ -82,26 +85,30 @@ impl Story {
     }
 }
 
+pub(crate) const RULE: Rule =
+    Rule { threshold: 0.02, error: 0.025, rounds: 10, is_device_neutral: false };
+
 pub(crate) fn question() -> Question {
     Question {
-        threshold: 0.02,
-        seed: 1,
+        rule: RULE,
         command: "forebay lab run dbwr-count --seed 7".into(),
         model: String::new(),
         sensitivity: Vec::new(),
+        commits: None,
+        notes: Vec::new(),
     }
 }
 
 /// As in the original: one writer is what is tried, against eight.
-fn setting(side: Side) -> &'static str {
+fn setting(side: Level) -> &'static str {
     match side {
-        Side::A => "db_writer_processes = 8",
-        Side::B => "db_writer_processes = 1",
+        Level::A => "db_writer_processes = 8",
+        _ => "db_writer_processes = 1",
     }
 }
 
-fn parameters(side: Side) -> BTreeMap<String, String> {
-    let writers = if side == Side::A { "8" } else { "1" };
+fn parameters(side: Level) -> BTreeMap<String, String> {
+    let writers = if side == Level::A { "8" } else { "1" };
     let pairs = [
         ("db_cache_size", "64M"),
         ("db_writer_processes", writers),
@@ -125,11 +132,11 @@ fn event(event: WaitEvent, count: u64, total_ns: u64) -> EventTime {
 }
 
 /// Sessions that never idle: what isn't CPU or anything else is waiting for free buffers.
-fn foreground(transactions: u64, side: Side) -> TimeProfile {
+fn foreground(transactions: u64, side: Level) -> TimeProfile {
     use WaitEvent as E;
     let elapsed_ns = u64::from(SESSIONS) * SECONDS * 1_000_000_000;
     let per = |ns: u64| transactions * ns;
-    let queue = if side == Side::A { 211_347 } else { 160_113 };
+    let queue = if side == Level::A { 211_347 } else { 160_113 };
     let mut events = vec![
         event(E::LogFileSync, transactions, per(4_123_457)),
         event(E::DbFileSequentialRead, transactions * 2, per(1_277_779)),
@@ -148,7 +155,7 @@ fn foreground(transactions: u64, side: Side) -> TimeProfile {
     let (cpu, queue, unaccounted) = (per(401_003), per(queue), per(9_007));
     let named: u64 = events.iter().map(|e| e.total_ns).sum::<u64>() + cpu + queue + unaccounted;
     events.push(event(E::FreeBufferWaits, transactions / 3, elapsed_ns - named));
-    if side == Side::B {
+    if side == Level::B {
         events.push(event(E::DbFileParallelRead, 0, 0));
     }
     closed(elapsed_ns, cpu, queue, unaccounted, events)
@@ -173,8 +180,8 @@ fn closed(
     profile
 }
 
-fn processes(transactions: u64, side: Side) -> Vec<ProcessUsage> {
-    let writers: u64 = if side == Side::A { 8 } else { 1 };
+fn processes(transactions: u64, side: Level) -> Vec<ProcessUsage> {
+    let writers: u64 = if side == Level::A { 8 } else { 1 };
     let process = |name: String, cpu: u64, writes: u64, bytes: u64| ProcessUsage {
         name,
         elapsed_ns: SECONDS * 1_000_000_000,
