@@ -20,6 +20,7 @@
 //!   * [`density`]: which shape has the sample?
 //!   * [`normality`]: may it be normal?
 //!   * [`series`]: how alike are neighbours in time, and how sure is their mean?
+//!   * [`changepoint`]: from when on is it steady, and does it come in cycles?
 //!   * [`sawtooth`]: does it fall back again and again, and how far apart?
 //!
 //! Experiments that switch between two settings again and again, and stop when they have an answer:
@@ -36,6 +37,7 @@
 #![forbid(unsafe_code)]
 
 pub mod adjusted;
+pub mod changepoint;
 pub mod comparison;
 pub mod density;
 pub mod distributions;

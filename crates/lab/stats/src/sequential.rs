@@ -48,8 +48,10 @@
 
 mod answer;
 mod density;
+pub mod outlook;
 
 pub use answer::{Answer, Direction};
+pub use outlook::{Decision, Outlook};
 
 use crate::distributions::Distribution;
 use density::Density;

@@ -11,7 +11,8 @@ use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp, StandardNormal, StudentT};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use stats::adjusted::{Estimate, Pair};
-use stats::sequential::Looks;
+use stats::comparison::Matters;
+use stats::sequential::{Answer, Decision, Looks, Outlook};
 
 /// The generator of all simulations.
 pub type Random = Xoshiro256PlusPlus;
@@ -173,4 +174,59 @@ pub fn sequential_error(
         })
         .count();
     100.0 * wrong as f64 / f64::from(trials)
+}
+
+/// What became of the numbers of pairs that were said.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Said {
+    /// How many experiments weren't decided when they were asked.
+    pub asked: u32,
+    /// In how many a number was said.
+    pub said: u32,
+    /// In how many of those the decision had come by then.
+    pub right: u32,
+    /// The pairs said, added up.
+    pub pairs: u32,
+}
+
+/// Experiments with normal noise whose pairs deviate by `spread` thresholds, asked after `first`
+/// pairs how many more would decide, of a budget. Looks come after every five pairs.
+pub fn outlook(
+    decision: Decision,
+    (effect, spread): (f64, f64),
+    (first, budget): (usize, u32),
+    trials: u32,
+) -> Said {
+    let outlook = Outlook { decision, threshold: 1.0, alpha: 0.05, budget };
+    let mut looks = Looks::new(0.05);
+    let bounds: Vec<f64> =
+        (1..=budget / 5).map(|look| looks.next(f64::from(look * 5) / f64::from(budget))).collect();
+    let mut blocks = Blocks::new(Noise::Normal, 29);
+    let mut said = Said::default();
+    // Pairs of two blocks deviate by the root of two.
+    let scale = spread / 2_f64.sqrt();
+    for _ in 0..trials {
+        let mut pairs = blocks.pairs(budget as usize, 0.0, false);
+        for pair in &mut pairs {
+            pair.difference = pair.difference * scale + effect;
+        }
+        let decided = |count: usize| {
+            let answer = Answer::of(estimate(&pairs[..count]).interval(bounds[count / 5 - 1]), 1.0);
+            let real = decision == Decision::Finding && answer.is_real();
+            real || answer.matters != Matters::Open
+        };
+        if (5..=first).step_by(5).any(decided) {
+            continue;
+        }
+        said.asked += 1;
+        if let Some(more) = outlook.more_pairs(&estimate(&pairs[..first])) {
+            said.said += 1;
+            said.pairs += more;
+            // The look at which so many pairs are in.
+            let by = (first + more as usize).div_ceil(5) * 5;
+            let looks_left = (first + 5..=by.min(budget as usize)).step_by(5);
+            said.right += u32::from(looks_left.into_iter().any(decided));
+        }
+    }
+    said
 }
