@@ -7,7 +7,7 @@
 #[path = "../tests/simulation/mod.rs"]
 mod simulation;
 
-use simulation::{NOISES, coverage, outlook, sequential_error};
+use simulation::{NOISES, coverage, outlook, sequential_error, width_with_covariates};
 use stats::sequential::Decision;
 
 fn main() {
@@ -16,6 +16,7 @@ fn main() {
     });
     println!("All in per cent of {trials} experiments for each figure.");
     errors(trials);
+    widths(trials / 40);
     outlooks(trials / 40);
 }
 
@@ -33,6 +34,19 @@ fn errors(trials: u32) {
             print!(" {:>5.1} |", sequential_error(noise, covariates, (5, 40), trials));
             println!(" {:>6.1} |", sequential_error(noise, covariates, (5, 100), trials));
         }
+    }
+}
+
+/// The table below it.
+fn widths(trials: u32) {
+    println!("\nWidth of the interval with covariates and weights, relative to that without.\n");
+    println!("| {:<24} |    20 |    40 |   100 |", "noise");
+    for (name, noise) in NOISES {
+        print!("| {name:<24} |");
+        for pairs in [20, 40, 100] {
+            print!(" {:>5.2} |", width_with_covariates(noise, pairs, trials));
+        }
+        println!();
     }
 }
 

@@ -55,7 +55,9 @@
 //! | two states               | yes |  95.6 |  95.8 |  95.4 |  95.3 |  95.1 |   4.8 |    4.9 |
 //!
 //! *Noise* is that of the log throughput of one block. A neighbour's bursts are seen by a covariate
-//! and make the disturbance; elsewhere both are chance and explain nothing.
+//! and make the disturbance; elsewhere both are chance and explain nothing. With covariates the
+//! interval of 40 pairs is 0.87 times as wide where there are bursts (two blocks of one pair mostly
+//! meet the same burst, which cancels anyway), and 1.05 times where they explain nothing.
 //!
 //! Callers: the lab.
 //! Sources: Long & Ervin, "Using Heteroscedasticity Consistent Standard Errors in the Linear

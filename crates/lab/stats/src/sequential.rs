@@ -61,7 +61,7 @@ use density::Density;
 pub const BOUND_MAX: f64 = 8.0;
 
 /// A look that brings less new information than this share spends nothing and gets [`BOUND_MAX`].
-pub const STEP_MIN: f64 = 1e-6;
+pub const STEP_MIN: f64 = 1e-5;
 
 /// How the declared error is spread over an experiment.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,7 +3,7 @@
 
 mod simulation;
 
-use simulation::{NOISES, coverage, outlook, sequential_error};
+use simulation::{NOISES, Noise, coverage, outlook, sequential_error, width_with_covariates};
 use stats::sequential::Decision;
 
 /// Each figure has the luck of its trials: 3.5 standard errors of a share of 5 % in 1,500 are 2.0
@@ -31,6 +31,17 @@ fn an_experiment_that_is_looked_at_every_five_pairs_keeps_its_declared_error() {
             let share = sequential_error(noise, covariates, (5, 40), 1_500);
             assert!(share <= 7.0, "{name}, covariates {covariates}: {share} % called different");
         }
+    }
+}
+
+/// A covariate that sees the noise narrows the interval, one that doesn't costs little.
+#[test]
+fn covariates_narrow_the_interval_where_they_explain_something() {
+    let bursts = width_with_covariates(Noise::Bursts, 40, 200);
+    assert!(bursts < 0.95, "{bursts}");
+    for (name, noise) in NOISES {
+        let width = width_with_covariates(noise, 40, 200);
+        assert!(width < 1.1, "{name}: {width}");
     }
 }
 

@@ -81,7 +81,7 @@ fn a_look_that_spends_nothing_changes_no_other() {
     agree(&with_early[2..], &plain, 1e-9);
     let mut looks = Looks::new(0.05);
     looks.next(0.5);
-    assert_eq!(looks.next(0.5 + 1e-7), BOUND_MAX);
+    assert_eq!(looks.next(0.5 + 1e-6), BOUND_MAX);
     assert!((looks.next(1.0) - plain[1]).abs() < 1e-9);
 }
 

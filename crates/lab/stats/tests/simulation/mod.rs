@@ -150,6 +150,24 @@ pub fn coverage(noise: Noise, covariates: bool, pairs: usize, trials: u32) -> f6
     100.0 - 100.0 * missed as f64 / f64::from(trials)
 }
 
+/// How wide the 95 % interval of so many pairs is with covariates and weights, relative to that
+/// without; the mean of `trials` experiments.
+pub fn width_with_covariates(noise: Noise, pairs: usize, trials: u32) -> f64 {
+    let mut blocks = Blocks::new(noise, 31);
+    let width = |pairs: &[Pair]| {
+        let interval = estimate(pairs).interval(Z_95);
+        interval.high - interval.low
+    };
+    let (mut with, mut without) = (0.0, 0.0);
+    for _ in 0..trials {
+        let pairs = blocks.pairs(pairs, 0.0, true);
+        let bare: Vec<Pair> = pairs.iter().map(|pair| Pair::bare(pair.difference)).collect();
+        with += width(&pairs);
+        without += width(&bare);
+    }
+    with / without
+}
+
 /// In per cent of `trials`, how often equals are called different at any look, with a look after
 /// every `every` pairs of `budget`.
 pub fn sequential_error(
