@@ -51,9 +51,11 @@ pub mod summary;
 pub mod two_samples;
 pub mod verdict;
 
+pub use adjusted::{Estimate, Pair};
 pub use comparison::{Comparison, Finding, Matters, noise_floor};
 pub use permutation::sign_flip_p;
 pub use ratio::{Interval, geometric_mean, interval_95};
 pub use sawtooth::Sawtooth;
+pub use sequential::{Answer, Direction, Looks, Outlook};
 pub use summary::{mean, median, quantile};
 pub use verdict::Verdict;

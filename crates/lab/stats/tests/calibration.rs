@@ -39,6 +39,8 @@ fn an_experiment_that_is_looked_at_every_five_pairs_keeps_its_declared_error() {
 fn covariates_narrow_the_interval_where_they_explain_something() {
     let bursts = width_with_covariates(Noise::Bursts, 40, 200);
     assert!(bursts < 0.95, "{bursts}");
+    let restless = width_with_covariates(Noise::Restless, 40, 200);
+    assert!(restless < 0.7, "{restless}");
     for (name, noise) in NOISES {
         let width = width_with_covariates(noise, 40, 200);
         assert!(width < 1.1, "{name}: {width}");

@@ -31,17 +31,20 @@ pub enum Noise {
     /// A neighbour works for three blocks in a row, on average in one of seven, at a strength that
     /// differs from burst to burst.
     Bursts,
+    /// The same neighbour doesn't slow blocks down on average but makes them scatter.
+    Restless,
     /// The machine has a fast and a slow state, twenty deviations apart; each block meets one.
     TwoStates,
 }
 
 /// All of them, with their names in the tables.
-pub const NOISES: [(&str, Noise); 6] = [
+pub const NOISES: [(&str, Noise); 7] = [
     ("normal", Noise::Normal),
     ("skewed (exponential)", Noise::Skewed),
     ("heavy tails (t, 3 df)", Noise::HeavyTails),
     ("autocorrelated (AR 0.8)", Noise::Autocorrelated),
     ("bursts of a neighbour", Noise::Bursts),
+    ("restless in bursts", Noise::Restless),
     ("two states", Noise::TwoStates),
 ];
 
@@ -72,6 +75,16 @@ impl Blocks {
         StandardNormal.sample(&mut self.random)
     }
 
+    fn next_burst(&mut self) -> f64 {
+        let begins = 1.0 / 18.0;
+        if self.burst > 0.0 && self.random.random_bool(1.0 / 3.0) {
+            self.burst = 0.0;
+        } else if self.burst == 0.0 && self.random.random_bool(begins) {
+            self.burst = 1.0 + 4.0 * self.random.random::<f64>();
+        }
+        self.burst
+    }
+
     fn block(&mut self) -> Block {
         let usual = self.normal();
         let (mut steal, probe) = (self.normal().abs(), self.normal());
@@ -86,15 +99,13 @@ impl Blocks {
                 self.memory
             }
             Noise::Bursts => {
-                let begins = 1.0 / 18.0;
-                if self.burst > 0.0 && self.random.random_bool(1.0 / 3.0) {
-                    self.burst = 0.0;
-                } else if self.burst == 0.0 && self.random.random_bool(begins) {
-                    self.burst = 1.0 + 4.0 * self.random.random::<f64>();
-                }
-                steal = self.burst;
+                steal = self.next_burst();
                 let strength = 1.0 + 0.3 * self.normal();
                 usual - steal * strength
+            }
+            Noise::Restless => {
+                steal = self.next_burst();
+                usual * (1.0 + 2.0 * steal)
             }
             Noise::TwoStates => 0.1 * usual + if self.random.random::<bool>() { 1.0 } else { -1.0 },
         };
