@@ -81,8 +81,8 @@ use crate::sequential::pairs_critical;
 use crate::summary::mean;
 use fit::Fit;
 
-/// A covariate needs so many pairs; two need twice as many. With ten, HC3 is too wide where the
-/// covariate is skewed (97.3 % for 95).
+/// The number of pairs that each covariate needs: two need twice as many. With ten, HC3 is too wide
+/// where the noise is skewed (97.3 % for 95).
 pub const PAIRS_PER_COVARIATE: u32 = 15;
 
 /// With fewer pairs all weights are equal.
@@ -233,7 +233,7 @@ fn largest(values: &[f64]) -> f64 {
 /// Which covariates are in the model.
 struct Plan<'a> {
     pairs: &'a [Pair],
-    /// For each name: in the model, or why not.
+    /// Why each covariate is left out; none if it is in the model.
     left_out: Vec<Option<Part>>,
 }
 

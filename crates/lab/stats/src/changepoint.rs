@@ -35,27 +35,27 @@
 use crate::series::autocorrelation;
 use crate::summary::{deviation, mean, quantile_sorted};
 
-/// A segment has so many values or more.
+/// The least number of values in a segment.
 pub const SEGMENT_MIN: usize = 5;
 
-/// A cut costs so many logarithms of the length, as in Barrett et al.: BIC would ask for 3, and cut
-/// a series whose neighbours are alike again and again.
+/// The penalty of a cut in logarithms of the length, as in Barrett et al.: BIC would ask for 3, and
+/// cut a series whose neighbours are alike again and again.
 const PENALTY: f64 = 15.0;
 
 /// Means are the same level if they differ by less than this share of that of the series' last
 /// third, or by less than its deviation.
 const LEVEL: f64 = 0.02;
 
-/// The steady part is at least one part in so many of the series.
+/// The steady part is at least a third of the series.
 const STEADY_MIN: usize = 3;
 
-/// Stalls are clipped at so many interquartile ranges from the quartiles of their surroundings.
+/// Stalls are clipped at this many interquartile ranges from the quartiles of their surroundings.
 const FAR: f64 = 3.0;
 
-/// The surroundings: so many values to each side.
+/// The number of values to each side that are a value's surroundings.
 const SURROUNDINGS: usize = 15;
 
-/// A cycle's autocorrelation stands so many standard errors out of the noise.
+/// A cycle's autocorrelation is above this many standard errors of that of noise.
 const PEAK_MIN: f64 = 4.0;
 
 /// And is at least this high.

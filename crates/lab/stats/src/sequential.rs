@@ -112,7 +112,7 @@ impl Looks {
         Looks::with(alpha, Spending::OBrienFleming)
     }
 
-    /// The same, with this way of spending.
+    /// An experiment as [`Looks::new`] makes it, with another spending function.
     pub fn with(alpha: f64, spending: Spending) -> Looks {
         assert!(alpha > 0.0 && alpha < 1.0, "an error lies between 0 and 1, not at {alpha}");
         Looks { alpha, spending, spent: 0.0, density: Density::start() }

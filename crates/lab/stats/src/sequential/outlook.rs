@@ -83,10 +83,10 @@ pub const PAIRS_MIN: u32 = 20;
 /// that there may be: with 0.9 it is 0.8 for the worst of them, half a threshold.
 const ASSURANCE: f64 = 0.9;
 
-/// Nothing is said while the standard error may be above so many thresholds (with probability 0.1).
+/// Nothing is said while the standard error is above this many thresholds with probability 0.1.
 const SURE_ENOUGH: f64 = 0.75;
 
-/// The spread is looked at in so many slices of equal probability.
+/// The number of slices of equal probability in which the spread is looked at.
 const SLICES: u32 = 16;
 
 impl Outlook {
