@@ -84,7 +84,7 @@ impl Density {
         self.centers.iter().map(bell).sum::<f64>() / scale
     }
 
-    /// So many points of the curve, evenly spaced on its axis, from three widths below the least
+    /// Points of the curve, evenly spaced on its axis from three widths below the least
     /// value to three above the greatest.
     pub fn curve(&self, points: u32) -> Vec<Point> {
         assert!(points >= 2, "a curve has two points or more, not {points}");

@@ -93,8 +93,8 @@ impl Distribution {
         matches!(self, Normal | Student { .. })
     }
 
-    /// Of X, or of its absolute value where the distribution is symmetric: the probabilities below
-    /// and above `x`, which is zero or more.
+    /// The probabilities below and above `x`, which is zero or more: those of X, or of its absolute
+    /// value where the distribution is symmetric.
     fn shares(&self, x: f64) -> Shares {
         if x.is_infinite() {
             return Shares { below: 1.0, above: 0.0 };

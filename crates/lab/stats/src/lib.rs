@@ -20,6 +20,7 @@
 //!   * [`density`]: which shape has the sample?
 //!   * [`normality`]: may it be normal?
 //!   * [`series`]: how alike are neighbours in time, and how sure is their mean?
+//!   * [`changepoint`]: from when on is it steady, and does it come in cycles?
 //!   * [`sawtooth`]: does it fall back again and again, and how far apart?
 //!
 //! Experiments that switch between two settings again and again, and stop when they have an answer:
@@ -36,6 +37,7 @@
 #![forbid(unsafe_code)]
 
 pub mod adjusted;
+pub mod changepoint;
 pub mod comparison;
 pub mod density;
 pub mod distributions;
@@ -49,9 +51,11 @@ pub mod summary;
 pub mod two_samples;
 pub mod verdict;
 
+pub use adjusted::{Estimate, Pair};
 pub use comparison::{Comparison, Finding, Matters, noise_floor};
 pub use permutation::sign_flip_p;
 pub use ratio::{Interval, geometric_mean, interval_95};
 pub use sawtooth::Sawtooth;
+pub use sequential::{Answer, Direction, Looks, Outlook};
 pub use summary::{mean, median, quantile};
 pub use verdict::Verdict;

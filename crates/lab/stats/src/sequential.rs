@@ -48,8 +48,10 @@
 
 mod answer;
 mod density;
+pub mod outlook;
 
 pub use answer::{Answer, Direction};
+pub use outlook::{Decision, Outlook};
 
 use crate::distributions::Distribution;
 use density::Density;
@@ -59,7 +61,7 @@ use density::Density;
 pub const BOUND_MAX: f64 = 8.0;
 
 /// A look that brings less new information than this share spends nothing and gets [`BOUND_MAX`].
-pub const STEP_MIN: f64 = 1e-6;
+pub const STEP_MIN: f64 = 1e-5;
 
 /// How the declared error is spread over an experiment.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -110,7 +112,7 @@ impl Looks {
         Looks::with(alpha, Spending::OBrienFleming)
     }
 
-    /// The same, with this way of spending.
+    /// An experiment as [`Looks::new`] makes it, with another spending function.
     pub fn with(alpha: f64, spending: Spending) -> Looks {
         assert!(alpha > 0.0 && alpha < 1.0, "an error lies between 0 and 1, not at {alpha}");
         Looks { alpha, spending, spent: 0.0, density: Density::start() }
@@ -156,8 +158,8 @@ pub fn student_critical(z: f64, degrees: f64) -> f64 {
 ///
 ///   * [`student_critical`], which is right for normal noise.
 ///   * The one that signs drawn by lot reach with that probability, whatever the noise. With S the
-///     sum of n differences and V the root of the sum of their squares, S / V has variance 1 and a
-///     tail no heavier than a normal one (Efron 1969), and t grows with S / V:
+///     sum of n differences and V the root of the sum of their squares, S / V has variance 1, no
+///     moment of it is larger than a normal one's (Efron 1969), and t grows with it:
 ///     `t = z (n - 1) / sqrt(n (n - z^2))`. Where z^2 is n or more, so few signs can't be as
 ///     unlikely: the bar is then out of reach, but finite.
 ///
@@ -178,7 +180,7 @@ pub fn pairs_critical(z: f64, pairs: u32, degrees: f64) -> f64 {
 ///
 /// It is Robbins's normal mixture: with r set for `tightest_at`,
 /// `sqrt((n + r) / n * ln((n + r) / (r alpha^2)))`. At its tightest and 5 % it is 3.0, and a
-/// hundred times later 3.7: not having a budget costs half as much again as [`Looks`].
+/// hundred times later 3.6: not having a budget costs half as much again as [`Looks`].
 pub fn confidence_sequence(alpha: f64, units: f64, tightest_at: f64) -> f64 {
     assert!(alpha > 0.0 && alpha < 1.0, "an error lies between 0 and 1, not at {alpha}");
     assert!(units > 0.0 && tightest_at > 0.0, "{units} units, tightest at {tightest_at}");

@@ -52,7 +52,7 @@ pub struct SixNumbers {
 }
 
 impl SixNumbers {
-    /// Of a sample. Panics on an empty one or a value that is not finite.
+    /// The six numbers of a sample. Panics on an empty one or a value that is not finite.
     pub fn of(sample: &[f64]) -> SixNumbers {
         let mean = mean(sample);
         let mut sorted = sample.to_vec();
@@ -72,8 +72,8 @@ pub struct Worst {
     pub value: f64,
 }
 
-/// The greatest values of a sample, so many or all, the greatest first; of equal ones the earlier
-/// first. For latencies, where the greatest are the worst. Panics on a value that is not finite.
+/// The `count` greatest values of a sample (all, if it has fewer), the greatest first; of equal
+/// ones the earlier first. Of latencies these are the worst. Panics on a value that is not finite.
 pub fn worst(sample: &[f64], count: usize) -> Vec<Worst> {
     let mut all: Vec<Worst> =
         sample.iter().enumerate().map(|(index, value)| Worst { index, value: *value }).collect();

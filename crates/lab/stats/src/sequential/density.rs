@@ -25,7 +25,7 @@ const NODES: [(f64, f64); 6] = [
 /// bound is then below 1e-10.
 const PANEL: f64 = 1.5;
 
-/// A normal density is zero beyond so many standard deviations.
+/// Beyond this many standard deviations a normal density counts as zero.
 const REACH: f64 = 9.0;
 
 /// The density of B after a look.
@@ -115,7 +115,7 @@ impl Step {
         high
     }
 
-    /// Those that didn't cross this bound.
+    /// The density of the experiments that this bound doesn't stop.
     pub(super) fn after(self, bound: f64) -> Density {
         Density {
             fraction: self.fraction,

@@ -1,6 +1,7 @@
 //! Tests of the bounds: published tables, and the promise that they keep by simulation.
 
 use super::*;
+use crate::adjusted::{Estimate, Pair};
 use rand::SeedableRng;
 use rand_distr::{Distribution as _, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -81,7 +82,7 @@ fn a_look_that_spends_nothing_changes_no_other() {
     agree(&with_early[2..], &plain, 1e-9);
     let mut looks = Looks::new(0.05);
     looks.next(0.5);
-    assert_eq!(looks.next(0.5 + 1e-7), BOUND_MAX);
+    assert_eq!(looks.next(0.5 + 1e-6), BOUND_MAX);
     assert!((looks.next(1.0) - plain[1]).abs() < 1e-9);
 }
 
@@ -91,6 +92,24 @@ fn student_critical_has_the_tail_of_the_normal_one() {
     assert!((nine - 2.262_157_162_740_991_5).abs() < 1e-9);
     assert!(student_critical(BOUND_MAX, 4.0).is_finite());
     assert!((student_critical(2.5, f64::INFINITY) - 2.5).abs() < 1e-9);
+}
+
+/// The bar of signs drawn by lot: pairs whose sum over the root of their squares is z have just
+/// that t.
+#[test]
+fn pairs_critical_is_where_the_signs_have_the_tail_of_z() {
+    let differences = [0.9, 1.3, 0.2, 1.1, -0.4, 0.8, 1.6, 0.7, 1.0];
+    let squares: f64 = differences.iter().map(|d| d * d).sum();
+    let z = differences.iter().sum::<f64>() / squares.sqrt();
+    let pairs: Vec<Pair> = differences.iter().map(|d| Pair::bare(*d)).collect();
+    let found = Estimate::of(&pairs, &[]).expect("enough pairs");
+    let t = found.effect / found.standard_error;
+    // So many degrees that Student's t is the normal distribution, and the lower of the two.
+    assert!((pairs_critical(z, 9, 1e7) - t).abs() < 1e-9, "{t}");
+    // Later, Student's t is the higher.
+    assert_eq!(pairs_critical(2.0, 100, 99.0), student_critical(2.0, 99.0));
+    // Five pairs can't be as unlikely as that.
+    assert!(pairs_critical(BOUND_MAX, 5, 4.0) >= 1e3 && pairs_critical(3.0, 5, 1e7) > 1e3);
 }
 
 /// Howard et al. (2021), 3.2: at its tightest the bound is sqrt(-W(-alpha^2 / e)), here 3.0351 of
