@@ -90,8 +90,10 @@ fn a_wrong_command_line_is_one_line_and_status_2() {
         (&["load", "create", "/tmp", "--order-entry", "0"], "choose 1 to 10000", " load create"),
         (&["load", "create", "/tmp", "--megabytes", "0"], "choose 1 to 1048576", " load create"),
         (&["load", "create", "/tmp", "--megabytes", "-1"], "a number of megabytes", " load create"),
-        (&["lab", "run", "dbwr-count", "--pairs", "0"], "choose 2 to 1000", " lab run"),
-        (&["lab", "run", "dbwr-count", "--aa-pairs", "-1"], "choose 1 to 1000", " lab run"),
+        (&["lab", "run", "dbwr-count", "--rounds", "0"], "choose 2 to 1000", " lab run"),
+        (&["lab", "run", "dbwr-count", "--equal-rounds", "-1"], "choose 1 to 1000", " lab run"),
+        (&["lab", "run", "dbwr-count", "--budget", "soon"], "no unit of time", " lab run"),
+        (&["lab", "run", "dbwr-count", "--design", "pairs"], "restarts", " lab run"),
         (&["lab", "run", "dbwr-count", "--seconds", "nan"], "choose 0.01 to 86400", " lab run"),
         (&["lab", "run", "dbwr-count", "--matters", "-2"], "choose 0.01 to 99.99", " lab run"),
     ] {

@@ -28,8 +28,9 @@ fn a_rows_file_that_cant_be_made_is_refused_before_the_experiment() {
 fn rows_are_there_with_an_answer_and_only_then() {
     let folder = Folder::new("rows-written");
     let short = ["lab", "run", "dbwr-count", "--simulate", "two-core", "--seconds", "0.01"];
-    let pairs = ["--pairs", "2", "--aa-pairs", "1", "--rows", "rows"];
-    let asked = [&short[..], &pairs[..]].concat();
+    let rounds =
+        ["--design", "restarts", "--rounds", "2", "--equal-rounds", "1", "--rows", "rows"];
+    let asked = [&short[..], &rounds[..]].concat();
     let output = folder.forebay(&[&asked[..], &["--simulated-disk", "bogus"]].concat());
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
     assert!(folder.names().is_empty(), "{:?}", folder.names());
@@ -320,7 +321,8 @@ fn keys_of_json_are_documented() {
     let run =
         ["load", "run", "db", "--seconds", "1", "--json", "--alter", "0.1:db_cache_size=8MiB"];
     let lab = ["lab", "run", "dbwr-count", "--simulate", "two-core", "--seconds", "0.01", "--json"];
-    let lab = [&lab[..], &["--pairs", "2", "--aa-pairs", "1"]].concat();
+    let few = ["--design", "restarts", "--rounds", "2", "--equal-rounds", "1"];
+    let lab = [&lab[..], &few].concat();
     for command in [
         &create[..],
         &run,
