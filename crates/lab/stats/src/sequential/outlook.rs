@@ -28,7 +28,8 @@
 //! Of 1,000 experiments with normal noise, a budget of 300 pairs and looks after every five: in how
 //! many per cent of the undecided ones a number was said, its mean, and in how many per cent of
 //! those the decision had come by then. *sd*: the deviation of a pair, *0* to *2*: the effect, both
-//! in thresholds; *after*: the pairs when it was asked. *Not said*: in less than 2 %.
+//! in thresholds; *after*: the pairs when it was asked. *Not said*: said in 1 % at most, where the
+//! spread was underestimated by chance, and then not reliable.
 //!
 //! | decision | sd | after |             0 |          0.5 |           1 |            2 |
 //! |----------|---:|------:|--------------:|-------------:|------------:|-------------:|
