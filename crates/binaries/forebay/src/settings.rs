@@ -42,7 +42,7 @@ impl Settings {
         parameters: &mut Parameters,
     ) -> Result<(), Stop> {
         for chosen in &self.chosen {
-            let (name, value) = name_and_value(chosen)?;
+            let (name, value) = name_and_value("--set", chosen)?;
             match &mut creation {
                 Some(creation) if find(&Creation::list(), name).is_some() => {
                     creation.set(name, value)?;
@@ -73,17 +73,17 @@ impl Settings {
     }
 }
 
-/// Names and values of these texts, `NAME=VALUE` each.
-pub(crate) fn named_values(chosen: &[String]) -> Result<Vec<(String, String)>, Stop> {
+/// Names and values of what an option was given, `NAME=VALUE` each.
+pub(crate) fn named_values(option: &str, chosen: &[String]) -> Result<Vec<(String, String)>, Stop> {
     let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-    chosen.iter().map(|chosen| name_and_value(chosen).map(owned)).collect()
+    chosen.iter().map(|chosen| name_and_value(option, chosen).map(owned)).collect()
 }
 
-fn name_and_value(chosen: &str) -> Result<(&str, &str), Stop> {
+fn name_and_value<'c>(option: &str, chosen: &'c str) -> Result<(&'c str, &'c str), Stop> {
     match chosen.split_once('=') {
         Some((name, value)) => Ok((name.trim(), value.trim())),
         None => {
-            let message = format!("a parameter is given as NAME=VALUE, not '{chosen}'");
+            let message = format!("{option} takes NAME=VALUE, not '{chosen}'");
             Err(Stop::refuse(RefusalKind::Invalid, message))
         }
     }

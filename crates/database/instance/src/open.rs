@@ -251,11 +251,7 @@ fn start(
     let mut processes = Processes::start(&checkpointer, parameters, session)?;
     let upper = match take_into_use(changes, storage, &halt, parameters, session) {
         Ok(upper) => upper,
-        Err(stop) => {
-            halt.raise("the database could not be opened", session);
-            processes.join(session);
-            return Err(stop);
-        }
+        Err(stop) => return Err(given_up(stop, &halt, processes, session)),
     };
     let UpperLayers { space, transactions, cleaners, rolled_back, dropped, .. } = upper;
     processes.monitors = upper.monitors;
@@ -283,6 +279,13 @@ fn start(
     };
     instance.schedule_at_opening(session);
     Ok(instance)
+}
+
+/// Ends the processes of an opening that failed.
+fn given_up(stop: Stop, halt: &Halt, mut processes: Processes, session: &Session) -> Stop {
+    halt.raise("the database could not be opened", session);
+    processes.join(session);
+    stop
 }
 
 /// Says in the control file that the database is open, and which log has begun.

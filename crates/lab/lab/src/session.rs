@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use experiment::{
-    CarryOver, Commits, Decision, End, Execution, Level, Origin, Plan, Question, Rule, Run,
-    Sensitivity, Verdict, World, carry_out, compare,
+    CarryOver, Commits, Decision, End, Execution, Level, News, Origin, Plan, Question, Rule, Run,
+    Runner, Sensitivity, Verdict, World, carry_out, compare,
 };
 use os::{Disk, Session};
 use stop::{RefusalKind, Stop};
@@ -66,16 +66,18 @@ pub fn run(
     tell: &mut dyn FnMut(&str),
     session: &Session,
 ) -> Result<Ending, Stop> {
-    let asked = Asked::of(request)?;
-    let found = match &request.run_on {
-        RunOn::ThisMachine(parent) => asked.here(parent, told_to_stop, tell, session)?,
-        RunOn::Model { machine, disk } => {
-            let machine = Machine::named(machine, disk)?;
-            asked.form.check_for_model()?;
-            asked.modelled(&machine, told_to_stop, tell, session)?
-        }
+    let mut asked = Asked::of(request)?;
+    let Some(mut found) = asked.find(told_to_stop, tell, session)? else {
+        return Ok(Ending::Stopped);
     };
-    let Some(found) = found else { return Ok(Ending::Stopped) };
+    if let Some(instead) = asked.instead(&found.runs)? {
+        tell("the effect of a setting goes on after it: once more, by restarts");
+        asked = instead;
+        match asked.find(told_to_stop, tell, session)? {
+            Some(by_restarts) => found = by_restarts,
+            None => return Ok(Ending::Stopped),
+        }
+    }
     let question = Question {
         rule: asked.rule,
         command: request.command.clone(),
@@ -139,6 +141,23 @@ impl<'a> Asked<'a> {
         Ok(Asked { request, experiment, form, design, plan, rule, notes })
     }
 
+    /// Makes the runs. None if it was told to stop.
+    fn find(
+        &self,
+        told_to_stop: &dyn Fn() -> bool,
+        tell: &mut dyn FnMut(&str),
+        session: &Session,
+    ) -> Result<Option<Found>, Stop> {
+        match &self.request.run_on {
+            RunOn::ThisMachine(parent) => self.here(parent, told_to_stop, tell, session),
+            RunOn::Model { machine, disk } => {
+                let machine = Machine::named(machine, disk)?;
+                self.form.check_for_model()?;
+                self.modelled(&machine, told_to_stop, tell, session)
+            }
+        }
+    }
+
     fn origin(&self, world: World, machine: String) -> Origin {
         Origin {
             experiment: self.experiment.name.clone(),
@@ -165,6 +184,7 @@ impl<'a> Asked<'a> {
         let machine =
             format!("{}; {}", os::linux::machine::line(), os::linux::machine::file_system(parent));
         let origin = self.origin(World::Linux, machine);
+        let base = scratch.base();
         let mut percent = None;
         let progress = |done: u64, all: u64| {
             let now = done * 10 / all.max(1) * 10;
@@ -173,61 +193,73 @@ impl<'a> Asked<'a> {
                 tell(&format!("loading {all} rows: {now} %"));
             }
         };
-        let base = scratch.base();
         let prepared = prepare(&disk, &base, &self.form, progress, told_to_stop, session)?;
         let Some(chosen) = prepared else { return Ok(None) };
         let mut form = self.form.clone();
         chosen.fix(&mut form.parameters);
-        let settings = &self.experiment.settings;
-        let mut found = Found { notes: self.notes.clone(), ..Found::default() };
-        if self.design == Design::Alternate {
-            let mut teller = Teller::new(self.rule, self.plan, tell);
-            let alternation = Alternation {
-                plan: self.plan,
-                blocks: self.experiment.blocks,
-                form: &form,
-                settings,
-                origin: &origin,
-                done: Vec::new(),
-            };
-            let budget = self.experiment.budget;
-            let began = session.now();
-            let rule = self.rule;
-            let mut enough =
-                |rows: &[Run]| is_decided(rows, &rule) || session.now().since(began) > budget;
-            let following = Following {
-                told_to_stop,
-                enough: &mut enough,
-                news: &mut |news| teller.tell(&news),
-            };
-            let (execution, commits) = alternation.run(&disk, &base, following, session)?;
-            let Some(runs) = whole(execution)? else { return Ok(None) };
-            found.commits = Some(commits);
-            found.runs = runs;
-            return Ok(Some(found));
-        }
-        let mut runner = LinuxRunner {
-            disk,
-            scratch: &scratch,
-            form: &form,
-            settings,
-            origin: &origin,
-            session,
-        };
         let mut teller = Teller::new(self.rule, self.plan, tell);
-        let rule = self.rule;
-        let execution = carry_out(
-            &self.plan,
-            Vec::new(),
-            &mut runner,
-            session.os().clock(),
-            told_to_stop,
-            &mut |rows| is_decided(rows, &rule),
-            &mut |news| teller.tell(&news),
-        );
-        let Some(runs) = whole(execution)? else { return Ok(None) };
-        found.runs = runs;
-        Ok(Some(found))
+        let mut news = |news: News<'_>| teller.tell(&news);
+        let (began, budget) = (session.now(), self.experiment.budget);
+        let is_over = || session.now().since(began) > budget;
+        let mut enough = |rows: &[Run]| is_decided(rows, &self.rule) || is_over();
+        let following = Following { told_to_stop, enough: &mut enough, news: &mut news };
+        let settings = &self.experiment.settings;
+        let (execution, commits) = match self.design {
+            Design::Alternate => {
+                let alternation = self.alternation(&form, &origin);
+                let ran = alternation.run(&disk, &base, following, session)?;
+                (ran.0, Some(ran.1))
+            }
+            Design::Restarts => {
+                let (scratch, form, origin) = (&scratch, &form, &origin);
+                let mut runner = LinuxRunner { disk, scratch, form, settings, origin, session };
+                (self.restart(&mut runner, following, session), None)
+            }
+        };
+        let notes = self.notes.clone();
+        Ok(whole(execution)?.map(|runs| Found { runs, commits, notes, ..Found::default() }))
+    }
+
+    fn alternation<'f>(&'f self, form: &'f Form, origin: &'f Origin) -> Alternation<'f> {
+        Alternation {
+            plan: self.plan,
+            blocks: self.experiment.blocks,
+            form,
+            settings: &self.experiment.settings,
+            origin,
+            done: Vec::new(),
+        }
+    }
+
+    fn restart(
+        &self,
+        runner: &mut impl Runner<Error = Stop>,
+        following: Following<'_>,
+        session: &Session,
+    ) -> Execution<Stop> {
+        let Following { told_to_stop, enough, news } = following;
+        let clock = session.os().clock();
+        carry_out(&self.plan, Vec::new(), runner, clock, told_to_stop, enough, news)
+    }
+
+    /// The same by restarts, if the effects of these settings go on after them (LB62).
+    fn instead(&self, runs: &[Run]) -> Result<Option<Asked<'a>>, Stop> {
+        let may = self.design == Design::Alternate && self.request.experiment.design.is_none();
+        let Some(found) = CarryOver::of_rows(runs).filter(|found| may && found.is_found()) else {
+            return Ok(None);
+        };
+        let mut request = Asked::of(self.request)?;
+        request.design = Design::Restarts;
+        request.plan =
+            plan(&request.experiment, &request.form, Design::Restarts, self.request.seed)?;
+        request.rule.rounds = request.plan.rounds;
+        request.notes = vec![format!(
+            "The settings can't alternate in one instance: the effect of one goes on after it. So \
+             they were compared by restarts. What was seen in {} blocks: {}",
+            runs.len(),
+            found.words()
+        )];
+        Ok(Some(request))
     }
 
     fn check_room(&self, disk: &Disk, parent: &Path) -> Result<(), Stop> {
@@ -266,16 +298,10 @@ impl<'a> Asked<'a> {
                 let base = base.clone();
                 let mut runner = ModelRunner { machine, base, form, settings, origin: &origin };
                 let mut teller = Teller::new(self.rule, self.plan, tell);
-                let (clock, rule) = (session.os().clock(), self.rule);
-                let execution = carry_out(
-                    &self.plan,
-                    Vec::new(),
-                    &mut runner,
-                    clock,
-                    told_to_stop,
-                    &mut |rows| is_decided(rows, &rule),
-                    &mut |news| teller.tell(&news),
-                );
+                let mut enough = |rows: &[Run]| is_decided(rows, &self.rule);
+                let mut news = |news: News<'_>| teller.tell(&news);
+                let following = Following { told_to_stop, enough: &mut enough, news: &mut news };
+                let execution = self.restart(&mut runner, following, session);
                 Ok(whole(execution)?.map(|runs| (runs, None)))
             }
         };
@@ -373,9 +399,4 @@ fn whole(execution: Execution<Stop>) -> Result<Option<Vec<Run>>, Stop> {
         End::Stopped => Ok(None),
         End::Failed { error, .. } => Err(error),
     }
-}
-
-#[expect(dead_code, reason = "to come")]
-fn carried_over(rows: &[Run]) -> bool {
-    CarryOver::of_rows(rows).is_some_and(|found| found.is_found())
 }

@@ -204,8 +204,8 @@ impl Run {
 
 impl Compare {
     fn carry_out(self) -> CommandResult {
-        let setting = |chosen: &[String]| Setting::of(named_values(chosen)?);
-        let [a, b] = [setting(&self.a), setting(&self.b)];
+        let setting = |option, chosen: &[String]| Setting::of(named_values(option, chosen)?);
+        let [a, b] = [setting("--set", &self.a), setting("--vs", &self.b)];
         let (a, b) = (a.map_err(Failure::usage)?, b.map_err(Failure::usage)?);
         let mut experiment = Experiment::comparing(a, b, &self.load).map_err(Failure::usage)?;
         self.how.change(&mut experiment).map_err(Failure::usage)?;

@@ -28,8 +28,7 @@ fn a_rows_file_that_cant_be_made_is_refused_before_the_experiment() {
 fn rows_are_there_with_an_answer_and_only_then() {
     let folder = Folder::new("rows-written");
     let short = ["lab", "run", "dbwr-count", "--simulate", "two-core", "--seconds", "0.01"];
-    let rounds =
-        ["--design", "restarts", "--rounds", "2", "--equal-rounds", "1", "--rows", "rows"];
+    let rounds = ["--design", "restarts", "--rounds", "2", "--equal-rounds", "1", "--rows", "rows"];
     let asked = [&short[..], &rounds[..]].concat();
     let output = folder.forebay(&[&asked[..], &["--simulated-disk", "bogus"]].concat());
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));

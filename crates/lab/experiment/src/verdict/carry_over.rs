@@ -92,6 +92,20 @@ impl CarryOver {
         })
     }
 
+    /// What was seen, in a sentence.
+    pub fn words(&self) -> String {
+        let late = format!(
+            "the difference in the late halves less that in the early ones was {} (p {})",
+            change(1.0 + self.late_less_early),
+            decimal(self.late_p, 3)
+        );
+        let long = self.long_less_short.zip(self.long_p).map(|(less, p)| {
+            let less = change(1.0 + less);
+            format!("; that in long rounds less that in short ones {less} (p {})", decimal(p, 3))
+        });
+        late + &long.unwrap_or_default() + "."
+    }
+
     pub(crate) fn text(&self) -> String {
         let mut text = "Does a setting's effect go on after it?\n".to_owned();
         let points = |share: f64| change(1.0 + share);
