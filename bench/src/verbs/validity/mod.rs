@@ -78,7 +78,7 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Outcome {
     // Both worlds the same way; else it's probed in each.
     form.set(|_, parameters| parameters.set("redo_write", DurableWrite::DirectThenSync.name()))
         .map_err(|stop| stop.to_string())?;
-    let experiment = &lab::EXPERIMENTS[0];
+    let experiment = &Experiment::named("dbwr-count").map_err(|stop| stop.to_string())?;
     let (runs, samples) = measure(&dir, experiment, &form, arguments.runs)?;
     let disk = fitted(&samples, &machine, &costs, arguments)?;
     show(&samples, &machine, &costs);
@@ -210,7 +210,8 @@ mod tests {
             .join("target")
             .join(format!("validity-{}", std::process::id()));
         fs::create_dir_all(&dir).expect("a folder for the test");
-        let (experiment, form) = (&lab::EXPERIMENTS[0], Form::tiny());
+        let experiment = &Experiment::named("dbwr-count").expect("it is built in");
+        let form = Form::tiny();
         let measured = measure(&dir, experiment, &form, 2);
         let left = fs::read_dir(&dir).expect("it is there").count();
         fs::remove_dir_all(&dir).expect("it is ours");

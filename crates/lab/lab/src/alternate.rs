@@ -59,6 +59,9 @@ pub(crate) struct Alternation<'a> {
     pub(crate) done: Vec<Run>,
 }
 
+/// Of each session, the commits that were acknowledged to it.
+type Acknowledged = Vec<(u32, u64)>;
+
 /// How the caller follows it.
 pub(crate) struct Following<'a> {
     pub(crate) told_to_stop: &'a dyn Fn() -> bool,
@@ -95,7 +98,7 @@ impl Alternation<'_> {
         directory: &Path,
         following: Following<'_>,
         session: &Session,
-    ) -> Result<(Execution<Stop>, Vec<(u32, u64)>), Stop> {
+    ) -> Result<(Execution<Stop>, Acknowledged), Stop> {
         let watcher = Watcher::begin(disk, directory, session)?;
         let periods = Periods::new(session.os());
         let Following { told_to_stop, enough, news } = following;

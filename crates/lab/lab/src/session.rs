@@ -106,6 +106,9 @@ struct Asked<'a> {
     notes: Vec<String>,
 }
 
+/// Rows, and the commits of the instance that they share, if they do.
+type Rows = (Vec<Run>, Option<Commits>);
+
 /// What was found.
 #[derive(Default)]
 struct Found {
@@ -330,7 +333,7 @@ impl<'a> Asked<'a> {
         machine: Machine,
         base: &sim::fs::FileSystem,
         origin: &Origin,
-    ) -> Result<Option<(Vec<Run>, Option<Commits>)>, Stop> {
+    ) -> Result<Option<Rows>, Stop> {
         let (form, settings, origin) =
             (self.form.clone(), self.experiment.settings.clone(), origin.clone());
         let (plan, blocks, rule) = (self.plan, self.experiment.blocks, self.rule);

@@ -8,14 +8,7 @@
 //!   * [`two_samples`]: do two samples differ that don't come in pairs?
 //!   * [`verdict`]: does that interval reach the goal, miss it, or leave it open?
 //!
-//! The lab compares two settings of one engine, where the answer may well be "nothing", and asks
-//! two more:
-//!
-//!   * [`permutation`]: how often would chance alone make as large a difference?
-//!   * [`comparison`]: is the difference real, and does it matter? What runs of equal settings
-//!     (A/A pairs) say about the machine is part of the answer.
-//!
-//! And of one setting, where a curve is the answer:
+//! Of one setting, where a curve is the answer:
 //!
 //!   * [`density`]: which shape has the sample?
 //!   * [`normality`]: may it be normal?
@@ -38,11 +31,9 @@
 
 pub mod adjusted;
 pub mod changepoint;
-pub mod comparison;
 pub mod density;
 pub mod distributions;
 pub mod normality;
-pub mod permutation;
 pub mod ratio;
 pub mod sawtooth;
 pub mod sequential;
@@ -52,10 +43,8 @@ pub mod two_samples;
 pub mod verdict;
 
 pub use adjusted::{Estimate, Pair};
-pub use comparison::{Comparison, Finding, Matters, noise_floor};
-pub use permutation::sign_flip_p;
 pub use ratio::{Interval, geometric_mean, interval_95};
 pub use sawtooth::Sawtooth;
-pub use sequential::{Answer, Direction, Looks, Outlook};
+pub use sequential::{Answer, Direction, Looks, Matters, Outlook};
 pub use summary::{mean, median, quantile};
 pub use verdict::Verdict;

@@ -22,7 +22,7 @@
 //! where they are strongly skewed. Where an outlier never showed in the sample, no method knows of
 //! it.
 //!
-//! Callers: `rivals::race`; `comparison`.
+//! Callers: races.
 //! Sources: Efron & Tibshirani, An Introduction to the Bootstrap (1993), 12.5 (bootstrap-t);
 //! Kalibera & Jones, "Rigorous Benchmarking in Reasonable Time" (ISMM '13), for ratios by
 //! bootstrap.

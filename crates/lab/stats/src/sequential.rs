@@ -50,7 +50,7 @@ mod answer;
 mod density;
 pub mod outlook;
 
-pub use answer::{Answer, Direction};
+pub use answer::{Answer, Direction, Matters};
 pub use outlook::{Decision, Outlook};
 
 use crate::distributions::Distribution;

@@ -1,7 +1,7 @@
 //! Two independent samples: do their means differ, and by how much relative to their spread?
 //!
 //! For figures that don't come in pairs, such as the latencies of two runs. Pairs go to
-//! `comparison` or `adjusted`, which use that they were measured together.
+//! `adjusted`, which uses that they were measured together.
 //!
 //! Callers: the lab.
 //! Sources: Welch, "The Generalization of Student's Problem when Several Different Population

@@ -11,7 +11,6 @@
 //!
 //! Callers: the lab, after each look.
 
-use crate::comparison::Matters;
 use crate::ratio::Interval;
 
 /// What an interval of a difference says, against the size from which on a difference matters.
@@ -22,6 +21,17 @@ pub struct Answer {
     /// Yes: the whole interval is at or beyond the threshold, to one side. No: all of it is within,
     /// whether or not there is a difference. Open: neither.
     pub matters: Matters,
+}
+
+/// Whether a difference is large enough.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Matters {
+    /// The whole interval lies at or beyond the threshold.
+    Yes,
+    /// The whole interval lies within it.
+    No,
+    /// The interval straddles it.
+    Open,
 }
 
 /// The sign of a difference, as far as its interval tells.

@@ -11,7 +11,7 @@ use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp, StandardNormal, StudentT};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use stats::adjusted::{Estimate, Pair};
-use stats::comparison::Matters;
+use stats::sequential::Matters;
 use stats::sequential::{Answer, Decision, Looks, Outlook};
 
 /// The generator of all simulations.
