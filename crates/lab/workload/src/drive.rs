@@ -168,6 +168,9 @@ impl Turns {
 
     /// The turn's transaction, of this type, has ended: its time counts from here.
     pub(crate) fn timed(&mut self, kind: &'static str, session: &Session) {
+        if self.book.is_none() && self.counting.is_none() {
+            return;
+        }
         let took = session.now().since(self.began);
         if let Some(book) = &mut self.book {
             book.record(took);
