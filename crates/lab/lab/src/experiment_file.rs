@@ -62,10 +62,14 @@ pub struct Experiment {
     pub matters: f64,
     /// The probability with which equals may be called different, as a share.
     pub error: f64,
-    /// How long it may take.
-    pub budget: Nanos,
-    /// The lengths of blocks.
-    pub blocks: Blocks,
+    /// How long it may take; if not given, [`BUDGET`] here and [`BUDGET_MODELLED`] on a model.
+    pub budget: Option<Nanos>,
+    /// The length of a block; if not given, a second here and a tenth of it on a model.
+    pub block: Option<Nanos>,
+    /// The part of a block that isn't counted; if not given, a tenth of it.
+    pub washout: Option<Nanos>,
+    /// How many times as long a block of a long round is.
+    pub long: u32,
     /// Rounds, and rounds of equals, of a design by restarts.
     pub rounds: [u32; 2],
     load: LoadSpec,
@@ -76,8 +80,13 @@ pub struct Experiment {
 const MATTERS: f64 = 2.0;
 /// The error in per cent, if a file doesn't say.
 const ERROR: f64 = 2.5;
-/// The budget in seconds, if a file doesn't say.
-const BUDGET_S: f64 = 300.0;
+/// How long an experiment may take, if its file doesn't say.
+pub const BUDGET: Nanos = Nanos::from_secs(300);
+/// The same of a model's time: a second of it takes about a second to simulate, and less is noise.
+pub const BUDGET_MODELLED: Nanos = Nanos::from_secs(20);
+/// The length of a block.
+const BLOCK: Nanos = Nanos::from_secs(1);
+const BLOCK_MODELLED: Nanos = Nanos::from_millis(100);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -162,14 +171,8 @@ impl Experiment {
             true => Ok(Nanos((seconds * 1e9) as u64)),
             false => Err(refuse(&format!("{what} is 0 to 86400 seconds, not {seconds}"))),
         };
-        let blocks = Blocks {
-            length: seconds(file.blocks.length.unwrap_or(1.0), "the length of a block")?,
-            washout: seconds(file.blocks.washout.unwrap_or(0.1), "the washout of a block")?,
-            long: file.blocks.long.unwrap_or(20),
-        };
-        if blocks.washout.0 * 2 > blocks.length.0 {
-            return Err(refuse(&"a washout is half of its block at most"));
-        }
+        let optional =
+            |given: Option<f64>, what| given.map(|given| seconds(given, what)).transpose();
         Ok(Experiment {
             name: name.to_owned(),
             question: file.question,
@@ -179,8 +182,10 @@ impl Experiment {
             design: file.design,
             matters: share(file.matters.unwrap_or(MATTERS), "what matters")?,
             error: share(file.error.unwrap_or(ERROR), "the error")?,
-            budget: seconds(file.budget.unwrap_or(BUDGET_S), "the budget")?,
-            blocks,
+            budget: optional(file.budget, "the budget")?,
+            block: optional(file.blocks.length, "the length of a block")?,
+            washout: optional(file.blocks.washout, "the washout of a block")?,
+            long: file.blocks.long.unwrap_or(20),
             rounds: [file.runs.rounds.unwrap_or(10), file.runs.equals.unwrap_or(5)],
             load: file.load,
             lengths: [file.runs.warm_up, file.runs.length],
@@ -215,6 +220,25 @@ impl Experiment {
                 Ok((Design::Restarts, vec![note]))
             }
             (design, _) => Ok((design.unwrap_or(Design::Alternate), Vec::new())),
+        }
+    }
+
+    pub(crate) fn budget(&self, is_modelled: bool) -> Nanos {
+        self.budget.unwrap_or(if is_modelled { BUDGET_MODELLED } else { BUDGET })
+    }
+
+    /// Refused if a block has no room for its washout.
+    pub(crate) fn blocks(&self, is_modelled: bool) -> Result<Blocks, Stop> {
+        let length = self.block.unwrap_or(if is_modelled { BLOCK_MODELLED } else { BLOCK });
+        let washout = self.washout.unwrap_or(Nanos(length.0 / 10));
+        match washout.0 * 2 > length.0 || length.0 < 1_000_000 {
+            true => Err(invalid(format!(
+                "blocks of {:.3} s with a washout of {:.3} s: choose blocks of 0.001 s or more, and \
+                 at most half of one as its washout",
+                length.as_secs_f64(),
+                washout.as_secs_f64()
+            ))),
+            false => Ok(Blocks { length, washout, long: self.long }),
         }
     }
 

@@ -12,7 +12,7 @@ use os::{Disk, Session};
 use stop::{RefusalKind, Stop};
 use waits::Nanos;
 
-use crate::alternate::{Alternation, Following};
+use crate::alternate::{Alternation, Blocks, Following};
 use crate::linux::{LinuxRunner, prepare};
 use crate::model::{DIRECTORY, Machine, ModelRunner, load};
 use crate::progress::Teller;
@@ -101,6 +101,8 @@ struct Asked<'a> {
     experiment: Experiment,
     form: Form,
     design: Design,
+    blocks: Blocks,
+    budget: Nanos,
     plan: Plan,
     rule: Rule,
     notes: Vec<String>,
@@ -134,14 +136,21 @@ impl<'a> Asked<'a> {
         }
         let form = experiment.form(request.form.clone())?;
         let (design, notes) = experiment.way()?;
-        let plan = plan(&experiment, &form, design, request.seed)?;
+        let is_modelled = matches!(request.run_on, RunOn::Model { .. });
+        let (blocks, budget) = (experiment.blocks(is_modelled)?, experiment.budget(is_modelled));
+        let plan = match design {
+            Design::Restarts => restarts(&experiment, request.seed)?,
+            Design::Alternate => {
+                rounds_in(budget, blocks, experiment.settings.len(), &form, request.seed)?
+            }
+        };
         let rule = Rule {
             threshold: experiment.matters,
             error: experiment.error,
             rounds: plan.rounds,
             is_device_neutral: experiment.settings.iter().all(|s| s.is_device_neutral()),
         };
-        Ok(Asked { request, experiment, form, design, plan, rule, notes })
+        Ok(Asked { request, experiment, form, design, blocks, budget, plan, rule, notes })
     }
 
     /// Makes the runs. None if it was told to stop.
@@ -202,8 +211,8 @@ impl<'a> Asked<'a> {
         chosen.fix(&mut form.parameters);
         let mut teller = Teller::new(self.rule, self.plan, tell);
         let mut news = |news: News<'_>| teller.tell(&news);
-        let (began, budget) = (session.now(), self.experiment.budget);
-        let is_over = || session.now().since(began) > budget;
+        let began = session.now();
+        let is_over = || session.now().since(began) > self.budget;
         let mut enough = |rows: &[Run]| is_decided(rows, &self.rule) || is_over();
         let following = Following { told_to_stop, enough: &mut enough, news: &mut news };
         let settings = &self.experiment.settings;
@@ -226,7 +235,7 @@ impl<'a> Asked<'a> {
     fn alternation<'f>(&'f self, form: &'f Form, origin: &'f Origin) -> Alternation<'f> {
         Alternation {
             plan: self.plan,
-            blocks: self.experiment.blocks,
+            blocks: self.blocks,
             form,
             settings: &self.experiment.settings,
             origin,
@@ -253,8 +262,7 @@ impl<'a> Asked<'a> {
         };
         let mut request = Asked::of(self.request)?;
         request.design = Design::Restarts;
-        request.plan =
-            plan(&request.experiment, &request.form, Design::Restarts, self.request.seed)?;
+        request.plan = restarts(&request.experiment, self.request.seed)?;
         request.rule.rounds = request.plan.rounds;
         request.notes = vec![format!(
             "The settings can't alternate in one instance: the effect of one goes on after it. So \
@@ -336,7 +344,7 @@ impl<'a> Asked<'a> {
     ) -> Result<Option<Rows>, Stop> {
         let (form, settings, origin) =
             (self.form.clone(), self.experiment.settings.clone(), origin.clone());
-        let (plan, blocks, rule) = (self.plan, self.experiment.blocks, self.rule);
+        let (plan, blocks, rule) = (self.plan, self.blocks, self.rule);
         let body = move |world: &sim::World, session: &Session| {
             let alternation = Alternation {
                 plan,
@@ -358,27 +366,42 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// The plan of an experiment: by the numbers of its file, or as many rounds as the budget has.
-fn plan(experiment: &Experiment, form: &Form, design: Design, seed: u64) -> Result<Plan, Stop> {
-    let levels = u8::try_from(experiment.settings.len()).expect("a file has 26 at most");
+/// The plan of an experiment by restarts: by the numbers of its file.
+fn restarts(experiment: &Experiment, seed: u64) -> Result<Plan, Stop> {
     let [rounds, equals] = experiment.rounds;
-    let plan = match design {
-        Design::Restarts => Plan { levels, rounds, equals, long: 0, seed },
-        Design::Alternate => {
-            let blocks = experiment.blocks;
-            let seconds = |of: Nanos| of.as_secs_f64();
-            let block = seconds(blocks.length);
-            let budget = seconds(experiment.budget) - seconds(form.warm_up);
-            let long_round = f64::from(levels) * block * f64::from(blocks.long);
-            let long = u32::from(long_round <= budget * LONG_SHARE && blocks.long > 1);
-            let left = budget - f64::from(long) * long_round;
-            let share = 1.0 / f64::from(EQUALS_EVERY - 1);
-            let per_round = block * (f64::from(levels) + 2.0 * share);
-            let rounds = (left / per_round) as u32;
-            Plan { levels, rounds, equals: (f64::from(rounds) * share) as u32, long, seed }
-        }
-    };
+    let plan = Plan { levels: levels(experiment.settings.len()), rounds, equals, long: 0, seed };
     plan.check().map_err(|error| invalid(&error))
+}
+
+/// The plan of settings that alternate: as many rounds as the budget has room for.
+fn rounds_in(
+    budget: Nanos,
+    blocks: Blocks,
+    settings: usize,
+    form: &Form,
+    seed: u64,
+) -> Result<Plan, Stop> {
+    let levels = levels(settings);
+    let block = blocks.length.as_secs_f64();
+    let seconds = budget.as_secs_f64() - form.warm_up.as_secs_f64();
+    let long_round = f64::from(levels) * block * f64::from(blocks.long);
+    let long = u32::from(long_round <= seconds * LONG_SHARE && blocks.long > 1);
+    let share = 1.0 / f64::from(EQUALS_EVERY - 1);
+    let per_round = block * (f64::from(levels) + 2.0 * share);
+    let rounds = ((seconds - f64::from(long) * long_round) / per_round) as u32;
+    let equals = ((f64::from(rounds) * share) as u32).max(1);
+    let plan = Plan { levels, rounds, equals, long, seed };
+    plan.check().map_err(|_| {
+        invalid(&format!(
+            "{budget} has no room for two rounds of blocks of {}: choose a larger budget, or \
+             shorter blocks",
+            blocks.length
+        ))
+    })
+}
+
+fn levels(settings: usize) -> u8 {
+    u8::try_from(settings).expect("a file has 26 at most")
 }
 
 /// Whether it is known if the difference matters.

@@ -70,9 +70,9 @@ fn an_experiment_in_one_instance_answers_and_leaves_nothing_behind() {
     let session = os.adopt("test", SessionKind::Foreground);
     let mut request = request(&folder);
     request.experiment.design = Some(Design::Alternate);
-    request.experiment.budget = Nanos::from_secs(4);
-    request.experiment.blocks.length = Nanos::from_millis(100);
-    request.experiment.blocks.washout = Nanos::from_millis(10);
+    request.experiment.budget = Some(Nanos::from_secs(4));
+    request.experiment.block = Some(Nanos::from_millis(100));
+    request.experiment.washout = Some(Nanos::from_millis(10));
     let ended = run(&request, &|| false, &mut |_| {}, &session);
     let Ok(Ending::Answered(report, rows)) = ended else { panic!("no answer") };
     assert!(report.text().contains("commits lost      none"), "{}", report.text());

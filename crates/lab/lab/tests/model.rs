@@ -102,10 +102,10 @@ fn alternating(delay_ns: u32, lag_s: u32, long: u32) -> Request {
          [both]\ntest_commit_delay_lag = {lag_s}"
     );
     let mut experiment = Experiment::parse("planted", &text).expect("it is one");
-    experiment.budget = Nanos::from_secs(3);
-    experiment.blocks.length = Nanos::from_millis(20);
-    experiment.blocks.washout = Nanos::from_millis(2);
-    experiment.blocks.long = long;
+    experiment.budget = Some(Nanos::from_secs(3));
+    experiment.block = Some(Nanos::from_millis(20));
+    experiment.washout = Some(Nanos::from_millis(2));
+    experiment.long = long;
     Request { experiment, ..request() }
 }
 

@@ -189,7 +189,7 @@ impl Run {
             let text = format!("{experiment} gives {name} itself: leave --set {name} out");
             return Err(Failure::usage(text));
         }
-        self.how.change(&mut experiment).map_err(Failure::usage)?;
+        self.how.change(&mut experiment);
         let (design, _) = experiment.way().map_err(Failure::usage)?;
         let mut form = self.how.form(&self.place, design);
         form.set(|creation, parameters| self.settings.choose(Some(creation), parameters))
@@ -208,7 +208,7 @@ impl Compare {
         let [a, b] = [setting("--set", &self.a), setting("--vs", &self.b)];
         let (a, b) = (a.map_err(Failure::usage)?, b.map_err(Failure::usage)?);
         let mut experiment = Experiment::comparing(a, b, &self.load).map_err(Failure::usage)?;
-        self.how.change(&mut experiment).map_err(Failure::usage)?;
+        self.how.change(&mut experiment);
         let (design, _) = experiment.way().map_err(Failure::usage)?;
         let mut form = self.how.form(&self.place, design);
         let both = Settings::of(self.both.clone());

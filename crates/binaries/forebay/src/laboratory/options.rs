@@ -134,7 +134,7 @@ impl How {
     }
 
     /// Changes an experiment as was asked for.
-    pub(super) fn change(&self, experiment: &mut Experiment) -> Result<(), String> {
+    pub(super) fn change(&self, experiment: &mut Experiment) {
         let ns = |seconds: f64| Nanos((seconds * 1e9) as u64);
         if let Some(design) = self.design {
             experiment.design = Some(match design {
@@ -142,24 +142,13 @@ impl How {
                 DesignName::Restarts => Design::Restarts,
             });
         }
-        experiment.budget = self.budget.unwrap_or(experiment.budget);
-        if let Some(length) = self.block {
-            experiment.blocks.length = ns(length);
-            experiment.blocks.washout = ns(length / 10.0);
-        }
-        experiment.blocks.washout = self.washout.map_or(experiment.blocks.washout, ns);
-        if experiment.blocks.washout.0 * 2 > experiment.blocks.length.0 {
-            return Err(
-                "a washout is half of its block at most: choose a shorter --washout, or a \
-                        longer --block"
-                    .to_owned(),
-            );
-        }
+        experiment.budget = self.budget.or(experiment.budget);
+        experiment.block = self.block.map(ns).or(experiment.block);
+        experiment.washout = self.washout.map(ns).or(experiment.washout);
         let [rounds, equals] = &mut experiment.rounds;
         *rounds = self.rounds.unwrap_or(*rounds);
         *equals = self.equal_rounds.unwrap_or(*equals);
         experiment.matters = self.matters.map_or(experiment.matters, |percent| percent / 100.0);
-        Ok(())
     }
 
     /// The form for this design.
