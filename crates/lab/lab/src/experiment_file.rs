@@ -62,9 +62,9 @@ pub struct Experiment {
     pub matters: f64,
     /// The probability with which equals may be called different, as a share.
     pub error: f64,
-    /// How long it may take; if not given, [`BUDGET`] here and [`BUDGET_MODELLED`] on a model.
+    /// How long it may take; if not given, [`BUDGET`], of a model's own time on a model.
     pub budget: Option<Nanos>,
-    /// The length of a block; if not given, a second here and a tenth of it on a model.
+    /// The length of a block; if not given, a second.
     pub block: Option<Nanos>,
     /// The part of a block that isn't counted; if not given, a tenth of it.
     pub washout: Option<Nanos>,
@@ -82,11 +82,8 @@ const MATTERS: f64 = 2.0;
 const ERROR: f64 = 2.5;
 /// How long an experiment may take, if its file doesn't say.
 pub const BUDGET: Nanos = Nanos::from_secs(300);
-/// The same of a model's time: a second of it takes about a second to simulate, and less is noise.
-pub const BUDGET_MODELLED: Nanos = Nanos::from_secs(20);
 /// The length of a block.
 const BLOCK: Nanos = Nanos::from_secs(1);
-const BLOCK_MODELLED: Nanos = Nanos::from_millis(100);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -203,11 +200,13 @@ impl Experiment {
         experiment.load(&Form::quick()).map(|_| experiment)
     }
 
-    /// The design: the one that was asked for, or else the settings alternate in one instance if
-    /// they can. With notes for the reader of the verdict. Refused if they are to and can't.
-    pub fn way(&self) -> Result<(Design, Vec<String>), Stop> {
+    /// The design: the one that was asked for. Else the settings alternate in one instance if they
+    /// can, but on a model, where restarts cost next to nothing and nothing disturbs them. With
+    /// notes for the reader of the verdict. Refused if they are to alternate and can't.
+    pub fn way(&self, is_modelled: bool) -> Result<(Design, Vec<String>), Stop> {
         let fixed = self.settings.iter().find_map(Setting::fixed);
         match (self.design, fixed) {
+            (None, _) if is_modelled => Ok((Design::Restarts, Vec::new())),
             (Some(Design::Alternate), Some(name)) => Err(invalid(format!(
                 "{name} is chosen when an instance opens, so the settings can't alternate in one: \
                  choose the design 'restarts'"
@@ -223,13 +222,13 @@ impl Experiment {
         }
     }
 
-    pub(crate) fn budget(&self, is_modelled: bool) -> Nanos {
-        self.budget.unwrap_or(if is_modelled { BUDGET_MODELLED } else { BUDGET })
+    pub(crate) fn budget(&self) -> Nanos {
+        self.budget.unwrap_or(BUDGET)
     }
 
     /// Refused if a block has no room for its washout.
-    pub(crate) fn blocks(&self, is_modelled: bool) -> Result<Blocks, Stop> {
-        let length = self.block.unwrap_or(if is_modelled { BLOCK_MODELLED } else { BLOCK });
+    pub(crate) fn blocks(&self) -> Result<Blocks, Stop> {
+        let length = self.block.unwrap_or(BLOCK);
         let washout = self.washout.unwrap_or(Nanos(length.0 / 10));
         match washout.0 * 2 > length.0 || length.0 < 1_000_000 {
             true => Err(invalid(format!(

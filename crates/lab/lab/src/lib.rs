@@ -40,7 +40,7 @@ mod watcher;
 
 pub use alternate::Blocks;
 pub use catalogue::BUILT_IN;
-pub use experiment_file::{BUDGET, BUDGET_MODELLED, Design, Experiment};
+pub use experiment_file::{BUDGET, Design, Experiment};
 pub use form::Form;
 pub use load::Load;
 pub use model::Machine;

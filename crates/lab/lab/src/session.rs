@@ -135,9 +135,9 @@ impl<'a> Asked<'a> {
             experiment.settings.iter_mut().for_each(|setting| *setting = a.clone());
         }
         let form = experiment.form(request.form.clone())?;
-        let (design, notes) = experiment.way()?;
         let is_modelled = matches!(request.run_on, RunOn::Model { .. });
-        let (blocks, budget) = (experiment.blocks(is_modelled)?, experiment.budget(is_modelled));
+        let (design, notes) = experiment.way(is_modelled)?;
+        let (blocks, budget) = (experiment.blocks()?, experiment.budget());
         let plan = match design {
             Design::Restarts => restarts(&experiment, request.seed)?,
             Design::Alternate => {

@@ -102,6 +102,7 @@ fn alternating(delay_ns: u32, lag_s: u32, long: u32) -> Request {
          [both]\ntest_commit_delay_lag = {lag_s}"
     );
     let mut experiment = Experiment::parse("planted", &text).expect("it is one");
+    experiment.design = Some(Design::Alternate);
     experiment.budget = Some(Nanos::from_secs(3));
     experiment.block = Some(Nanos::from_millis(20));
     experiment.washout = Some(Nanos::from_millis(2));
@@ -115,7 +116,7 @@ fn settings_that_alternate_in_one_instance_are_told_apart_and_equals_are_not() {
     let found = comparison(&report);
     assert_eq!((&found["real"], &found["matters"]), (&"yes".into(), &"yes".into()), "{found}");
     assert!(found["ratio"].as_f64().expect("a number") < 0.9, "{found}");
-    assert!(report.text().contains("after the instance's crash"), "{}", report.text());
+    assert!(report.text().contains("looked for after the"), "{}", report.text());
     for row in &rows {
         assert_eq!(row.foreground.profile.unaccounted_ns, 0, "{:?}", row.foreground.worst);
         assert!(row.processes.iter().all(|process| process.name != "lab_probe"));
@@ -134,7 +135,10 @@ fn what_is_chosen_at_opening_does_not_alternate() {
     experiment.rounds = [2, 1];
     let (report, rows) = answer(&Request { experiment: experiment.clone(), ..request() });
     assert!(rows.iter().all(|row| row.block.is_none()));
-    assert!(report.text().contains("db_working_sets is chosen when an instance opens"));
+    let (design, notes) = experiment.way(false).expect("by restarts");
+    assert_eq!(design, Design::Restarts);
+    assert!(notes[0].contains("db_working_sets is chosen when an instance opens"), "{notes:?}");
+    assert!(report.text().contains("Is it real?"));
     experiment.design = Some(Design::Alternate);
     let os = os::linux::start_with(Arc::new(|_| {}));
     let session = os.adopt("test", SessionKind::Foreground);

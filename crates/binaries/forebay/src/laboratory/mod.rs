@@ -190,7 +190,7 @@ impl Run {
             return Err(Failure::usage(text));
         }
         self.how.change(&mut experiment);
-        let (design, _) = experiment.way().map_err(Failure::usage)?;
+        let (design, _) = experiment.way(self.place.simulate.is_some()).map_err(Failure::usage)?;
         let mut form = self.how.form(&self.place, design);
         form.set(|creation, parameters| self.settings.choose(Some(creation), parameters))
             .map_err(Failure::usage)?;
@@ -209,7 +209,7 @@ impl Compare {
         let (a, b) = (a.map_err(Failure::usage)?, b.map_err(Failure::usage)?);
         let mut experiment = Experiment::comparing(a, b, &self.load).map_err(Failure::usage)?;
         self.how.change(&mut experiment);
-        let (design, _) = experiment.way().map_err(Failure::usage)?;
+        let (design, _) = experiment.way(self.place.simulate.is_some()).map_err(Failure::usage)?;
         let mut form = self.how.form(&self.place, design);
         let both = Settings::of(self.both.clone());
         form.set(|creation, parameters| both.choose(Some(creation), parameters))

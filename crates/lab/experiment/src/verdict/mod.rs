@@ -197,10 +197,10 @@ impl Verdict {
     pub fn text(&self) -> String {
         let mut sections = vec![
             format!(
-                "{}: {} of {} s\n",
+                "{}: {} of {}\n",
                 self.experiment,
                 counted(self.runs as u64, "run"),
-                self.run_seconds()
+                self.run_length()
             ),
             self.headline.text(),
             self.commits.text() + &Worst::text(self.unaccounted_worst.as_ref()),
@@ -230,7 +230,7 @@ impl Verdict {
     }
 
     /// The mean measured interval of a run.
-    fn run_seconds(&self) -> String {
-        report::number::decimal(self.measured_s / self.runs as f64, 1)
+    fn run_length(&self) -> String {
+        waits::Nanos((self.measured_s / self.runs as f64 * 1e9) as u64).to_string()
     }
 }
