@@ -85,7 +85,8 @@ impl Campaign {
                     failures += 1;
                     println!("run {} of {}: failed: {why}", index + 1, runs.len());
                     if failures == FAILURES_MAX || runs.len() == 1 {
-                        return Err(format!("decides: gave up after {failures} in a row: {why}"));
+                        let times = if failures == 1 { "once" } else { "three times in a row" };
+                        return Err(format!("decides: gave up, failed {times}: {why}"));
                     }
                 }
             }
@@ -168,10 +169,11 @@ impl Neighbour {
         }
     }
 
-    /// Ends it as Ctrl-C does, so that it says what it took.
+    /// Has it end, so that it says what it took. Not by SIGINT: who was started in the background of
+    /// a shell ignores that.
     fn end(mut self) -> Outcome {
         // It fails only where it has ended by itself.
-        kill_process(Pid::from_child(&self.0), Signal::INT).ok();
+        kill_process(Pid::from_child(&self.0), Signal::TERM).ok();
         let ended = self.0.wait();
         ended.map(|_| ()).map_err(|error| format!("cannot wait for the neighbour: {error}"))
     }
@@ -226,6 +228,6 @@ mod tests {
         let runs = [1, 2, 3, 4, 5].map(|seed| Run { delay_ns: None, seed });
         let mut records = Vec::new();
         let why = campaign("/bin/false").carry_out(&runs, &mut records).expect_err("it fails");
-        assert!(why.contains("after 3 in a row") && records.is_empty(), "{why}");
+        assert!(why.contains("failed three times in a row") && records.is_empty(), "{why}");
     }
 }
