@@ -169,8 +169,8 @@ impl Neighbour {
         }
     }
 
-    /// Has it end, so that it says what it took. Not by SIGINT: who was started in the background of
-    /// a shell ignores that.
+    /// Has it end, so that it says what it took. Not by SIGINT: what a shell has started in the
+    /// background ignores that.
     fn end(mut self) -> Outcome {
         // It fails only where it has ended by itself.
         kill_process(Pid::from_child(&self.0), Signal::TERM).ok();

@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
     /// The first run's seed; the others count on from there
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Append each run to this file; what it has is tabulated too, and its runs' seeds are passed over
+    /// Append each run to this file; what it has is tabulated too, and its seeds are passed over
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     out: Option<PathBuf>,
     /// Run nothing: tabulate this file
