@@ -72,7 +72,8 @@ impl Campaign {
             }
             let made = self.make(*run, &scratch);
             if os::linux::interrupted() {
-                break;
+                neighbour.map_or(Ok(()), Neighbour::end)?;
+                return Err(format!("decides: stopped after {index} of {} runs", runs.len()));
             }
             match made {
                 Ok(record) => {
