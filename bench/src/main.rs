@@ -9,6 +9,9 @@
 //!   soak         for hours what the test suite does in minutes
 //!   calibrate    what operations cost in CPU on this machine, for the simulator
 //!   validity     the same load here and on a model of this machine, side by side
+//!   neighbour    makes this machine noisy: takes CPU and disk at random
+//!   decides      how often the lab sees a planted difference, and how often it errs
+//!   newcomer     from a clone to the lab's first verdict, by the clock
 //!
 //! Callers: people, and `cargo xtask test` for some of them, in a short form.
 
@@ -24,7 +27,9 @@ mod verbs;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use verbs::{calibrate, determinism, kill, performance, races, soak, validity};
+use verbs::{
+    calibrate, decides, determinism, kill, neighbour, newcomer, performance, races, soak, validity,
+};
 use xtask::workspace;
 
 /// What a verb says in the end: nothing, or why it failed and what to do.
@@ -58,6 +63,12 @@ enum Verb {
     Calibrate(calibrate::Arguments),
     /// Run one load here and on a model of this machine, and say how well they agree
     Validity(validity::Arguments),
+    /// Make this machine noisy: take CPU and disk at random
+    Neighbour(neighbour::Arguments),
+    /// Count how often the lab sees a planted difference, and how often it errs
+    Decides(decides::Arguments),
+    /// Clone, build and run the lab's first experiment, by the clock
+    Newcomer(newcomer::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -70,6 +81,9 @@ fn main() -> ExitCode {
         Verb::Soak(what) => soak::run(&root, &what),
         Verb::Calibrate(arguments) => calibrate::run(&root, &arguments),
         Verb::Validity(arguments) => validity::run(&root, &arguments),
+        Verb::Neighbour(arguments) => neighbour::run(&root, &arguments),
+        Verb::Decides(arguments) => decides::run(&root, &arguments),
+        Verb::Newcomer(arguments) => newcomer::run(&root, &arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -26,7 +26,6 @@ use bench::{Ending, Scratch};
 use clap::Args;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use xtask::workspace;
 
 use crate::Outcome;
 
@@ -57,13 +56,12 @@ const SERIALIZABLE: &str = "20";
 const FIRST_COMMIT_MAX: Duration = Duration::from_secs(20);
 
 pub(crate) fn run(root: &Path, arguments: &Arguments) -> Outcome {
-    build(root)?;
+    let binary = super::binary::built(root).map_err(|error| format!("kill: {error}"))?;
     let parent = root.join(&arguments.dir);
     fs::create_dir_all(&parent)
         .map_err(|error| format!("cannot create {}: {error}", parent.display()))?;
     // Gone in the end, also after Ctrl-C, and with it whatever still works there.
     let scratch = Scratch::create(&parent).map_err(|error| format!("kill: {error}"))?;
-    let binary = workspace::target_directory(root)?.join("release/forebay");
     let (database, journal) = (scratch.path().join("db"), scratch.path().join("told"));
     let kill =
         Kill { binary, scratch: &scratch, database, journal, order_entry: arguments.order_entry };
@@ -102,13 +100,6 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Outcome {
 
 fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
-}
-
-fn build(root: &Path) -> Outcome {
-    let mut cargo = workspace::cargo();
-    cargo.args(["build", "--release", "-p", "forebay"]).current_dir(root);
-    let built = cargo.status().map_err(|error| format!("cannot start cargo: {error}"))?;
-    if built.success() { Ok(()) } else { Err("kill: forebay can't be built".into()) }
 }
 
 struct Kill<'s> {

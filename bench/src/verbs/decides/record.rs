@@ -1,0 +1,120 @@
+//! One finished run, as a line of a campaign's file.
+//!
+//! Callers: `decides`.
+
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::finding::Finding;
+
+/// A run of the lab with what it was told, and all that it reported.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Record {
+    /// The planted delay of setting B, in nanoseconds of CPU a commit; none where A was compared
+    /// with A.
+    pub(super) delay_ns: Option<u64>,
+    /// What else was so: `beside the neighbour, 5m a run`. Runs of one kind stand in one table.
+    pub(super) conditions: String,
+    pub(super) seed: u64,
+    /// From the start of the program to its end.
+    pub(super) seconds: f64,
+    /// The lab's report as it came.
+    pub(super) report: Value,
+}
+
+impl Record {
+    /// What it found; `None` if it ended before it had an answer.
+    pub(super) fn finding(&self) -> Option<Finding> {
+        Finding::of(&self.report).ok().flatten()
+    }
+}
+
+/// Appends a record, at once and durably.
+pub(super) fn append(path: &Path, record: &Record) -> Result<(), String> {
+    let told = |error: &dyn std::fmt::Display| format!("cannot write {}: {error}", path.display());
+    let line = serde_json::to_string(record).map_err(|error| told(&error))?;
+    // If the line before was cut, this one doesn't continue it.
+    let cut = fs::read(path).is_ok_and(|bytes| bytes.last().is_some_and(|last| *last != b'\n'));
+    let text = format!("{}{line}\n", if cut { "\n" } else { "" });
+    let file = OpenOptions::new().create(true).append(true).open(path);
+    let written = file.and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    });
+    written.map_err(|error| told(&error))
+}
+
+/// A file's records, and how many lines are none: one that was cut, for example.
+#[derive(Debug, Default)]
+pub(super) struct Records {
+    pub(super) records: Vec<Record>,
+    pub(super) skipped: usize,
+}
+
+impl Records {
+    pub(super) fn parse(text: &str) -> Records {
+        let mut found = Records::default();
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            match serde_json::from_str::<Record>(line) {
+                Ok(record) if Finding::of(&record.report).is_ok() && record.seconds.is_finite() => {
+                    found.records.push(record);
+                }
+                _ => found.skipped += 1,
+            }
+        }
+        found
+    }
+
+    pub(super) fn read(path: &Path) -> Result<Records, String> {
+        let text = fs::read_to_string(path)
+            .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        Ok(Records::parse(&text))
+    }
+
+    /// As [`Records::read`]; a file that isn't there has none.
+    pub(super) fn read_if_there(path: &Path) -> Result<Records, String> {
+        match fs::metadata(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Records::default()),
+            _ => Records::read(path),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A record as the lab would report it.
+    pub(in super::super) fn record(
+        delay_ns: Option<u64>,
+        ratio: f64,
+        real: &str,
+        matters: &str,
+    ) -> Record {
+        let report = serde_json::json!({"headline": {"comparison": {
+            "ratio": ratio, "interval": [ratio - 0.01, ratio + 0.01], "real": real,
+            "matters": matters, "gain": 1.5,
+        }}});
+        let conditions = "quiet, 5m a run".to_owned();
+        Record { delay_ns, conditions, seed: 1, seconds: 100.0, report }
+    }
+
+    #[test]
+    fn what_was_appended_is_read_again_also_behind_a_line_that_was_cut() {
+        let scratch = bench::Scratch::create(&std::env::temp_dir()).expect("it is writable");
+        let path = scratch.path().join("runs");
+        assert!(Records::read_if_there(&path).expect("none is no error").records.is_empty());
+        assert!(Records::read(&path).is_err());
+        append(&path, &record(Some(2_000), 0.98, "yes", "open")).expect("it is writable");
+        let whole = fs::read_to_string(&path).expect("it was written");
+        fs::write(&path, format!("{whole}{}", &whole[..40])).expect("it is writable");
+        append(&path, &record(None, 1.0, "not seen", "no")).expect("it is writable");
+        let read = Records::read(&path).expect("it is there");
+        let delays: Vec<Option<u64>> = read.records.iter().map(|it| it.delay_ns).collect();
+        assert_eq!((delays, read.skipped), (vec![Some(2_000), None], 1));
+    }
+}
