@@ -300,7 +300,7 @@ impl Run {
                 return Err(format!("the {name} account doesn't close"));
             }
         }
-        if self.elapsed_ns == 0 || self.transactions == 0 {
+        if self.elapsed_ns == 0 || (self.transactions == 0 && self.block.is_none()) {
             return Err("it measured no time or no transaction".to_owned());
         }
         Ok(())

@@ -46,19 +46,23 @@ impl CommitCheck {
     }
 
     pub(crate) fn text(&self) -> String {
+        labelled("commits lost", &self.sentence())
+    }
+
+    /// Whether any were lost, of how many.
+    pub(super) fn sentence(&self) -> String {
         let of = format!(
             "of {} acknowledged, looked for after reopening in {} of {}",
             grouped(self.acknowledged),
             grouped(self.runs_checked),
             counted(self.runs, "run"),
         );
-        let sentence = match (self.runs_checked, self.lost) {
+        match (self.runs_checked, self.lost) {
             (0, _) => "not checked in any run".to_owned(),
             (_, 0) => format!("none, {of}"),
             (_, lost) => {
                 format!("{} LOST, {of}: {}", grouped(lost), self.runs_with_loss.join(", "))
             }
-        };
-        labelled("commits lost", &sentence)
+        }
     }
 }

@@ -18,7 +18,7 @@ use crate::{Level, Run};
 /// What a yardstick measures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Kind {
+pub(super) enum Kind {
     Throughput,
     Latency,
     Cost,
@@ -83,23 +83,23 @@ fn counted(run: &Run, statistic: Statistic) -> [f64; 2] {
 /// All that were measured.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Yardsticks {
-    lines: Vec<Line>,
+    pub(super) lines: Vec<Line>,
     /// Work differs by more than this share: the sides didn't do the same.
     unequal: Vec<&'static str>,
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct Line {
-    name: &'static str,
-    kind: Kind,
-    unit: &'static str,
+pub(super) struct Line {
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    pub(super) unit: &'static str,
     /// By sums over all runs of a side.
-    a: f64,
-    b: f64,
-    ratio: f64,
-    interval: [f64; 2],
+    pub(super) a: f64,
+    pub(super) b: f64,
+    pub(super) ratio: f64,
+    pub(super) interval: [f64; 2],
     /// `higher`, `lower` or `not seen`.
-    difference: &'static str,
+    pub(super) difference: &'static str,
 }
 
 /// Work that differs by more isn't the same.
@@ -151,7 +151,7 @@ impl Yardsticks {
 }
 
 /// Three or four figures.
-fn figure(value: f64) -> String {
+pub(super) fn figure(value: f64) -> String {
     decimal(
         value,
         if value >= 1_000.0 {
