@@ -13,10 +13,16 @@ const CONTENTS_FROM: usize = 4;
 pub struct Page {
     title: String,
     lead: Option<Lead>,
-    answers: Vec<Definition>,
+    answers: Vec<Answer>,
     facts: Vec<Definition>,
     sections: Vec<Section>,
     foot: Option<Section>,
+}
+
+struct Answer {
+    question: String,
+    answer: String,
+    detail: String,
 }
 
 struct Lead {
@@ -63,9 +69,16 @@ impl Page {
         self.lead = Some(Lead { verdict: verdict.into(), detail: detail.into() });
     }
 
-    /// Adds a question with its answer. Answers come first and large, beside each other.
-    pub fn answer(&mut self, question: impl Into<String>, answer: impl Into<String>) {
-        self.answers.push(Definition { term: question.into(), meaning: answer.into() });
+    /// Adds a question with its answer, and the sentences below it (may be empty). Answers come
+    /// first and large, beside each other.
+    pub fn answer(
+        &mut self,
+        question: impl Into<String>,
+        answer: impl Into<String>,
+        detail: impl Into<String>,
+    ) {
+        let (question, answer, detail) = (question.into(), answer.into(), detail.into());
+        self.answers.push(Answer { question, answer, detail });
     }
 
     /// Sets the list of terms and what they are that stands below the verdict and the answers.
@@ -117,7 +130,13 @@ impl Page {
                 @if !self.answers.is_empty() {
                     dl.answers {
                         @for answer in &self.answers {
-                            div { dt { (answer.term) } dd { (prose(&answer.meaning)) } }
+                            div {
+                                dt { (answer.question) }
+                                dd { (prose(&answer.answer)) }
+                                @if !answer.detail.is_empty() {
+                                    dd { (prose(&answer.detail)) }
+                                }
+                            }
                         }
                     }
                 }

@@ -24,7 +24,7 @@ fn charts(figures: &[f64], name: &str) -> Vec<Chart> {
         || -> Vec<Point> { figures.iter().map(|&figure| Point { x: figure, y: figure }).collect() };
     let estimates =
         || figures.iter().map(|figure| Estimate::new(*figure, figure - 1.0, figure + 1.0));
-    let rows = estimates().map(|estimate| IntervalRow { name: name(), estimate });
+    let rows = estimates().map(|estimate| IntervalRow { name: name(), estimate, text: None });
     let parts = estimates().map(|difference| Part { name: name(), difference, is_certain: false });
     let running = estimates().map(|estimate| RunningPoint { at: estimate.value, estimate });
     let density = Density {
@@ -44,6 +44,7 @@ fn charts(figures: &[f64], name: &str) -> Vec<Chart> {
             running: vec![Running { name: name(), points: running.collect() }],
             marks: figures.iter().map(|at| Mark { at: *at, label: name() }).collect(),
             covariate: Some(Covariate { axis: axis(), points: points() }),
+            indifference: Some(1.0),
         }),
         Chart::Waterfall(Waterfall {
             axis: axis(),

@@ -75,7 +75,7 @@ pub struct Experiment {
 /// The difference that matters, in per cent, if a file doesn't say.
 const MATTERS: f64 = 2.0;
 /// The error in per cent, if a file doesn't say.
-const ERROR: f64 = 2.5;
+pub(crate) const ERROR: f64 = 2.5;
 /// The budget in seconds, if a file doesn't say.
 const BUDGET_S: f64 = 300.0;
 

@@ -195,6 +195,7 @@ fn blocks(section: &mut page::Section) {
         sides: vec![Side { name: "a pair".into(), points: differences }],
         marks: Vec::new(),
         covariate: None,
+        indifference: None,
     });
     section.figure(Figure::new("Difference of each pair", "", &chart));
 }

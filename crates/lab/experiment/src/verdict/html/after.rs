@@ -25,6 +25,7 @@ pub(super) fn write(carry_over: &CarryOver, rounds: &Rounds<'_>, section: &mut S
         running,
         marks: vec![Mark { at: washout as f64 / 1e9, label: "washout ends".to_owned() }],
         covariate: None,
+        indifference: None,
     });
     let caption = "The mean of all blocks of a side, step by step since its setting was set, with \
                    95 % intervals. Steps before the end of the washout aren't counted, because \

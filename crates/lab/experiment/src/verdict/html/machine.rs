@@ -92,8 +92,8 @@ fn processes(of: &Processes) -> Table {
             heads.push(format!("{heading} {side}"));
         }
     }
-    let caption = "Processes of the instance, mean of a run. queue s: ready to run, but without a \
-                   CPU (run-queue delay). MB: written.";
+    let caption = "Processes of the instance: the mean of a run. queue s: ready to run, but \
+                   without a CPU (run-queue delay). MB: written.";
     let mut table = Table::new(caption, heads);
     // The first two cells of a column are its headings, and the last one is its sum.
     let cells = |name: &str, at: usize| -> Vec<String> {

@@ -56,7 +56,8 @@ impl Verdict {
 
     fn write_header(&self, page: &mut Page) {
         for (question, answer) in self.headline.answers() {
-            page.answer(question, answer);
+            let (answer, detail) = split(&answer);
+            page.answer(question, answer, detail);
         }
         let settings = [("A", &self.headline.setting_a), ("B", &self.headline.setting_b)];
         let mut facts: Vec<(&str, String)> = settings.map(|(side, of)| (side, of.clone())).into();
@@ -94,6 +95,20 @@ impl Verdict {
         let (a, b) = (&self.headline.setting_a, &self.headline.setting_b);
         [format!("A: {a}"), format!("B: {b}")]
     }
+}
+
+/// An answer that is longer than this is split: its first words are large, the others below.
+const ANSWER_MAX: usize = 45;
+
+/// `Can't tell: it is too early.` becomes `Can't tell.` and `It is too early.`
+fn split(answer: &str) -> (String, String) {
+    let end = [". ", ": "].iter().filter_map(|end| answer.find(end)).min();
+    let Some(end) = end.filter(|_| answer.len() > ANSWER_MAX) else {
+        return (answer.to_owned(), String::new());
+    };
+    let mut rest = answer[end + 1..].trim().chars();
+    let first = rest.next().map(|letter| letter.to_ascii_uppercase());
+    (format!("{}.", &answer[..end]), first.into_iter().chain(rest).collect())
 }
 
 /// Whether a chart can show it.

@@ -3,7 +3,7 @@
 //! Callers: `html`.
 
 use page::{
-    Axis, Chart, Covariate, Densities, Density, Estimate, Figure, Mark, OverTime, Point, Running,
+    Axis, Chart, Covariate, Densities, Density, Figure, Mark, OverTime, Point, Running,
     RunningPoint, Section, Side,
 };
 use report::number::{counted, share};
@@ -116,11 +116,12 @@ fn over_time(of: &Verdict, rows: &[Run], section: &mut Section) {
         axis: Axis::new("throughput", "transactions/s"),
         sides: vec![side(Level::A, a), side(Level::B, b)],
         running: Vec::new(),
-        marks: long.map(|(at, _)| Mark { at, label: "long".to_owned() }).collect(),
+        marks: long.map(|(at, _)| Mark { at, label: "long round".to_owned() }).collect(),
         covariate: (!others.is_empty()).then(|| Covariate {
             axis: Axis::new("CPU taken by others", "% of the machine"),
             points: others,
         }),
+        indifference: None,
     });
     let mut caption = match are_blocks {
         true => {
@@ -150,27 +151,15 @@ fn as_it_ran(of: &Verdict, rows: &[Run], section: &mut Section) {
         Some(RunningPoint { at: f64::from(look.rounds), estimate })
     };
     let points: Vec<RunningPoint> = drawn.iter().filter_map(point).collect();
-    let (Some(first), Some(last)) = (points.first(), points.last()) else { return };
-    let (first, last) = (first.at, last.at);
-    let line = |name: String, percent: f64| Running {
-        name,
-        points: [first, last]
-            .map(|at| RunningPoint { at, estimate: Estimate::exact(percent) })
-            .into(),
-    };
     let threshold = of.rule.threshold;
     let chart = Chart::OverTime(OverTime {
         time: Axis::new("rounds", ""),
         axis: Axis::new("throughput, B against A", "%").signed(),
         sides: Vec::new(),
-        running: vec![
-            Running { name: "estimate and interval".to_owned(), points },
-            line("equal".to_owned(), 0.0),
-            line(format!("{} more", share(threshold)), 100.0 * threshold),
-            line(format!("{} less", share(threshold)), -100.0 * threshold / (1.0 + threshold)),
-        ],
+        running: vec![Running { name: "estimate and interval".to_owned(), points }],
         marks: Vec::new(),
         covariate: None,
+        indifference: Some(100.0 * threshold),
     });
     let mut caption = format!(
         "After some rounds, and again after every few, the experiment looks whether it knows. It \
@@ -182,8 +171,8 @@ fn as_it_ran(of: &Verdict, rows: &[Run], section: &mut Section) {
     );
     if !wide.is_empty() {
         caption += &format!(
-            " {} isn't drawn: the interval was over {LENGTH_TIMES} times as long as the last.",
-            counted(wide.len() as u64, "early look").replace("looks isn't", "looks aren't"),
+            " Left out: {}, whose intervals are over {LENGTH_TIMES} times as long as the last.",
+            counted(wide.len() as u64, "early look"),
         );
     }
     section.figure(Figure::new("The estimate as the rounds came in", caption, &chart));

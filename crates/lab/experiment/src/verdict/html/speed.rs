@@ -2,7 +2,7 @@
 //!
 //! Callers: `html`.
 
-use page::{Axis, Chart, Figure, IntervalRow, Intervals, Section, Table};
+use page::{Axis, Chart, EstimateText, Figure, IntervalRow, Intervals, Section, Table};
 use report::number::{change, share};
 
 use super::{estimate, percent, unit};
@@ -53,7 +53,11 @@ fn forest(
     });
     let row = |line: &&Line| {
         let estimate = estimate(percent(line.ratio), line.interval.map(percent))?;
-        Some(IntervalRow { name: line.name.to_owned(), estimate })
+        let [low, high] = line.interval.map(change);
+        let value = change(line.ratio);
+        let whole = format!("{value} ({} to {high})", low.trim_end_matches(" %"));
+        let text = Some(EstimateText { value, whole });
+        Some(IntervalRow { name: line.name.to_owned(), estimate, text })
     };
     let rows: Vec<IntervalRow> = drawn.iter().filter_map(row).collect();
     if rows.is_empty() && wide.is_empty() {
@@ -74,16 +78,14 @@ fn forest(
 
 fn table(lines: &[Line]) -> Table {
     let caption = "The same in figures. The last column is empty where no difference was seen.";
-    let heads = ["", "A", "B", "unit", "B / A", "interval", ""];
-    let mut table = Table::new(caption, heads).text_column(3);
+    let mut table = Table::new(caption, ["", "A", "B", "B / A", "interval", ""]);
     for line in lines {
         let [low, high] = line.interval.map(change);
         let word = if line.difference == "not seen" { "" } else { line.difference };
         table.row([
-            line.name,
+            &format!("{}, {}", line.name, unit(line.unit)),
             &figure(line.a),
             &figure(line.b),
-            &unit(line.unit),
             &change(line.ratio),
             &format!("{low} to {high}"),
             word,
