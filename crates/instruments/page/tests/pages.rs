@@ -74,8 +74,11 @@ fn charts(figures: &[f64], name: &str) -> Vec<Chart> {
 fn page_of(charts: &[Chart], name: &str) -> String {
     let mut page = Page::new(name);
     page.lead(name, name);
+    page.answer(name, name, name);
+    page.facts([(name, name)]);
     let section = page.section(name);
-    section.paragraph(name).preformatted(name).definitions([(name, name)]);
+    section.paragraph(name).warning(name).preformatted(name);
+    section.definitions([(name, name)]).folded(name, [(name, name)]);
     let mut table = Table::new(name, [name, name]);
     table.row([name, name]);
     table.total([name, name]);
@@ -286,7 +289,11 @@ fn a_small_page() {
     table.row(["CPU", "10", "9"]);
     table.total(["elapsed", "10", "9"]);
     section.table(table);
-    let row = IntervalRow { name: "all pairs".into(), estimate: Estimate::new(3.0, 2.5, 3.5) };
+    let row = IntervalRow {
+        name: "all pairs".into(),
+        estimate: Estimate::new(3.0, 2.5, 3.5),
+        text: None,
+    };
     let chart = Chart::Intervals(Intervals {
         axis: Axis::new("B against A", "%").signed(),
         rows: vec![row],

@@ -14,10 +14,13 @@ use crate::output::{CommandResult, Failure};
 /// Rows of ten thousand runs fit in.
 const ROWS: Kind = ("no file of rows", 256 << 20);
 
-/// The rows don't say what was asked of them: the difference that matters is given again, and the
-/// rounds that were planned are taken to be those that are there. So an interval may be a little
-/// shorter than the experiment's own, which had kept some of its error for rounds to come. Whether
-/// commits survived a crash, and notes, are in the first report only.
+pub(super) const HELP: &str = "\
+The rows don't say what was asked of them. The rounds that were planned are taken to be those that \
+are there, so an interval may be shorter than in the experiment's own report, which had kept a part \
+of its error for rounds to come. Whether commits survived a crash, the costs of a modelled machine, \
+and notes are in the experiment's own report only.";
+
+/// The report of an experiment again.
 #[derive(Args)]
 pub(crate) struct Report {
     /// The file that `forebay lab run --rows` or `forebay lab compare --rows` wrote.

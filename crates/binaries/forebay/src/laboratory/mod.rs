@@ -40,6 +40,7 @@ pub(crate) enum Lab {
     #[command(after_help = COMPARE_HELP)]
     Compare(Box<Compare>),
     /// Makes the report of an experiment again, from the rows that --rows wrote.
+    #[command(after_help = again::HELP)]
     Report(again::Report),
 }
 

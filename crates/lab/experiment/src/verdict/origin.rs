@@ -107,26 +107,26 @@ impl Origin {
         let world = &self.world;
         let mut lines =
             vec![format!("The same engine ran on a model of a machine ({world}). {model}")];
-        let mut same = true;
         for assumption in &self.sensitivity {
-            let line = match &assumption.comparison {
-                Some(figures) => {
-                    same &= stated.is_some_and(|stated| stated.agrees_with(figures));
-                    figures.line()
-                }
-                None => {
-                    same = false;
-                    "too few pairs".to_owned()
-                }
-            };
+            let comparison = assumption.comparison.as_ref();
+            let line = comparison.map_or_else(|| "too few pairs".to_owned(), Figures::line);
             lines.push(format!("With {}: {line}.", assumption.change));
         }
-        let sentence = match (self.sensitivity.is_empty(), same) {
+        let sentence = match (self.sensitivity.is_empty(), self.depends(stated)) {
             (true, _) => "How far the verdict depends on the model's costs was not tried.",
-            (false, true) => "The verdict is the same under each of these.",
-            (false, false) => "The verdict DEPENDS on these costs: don't rely on it.",
+            (false, false) => "The verdict is the same under each of these.",
+            (false, true) => "The verdict DEPENDS on these costs: don't rely on it.",
         };
         lines.push(sentence.to_owned());
         Some(lines)
+    }
+
+    /// Whether the verdict is another under some assumption (rule V12).
+    pub(super) fn depends(&self, stated: Option<&Figures>) -> bool {
+        let same = |assumption: &Assumption| match (stated, &assumption.comparison) {
+            (Some(stated), Some(figures)) => stated.agrees_with(figures),
+            _ => false,
+        };
+        !self.sensitivity.iter().all(same)
     }
 }

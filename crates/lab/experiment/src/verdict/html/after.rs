@@ -4,7 +4,7 @@
 
 use page::{Axis, Chart, Figure, Mark, OverTime, Running, RunningPoint, Section};
 
-use super::{of_sums, write_lines};
+use super::of_sums;
 use crate::rounds::Rounds;
 use crate::verdict::carry_over::CarryOver;
 use crate::{Block, Level, Run};
@@ -32,7 +32,7 @@ pub(super) fn write(carry_over: &CarryOver, rounds: &Rounds<'_>, section: &mut S
                    what the setting before has left behind falls into them. If the curves still \
                    drift apart or together after it, the washout is too short.";
     section.figure(Figure::new("The mean block", caption, &chart));
-    write_lines(carry_over.lines(), section);
+    section.definitions(carry_over.lines());
 }
 
 /// The mean throughput in each step that all blocks have.

@@ -23,7 +23,7 @@ mod runs;
 mod speed;
 mod time;
 
-use page::{Estimate, Page, Section};
+use page::{Estimate, Page};
 use report::number::counted;
 
 use super::Verdict;
@@ -84,9 +84,14 @@ impl Verdict {
         }
         if let Some(lines) = self.origin.model_lines(self.headline.comparison()) {
             let section = page.section(super::origin::MODELLED);
-            for line in lines {
+            let (last, others) = lines.split_last().expect("it says what the model stands for");
+            for line in others {
                 section.paragraph(line);
             }
+            match self.origin.depends(self.headline.comparison()) {
+                true => section.warning(last),
+                false => section.paragraph(last),
+            };
         }
     }
 
@@ -152,9 +157,4 @@ fn of_sums(parts: &[[f64; 2]]) -> Option<Estimate> {
     };
     let margin = stats::sequential::student_critical(1.96, of.degrees) * of.standard_error;
     estimate(ratio, [ratio - margin, ratio + margin])
-}
-
-/// Adds paragraphs of a label and a sentence.
-fn write_lines(lines: Vec<(&'static str, String)>, section: &mut Section) {
-    section.definitions(lines);
 }

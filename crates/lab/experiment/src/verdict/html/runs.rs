@@ -16,8 +16,10 @@ use crate::surroundings::CPU;
 use crate::verdict::Verdict;
 use crate::{Level, RoundKind, Rule, Run};
 
-/// Points of a density's curve.
-const CURVE_POINTS: u32 = 160;
+/// Points of a density's curve, at least and at most.
+const CURVE_POINTS: [f64; 2] = [160.0, 800.0];
+/// The interquartile range of a normal distribution of deviation 1.
+const NORMAL_QUARTILES: f64 = 1.349;
 /// Fewer rounds of equals have no density.
 const EQUALS_MIN: usize = 6;
 /// A look whose interval is so many times as long as the last one's isn't drawn.
@@ -42,7 +44,7 @@ fn throughputs(of: &Verdict, rounds: &Rounds<'_>, section: &mut Section) {
     });
     let caption = "The higher the curve, the more runs had that throughput. A stroke below is a \
                    run, the vertical lines are the medians. Two humps would mean that the machine \
-                   had two states. The curve is a kernel density with the bandwidth of Scott. What \
+                   had two states. The curve is a kernel density (Scott's bandwidth, by the spread of the middle half of the runs). What \
                    both runs of a round suffer alike widens the curves, but not the interval of \
                    the difference.";
     section.figure(Figure::new("How the runs of A and B are spread", caption, &chart));
@@ -74,9 +76,7 @@ fn rounds_of_equals(rounds: &Rounds<'_>, section: &mut Section) {
 
 /// A density of figures that aren't below `least`.
 fn density(name: String, sample: Vec<f64>, least: f64) -> Density {
-    let curve = stats::density::Density::of(&sample, Bandwidth::Scott)
-        .map(|density| density.curve(CURVE_POINTS))
-        .unwrap_or_default();
+    let curve = curve(&sample);
     let inside = curve.iter().filter(|at| at.x >= least && is_shown(at.x) && is_shown(at.density));
     Density {
         name,
@@ -84,6 +84,32 @@ fn density(name: String, sample: Vec<f64>, least: f64) -> Density {
         median: (!sample.is_empty()).then(|| stats::median(&sample)),
         strokes: sample,
     }
+}
+
+/// The smoothed density. One run far from the others would make the deviation large, and smooth
+/// away what the others show; so the spread is that of the middle half, if that is smaller.
+/// Source: Silverman, Density Estimation (1986), 3.4.2.
+fn curve(sample: &[f64]) -> Vec<stats::density::Point> {
+    if sample.len() < 2 {
+        return Vec::new();
+    }
+    let (mean, count) = (stats::mean(sample), sample.len() as f64);
+    let squares: f64 = sample.iter().map(|figure| (figure - mean).powi(2)).sum();
+    let deviation = (squares / (count - 1.0)).sqrt();
+    let [q1, q3] = [0.25, 0.75].map(|p| stats::quantile(sample, p));
+    let middle = (q3 - q1) / NORMAL_QUARTILES;
+    let spread = if middle > 0.0 { middle.min(deviation) } else { deviation };
+    let factor = count.powf(-0.2) * spread / deviation;
+    if !factor.is_finite() {
+        return Vec::new();
+    }
+    let Some(density) = stats::density::Density::of(sample, Bandwidth::Factor(factor)) else {
+        return Vec::new();
+    };
+    let [low, high] = [0.0, 1.0].map(|p| stats::quantile(sample, p));
+    // Some points within each kernel.
+    let points = 4.0 * (high - low) / (factor * deviation);
+    density.curve(points.clamp(CURVE_POINTS[0], CURVE_POINTS[1]) as u32)
 }
 
 /// When a run was: the middle of its measured interval, s; for runs by restart, which one it was.
@@ -107,6 +133,7 @@ fn over_time(of: &Verdict, rows: &[Run], section: &mut Section) {
     let mut others: Vec<Point> =
         watched.map(|(x, run)| Point { x, y: 100.0 * (CPU.of)(run) }).collect();
     others.sort_by(|a, b| a.x.total_cmp(&b.x));
+    let are_watched = others.iter().any(|at| at.y > 0.0);
     let long = timed().filter(|(_, run)| run.identity.kind == RoundKind::Long);
     let chart = Chart::OverTime(OverTime {
         time: match are_blocks {
@@ -117,7 +144,7 @@ fn over_time(of: &Verdict, rows: &[Run], section: &mut Section) {
         sides: vec![side(Level::A, a), side(Level::B, b)],
         running: Vec::new(),
         marks: long.map(|(at, _)| Mark { at, label: "long round".to_owned() }).collect(),
-        covariate: (!others.is_empty()).then(|| Covariate {
+        covariate: are_watched.then(|| Covariate {
             axis: Axis::new("CPU taken by others", "% of the machine"),
             points: others,
         }),
@@ -132,7 +159,7 @@ fn over_time(of: &Verdict, rows: &[Run], section: &mut Section) {
     }
     .to_owned();
     caption += " Runs of rounds of equals are among them.";
-    if rows.iter().any(|run| run.surroundings.is_some()) {
+    if are_watched {
         caption += " Below: the CPU that other programs and the hypervisor took meanwhile. What it \
                     explains is taken out of the comparison, unless it differs between A and B.";
     }

@@ -83,7 +83,7 @@ fn table(of: &TimeTable, who: &str) -> Table {
     let scale = Scale::of(of.elapsed_ns_a.max(of.elapsed_ns_b));
     let [a, b] = [of.sessions_a, of.sessions_b].map(sessions);
     let caption = format!("{who} (A {a}, B {b}), {} per transaction", unit(scale.name));
-    let mut table = Table::new(caption, ["", "A", "B", "B − A", "wait A", "wait B"]);
+    let mut table = Table::new(caption, ["", "A", "B", "B\u{a0}−\u{a0}A", "wait A", "wait B"]);
     let rows = of.rows(scale);
     for row in &rows {
         let [a, b] = [row.a, row.b].map(|units| fixed(units, scale.decimals));
