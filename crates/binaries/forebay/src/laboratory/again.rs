@@ -15,10 +15,10 @@ use crate::output::{CommandResult, Failure};
 const ROWS: Kind = ("no file of rows", 256 << 20);
 
 pub(super) const HELP: &str = "\
-The rows don't say what was asked of them. The rounds that were planned are taken to be those that \
-are there, so an interval may be shorter than in the experiment's own report, which had kept a part \
-of its error for rounds to come. Whether commits survived a crash, the costs of a modelled machine, \
-and notes are in the experiment's own report only.";
+The rows don't say what was asked of them. The rounds that were planned are taken to be those \
+that are there, so an interval may be shorter than in the experiment's own report, which had kept \
+a part of its error for rounds to come. Whether commits survived a crash, the costs of a modelled \
+machine, and notes are in the experiment's own report only.";
 
 /// The report of an experiment again.
 #[derive(Args)]

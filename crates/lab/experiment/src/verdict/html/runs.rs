@@ -44,9 +44,9 @@ fn throughputs(of: &Verdict, rounds: &Rounds<'_>, section: &mut Section) {
     });
     let caption = "The higher the curve, the more runs had that throughput. A stroke below is a \
                    run, the vertical lines are the medians. Two humps would mean that the machine \
-                   had two states. The curve is a kernel density (Scott's bandwidth, by the spread of the middle half of the runs). What \
-                   both runs of a round suffer alike widens the curves, but not the interval of \
-                   the difference.";
+                   had two states. The curve is a kernel density (Scott's bandwidth, by the spread \
+                   of the middle half of the runs). What both runs of a round suffer alike widens \
+                   the curves, but not the interval of the difference.";
     section.figure(Figure::new("How the runs of A and B are spread", caption, &chart));
 }
 
