@@ -23,8 +23,9 @@ mod page;
 mod table;
 
 pub use charts::{
-    BarGroup, Bars, Covariate, Curve, Densities, Density, Estimate, Fit, IntervalRow, Intervals,
-    LevelSeries, Levels, Mark, OverTime, Part, Point, Running, RunningPoint, Side, Waterfall,
+    BarGroup, Bars, Covariate, Curve, Densities, Density, Estimate, EstimateText, Fit, IntervalRow,
+    Intervals, LevelSeries, Levels, Mark, OverTime, Part, Point, Running, RunningPoint, Side,
+    Waterfall,
 };
 pub use draw::Axis;
 pub use figure::{Chart, Figure};

@@ -13,8 +13,16 @@ const CONTENTS_FROM: usize = 4;
 pub struct Page {
     title: String,
     lead: Option<Lead>,
+    answers: Vec<Answer>,
+    facts: Vec<Definition>,
     sections: Vec<Section>,
     foot: Option<Section>,
+}
+
+struct Answer {
+    question: String,
+    answer: String,
+    detail: String,
 }
 
 struct Lead {
@@ -31,7 +39,9 @@ pub struct Section {
 enum Block {
     Paragraph(String),
     Preformatted(String),
+    Warning(String),
     Definitions(Vec<Definition>),
+    Folded(String, Vec<Definition>),
     Table(Table),
     Figure(Figure),
 }
@@ -44,12 +54,39 @@ struct Definition {
 impl Page {
     /// A page without anything but its title.
     pub fn new(title: impl Into<String>) -> Page {
-        Page { title: title.into(), lead: None, sections: Vec::new(), foot: None }
+        Page {
+            title: title.into(),
+            lead: None,
+            answers: Vec::new(),
+            facts: Vec::new(),
+            sections: Vec::new(),
+            foot: None,
+        }
     }
 
     /// Sets the verdict, which comes first and large, and the sentences below it (may be empty).
     pub fn lead(&mut self, verdict: impl Into<String>, detail: impl Into<String>) {
         self.lead = Some(Lead { verdict: verdict.into(), detail: detail.into() });
+    }
+
+    /// Adds a question with its answer, and the sentences below it (may be empty). Answers come
+    /// first and large, beside each other.
+    pub fn answer(
+        &mut self,
+        question: impl Into<String>,
+        answer: impl Into<String>,
+        detail: impl Into<String>,
+    ) {
+        let (question, answer, detail) = (question.into(), answer.into(), detail.into());
+        self.answers.push(Answer { question, answer, detail });
+    }
+
+    /// Sets the list of terms and what they are that stands below the verdict and the answers.
+    pub fn facts<T: Into<String>, M: Into<String>>(
+        &mut self,
+        list: impl IntoIterator<Item = (T, M)>,
+    ) {
+        self.facts = definitions(list);
     }
 
     /// Adds a section, and returns it to be filled.
@@ -90,6 +127,20 @@ impl Page {
                     p.verdict { (prose(&lead.verdict)) }
                     @if !lead.detail.is_empty() { p.detail { (prose(&lead.detail)) } }
                 }
+                @if !self.answers.is_empty() {
+                    dl.answers {
+                        @for answer in &self.answers {
+                            div {
+                                dt { (answer.question) }
+                                dd { (prose(&answer.answer)) }
+                                @if !answer.detail.is_empty() {
+                                    dd { (prose(&answer.detail)) }
+                                }
+                            }
+                        }
+                    }
+                }
+                @if !self.facts.is_empty() { (definitions_markup(&self.facts)) }
             }
             @if self.sections.len() >= CONTENTS_FROM {
                 nav aria-label="Contents" {
@@ -123,15 +174,27 @@ impl Section {
         self.add(Block::Preformatted(text.into()))
     }
 
+    /// Adds a warning, which stands out.
+    pub fn warning(&mut self, text: impl Into<String>) -> &mut Section {
+        self.add(Block::Warning(text.into()))
+    }
+
     /// Adds a list of terms and what they are, such as settings and their values.
     pub fn definitions<T: Into<String>, M: Into<String>>(
         &mut self,
         list: impl IntoIterator<Item = (T, M)>,
     ) -> &mut Section {
-        let list = list.into_iter();
-        let list =
-            list.map(|(term, meaning)| Definition { term: term.into(), meaning: meaning.into() });
-        self.add(Block::Definitions(list.collect()))
+        self.add(Block::Definitions(definitions(list)))
+    }
+
+    /// Adds a long list of terms and what they are, small, which a reader unfolds by `summary`.
+    /// Print shows it.
+    pub fn folded<T: Into<String>, M: Into<String>>(
+        &mut self,
+        summary: impl Into<String>,
+        list: impl IntoIterator<Item = (T, M)>,
+    ) -> &mut Section {
+        self.add(Block::Folded(summary.into(), definitions(list)))
     }
 
     /// Adds a table.
@@ -162,15 +225,30 @@ impl Block {
         match self {
             Block::Paragraph(text) => html! { p { (prose(text)) } },
             Block::Preformatted(text) => html! { pre tabindex="0" { (text) } },
-            Block::Definitions(list) => html! {
-                dl {
-                    @for definition in list {
-                        div { dt { (definition.term) } dd { (definition.meaning) } }
-                    }
-                }
+            Block::Warning(text) => html! { p.warning { (prose(text)) } },
+            Block::Definitions(list) => definitions_markup(list),
+            Block::Folded(summary, list) => html! {
+                details { summary { (summary) } (definitions_markup(list)) }
             },
             Block::Table(table) => table.markup(),
             Block::Figure(figure) => figure.markup(),
+        }
+    }
+}
+
+fn definitions<T: Into<String>, M: Into<String>>(
+    list: impl IntoIterator<Item = (T, M)>,
+) -> Vec<Definition> {
+    let list = list.into_iter();
+    list.map(|(term, meaning)| Definition { term: term.into(), meaning: meaning.into() }).collect()
+}
+
+fn definitions_markup(list: &[Definition]) -> Markup {
+    html! {
+        dl {
+            @for definition in list {
+                div { dt { (definition.term) } dd { (prose(&definition.meaning)) } }
+            }
         }
     }
 }

@@ -24,7 +24,7 @@ fn charts(figures: &[f64], name: &str) -> Vec<Chart> {
         || -> Vec<Point> { figures.iter().map(|&figure| Point { x: figure, y: figure }).collect() };
     let estimates =
         || figures.iter().map(|figure| Estimate::new(*figure, figure - 1.0, figure + 1.0));
-    let rows = estimates().map(|estimate| IntervalRow { name: name(), estimate });
+    let rows = estimates().map(|estimate| IntervalRow { name: name(), estimate, text: None });
     let parts = estimates().map(|difference| Part { name: name(), difference, is_certain: false });
     let running = estimates().map(|estimate| RunningPoint { at: estimate.value, estimate });
     let density = Density {
@@ -44,6 +44,7 @@ fn charts(figures: &[f64], name: &str) -> Vec<Chart> {
             running: vec![Running { name: name(), points: running.collect() }],
             marks: figures.iter().map(|at| Mark { at: *at, label: name() }).collect(),
             covariate: Some(Covariate { axis: axis(), points: points() }),
+            indifference: Some(1.0),
         }),
         Chart::Waterfall(Waterfall {
             axis: axis(),
@@ -73,8 +74,11 @@ fn charts(figures: &[f64], name: &str) -> Vec<Chart> {
 fn page_of(charts: &[Chart], name: &str) -> String {
     let mut page = Page::new(name);
     page.lead(name, name);
+    page.answer(name, name, name);
+    page.facts([(name, name)]);
     let section = page.section(name);
-    section.paragraph(name).preformatted(name).definitions([(name, name)]);
+    section.paragraph(name).warning(name).preformatted(name);
+    section.definitions([(name, name)]).folded(name, [(name, name)]);
     let mut table = Table::new(name, [name, name]);
     table.row([name, name]);
     table.total([name, name]);
@@ -285,7 +289,11 @@ fn a_small_page() {
     table.row(["CPU", "10", "9"]);
     table.total(["elapsed", "10", "9"]);
     section.table(table);
-    let row = IntervalRow { name: "all pairs".into(), estimate: Estimate::new(3.0, 2.5, 3.5) };
+    let row = IntervalRow {
+        name: "all pairs".into(),
+        estimate: Estimate::new(3.0, 2.5, 3.5),
+        text: None,
+    };
     let chart = Chart::Intervals(Intervals {
         axis: Axis::new("B against A", "%").signed(),
         rows: vec![row],

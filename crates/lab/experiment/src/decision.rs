@@ -118,7 +118,7 @@ pub struct Equals {
 
 impl Rule {
     /// The numbers of rounds after which there is a look.
-    fn looks(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn looks(&self) -> impl Iterator<Item = u32> {
         let planned = self.rounds.max(ROUNDS_MIN);
         let first = ROUNDS_MIN.max(planned / 20);
         let every = planned.div_ceil(LOOKS_MAX) as usize;

@@ -5,7 +5,7 @@
 //!                      │  ▲                      │
 //!            News ◀────┘  └──────── Run ◀────────┘  from report::SessionInterval
 //!                                    │
-//!                    rows: JSON, one a line ──▶ Verdict: text or JSON
+//!                    rows: JSON, one a line ──▶ Verdict: text, JSON or HTML
 //! ```
 //!
 //! * [`Plan`], [`Step`]: randomised pairs of setting A and B, with A/A pairs among them.

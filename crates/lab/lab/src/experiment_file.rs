@@ -79,7 +79,7 @@ pub struct Experiment {
 /// The difference that matters, in per cent, if a file doesn't say.
 const MATTERS: f64 = 2.0;
 /// The error in per cent, if a file doesn't say.
-const ERROR: f64 = 2.5;
+pub(crate) const ERROR: f64 = 2.5;
 /// How long an experiment may take, if its file doesn't say.
 pub const BUDGET: Nanos = Nanos::from_secs(300);
 /// The length of a block.

@@ -19,6 +19,7 @@
 
 #![forbid(unsafe_code)]
 
+mod again;
 mod alternate;
 mod catalogue;
 mod checks;
@@ -38,6 +39,7 @@ mod session;
 mod setting;
 mod watcher;
 
+pub use again::report_again;
 pub use alternate::Blocks;
 pub use catalogue::BUILT_IN;
 pub use experiment_file::{BUDGET, Design, Experiment};

@@ -56,7 +56,7 @@ impl Setting {
     }
 
     pub(crate) fn is_device_neutral(&self) -> bool {
-        self.names().all(|name| DEVICE_NEUTRAL.iter().any(|known| known.eq_ignore_ascii_case(name)))
+        self.names().all(is_device_neutral)
     }
 
     /// Makes an open database run with it: parameters that have another value are set.
@@ -72,6 +72,11 @@ impl Setting {
         }
         Ok(())
     }
+}
+
+/// Whether a change of this parameter leaves the device as it is.
+pub(crate) fn is_device_neutral(name: &str) -> bool {
+    DEVICE_NEUTRAL.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
 impl fmt::Display for Setting {

@@ -5,6 +5,7 @@
 //!
 //! Callers: `main`.
 
+mod again;
 mod options;
 mod shapes;
 
@@ -18,7 +19,7 @@ use report::paragraph;
 use stop::{RefusalKind, Stop, did_you_mean};
 use waits::SessionKind;
 
-use self::options::{How, Place};
+use self::options::{How, Outputs, Place};
 use crate::output::{CommandResult, Failure, start_world};
 use crate::progress::Progress;
 use crate::settings::{Settings, named_values};
@@ -38,6 +39,9 @@ pub(crate) enum Lab {
     /// Compares two settings.
     #[command(after_help = COMPARE_HELP)]
     Compare(Box<Compare>),
+    /// Makes the report of an experiment again, from the rows that --rows wrote.
+    #[command(after_help = again::HELP)]
+    Report(again::Report),
 }
 
 const COMPARE_HELP: &str = "Example:\n  forebay lab compare --set db_writer_processes=1 --vs \
@@ -95,6 +99,7 @@ pub(crate) fn run(command: Lab) -> CommandResult {
         Lab::Show(show) => show.carry_out(),
         Lab::Run(run) => run.carry_out(),
         Lab::Compare(compare) => compare.carry_out(),
+        Lab::Report(report) => report.carry_out(),
     }
 }
 
@@ -152,22 +157,28 @@ fn read(path: &str) -> Result<(String, String), Failure> {
             did_you_mean(path, names)
         )));
     }
-    let text = read_text(&disk, &file, &session)?;
+    let text = read_text(&disk, &file, EXPERIMENT, &session)?;
     let name = file.file_stem().map_or(path.into(), |name| name.to_string_lossy().into_owned());
     Ok((name, text))
 }
 
-/// A file of more bytes is no experiment.
-const FILE_MAX: u64 = 1 << 20;
+/// What a file should be: in words, and its bytes at most.
+type Kind = (&'static str, u64);
 
-fn read_text(disk: &os::Disk, path: &Path, session: &os::Session) -> Result<String, Failure> {
+const EXPERIMENT: Kind = ("no experiment", 1 << 20);
+
+fn read_text(
+    disk: &os::Disk,
+    path: &Path,
+    (no, bytes_max): Kind,
+    session: &os::Session,
+) -> Result<String, Failure> {
     let options = os::FileOptions { direct: false, write_through: false };
     let file = disk.open_read_only(path, options, session)?;
-    let refuse =
-        |what: &str| Failure::usage(format!("{} is no experiment: {what}", path.display()));
+    let refuse = |what: &str| Failure::usage(format!("{} is {no}: {what}", path.display()));
     let length = file.length()?;
-    if length > FILE_MAX {
-        return Err(refuse("it is larger than a MiB"));
+    if length > bytes_max {
+        return Err(refuse(&format!("it is larger than {} MiB", bytes_max >> 20)));
     }
     let mut bytes = vec![0; length as usize];
     file.read_at(0, &mut bytes, os::FileOperation::Read.waiting(session))?;
@@ -246,8 +257,7 @@ fn answer(
         command,
     };
     let session = begin();
-    let rows =
-        how.rows.as_deref().map(|path| options::RowsFile::make(path, &session)).transpose()?;
+    let outputs = Outputs::make(how.rows.as_deref(), how.html.as_deref(), &session)?;
     let mut progress = Progress::new();
     let ended =
         lab::run(&request, &os::linux::interrupted, &mut |line| progress.tell(line), &session);
@@ -255,12 +265,12 @@ fn answer(
     let (report, runs): (Box<Verdict>, _) = match ended {
         Ok(Ending::Answered(report, runs)) => (report, runs),
         failed => {
-            rows.map_or(Ok(()), |rows| rows.remove(&session))?;
+            outputs.remove(&session)?;
             return Err(failed.err().map_or_else(stopped, failure));
         }
     };
     let text = if place.json { report.json() + "\n" } else { report.text() };
-    match rows.map_or(Ok(()), |rows| rows.write(&runs, &session)) {
+    match outputs.write(&report, &runs, &session) {
         Ok(()) => Ok(text),
         Err(error) => Err(Failure::from(error).behind(text)),
     }

@@ -109,6 +109,9 @@ pub(crate) struct How {
     /// Writes the rows, one JSON object a line, to this file too.
     #[arg(long, value_name = "FILE")]
     pub(super) rows: Option<PathBuf>,
+    /// Writes the answer as a page, one HTML file with charts, to this file too.
+    #[arg(long, value_name = "FILE")]
+    pub(super) html: Option<PathBuf>,
     /// Setting A again and again: what does the lab say of equals?
     #[arg(long)]
     pub(super) equals: bool,
@@ -128,6 +131,7 @@ impl How {
             ("--seconds", self.seconds.is_some()),
             ("--matters", self.matters.is_some()),
             ("--rows", self.rows.is_some()),
+            ("--html", self.html.is_some()),
             ("--equals", self.equals),
         ];
         given.iter().find(|(_, given)| *given).map(|(option, _)| *option)
@@ -203,34 +207,70 @@ fn duration(text: &str) -> Result<Nanos, String> {
     }
 }
 
-/// The file that rows are written to: made before an experiment begins, so that what can't be made
-/// costs no experiment.
-pub(super) struct RowsFile {
-    disk: os::Disk,
-    file: os::File,
+/// The files that rows and the page are written to: made before an experiment begins, so that what
+/// can't be made costs no experiment.
+pub(super) struct Outputs {
+    rows: Option<OutputFile>,
+    html: Option<OutputFile>,
 }
 
-impl RowsFile {
-    pub(super) fn make(path: &Path, session: &os::Session) -> Result<RowsFile, os::Error> {
-        let disk = os::linux::disk();
-        let options = os::FileOptions { direct: false, write_through: false };
-        let file = disk.create(path, 0, options, session)?;
-        Ok(RowsFile { disk, file })
+impl Outputs {
+    pub(super) fn make(
+        rows: Option<&Path>,
+        html: Option<&Path>,
+        session: &os::Session,
+    ) -> Result<Outputs, os::Error> {
+        let make =
+            |path: Option<&Path>| path.map(|path| OutputFile::make(path, session)).transpose();
+        let rows = make(rows)?;
+        match make(html) {
+            Ok(html) => Ok(Outputs { rows, html }),
+            Err(error) => {
+                rows.map_or(Ok(()), |rows| rows.remove(session))?;
+                Err(error)
+            }
+        }
     }
 
     pub(super) fn write(
         self,
+        verdict: &experiment::Verdict,
         rows: &[experiment::Run],
         session: &os::Session,
     ) -> Result<(), os::Error> {
-        let text: String = rows.iter().map(|row| row.to_json_line() + "\n").collect();
+        if let Some(file) = self.rows {
+            let text: String = rows.iter().map(|row| row.to_json_line() + "\n").collect();
+            file.write(&text, session)?;
+        }
+        self.html.map_or(Ok(()), |file| file.write(&verdict.html(rows), session))
+    }
+
+    /// There is no answer.
+    pub(super) fn remove(self, session: &os::Session) -> Result<(), os::Error> {
+        [self.rows, self.html].into_iter().flatten().try_for_each(|file| file.remove(session))
+    }
+}
+
+struct OutputFile {
+    disk: os::Disk,
+    file: os::File,
+}
+
+impl OutputFile {
+    fn make(path: &Path, session: &os::Session) -> Result<OutputFile, os::Error> {
+        let disk = os::linux::disk();
+        let options = os::FileOptions { direct: false, write_through: false };
+        let file = disk.create(path, 0, options, session)?;
+        Ok(OutputFile { disk, file })
+    }
+
+    fn write(self, text: &str, session: &os::Session) -> Result<(), os::Error> {
         let waiting = || os::FileOperation::Fill.waiting(session);
         self.file.write_at(0, text.as_bytes(), waiting())?;
         self.file.sync(waiting())
     }
 
-    /// There are no rows.
-    pub(super) fn remove(self, session: &os::Session) -> Result<(), os::Error> {
+    fn remove(self, session: &os::Session) -> Result<(), os::Error> {
         self.disk.remove(self.file.path(), session)
     }
 }

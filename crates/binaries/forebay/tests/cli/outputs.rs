@@ -39,6 +39,26 @@ fn rows_are_there_with_an_answer_and_only_then() {
     assert!(rows.lines().count() >= 6 && rows.starts_with('{'), "{rows}");
 }
 
+/// A page and rows are there with an answer; the report can be made again from the rows.
+#[test]
+fn a_report_is_made_again_from_rows() {
+    let folder = Folder::new("report-again");
+    let short = ["lab", "run", "dbwr-count", "--simulate", "two-core", "--seconds", "0.01"];
+    let rounds = ["--design", "restarts", "--rounds", "6", "--equal-rounds", "1"];
+    let files = ["--rows", "rows", "--html", "page.html"];
+    let output = folder.forebay(&[&short[..], &rounds[..], &files[..]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let page = |name: &str| std::fs::read_to_string(folder.0.join(name)).expect("it was written");
+    assert!(page("page.html").contains("Is it real?"));
+    let output = folder.forebay(&["lab", "report", "rows", "--html", "again.html"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("Is it real?"), "{}", text(&output.stdout));
+    assert!(page("again.html").contains("Is it real?"));
+    let output = folder.forebay(&["lab", "report", "page.html", "--html", "third.html"]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert_eq!(folder.names(), ["again.html", "page.html", "rows"]);
+}
+
 /// What the instance refuses while a load runs is told; what the load has found is told too.
 #[test]
 fn a_change_that_is_refused_under_load_costs_no_result() {

@@ -57,6 +57,7 @@ fn verdict(section: &mut page::Section) {
     let rows = rows.map(|(name, value, low, high)| IntervalRow {
         name: name.into(),
         estimate: Estimate::new(value, low, high),
+        text: None,
     });
     let chart = Chart::Intervals(Intervals {
         axis: Axis::new("throughput, B against A", "%").signed(),
@@ -181,6 +182,7 @@ fn blocks(section: &mut page::Section) {
             axis: Axis::new("CPU taken by neighbours", "%"),
             points: neighbours,
         }),
+        indifference: None,
     });
     let caption = "Between 450 and 540 seconds another program took a third of the machine; both \
                    sides lost by it.";
@@ -195,6 +197,7 @@ fn blocks(section: &mut page::Section) {
         sides: vec![Side { name: "a pair".into(), points: differences }],
         marks: Vec::new(),
         covariate: None,
+        indifference: Some(0.5),
     });
     section.figure(Figure::new("Difference of each pair", "", &chart));
 }

@@ -1,7 +1,7 @@
 //! A forest plot: estimates with their intervals, one below the other, beside the line of zero and
 //! the band of what doesn't matter.
 
-use super::{Estimate, say_empty, x_ticks};
+use super::{Estimate, draw_zone, say_empty, x_ticks, zone_key};
 use crate::draw::{Axis, Drawn, Ink, Key, Plane, Row, Rows, Sample, Scale, Sheet, Width};
 use crate::figure::Draw;
 
@@ -21,6 +21,29 @@ pub struct IntervalRow {
     pub name: String,
     /// The estimate and its interval.
     pub estimate: Estimate,
+    /// Both in text, if the caller has rounded them itself.
+    pub text: Option<EstimateText>,
+}
+
+/// An estimate in text.
+#[derive(Clone)]
+pub struct EstimateText {
+    /// The figure alone, for narrow charts.
+    pub value: String,
+    /// The figure and its interval.
+    pub whole: String,
+}
+
+impl IntervalRow {
+    fn words(&self, axis: &Axis) -> String {
+        let text = self.text.as_ref().map(|text| text.whole.clone());
+        text.unwrap_or_else(|| self.estimate.text(axis))
+    }
+
+    fn value_words(&self, axis: &Axis) -> String {
+        let text = self.text.as_ref().map(|text| text.value.clone());
+        text.unwrap_or_else(|| self.estimate.value_text(axis))
+    }
 }
 
 impl Intervals {
@@ -28,8 +51,8 @@ impl Intervals {
         let row = |row: &IntervalRow| Row {
             name: row.name.clone(),
             figure: match width {
-                Width::Wide => row.estimate.text(&self.axis),
-                Width::Narrow => row.estimate.value_text(&self.axis),
+                Width::Wide => row.words(&self.axis),
+                Width::Narrow => row.value_words(&self.axis),
             },
         };
         Rows { rows: self.rows.iter().map(row).collect(), height: 200 }
@@ -49,7 +72,7 @@ impl Intervals {
         let (top, bottom) = plane.down();
         if let Some(size) = self.indifference {
             let (from, to) = (plane.spot(-size, 0.0).0, plane.spot(size, 0.0).0);
-            sheet.filled((from, top), (to, bottom), Ink::Zone.full())?;
+            draw_zone(sheet, (from, top), (to, bottom))?;
         }
         let zero = plane.spot(0.0, 0.0).0;
         sheet.line(vec![(zero, top), (zero, bottom)], Ink::Faint.full(), 14)
@@ -58,12 +81,7 @@ impl Intervals {
 
 impl Draw for Intervals {
     fn keys(&self) -> Vec<Key> {
-        let zone = self.indifference.map(|size| {
-            let size = self.axis.figure_known_to(size, 0.0);
-            let size = size.trim_start_matches('+').trim_end_matches('0').trim_end_matches('.');
-            let size = self.axis.with_unit(size);
-            Key::new(Sample::Zone, format!("doesn't matter: within ±{size}"))
-        });
+        let zone = self.indifference.map(|size| zone_key(&self.axis, size));
         [Key::new(Sample::Whisker(0), "estimate and interval")].into_iter().chain(zone).collect()
     }
 
@@ -91,8 +109,7 @@ impl Draw for Intervals {
     }
 
     fn description(&self) -> String {
-        let rows =
-            self.rows.iter().map(|row| format!("{}: {}", row.name, row.estimate.text(&self.axis)));
+        let rows = self.rows.iter().map(|row| format!("{}: {}", row.name, row.words(&self.axis)));
         let rows = rows.collect::<Vec<_>>().join("; ");
         format!("Intervals of {}. {rows}.", self.axis.title())
     }

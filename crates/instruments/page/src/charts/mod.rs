@@ -13,12 +13,12 @@ mod waterfall;
 pub use bars::{BarGroup, Bars};
 pub use curve::{Curve, Fit};
 pub use densities::{Densities, Density};
-pub use intervals::{IntervalRow, Intervals};
+pub use intervals::{EstimateText, IntervalRow, Intervals};
 pub use levels::{LevelSeries, Levels};
 pub use over_time::{Covariate, Mark, OverTime, Running, RunningPoint, Side};
 pub use waterfall::{Part, Waterfall};
 
-use crate::draw::{Axis, Drawn, Label, Sheet, Width, decimals_for};
+use crate::draw::{Axis, Drawn, Ink, Key, Label, Sample, Sheet, Spot, Width, decimals_for};
 
 /// A figure with the interval that it lies in.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -83,6 +83,18 @@ pub struct Point {
     pub x: f64,
     /// Up.
     pub y: f64,
+}
+
+/// The key of the band of what doesn't matter, from `-size` to `size`.
+fn zone_key(axis: &Axis, size: f64) -> Key {
+    let size = axis.figure_known_to(size, 0.0);
+    let size = size.trim_start_matches('+').trim_end_matches('0').trim_end_matches('.');
+    Key::new(Sample::Zone, format!("doesn't matter: within ±{}", axis.with_unit(size)))
+}
+
+/// The band of what doesn't matter.
+fn draw_zone(sheet: &Sheet, from: Spot, to: Spot) -> Drawn {
+    sheet.filled(from, to, Ink::Zone.full())
 }
 
 /// How many ticks stand on an axis to the right.

@@ -3,7 +3,7 @@
 
 use report::number;
 
-use super::{Estimate, Point, say_empty, x_ticks};
+use super::{Estimate, Point, draw_zone, say_empty, x_ticks, zone_key};
 use crate::draw::{
     Axis, Drawn, Frame, Ink, Key, Label, Plane, Sample, Scale, Sheet, Spot, Width, labels_width,
     text_lines, text_width,
@@ -31,6 +31,8 @@ pub struct OverTime {
     pub marks: Vec<Mark>,
     /// Another figure over the same time, in a panel below.
     pub covariate: Option<Covariate>,
+    /// Of differences: those up to this size, in both directions, don't matter. Above 0.
+    pub indifference: Option<f64>,
 }
 
 /// The points of one side.
@@ -88,7 +90,9 @@ impl OverTime {
     fn scale(&self) -> Scale {
         let sides = self.sides.iter().flat_map(|side| side.points.iter().map(|point| point.y));
         let running = self.running.iter().flat_map(|running| &running.points);
-        Scale::over(&self.axis, sides.chain(running.flat_map(|at| at.estimate.figures())), 6)
+        let running = running.flat_map(|at| at.estimate.figures());
+        let zone = self.indifference.into_iter().flat_map(|size| [-size, size]);
+        Scale::over(&self.axis, sides.chain(running).chain(zone), 6)
     }
 
     fn covariate_height(&self) -> i32 {
@@ -222,7 +226,8 @@ impl Draw for OverTime {
         });
         let all = sides.chain(running);
         let moment = (!self.marks.is_empty()).then(|| Key::new(Sample::Moment, "marked moment"));
-        all.chain(moment).collect()
+        let zone = self.indifference.map(|size| zone_key(&self.axis, size));
+        all.chain(moment).chain(zone).collect()
     }
 
     fn height(&self, width: Width) -> i32 {
@@ -244,6 +249,11 @@ impl Draw for OverTime {
             x_title: if self.covariate.is_some() { None } else { Some(&time) },
             y_title: "",
         })?;
+        if let Some(size) = self.indifference {
+            let (left, right) = plane.across();
+            let at = |figure: f64| plane.spot(plane.x.low, figure).1;
+            draw_zone(sheet, (left, at(size)), (right, at(-size)))?;
+        }
         self.draw_marks(sheet, &plane)?;
         self.draw_labels(sheet, &plane)?;
         for (index, side) in self.sides.iter().enumerate() {

@@ -28,6 +28,9 @@ const FOUND_P: f64 = 0.005;
 /// Fewer rounds say nothing of it.
 const ROUNDS_MIN: usize = 12;
 
+/// The heading.
+pub(super) const QUESTION: &str = "Does a setting's effect go on after it?";
+
 /// What the blocks say of it.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct CarryOver {
@@ -107,7 +110,21 @@ impl CarryOver {
     }
 
     pub(crate) fn text(&self) -> String {
-        let mut text = "Does a setting's effect go on after it?\n".to_owned();
+        let lines = self.lines();
+        let lines: String = lines.iter().map(|(label, text)| labelled(label, text)).collect();
+        format!("{QUESTION}\n{lines}") + &paragraph(self.answer(), "  ")
+    }
+
+    /// Whether settings may alternate, in a sentence.
+    pub(super) fn answer(&self) -> &'static str {
+        match self.is_found() {
+            true => "It does: don't trust a comparison in one instance.",
+            false => "Not that can be seen: the settings may alternate.",
+        }
+    }
+
+    /// What was looked at, and what was seen.
+    pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
         let points = |share: f64| change(1.0 + share);
         let late = format!(
             "B - A of a block's late half less that of its early half is {} (standard error {}, \
@@ -116,7 +133,7 @@ impl CarryOver {
             points(self.late_standard_error),
             decimal(self.late_p, 3),
         );
-        text += &labelled("within a block", &late);
+        let mut lines = vec![("within a block", late)];
         if let (Some(less), Some(error), Some(p)) =
             (self.long_less_short, self.long_standard_error, self.long_p)
         {
@@ -128,13 +145,9 @@ impl CarryOver {
                 decimal(p, 3),
                 points(3.0 * error),
             );
-            text += &labelled("in long rounds", &long);
+            lines.push(("in long rounds", long));
         }
-        let answer = match self.is_found() {
-            true => "It does: don't trust a comparison in one instance.",
-            false => "Not that can be seen: the settings may alternate.",
-        };
-        text + &paragraph(answer, "  ")
+        lines
     }
 }
 

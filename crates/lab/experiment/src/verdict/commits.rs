@@ -50,6 +50,11 @@ impl CommitCheck {
     }
 
     pub(crate) fn text(&self) -> String {
+        labelled("commits lost", &self.sentence())
+    }
+
+    /// Whether any were lost, of how many.
+    pub(super) fn sentence(&self) -> String {
         let place = match self.in_one_instance {
             true => "after the instance's crash at the end".to_owned(),
             false => format!(
@@ -59,7 +64,7 @@ impl CommitCheck {
             ),
         };
         let of = format!("of {} acknowledged, looked for {place}", grouped(self.acknowledged));
-        let sentence = match (self.runs_checked, self.lost) {
+        match (self.runs_checked, self.lost) {
             (0, _) => "not checked in any run".to_owned(),
             (_, 0) => format!("none, {of}"),
             (_, lost) if self.runs_with_loss.is_empty() => {
@@ -68,7 +73,6 @@ impl CommitCheck {
             (_, lost) => {
                 format!("{} LOST, {of}: {}", grouped(lost), self.runs_with_loss.join(", "))
             }
-        };
-        labelled("commits lost", &sentence)
+        }
     }
 }

@@ -31,21 +31,21 @@ pub(crate) struct Explanation {
     /// Elapsed without idle waits.
     elapsed: Option<Change>,
     /// The certain ones first, each kind by size.
-    parts: Vec<Part>,
+    pub(super) parts: Vec<Part>,
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct Part {
-    name: String,
+pub(super) struct Part {
+    pub(super) name: String,
     #[serde(flatten)]
-    change: Change,
+    pub(super) change: Change,
 }
 
 /// B - A, ns per transaction.
 #[derive(Clone, Copy, Debug, Serialize)]
-struct Change {
-    ns: f64,
-    interval_ns: [f64; 2],
+pub(super) struct Change {
+    pub(super) ns: f64,
+    pub(super) interval_ns: [f64; 2],
 }
 
 impl Change {
@@ -68,7 +68,7 @@ impl Change {
         Some(Change { ns: estimate.effect, interval_ns: [interval.low, interval.high] })
     }
 
-    fn is_certain(&self) -> bool {
+    pub(super) fn is_certain(&self) -> bool {
         self.interval_ns[0] > 0.0 || self.interval_ns[1] < 0.0
     }
 }

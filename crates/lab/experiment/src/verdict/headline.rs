@@ -135,25 +135,41 @@ impl Headline {
     }
 
     pub(crate) fn text(&self) -> String {
-        let mut text = labelled("A", &self.setting_a) + &labelled("B", &self.setting_b);
+        let settings = labelled("A", &self.setting_a) + &labelled("B", &self.setting_b);
+        let lines = |lines: Vec<Labelled>| -> String {
+            lines.iter().map(|(label, text)| labelled(label, text)).collect()
+        };
+        let (answers, figures) = (lines(self.answers()), lines(self.figures()));
+        let parts = [settings, answers, figures];
+        parts.iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join("\n")
+    }
+
+    /// The questions, and what the rows answer.
+    pub(super) fn answers(&self) -> Vec<Labelled> {
         let Some(figures) = &self.comparison else {
             let few = format!(
                 "Can't tell: there are fewer than {} whole rounds.",
                 crate::decision::ROUNDS_MIN
             );
-            return text + "\n" + &labelled("Is it real?", &few);
+            return vec![("Is it real?", few)];
         };
-        text += "\n";
-        text += &labelled("Is it real?", &is_it_real(&figures.of));
-        text += &labelled("Does it matter?", &does_it_matter(&figures.of));
-        text += "\n";
+        let (real, matters) = (is_it_real(&figures.of), does_it_matter(&figures.of));
+        vec![("Is it real?", real), ("Does it matter?", matters)]
+    }
+
+    /// The figures behind the answers; none if there are too few rounds.
+    pub(super) fn figures(&self) -> Vec<Labelled> {
+        let Some(figures) = &self.comparison else { return Vec::new() };
         let [a, b] = [self.throughput_a, self.throughput_b].map(|value| decimal(value, 1));
-        text += &labelled("throughput", &format!("A {a} and B {b} transactions a second"));
-        text + &figures_text(&figures.of)
+        let throughput = format!("A {a} and B {b} transactions a second");
+        std::iter::once(("throughput", throughput)).chain(comparison(&figures.of)).collect()
     }
 }
 
-fn figures_text(of: &Decision) -> String {
+/// A label, and the sentence beside it.
+pub(super) type Labelled = (&'static str, String);
+
+fn comparison(of: &Decision) -> impl Iterator<Item = Labelled> {
     let ratio = format!(
         "{} ({}); interval {} to {} ({}), over {} in {}; such intervals hold the truth in {} of \
          experiments, whenever they stop",
@@ -166,11 +182,11 @@ fn figures_text(of: &Decision) -> String {
         counted(of.looks.into(), "look"),
         share(1.0 - of.error),
     );
-    labelled("B / A", &ratio) + &equals_text(of) + &noise_text(of)
+    [Some(("B / A", ratio)), equals(of), noise(of)].into_iter().flatten()
 }
 
-fn equals_text(of: &Decision) -> String {
-    let Some(equals) = of.equals else { return String::new() };
+fn equals(of: &Decision) -> Option<Labelled> {
+    let equals = of.equals?;
     // Of very few, no interval of such a probability can be had.
     let interval = match equals.interval.high < equals.ratio * 10.0 {
         true => format!(" ({})", range(equals.interval)),
@@ -182,11 +198,11 @@ fn equals_text(of: &Decision) -> String {
         counted(equals.rounds.into(), "round"),
         change_size(equals.floor),
     );
-    labelled("equals", &text)
+    Some(("equals", text))
 }
 
 /// What took noise out, and how much.
-fn noise_text(of: &Decision) -> String {
+fn noise(of: &Decision) -> Option<Labelled> {
     let mut parts = Vec::new();
     for covariate in &of.covariates {
         match (covariate.taken, covariate.differs) {
@@ -201,14 +217,14 @@ fn noise_text(of: &Decision) -> String {
         }
     }
     if parts.is_empty() {
-        return String::new();
+        return None;
     }
     let gain = format!(
         "{}; without them the interval would be {} times as long",
         parts.join("; "),
         decimal(of.gain, 2)
     );
-    labelled("noise taken out", &gain)
+    Some(("noise taken out", gain))
 }
 
 fn range(interval: Interval) -> String {

@@ -32,19 +32,19 @@ const SHOWN: [Statistic; 13] = [
 /// The profile of both sides.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct LoadProfile {
-    transactions_per_s: [f64; 2],
-    lines: Vec<Line>,
+    pub(super) transactions_per_s: [f64; 2],
+    pub(super) lines: Vec<Line>,
     /// Of physical writes, those not for a checkpoint.
-    non_checkpoint_share: [Option<f64>; 2],
+    pub(super) non_checkpoint_share: [Option<f64>; 2],
 }
 
 /// A statistic, A and B.
 #[derive(Clone, Debug, Serialize)]
-struct Line {
-    name: &'static str,
-    unit: &'static str,
-    per_s: [f64; 2],
-    per_transaction: [f64; 2],
+pub(super) struct Line {
+    pub(super) name: &'static str,
+    pub(super) unit: &'static str,
+    pub(super) per_s: [f64; 2],
+    pub(super) per_transaction: [f64; 2],
 }
 
 impl LoadProfile {

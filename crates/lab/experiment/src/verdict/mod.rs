@@ -22,6 +22,7 @@ pub(crate) mod carry_over;
 mod commits;
 mod explanation;
 mod headline;
+mod html;
 mod load;
 mod origin;
 mod processes;
@@ -136,6 +137,8 @@ pub struct Verdict {
     background: TimeTable,
     load_profile: LoadProfile,
     origin: Origin,
+    #[serde(skip)]
+    rule: Rule,
 }
 
 impl Verdict {
@@ -190,6 +193,7 @@ impl Verdict {
             background: TimeTable::of("Background: where time goes", &sides, |run| &run.background),
             load_profile: LoadProfile::of(&sides),
             origin: Origin::of(&a.identity, &b.identity, question),
+            rule: question.rule,
         })
     }
 

@@ -11,21 +11,24 @@ use super::Question;
 use super::headline::Figures;
 use crate::{Identity, World};
 
+/// The heading of what is said of a model.
+pub(super) const MODELLED: &str = "Modelled, not measured";
+
 /// How to reproduce.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Origin {
-    command: String,
-    plan_seed: u64,
-    commit: String,
-    machine: String,
-    world: String,
+    pub(super) command: String,
+    pub(super) plan_seed: u64,
+    pub(super) commit: String,
+    pub(super) machine: String,
+    pub(super) world: String,
     /// Parameters that both sides share.
-    parameters: BTreeMap<String, String>,
+    pub(super) parameters: BTreeMap<String, String>,
     /// Those in which they differ, or that only one has.
-    parameters_a: BTreeMap<String, String>,
-    parameters_b: BTreeMap<String, String>,
-    parameter_hash_a: String,
-    parameter_hash_b: String,
+    pub(super) parameters_a: BTreeMap<String, String>,
+    pub(super) parameters_b: BTreeMap<String, String>,
+    pub(super) parameter_hash_a: String,
+    pub(super) parameter_hash_b: String,
     /// Of a simulated world: what the model stands for, and from which source.
     model: Option<String>,
     sensitivity: Vec<Assumption>,
@@ -93,31 +96,37 @@ impl Origin {
 
     /// Of a simulated world: the model, and the verdict under other assumptions (rule V6).
     pub(crate) fn model_text(&self, stated: Option<&Figures>) -> Option<String> {
+        let lines = self.model_lines(stated)?;
+        let lines: String = lines.iter().map(|line| paragraph(line, "  ")).collect();
+        Some(format!("{MODELLED}\n{lines}"))
+    }
+
+    /// The paragraphs of [`Origin::model_text`].
+    pub(super) fn model_lines(&self, stated: Option<&Figures>) -> Option<Vec<String>> {
         let model = self.model.as_ref()?;
-        let mut text = "Modelled, not measured\n".to_owned();
-        text += &paragraph(
-            &format!("The same engine ran on a model of a machine ({}). {model}", self.world),
-            "  ",
-        );
-        let mut same = true;
+        let world = &self.world;
+        let mut lines =
+            vec![format!("The same engine ran on a model of a machine ({world}). {model}")];
         for assumption in &self.sensitivity {
-            let line = match &assumption.comparison {
-                Some(figures) => {
-                    same &= stated.is_some_and(|stated| stated.agrees_with(figures));
-                    figures.line()
-                }
-                None => {
-                    same = false;
-                    "too few pairs".to_owned()
-                }
-            };
-            text += &paragraph(&format!("With {}: {line}.", assumption.change), "  ");
+            let comparison = assumption.comparison.as_ref();
+            let line = comparison.map_or_else(|| "too few pairs".to_owned(), Figures::line);
+            lines.push(format!("With {}: {line}.", assumption.change));
         }
-        let sentence = match (self.sensitivity.is_empty(), same) {
+        let sentence = match (self.sensitivity.is_empty(), self.depends(stated)) {
             (true, _) => "How far the verdict depends on the model's costs was not tried.",
-            (false, true) => "The verdict is the same under each of these.",
-            (false, false) => "The verdict DEPENDS on these costs: don't rely on it.",
+            (false, false) => "The verdict is the same under each of these.",
+            (false, true) => "The verdict DEPENDS on these costs: don't rely on it.",
         };
-        Some(text + &paragraph(sentence, "  "))
+        lines.push(sentence.to_owned());
+        Some(lines)
+    }
+
+    /// Whether the verdict is another under some assumption (rule V12).
+    pub(super) fn depends(&self, stated: Option<&Figures>) -> bool {
+        let same = |assumption: &Assumption| match (stated, &assumption.comparison) {
+            (Some(stated), Some(figures)) => stated.agrees_with(figures),
+            _ => false,
+        };
+        !self.sensitivity.iter().all(same)
     }
 }

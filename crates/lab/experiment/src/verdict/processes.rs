@@ -12,19 +12,19 @@ use crate::Run;
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Processes {
     /// By name; one that a side doesn't have is missing there.
-    processes: Vec<Line>,
+    pub(super) processes: Vec<Line>,
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct Line {
-    process: String,
-    a: Option<Usage>,
-    b: Option<Usage>,
+pub(super) struct Line {
+    pub(super) process: String,
+    pub(super) a: Option<Usage>,
+    pub(super) b: Option<Usage>,
 }
 
 /// The mean of a run.
 #[derive(Clone, Copy, Debug, Serialize)]
-struct Usage {
+pub(super) struct Usage {
     cpu_s: f64,
     run_queue_s: f64,
     reads: f64,
@@ -34,9 +34,9 @@ struct Usage {
 }
 
 /// A column of the table: its two headings, what it shows, and its decimals.
-type Column = (&'static str, fn(&Usage) -> f64, u32);
+pub(super) type Column = (&'static str, fn(&Usage) -> f64, u32);
 
-const COLUMNS: [Column; 4] = [
+pub(super) const COLUMNS: [Column; 4] = [
     ("CPU s", |usage| usage.cpu_s, 2),
     ("queue s", |usage| usage.run_queue_s, 2),
     ("writes", |usage| usage.writes, 0),
@@ -90,7 +90,7 @@ impl Processes {
         )
     }
 
-    fn usages(&self, side: fn(&Line) -> Option<Usage>) -> Vec<Option<Usage>> {
+    pub(super) fn usages(&self, side: fn(&Line) -> Option<Usage>) -> Vec<Option<Usage>> {
         self.processes.iter().map(side).collect()
     }
 }
@@ -124,7 +124,7 @@ impl Usage {
 }
 
 /// Headings, a cell a process, and the sum of what is printed (rule V2).
-fn column_text(
+pub(super) fn column_text(
     heading: &str,
     side: &str,
     usages: &[Option<Usage>],

@@ -34,15 +34,15 @@ const SHARE_SHOWN: f64 = 0.001;
 pub(crate) struct TimeTable {
     #[serde(skip)]
     title: &'static str,
-    sessions_a: f64,
-    sessions_b: f64,
+    pub(super) sessions_a: f64,
+    pub(super) sessions_b: f64,
     /// Elapsed without idle waits, ns per transaction.
-    elapsed_ns_a: f64,
-    elapsed_ns_b: f64,
+    pub(super) elapsed_ns_a: f64,
+    pub(super) elapsed_ns_b: f64,
     /// Its parts, the longest first, unaccounted last.
     lines: Vec<Line>,
     /// Left out (rule V5).
-    idle: Vec<IdleLine>,
+    pub(super) idle: Vec<IdleLine>,
 }
 
 /// One part of the time, per transaction.
@@ -65,7 +65,7 @@ struct Part {
 
 /// An idle event: its share of the sessions' elapsed time.
 #[derive(Clone, Debug, Serialize)]
-struct IdleLine {
+pub(super) struct IdleLine {
     name: String,
     share_a: f64,
     share_b: f64,
@@ -177,7 +177,7 @@ impl TimeTable {
     }
 
     /// The lines as printed: the shortest events share one, and all are rounded together (V2).
-    fn rows(&self, scale: Scale) -> Vec<Row> {
+    pub(super) fn rows(&self, scale: Scale) -> Vec<Row> {
         let is_short = |line: &&Line| {
             line.class.is_some()
                 && line.a.ns < SHARE_SHOWN * self.elapsed_ns_a
@@ -208,7 +208,7 @@ impl TimeTable {
     }
 
     /// What is noteworthy beneath the table, in sentences.
-    fn note(&self) -> String {
+    pub(super) fn note(&self) -> String {
         let mut note = "Wait A, wait B: the mean length of a wait.".to_owned();
         if !self.idle.is_empty() {
             let of = |line: &IdleLine| {
@@ -227,12 +227,12 @@ impl TimeTable {
 }
 
 /// A line as printed, in units of its scale.
-struct Row {
-    name: String,
-    a: i64,
-    b: i64,
-    mean_a: String,
-    mean_b: String,
+pub(super) struct Row {
+    pub(super) name: String,
+    pub(super) a: i64,
+    pub(super) b: i64,
+    pub(super) mean_a: String,
+    pub(super) mean_b: String,
 }
 
 impl Part {
@@ -279,23 +279,23 @@ fn idle_lines(a: &SideSum, b: &SideSum) -> Vec<IdleLine> {
 }
 
 /// A mean number of sessions: whole, unless runs differ.
-fn sessions(mean: f64) -> String {
+pub(super) fn sessions(mean: f64) -> String {
     decimal(mean, u32::from(mean.fract() != 0.0))
 }
 
 /// In what a table's times are told.
 #[derive(Clone, Copy)]
-struct Scale {
-    name: &'static str,
+pub(super) struct Scale {
+    pub(super) name: &'static str,
     /// ns in a unit of the last decimal.
-    unit_ns: f64,
-    decimals: u32,
+    pub(super) unit_ns: f64,
+    pub(super) decimals: u32,
 }
 
 impl Scale {
     /// The one in which a table's largest figure keeps to six characters, so that with the longest
     /// event name its lines keep to 80.
-    fn of(largest_ns: f64) -> Scale {
+    pub(super) fn of(largest_ns: f64) -> Scale {
         let scale = |name, unit_ns, decimals| Scale { name, unit_ns, decimals };
         match largest_ns {
             ns if ns < 9.999e5 => scale("us", 1e2, 1),

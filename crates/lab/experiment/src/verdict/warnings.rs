@@ -52,14 +52,18 @@ impl Worst {
     }
 
     pub(crate) fn text(worst: Option<&Worst>) -> String {
-        let sentence = worst.map_or("no session was accounted for".to_owned(), |worst| {
+        labelled("unaccounted", &Worst::sentence(worst))
+    }
+
+    /// The share, and of whom it is.
+    pub(super) fn sentence(worst: Option<&Worst>) -> String {
+        worst.map_or("no session was accounted for".to_owned(), |worst| {
             let share = share(worst.share);
             format!(
                 "{share} of elapsed time at most, of any session or process ({}, {})",
                 worst.session, worst.run
             )
-        });
-        labelled("unaccounted", &sentence)
+        })
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{Level, Run};
 /// What a yardstick measures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Kind {
+pub(super) enum Kind {
     Throughput,
     Latency,
     Cost,
@@ -70,7 +70,12 @@ const ALL: [Yardstick; 13] = [
 
 /// Of a run; levels are compared by the means of their runs.
 fn latency(run: &Run, of: fn(&crate::Latency) -> f64) -> [f64; 2] {
-    [run.latency.as_ref().map_or(f64::NAN, |latency| of(latency) * 1e3), 1.0]
+    match &run.latency {
+        Some(latency) => [of(latency) * 1e3, 1.0],
+        // Nothing ended in a block in which the device stalled.
+        None if run.block.is_some() && run.transactions == 0 => [0.0, 0.0],
+        None => [f64::NAN, 1.0],
+    }
 }
 
 fn counted(run: &Run, statistic: Statistic) -> [f64; 2] {
@@ -80,23 +85,23 @@ fn counted(run: &Run, statistic: Statistic) -> [f64; 2] {
 /// All that were measured.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Yardsticks {
-    lines: Vec<Line>,
+    pub(super) lines: Vec<Line>,
     /// Work differs by more than this share: the sides didn't do the same.
     unequal: Vec<&'static str>,
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct Line {
-    name: &'static str,
-    kind: Kind,
-    unit: &'static str,
+pub(super) struct Line {
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    pub(super) unit: &'static str,
     /// By sums over all runs of a side.
-    a: f64,
-    b: f64,
-    ratio: f64,
-    interval: [f64; 2],
+    pub(super) a: f64,
+    pub(super) b: f64,
+    pub(super) ratio: f64,
+    pub(super) interval: [f64; 2],
     /// `higher`, `lower` or `not seen`.
-    difference: &'static str,
+    pub(super) difference: &'static str,
 }
 
 /// Work that differs by more isn't the same.
@@ -139,11 +144,7 @@ impl Yardsticks {
                 line.name,
                 &figure(line.a, line.unit),
                 &figure(line.b, line.unit),
-                match line.unit {
-                    NS => "",
-                    NS_PER_TX => "/tx",
-                    unit => unit,
-                },
+                shown_unit(line.unit),
                 &change(line.ratio),
                 &format!("{low} to {high}"),
                 word,
@@ -153,8 +154,17 @@ impl Yardsticks {
     }
 }
 
+/// What stands behind a figure: a time has its own unit.
+pub(super) fn shown_unit(unit: &'static str) -> &'static str {
+    match unit {
+        NS => "",
+        NS_PER_TX => "/tx",
+        unit => unit,
+    }
+}
+
 /// Three or four figures; times in the unit that suits them.
-fn figure(value: f64, unit: &str) -> String {
+pub(super) fn figure(value: f64, unit: &str) -> String {
     if [NS, NS_PER_TX].contains(&unit) {
         return Nanos(value.round() as u64).to_string();
     }

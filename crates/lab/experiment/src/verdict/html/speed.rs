@@ -1,0 +1,101 @@
+//! The yardsticks: forest plots of what differs by how much, and their table.
+//!
+//! Callers: `html`.
+
+use page::{Axis, Chart, EstimateText, Figure, IntervalRow, Intervals, Section, Table};
+use report::number::{change, share};
+
+use super::{estimate, percent};
+use crate::Rule;
+use crate::verdict::yardsticks::{Kind, Line, Yardsticks, figure, shown_unit};
+
+/// A row whose interval is longer than this many per cent, and holds zero, says nothing, and would
+/// make all others of its chart short.
+const LENGTH_MAX: f64 = 150.0;
+
+pub(super) fn write(yardsticks: &Yardsticks, rule: &Rule, section: &mut Section) {
+    if yardsticks.lines.is_empty() {
+        section.paragraph("There are too few rounds.");
+        return;
+    }
+    let how = format!(
+        "Each row is B against A: the sums of all runs of a side are divided, and the bar is the \
+         interval in which the difference lies in {} of experiments. To the right of zero, B has \
+         more.",
+        share(1.0 - rule.error)
+    );
+    let caption = format!(
+        "{how} Faster is to the right for throughput, and to the left for latencies. Latencies \
+         are means of the runs' percentiles."
+    );
+    forest("Speed", caption, &[Kind::Throughput, Kind::Latency], yardsticks, rule, section);
+    let caption = format!(
+        "{how} Work is what must be the same on both sides; if it isn't, they weren't asked to do \
+         the same."
+    );
+    let kinds = [Kind::Cost, Kind::Work];
+    forest("Cost and work of a transaction", caption, &kinds, yardsticks, rule, section);
+    section.table(table(&yardsticks.lines));
+}
+
+fn forest(
+    title: &str,
+    caption: String,
+    kinds: &[Kind],
+    yardsticks: &Yardsticks,
+    rule: &Rule,
+    section: &mut Section,
+) {
+    let of_kinds = yardsticks.lines.iter().filter(|line| kinds.contains(&line.kind));
+    let (wide, drawn): (Vec<&Line>, Vec<&Line>) = of_kinds.partition(|line| {
+        let [low, high] = line.interval.map(percent);
+        high - low > LENGTH_MAX && low <= 0.0 && high >= 0.0
+    });
+    let row = |line: &&Line| {
+        let estimate = estimate(percent(line.ratio), line.interval.map(percent))?;
+        let [low, high] = line.interval.map(change);
+        let value = change(line.ratio);
+        let whole = format!("{value} ({} to {high})", low.trim_end_matches(" %"));
+        let text = Some(EstimateText { value, whole });
+        Some(IntervalRow { name: line.name.to_owned(), estimate, text })
+    };
+    let rows: Vec<IntervalRow> = drawn.iter().filter_map(row).collect();
+    if rows.is_empty() && wide.is_empty() {
+        return;
+    }
+    let chart = Chart::Intervals(Intervals {
+        axis: Axis::new("B against A", "%").signed(),
+        rows,
+        indifference: Some(rule.threshold * 100.0),
+    });
+    let names: Vec<&str> = wide.iter().map(|line| line.name).collect();
+    let left_out = match names.is_empty() {
+        true => String::new(),
+        false => format!(" Too uncertain to be drawn: {}.", names.join(", ")),
+    };
+    section.figure(Figure::new(title, caption + &left_out, &chart));
+}
+
+fn table(lines: &[Line]) -> Table {
+    let caption = "The same in figures. The last column is empty where no difference was seen.";
+    let mut table = Table::new(caption, ["", "A", "B", "B / A", "interval", ""]);
+    for line in lines {
+        let [low, high] = line.interval.map(change);
+        let word = if line.difference == "not seen" { "" } else { line.difference };
+        table.row([
+            line.name,
+            &with_unit(line.a, line.unit),
+            &with_unit(line.b, line.unit),
+            &change(line.ratio),
+            &format!("{low} to {high}"),
+            word,
+        ]);
+    }
+    table
+}
+
+fn with_unit(value: f64, unit: &'static str) -> String {
+    let shown = shown_unit(unit);
+    let blank = if shown.is_empty() || shown.starts_with('/') { "" } else { " " };
+    format!("{}{blank}{shown}", figure(value, unit))
+}
