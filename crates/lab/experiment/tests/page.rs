@@ -76,8 +76,8 @@ impl Story {
         }];
         run.statistics.insert(Statistic::RedoSize.name().to_owned(), 1_000 * transactions);
         run.statistics.insert(Statistic::UserCommits.name().to_owned(), transactions);
-        run.surroundings =
-            Some(Surroundings { elapsed_ns: NS, cpus: 2, others_ns: 1_000_000, ..EMPTY });
+        let others_ns = (noise * 1e10) as u64;
+        run.surroundings = Some(Surroundings { elapsed_ns: NS, cpus: 2, others_ns, ..EMPTY });
         run.block = self.are_blocks.then(|| Block {
             at_ns: index as u64 * 1_000_000_000,
             washout_ns: 100_000_000,

@@ -64,12 +64,12 @@ pub struct Experiment {
     pub error: f64,
     /// How long it may take; if not given, [`BUDGET`], of a model's own time on a model.
     pub budget: Option<Nanos>,
-    /// The length of a block; if not given, a second.
+    /// The length of a block; if not given, a second, and less where the settings act at once.
     pub block: Option<Nanos>,
     /// The part of a block that isn't counted; if not given, a tenth of it.
     pub washout: Option<Nanos>,
-    /// How many times as long a block of a long round is.
-    pub long: u32,
+    /// The length of a block of a long round; if not given, 20 s, and 0 for no such round.
+    pub long: Option<Nanos>,
     /// Rounds, and rounds of equals, of a design by restarts.
     pub rounds: [u32; 2],
     load: LoadSpec,
@@ -84,6 +84,10 @@ pub(crate) const ERROR: f64 = 2.5;
 pub const BUDGET: Nanos = Nanos::from_secs(300);
 /// The length of a block.
 const BLOCK: Nanos = Nanos::from_secs(1);
+/// The same where the settings act at once: shorter blocks have neighbours that are more alike.
+const BLOCK_AT_ONCE: Nanos = Nanos::from_millis(300);
+/// The length of a block of a long round.
+const BLOCK_LONG: Nanos = Nanos::from_secs(20);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -126,7 +130,7 @@ struct LoadSpec {
 struct BlocksSpec {
     length: Option<f64>,
     washout: Option<f64>,
-    long: Option<u32>,
+    long: Option<f64>,
 }
 
 /// Lengths in seconds.
@@ -182,7 +186,7 @@ impl Experiment {
             budget: optional(file.budget, "the budget")?,
             block: optional(file.blocks.length, "the length of a block")?,
             washout: optional(file.blocks.washout, "the washout of a block")?,
-            long: file.blocks.long.unwrap_or(20),
+            long: optional(file.blocks.long, "the length of a long block")?,
             rounds: [file.runs.rounds.unwrap_or(10), file.runs.equals.unwrap_or(5)],
             load: file.load,
             lengths: [file.runs.warm_up, file.runs.length],
@@ -228,16 +232,23 @@ impl Experiment {
 
     /// Refused if a block has no room for its washout.
     pub(crate) fn blocks(&self) -> Result<Blocks, Stop> {
-        let length = self.block.unwrap_or(BLOCK);
+        let usual = match self.settings.iter().all(Setting::acts_at_once) {
+            true => BLOCK_AT_ONCE,
+            false => BLOCK,
+        };
+        let length = self.block.unwrap_or(usual);
         let washout = self.washout.unwrap_or(Nanos(length.0 / 10));
         match washout.0 * 2 > length.0 || length.0 < 1_000_000 {
             true => Err(invalid(format!(
-                "blocks of {:.3} s with a washout of {:.3} s: choose blocks of 0.001 s or more, and \
-                 at most half of one as its washout",
+                "blocks of {:.3} s with a washout of {:.3} s: choose blocks of 0.001 s or more, \
+                 and at most half of one as its washout",
                 length.as_secs_f64(),
                 washout.as_secs_f64()
             ))),
-            false => Ok(Blocks { length, washout, long: self.long }),
+            false => {
+                let long = self.long.unwrap_or(BLOCK_LONG);
+                Ok(Blocks { length, washout, long: (long.0 / length.0) as u32 })
+            }
         }
     }
 

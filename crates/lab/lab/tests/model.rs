@@ -95,7 +95,7 @@ fn a_real_difference_is_claimed_and_none_between_equals() {
 
 /// In one instance, in blocks of 20 ms: a planted difference of some per cent, or one that comes
 /// slowly.
-fn alternating(delay_ns: u32, lag_s: u32, long: u32) -> Request {
+fn alternating(delay_ns: u32, lag_s: u32, long: Nanos) -> Request {
     let text = format!(
         "question = \"is a planted delay found?\"\n\
          [factor]\ntest_commit_delay = [0, {delay_ns}]\n\
@@ -106,13 +106,13 @@ fn alternating(delay_ns: u32, lag_s: u32, long: u32) -> Request {
     experiment.budget = Some(Nanos::from_secs(3));
     experiment.block = Some(Nanos::from_millis(20));
     experiment.washout = Some(Nanos::from_millis(2));
-    experiment.long = long;
+    experiment.long = Some(long);
     Request { experiment, ..request() }
 }
 
 #[test]
 fn settings_that_alternate_in_one_instance_are_told_apart_and_equals_are_not() {
-    let (report, rows) = answer(&alternating(2_000_000, 0, 1));
+    let (report, rows) = answer(&alternating(2_000_000, 0, Nanos::ZERO));
     let found = comparison(&report);
     assert_eq!((&found["real"], &found["matters"]), (&"yes".into(), &"yes".into()), "{found}");
     assert!(found["ratio"].as_f64().expect("a number") < 0.9, "{found}");
@@ -123,7 +123,7 @@ fn settings_that_alternate_in_one_instance_are_told_apart_and_equals_are_not() {
         let block = row.block.as_ref().expect("each row is a block");
         assert_eq!(block.curve.len(), 20);
     }
-    let equals = Request { equals: true, ..alternating(2_000_000, 0, 1) };
+    let equals = Request { equals: true, ..alternating(2_000_000, 0, Nanos::ZERO) };
     assert_eq!(comparison(&answer(&equals).0)["real"], "not seen");
 }
 
