@@ -19,6 +19,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use stats::Interval;
 use stats::adjusted::{Estimate, Pair};
 use stats::distributions::Distribution;
@@ -36,7 +37,7 @@ const LOOKS_MAX: u32 = 40;
 const UNTOUCHED_P: f64 = 0.01;
 
 /// What is asked of the rows. All of it is chosen before the first run.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Rule {
     /// The difference from which on it matters, as a share: 0.02 is two per cent.
     pub threshold: f64,

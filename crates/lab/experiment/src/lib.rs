@@ -33,7 +33,7 @@ pub use driver::{End, Execution, News, Progress, Runner, carry_out};
 pub use hash::hash_of;
 pub use plan::{LEVELS_MAX, Level, Plan, PlanError, ROUNDS_MAX, RoundKind, Step};
 pub use row::{Block, Commits, Identity, Latency, Measured, Origin, Run, World};
-pub use rows::{RowError, parse_rows};
+pub use rows::{Asked, RowError, Rows, parse_rows};
 pub use surroundings::Surroundings;
 pub use verdict::carry_over::CarryOver;
 pub use verdict::{NoVerdict, Question, Sensitivity, Verdict, compare};

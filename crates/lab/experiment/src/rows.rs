@@ -1,10 +1,49 @@
-//! Rows as text: one JSON object a line.
+//! A file of rows: one JSON object a line.
 //!
-//! Callers: `forebay lab run --rows`; programs that read its file.
+//! ```text
+//!   {"asked": {...}}      what was asked: the rule, and the command line that goes on with it
+//!   {"identity": ...}     a row for each run, appended when it has ended
+//!   {"audit": {...}}      of an instance that all runs share: whether commits survived its crash
+//! ```
+//!
+//! Callers: `forebay lab run --rows`, `lab resume`, `lab report`; programs that read its file.
 
 use std::fmt;
 
-use crate::Run;
+use serde::{Deserialize, Serialize};
+
+use crate::{Commits, Rule, Run};
+
+/// What was asked of the rows that follow.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Asked {
+    /// The rule by which it is decided.
+    pub rule: Rule,
+    /// The command line, as people write it.
+    pub command: String,
+    /// The words of the command line behind the program's name.
+    pub arguments: Vec<String>,
+    /// The commit that the program was built from.
+    pub commit: String,
+    /// Of a simulated world: what the model stands for.
+    pub model: String,
+    /// What else a reader should know, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// What a file of rows holds.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Rows {
+    /// What was asked, if the file says so.
+    pub asked: Option<Asked>,
+    /// The rows.
+    pub runs: Vec<Run>,
+    /// Of instances that the rows share: whether commits survived, if that was looked for.
+    pub commits: Option<Commits>,
+    /// Where in the text the whole lines end: what is behind was being written when the program
+    /// ended.
+    pub whole_bytes: usize,
+}
 
 /// The error of a line that is no row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,21 +64,73 @@ impl std::error::Error for RowError {}
 impl Run {
     /// The row as a line of JSON, without its line end.
     pub fn to_json_line(&self) -> String {
-        serde_json::to_string(self).expect("strings and numbers always serialize")
+        json(self)
     }
 }
 
-/// Reads rows; empty lines are passed over.
-pub fn parse_rows(text: &str) -> Result<Vec<Run>, RowError> {
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    lines
-        .map(|(index, line)| {
-            let error = |what| RowError { line: index + 1, what };
-            let run: Run = serde_json::from_str(line).map_err(|e| error(e.to_string()))?;
-            run.check().map_err(error)?;
-            Ok(run)
-        })
-        .collect()
+impl Asked {
+    /// The first line of a file of rows, without its line end.
+    pub fn to_json_line(&self) -> String {
+        format!("{{\"asked\":{}}}", json(self))
+    }
+}
+
+impl Commits {
+    /// The line of an instance's audit, without its line end.
+    pub fn to_json_line(&self) -> String {
+        format!("{{\"audit\":{}}}", json(self))
+    }
+}
+
+fn json(of: &impl Serialize) -> String {
+    serde_json::to_string(of).expect("strings and numbers always serialize")
+}
+
+/// Reads a file of rows; empty lines are passed over, and a last one that has no line end and is
+/// none: the program ended while it was written.
+pub fn parse_rows(text: &str) -> Result<Rows, RowError> {
+    let mut rows = Rows::default();
+    let mut at = 0;
+    for (index, line) in text.split_inclusive('\n').enumerate() {
+        let taken = match line.trim() {
+            "" => Ok(()),
+            content => take(content, &mut rows),
+        };
+        match taken {
+            Ok(()) => at += line.len(),
+            Err(_) if !line.ends_with('\n') && !rows.runs.is_empty() => break,
+            Err(what) => return Err(RowError { line: index + 1, what }),
+        }
+    }
+    rows.whole_bytes = at;
+    Ok(rows)
+}
+
+fn take(line: &str, rows: &mut Rows) -> Result<(), String> {
+    #[derive(Deserialize)]
+    struct AskedLine {
+        asked: Asked,
+    }
+    #[derive(Deserialize)]
+    struct AuditLine {
+        audit: Commits,
+    }
+    if line.starts_with("{\"asked\":") {
+        let read: AskedLine = serde_json::from_str(line).map_err(|error| error.to_string())?;
+        rows.asked = Some(read.asked);
+    } else if line.starts_with("{\"audit\":") {
+        let read: AuditLine = serde_json::from_str(line).map_err(|error| error.to_string())?;
+        let before = rows.commits.unwrap_or(Commits { acknowledged: 0, found: 0 });
+        rows.commits = Some(Commits {
+            acknowledged: before.acknowledged + read.audit.acknowledged,
+            found: before.found + read.audit.found,
+        });
+    } else {
+        let run: Run = serde_json::from_str(line).map_err(|error| error.to_string())?;
+        run.check()?;
+        rows.runs.push(run);
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -57,7 +148,8 @@ mod tests {
     fn rows_come_back_as_they_went() {
         let text: Vec<String> = runs().iter().map(Run::to_json_line).collect();
         assert!(text.iter().all(|line| !line.contains('\n')));
-        assert_eq!(parse_rows(&text.join("\n\n")), Ok(runs()));
+        let read = parse_rows(&text.join("\n\n")).expect("they are rows");
+        assert_eq!((read.runs, read.asked, read.commits), (runs(), None, None));
     }
 
     #[test]
@@ -65,6 +157,27 @@ mod tests {
         let text = format!("{}\n{{\"a\": 1}}\n", runs()[0].to_json_line());
         let error = parse_rows(&text).expect_err("the second line is no row");
         assert!(error.to_string().starts_with("line 2 is no row of an experiment: "), "{error}");
+    }
+
+    /// A program that was killed while it wrote leaves whole rows, and a part of one.
+    #[test]
+    fn what_was_asked_comes_first_and_a_line_that_was_being_written_is_passed_over() {
+        let rule = Rule { threshold: 0.02, error: 0.025, rounds: 9, is_device_neutral: false };
+        let asked = Asked {
+            rule,
+            command: "forebay lab run".to_owned(),
+            arguments: vec!["lab".to_owned()],
+            commit: "1".to_owned(),
+            model: String::new(),
+            notes: Vec::new(),
+        };
+        let audit = Commits { acknowledged: 9, found: 8 };
+        let row = runs()[0].to_json_line();
+        let whole = format!("{}\n{row}\n{}\n", asked.to_json_line(), audit.to_json_line());
+        let read = parse_rows(&format!("{whole}{}", &row[..row.len() / 2])).expect("rows");
+        assert_eq!((read.asked, read.commits), (Some(asked), Some(audit)));
+        assert_eq!((read.runs.len(), read.whole_bytes), (1, whole.len()));
+        assert!(parse_rows("{\"a").is_err(), "nothing of it is a row");
     }
 
     /// Rule EX5.

@@ -228,7 +228,7 @@ fn a_block_without_transactions_is_on_the_page() {
         block.curve.fill(0);
     }
     let kept: Vec<String> = rows.iter().map(Run::to_json_line).collect();
-    let read = experiment::parse_rows(&kept.join("\n")).expect("such a block is a row");
+    let read = experiment::parse_rows(&kept.join("\n")).expect("such a block is a row").runs;
     assert_eq!(page(&read), page(&rows));
 }
 

@@ -2,34 +2,50 @@
 //!
 //! Callers: the binary's `lab report`.
 
-use experiment::{NoVerdict, Question, RoundKind, Rule, Run, Verdict};
+use experiment::{Asked, NoVerdict, Question, RoundKind, Rows, Rule, Run, Verdict};
 
-use crate::experiment_file::ERROR;
+use crate::experiment_file::{ERROR, MATTERS};
 use crate::setting::is_device_neutral;
 
-/// The verdict on rows that were kept. The threshold is a share. The rounds that were planned are
-/// taken to be those that are there, and the error is that of an experiment that doesn't say.
-pub fn report_again(rows: &[Run], threshold: f64, command: String) -> Result<Verdict, NoVerdict> {
-    let compared = rows.iter().filter(|run| run.identity.kind == RoundKind::Compared);
-    let rounds = compared.map(|run| run.identity.round).max().unwrap_or(0);
-    let question = Question {
-        rule: Rule {
-            threshold,
-            error: ERROR / 100.0,
-            rounds,
-            is_device_neutral: differing(rows).all(is_device_neutral),
-        },
-        command,
-        model: "The rows don't say what the model stands for: the first report does.".to_owned(),
-        sensitivity: Vec::new(),
-        commits: None,
-        notes: vec![
-            "Made again from the rows. The experiment's own report says whether its commits \
-             survived a crash of the instance, and has its command and its notes."
-                .to_owned(),
-        ],
+/// The verdict on rows that were kept, by the rule that they were asked by; `threshold` is another
+/// one, as a share. Of rows that don't say what was asked, the rounds that were planned are taken
+/// to be those that are there, and the error is that of an experiment that doesn't say.
+pub fn report_again(
+    rows: &Rows,
+    threshold: Option<f64>,
+    command: String,
+) -> Result<Verdict, NoVerdict> {
+    let asked = rows.asked.as_ref();
+    let mut rule = asked.map_or_else(|| guessed(&rows.runs), |asked| asked.rule);
+    rule.threshold = threshold.unwrap_or(rule.threshold);
+    let of = |text: fn(&Asked) -> &String, otherwise: &str| {
+        asked.map_or_else(|| otherwise.to_owned(), |asked| text(asked).clone())
     };
-    Verdict::of(rows, &question)
+    let question = Question {
+        rule,
+        command: of(|asked| &asked.command, &command),
+        model: of(
+            |asked| &asked.model,
+            "The rows don't say what the model stands for: the first report does.",
+        ),
+        sensitivity: Vec::new(),
+        commits: rows.commits,
+        notes: asked.map_or_else(
+            || vec!["Made again from rows that don't say what was asked of them.".to_owned()],
+            |asked| asked.notes.clone(),
+        ),
+    };
+    Verdict::of(&rows.runs, &question)
+}
+
+fn guessed(rows: &[Run]) -> Rule {
+    let compared = rows.iter().filter(|run| run.identity.kind == RoundKind::Compared);
+    Rule {
+        threshold: MATTERS / 100.0,
+        error: ERROR / 100.0,
+        rounds: compared.map(|run| run.identity.round).max().unwrap_or(0),
+        is_device_neutral: differing(rows).all(is_device_neutral),
+    }
 }
 
 /// The parameters that aren't the same in all rows.

@@ -77,7 +77,7 @@ pub struct Experiment {
 }
 
 /// The difference that matters, in per cent, if a file doesn't say.
-const MATTERS: f64 = 2.0;
+pub(crate) const MATTERS: f64 = 2.0;
 /// The error in per cent, if a file doesn't say.
 pub(crate) const ERROR: f64 = 2.5;
 /// How long an experiment may take, if its file doesn't say.

@@ -14,7 +14,7 @@
 //! Two built-in experiments have shapes of their own: [`redo_size`] gives a curve, and
 //! [`free_buffer_waits`] compares all cells of a table.
 //!
-//! Rules LB1 to LB67 are in the README. Callers: the binary's `lab`; `cargo xbench validity`, which
+//! Rules LB1 to LB68 are in the README. Callers: the binary's `lab`; `cargo xbench validity`, which
 //! runs one setting in both worlds.
 
 #![forbid(unsafe_code)]
@@ -47,5 +47,5 @@ pub use form::Form;
 pub use load::Load;
 pub use model::Machine;
 pub use repeat::{repeat_here, repeat_modelled};
-pub use session::{Ending, Request, RunOn, run};
+pub use session::{Ending, Follower, Request, RunOn, run};
 pub use setting::Setting;

@@ -71,6 +71,17 @@ impl Chosen {
         Chosen { redo_write, log_writes_in_flight: writes }
     }
 
+    /// What the rows of an experiment that goes on were made with.
+    pub(crate) fn in_rows(rows: &[Run]) -> Option<Chosen> {
+        let named = &rows.first()?.identity.parameters;
+        let mut parameters = Parameters::default();
+        for name in ["redo_write", "log_writes_in_flight"] {
+            parameters.set(name, named.get(name)?).ok()?;
+        }
+        let log_writes_in_flight = parameters.log_writes_in_flight;
+        Some(Chosen { redo_write: parameters.redo_write?, log_writes_in_flight })
+    }
+
     /// Fixes what these parameters would leave to a probe.
     pub(crate) fn fix(&self, parameters: &mut Parameters) {
         parameters.redo_write = parameters.redo_write.or(Some(self.redo_write));

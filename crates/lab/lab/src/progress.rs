@@ -3,61 +3,109 @@
 //! Callers: `session`.
 
 use experiment::{Level, News, Plan, Progress, RoundKind, Rule, Run, decide};
+use waits::Nanos;
 
-/// Tells the progress of an experiment, with the estimate so far.
+use crate::Follower;
+
+/// Tells the progress of an experiment, with the estimate so far, and hands its rows on.
 pub(crate) struct Teller<'a> {
     rule: Rule,
     plan: Plan,
-    tell: &'a mut dyn FnMut(&str),
+    /// How long it may take, where that is bounded.
+    budget: Option<Nanos>,
+    follower: &'a mut dyn Follower,
     rows: Vec<Run>,
     estimate: String,
+    /// When a line was told last, since the begin.
+    told: Option<Nanos>,
 }
 
+/// Lines for a log are this far apart.
+const TELL_EVERY: Nanos = Nanos::from_secs(10);
+
 impl<'a> Teller<'a> {
-    pub(crate) fn new(rule: Rule, plan: Plan, tell: &'a mut dyn FnMut(&str)) -> Teller<'a> {
-        Teller { rule, plan, tell, rows: Vec::new(), estimate: String::new() }
+    pub(crate) fn new(
+        rule: Rule,
+        plan: Plan,
+        budget: Option<Nanos>,
+        follower: &'a mut dyn Follower,
+    ) -> Teller<'a> {
+        Teller {
+            rule,
+            plan,
+            budget,
+            follower,
+            rows: Vec::new(),
+            estimate: String::new(),
+            told: None,
+        }
+    }
+
+    /// A row that was there before.
+    pub(crate) fn knows(&mut self, run: &Run) {
+        self.rows.push(run.clone());
     }
 
     pub(crate) fn tell(&mut self, news: &News<'_>) {
         match news {
-            News::Ended(_, run) => self.rows.push((*run).clone()),
+            News::Ended(_, run) => {
+                self.follower.row(run);
+                self.knows(run);
+            }
             News::Begins(progress) => {
                 if progress.step.place == 1 {
                     self.look();
                 }
                 let line = self.line(progress);
-                (self.tell)(&line);
+                self.follower.shows(&line, self.share(progress));
+                let due = self.told.is_none_or(|told| progress.elapsed.0 >= told.0 + TELL_EVERY.0);
+                if due {
+                    self.told = Some(progress.elapsed);
+                    self.follower.tell(&line);
+                }
             }
         }
     }
 
     /// Takes the estimate of the last look.
     fn look(&mut self) {
-        let Some(decision) = decide(&self.rows, Level::B, Run::throughput_parts, &self.rule) else {
+        let figure = Run::throughput_parts;
+        let Some(decision) = decide(&self.rows, Level::B, figure, &self.rule) else {
             return;
         };
         let percent = |ratio: f64| format!("{:+.1}", (ratio - 1.0) * 100.0);
-        self.estimate = format!(
-            "; B/A {} % ({} to {})",
-            percent(decision.ratio),
-            percent(decision.interval.low),
-            percent(decision.interval.high)
-        );
+        self.estimate = match decision.interval.high < 10.0 {
+            true => format!(
+                "; B/A {} % ({} to {})",
+                percent(decision.ratio),
+                percent(decision.interval.low),
+                percent(decision.interval.high)
+            ),
+            false => "; nothing can be told yet".to_owned(),
+        };
+    }
+
+    /// How much of it is over.
+    fn share(&self, progress: &Progress<'_>) -> f64 {
+        match self.budget {
+            Some(budget) => progress.elapsed.0 as f64 / budget.0.max(1) as f64,
+            None => f64::from(progress.done) / f64::from(progress.total.max(1)),
+        }
     }
 
     fn line(&self, progress: &Progress<'_>) -> String {
         let step = progress.step;
-        let kind = match step.kind {
-            RoundKind::Compared => "round",
-            RoundKind::Equals => "equals",
-            RoundKind::Long => "long round",
+        let (kind, of) = match step.kind {
+            RoundKind::Compared => ("round", self.plan.rounds),
+            RoundKind::Equals => ("equals", self.plan.equals),
+            RoundKind::Long => ("long round", self.plan.long),
         };
-        let of = match step.kind {
-            RoundKind::Compared => self.plan.rounds,
-            RoundKind::Equals => self.plan.equals,
-            RoundKind::Long => self.plan.long,
+        // Blocks aren't of one length: the budget knows better.
+        let left = match self.budget {
+            Some(budget) => Some(Nanos(budget.0.saturating_sub(progress.elapsed.0))),
+            None => progress.left,
         };
-        let left = progress.left.map_or_else(String::new, |left| {
+        let left = left.map_or_else(String::new, |left| {
             let seconds = left.0 / 1_000_000_000;
             format!("; at most {}:{:02} left", seconds / 60, seconds % 60)
         });

@@ -13,7 +13,7 @@ use stop::{RefusalKind, Stop};
 use waits::Nanos;
 
 use crate::alternate::{Alternation, Blocks, Following};
-use crate::linux::{LinuxRunner, prepare};
+use crate::linux::{Chosen, LinuxRunner, prepare};
 use crate::model::{DIRECTORY, Machine, ModelRunner, load};
 use crate::progress::Teller;
 use crate::scratch::Scratch;
@@ -49,34 +49,65 @@ pub struct Request {
     pub commit: String,
     /// The command line that asks for it again.
     pub command: String,
+    /// The rows that are there already: the experiment goes on after them.
+    pub done: Vec<Run>,
+    /// The commits of the instances that these shared.
+    pub commits_before: Option<Commits>,
 }
 
 /// How it ended.
 pub enum Ending {
     /// With an answer, and the rows behind it.
     Answered(Box<Verdict>, Vec<Run>),
-    /// It was told to stop; nothing is left behind.
-    Stopped,
+    /// It was told to stop, with these rows, and the verdict on them if they allow one.
+    Stopped(Option<Box<Verdict>>, Vec<Run>),
 }
 
-/// Runs an experiment. `tell` gets lines for a person who waits.
+/// Who follows an experiment. Closures that take lines for a person are followers.
+pub trait Follower {
+    /// A line for a person who waits.
+    fn tell(&mut self, line: &str);
+
+    /// How far it is, in a line that the next one replaces, and as a share of the whole.
+    fn shows(&mut self, line: &str, share: f64) {
+        let _ = (line, share);
+    }
+
+    /// It begins, with this rule and these notes; again if it begins anew, by restarts.
+    fn begins(&mut self, rule: &Rule, model: &str, notes: &[String]) {
+        let _ = (rule, model, notes);
+    }
+
+    /// A run has ended.
+    fn row(&mut self, run: &Run) {
+        let _ = run;
+    }
+
+    /// The instance that runs shared has ended, and its commits were looked for.
+    fn audited(&mut self, commits: Commits) {
+        let _ = commits;
+    }
+}
+
+impl<F: FnMut(&str)> Follower for F {
+    fn tell(&mut self, line: &str) {
+        self(line);
+    }
+}
+
+/// Runs an experiment.
 pub fn run(
     request: &Request,
     told_to_stop: &dyn Fn() -> bool,
-    tell: &mut dyn FnMut(&str),
+    follower: &mut dyn Follower,
     session: &Session,
 ) -> Result<Ending, Stop> {
     let mut asked = Asked::of(request)?;
-    let Some(mut found) = asked.find(told_to_stop, tell, session)? else {
-        return Ok(Ending::Stopped);
-    };
-    if let Some(instead) = asked.instead(&found.runs)? {
-        tell("the effect of a setting goes on after it: once more, by restarts");
+    let mut found = asked.find(told_to_stop, follower, session)?;
+    if let Some(instead) = asked.instead(&found)? {
+        follower.tell("the effect of a setting goes on after it: once more, by restarts");
         asked = instead;
-        match asked.find(told_to_stop, tell, session)? {
-            Some(by_restarts) => found = by_restarts,
-            None => return Ok(Ending::Stopped),
-        }
+        found = asked.find(told_to_stop, follower, session)?;
     }
     let question = Question {
         rule: asked.rule,
@@ -84,10 +115,14 @@ pub fn run(
         model: found.model,
         sensitivity: found.sensitivity,
         commits: found.commits,
-        notes: found.notes,
+        notes: asked.notes,
     };
-    let verdict = Verdict::of(&found.runs, &question).map_err(|error| invalid(&error))?;
-    Ok(Ending::Answered(Box::new(verdict), found.runs))
+    let verdict = Verdict::of(&found.runs, &question);
+    match (found.is_stopped, verdict) {
+        (false, Ok(verdict)) => Ok(Ending::Answered(Box::new(verdict), found.runs)),
+        (false, Err(error)) => Err(invalid(&error)),
+        (true, verdict) => Ok(Ending::Stopped(verdict.ok().map(Box::new), found.runs)),
+    }
 }
 
 fn invalid(error: &dyn std::fmt::Display) -> Stop {
@@ -108,9 +143,6 @@ struct Asked<'a> {
     notes: Vec<String>,
 }
 
-/// Rows, and the commits of the instance that they share, if they do.
-type Rows = (Vec<Run>, Option<Commits>);
-
 /// What was found.
 #[derive(Default)]
 struct Found {
@@ -119,7 +151,8 @@ struct Found {
     commits: Option<Commits>,
     model: String,
     sensitivity: Vec<Sensitivity>,
-    notes: Vec<String>,
+    /// It was told to stop, so there are fewer rows than were asked for.
+    is_stopped: bool,
 }
 
 /// Rounds of equals are one in so many rounds of an alternating experiment.
@@ -153,19 +186,20 @@ impl<'a> Asked<'a> {
         Ok(Asked { request, experiment, form, design, blocks, budget, plan, rule, notes })
     }
 
-    /// Makes the runs. None if it was told to stop.
+    /// Makes the runs.
     fn find(
         &self,
         told_to_stop: &dyn Fn() -> bool,
-        tell: &mut dyn FnMut(&str),
+        follower: &mut dyn Follower,
         session: &Session,
-    ) -> Result<Option<Found>, Stop> {
+    ) -> Result<Found, Stop> {
         match &self.request.run_on {
-            RunOn::ThisMachine(parent) => self.here(parent, told_to_stop, tell, session),
-            RunOn::Model { machine, disk } => {
-                let machine = Machine::named(machine, disk)?;
+            RunOn::ThisMachine(parent) => self.here(parent, told_to_stop, follower, session),
+            RunOn::Model { machine: name, disk } => {
+                let machine = Machine::named(name, disk)?;
                 self.form.check_for_model()?;
-                self.modelled(&machine, told_to_stop, tell, session)
+                let model = machine.describe(name, disk);
+                self.modelled(&machine, model, told_to_stop, follower, session)
             }
         }
     }
@@ -185,9 +219,9 @@ impl<'a> Asked<'a> {
         &self,
         parent: &Path,
         told_to_stop: &dyn Fn() -> bool,
-        tell: &mut dyn FnMut(&str),
+        follower: &mut dyn Follower,
         session: &Session,
-    ) -> Result<Option<Found>, Stop> {
+    ) -> Result<Found, Stop> {
         let disk = os::linux::disk();
         let direct = self.form.parameters.filesystemio_options.file_options().direct;
         // This frees what killed experiments had left.
@@ -202,34 +236,61 @@ impl<'a> Asked<'a> {
             let now = done * 10 / all.max(1) * 10;
             if percent != Some(now) {
                 percent = Some(now);
-                tell(&format!("loading {all} rows: {now} %"));
+                follower.tell(&format!("loading {all} rows: {now} %"));
             }
         };
         let prepared = prepare(&disk, &base, &self.form, progress, told_to_stop, session)?;
-        let Some(chosen) = prepared else { return Ok(None) };
+        let Some(chosen) = prepared else { return Ok(self.stopped()) };
         let mut form = self.form.clone();
-        chosen.fix(&mut form.parameters);
-        let mut teller = Teller::new(self.rule, self.plan, tell);
-        let mut news = |news: News<'_>| teller.tell(&news);
-        let began = session.now();
-        let is_over = || session.now().since(began) > self.budget;
-        let mut enough = |rows: &[Run]| is_decided(rows, &self.rule) || is_over();
-        let following = Following { told_to_stop, enough: &mut enough, news: &mut news };
-        let settings = &self.experiment.settings;
-        let (execution, commits) = match self.design {
-            Design::Alternate => {
-                let alternation = self.alternation(&form, &origin);
-                let ran = alternation.run(&disk, &base, following, session)?;
-                (ran.0, Some(ran.1))
-            }
-            Design::Restarts => {
-                let (scratch, form, origin) = (&scratch, &form, &origin);
-                let mut runner = LinuxRunner { disk, scratch, form, settings, origin, session };
-                (self.restart(&mut runner, following, session), None)
+        Chosen::in_rows(&self.request.done).unwrap_or(chosen).fix(&mut form.parameters);
+        follower.begins(&self.rule, "", &self.notes);
+        let mut audited = None;
+        let execution = {
+            let mut teller = Teller::new(self.rule, self.plan, self.time(), follower);
+            self.request.done.iter().for_each(|run| teller.knows(run));
+            let mut news = |news: News<'_>| teller.tell(&news);
+            let began = session.now();
+            let is_over =
+                || self.design == Design::Alternate && session.now().since(began) > self.budget;
+            let mut enough = |rows: &[Run]| is_decided(rows, &self.rule) || is_over();
+            let following = Following { told_to_stop, enough: &mut enough, news: &mut news };
+            let settings = &self.experiment.settings;
+            match self.design {
+                Design::Alternate => {
+                    let alternation = self.alternation(&form, &origin);
+                    let (execution, commits) = alternation.run(&disk, &base, following, session)?;
+                    audited = Some(commits);
+                    execution
+                }
+                Design::Restarts => {
+                    let (scratch, form, origin) = (&scratch, &form, &origin);
+                    let mut runner = LinuxRunner { disk, scratch, form, settings, origin, session };
+                    self.restart(&mut runner, following, session)
+                }
             }
         };
-        let notes = self.notes.clone();
-        Ok(whole(execution)?.map(|runs| Found { runs, commits, notes, ..Found::default() }))
+        audited.into_iter().for_each(|commits| follower.audited(commits));
+        let (runs, is_stopped) = whole(execution)?;
+        let commits = audited.map(|commits| self.with_those_before(commits));
+        Ok(Found { runs, commits, is_stopped, ..Found::default() })
+    }
+
+    fn with_those_before(&self, commits: Commits) -> Commits {
+        let before = self.request.commits_before.unwrap_or(Commits { acknowledged: 0, found: 0 });
+        Commits {
+            acknowledged: commits.acknowledged + before.acknowledged,
+            found: commits.found + before.found,
+        }
+    }
+
+    /// Nothing was made anew.
+    fn stopped(&self) -> Found {
+        Found { runs: self.request.done.clone(), is_stopped: true, ..Found::default() }
+    }
+
+    /// How long it may take, where that is bounded.
+    fn time(&self) -> Option<Nanos> {
+        (self.design == Design::Alternate).then_some(self.budget)
     }
 
     fn alternation<'f>(&'f self, form: &'f Form, origin: &'f Origin) -> Alternation<'f> {
@@ -239,7 +300,7 @@ impl<'a> Asked<'a> {
             form,
             settings: &self.experiment.settings,
             origin,
-            done: Vec::new(),
+            done: self.request.done.clone(),
         }
     }
 
@@ -251,12 +312,15 @@ impl<'a> Asked<'a> {
     ) -> Execution<Stop> {
         let Following { told_to_stop, enough, news } = following;
         let clock = session.os().clock();
-        carry_out(&self.plan, Vec::new(), runner, clock, told_to_stop, enough, news)
+        carry_out(&self.plan, self.request.done.clone(), runner, clock, told_to_stop, enough, news)
     }
 
     /// The same by restarts, if the effects of these settings go on after them (LB62).
-    fn instead(&self, runs: &[Run]) -> Result<Option<Asked<'a>>, Stop> {
-        let may = self.design == Design::Alternate && self.request.experiment.design.is_none();
+    fn instead(&self, found: &Found) -> Result<Option<Asked<'a>>, Stop> {
+        let may = self.design == Design::Alternate
+            && self.request.experiment.design.is_none()
+            && !found.is_stopped;
+        let runs = &found.runs;
         let Some(found) = CarryOver::of_rows(runs).filter(|found| may && found.is_found()) else {
             return Ok(None);
         };
@@ -291,48 +355,57 @@ impl<'a> Asked<'a> {
     fn modelled(
         &self,
         machine: &Machine,
+        model: String,
         told_to_stop: &dyn Fn() -> bool,
-        tell: &mut dyn FnMut(&str),
+        follower: &mut dyn Follower,
         session: &Session,
-    ) -> Result<Option<Found>, Stop> {
+    ) -> Result<Found, Stop> {
         let RunOn::Model { machine: name, disk } = &self.request.run_on else {
             unreachable!("asked for a model")
         };
-        tell("loading on the model");
+        follower.tell("loading on the model");
         let base = load(machine, &self.form)?;
         let world = World::Simulated(name.clone());
         let origin = self.origin(world, format!("model {name} with disk {disk}"));
-        let carry = |machine: Machine, tell: &mut dyn FnMut(&str)| match self.design {
+        follower.begins(&self.rule, &model, &self.notes);
+        let carry = |machine: Machine, done: &[Run], follower: &mut dyn Follower| match self.design
+        {
             Design::Alternate => self.alternate_on(machine, &base, &origin),
             Design::Restarts => {
                 let (form, settings) = (&self.form, &self.experiment.settings[..]);
-                let base = base.clone();
-                let mut runner = ModelRunner { machine, base, form, settings, origin: &origin };
-                let mut teller = Teller::new(self.rule, self.plan, tell);
+                let (base, origin) = (base.clone(), &origin);
+                let mut runner = ModelRunner { machine, base, form, settings, origin };
+                let mut teller = Teller::new(self.rule, self.plan, None, follower);
+                done.iter().for_each(|run| teller.knows(run));
                 let mut enough = |rows: &[Run]| is_decided(rows, &self.rule);
                 let mut news = |news: News<'_>| teller.tell(&news);
-                let following = Following { told_to_stop, enough: &mut enough, news: &mut news };
-                let execution = self.restart(&mut runner, following, session);
-                Ok(whole(execution)?.map(|runs| (runs, None)))
+                let (clock, done) = (session.os().clock(), done.to_vec());
+                let (runner, enough) = (&mut runner, &mut enough);
+                Ok((
+                    carry_out(&self.plan, done, runner, clock, told_to_stop, enough, &mut news),
+                    None,
+                ))
             }
         };
-        let Some((runs, commits)) = carry(machine.clone(), tell)? else { return Ok(None) };
-        let mut sensitivity = Vec::new();
+        let (execution, commits) = carry(machine.clone(), &self.request.done, follower)?;
+        let (runs, is_stopped) = whole(execution)?;
+        let mut found = Found { runs, commits, model, is_stopped, ..Found::default() };
         // Equals stay equal whatever scheduling costs.
         let factors = if self.request.equals { &[][..] } else { SCHEDULING_FACTORS };
         for &(factor, change) in factors {
-            if told_to_stop() {
-                return Ok(None);
+            found.is_stopped |= told_to_stop();
+            if found.is_stopped {
+                break;
             }
-            tell(&format!("once more with {change}"));
-            let Some((rows, _)) = carry(machine.with_scheduling(factor), tell)? else {
-                return Ok(None);
-            };
+            follower.tell(&format!("once more with {change}"));
+            let mut quiet = |line: &str| follower.tell(line);
+            let (execution, _) = carry(machine.with_scheduling(factor), &[], &mut quiet)?;
+            let (rows, is_stopped) = whole(execution)?;
+            found.is_stopped |= is_stopped;
             let comparison = compare(&rows, &self.rule);
-            sensitivity.push(Sensitivity { change: change.to_string(), comparison });
+            found.sensitivity.push(Sensitivity { change: change.to_string(), comparison });
         }
-        let model = machine.describe(name, disk);
-        Ok(Some(Found { runs, commits, model, sensitivity, notes: self.notes.clone() }))
+        Ok(found)
     }
 
     /// All in one simulation: nobody follows it from outside.
@@ -341,7 +414,7 @@ impl<'a> Asked<'a> {
         machine: Machine,
         base: &sim::fs::FileSystem,
         origin: &Origin,
-    ) -> Result<Option<Rows>, Stop> {
+    ) -> Result<(Execution<Stop>, Option<Commits>), Stop> {
         let (form, settings, origin) =
             (self.form.clone(), self.experiment.settings.clone(), origin.clone());
         let (plan, blocks, rule) = (self.plan, self.blocks, self.rule);
@@ -362,7 +435,7 @@ impl<'a> Asked<'a> {
             alternation.run(&world.disk(), Path::new(DIRECTORY), following, session)
         };
         let ((execution, commits), _) = machine.run(plan.seed, Some(base.clone()), body)?;
-        Ok(whole(execution)?.map(|runs| (runs, Some(commits))))
+        Ok((execution, Some(commits)))
     }
 }
 
@@ -419,10 +492,11 @@ fn is_decided(rows: &[Run], rule: &Rule) -> bool {
 const SCHEDULING_FACTORS: &[(f64, &str)] =
     &[(0.5, "half the migration and switch cost"), (2.0, "double the migration and switch cost")];
 
-fn whole(execution: Execution<Stop>) -> Result<Option<Vec<Run>>, Stop> {
+/// The rows, and whether it was told to stop.
+fn whole(execution: Execution<Stop>) -> Result<(Vec<Run>, bool), Stop> {
     match execution.end {
-        End::Complete => Ok(Some(execution.runs)),
-        End::Stopped => Ok(None),
+        End::Complete => Ok((execution.runs, false)),
+        End::Stopped => Ok((execution.runs, true)),
         End::Failed { error, .. } => Err(error),
     }
 }

@@ -20,7 +20,7 @@ fn report(machine: &str, size: Size) -> Report {
         commit: "of a test".into(),
         command: "a test".into(),
     };
-    match run(&matrix, &|| false, &mut |_| {}, &session) {
+    match run(&matrix, &|| false, &mut |_: &str| {}, &session) {
         Ok(Some(report)) => report,
         Ok(None) => panic!("nobody told it to stop"),
         Err(stop) => panic!("{stop}"),

@@ -43,6 +43,8 @@ fn request(folder: &Folder) -> Request {
         equals: false,
         commit: "of a test".into(),
         command: "a test".into(),
+        done: Vec::new(),
+        commits_before: None,
     }
 }
 
@@ -55,7 +57,7 @@ fn an_experiment_answers_and_leaves_nothing_behind() {
     let mut request = request(&folder);
     // Long enough for a commit also where much else runs.
     request.form = request.form.lasting(Nanos::from_millis(500));
-    let ended = run(&request, &|| false, &mut |_| {}, &session);
+    let ended = run(&request, &|| false, &mut |_: &str| {}, &session);
     let Ok(Ending::Answered(report, rows)) = ended else { panic!("no answer") };
     assert!(report.text().contains("commits lost      none"), "{}", report.text());
     assert_eq!(rows.len(), 6);
@@ -73,7 +75,7 @@ fn an_experiment_in_one_instance_answers_and_leaves_nothing_behind() {
     request.experiment.budget = Some(Nanos::from_secs(4));
     request.experiment.block = Some(Nanos::from_millis(100));
     request.experiment.washout = Some(Nanos::from_millis(10));
-    let ended = run(&request, &|| false, &mut |_| {}, &session);
+    let ended = run(&request, &|| false, &mut |_: &str| {}, &session);
     let Ok(Ending::Answered(report, rows)) = ended else { panic!("no answer") };
     assert!(report.text().contains("commits lost      none"), "{}", report.text());
     assert!(rows.iter().all(|row| row.block.is_some() && row.surroundings.is_some()));
@@ -96,9 +98,11 @@ fn stopped_anywhere_it_leaves_nothing_behind() {
             asked.set(asked.get() + 1);
             asked.get() > asked_at_most
         };
-        let ended = run(&request(&folder), &told_to_stop, &mut |_| {}, &session);
+        let ended = run(&request(&folder), &told_to_stop, &mut |_: &str| {}, &session);
         match ended {
-            Ok(Ending::Stopped) => assert!(asked.get() > asked_at_most, "nobody told it to stop"),
+            Ok(Ending::Stopped(..)) => {
+                assert!(asked.get() > asked_at_most, "nobody told it to stop")
+            }
             // It may have ended before it was told.
             Ok(Ending::Answered(..)) => assert!(asked_at_most > 40, "{asked_at_most}: it goes on"),
             Err(stop) => panic!("after {asked_at_most}: {stop}"),
@@ -115,6 +119,6 @@ fn a_place_that_is_not_there_is_refused() {
     request.run_on = RunOn::ThisMachine(folder.0.join("not-there"));
     let os = os::linux::start_with(Arc::new(|_| {}));
     let session = os.adopt("test", SessionKind::Foreground);
-    let Err(stop) = run(&request, &|| false, &mut |_| {}, &session) else { panic!("it ran") };
+    let Err(stop) = run(&request, &|| false, &mut |_: &str| {}, &session) else { panic!("it ran") };
     assert!(stop.to_string().contains("not-there"), "{stop}");
 }

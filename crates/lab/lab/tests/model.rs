@@ -25,15 +25,17 @@ fn request() -> Request {
         equals: false,
         commit: "of a test".into(),
         command: "a test".into(),
+        done: Vec::new(),
+        commits_before: None,
     }
 }
 
 fn answer(request: &Request) -> (experiment::Verdict, Vec<experiment::Run>) {
     let os = os::linux::start_with(Arc::new(|_| {}));
     let session = os.adopt("test", SessionKind::Foreground);
-    match run(request, &|| false, &mut |_| {}, &session) {
+    match run(request, &|| false, &mut |_: &str| {}, &session) {
         Ok(Ending::Answered(report, rows)) => (*report, rows),
-        Ok(Ending::Stopped) => panic!("nobody told it to stop"),
+        Ok(Ending::Stopped(..)) => panic!("nobody told it to stop"),
         Err(stop) => panic!("{stop}"),
     }
 }
@@ -68,8 +70,8 @@ fn the_same_seed_gives_the_same_answer() {
 fn told_to_stop_it_stops() {
     let os = os::linux::start_with(Arc::new(|_| {}));
     let session = os.adopt("test", SessionKind::Foreground);
-    let ended = run(&request(), &|| true, &mut |_| {}, &session);
-    assert!(matches!(ended, Ok(Ending::Stopped)));
+    let ended = run(&request(), &|| true, &mut |_: &str| {}, &session);
+    assert!(matches!(ended, Ok(Ending::Stopped(..))));
 }
 
 fn comparison(report: &experiment::Verdict) -> serde_json::Value {
@@ -143,7 +145,7 @@ fn what_is_chosen_at_opening_does_not_alternate() {
     let os = os::linux::start_with(Arc::new(|_| {}));
     let session = os.adopt("test", SessionKind::Foreground);
     let asked = Request { experiment, ..request() };
-    match run(&asked, &|| false, &mut |_| {}, &session) {
+    match run(&asked, &|| false, &mut |_: &str| {}, &session) {
         Err(stop) => assert!(stop.to_string().contains("can't alternate"), "{stop}"),
         Ok(_) => panic!("it ran"),
     }

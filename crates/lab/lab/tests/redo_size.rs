@@ -17,7 +17,7 @@ fn report(disk: &str) -> Report {
         commit: "of a test".into(),
         command: "a test".into(),
     };
-    match run(&curve, &|| false, &mut |_| {}, &session) {
+    match run(&curve, &|| false, &mut |_: &str| {}, &session) {
         Ok(Some(report)) => report,
         Ok(None) => panic!("nobody told it to stop"),
         Err(stop) => panic!("{stop}"),

@@ -101,10 +101,12 @@ fn modelled_runs_of_an_hour_are_refused_before_the_first() {
             equals: false,
             commit: "of a test".into(),
             command: "a test".into(),
+            done: Vec::new(),
+            commits_before: None,
         };
         match run(&request, &|| false, &mut began, &session) {
             Err(stop) => assert_invalid(Err(stop), "a simulation ends at 3600 s"),
-            Ok(Ending::Answered(..) | Ending::Stopped) => panic!("it ran"),
+            Ok(Ending::Answered(..) | Ending::Stopped(..)) => panic!("it ran"),
         }
         let machine = Machine {
             machine: MachineParameters::builtin("eight-core").expect("it is built in"),

@@ -1,24 +1,20 @@
-//! `forebay lab report`: the report of an experiment again, from its rows.
+//! `forebay lab report` and `lab resume`: what can be done with the rows of an experiment.
 //!
 //! Callers: `laboratory`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, Parser};
+use experiment::{Commits, Rows, Run};
+use waits::SessionKind;
 
-use super::options::Outputs;
-use super::{Kind, begin, read_text};
+use super::outputs::Outputs;
+use super::{COMMIT, Kind, Lab, begin, read_text};
 use crate::number::within;
 use crate::output::{CommandResult, Failure};
 
 /// Rows of ten thousand runs fit in.
 const ROWS: Kind = ("no file of rows", 256 << 20);
-
-pub(super) const HELP: &str = "\
-The rows don't say what was asked of them. The rounds that were planned are taken to be those \
-that are there, so an interval may be shorter than in the experiment's own report, which had kept \
-a part of its error for rounds to come. Whether commits survived a crash, the costs of a modelled \
-machine, and notes are in the experiment's own report only.";
 
 /// The report of an experiment again.
 #[derive(Args)]
@@ -32,25 +28,23 @@ pub(crate) struct Report {
     /// Prints it as JSON, for programs.
     #[arg(long)]
     json: bool,
-    /// The difference in throughput, in per cent, that matters.
-    #[arg(long, value_name = "PERCENT", default_value_t = 2.0, allow_negative_numbers = true)]
+    /// Another difference in throughput, in per cent, that matters.
+    #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
     #[arg(value_parser = within(0.01..=99.99))]
-    matters: f64,
+    matters: Option<f64>,
 }
 
 impl Report {
     pub(super) fn carry_out(self) -> CommandResult {
         let session = begin();
-        let text = read_text(&os::linux::disk(), &self.rows, ROWS, &session)?;
-        let refuse = |what: &dyn std::fmt::Display| {
-            Failure::usage(format!("{}: {what}", self.rows.display()))
-        };
-        let rows = experiment::parse_rows(&text).map_err(|error| refuse(&error))?;
-        let verdict = lab::report_again(&rows, self.matters / 100.0, self.command());
-        let verdict = verdict.map_err(|error| refuse(&error))?;
+        let rows = read_rows(&self.rows, &session)?;
+        let threshold = self.matters.map(|percent| percent / 100.0);
+        let verdict = lab::report_again(&rows, threshold, self.command());
+        let verdict =
+            verdict.map_err(|error| Failure::usage(format!("{}: {error}", self.rows.display())))?;
         let text = if self.json { verdict.json() + "\n" } else { verdict.text() };
         let outputs = Outputs::make(None, self.html.as_deref(), &session)?;
-        match outputs.write(&verdict, &rows, &session) {
+        match outputs.end(&verdict, &rows.runs) {
             Ok(()) => Ok(text),
             Err(error) => Err(Failure::from(error).behind(text)),
         }
@@ -58,6 +52,65 @@ impl Report {
 
     /// The command line that makes the same report.
     fn command(&self) -> String {
-        format!("forebay lab report '{}' --matters {}", self.rows.display(), self.matters)
+        let matters = self.matters.map_or(String::new(), |percent| format!(" --matters {percent}"));
+        format!("forebay lab report '{}'{matters}", self.rows.display())
     }
+}
+
+pub(super) fn read_rows(path: &Path, session: &os::Session) -> Result<Rows, Failure> {
+    let text = read_text(&os::linux::disk(), path, ROWS, session)?;
+    experiment::parse_rows(&text)
+        .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+}
+
+/// Going on with an experiment that was stopped.
+#[derive(Args)]
+pub(crate) struct Resume {
+    /// The file that `forebay lab run --rows` or `forebay lab compare --rows` wrote.
+    #[arg(value_name = "ROWS")]
+    rows: PathBuf,
+    /// Writes a page, one HTML file with charts, to this file too.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+impl Resume {
+    /// Reads what was asked, checks that it can be gone on with, and goes on.
+    pub(super) fn carry_out(self) -> CommandResult {
+        let session = os::linux::start().adopt("forebay", SessionKind::Foreground);
+        let read = read_rows(&self.rows, &session)?;
+        drop(session);
+        let refuse = |what: String| Err(Failure::usage(format!("{}: {what}", self.rows.display())));
+        let Some(asked) = read.asked else {
+            return refuse("it doesn't say what was asked, so it can't be gone on with".to_owned());
+        };
+        if asked.commit != COMMIT {
+            return refuse(format!(
+                "its rows are of commit {}, and this program of {COMMIT}: figures of two programs \
+                 can't be put together",
+                asked.commit
+            ));
+        }
+        let words = ["forebay".to_owned()].into_iter().chain(asked.arguments.iter().cloned());
+        let again = match crate::Arguments::try_parse_from(words) {
+            Ok(arguments) => arguments.command,
+            Err(error) => return refuse(format!("this program can't read its command: {error}")),
+        };
+        let (rows, html, whole_bytes) = (self.rows, self.html, read.whole_bytes);
+        let done = Done { runs: read.runs, commits: read.commits, rows, html, whole_bytes };
+        match again {
+            crate::Command::Lab(Lab::Run(run)) => run.carry_out(Some(done)),
+            crate::Command::Lab(Lab::Compare(compare)) => compare.carry_out(Some(done)),
+            _ => Err(Failure::usage("this is no experiment that can be gone on with".to_owned())),
+        }
+    }
+}
+
+/// What is there of an experiment that goes on.
+pub(super) struct Done {
+    pub(super) runs: Vec<Run>,
+    pub(super) commits: Option<Commits>,
+    pub(super) rows: PathBuf,
+    pub(super) html: Option<PathBuf>,
+    pub(super) whole_bytes: usize,
 }

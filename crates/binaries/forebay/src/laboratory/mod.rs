@@ -7,19 +7,22 @@
 
 mod again;
 mod options;
+mod outputs;
 mod shapes;
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use experiment::Verdict;
+use experiment::{Asked, Rule};
 use lab::{BUILT_IN, Ending, Experiment, Form, Request, Setting};
 use lab::{free_buffer_waits, redo_size};
 use report::paragraph;
 use stop::{RefusalKind, Stop, did_you_mean};
 use waits::SessionKind;
 
-use self::options::{How, Outputs, Place};
+use self::again::Done;
+use self::options::{How, Place};
+use self::outputs::{Following, Outputs};
 use crate::output::{CommandResult, Failure, start_world};
 use crate::progress::Progress;
 use crate::settings::{Settings, named_values};
@@ -39,8 +42,9 @@ pub(crate) enum Lab {
     /// Compares two settings.
     #[command(after_help = COMPARE_HELP)]
     Compare(Box<Compare>),
+    /// Goes on with an experiment that was stopped, from the rows that --rows wrote.
+    Resume(again::Resume),
     /// Makes the report of an experiment again, from the rows that --rows wrote.
-    #[command(after_help = again::HELP)]
     Report(again::Report),
 }
 
@@ -97,8 +101,9 @@ pub(crate) fn run(command: Lab) -> CommandResult {
     match command {
         Lab::List => list(),
         Lab::Show(show) => show.carry_out(),
-        Lab::Run(run) => run.carry_out(),
-        Lab::Compare(compare) => compare.carry_out(),
+        Lab::Run(run) => run.carry_out(None),
+        Lab::Compare(compare) => compare.carry_out(None),
+        Lab::Resume(resume) => resume.carry_out(),
         Lab::Report(report) => report.carry_out(),
     }
 }
@@ -186,7 +191,7 @@ fn read_text(
 }
 
 impl Run {
-    fn carry_out(self) -> CommandResult {
+    fn carry_out(self, done: Option<Done>) -> CommandResult {
         match &*self.experiment {
             redo_size::NAME => return self.draw(),
             free_buffer_waits::NAME => return self.tabulate(),
@@ -209,12 +214,12 @@ impl Run {
             + &self.how.again()
             + &self.place.again()
             + &self.settings.again();
-        answer(experiment, form, command, &self.place, &self.how)
+        answer(experiment, form, command, &self.place, &self.how, done)
     }
 }
 
 impl Compare {
-    fn carry_out(self) -> CommandResult {
+    fn carry_out(self, done: Option<Done>) -> CommandResult {
         let setting = |option, chosen: &[String]| Setting::of(named_values(option, chosen)?);
         let [a, b] = [setting("--set", &self.a), setting("--vs", &self.b)];
         let (a, b) = (a.map_err(Failure::usage)?, b.map_err(Failure::usage)?);
@@ -235,7 +240,7 @@ impl Compare {
             + &format!(" --load {}", self.load)
             + &self.how.again()
             + &self.place.again();
-        answer(experiment, form, command, &self.place, &self.how)
+        answer(experiment, form, command, &self.place, &self.how, done)
     }
 }
 
@@ -246,7 +251,17 @@ fn answer(
     command: String,
     place: &Place,
     how: &How,
+    done: Option<Done>,
 ) -> CommandResult {
+    let session = begin();
+    let mut outputs = match &done {
+        Some(Done { rows, html, whole_bytes, .. }) => {
+            Outputs::going_on(rows, *whole_bytes, html.as_deref(), &session)?
+        }
+        None => Outputs::make(how.rows.as_deref(), how.html.as_deref(), &session)?,
+    };
+    let rows = done.as_ref().map_or(how.rows.clone(), |done| Some(done.rows.clone()));
+    let asked = done.is_none().then(|| asked(&command));
     let request = Request {
         experiment,
         form,
@@ -255,24 +270,42 @@ fn answer(
         equals: how.equals,
         commit: COMMIT.to_string(),
         command,
+        commits_before: done.as_ref().and_then(|done| done.commits),
+        done: done.map_or_else(Vec::new, |done| done.runs),
     };
-    let session = begin();
-    let outputs = Outputs::make(how.rows.as_deref(), how.html.as_deref(), &session)?;
-    let mut progress = Progress::new();
-    let ended =
-        lab::run(&request, &os::linux::interrupted, &mut |line| progress.tell(line), &session);
-    progress.end();
-    let (report, runs): (Box<Verdict>, _) = match ended {
-        Ok(Ending::Answered(report, runs)) => (report, runs),
-        failed => {
-            outputs.remove(&session)?;
-            return Err(failed.err().map_or_else(stopped, failure));
+    let mut following = Following { progress: Progress::new(), outputs: &mut outputs, asked };
+    let ended = lab::run(&request, &os::linux::interrupted, &mut following, &session);
+    following.progress.end();
+    let (verdict, runs, is_stopped) = match ended {
+        Ok(Ending::Answered(verdict, runs)) => (Some(verdict), runs, false),
+        Ok(Ending::Stopped(verdict, runs)) => (verdict, runs, true),
+        Err(stop) => {
+            outputs.without_answer(false)?;
+            return Err(failure(stop));
         }
     };
-    let text = if place.json { report.json() + "\n" } else { report.text() };
-    match outputs.write(&report, &runs, &session) {
-        Ok(()) => Ok(text),
-        Err(error) => Err(Failure::from(error).behind(text)),
+    let Some(verdict) = verdict else {
+        outputs.without_answer(!runs.is_empty())?;
+        return Err(stopped(rows.filter(|_| !runs.is_empty())));
+    };
+    let text = if place.json { verdict.json() + "\n" } else { verdict.text() };
+    match (outputs.end(&verdict, &runs), is_stopped) {
+        (Ok(()), false) => Ok(text),
+        (Ok(()), true) => Err(stopped(rows).behind(text)),
+        (Err(error), _) => Err(Failure::from(error).behind(text)),
+    }
+}
+
+/// What the first line of a file of rows says of this command.
+fn asked(command: &str) -> Asked {
+    let words = std::env::args_os().skip(1);
+    Asked {
+        rule: Rule { threshold: 0.0, error: 0.0, rounds: 0, is_device_neutral: false },
+        command: command.to_owned(),
+        arguments: words.map(|word| word.to_string_lossy().into_owned()).collect(),
+        commit: COMMIT.to_owned(),
+        model: String::new(),
+        notes: Vec::new(),
     }
 }
 
@@ -291,6 +324,13 @@ fn failure(stop: Stop) -> Failure {
     }
 }
 
-fn stopped() -> Failure {
-    Failure::stopped("stopped before it had an answer; nothing is left behind")
+/// It was stopped; where there are rows, it can go on.
+fn stopped(rows: Option<PathBuf>) -> Failure {
+    Failure::stopped(match rows {
+        Some(rows) => format!(
+            "stopped before it knew; 'forebay lab resume {}' goes on with it",
+            rows.display()
+        ),
+        None => "stopped before it had an answer; nothing is left behind".to_owned(),
+    })
 }

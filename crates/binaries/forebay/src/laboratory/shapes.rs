@@ -58,7 +58,7 @@ impl Run {
         match found {
             Ok(Some(found)) if self.place.json => Ok(json(&found) + "\n"),
             Ok(Some(found)) => Ok(text(&found).lines().map(fitting).collect()),
-            Ok(None) => Err(stopped()),
+            Ok(None) => Err(stopped(None)),
             Err(stop) => Err(failure(stop)),
         }
     }

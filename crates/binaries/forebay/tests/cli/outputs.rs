@@ -59,6 +59,44 @@ fn a_report_is_made_again_from_rows() {
     assert_eq!(folder.names(), ["again.html", "page.html", "rows"]);
 }
 
+/// Ctrl-C keeps the rows that are there, and `resume` goes on behind them.
+#[test]
+fn an_experiment_that_was_stopped_goes_on() {
+    let folder = Folder::new("rows-resumed");
+    let asked = ["lab", "run", "dbwr-count", "--simulate", "two-core", "--seconds", "0.02"];
+    let rounds = ["--design", "restarts", "--rounds", "40", "--equal-rounds", "20"];
+    let asked = [&asked[..], &rounds, &["--matters", "0.01", "--rows", "rows"]].concat();
+    let mut command = folder.command(&asked);
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
+    let mut running = command.spawn().expect("it starts");
+    let rows = || std::fs::read_to_string(folder.0.join("rows")).unwrap_or_default();
+    let began = Instant::now();
+    while rows().lines().count() < 8 {
+        assert!(began.elapsed() < Duration::from_secs(300), "no rows: {}", rows());
+        assert!(running.try_wait().expect("it is ours").is_none(), "it ends: {}", rows());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    interrupt(running.id());
+    let mut said = String::new();
+    let mut told = running.stderr.take().expect("it is piped");
+    std::io::Read::read_to_string(&mut told, &mut said).expect("it is text");
+    assert_eq!(running.wait().expect("it ends").code(), Some(130), "{said}");
+    assert!(said.contains("'forebay lab resume rows' goes on with it"), "{said}");
+    let before = rows();
+    let output = folder.forebay(&["lab", "resume", "rows"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let after = rows();
+    assert!(after.starts_with(&before), "rows that were there are gone");
+    // The first line says what was asked; it has rows of 40 rounds and 20 of equals.
+    assert_eq!(after.lines().count(), 1 + 2 * 60);
+    assert!(text(&output.stdout).contains("over 40 rounds"), "{}", text(&output.stdout));
+    let other = folder.forebay(&["lab", "resume", "nowhere"]);
+    assert_eq!(other.status.code(), Some(1), "{}", text(&other.stderr));
+    std::fs::write(folder.0.join("rows"), "{}\n").expect("it is written");
+    let none = folder.forebay(&["lab", "resume", "rows"]);
+    assert_eq!(none.status.code(), Some(2), "{}", text(&none.stderr));
+}
+
 /// What the instance refuses while a load runs is told; what the load has found is told too.
 #[test]
 fn a_change_that_is_refused_under_load_costs_no_result() {

@@ -1,0 +1,145 @@
+//! The files that an experiment writes: its rows, and its page.
+//!
+//! Rows are appended as runs end, so that what was measured is kept however the program ends.
+//!
+//! Callers: `laboratory`.
+
+use std::path::Path;
+
+use experiment::{Asked, Commits, Rule, Run, Verdict};
+use lab::Follower;
+use os::{Disk, File, FileOperation, FileOptions, Session};
+
+use crate::progress::Progress;
+
+const OPTIONS: FileOptions = FileOptions { direct: false, write_through: false };
+
+/// The files, made before an experiment begins, so that what can't be made costs no experiment.
+pub(super) struct Outputs<'s> {
+    rows: Option<OutputFile>,
+    html: Option<OutputFile>,
+    session: &'s Session,
+    /// The first failure to write a row.
+    failed: Option<os::Error>,
+}
+
+impl<'s> Outputs<'s> {
+    pub(super) fn make(
+        rows: Option<&Path>,
+        html: Option<&Path>,
+        session: &'s Session,
+    ) -> Result<Outputs<'s>, os::Error> {
+        let make =
+            |path: Option<&Path>| path.map(|path| OutputFile::make(path, session)).transpose();
+        let rows = make(rows)?;
+        match make(html) {
+            Ok(html) => Ok(Outputs { rows, html, session, failed: None }),
+            Err(error) => {
+                rows.map_or(Ok(()), |rows| rows.remove(session))?;
+                Err(error)
+            }
+        }
+    }
+
+    /// As `make`, but rows go on behind the whole lines of a file that is there.
+    pub(super) fn going_on(
+        rows: &Path,
+        whole_bytes: usize,
+        html: Option<&Path>,
+        session: &'s Session,
+    ) -> Result<Outputs<'s>, os::Error> {
+        let disk = os::linux::disk();
+        let file = disk.open(rows, OPTIONS, session)?;
+        let rows = OutputFile { disk, file, length: whole_bytes as u64 };
+        rows.file.set_len(rows.length, FileOperation::Resize.waiting(session))?;
+        let mut outputs = Outputs::make(None, html, session)?;
+        outputs.rows = Some(rows);
+        Ok(outputs)
+    }
+
+    fn line(&mut self, line: &str) {
+        let Some(rows) = &mut self.rows else { return };
+        if let Err(error) = rows.append(&format!("{line}\n"), self.session) {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    /// Writes the page, and what is to be durable of the rows.
+    pub(super) fn end(self, verdict: &Verdict, rows: &[Run]) -> Result<(), os::Error> {
+        let session = self.session;
+        self.failed.map_or(Ok(()), Err)?;
+        self.rows.map_or(Ok(()), |file| file.sync(session))?;
+        let Some(mut html) = self.html else { return Ok(()) };
+        html.append(&verdict.html(rows), session)?;
+        html.sync(session)
+    }
+
+    /// There is no answer. Rows are kept if there are any.
+    pub(super) fn without_answer(self, has_rows: bool) -> Result<(), os::Error> {
+        let session = self.session;
+        let rows = self.rows.filter(|_| !has_rows);
+        [rows, self.html].into_iter().flatten().try_for_each(|file| file.remove(session))
+    }
+}
+
+struct OutputFile {
+    disk: Disk,
+    file: File,
+    length: u64,
+}
+
+impl OutputFile {
+    fn make(path: &Path, session: &Session) -> Result<OutputFile, os::Error> {
+        let disk = os::linux::disk();
+        let file = disk.create(path, 0, OPTIONS, session)?;
+        Ok(OutputFile { disk, file, length: 0 })
+    }
+
+    fn append(&mut self, text: &str, session: &Session) -> Result<(), os::Error> {
+        let waiting = FileOperation::Fill.waiting(session);
+        self.file.write_at(self.length, text.as_bytes(), waiting)?;
+        self.length += text.len() as u64;
+        Ok(())
+    }
+
+    fn sync(&self, session: &Session) -> Result<(), os::Error> {
+        self.file.sync(FileOperation::Sync.waiting(session))
+    }
+
+    fn remove(self, session: &Session) -> Result<(), os::Error> {
+        self.disk.remove(self.file.path(), session)
+    }
+}
+
+/// Shows the progress, and writes rows as they come.
+pub(super) struct Following<'o, 's> {
+    pub(super) progress: Progress,
+    pub(super) outputs: &'o mut Outputs<'s>,
+    /// What the first line of the rows says beside the rule; none if the line is there.
+    pub(super) asked: Option<Asked>,
+}
+
+impl Follower for Following<'_, '_> {
+    fn tell(&mut self, line: &str) {
+        self.progress.tell(line);
+    }
+
+    fn shows(&mut self, line: &str, share: f64) {
+        self.progress.show_share(line, share);
+    }
+
+    fn begins(&mut self, rule: &Rule, model: &str, notes: &[String]) {
+        let Some(asked) = &self.asked else { return };
+        let (rule, model, notes) = (*rule, model.to_owned(), notes.to_vec());
+        let line = Asked { rule, model, notes, ..asked.clone() }.to_json_line();
+        self.outputs.line(&line);
+    }
+
+    fn row(&mut self, run: &Run) {
+        self.outputs.line(&run.to_json_line());
+    }
+
+    fn audited(&mut self, commits: Commits) {
+        self.outputs.line(&commits.to_json_line());
+    }
+}
