@@ -51,6 +51,8 @@ fn values(name: &str) -> &'static [&'static str] {
         "commit_logging" => &["batch", "immediate"],
         "high_priority_processes" => &["lgwr|dbw*", "", "*"],
         "process_affinity" => &["dbw*:0|lgwr:1", "", "*:0-1"],
+        "test_commit_delay" => &["1000", "0", "20000"],
+        "test_commit_delay_lag" => &["1", "0"],
         other => panic!("say which values {other} can have here"),
     }
 }
