@@ -33,6 +33,7 @@ use disk::{Bench, Kind, Samples};
 use others::Reading;
 use profile::{Comparison, Profile};
 
+mod differences;
 mod disk;
 mod fit;
 mod others;
@@ -64,7 +65,10 @@ pub(crate) struct Arguments {
     /// Write the measured disk to this file, for the simulator to read
     #[arg(long)]
     write_disk: Option<PathBuf>,
-    /// Fail unless throughput and shares agree
+    /// Compare differences between settings, too: three pairs of them
+    #[arg(long)]
+    differences: bool,
+    /// Fail unless throughput and shares agree, and differences if they are compared
     #[arg(long)]
     assert: bool,
 }
@@ -89,11 +93,34 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Outcome {
     let (real, simulated) = (Profile::of(real), Profile::of(&simulated));
     let comparison = Comparison { real: &real, simulated: &simulated };
     println!("\n{}: {}\n\n{}", experiment.name, experiment.settings[0], comparison.text());
-    let differences = comparison.differences();
-    if arguments.assert && !differences.is_empty() {
-        return Err(format!("validity: not within 20 %: {}", differences.join(", ")));
+    let apart = comparison.differences();
+    if arguments.assert && !apart.is_empty() {
+        return Err(format!("validity: not within 20 %: {}", apart.join(", ")));
     }
-    Ok(())
+    match arguments.differences {
+        true => differ(&dir, &form, &model, arguments),
+        false => Ok(()),
+    }
+}
+
+/// Compares what settings change here with what they change on the model.
+fn differ(dir: &Path, form: &Form, model: &Machine, arguments: &Arguments) -> Outcome {
+    let found = differences::measure(dir, form, model, arguments.simulated)?;
+    println!("\nB - A of throughput       here (95 % interval)                  modelled    apart");
+    found.iter().for_each(|difference| println!("{}", difference.line()));
+    let apart = |of: &&differences::Difference| {
+        // What couldn't be told here isn't near either.
+        of.points().is_nan() || of.points() > differences::POINTS_MAX
+    };
+    let apart: Vec<&str> = found.iter().filter(apart).map(|of| of.name).collect();
+    match arguments.assert && !apart.is_empty() {
+        true => Err(format!(
+            "validity: differences not within {} points: {}",
+            differences::POINTS_MAX,
+            apart.join(", ")
+        )),
+        false => Ok(()),
+    }
 }
 
 /// A run here, and how much of the machine others had meanwhile.

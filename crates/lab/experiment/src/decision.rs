@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use stats::Interval;
 use stats::adjusted::{Estimate, Pair};
 use stats::distributions::Distribution;
-use stats::sequential::{Answer, Looks};
+use stats::sequential::{Answer, Looks, Outlook};
 
 use crate::rounds::Rounds;
 use crate::surroundings::{CPU, Covariate, DEVICE, PLACE};
@@ -69,6 +69,8 @@ pub struct CovariateUse {
 pub struct Decision {
     /// The rounds that were looked at.
     pub rounds: u32,
+    /// The rounds for which the budget is enough.
+    pub planned: u32,
     /// The number of looks.
     pub looks: u32,
     /// The declared error of all looks together.
@@ -96,7 +98,26 @@ pub struct Decision {
     pub critical: f64,
 }
 
+/// An outlook reaches so many budgets far.
+const BUDGETS_MAX: u32 = 20;
+
 impl Decision {
+    /// How many more rounds would bring an answer in four of five cases, if the noise stays what it
+    /// is; None if it is too early to say, or that would take twenty budgets. Once a difference is
+    /// real, the answer is whether it matters.
+    pub fn more_rounds(&self) -> Option<u32> {
+        let outlook = Outlook {
+            decision: match self.answer.is_real() {
+                true => stats::sequential::Decision::Matters,
+                false => stats::sequential::Decision::Finding,
+            },
+            threshold: self.threshold.ln_1p(),
+            alpha: self.error,
+            budget: self.planned.saturating_mul(BUDGETS_MAX),
+        };
+        outlook.more_pairs(&self.estimate)
+    }
+
     /// The |z| that the last look wants.
     pub(crate) fn critical(&self) -> f64 {
         self.critical
@@ -158,6 +179,7 @@ pub fn decide(rows: &[Run], level: Level, figure: Figure, rule: &Rule) -> Option
     let length = |interval: Interval| interval.high - interval.low;
     Some(Decision {
         rounds: at,
+        planned: rule.rounds.max(at),
         looks: count,
         error: rule.error,
         threshold: rule.threshold,

@@ -67,7 +67,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// Takes the estimate of the last look.
+    /// Takes the estimate of the last look, and how far an answer is.
     fn look(&mut self) {
         let figure = Run::throughput_parts;
         let Some(decision) = decide(&self.rows, Level::B, figure, &self.rule) else {
@@ -83,6 +83,10 @@ impl<'a> Teller<'a> {
             ),
             false => "; nothing can be told yet".to_owned(),
         };
+        let left = decision.planned - decision.rounds;
+        if let Some(more) = decision.more_rounds().filter(|more| *more < left) {
+            self.estimate += &format!("; an answer in some {more} rounds");
+        }
     }
 
     /// How much of it is over.

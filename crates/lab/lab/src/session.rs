@@ -17,7 +17,7 @@ use crate::linux::{Chosen, LinuxRunner, prepare};
 use crate::model::{DIRECTORY, Machine, ModelRunner, load};
 use crate::progress::Teller;
 use crate::scratch::Scratch;
-use crate::{Design, Experiment, Form};
+use crate::{Design, Experiment, Form, Setting};
 
 /// The machine that runs are made on.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -167,7 +167,12 @@ impl<'a> Asked<'a> {
             let a = experiment.settings[0].clone();
             experiment.settings.iter_mut().for_each(|setting| *setting = a.clone());
         }
+        let is_same = |setting: &Setting| *setting == experiment.settings[0];
+        if !request.equals && experiment.settings.iter().all(is_same) {
+            return Err(invalid(&"all settings are the same (--equals compares A with itself)"));
+        }
         let form = experiment.form(request.form.clone())?;
+        Setting::complete(&mut experiment.settings, &form.parameters)?;
         let is_modelled = matches!(request.run_on, RunOn::Model { .. });
         let (design, notes) = experiment.way(is_modelled)?;
         let (blocks, budget) = (experiment.blocks()?, experiment.budget());

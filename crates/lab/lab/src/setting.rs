@@ -5,13 +5,20 @@
 use std::fmt;
 
 use database::Database;
-use instance::{Changeable, Parameters};
+use instance::{Changeable, Creation, ParameterInfo, Parameters};
 use os::Session;
 use stop::Stop;
 
+use crate::checks;
+
 /// Parameters and their values, as a user writes them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Setting(Vec<(String, String)>);
+pub struct Setting {
+    /// What was given.
+    values: Vec<(String, String)>,
+    /// What the other settings give and this one doesn't, with the values that it has without them.
+    others: Vec<(String, String)>,
+}
 
 /// The parameters whose change can't make the device slower or faster for others by anything but
 /// the rate of the load: with them the device's probe may be a covariate (LB60).
@@ -44,19 +51,51 @@ impl Setting {
     /// Of names and values. Refused if a name isn't a parameter of an instance, or its value isn't
     /// allowed.
     pub fn of(values: impl IntoIterator<Item = (String, String)>) -> Result<Setting, Stop> {
-        let setting = Setting(values.into_iter().collect());
+        let setting = Setting { values: values.into_iter().collect(), others: Vec::new() };
+        for name in setting.names() {
+            let is_fixed = |info: &ParameterInfo| info.name.eq_ignore_ascii_case(name);
+            if Creation::list().iter().any(is_fixed) {
+                return Err(checks::invalid(format!(
+                    "{name} is chosen when a database is created, so settings can't differ in it: \
+                     give it to all of them"
+                )));
+            }
+        }
         setting.apply(&mut Parameters::default())?;
         Ok(setting)
     }
 
     /// Gives these parameters their values.
     pub(crate) fn apply(&self, parameters: &mut Parameters) -> Result<(), Stop> {
-        self.0.iter().try_for_each(|(name, value)| parameters.set(name, value))
+        self.all().try_for_each(|(name, value)| parameters.set(name, value))
+    }
+
+    fn all(&self) -> impl Iterator<Item = &(String, String)> {
+        self.values.iter().chain(&self.others)
+    }
+
+    /// Lets each of these settings know what the others give, so that one that alternates with them
+    /// takes it back. `parameters` are those without any of them.
+    pub(crate) fn complete(settings: &mut [Setting], parameters: &Parameters) -> Result<(), Stop> {
+        let mut names: Vec<String> = Vec::new();
+        for name in settings.iter().flat_map(Setting::names) {
+            if !names.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+                names.push(name.to_owned());
+            }
+        }
+        for setting in settings {
+            let is_other =
+                |name: &&String| !setting.names().any(|own| own.eq_ignore_ascii_case(name));
+            let others = names.iter().filter(is_other);
+            let others = others.map(|name| Ok((name.clone(), parameters.get(name)?)));
+            setting.others = others.collect::<Result<_, Stop>>()?;
+        }
+        Ok(())
     }
 
     /// The names of its parameters.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|(name, _)| name.as_str())
+        self.values.iter().map(|(name, _)| name.as_str())
     }
 
     /// The first of its parameters that can't change while an instance runs.
@@ -84,7 +123,7 @@ impl Setting {
     /// Makes an open database run with it: parameters that have another value are set.
     pub(crate) fn set(&self, database: &Database, session: &Session) -> Result<(), Stop> {
         let instance = database.instance();
-        for (name, value) in &self.0 {
+        for (name, value) in self.all() {
             let now = instance.parameters(session);
             let mut wanted = now.clone();
             wanted.set(name, value)?;
@@ -103,7 +142,7 @@ pub(crate) fn is_device_neutral(name: &str) -> bool {
 
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, (name, value)) in self.0.iter().enumerate() {
+        for (at, (name, value)) in self.values.iter().enumerate() {
             let comma = if at == 0 { "" } else { ", " };
             let value = if value.is_empty() { "''" } else { value };
             write!(f, "{comma}{name} = {value}")?;

@@ -150,3 +150,31 @@ fn what_is_chosen_at_opening_does_not_alternate() {
         Ok(_) => panic!("it ran"),
     }
 }
+
+/// What one setting gives and the other doesn't is taken back, in one instance too.
+#[test]
+fn a_setting_takes_back_what_the_other_gave() {
+    let text = "question = \"what stays?\"\n[[setting]]\ntest_commit_delay = 2000000\n\
+                [[setting]]\nlock_timeout = 77";
+    let mut experiment = Experiment::parse("two", text).expect("it is one");
+    experiment.budget = Some(Nanos::from_secs(2));
+    experiment.block = Some(Nanos::from_millis(20));
+    experiment.long = Some(Nanos::ZERO);
+    experiment.design = Some(Design::Alternate);
+    let (report, rows) = answer(&Request { experiment, ..request() });
+    let found = comparison(&report);
+    assert_eq!(found["real"], "yes", "{found}");
+    assert!(found["ratio"].as_f64().expect("a number") > 1.1, "B has no delay: {found}");
+    let of = |row: &experiment::Run| {
+        let named = &row.identity.parameters;
+        (named["test_commit_delay"].clone(), named["lock_timeout"].clone())
+    };
+    for row in &rows {
+        let expected = match row.identity.level {
+            experiment::Level::A => ("2000000", "1000000"),
+            _ => ("0", "77"),
+        };
+        let (delay, timeout) = of(row);
+        assert_eq!((&*delay, &*timeout), expected);
+    }
+}

@@ -41,6 +41,8 @@ pub(crate) struct Figures {
     covariates: Vec<CovariateFigures>,
     /// How much longer the interval would be without covariates and weights.
     gain: f64,
+    /// How many more rounds would bring an answer; null if it is too early to say.
+    more_rounds: Option<u32>,
     #[serde(skip)]
     of: Decision,
 }
@@ -90,6 +92,7 @@ impl Figures {
             equals,
             covariates: of.covariates.iter().map(covariate).collect(),
             gain: of.gain,
+            more_rounds: if of.answer.is_decided() { None } else { of.more_rounds() },
             of,
         }
     }
@@ -256,9 +259,21 @@ fn does_it_matter(of: &Decision) -> String {
             format!("No. If there is any, it lies {range}, and only {threshold} would matter.")
         }
         (Matters::Open, _) => {
-            format!("Can't tell yet. It lies {range}, and {threshold} would matter.")
+            let more = of.more_rounds().map_or(String::new(), |more| remedy(of, more));
+            format!("Can't tell yet. It lies {range}, and {threshold} would matter.{more}")
         }
     }
+}
+
+/// How much more of it would bring an answer, and on which condition.
+fn remedy(of: &Decision, more: u32) -> String {
+    let budgets = f64::from(of.rounds + more) / f64::from(of.planned);
+    format!(
+        " About {} would bring an answer in four of five cases, if the noise stays what it is: ask \
+         for {} times the budget.",
+        counted(more.into(), "more round"),
+        decimal(budgets.max(1.0), 1)
+    )
 }
 
 /// All transactions over all time.
