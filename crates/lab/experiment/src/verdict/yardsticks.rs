@@ -42,6 +42,12 @@ const NS: &str = "ns";
 /// The unit of times of a transaction.
 const NS_PER_TX: &str = "ns/tx";
 
+/// CPU of the instance's processes, and transactions.
+pub(super) const CPU_OF_INSTANCE: Figure =
+    |run| [run.background.profile.cpu_in_all_ns() as f64, run.transactions as f64];
+/// Writes that the device was asked for, and transactions.
+pub(super) const DEVICE_WRITES: Figure = |run| counted(run, Statistic::PhysicalWriteRequests);
+
 const ALL: [Yardstick; 13] = [
     yardstick("throughput", Kind::Throughput, "tx/s", Run::throughput_parts),
     yardstick("latency, median", Kind::Latency, NS, |run| latency(run, |of| of.p50_us)),
@@ -50,12 +56,8 @@ const ALL: [Yardstick; 13] = [
     yardstick("CPU of sessions", Kind::Cost, NS_PER_TX, |run| {
         [run.foreground.profile.cpu_in_all_ns() as f64, run.transactions as f64]
     }),
-    yardstick("CPU of the instance", Kind::Cost, NS_PER_TX, |run| {
-        [run.background.profile.cpu_in_all_ns() as f64, run.transactions as f64]
-    }),
-    yardstick("device writes", Kind::Cost, "/tx", |run| {
-        counted(run, Statistic::PhysicalWriteRequests)
-    }),
+    yardstick("CPU of the instance", Kind::Cost, NS_PER_TX, CPU_OF_INSTANCE),
+    yardstick("device writes", Kind::Cost, "/tx", DEVICE_WRITES),
     yardstick("bytes written", Kind::Cost, "bytes/tx", |run| {
         counted(run, Statistic::PhysicalWriteBytes)
     }),
@@ -108,8 +110,9 @@ pub(super) struct Line {
 const UNEQUAL: f64 = 0.01;
 
 impl Yardsticks {
-    pub(crate) fn of(rows: &[Run], rule: &Rule) -> Yardsticks {
-        let lines: Vec<Line> = ALL.iter().filter_map(|of| Line::of(of, rows, rule)).collect();
+    pub(crate) fn of(rows: &[Run], level: Level, rule: &Rule) -> Yardsticks {
+        let lines: Vec<Line> =
+            ALL.iter().filter_map(|of| Line::of(of, rows, level, rule)).collect();
         let differs = |line: &&Line| {
             let [low, high] = line.interval;
             line.kind == Kind::Work && (low > 1.0 + UNEQUAL || high < 1.0 / (1.0 + UNEQUAL))
@@ -125,13 +128,13 @@ impl Yardsticks {
         })
     }
 
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn text(&self, b: Level) -> String {
         let text = "Yardsticks\n".to_owned();
         if self.lines.is_empty() {
             return text + &paragraph("There are too few rounds.", "  ");
         }
         let mut table = Table::default();
-        table.row(["", "A", "B", "", "B / A", "interval", ""]);
+        table.row(["", "A", &b.to_string(), "", &format!("{b} / A"), "interval", ""]);
         for line in &self.lines {
             let [low, high] = line.interval.map(change);
             let low = low.trim_end_matches(" %");
@@ -182,9 +185,8 @@ pub(super) fn figure(value: f64, unit: &str) -> String {
 
 impl Line {
     /// None if a run hasn't the figure, or a side has nothing of it.
-    fn of(of: &Yardstick, rows: &[Run], rule: &Rule) -> Option<Line> {
-        let Decision { figures, ratio, interval, answer, .. } =
-            decide(rows, Level::B, of.of, rule)?;
+    fn of(of: &Yardstick, rows: &[Run], level: Level, rule: &Rule) -> Option<Line> {
+        let Decision { figures, ratio, interval, answer, .. } = decide(rows, level, of.of, rule)?;
         let [a, b] = figures;
         Some(Line {
             name: of.name,
