@@ -181,6 +181,7 @@ impl Verdict {
         let (commits, worst) = (CommitCheck::of(rows, question.commits), Worst::of(rows));
         let mut warned = warnings::warnings(rows, &rounds, &commits, worst.as_ref());
         warned.extend(yardsticks.warnings());
+        warned.extend(Yardsticks::warnings_of_others(rows, level, &question.rule));
         warned.extend(carry_over.as_ref().and_then(CarryOver::warning));
         let sides = rounds.sides(level);
         let explanation = [

@@ -12,7 +12,7 @@ use serde::Serialize;
 use stats::sequential::Direction;
 use waits::{Nanos, Statistic};
 
-use crate::decision::{Decision, Figure, Rule, decide};
+use crate::decision::{Decision, Figure, Rule, decide, others};
 use crate::{Level, Run};
 
 /// What a yardstick measures.
@@ -113,19 +113,29 @@ impl Yardsticks {
     pub(crate) fn of(rows: &[Run], level: Level, rule: &Rule) -> Yardsticks {
         let lines: Vec<Line> =
             ALL.iter().filter_map(|of| Line::of(of, rows, level, rule)).collect();
-        let differs = |line: &&Line| {
-            let [low, high] = line.interval;
-            line.kind == Kind::Work && (low > 1.0 + UNEQUAL || high < 1.0 / (1.0 + UNEQUAL))
-        };
-        let unequal = lines.iter().filter(differs).map(|line| line.name).collect();
+        let unequal = lines.iter().filter(|line| line.is_unequal()).map(|line| line.name).collect();
         Yardsticks { lines, unequal }
+    }
+
+    /// The kinds of work of which `level` certainly didn't do as much as A.
+    fn unequal(rows: &[Run], level: Level, rule: &Rule) -> Vec<&'static str> {
+        let work = ALL.iter().filter(|of| of.kind == Kind::Work);
+        let lines = work.filter_map(|of| Line::of(of, rows, level, rule));
+        lines.filter(Line::is_unequal).map(|line| line.name).collect()
     }
 
     /// A sentence for each kind of work that the sides didn't do equally.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
-        self.unequal.iter().map(|name| {
-            format!("The sides didn't do the same work: they differ in {name} a transaction.")
-        })
+        self.unequal.iter().map(|name| unequal_warning("The sides", name))
+    }
+
+    /// The same of all other settings, where there are more than two.
+    pub(crate) fn warnings_of_others(rows: &[Run], compared: Level, rule: &Rule) -> Vec<String> {
+        let warnings = |level: Level| {
+            let unequal = Yardsticks::unequal(rows, level, rule).into_iter();
+            unequal.map(move |name| unequal_warning(&format!("A and {level}"), name))
+        };
+        others(rows).filter(|level| *level != compared).flat_map(warnings).collect()
     }
 
     pub(crate) fn text(&self, b: Level) -> String {
@@ -183,7 +193,16 @@ pub(super) fn figure(value: f64, unit: &str) -> String {
     )
 }
 
+fn unequal_warning(sides: &str, name: &str) -> String {
+    format!("{sides} didn't do the same work: they differ in {name} a transaction.")
+}
+
 impl Line {
+    fn is_unequal(&self) -> bool {
+        let [low, high] = self.interval;
+        self.kind == Kind::Work && (low > 1.0 + UNEQUAL || high < 1.0 / (1.0 + UNEQUAL))
+    }
+
     /// None if a run hasn't the figure, or a side has nothing of it.
     fn of(of: &Yardstick, rows: &[Run], level: Level, rule: &Rule) -> Option<Line> {
         let Decision { figures, ratio, interval, answer, .. } = decide(rows, level, of.of, rule)?;
