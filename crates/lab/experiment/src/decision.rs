@@ -15,6 +15,9 @@
 //! err with the declared probability (`stats::sequential`), so the experiment may stop at any of
 //! them. All looks follow from the rows and the rule: the same rows give the same decision.
 //!
+//! Where A is compared with several levels, the comparisons share the declared error, in one place
+//! ([`decide`]), so that whoever looks at one of them can't forget it.
+//!
 //! Callers: `verdict`; `lab`, to stop.
 
 use std::collections::BTreeMap;
@@ -73,7 +76,7 @@ pub struct Decision {
     pub planned: u32,
     /// The number of looks.
     pub looks: u32,
-    /// The declared error of all looks together.
+    /// The error of all looks together: the declared one, or this level's share of it.
     pub error: f64,
     /// The threshold, as a share.
     pub threshold: f64,
@@ -139,6 +142,14 @@ pub struct Equals {
 }
 
 impl Rule {
+    /// The rule of each comparison where A is compared with more than one level: they share the
+    /// declared error. Then all of their intervals hold at once, but with that error.
+    /// Source: Bonferroni's inequality; Dunn, "Multiple Comparisons among Means" (JASA 1961).
+    pub fn shared_by(&self, levels: usize) -> Rule {
+        let comparisons = levels.saturating_sub(1).max(1);
+        Rule { error: self.error / comparisons as f64, ..*self }
+    }
+
     /// The numbers of rounds after which there is a look.
     pub(crate) fn looks(&self) -> impl Iterator<Item = u32> {
         let planned = self.rounds.max(ROUNDS_MIN);
@@ -148,9 +159,11 @@ impl Rule {
     }
 }
 
-/// The decision on `level` against A by these rows. None before the first look.
+/// The decision on `level` against A by these rows, with its share of the declared error
+/// ([`Rule::shared_by`]). None before the first look.
 pub fn decide(rows: &[Run], level: Level, figure: Figure, rule: &Rule) -> Option<Decision> {
     let rounds = Rounds::of(rows);
+    let rule = &rule.shared_by(rounds.levels);
     let pairs = rounds.pairs_with(level);
     let in_one_instance = rows.iter().all(|run| run.block.is_some());
     let covariates: &[Covariate] = match (rule.is_device_neutral, in_one_instance) {
@@ -193,6 +206,36 @@ pub fn decide(rows: &[Run], level: Level, figure: Figure, rule: &Rule) -> Option
         estimate,
         critical,
     })
+}
+
+/// Whether it is known of each level if its difference of throughput matters.
+pub fn is_decided(rows: &[Run], rule: &Rule) -> bool {
+    let decided = |level: Level| {
+        let of = decide(rows, level, Run::throughput_parts, rule);
+        of.is_some_and(|of| of.answer.is_decided())
+    };
+    let mut levels = others(rows).peekable();
+    levels.peek().is_some() && levels.all(decided)
+}
+
+/// The level that is compared with A in detail: the one with the largest certain difference of
+/// throughput; if none is certain, the last one.
+pub fn foremost(rows: &[Run], rule: &Rule) -> Level {
+    let last = others(rows).last().unwrap_or(Level::B);
+    if last == Level::B {
+        return last;
+    }
+    let certain = others(rows).filter_map(|level| {
+        let of = decide(rows, level, Run::throughput_parts, rule)?;
+        of.answer.is_real().then(|| (level, of.ratio.ln().abs()))
+    });
+    certain.max_by(|x, y| x.1.total_cmp(&y.1)).map_or(last, |(level, _)| level)
+}
+
+/// The levels of these rows but A.
+pub(crate) fn others(rows: &[Run]) -> impl Iterator<Item = Level> {
+    let last = rows.iter().map(|run| run.identity.level.index()).max().unwrap_or(0);
+    (1..=last).map(Level::of)
 }
 
 /// The figures of two sides, and each round's part in the logarithm of their ratio.

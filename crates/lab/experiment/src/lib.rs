@@ -8,12 +8,12 @@
 //!                    rows: JSON, one a line ──▶ Verdict: text, JSON or HTML
 //! ```
 //!
-//! * [`Plan`], [`Step`]: randomised pairs of setting A and B, with A/A pairs among them.
+//! * [`Plan`], [`Step`]: rounds of all settings in random order, with equals among them.
 //! * [`Runner`], [`carry_out`]: makes one run; makes them all, until done or told to stop.
 //! * [`Run`]: the row of one run, a JSON object.
 //! * [`Question`], [`Verdict`]: what is asked, and the answer. [`compare`] is the comparison alone.
 //!
-//! Rules EX1 to EX23 and V1 to V30 are in the README. The room knows no engine: it opens no
+//! Rules EX1 to EX23 and V1 to V33 are in the README. The room knows no engine: it opens no
 //! database and makes no load. Callers: `lab`, `forebay lab`, the validity check.
 
 #![forbid(unsafe_code)]
@@ -28,7 +28,9 @@ mod rows;
 mod surroundings;
 mod verdict;
 
-pub use decision::{CovariateUse, Decision, Equals, Figure, ROUNDS_MIN, Rule, decide};
+pub use decision::{
+    CovariateUse, Decision, Equals, Figure, ROUNDS_MIN, Rule, decide, foremost, is_decided,
+};
 pub use driver::{End, Execution, News, Progress, Runner, carry_out};
 pub use hash::hash_of;
 pub use plan::{LEVELS_MAX, Level, Plan, PlanError, ROUNDS_MAX, RoundKind, Step};

@@ -8,6 +8,8 @@ use crate::{Level, RoundKind, Run};
 
 /// The whole rounds of an experiment.
 pub(crate) struct Rounds<'a> {
+    /// How many levels the rows have.
+    pub(crate) levels: usize,
     /// The rounds that compare levels, by their number: the runs by level.
     pub(crate) compared: Vec<BTreeMap<Level, &'a Run>>,
     /// The long ones.
@@ -26,7 +28,7 @@ impl<'a> Rounds<'a> {
             found.entry((run.identity.kind, run.identity.round)).or_default().push(run);
         }
         let mut rounds =
-            Rounds { compared: Vec::new(), long: Vec::new(), equals: Vec::new(), alone: 0 };
+            Rounds { levels, compared: Vec::new(), long: Vec::new(), equals: Vec::new(), alone: 0 };
         for ((kind, _), mut runs) in found {
             runs.sort_by_key(|run| run.identity.place);
             if kind == RoundKind::Equals {

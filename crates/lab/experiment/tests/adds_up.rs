@@ -1,6 +1,7 @@
 //! Every table of every page adds up as it is printed (rule V2), and no page is wider than 80
 //! columns (rule V7).
 
+#[expect(dead_code, reason = "other tests use them")]
 mod common;
 
 use common::{Story, question};

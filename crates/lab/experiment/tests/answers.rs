@@ -2,8 +2,10 @@
 
 mod common;
 
-use common::{RULE, Story, question};
-use experiment::{Block, Commits, RoundKind, Run, Verdict, compare};
+use common::{RULE, Story, priority, question};
+use experiment::{
+    Block, Commits, Level, Question, RoundKind, Rule, Run, Verdict, compare, decide, is_decided,
+};
 use serde_json::Value;
 
 fn report(rows: &[Run]) -> Verdict {
@@ -65,7 +67,7 @@ fn a_lost_commit_is_told_whichever_run_lost_it() {
 fn a_run_in_which_nothing_was_done_is_refused() {
     let mut rows = Story::of(1.08, 0.004).rows();
     rows[3].transactions = 0;
-    assert!(compare(&rows, &RULE).is_none());
+    assert!(compare(&rows, Level::B, &RULE).is_none());
     let refused = Verdict::of(&rows, &question()).expect_err("refused").to_string();
     assert!(refused.contains("no transaction ended in a run of"), "{refused}");
 }
@@ -112,7 +114,7 @@ fn a_run_without_a_partner_is_left_out() {
     let rows = Story::of(1.08, 0.004).rows();
     let text = report(&rows[..25]).text();
     assert!(text.contains("WARNING: 1 run of no whole round"), "{text}");
-    assert_eq!(compare(&rows[..25], &RULE), compare(&rows[..24], &RULE));
+    assert_eq!(compare(&rows[..25], Level::B, &RULE), compare(&rows[..24], Level::B, &RULE));
 }
 
 #[test]
@@ -129,7 +131,7 @@ fn too_few_rounds_for_a_verdict_still_show_what_was_measured() {
 fn rows_without_a_whole_round_are_refused_with_what_to_do() {
     let rows = Story::of(1.08, 0.004).rows();
     let error = Verdict::of(&rows[..1], &question()).expect_err("one row is no round");
-    let told = "no whole round of A and B in 1 row: let the experiment run longer";
+    let told = "no whole round of all settings in 1 row: let the experiment run longer";
     assert_eq!(error.to_string(), told);
 }
 
@@ -155,7 +157,7 @@ fn each_yardstick_has_its_ratio_and_work_must_be_equal() {
     assert_eq!(line(&rows, "CPU of the instance")["difference"], "lower");
     assert_eq!(line(&rows, "throughput")["difference"], "not seen");
     assert!(!report(&rows).text().contains("same work"));
-    for run in rows.iter_mut().filter(|run| run.identity.level == experiment::Level::B) {
+    for run in rows.iter_mut().filter(|run| run.identity.level == Level::B) {
         *run.statistics.get_mut("redo size").expect("it is there") *= 2;
     }
     assert_eq!(line(&rows, "redo")["difference"], "higher");
@@ -173,15 +175,15 @@ fn a_block_without_a_transaction_counts_as_time() {
         let block = Block { at_ns: 0, washout_ns: 0, window_ns, transactions, step_ns, curve };
         run.block = Some(block);
     }
-    let whole = compare(&rows, &RULE).expect("whole rounds").ratio;
+    let whole = compare(&rows, Level::B, &RULE).expect("whole rounds").ratio;
     let stalled = |run: &&mut Run| {
         let identity = &run.identity;
-        (identity.kind, identity.level) == (RoundKind::Compared, experiment::Level::B)
+        (identity.kind, identity.level) == (RoundKind::Compared, Level::B)
     };
     let stalled = rows.iter_mut().find(stalled).expect("there are some");
     (stalled.transactions, stalled.latency) = (0, None);
     stalled.block.as_mut().expect("it is one").transactions = 0;
-    let with_stall = compare(&rows, &RULE).expect("whole rounds").ratio;
+    let with_stall = compare(&rows, Level::B, &RULE).expect("whole rounds").ratio;
     assert!(with_stall < whole - 0.05 && with_stall > whole - 0.3, "{whole} {with_stall}");
     assert!(report(&rows).text().contains("throughput"));
 }
@@ -194,4 +196,81 @@ fn rows_in_another_order_give_the_same_page() {
     turned.reverse();
     let body = |rows: &[Run]| report(rows).text();
     assert_eq!(body(&rows), body(&turned));
+}
+
+/// Three settings: the comparisons share the error, and a setting is best if its interval lies above
+/// those of all others.
+#[test]
+fn several_settings_share_the_error_and_the_best_is_told_if_it_is_certain() {
+    let of = |ratio: f64, spread: f64| {
+        let rows = Story::of(ratio, spread).rows_of(3, 20);
+        let rule = Rule { rounds: 20, ..RULE };
+        let verdict = Verdict::of(&rows, &Question { rule, ..question() }).expect("whole rounds");
+        let json: Value = serde_json::from_str(&verdict.json()).expect("the report is JSON");
+        (verdict.text(), json)
+    };
+    let (text, clear) = of(1.08, 0.004);
+    let levels = &clear["levels"];
+    assert_eq!((&levels["best"], &levels["compared"]), (&"C".into(), &"C".into()));
+    assert!((number(&levels["error_of_each"]) - 0.0125).abs() < 1e-12, "{levels}");
+    assert!((number(&clear["headline"]["comparison"]["error"]) - 0.0125).abs() < 1e-12);
+    assert_eq!(clear["headline"]["setting_b"], "db_writer_processes = 2");
+    assert_eq!(clear["samples"], Value::Null);
+    assert!(text.contains("Yes. C is 16."), "{text}");
+    let (text, equal) = of(1.0, 0.03);
+    assert_eq!(
+        (&equal["levels"]["best"], &equal["levels"]["compared"]),
+        (&Value::Null, &"C".into())
+    );
+    assert!(text.contains("None is best for certain."), "{text}");
+    assert!(text.contains("A against C, the last"), "{text}");
+    let (_, first) = of(0.92, 0.004);
+    assert_eq!(
+        (&first["levels"]["best"], &first["levels"]["compared"]),
+        (&"A".into(), &"C".into())
+    );
+}
+
+/// With two settings nothing is shared, and an experiment of more goes on for longer.
+#[test]
+fn the_error_is_shared_in_one_place() {
+    assert_eq!((RULE.shared_by(1), RULE.shared_by(2)), (RULE, RULE));
+    assert_eq!(RULE.shared_by(8).error, RULE.error / 7.0);
+    let rows = Story::of(1.08, 0.012).rows_of(4, 20);
+    let rule = Rule { rounds: 20, ..RULE };
+    let two: Vec<Run> = rows.iter().filter(|run| run.identity.level <= Level::B).cloned().collect();
+    let length = |rows: &[Run]| {
+        let of = decide(rows, Level::B, Run::throughput_parts, &rule).expect("there was a look");
+        (of.error, of.interval.high - of.interval.low)
+    };
+    let ((all, one), (longer, shorter)) =
+        ((length(&rows).0, length(&two).0), (length(&rows).1, length(&two).1));
+    assert_eq!((all, one), (rule.error / 3.0, rule.error));
+    assert!(longer > shorter, "{longer} {shorter}");
+    assert!(is_decided(&rows, &rule) && !is_decided(&rows[..12], &rule));
+}
+
+#[test]
+fn priority_is_diagnosed_by_the_delay_of_who_got_it() {
+    let text = |share| {
+        let text = report(&priority(share)).text();
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let words = text(0.000_9);
+    assert!(words.contains("Did the processes that got priority (fb_lgwr)"), "{words}");
+    assert!(words.contains("For 0.09 % of their time in A and 0.05 % in B"), "{words}");
+    assert!(words.contains("hardly ever short of a CPU"), "{words}");
+    assert!(text(0.3).contains("So they were short of a CPU"));
+    assert_eq!(json(&Story::of(1.08, 0.004).rows())["priority"], Value::Null);
+}
+
+#[test]
+fn samples_are_told_of_two_settings() {
+    let json = json(&Story::of(1.009, 0.004).rows());
+    let samples = &json["samples"];
+    assert_eq!((&samples["a"]["runs"], &samples["b"]["runs"]), (&10.into(), &10.into()));
+    let welch = &samples["welch"];
+    let [a, b] = ["a", "b"].map(|side| number(&samples[side]["mean"]));
+    assert!((number(&welch["difference"]) - (b - a)).abs() < 1e-9, "{welch}");
+    assert!(number(&samples["hedges_g"]["value"]) > 0.0 && number(&welch["p"]) < 0.05);
 }

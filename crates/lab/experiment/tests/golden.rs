@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::{RULE, Story, question};
-use experiment::{Question, Sensitivity, Verdict, World, compare};
+use common::{RULE, Story, priority, question};
+use experiment::{Level, Question, Rule, Sensitivity, Verdict, World, compare};
 
 fn page(story: &Story, question: &Question) -> String {
     Verdict::of(&story.rows(), question).expect("whole rounds").text()
@@ -38,7 +38,7 @@ fn a_modelled_win_that_depends_on_an_uncertain_cost() {
         |ratio| Story { world: World::Simulated("8-core".into()), ..Story::of(ratio, 0.004) };
     let sensitivity = |change: &str, ratio| Sensitivity {
         change: change.into(),
-        comparison: compare(&story(ratio).rows(), &RULE),
+        comparison: compare(&story(ratio).rows(), Level::B, &RULE),
     };
     let question = Question {
         command: "forebay lab run dbwr-count --simulate 8-core --seed 7".into(),
@@ -51,4 +51,21 @@ fn a_modelled_win_that_depends_on_an_uncertain_cost() {
         ..question()
     };
     assert_page(&page(&story(1.04), &question), include_str!("golden/modelled.txt"));
+}
+
+#[test]
+fn several_settings() {
+    let rows = Story::of(1.025, 0.012).rows_of(4, 20);
+    let rule = Rule { rounds: 20, ..RULE };
+    let page = Verdict::of(&rows, &Question { rule, ..question() }).expect("whole rounds").text();
+    assert_page(&page, include_str!("golden/several_settings.txt"));
+}
+
+/// As the original reported it: both samples may be normal, the t-test calls the difference
+/// significant, and the log writer hardly ever waited for a CPU.
+#[test]
+fn real_time_priority() {
+    let rows = priority(0.000_9);
+    let page = Verdict::of(&rows, &question()).expect("whole rounds").text();
+    assert_page(&page, include_str!("golden/real_time_priority.txt"));
 }

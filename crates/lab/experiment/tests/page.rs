@@ -14,6 +14,7 @@ use waits::{Nanos, Statistic};
 /// How rows are made.
 #[derive(Clone)]
 struct Story {
+    levels: u8,
     rounds: u32,
     /// B over A.
     ratio: f64,
@@ -23,22 +24,28 @@ struct Story {
     name: &'static str,
 }
 
-const STORY: Story =
-    Story { rounds: 24, ratio: 1.06, has_latency: true, are_blocks: true, name: "commit_delay" };
+const STORY: Story = Story {
+    levels: 2,
+    rounds: 24,
+    ratio: 1.06,
+    has_latency: true,
+    are_blocks: true,
+    name: "commit_delay",
+};
 
 const SESSIONS: u32 = 4;
 const NS: u64 = 900_000_000;
 
 impl Story {
     fn rows(&self) -> Vec<Run> {
-        let plan = Plan { levels: 2, rounds: self.rounds, equals: 8, long: 0, seed: 7 };
+        let plan = Plan { levels: self.levels, rounds: self.rounds, equals: 8, long: 0, seed: 7 };
         plan.steps().iter().enumerate().map(|(index, step)| self.run(index, step)).collect()
     }
 
     fn run(&self, index: usize, step: &Step) -> Run {
         // Neither regular nor skewed, and the same on every machine.
         let noise = ((index + 3) * 7_919 % 101) as f64 / 5_000.0;
-        let ratio = if step.level == Level::A { 1.0 } else { self.ratio };
+        let ratio = self.ratio.powi(step.level.index() as i32);
         let transactions = (9_000.0 * ratio * (1.0 + noise)).round() as u64;
         let origin = Origin {
             experiment: self.name.to_owned(),
@@ -116,9 +123,9 @@ fn group(count: u32, event: &str, cpu_ns: u64) -> SessionGroup {
 }
 
 fn verdict(rows: &[Run]) -> Verdict {
-    let rounds = rows.iter().filter(|run| run.identity.kind == RoundKind::Compared).count() / 2;
-    let rule =
-        Rule { threshold: 0.02, error: 0.025, rounds: rounds as u32, is_device_neutral: true };
+    let rounds = rows.iter().filter(|run| run.identity.kind == RoundKind::Compared);
+    let rounds = rounds.map(|run| run.identity.round).max().unwrap_or(0);
+    let rule = Rule { threshold: 0.02, error: 0.025, rounds, is_device_neutral: true };
     let question = Question {
         rule,
         command: "forebay lab compare --set 'a=<1>' --vs 'a=2'".to_owned(),
@@ -247,4 +254,30 @@ fn warnings_stand_before_the_charts() {
     let html = page(&rows);
     let at = |text: &str| html.find(text).unwrap_or_else(|| panic!("`{text}` on the page"));
     assert!(at("WARNING: The rows are of different commits.") < at("<svg"));
+}
+
+/// The settings stand beside each other before A and one of them are compared in detail.
+#[test]
+fn several_settings_make_a_page() {
+    let rows = Story { levels: 3, ..STORY }.rows();
+    let (text, words) = (unwrapped(&verdict(&rows).text()), words(&page(&rows)));
+    for sentence in [
+        "C is best for certain: faster than each of the others.",
+        "Yes. C is",
+        "A against C, whose difference is the largest certain one",
+    ] {
+        assert!(text.contains(sentence) && words.contains(sentence), "`{sentence}` in {words}");
+    }
+    let at = |what: &str| words.rfind(what).unwrap_or_else(|| panic!("`{what}` in {words}"));
+    assert!(at("Throughput of each setting") < at("By how much do they differ?"));
+    assert!(words.contains("From A's transaction to C's"), "{words}");
+    assert!(!words.contains("Samples"), "{words}");
+}
+
+#[test]
+fn samples_are_on_the_page_of_two_settings() {
+    let words = words(&page(&STORY.rows()));
+    for figure in ["Shapiro-Wilk", "Welch's t-test", "Hedges' g", "neighbouring runs aren't."] {
+        assert!(words.contains(figure), "`{figure}` in {words}");
+    }
 }

@@ -3,8 +3,9 @@
 //! Callers: `experiment_file`; the binary's `lab list`.
 
 /// A built-in experiment: its name, and its file.
-pub const BUILT_IN: [(&str, &str); 3] = [
+pub const BUILT_IN: [(&str, &str); 4] = [
     ("dbwr-count", include_str!("../experiments/dbwr-count.toml")),
+    ("dbwr-counts", include_str!("../experiments/dbwr-counts.toml")),
     ("commit-leader", include_str!("../experiments/commit-leader.toml")),
     ("lgwr-priority", include_str!("../experiments/lgwr-priority.toml")),
 ];

@@ -2,7 +2,7 @@
 //!
 //! Callers: `session`.
 
-use experiment::{Level, News, Plan, Progress, RoundKind, Rule, Run, decide};
+use experiment::{News, Plan, Progress, RoundKind, Rule, Run, decide, foremost};
 use waits::Nanos;
 
 use crate::Follower;
@@ -69,14 +69,14 @@ impl<'a> Teller<'a> {
 
     /// Takes the estimate of the last look, and how far an answer is.
     fn look(&mut self) {
-        let figure = Run::throughput_parts;
-        let Some(decision) = decide(&self.rows, Level::B, figure, &self.rule) else {
+        let (figure, level) = (Run::throughput_parts, foremost(&self.rows, &self.rule));
+        let Some(decision) = decide(&self.rows, level, figure, &self.rule) else {
             return;
         };
         let percent = |ratio: f64| format!("{:+.1}", (ratio - 1.0) * 100.0);
         self.estimate = match decision.interval.high < 10.0 {
             true => format!(
-                "; B/A {} % ({} to {})",
+                "; {level}/A {} % ({} to {})",
                 percent(decision.ratio),
                 percent(decision.interval.low),
                 percent(decision.interval.high)

@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use experiment::{
-    CarryOver, Commits, Decision, End, Execution, Level, News, Origin, Plan, Question, Rule, Run,
-    Runner, Sensitivity, Verdict, World, carry_out, compare,
+    CarryOver, Commits, End, Execution, News, Origin, Plan, Question, Rule, Run, Runner,
+    Sensitivity, Verdict, World, carry_out, compare, foremost, is_decided,
 };
 use os::{Disk, Session};
 use stop::{RefusalKind, Stop};
@@ -326,7 +326,9 @@ impl<'a> Asked<'a> {
             && self.request.experiment.design.is_none()
             && !found.is_stopped;
         let runs = &found.runs;
-        let Some(found) = CarryOver::of_rows(runs).filter(|found| may && found.is_found()) else {
+        let level = foremost(runs, &self.rule);
+        let Some(found) = CarryOver::of_rows(runs, level).filter(|found| may && found.is_found())
+        else {
             return Ok(None);
         };
         let mut request = Asked::of(self.request)?;
@@ -395,6 +397,7 @@ impl<'a> Asked<'a> {
         let (execution, commits) = carry(machine.clone(), &self.request.done, follower)?;
         let (runs, is_stopped) = whole(execution)?;
         let mut found = Found { runs, commits, model, is_stopped, ..Found::default() };
+        let level = foremost(&found.runs, &self.rule);
         // Equals stay equal whatever scheduling costs.
         let factors = if self.request.equals { &[][..] } else { SCHEDULING_FACTORS };
         for &(factor, change) in factors {
@@ -407,7 +410,7 @@ impl<'a> Asked<'a> {
             let (execution, _) = carry(machine.with_scheduling(factor), &[], &mut quiet)?;
             let (rows, is_stopped) = whole(execution)?;
             found.is_stopped |= is_stopped;
-            let comparison = compare(&rows, &self.rule);
+            let comparison = compare(&rows, level, &self.rule);
             found.sensitivity.push(Sensitivity { change: change.to_string(), comparison });
         }
         Ok(found)
@@ -480,16 +483,6 @@ fn rounds_in(
 
 fn levels(settings: usize) -> u8 {
     u8::try_from(settings).expect("a file has 26 at most")
-}
-
-/// Whether it is known if the difference matters.
-fn is_decided(rows: &[Run], rule: &Rule) -> bool {
-    let levels = rows.iter().map(|run| run.identity.level).max().map_or(0, Level::index);
-    let decided = |decision: Decision| decision.answer.is_decided();
-    (1..=levels).all(|level| {
-        let of = experiment::decide(rows, Level::of(level), Run::throughput_parts, rule);
-        of.is_some_and(decided)
-    }) && levels > 0
 }
 
 /// The costs of scheduling are the least known figures of a model. The experiment is run again with

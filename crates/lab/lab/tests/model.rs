@@ -79,6 +79,29 @@ fn comparison(report: &experiment::Verdict) -> serde_json::Value {
     found["headline"]["comparison"].clone()
 }
 
+/// Three settings by restarts: all runs of a round, one table, and the error shared by two.
+#[test]
+fn three_settings_are_compared_with_the_first() {
+    let text = "question = \"how many writers?\"\n[factor]\ndb_writer_processes = [1, 4, 8]";
+    let experiment = by_restarts("counts", text, [6, 1]);
+    let (report, rows) = answer(&Request { experiment, ..request() });
+    assert_eq!(rows.len(), 6 * 3 + 2);
+    let found: serde_json::Value = serde_json::from_str(&report.json()).expect("JSON");
+    let lines = found["levels"]["lines"].as_array().expect("three settings");
+    let settings = lines.iter().map(|line| line["setting"].as_str().unwrap_or_default());
+    let asked = [1, 4, 8].map(|count| format!("db_writer_processes = {count}"));
+    assert_eq!(settings.collect::<Vec<_>>(), asked);
+    assert_eq!(found["levels"]["error_of_each"], 0.025 / 2.0);
+    assert_eq!(found["headline"]["comparison"]["error"], 0.025 / 2.0);
+    for line in &lines[1..] {
+        assert!(line["against_a"]["ratio"].as_f64().is_some_and(|ratio| ratio > 0.0), "{line}");
+        assert!(line["cpu_ns"].as_f64().is_some_and(|ns| ns > 0.0), "{line}");
+    }
+    let text = report.text();
+    assert!(text.contains("is shared by 2 comparisons with A"), "{text}");
+    assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+}
+
 /// Sixteen times as many buffers: rows are read from the disk, or they aren't.
 const CONTROL: &str = "question = \"does the lab see what can't be missed?\"\n\
                        [factor]\ndb_cache_size = [\"512k\", \"8m\"]";

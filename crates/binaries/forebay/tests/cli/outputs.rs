@@ -380,6 +380,8 @@ fn keys_of_json_are_documented() {
     let lab = ["lab", "run", "dbwr-count", "--simulate", "two-core", "--seconds", "0.01", "--json"];
     let few = ["--design", "restarts", "--rounds", "2", "--equal-rounds", "1"];
     let lab = [&lab[..], &few].concat();
+    let mut of_eight = lab.clone();
+    of_eight[2] = "dbwr-counts";
     for command in [
         &create[..],
         &run,
@@ -391,6 +393,7 @@ fn keys_of_json_are_documented() {
         &["verify", "db", "--json"],
         &["probe", ".", "--json"],
         &lab,
+        &of_eight,
         &["lab", "run", "redo-size", "--simulate", "two-core", "--json"],
         &["lab", "run", "free-buffer-waits", "--simulate", "two-core", "--json"],
     ] {

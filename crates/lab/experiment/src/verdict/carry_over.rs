@@ -49,13 +49,13 @@ pub struct CarryOver {
 }
 
 impl CarryOver {
-    /// Of rows that are blocks; None with too few.
-    pub fn of_rows(rows: &[Run]) -> Option<CarryOver> {
-        CarryOver::of(&Rounds::of(rows))
+    /// Of A and `level` in rows that are blocks; None with too few.
+    pub fn of_rows(rows: &[Run], level: Level) -> Option<CarryOver> {
+        CarryOver::of(&Rounds::of(rows), level)
     }
 
-    pub(crate) fn of(rounds: &Rounds<'_>) -> Option<CarryOver> {
-        let pairs = rounds.pairs_with(Level::B);
+    pub(crate) fn of(rounds: &Rounds<'_>, level: Level) -> Option<CarryOver> {
+        let pairs = rounds.pairs_with(level);
         let halves: Option<Vec<[Halves; 2]>> = pairs
             .iter()
             .map(|(a, b)| Some([Halves::of(a.block.as_ref()?)?, Halves::of(b.block.as_ref()?)?]))
@@ -71,7 +71,7 @@ impl CarryOver {
             true => 2.0 * Distribution::Student { degrees }.survival((effect / error).abs()),
             false => 1.0,
         };
-        let long = Long::of(rounds, &pairs);
+        let long = Long::of(rounds, &pairs, level);
         Some(CarryOver {
             late_less_early: estimate.effect,
             late_standard_error: estimate.standard_error,
@@ -109,8 +109,8 @@ impl CarryOver {
         late + &long.unwrap_or_default() + "."
     }
 
-    pub(crate) fn text(&self) -> String {
-        let lines = self.lines();
+    pub(crate) fn text(&self, b: Level) -> String {
+        let lines = self.lines(b);
         let lines: String = lines.iter().map(|(label, text)| labelled(label, text)).collect();
         format!("{QUESTION}\n{lines}") + &paragraph(self.answer(), "  ")
     }
@@ -124,10 +124,10 @@ impl CarryOver {
     }
 
     /// What was looked at, and what was seen.
-    pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
+    pub(super) fn lines(&self, b: Level) -> Vec<(&'static str, String)> {
         let points = |share: f64| change(1.0 + share);
         let late = format!(
-            "B - A of a block's late half less that of its early half is {} (standard error {}, \
+            "{b} - A of a block's late half less that of its early half is {} (standard error {}, \
              p {})",
             points(self.late_less_early),
             points(self.late_standard_error),
@@ -138,7 +138,7 @@ impl CarryOver {
             (self.long_less_short, self.long_standard_error, self.long_p)
         {
             let long = format!(
-                "B - A of the long rounds less that of the short ones is {} (standard error {}, p \
+                "{b} - A of the long rounds less that of the short ones is {} (standard error {}, p \
                  {}); a slow effect under {} would hardly be seen",
                 points(less),
                 points(error),
@@ -180,12 +180,12 @@ struct Long {
 }
 
 impl Long {
-    fn of(rounds: &Rounds<'_>, short: &[(&Run, &Run)]) -> Option<Long> {
+    fn of(rounds: &Rounds<'_>, short: &[(&Run, &Run)], level: Level) -> Option<Long> {
         let long: Option<Vec<(f64, f64, f64)>> = rounds
             .long
             .iter()
             .map(|round| {
-                let (a, b) = (round.get(&Level::A)?, round.get(&Level::B)?);
+                let (a, b) = (round.get(&Level::A)?, round.get(&level)?);
                 Some((a.throughput(), b.throughput(), (a.elapsed_ns + b.elapsed_ns) as f64 / 2.0))
             })
             .collect();

@@ -98,7 +98,7 @@ impl Figures {
     }
 
     /// One line: `B / A 1.0316 (1.0210 to 1.0430): real, matters`.
-    pub(crate) fn line(&self) -> String {
+    pub(crate) fn line(&self, b: Level) -> String {
         let [low, high] = self.interval.map(|end| decimal(end, 4));
         let words = match (self.of.answer.is_real(), self.of.answer.matters) {
             (true, Matters::Yes) => "real, and matters",
@@ -107,7 +107,7 @@ impl Figures {
             (false, Matters::No) => "no difference that matters",
             (false, _) => "can't tell",
         };
-        format!("B / A {} ({low} to {high}): {words}", decimal(self.ratio, 4))
+        format!("{b} / A {} ({low} to {high}): {words}", decimal(self.ratio, 4))
     }
 
     /// Whether two comparisons lead to the same words.
@@ -121,8 +121,12 @@ fn ends(interval: Interval) -> [f64; 2] {
 }
 
 impl Headline {
-    pub(crate) fn of(rounds: &Rounds<'_>, decision: Option<Decision>) -> Option<Headline> {
-        let [runs_a, runs_b] = rounds.sides(Level::B);
+    pub(crate) fn of(
+        rounds: &Rounds<'_>,
+        level: Level,
+        decision: Option<Decision>,
+    ) -> Option<Headline> {
+        let [runs_a, runs_b] = rounds.sides(level);
         let (a, b) = (*runs_a.first()?, *runs_b.first()?);
         Some(Headline {
             setting_a: a.identity.setting.clone(),
@@ -137,42 +141,44 @@ impl Headline {
         self.comparison.as_ref()
     }
 
-    pub(crate) fn text(&self) -> String {
-        let settings = labelled("A", &self.setting_a) + &labelled("B", &self.setting_b);
+    pub(crate) fn text(&self, b: Level) -> String {
+        let b_name = b.to_string();
+        let settings = labelled("A", &self.setting_a) + &labelled(&b_name, &self.setting_b);
         let lines = |lines: Vec<Labelled>| -> String {
             lines.iter().map(|(label, text)| labelled(label, text)).collect()
         };
-        let (answers, figures) = (lines(self.answers()), lines(self.figures()));
+        let (answers, figures) = (lines(self.answers(b)), lines(self.figures(b)));
         let parts = [settings, answers, figures];
         parts.iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join("\n")
     }
 
     /// The questions, and what the rows answer.
-    pub(super) fn answers(&self) -> Vec<Labelled> {
+    pub(super) fn answers(&self, b: Level) -> Vec<Labelled> {
         let Some(figures) = &self.comparison else {
             let few = format!(
                 "Can't tell: there are fewer than {} whole rounds.",
                 crate::decision::ROUNDS_MIN
             );
-            return vec![("Is it real?", few)];
+            return vec![("Is it real?".to_owned(), few)];
         };
-        let (real, matters) = (is_it_real(&figures.of), does_it_matter(&figures.of));
-        vec![("Is it real?", real), ("Does it matter?", matters)]
+        let (real, matters) = (is_it_real(&figures.of, b), does_it_matter(&figures.of));
+        vec![("Is it real?".to_owned(), real), ("Does it matter?".to_owned(), matters)]
     }
 
     /// The figures behind the answers; none if there are too few rounds.
-    pub(super) fn figures(&self) -> Vec<Labelled> {
+    pub(super) fn figures(&self, b: Level) -> Vec<Labelled> {
         let Some(figures) = &self.comparison else { return Vec::new() };
-        let [a, b] = [self.throughput_a, self.throughput_b].map(|value| decimal(value, 1));
-        let throughput = format!("A {a} and B {b} transactions a second");
-        std::iter::once(("throughput", throughput)).chain(comparison(&figures.of)).collect()
+        let [of_a, of_b] = [self.throughput_a, self.throughput_b].map(|value| decimal(value, 1));
+        let throughput = format!("A {of_a} and {b} {of_b} transactions a second");
+        let throughput = ("throughput".to_owned(), throughput);
+        std::iter::once(throughput).chain(comparison(&figures.of, b)).collect()
     }
 }
 
 /// A label, and the sentence beside it.
-pub(super) type Labelled = (&'static str, String);
+pub(super) type Labelled = (String, String);
 
-fn comparison(of: &Decision) -> impl Iterator<Item = Labelled> {
+fn comparison(of: &Decision, b: Level) -> impl Iterator<Item = Labelled> {
     let ratio = format!(
         "{} ({}); interval {} to {} ({}), over {} in {}; such intervals hold the truth in {} of \
          experiments, whenever they stop",
@@ -185,10 +191,10 @@ fn comparison(of: &Decision) -> impl Iterator<Item = Labelled> {
         counted(of.looks.into(), "look"),
         share(1.0 - of.error),
     );
-    [Some(("B / A", ratio)), equals(of), noise(of)].into_iter().flatten()
+    [Some((format!("{b} / A"), ratio)), equals(of, b), noise(of)].into_iter().flatten()
 }
 
-fn equals(of: &Decision) -> Option<Labelled> {
+fn equals(of: &Decision, b: Level) -> Option<Labelled> {
     let equals = of.equals?;
     // Of very few, no interval of such a probability can be had.
     let interval = match equals.interval.high < equals.ratio * 10.0 {
@@ -196,12 +202,12 @@ fn equals(of: &Decision) -> Option<Labelled> {
         false => String::new(),
     };
     let text = format!(
-        "{} apart{interval} in {} among the others; as many as of A and B could lie {} apart",
+        "{} apart{interval} in {} among the others; as many as of A and {b} could lie {} apart",
         change(equals.ratio),
         counted(equals.rounds.into(), "round"),
         change_size(equals.floor),
     );
-    Some(("equals", text))
+    Some(("equals".to_owned(), text))
 }
 
 /// What took noise out, and how much.
@@ -227,18 +233,18 @@ fn noise(of: &Decision) -> Option<Labelled> {
         parts.join("; "),
         decimal(of.gain, 2)
     );
-    Some(("noise taken out", gain))
+    Some(("noise taken out".to_owned(), gain))
 }
 
 fn range(interval: Interval) -> String {
     format!("{} to {}", change(interval.low), change(interval.high))
 }
 
-fn is_it_real(of: &Decision) -> String {
+fn is_it_real(of: &Decision, b: Level) -> String {
     let size = change_size(of.ratio);
     match of.answer.direction {
-        Direction::Up => format!("Yes. B is {size} faster than A."),
-        Direction::Down => format!("Yes. B is {size} slower than A."),
+        Direction::Up => format!("Yes. {b} is {size} faster than A."),
+        Direction::Down => format!("Yes. {b} is {size} slower than A."),
         Direction::Open if of.answer.matters == Matters::No => "No difference seen.".to_owned(),
         Direction::Open => "Can't tell: the interval holds both faster and slower.".to_owned(),
     }

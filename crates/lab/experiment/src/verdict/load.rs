@@ -10,7 +10,7 @@ use report::{Table, paragraph};
 use serde::Serialize;
 use waits::Statistic;
 
-use crate::Run;
+use crate::{Level, Run};
 
 /// The statistics that the profile shows, in its order.
 const SHOWN: [Statistic; 13] = [
@@ -69,12 +69,13 @@ impl LoadProfile {
         }
     }
 
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn text(&self, b: Level) -> String {
+        let name = b.to_string();
         let mut table = Table::default();
         table.row(["", "per s", "per s", "per tx", "per tx"]);
-        table.row(["", "A", "B", "A", "B"]);
-        let [a, b] = self.transactions_per_s.map(rate);
-        table.row(["transactions (commits + rollbacks)", &a, &b, "", ""]);
+        table.row(["", "A", &name, "A", &name]);
+        let [of_a, of_b] = self.transactions_per_s.map(rate);
+        table.row(["transactions (commits + rollbacks)", &of_a, &of_b, "", ""]);
         for line in &self.lines {
             let name = if line.unit == "bytes" {
                 format!("{} (bytes)", line.name)
@@ -85,11 +86,11 @@ impl LoadProfile {
             table.row(std::iter::once(name).chain(figures));
         }
         let mut text = "Load profile\n".to_owned() + &table.text();
-        if let [Some(a), Some(b)] = self.non_checkpoint_share {
-            let (a, b) = (share(a), share(b));
+        if let [Some(of_a), Some(of_b)] = self.non_checkpoint_share {
+            let (of_a, of_b) = (share(of_a), share(of_b));
             text += &paragraph(
                 &format!(
-                    "Of the physical writes A made {a} and B {b} to free buffers, the rest for \
+                    "Of the physical writes A made {of_a} and {name} {of_b} to free buffers, the rest for \
                  checkpoints."
                 ),
                 "  ",

@@ -2,9 +2,12 @@
 //!
 //! ```text
 //!   rows ──▶ Rounds ─▶ headline     is it real? does it matter?
+//!                 ├──▶ levels       of more than two: all beside each other; which is best?
 //!                 ├──▶ yardsticks   throughput, latency, cost, work: each with its interval
 //!                 ├──▶ explanation  which parts of the time make the difference, for certain?
 //!                 ├──▶ carry_over   may settings alternate in one instance at all?
+//!                 ├──▶ samples      the runs as textbooks compare them
+//!                 ├──▶ priority     did processes that got priority wait for a CPU?
 //!                 ├──▶ commits      are any lost?
 //!                 ├──▶ processes    what did each process of the instance use?
 //!                 ├──▶ time_table   where does a transaction's time go, and the difference?
@@ -13,7 +16,7 @@
 //! ```
 //!
 //! Each section is a struct that serializes as it is and has a `text`: one fact, two forms. Nothing
-//! here measures, and nothing decides: answers are those of `decision`. Rules V1 to V17 are in
+//! here measures, and nothing decides: answers are those of `decision`. Rules V1 to V33 are in
 //! the README.
 //!
 //! Callers: `lab`.
@@ -23,9 +26,12 @@ mod commits;
 mod explanation;
 mod headline;
 mod html;
+mod levels;
 mod load;
 mod origin;
+mod priority;
 mod processes;
+mod samples;
 mod time_table;
 mod warnings;
 mod yardsticks;
@@ -36,13 +42,16 @@ use self::carry_over::CarryOver;
 use self::commits::CommitCheck;
 use self::explanation::Explanation;
 use self::headline::Headline;
+use self::levels::Levels;
 use self::load::LoadProfile;
 use self::origin::Origin;
+use self::priority::Priority;
 use self::processes::Processes;
+use self::samples::Samples;
 use self::time_table::TimeTable;
 use self::warnings::Worst;
 use self::yardsticks::Yardsticks;
-use crate::decision::{Decision, Rule, decide};
+use crate::decision::{Decision, Rule, decide, foremost};
 use crate::rounds::Rounds;
 use crate::{Commits, Level, Run};
 use report::number::counted;
@@ -95,7 +104,7 @@ impl fmt::Display for NoVerdict {
         match *self {
             NoVerdict::NoRound { rows } => {
                 let rows = counted(rows as u64, "row");
-                write!(f, "no whole round of A and B in {rows}: let the experiment run longer")
+                write!(f, "no whole round of all settings in {rows}: let the experiment run longer")
             }
             NoVerdict::Idle { elapsed_ns } => write!(
                 f,
@@ -109,12 +118,12 @@ impl fmt::Display for NoVerdict {
 
 impl std::error::Error for NoVerdict {}
 
-/// The comparison of the throughputs in these rows. `None` with too few whole rounds, or a run in
+/// The comparison of a level's throughput with A's in these rows. `None` with too few whole rounds, or a run in
 /// which no transaction ended.
-pub fn compare(rows: &[Run], rule: &Rule) -> Option<Decision> {
+pub fn compare(rows: &[Run], level: Level, rule: &Rule) -> Option<Decision> {
     match rows.iter().any(|run| run.transactions == 0 && run.block.is_none()) {
         true => None,
-        false => decide(rows, Level::B, Run::throughput_parts, rule),
+        false => decide(rows, level, Run::throughput_parts, rule),
     }
 }
 
@@ -124,9 +133,14 @@ pub struct Verdict {
     experiment: String,
     runs: usize,
     measured_s: f64,
+    /// Of more than two settings.
+    levels: Option<Levels>,
     headline: Headline,
     yardsticks: Yardsticks,
     explanation: [Explanation; 2],
+    /// Of two settings.
+    samples: Option<Samples>,
+    priority: Option<Priority>,
     carry_over: Option<CarryOver>,
     commits: CommitCheck,
     unaccounted_worst: Option<Worst>,
@@ -139,6 +153,12 @@ pub struct Verdict {
     origin: Origin,
     #[serde(skip)]
     rule: Rule,
+    /// The level that is compared with A in detail.
+    #[serde(skip)]
+    level: Level,
+    /// How many settings there are.
+    #[serde(skip)]
+    settings: usize,
 }
 
 impl Verdict {
@@ -148,20 +168,22 @@ impl Verdict {
             return Err(NoVerdict::Idle { elapsed_ns: idle.elapsed_ns });
         }
         let rounds = Rounds::of(rows);
-        let decision = compare(rows, &question.rule);
+        let level = foremost(rows, &question.rule);
+        let decision = compare(rows, level, &question.rule);
         let nothing = NoVerdict::NoRound { rows: rows.len() };
         // What is certain is told by the bar of the last look.
         let critical = decision.as_ref().map_or(f64::MAX, Decision::critical);
-        let headline = Headline::of(&rounds, decision).ok_or(nothing)?;
-        let pairs = rounds.pairs_with(Level::B);
+        let headline = Headline::of(&rounds, level, decision).ok_or(nothing)?;
+        let pairs = rounds.pairs_with(level);
         let (a, b) = *pairs.first().ok_or(nothing)?;
-        let yardsticks = Yardsticks::of(rows, &question.rule);
-        let carry_over = CarryOver::of(&rounds);
+        let yardsticks = Yardsticks::of(rows, level, &question.rule);
+        let carry_over = CarryOver::of(&rounds, level);
         let (commits, worst) = (CommitCheck::of(rows, question.commits), Worst::of(rows));
         let mut warned = warnings::warnings(rows, &rounds, &commits, worst.as_ref());
         warned.extend(yardsticks.warnings());
+        warned.extend(Yardsticks::warnings_of_others(rows, level, &question.rule));
         warned.extend(carry_over.as_ref().and_then(CarryOver::warning));
-        let sides = rounds.sides(Level::B);
+        let sides = rounds.sides(level);
         let explanation = [
             Explanation::of(
                 "Sessions: what makes the difference",
@@ -180,9 +202,12 @@ impl Verdict {
             experiment: a.identity.experiment.clone(),
             runs: rows.len(),
             measured_s: rows.iter().map(|run| run.elapsed_ns as f64 / 1e9).sum(),
+            levels: Levels::of(rows, &rounds, level, &question.rule),
             headline,
             yardsticks,
             explanation,
+            samples: (rounds.levels == 2).then(|| Samples::of(&sides)).flatten(),
+            priority: Priority::of(&sides),
             carry_over,
             commits,
             unaccounted_worst: worst,
@@ -194,36 +219,45 @@ impl Verdict {
             load_profile: LoadProfile::of(&sides),
             origin: Origin::of(&a.identity, &b.identity, question),
             rule: question.rule,
+            level,
+            settings: rounds.levels,
         })
     }
 
     /// For people: 80 columns of plain text, with a line end at the end.
     pub fn text(&self) -> String {
-        let mut sections = vec![
-            format!(
-                "{}: {} of {}\n",
-                self.experiment,
-                counted(self.runs as u64, "run"),
-                self.run_length()
-            ),
-            self.headline.text(),
+        let b = self.level;
+        let mut sections = vec![format!(
+            "{}: {} of {}\n",
+            self.experiment,
+            counted(self.runs as u64, "run"),
+            self.run_length()
+        )];
+        if let Some(levels) = &self.levels {
+            sections.push(levels.text());
+            sections.push(report::paragraph(&format!("{}.", levels.detail()), ""));
+        }
+        sections.extend([
+            self.headline.text(b),
             self.commits.text() + &Worst::text(self.unaccounted_worst.as_ref()),
-        ];
+        ]);
         if !self.notes.is_empty() {
             sections.push(self.notes.iter().map(|note| report::paragraph(note, "  ")).collect());
         }
         if !self.warnings.is_empty() {
             sections.push(warnings::text(&self.warnings));
         }
-        sections.extend(self.origin.model_text(self.headline.comparison()));
-        sections.extend([self.yardsticks.text(), self.explanation[0].text()]);
-        sections.extend(self.carry_over.as_ref().map(CarryOver::text));
+        sections.extend(self.origin.model_text(self.headline.comparison(), b));
+        sections.extend([self.yardsticks.text(b), self.explanation[0].text()]);
+        sections.extend(self.carry_over.as_ref().map(|of| of.text(b)));
+        sections.extend(self.samples.as_ref().map(|of| of.text(b)));
+        sections.extend(self.diagnosis().map(|text| report::paragraph(&text, "  ")));
         sections.extend([
-            self.processes.text(),
-            self.foreground.text(),
-            self.background.text(),
-            self.load_profile.text(),
-            self.origin.text(),
+            self.processes.text(b),
+            self.foreground.text(b),
+            self.background.text(b),
+            self.load_profile.text(b),
+            self.origin.text(b),
         ]);
         sections.join("\n")
     }
@@ -231,6 +265,11 @@ impl Verdict {
     /// For programs: one line, all figures unrounded, without a line end.
     pub fn json(&self) -> String {
         serde_json::to_string(self).expect("strings and numbers always serialize")
+    }
+
+    /// What became of priority, of settings that compare it.
+    fn diagnosis(&self) -> Option<String> {
+        Some(self.priority.as_ref()?.sentence(self.level, self.rule.threshold))
     }
 
     /// The mean measured interval of a run.

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::Question;
 use super::headline::Figures;
-use crate::{Identity, World};
+use crate::{Identity, Level, World};
 
 /// The heading of what is said of a model.
 pub(super) const MODELLED: &str = "Modelled, not measured";
@@ -72,7 +72,7 @@ impl Origin {
         }
     }
 
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn text(&self, b: Level) -> String {
         let mut text = "How to reproduce\n".to_owned();
         text += &labelled("command", &self.command);
         text += &labelled("seed", &self.plan_seed.to_string());
@@ -80,36 +80,36 @@ impl Origin {
         text += &labelled("machine", &self.machine);
         text += &labelled("world", &self.world);
         for (label, parameters) in [
-            ("both", &self.parameters),
-            ("A only", &self.parameters_a),
-            ("B only", &self.parameters_b),
+            ("both".to_owned(), &self.parameters),
+            ("A only".to_owned(), &self.parameters_a),
+            (format!("{b} only"), &self.parameters_b),
         ] {
             if !parameters.is_empty() {
                 let list: Vec<String> =
                     parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
-                text += &labelled(label, &list.join(" "));
+                text += &labelled(&label, &list.join(" "));
             }
         }
-        let hashes = format!("A {}, B {}", self.parameter_hash_a, self.parameter_hash_b);
+        let hashes = format!("A {}, {b} {}", self.parameter_hash_a, self.parameter_hash_b);
         text + &labelled("parameter hash", &hashes)
     }
 
     /// Of a simulated world: the model, and the verdict under other assumptions (rule V6).
-    pub(crate) fn model_text(&self, stated: Option<&Figures>) -> Option<String> {
-        let lines = self.model_lines(stated)?;
+    pub(crate) fn model_text(&self, stated: Option<&Figures>, b: Level) -> Option<String> {
+        let lines = self.model_lines(stated, b)?;
         let lines: String = lines.iter().map(|line| paragraph(line, "  ")).collect();
         Some(format!("{MODELLED}\n{lines}"))
     }
 
     /// The paragraphs of [`Origin::model_text`].
-    pub(super) fn model_lines(&self, stated: Option<&Figures>) -> Option<Vec<String>> {
+    pub(super) fn model_lines(&self, stated: Option<&Figures>, b: Level) -> Option<Vec<String>> {
         let model = self.model.as_ref()?;
         let world = &self.world;
         let mut lines =
             vec![format!("The same engine ran on a model of a machine ({world}). {model}")];
         for assumption in &self.sensitivity {
             let comparison = assumption.comparison.as_ref();
-            let line = comparison.map_or_else(|| "too few pairs".to_owned(), Figures::line);
+            let line = comparison.map_or_else(|| "too few pairs".to_owned(), |of| of.line(b));
             lines.push(format!("With {}: {line}.", assumption.change));
         }
         let sentence = match (self.sensitivity.is_empty(), self.depends(stated)) {

@@ -6,7 +6,7 @@ use report::number::{apportion, fixed};
 use report::{ProcessUsage, Table, paragraph};
 use serde::Serialize;
 
-use crate::Run;
+use crate::{Level, Run};
 
 /// The processes of either side.
 #[derive(Clone, Debug, Serialize)]
@@ -59,7 +59,8 @@ impl Processes {
         Processes { processes: names.iter().map(line).collect() }
     }
 
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn text(&self, b: Level) -> String {
+        let b = b.to_string();
         let mut text = "Processes of the instance, mean of a run\n".to_owned();
         if self.processes.is_empty() {
             return text + &paragraph("The rows name none.", "  ");
@@ -67,7 +68,7 @@ impl Processes {
         let mut columns = Vec::new();
         for (heading, of, decimals) in COLUMNS {
             for (side, usages) in
-                [("A", self.usages(|line| line.a)), ("B", self.usages(|line| line.b))]
+                [("A", self.usages(|line| line.a)), (b.as_str(), self.usages(|line| line.b))]
             {
                 columns.push(column_text(heading, side, &usages, of, decimals));
             }

@@ -24,7 +24,7 @@ use report::{SessionGroup, Table, TimeLine, TimeProfile, UNACCOUNTED, paragraph}
 use serde::Serialize;
 use waits::Nanos;
 
-use crate::Run;
+use crate::{Level, Run};
 
 /// Events under this share of elapsed time on both sides share a line in the text; JSON has all.
 const SHARE_SHOWN: f64 = 0.001;
@@ -148,10 +148,10 @@ impl TimeTable {
         }
     }
 
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn text(&self, b: Level) -> String {
         let scale = Scale::of(self.elapsed_ns_a.max(self.elapsed_ns_b));
         let mut text = format!(
-            "{}, {} per transaction (sessions: A {}, B {})\n",
+            "{}, {} per transaction (sessions: A {}, {b} {})\n",
             self.title,
             scale.name,
             sessions(self.sessions_a),
@@ -159,21 +159,23 @@ impl TimeTable {
         );
         let rows = self.rows(scale);
         let mut table = Table::default();
-        table.row(["", "A", "B", "B - A", "wait A", "wait B"]);
+        let name = b.to_string();
+        let (less, wait) = (format!("{b} - A"), format!("wait {b}"));
+        table.row(["", "A", &name, &less, "wait A", &wait]);
         for row in &rows {
             let [a, b] = [row.a, row.b].map(|units| fixed(units, scale.decimals));
             let difference = signed(row.b - row.a, scale.decimals);
             table.row([&row.name, &a, &b, &difference, &row.mean_a, &row.mean_b]);
         }
         let sum = |of: fn(&Row) -> i64| rows.iter().map(of).sum::<i64>();
-        let (a, b) = (sum(|row| row.a), sum(|row| row.b));
+        let sums = [sum(|row| row.a), sum(|row| row.b)];
         table.rule(3);
-        let cells = [fixed(a, scale.decimals), fixed(b, scale.decimals)];
-        let difference = signed(b - a, scale.decimals);
+        let cells = sums.map(|sum| fixed(sum, scale.decimals));
+        let difference = signed(sums[1] - sums[0], scale.decimals);
         let label = if self.idle.is_empty() { "elapsed" } else { "elapsed without idle" };
         table.row([label, &cells[0], &cells[1], &difference, "", ""]);
         text += &table.text();
-        text + &paragraph(&self.note(), "  ")
+        text + &paragraph(&self.note(b), "  ")
     }
 
     /// The lines as printed: the shortest events share one, and all are rounded together (V2).
@@ -208,12 +210,12 @@ impl TimeTable {
     }
 
     /// What is noteworthy beneath the table, in sentences.
-    pub(super) fn note(&self) -> String {
-        let mut note = "Wait A, wait B: the mean length of a wait.".to_owned();
+    pub(super) fn note(&self, b: Level) -> String {
+        let mut note = format!("Wait A, wait {b}: the mean length of a wait.");
         if !self.idle.is_empty() {
             let of = |line: &IdleLine| {
                 format!(
-                    "{} (A {}, B {} of the time)",
+                    "{} (A {}, {b} {} of the time)",
                     line.name,
                     share(line.share_a),
                     share(line.share_b)

@@ -12,7 +12,7 @@ use serde::Serialize;
 use stats::sequential::Direction;
 use waits::{Nanos, Statistic};
 
-use crate::decision::{Decision, Figure, Rule, decide};
+use crate::decision::{Decision, Figure, Rule, decide, others};
 use crate::{Level, Run};
 
 /// What a yardstick measures.
@@ -42,6 +42,12 @@ const NS: &str = "ns";
 /// The unit of times of a transaction.
 const NS_PER_TX: &str = "ns/tx";
 
+/// CPU of the instance's processes, and transactions.
+pub(super) const CPU_OF_INSTANCE: Figure =
+    |run| [run.background.profile.cpu_in_all_ns() as f64, run.transactions as f64];
+/// Writes that the device was asked for, and transactions.
+pub(super) const DEVICE_WRITES: Figure = |run| counted(run, Statistic::PhysicalWriteRequests);
+
 const ALL: [Yardstick; 13] = [
     yardstick("throughput", Kind::Throughput, "tx/s", Run::throughput_parts),
     yardstick("latency, median", Kind::Latency, NS, |run| latency(run, |of| of.p50_us)),
@@ -50,12 +56,8 @@ const ALL: [Yardstick; 13] = [
     yardstick("CPU of sessions", Kind::Cost, NS_PER_TX, |run| {
         [run.foreground.profile.cpu_in_all_ns() as f64, run.transactions as f64]
     }),
-    yardstick("CPU of the instance", Kind::Cost, NS_PER_TX, |run| {
-        [run.background.profile.cpu_in_all_ns() as f64, run.transactions as f64]
-    }),
-    yardstick("device writes", Kind::Cost, "/tx", |run| {
-        counted(run, Statistic::PhysicalWriteRequests)
-    }),
+    yardstick("CPU of the instance", Kind::Cost, NS_PER_TX, CPU_OF_INSTANCE),
+    yardstick("device writes", Kind::Cost, "/tx", DEVICE_WRITES),
     yardstick("bytes written", Kind::Cost, "bytes/tx", |run| {
         counted(run, Statistic::PhysicalWriteBytes)
     }),
@@ -108,30 +110,41 @@ pub(super) struct Line {
 const UNEQUAL: f64 = 0.01;
 
 impl Yardsticks {
-    pub(crate) fn of(rows: &[Run], rule: &Rule) -> Yardsticks {
-        let lines: Vec<Line> = ALL.iter().filter_map(|of| Line::of(of, rows, rule)).collect();
-        let differs = |line: &&Line| {
-            let [low, high] = line.interval;
-            line.kind == Kind::Work && (low > 1.0 + UNEQUAL || high < 1.0 / (1.0 + UNEQUAL))
-        };
-        let unequal = lines.iter().filter(differs).map(|line| line.name).collect();
+    pub(crate) fn of(rows: &[Run], level: Level, rule: &Rule) -> Yardsticks {
+        let lines: Vec<Line> =
+            ALL.iter().filter_map(|of| Line::of(of, rows, level, rule)).collect();
+        let unequal = lines.iter().filter(|line| line.is_unequal()).map(|line| line.name).collect();
         Yardsticks { lines, unequal }
+    }
+
+    /// The kinds of work of which `level` certainly didn't do as much as A.
+    fn unequal(rows: &[Run], level: Level, rule: &Rule) -> Vec<&'static str> {
+        let work = ALL.iter().filter(|of| of.kind == Kind::Work);
+        let lines = work.filter_map(|of| Line::of(of, rows, level, rule));
+        lines.filter(Line::is_unequal).map(|line| line.name).collect()
     }
 
     /// A sentence for each kind of work that the sides didn't do equally.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
-        self.unequal.iter().map(|name| {
-            format!("The sides didn't do the same work: they differ in {name} a transaction.")
-        })
+        self.unequal.iter().map(|name| unequal_warning("The sides", name))
     }
 
-    pub(crate) fn text(&self) -> String {
+    /// The same of all other settings, where there are more than two.
+    pub(crate) fn warnings_of_others(rows: &[Run], compared: Level, rule: &Rule) -> Vec<String> {
+        let warnings = |level: Level| {
+            let unequal = Yardsticks::unequal(rows, level, rule).into_iter();
+            unequal.map(move |name| unequal_warning(&format!("A and {level}"), name))
+        };
+        others(rows).filter(|level| *level != compared).flat_map(warnings).collect()
+    }
+
+    pub(crate) fn text(&self, b: Level) -> String {
         let text = "Yardsticks\n".to_owned();
         if self.lines.is_empty() {
             return text + &paragraph("There are too few rounds.", "  ");
         }
         let mut table = Table::default();
-        table.row(["", "A", "B", "", "B / A", "interval", ""]);
+        table.row(["", "A", &b.to_string(), "", &format!("{b} / A"), "interval", ""]);
         for line in &self.lines {
             let [low, high] = line.interval.map(change);
             let low = low.trim_end_matches(" %");
@@ -180,11 +193,19 @@ pub(super) fn figure(value: f64, unit: &str) -> String {
     )
 }
 
+fn unequal_warning(sides: &str, name: &str) -> String {
+    format!("{sides} didn't do the same work: they differ in {name} a transaction.")
+}
+
 impl Line {
+    fn is_unequal(&self) -> bool {
+        let [low, high] = self.interval;
+        self.kind == Kind::Work && (low > 1.0 + UNEQUAL || high < 1.0 / (1.0 + UNEQUAL))
+    }
+
     /// None if a run hasn't the figure, or a side has nothing of it.
-    fn of(of: &Yardstick, rows: &[Run], rule: &Rule) -> Option<Line> {
-        let Decision { figures, ratio, interval, answer, .. } =
-            decide(rows, Level::B, of.of, rule)?;
+    fn of(of: &Yardstick, rows: &[Run], level: Level, rule: &Rule) -> Option<Line> {
+        let Decision { figures, ratio, interval, answer, .. } = decide(rows, level, of.of, rule)?;
         let [a, b] = figures;
         Some(Line {
             name: of.name,

@@ -28,7 +28,13 @@ impl Story {
 
     /// The rows of ten rounds and five of equals.
     pub(crate) fn rows(&self) -> Vec<Run> {
-        let plan = Plan { levels: 2, rounds: 10, equals: 5, long: 0, seed: 7 };
+        self.rows_of(2, 10)
+    }
+
+    /// The same of so many settings and rounds. The third is as much faster than the second as that
+    /// is than the first, and so on.
+    pub(crate) fn rows_of(&self, levels: u8, rounds: u32) -> Vec<Run> {
+        let plan = Plan { levels, rounds, equals: 5, long: 0, seed: 7 };
         plan.steps().iter().enumerate().map(|(index, step)| self.run(step, index)).collect()
     }
 
@@ -36,7 +42,7 @@ impl Story {
         // Neither regular nor skewed, of deviation one, and the same on every machine.
         let die = |prime: usize| ((index + 3) * prime % 101) as f64 / 50.0 - 1.0;
         let noise = self.spread * (die(7_919) + die(1_009) + die(4_001));
-        let effect = if step.level == Level::B { self.ratio } else { 1.0 };
+        let effect = self.ratio.powi(step.level.index() as i32);
         let transactions = (self.transactions * effect * (1.0 + noise)).round() as u64;
         let foreground = foreground(transactions, step.level);
         let processes = processes(transactions, step.level);
@@ -44,7 +50,7 @@ impl Story {
         let worst =
             |session: &str, share| Some(UnaccountedShare { session: session.into(), share });
         Run {
-            identity: self.origin().identity(step, setting(step.level), parameters(step.level)),
+            identity: self.origin().identity(step, &setting(step.level), parameters(step.level)),
             transactions,
             elapsed_ns: SECONDS * 1_000_000_000 + index as u64 * 1_000,
             latency: Some(Latency {
@@ -100,18 +106,19 @@ pub(crate) fn question() -> Question {
 }
 
 /// As in the original: one writer is what is tried, against eight.
-fn setting(side: Level) -> &'static str {
-    match side {
-        Level::A => "db_writer_processes = 8",
-        _ => "db_writer_processes = 1",
-    }
+fn setting(level: Level) -> String {
+    format!("db_writer_processes = {}", writers(level))
+}
+
+fn writers(level: Level) -> u64 {
+    [8, 1, 2, 4][level.index()]
 }
 
 fn parameters(side: Level) -> BTreeMap<String, String> {
-    let writers = if side == Level::A { "8" } else { "1" };
+    let writers = writers(side).to_string();
     let pairs = [
         ("db_cache_size", "64M"),
-        ("db_writer_processes", writers),
+        ("db_writer_processes", writers.as_str()),
         ("filesystemio_options", "setall"),
         ("working_sets", "8"),
         ("data", "256M"),
@@ -181,7 +188,7 @@ fn closed(
 }
 
 fn processes(transactions: u64, side: Level) -> Vec<ProcessUsage> {
-    let writers: u64 = if side == Level::A { 8 } else { 1 };
+    let writers = writers(side);
     let process = |name: String, cpu: u64, writes: u64, bytes: u64| ProcessUsage {
         name,
         elapsed_ns: SECONDS * 1_000_000_000,
@@ -235,4 +242,23 @@ fn statistics(transactions: u64) -> BTreeMap<String, u64> {
         (Statistic::RedoLogSwitches, 3),
     ];
     counted.into_iter().map(|(statistic, sum)| (statistic.name().to_owned(), sum)).collect()
+}
+
+/// The log writer gets priority, and is ready without a CPU for this share of its time without it,
+/// with it for half of that.
+pub(crate) fn priority(share: f64) -> Vec<Run> {
+    let mut rows = Story::of(1.009, 0.004).rows();
+    for run in &mut rows {
+        let identity = &mut run.identity;
+        let is_a = identity.level == Level::A;
+        let patterns = if is_a { "" } else { "lgwr" };
+        identity.setting =
+            format!("high_priority_processes = {}", if is_a { "''" } else { "lgwr" });
+        identity.parameters.insert("high_priority_processes".into(), patterns.into());
+        let share = if is_a { share } else { share / 2.0 };
+        let lgwr = run.processes.iter_mut().find(|process| process.name == "fb_lgwr");
+        let lgwr = lgwr.expect("each run has it");
+        lgwr.run_queue_ns = (lgwr.elapsed_ns as f64 * share) as i64;
+    }
+    rows
 }

@@ -9,13 +9,13 @@ use crate::rounds::Rounds;
 use crate::verdict::carry_over::CarryOver;
 use crate::{Block, Level, Run};
 
-pub(super) fn write(carry_over: &CarryOver, rounds: &Rounds<'_>, section: &mut Section) {
+pub(super) fn write(carry_over: &CarryOver, rounds: &Rounds<'_>, b: Level, section: &mut Section) {
     section.paragraph(carry_over.answer());
-    let sides = rounds.sides(Level::B);
+    let sides = rounds.sides(b);
     let washout = sides.iter().flatten().filter_map(|run| run.block.as_ref());
     let washout = washout.map(|block| block.washout_ns).max().unwrap_or(0);
     let mut running = Vec::new();
-    for (name, runs) in ["A", "B"].into_iter().zip(&sides) {
+    for (name, runs) in [Level::A, b].into_iter().zip(&sides) {
         running.push(Running { name: format!("{name}, mean block"), points: curve(runs) });
     }
     let chart = Chart::OverTime(OverTime {
@@ -32,7 +32,7 @@ pub(super) fn write(carry_over: &CarryOver, rounds: &Rounds<'_>, section: &mut S
                    what the setting before has left behind falls into them. If the curves still \
                    drift apart or together after it, the washout is too short.";
     section.figure(Figure::new("The mean block", caption, &chart));
-    section.definitions(carry_over.lines());
+    section.definitions(carry_over.lines(b));
 }
 
 /// The mean throughput in each step that all blocks have.

@@ -10,9 +10,9 @@ use report::number::counted;
 use crate::verdict::Verdict;
 
 pub(super) fn write(of: &Verdict, section: &mut Section) {
-    let origin = &of.origin;
+    let (origin, b) = (&of.origin, of.level);
     section.preformatted(&origin.command);
-    let hashes = format!("A {}, B {}", origin.parameter_hash_a, origin.parameter_hash_b);
+    let hashes = format!("A {}, {b} {}", origin.parameter_hash_a, origin.parameter_hash_b);
     section.definitions([
         ("runs", format!("{} of {} on average", counted(of.runs as u64, "run"), of.run_length())),
         ("seed", origin.plan_seed.to_string()),
@@ -21,24 +21,25 @@ pub(super) fn write(of: &Verdict, section: &mut Section) {
         ("world", origin.world.clone()),
         ("parameter hash", hashes),
     ]);
-    let (a, b) = (&origin.parameters_a, &origin.parameters_b);
-    let mut names: Vec<&String> = a.keys().chain(b.keys()).collect();
+    let (of_a, of_b) = (&origin.parameters_a, &origin.parameters_b);
+    let mut names: Vec<&String> = of_a.keys().chain(of_b.keys()).collect();
     names.sort_unstable();
     names.dedup();
     if names.is_empty() {
-        section.paragraph("A and B have the same parameters.");
+        section.paragraph(format!("A and {b} have the same parameters."));
     } else {
-        let heads = ["parameter", "A", "B"];
-        let mut table = Table::new("Parameters in which A and B differ", heads);
+        let heads = ["parameter".to_owned(), "A".to_owned(), b.to_string()];
+        let caption = format!("Parameters in which A and {b} differ");
+        let mut table = Table::new(caption, heads);
         for name in names {
-            table.row([name, &value(a, name), &value(b, name)]);
+            table.row([name, &value(of_a, name), &value(of_b, name)]);
         }
         section.table(table);
     }
     if !origin.parameters.is_empty() {
         let count = counted(origin.parameters.len() as u64, "parameter");
         let list = origin.parameters.keys().map(|name| (name, value(&origin.parameters, name)));
-        section.folded(format!("{count} that A and B share"), list);
+        section.folded(format!("{count} that A and {b} share"), list);
     }
 }
 

@@ -16,14 +16,16 @@ use crate::{Level, Run};
 const SHARE_SHOWN: f64 = 0.005;
 
 pub(super) fn write(of: &Verdict, rounds: &Rounds<'_>, section: &mut Section) {
-    cpu(of, &rounds.sides(Level::B), section);
+    let b = of.level;
+    cpu(of, &rounds.sides(b), section);
     if !of.processes.processes.is_empty() {
-        section.table(processes(&of.processes));
+        section.table(processes(&of.processes, b));
     }
-    section.table(load(&of.load_profile));
-    if let [Some(a), Some(b)] = of.load_profile.non_checkpoint_share.map(|of| of.map(share)) {
+    section.table(load(&of.load_profile, b));
+    if let [Some(of_a), Some(of_b)] = of.load_profile.non_checkpoint_share.map(|of| of.map(share)) {
         section.paragraph(format!(
-            "Of the physical writes A made {a} and B {b} to free buffers, the rest for checkpoints."
+            "Of the physical writes A made {of_a} and {b} {of_b} to free buffers, the rest for \
+             checkpoints."
         ));
     }
 }
@@ -76,18 +78,22 @@ fn cpu(of: &Verdict, sides: &[Vec<&Run>; 2], section: &mut Section) {
         series: of.side_names().into(),
         groups,
     });
-    let caption = "CPU time of all runs of a side over their transactions. It includes CPU within \
-                   waits. Whiskers are 95 % intervals, from how the runs differ; A's and B's vary \
+    let caption = format!(
+        "CPU time of all runs of a side over their transactions. It includes CPU within \
+                   waits. Whiskers are 95 % intervals, from how the runs differ; A's and {}'s vary \
                    together where the machine does, so the forest plot above tells more surely \
-                   whether they differ.";
+                   whether they differ.",
+        of.level
+    );
     section.figure(Figure::new("CPU of each process", caption, &chart));
 }
 
-fn processes(of: &Processes) -> Table {
+fn processes(of: &Processes, b: Level) -> Table {
+    let b = b.to_string();
     let mut columns = Vec::new();
     let mut heads = vec![String::new()];
     for (heading, figure, decimals) in COLUMNS {
-        for (side, usages) in [("A", of.usages(|line| line.a)), ("B", of.usages(|line| line.b))] {
+        for (side, usages) in [("A", of.usages(|line| line.a)), (&*b, of.usages(|line| line.b))] {
             columns.push(column_text(heading, side, &usages, figure, decimals));
             heads.push(format!("{heading} {side}"));
         }
@@ -107,10 +113,10 @@ fn processes(of: &Processes) -> Table {
     table
 }
 
-fn load(of: &LoadProfile) -> Table {
+fn load(of: &LoadProfile, b: Level) -> Table {
     let caption = "Load profile: what was done, per second and per transaction, by the sums over \
                    all runs. A transaction is a commit or a rollback.";
-    let heads = ["", "per s, A", "per s, B", "per tx, A", "per tx, B"];
+    let heads = ["", "per s, A", &format!("per s, {b}"), "per tx, A", &format!("per tx, {b}")];
     let mut table = Table::new(caption, heads);
     let [a, b] = of.transactions_per_s.map(rate);
     table.row(["transactions (commits + rollbacks)", &a, &b, "", ""]);

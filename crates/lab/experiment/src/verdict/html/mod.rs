@@ -3,11 +3,13 @@
 //! ```text
 //!   header      is it real? does it matter? A, B, and the figures
 //!   warnings    and notes
+//!   levels      of more than two settings: a figure for each
 //!   speed       the yardsticks: forest plots, and their table
 //!   runs        each run: densities, over time, and the estimate as rounds came in
 //!   time        the waterfall of a transaction's time, and the tables
 //!   machine     CPU of each process, the load profile
 //!   after       the mean block: does a setting's effect go on after it?
+//!   samples     the runs as textbooks compare them
 //!   foot        how to reproduce
 //! ```
 //!
@@ -18,8 +20,10 @@
 
 mod after;
 mod foot;
+mod levels;
 mod machine;
 mod runs;
+mod samples;
 mod speed;
 mod time;
 
@@ -28,8 +32,8 @@ use report::number::counted;
 
 use super::Verdict;
 use super::warnings::Worst;
-use crate::Run;
 use crate::rounds::Rounds;
+use crate::{Level, Run};
 
 /// Figures beyond this size aren't shown in a chart.
 const FIGURE_MAX: f64 = 1e12;
@@ -43,27 +47,41 @@ impl Verdict {
         self.write_header(&mut page);
         self.write_warnings(&mut page);
         let rounds = Rounds::of(rows);
-        speed::write(&self.yardsticks, &self.rule, page.section("By how much do they differ?"));
+        if let Some(of) = &self.levels {
+            levels::write(of, page.section("The settings"));
+        }
+        speed::write(self, page.section("By how much do they differ?"));
         runs::write(self, rows, &rounds, page.section("The runs"));
         time::write(self, page.section("Where does a transaction's time go?"));
         machine::write(self, &rounds, page.section("What does the instance do?"));
         if let Some(carry_over) = &self.carry_over {
-            after::write(carry_over, &rounds, page.section(super::carry_over::QUESTION));
+            after::write(
+                carry_over,
+                &rounds,
+                self.level,
+                page.section(super::carry_over::QUESTION),
+            );
         }
+        samples::write(self, &mut page);
         foot::write(self, page.foot("How to reproduce"));
         page.html()
     }
 
     fn write_header(&self, page: &mut Page) {
-        for (question, answer) in self.headline.answers() {
+        let b = self.level;
+        if let Some(levels) = &self.levels {
+            page.answer("Which is best?", levels.best_words(), levels.detail());
+        }
+        for (question, answer) in self.headline.answers(b) {
             let (answer, detail) = split(&answer);
             page.answer(question, answer, detail);
         }
-        let settings = [("A", &self.headline.setting_a), ("B", &self.headline.setting_b)];
-        let mut facts: Vec<(&str, String)> = settings.map(|(side, of)| (side, of.clone())).into();
-        facts.extend(self.headline.figures());
-        facts.push(("commits lost", self.commits.sentence()));
-        facts.push(("unaccounted", Worst::sentence(self.unaccounted_worst.as_ref())));
+        let settings = [(Level::A, &self.headline.setting_a), (b, &self.headline.setting_b)];
+        let mut facts: Vec<(String, String)> =
+            settings.map(|(side, of)| (side.to_string(), of.clone())).into();
+        facts.extend(self.headline.figures(b));
+        facts.push(("commits lost".to_owned(), self.commits.sentence()));
+        facts.push(("unaccounted".to_owned(), Worst::sentence(self.unaccounted_worst.as_ref())));
         page.facts(facts);
     }
 
@@ -82,7 +100,7 @@ impl Verdict {
                 section.paragraph(note);
             }
         }
-        if let Some(lines) = self.origin.model_lines(self.headline.comparison()) {
+        if let Some(lines) = self.origin.model_lines(self.headline.comparison(), self.level) {
             let section = page.section(super::origin::MODELLED);
             let (last, others) = lines.split_last().expect("it says what the model stands for");
             for line in others {
@@ -98,7 +116,7 @@ impl Verdict {
     /// `A: db_writer_processes = 1`, and B likewise.
     fn side_names(&self) -> [String; 2] {
         let (a, b) = (&self.headline.setting_a, &self.headline.setting_b);
-        [format!("A: {a}"), format!("B: {b}")]
+        [format!("A: {a}"), format!("{}: {b}", self.level)]
     }
 }
 

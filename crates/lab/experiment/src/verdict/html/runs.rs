@@ -27,14 +27,14 @@ const LENGTH_TIMES: f64 = 8.0;
 
 pub(super) fn write(of: &Verdict, rows: &[Run], rounds: &Rounds<'_>, section: &mut Section) {
     throughputs(of, rounds, section);
-    rounds_of_equals(rounds, section);
+    rounds_of_equals(rounds, of.level, section);
     over_time(of, rows, section);
     as_it_ran(of, rows, section);
 }
 
 fn throughputs(of: &Verdict, rounds: &Rounds<'_>, section: &mut Section) {
     let names = of.side_names().into_iter();
-    let series = names.zip(rounds.sides(Level::B)).map(|(name, runs)| {
+    let series = names.zip(rounds.sides(of.level)).map(|(name, runs)| {
         let sample = runs.iter().map(|run| run.throughput()).filter(|figure| is_shown(*figure));
         density(name, sample.collect(), 0.0)
     });
@@ -47,19 +47,23 @@ fn throughputs(of: &Verdict, rounds: &Rounds<'_>, section: &mut Section) {
                    had two states. The curve is a kernel density (Scott's bandwidth, by the spread \
                    of the middle half of the runs). What both runs of a round suffer alike widens \
                    the curves, but not the interval of the difference.";
-    section.figure(Figure::new("How the runs of A and B are spread", caption, &chart));
+    section.figure(Figure::new(
+        format!("How the runs of A and {} are spread", of.level),
+        caption,
+        &chart,
+    ));
 }
 
-fn rounds_of_equals(rounds: &Rounds<'_>, section: &mut Section) {
+fn rounds_of_equals(rounds: &Rounds<'_>, b: Level, section: &mut Section) {
     let change = |(before, after): &(&Run, &Run)| percent(after.throughput() / before.throughput());
     let changes = |pairs: &[(&Run, &Run)]| -> Vec<f64> {
         pairs.iter().map(change).filter(|figure| is_shown(*figure)).collect()
     };
-    let (compared, equals) = (changes(&rounds.pairs_with(Level::B)), changes(&rounds.equals));
+    let (compared, equals) = (changes(&rounds.pairs_with(b)), changes(&rounds.equals));
     if equals.len() < EQUALS_MIN {
         return;
     }
-    let compared_name = format!("B against A, {}", counted(compared.len() as u64, "round"));
+    let compared_name = format!("{b} against A, {}", counted(compared.len() as u64, "round"));
     let equals_name = format!("equals, {}", counted(equals.len() as u64, "round"));
     let chart = Chart::Densities(Densities {
         axis: Axis::new("difference within a round", "%").signed(),
@@ -68,9 +72,11 @@ fn rounds_of_equals(rounds: &Rounds<'_>, section: &mut Section) {
             density(equals_name, equals, -100.0),
         ],
     });
-    let caption = "A round of equals has two runs of the same setting, the later against the \
+    let caption = format!(
+        "A round of equals has two runs of the same setting, the later against the \
                    earlier: what they differ by is noise. If the two curves lie over each other, \
-                   one round can't tell B from A; many rounds together can.";
+                   one round can't tell {b} from A; many rounds together can."
+    );
     section.figure(Figure::new("The difference within each round", caption, &chart));
 }
 
@@ -128,7 +134,7 @@ fn over_time(of: &Verdict, rows: &[Run], section: &mut Section) {
         let point = |(x, run): (f64, &Run)| Point { x, y: run.throughput() };
         Side { name, points: of_level.map(point).filter(|at| is_shown(at.y)).collect() }
     };
-    let [a, b] = of.side_names();
+    let [of_a, of_b] = of.side_names();
     let watched = timed().filter(|(_, run)| run.surroundings.is_some());
     let mut others: Vec<Point> =
         watched.map(|(x, run)| Point { x, y: 100.0 * (CPU.of)(run) }).collect();
@@ -141,7 +147,7 @@ fn over_time(of: &Verdict, rows: &[Run], section: &mut Section) {
             false => Axis::new("run", ""),
         },
         axis: Axis::new("throughput", "transactions/s"),
-        sides: vec![side(Level::A, a), side(Level::B, b)],
+        sides: vec![side(Level::A, of_a), side(of.level, of_b)],
         running: Vec::new(),
         marks: long.map(|(at, _)| Mark { at, label: "long round".to_owned() }).collect(),
         covariate: are_watched.then(|| Covariate {
@@ -160,14 +166,17 @@ fn over_time(of: &Verdict, rows: &[Run], section: &mut Section) {
     .to_owned();
     caption += " Runs of rounds of equals are among them.";
     if are_watched {
-        caption += " Below: the CPU that other programs and the hypervisor took meanwhile. What it \
-                    explains is taken out of the comparison, unless it differs between A and B.";
+        caption += &format!(
+            " Below: the CPU that other programs and the hypervisor took meanwhile. What it \
+                    explains is taken out of the comparison, unless it differs between A and {}.",
+            of.level
+        );
     }
     section.figure(Figure::new("Throughput over time", caption, &chart));
 }
 
 fn as_it_ran(of: &Verdict, rows: &[Run], section: &mut Section) {
-    let looks = looks(rows, &of.rule);
+    let looks = looks(rows, of.level, &of.rule);
     let length = |look: &Decision| look.interval.high - look.interval.low;
     let Some(longest) = looks.last().map(|last| LENGTH_TIMES * length(last)) else { return };
     let (drawn, wide): (Vec<&Decision>, Vec<&Decision>) =
@@ -181,7 +190,7 @@ fn as_it_ran(of: &Verdict, rows: &[Run], section: &mut Section) {
     let threshold = of.rule.threshold;
     let chart = Chart::OverTime(OverTime {
         time: Axis::new("rounds", ""),
-        axis: Axis::new("throughput, B against A", "%").signed(),
+        axis: Axis::new(format!("throughput, {} against A", of.level), "%").signed(),
         sides: Vec::new(),
         running: vec![Running { name: "estimate and interval".to_owned(), points }],
         marks: Vec::new(),
@@ -194,7 +203,7 @@ fn as_it_ran(of: &Verdict, rows: &[Run], section: &mut Section) {
          {}. The intervals are wider than that of a single look would be, so that all looks \
          together err in {} of experiments at most.",
         share(threshold),
-        share(of.rule.error),
+        share(of.rule.shared_by(of.settings).error),
     );
     if !wide.is_empty() {
         caption += &format!(
@@ -206,16 +215,16 @@ fn as_it_ran(of: &Verdict, rows: &[Run], section: &mut Section) {
 }
 
 /// What each look said.
-fn looks(rows: &[Run], rule: &Rule) -> Vec<Decision> {
+fn looks(rows: &[Run], level: Level, rule: &Rule) -> Vec<Decision> {
     let compared = rows.iter().filter(|run| run.identity.kind == RoundKind::Compared);
     let mut sorted: Vec<Run> = compared.cloned().collect();
     sorted.sort_by_key(|run| run.identity.round);
     let whole: Vec<u32> =
-        Rounds::of(&sorted).pairs_with(Level::B).iter().map(|(a, _)| a.identity.round).collect();
+        Rounds::of(&sorted).pairs_with(level).iter().map(|(a, _)| a.identity.round).collect();
     let look = |count: u32| {
         let last = *whole.get(count as usize - 1)?;
         let seen = sorted.partition_point(|run| run.identity.round <= last);
-        decide(&sorted[..seen], Level::B, Run::throughput_parts, rule)
+        decide(&sorted[..seen], level, Run::throughput_parts, rule)
     };
     rule.looks().filter_map(look).collect()
 }

@@ -6,47 +6,42 @@ use page::{Axis, Chart, EstimateText, Figure, IntervalRow, Intervals, Section, T
 use report::number::{change, share};
 
 use super::{estimate, percent};
-use crate::Rule;
-use crate::verdict::yardsticks::{Kind, Line, Yardsticks, figure, shown_unit};
+use crate::Level;
+use crate::verdict::Verdict;
+use crate::verdict::yardsticks::{Kind, Line, figure, shown_unit};
 
 /// A row whose interval is longer than this many per cent, and holds zero, says nothing, and would
 /// make all others of its chart short.
 const LENGTH_MAX: f64 = 150.0;
 
-pub(super) fn write(yardsticks: &Yardsticks, rule: &Rule, section: &mut Section) {
+pub(super) fn write(of: &Verdict, section: &mut Section) {
+    let (yardsticks, b) = (&of.yardsticks, of.level);
     if yardsticks.lines.is_empty() {
         section.paragraph("There are too few rounds.");
         return;
     }
     let how = format!(
-        "Each row is B against A: the sums of all runs of a side are divided, and the bar is the \
-         interval in which the difference lies in {} of experiments. To the right of zero, B has \
+        "Each row is {b} against A: the sums of all runs of a side are divided, and the bar is the \
+         interval in which the difference lies in {} of experiments. To the right of zero, {b} has \
          more.",
-        share(1.0 - rule.error)
+        share(1.0 - of.rule.shared_by(of.settings).error)
     );
     let caption = format!(
         "{how} Faster is to the right for throughput, and to the left for latencies. Latencies \
          are means of the runs' percentiles."
     );
-    forest("Speed", caption, &[Kind::Throughput, Kind::Latency], yardsticks, rule, section);
+    forest("Speed", caption, &[Kind::Throughput, Kind::Latency], of, section);
     let caption = format!(
         "{how} Work is what must be the same on both sides; if it isn't, they weren't asked to do \
          the same."
     );
     let kinds = [Kind::Cost, Kind::Work];
-    forest("Cost and work of a transaction", caption, &kinds, yardsticks, rule, section);
-    section.table(table(&yardsticks.lines));
+    forest("Cost and work of a transaction", caption, &kinds, of, section);
+    section.table(table(&yardsticks.lines, b));
 }
 
-fn forest(
-    title: &str,
-    caption: String,
-    kinds: &[Kind],
-    yardsticks: &Yardsticks,
-    rule: &Rule,
-    section: &mut Section,
-) {
-    let of_kinds = yardsticks.lines.iter().filter(|line| kinds.contains(&line.kind));
+fn forest(title: &str, caption: String, kinds: &[Kind], of: &Verdict, section: &mut Section) {
+    let of_kinds = of.yardsticks.lines.iter().filter(|line| kinds.contains(&line.kind));
     let (wide, drawn): (Vec<&Line>, Vec<&Line>) = of_kinds.partition(|line| {
         let [low, high] = line.interval.map(percent);
         high - low > LENGTH_MAX && low <= 0.0 && high >= 0.0
@@ -64,9 +59,9 @@ fn forest(
         return;
     }
     let chart = Chart::Intervals(Intervals {
-        axis: Axis::new("B against A", "%").signed(),
+        axis: Axis::new(format!("{} against A", of.level), "%").signed(),
         rows,
-        indifference: Some(rule.threshold * 100.0),
+        indifference: Some(of.rule.threshold * 100.0),
     });
     let names: Vec<&str> = wide.iter().map(|line| line.name).collect();
     let left_out = match names.is_empty() {
@@ -76,9 +71,10 @@ fn forest(
     section.figure(Figure::new(title, caption + &left_out, &chart));
 }
 
-fn table(lines: &[Line]) -> Table {
+fn table(lines: &[Line], b: Level) -> Table {
     let caption = "The same in figures. The last column is empty where no difference was seen.";
-    let mut table = Table::new(caption, ["", "A", "B", "B / A", "interval", ""]);
+    let mut table =
+        Table::new(caption, ["", "A", &b.to_string(), &format!("{b} / A"), "interval", ""]);
     for line in lines {
         let [low, high] = line.interval.map(change);
         let word = if line.difference == "not seen" { "" } else { line.difference };

@@ -6,6 +6,7 @@ use page::{Axis, Chart, Estimate, Figure, Part, Section, Table, Waterfall};
 use report::number::{counted, fixed, signed};
 
 use super::{is_shown, unit};
+use crate::Level;
 use crate::verdict::Verdict;
 use crate::verdict::explanation::{self, Explanation};
 use crate::verdict::time_table::{Scale, TimeTable, sessions};
@@ -16,14 +17,15 @@ const SHARE_SHOWN: f64 = 0.003;
 const WHISKER_TIMES: f64 = 1.5;
 
 pub(super) fn write(of: &Verdict, section: &mut Section) {
-    waterfall(&of.explanation[0], &of.foreground, section);
-    section.table(table(&of.foreground, "Sessions of users"));
-    section.paragraph(note(&of.foreground));
-    section.table(table(&of.background, "Processes of the instance"));
-    section.paragraph(note(&of.background));
+    let b = of.level;
+    waterfall(&of.explanation[0], &of.foreground, b, section);
+    section.table(table(&of.foreground, "Sessions of users", b));
+    section.paragraph(of.foreground.note(b));
+    section.table(table(&of.background, "Processes of the instance", b));
+    section.paragraph(of.background.note(b));
 }
 
-fn waterfall(explanation: &Explanation, times: &TimeTable, section: &mut Section) {
+fn waterfall(explanation: &Explanation, times: &TimeTable, b: Level, section: &mut Section) {
     let (from, to) = (times.elapsed_ns_a, times.elapsed_ns_b);
     let all = || explanation.parts.iter();
     if !is_shown(from) || !is_shown(to) || all().any(|part| !is_shown(part.change.ns)) {
@@ -67,7 +69,7 @@ fn waterfall(explanation: &Explanation, times: &TimeTable, section: &mut Section
         axis: Axis::new("a session's time for a transaction", name),
         from_name: "A".to_owned(),
         from: from / per_unit,
-        to_name: "B".to_owned(),
+        to_name: b.to_string(),
         to: to / per_unit,
         parts,
     });
@@ -76,14 +78,16 @@ fn waterfall(explanation: &Explanation, times: &TimeTable, section: &mut Section
                    bar is a part whose interval leaves zero out, with the same certainty as the \
                    verdict. A pale one may be nothing; it has no whisker if its interval is too \
                    long to be drawn.";
-    section.figure(Figure::new("From A's transaction to B's", caption, &chart));
+    section.figure(Figure::new(format!("From A's transaction to {b}'s"), caption, &chart));
 }
 
-fn table(of: &TimeTable, who: &str) -> Table {
+fn table(of: &TimeTable, who: &str, b: Level) -> Table {
     let scale = Scale::of(of.elapsed_ns_a.max(of.elapsed_ns_b));
-    let [a, b] = [of.sessions_a, of.sessions_b].map(sessions);
-    let caption = format!("{who} (A {a}, B {b}), {} per transaction", unit(scale.name));
-    let mut table = Table::new(caption, ["", "A", "B", "B\u{a0}−\u{a0}A", "wait A", "wait B"]);
+    let [of_a, of_b] = [of.sessions_a, of.sessions_b].map(sessions);
+    let caption = format!("{who} (A {of_a}, {b} {of_b}), {} per transaction", unit(scale.name));
+    let less = format!("{b}\u{a0}−\u{a0}A");
+    let heads = ["", "A", &b.to_string(), &less, "wait A", &format!("wait {b}")];
+    let mut table = Table::new(caption, heads);
     let rows = of.rows(scale);
     for row in &rows {
         let [a, b] = [row.a, row.b].map(|units| fixed(units, scale.decimals));
@@ -96,8 +100,4 @@ fn table(of: &TimeTable, who: &str) -> Table {
     let difference = signed(b - a, scale.decimals);
     table.total([label, &fixed(a, scale.decimals), &fixed(b, scale.decimals), &difference, "", ""]);
     table
-}
-
-fn note(of: &TimeTable) -> String {
-    of.note()
 }

@@ -1,0 +1,233 @@
+//! All settings beside each other, where there are more than two.
+//!
+//! ```text
+//!        tx/s  to A      interval  real  matters     CPU       to A  writes
+//!   A   1,372                                     241 us              0.250
+//!   B   1,482  +8.0  +5.8 to +10.2  yes  yes      131 us  -46 to -45  0.250
+//!   best   B is the best for certain
+//! ```
+//!
+//! Each setting is compared with A, and the comparisons share the declared error
+//! ([`Rule::shared_by`]): all intervals hold at once, but with that error. So a setting is the best
+//! for certain if its interval lies above those of all others (A's is 1): nothing else has to be
+//! compared.
+//!
+//! Callers: `verdict`.
+
+use report::number::{change, counted, share};
+use report::{Table, labelled, paragraph};
+use serde::Serialize;
+use stats::Matters;
+
+use super::headline::Labelled;
+use super::yardsticks::{CPU_OF_INSTANCE, DEVICE_WRITES, figure};
+use crate::decision::{Figure, Rule, decide};
+use crate::rounds::Rounds;
+use crate::{Level, Run};
+
+/// An interval that ends beyond this ratio says nothing.
+const RATIO_MAX: f64 = 10.0;
+
+/// The settings, and which is best.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Levels {
+    /// The error of all comparisons together.
+    error: f64,
+    /// The share of each.
+    error_of_each: f64,
+    /// The one with the highest throughput, if that is certain.
+    best: Option<Level>,
+    /// The one that is compared with A in detail.
+    pub(super) compared: Level,
+    /// Whether the difference of that one is certain.
+    is_certain: bool,
+    pub(super) lines: Vec<Line>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Line {
+    pub(super) level: Level,
+    pub(super) setting: String,
+    /// Transactions a second, by sums (rule V3).
+    pub(super) throughput: f64,
+    /// Against A; none of A itself, and before the first look.
+    pub(super) against_a: Option<Against>,
+    /// CPU of the instance, ns a transaction.
+    pub(super) cpu_ns: f64,
+    pub(super) cpu_against_a: Option<Against>,
+    /// Device writes a transaction.
+    pub(super) device_writes: f64,
+}
+
+/// A ratio to A.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Against {
+    pub(super) ratio: f64,
+    pub(super) interval: [f64; 2],
+    /// `yes`, or `not seen`.
+    pub(super) real: &'static str,
+    /// `yes`, `no` or `open`.
+    pub(super) matters: &'static str,
+}
+
+impl Against {
+    fn of(rows: &[Run], level: Level, figure: Figure, rule: &Rule) -> Option<Against> {
+        if level == Level::A {
+            return None;
+        }
+        let of = decide(rows, level, figure, rule)?;
+        Some(Against {
+            ratio: of.ratio,
+            interval: [of.interval.low, of.interval.high],
+            real: if of.answer.is_real() { "yes" } else { "not seen" },
+            matters: match of.answer.matters {
+                Matters::Yes => "yes",
+                Matters::No => "no",
+                Matters::Open => "open",
+            },
+        })
+    }
+
+    /// Whether its interval is too long to be told.
+    pub(super) fn is_wide(&self) -> bool {
+        self.interval[1] > RATIO_MAX
+    }
+
+    /// The change and its interval, in per cent, without the sign.
+    fn cells(of: Option<&Against>) -> [String; 2] {
+        let bare = |ratio: f64| change(ratio).trim_end_matches(" %").to_owned();
+        match of {
+            None => [String::new(), String::new()],
+            Some(of) if of.is_wide() => [bare(of.ratio), "too long".to_owned()],
+            Some(of) => {
+                let [low, high] = of.interval.map(bare);
+                [bare(of.ratio), format!("{low} to {high}")]
+            }
+        }
+    }
+}
+
+impl Levels {
+    /// None of two settings, which the headline compares.
+    pub(crate) fn of(
+        rows: &[Run],
+        rounds: &Rounds<'_>,
+        compared: Level,
+        rule: &Rule,
+    ) -> Option<Levels> {
+        if rounds.levels <= 2 {
+            return None;
+        }
+        let line = |index: usize| -> Option<Line> {
+            let level = Level::of(index);
+            let runs: Vec<&Run> =
+                rounds.compared.iter().filter_map(|round| round.get(&level).copied()).collect();
+            let sums = |of: Figure| {
+                let sum = |part: usize| runs.iter().map(|run| of(run)[part]).sum::<f64>();
+                sum(0) / sum(1)
+            };
+            Some(Line {
+                level,
+                setting: runs.first()?.identity.setting.clone(),
+                throughput: sums(Run::throughput_parts),
+                against_a: Against::of(rows, level, Run::throughput_parts, rule),
+                cpu_ns: sums(CPU_OF_INSTANCE),
+                cpu_against_a: Against::of(rows, level, CPU_OF_INSTANCE, rule),
+                device_writes: sums(DEVICE_WRITES),
+            })
+        };
+        let lines: Vec<Line> = (0..rounds.levels).filter_map(line).collect();
+        let is_certain = lines.iter().any(|line| {
+            line.level == compared && line.against_a.is_some_and(|of| of.real == "yes")
+        });
+        Some(Levels {
+            error: rule.error,
+            error_of_each: rule.shared_by(rounds.levels).error,
+            best: best(&lines),
+            compared,
+            is_certain,
+            lines,
+        })
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let settings =
+            self.lines.iter().map(|line| labelled(&line.level.to_string(), &line.setting));
+        let mut table = Table::default();
+        table.row(["", "tx/s", "to A", "interval", "real", "matters", "CPU", "to A", "writes"]);
+        table.row(["", "", "%", "%", "", "", "/tx", "%", "/tx"]);
+        for line in &self.lines {
+            let [ratio, interval] = Against::cells(line.against_a.as_ref());
+            let [_, cpu] = Against::cells(line.cpu_against_a.as_ref());
+            let real = line.against_a.map_or("", |of| if of.real == "yes" { "yes" } else { "-" });
+            table.row([
+                line.level.to_string(),
+                figure(line.throughput, "tx/s"),
+                ratio,
+                interval,
+                real.to_owned(),
+                line.against_a.map_or("", |of| of.matters).to_owned(),
+                figure(line.cpu_ns, "ns"),
+                cpu,
+                figure(line.device_writes, "/tx"),
+            ]);
+        }
+        let answers = self.answers().into_iter().map(|(label, text)| labelled(&label, &text));
+        settings.collect::<String>()
+            + "\n"
+            + &table.text()
+            + &paragraph(COLUMNS, "  ")
+            + "\n"
+            + &answers.collect::<String>()
+    }
+
+    pub(super) fn best_words(&self) -> String {
+        match self.best {
+            Some(level) => format!("{level} is best for certain: faster than each of the others."),
+            None => "None is best for certain.".to_owned(),
+        }
+    }
+
+    /// Which is best, and how sure that is.
+    pub(super) fn answers(&self) -> Vec<Labelled> {
+        let comparisons = self.lines.len().saturating_sub(1) as u64;
+        let error = format!(
+            "{} is shared by {} with A, {} each (Bonferroni): in {} of experiments all of these \
+             intervals hold the truth at once, whenever they stop",
+            share(self.error),
+            counted(comparisons, "comparison"),
+            share(self.error_of_each),
+            share(1.0 - self.error),
+        );
+        vec![("best".to_owned(), self.best_words()), ("error".to_owned(), error)]
+    }
+
+    /// The heading of what follows: A and one other.
+    pub(super) fn detail(&self) -> String {
+        let level = self.compared;
+        match self.is_certain {
+            true => format!("A against {level}, whose difference is the largest certain one"),
+            false => format!("A against {level}, the last: no difference is certain"),
+        }
+    }
+}
+
+/// What the columns mean.
+const COLUMNS: &str = "to A: against A, with the interval of each setting. real: a \
+                                  dash where no difference is seen. CPU: that of the instance a \
+                                  transaction, with its interval against A. writes: those of the \
+                                  device a transaction.";
+
+/// The level whose interval lies above those of all others.
+fn best(lines: &[Line]) -> Option<Level> {
+    let interval = |line: &Line| match line.level {
+        Level::A => Some([1.0, 1.0]),
+        _ => line.against_a.map(|of| of.interval),
+    };
+    let all: Vec<(Level, [f64; 2])> =
+        lines.iter().map(|line| Some((line.level, interval(line)?))).collect::<Option<_>>()?;
+    let is_best = |(level, [low, _]): &&(Level, [f64; 2])| {
+        all.iter().all(|(other, [_, high])| other == level || low > high)
+    };
+    all.iter().find(is_best).map(|(level, _)| *level)
+}
