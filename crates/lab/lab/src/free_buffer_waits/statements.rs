@@ -128,16 +128,20 @@ impl Part {
 pub(super) struct Certainty {
     /// The critical |z| of each; none of figures that have no interval.
     pub(super) critical: Option<f64>,
+    /// With fewer rounds there is no interval either.
+    pub(super) rounds_least: u32,
     /// The ratio that equals could lie apart.
     pub(super) floor: f64,
 }
 
 impl Certainty {
     pub(super) fn of(statements: usize, floor: f64) -> Certainty {
-        Certainty { critical: Some(critical(statements)), floor }
+        let rounds_least = rounds_least(statements);
+        Certainty { critical: Some(critical(statements)), rounds_least, floor }
     }
 
-    pub(super) const MODELLED: Certainty = Certainty { critical: None, floor: 1.0 };
+    pub(super) const MODELLED: Certainty =
+        Certainty { critical: None, rounds_least: 0, floor: 1.0 };
 }
 
 /// The critical |z| of each of so many statements.
@@ -165,8 +169,9 @@ impl Statement {
         if logs.is_empty() {
             return None;
         }
-        let (effect, interval) = mean(&logs, certainty.critical);
-        let parts = parts(&pairs, certainty.critical);
+        let critical = certainty.critical.filter(|_| logs.len() >= certainty.rounds_least as usize);
+        let (effect, interval) = mean(&logs, critical);
+        let parts = parts(&pairs, critical);
         let answer = answer(effect, interval, certainty);
         let cause = matches!(answer, Answer::Faster | Answer::Slower).then(|| {
             let certain = parts.iter().find(|part| part.is_certain(-effect));

@@ -88,7 +88,8 @@ fn in_a_database(
     let mut options =
         Options { creation: creation(), parameters: parameters(), ..Options::default() };
     let database = Database::create_in(disk, directory, &options, session)?;
-    match load(&mut database.connect_with(session)) {
+    let loaded = load(&mut database.connect_with(session));
+    match loaded {
         Ok(()) => database.shutdown_by(session)?,
         Err(stop) => return crash(database, session).and(Err(stop)),
     }
