@@ -143,12 +143,7 @@ impl Form {
 
     /// The parameters and sizes that a row names, under a setting.
     pub(crate) fn describe(&self, parameters: &Parameters) -> BTreeMap<String, String> {
-        // By the lists, so that a parameter that comes is in it.
-        let fixed =
-            Creation::list().into_iter().map(|info| (info.name, self.creation.get(info.name)));
-        let chosen =
-            Parameters::list().into_iter().map(|info| (info.name, parameters.get(info.name)));
-        let chosen = fixed.chain(chosen).map(|(name, value)| (name, value.expect("it is listed")));
+        let chosen = listed(&self.creation, parameters);
         let mut load = self.load.describe();
         load.push(("warm_up_ms", (self.warm_up.0 / 1_000_000).to_string()));
         load.push(("length_ms", (self.length.0 / 1_000_000).to_string()));
@@ -159,6 +154,16 @@ impl Form {
     pub(crate) fn work(&self) -> String {
         format!("{:?} {:?} {:?}", self.load, self.warm_up, self.length)
     }
+}
+
+/// Both kinds of parameters with their values, by the lists, so that a parameter that comes is in it.
+pub(crate) fn listed(
+    creation: &Creation,
+    parameters: &Parameters,
+) -> impl Iterator<Item = (&'static str, String)> {
+    let fixed = Creation::list().into_iter().map(|info| (info.name, creation.get(info.name)));
+    let chosen = Parameters::list().into_iter().map(|info| (info.name, parameters.get(info.name)));
+    fixed.chain(chosen).map(|(name, value)| (name, value.expect("it is listed")))
 }
 
 /// The rows, and room for history, into which the file needn't grow.

@@ -6,6 +6,7 @@ use database::{Database, Options};
 use instance::Parameters;
 use os::probe::DurableWrite;
 use os::{Disk, Session};
+use report::number::counted;
 use stop::Stop;
 use waits::Nanos;
 
@@ -60,8 +61,8 @@ pub(crate) fn prepare(
 /// differ in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Chosen {
-    redo_write: DurableWrite,
-    log_writes_in_flight: u32,
+    pub(crate) redo_write: DurableWrite,
+    pub(crate) log_writes_in_flight: u32,
 }
 
 impl Chosen {
@@ -69,6 +70,16 @@ impl Chosen {
         let opened = database.instance().opened();
         let (redo_write, writes) = (opened.redo_write, opened.log_writes_in_flight);
         Chosen { redo_write, log_writes_in_flight: writes }
+    }
+
+    /// In words, for the reports of the two shapes.
+    pub(crate) fn words(&self) -> String {
+        format!(
+            "Redo is written with \"{}\", {} at once at most, as chosen by a probe before the \
+             first run and the same in all.",
+            self.redo_write.name(),
+            counted(self.log_writes_in_flight.into(), "write")
+        )
     }
 
     /// What the rows of an experiment that goes on were made with.

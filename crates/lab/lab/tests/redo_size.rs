@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use experiment::Commits;
 use lab::RunOn;
 use lab::redo_size::{Curve, Report, Sizes, run};
 use waits::SessionKind;
@@ -36,4 +37,9 @@ fn the_teeth_are_a_megabyte_apart() {
     assert!((period - 1.0).abs() < 0.04, "{text}");
     assert!(text.contains("A saw-tooth"), "{text}");
     assert!(report.json().contains("\"period_mib\":"));
+    // One commit for each size, and the calibration.
+    let all = 53 + 1;
+    assert_eq!(report.commits(), Commits { acknowledged: all, found: all }, "{text}");
+    assert!(text.contains("Commits lost: none, of 54 acknowledged"), "{text}");
+    assert!(text.contains("Redo is written with"), "{text}");
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser};
 use experiment::{Commits, Rows, Run};
+use lab::free_buffer_waits;
 use waits::SessionKind;
 
 use super::outputs::Outputs;
@@ -38,6 +39,7 @@ impl Report {
     pub(super) fn carry_out(self) -> CommandResult {
         let session = begin();
         let rows = read_rows(&self.rows, &session)?;
+        self.check_shape(&rows)?;
         let threshold = self.matters.map(|percent| percent / 100.0);
         let verdict = lab::report_again(&rows, threshold, self.command());
         let verdict =
@@ -48,6 +50,19 @@ impl Report {
             Ok(()) => Ok(text),
             Err(error) => Err(Failure::from(error).behind(text)),
         }
+    }
+
+    /// Refuses the rows of an experiment that doesn't compare settings with a first one.
+    fn check_shape(&self, rows: &Rows) -> Result<(), Failure> {
+        let name = rows.runs.first().map(|run| run.identity.experiment.as_str());
+        if name != Some(free_buffer_waits::NAME) {
+            return Ok(());
+        }
+        Err(Failure::usage(format!(
+            "{}: {} has a shape of its own, and its report can't be made again",
+            self.rows.display(),
+            free_buffer_waits::NAME
+        )))
     }
 
     /// The command line that makes the same report.

@@ -106,7 +106,7 @@ pub(crate) struct How {
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
     #[arg(value_parser = within(0.01..=99.99))]
     matters: Option<f64>,
-    /// Writes the rows, one JSON object a line, to this file too.
+    /// Writes the rows, one JSON object a line, to this file too; also of free-buffer-waits.
     #[arg(long, value_name = "FILE")]
     pub(super) rows: Option<PathBuf>,
     /// Writes the answer as a page, one HTML file with charts, to this file too.
@@ -120,6 +120,15 @@ pub(crate) struct How {
 impl How {
     /// The first option that was given.
     pub(super) fn given(&self) -> Option<&'static str> {
+        self.all_given().next()
+    }
+
+    /// The first that was given, for an experiment that writes rows.
+    pub(super) fn given_but_rows(&self) -> Option<&'static str> {
+        self.all_given().find(|option| *option != "--rows")
+    }
+
+    fn all_given(&self) -> impl Iterator<Item = &'static str> {
         let given = [
             ("--full", self.full),
             ("--design", self.design.is_some()),
@@ -134,7 +143,7 @@ impl How {
             ("--html", self.html.is_some()),
             ("--equals", self.equals),
         ];
-        given.iter().find(|(_, given)| *given).map(|(option, _)| *option)
+        given.into_iter().filter(|(_, given)| *given).map(|(option, _)| option)
     }
 
     /// Changes an experiment as was asked for.

@@ -74,6 +74,19 @@ impl<'s> Outputs<'s> {
         html.sync(session)
     }
 
+    /// As `end`, of an experiment that has rows and no page.
+    pub(super) fn end_rows(self) -> Result<(), os::Error> {
+        let session = self.session;
+        self.failed.map_or(Ok(()), Err)?;
+        self.rows.map_or(Ok(()), |file| file.sync(session))
+    }
+
+    /// There is no answer. Rows that were written are kept.
+    pub(super) fn keep_rows(self) -> Result<(), os::Error> {
+        let has_rows = self.rows.as_ref().is_some_and(|rows| rows.length > 0);
+        self.without_answer(has_rows)
+    }
+
     /// There is no answer. Rows are kept if there are any.
     pub(super) fn without_answer(self, has_rows: bool) -> Result<(), os::Error> {
         let session = self.session;

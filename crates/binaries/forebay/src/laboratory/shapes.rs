@@ -7,7 +7,8 @@ use lab::redo_size::{self, Curve, Sizes};
 use report::paragraph;
 use stop::Stop;
 
-use super::{COMMIT, DISK, Run, begin, failure, stopped};
+use super::outputs::{Following, Outputs};
+use super::{COMMIT, DISK, Run, begin, failure};
 use crate::output::CommandResult;
 use crate::output::Failure;
 use crate::progress::Progress;
@@ -23,7 +24,7 @@ impl Run {
     }
 
     fn curve(&self) -> Result<Curve, String> {
-        self.compares_nothing(redo_size::NAME, "draws a curve")?;
+        self.compares_nothing(redo_size::NAME, "draws a curve", self.how.given())?;
         self.paces_nothing()?;
         let command = self.command_of(redo_size::NAME);
         Ok(Curve {
@@ -38,10 +39,23 @@ impl Run {
     /// The experiment that is a table.
     pub(super) fn tabulate(self) -> CommandResult {
         let matrix = self.matrix().map_err(Failure::usage)?;
-        let run = |tell: &mut dyn FnMut(&str), session: &os::Session| {
-            free_buffer_waits::run(&matrix, &os::linux::interrupted, tell, session)
+        let session = begin();
+        let mut outputs = Outputs::make(self.how.rows.as_deref(), None, &session)?;
+        let progress = Progress::new();
+        let mut following = Following { progress, outputs: &mut outputs, asked: None };
+        let found =
+            free_buffer_waits::run(&matrix, &os::linux::interrupted, &mut following, &session);
+        following.progress.end();
+        let ended = match &found {
+            Ok(Some(_)) => outputs.end_rows(),
+            Ok(None) | Err(_) => outputs.keep_rows(),
         };
-        self.answer(run, free_buffer_waits::Report::text, free_buffer_waits::Report::json)
+        let text =
+            self.shown(found, free_buffer_waits::Report::text, free_buffer_waits::Report::json);
+        match (text, ended) {
+            (Ok(text), Err(error)) => Err(Failure::from(error).behind(text)),
+            (text, _) => text,
+        }
     }
 
     /// Runs an experiment that gives what it found, and shows that as text or as JSON.
@@ -55,16 +69,31 @@ impl Run {
         let mut progress = Progress::new();
         let found = run(&mut |line: &str| progress.tell(line), &session);
         progress.end();
+        self.shown(found, text, json)
+    }
+
+    fn shown<F>(
+        &self,
+        found: Result<Option<F>, Stop>,
+        text: fn(&F) -> String,
+        json: fn(&F) -> String,
+    ) -> CommandResult {
         match found {
             Ok(Some(found)) if self.place.json => Ok(json(&found) + "\n"),
             Ok(Some(found)) => Ok(text(&found).lines().map(fitting).collect()),
-            Ok(None) => Err(stopped(None)),
+            Ok(None) => Err(Failure::stopped(match &self.how.rows {
+                Some(rows) => format!(
+                    "stopped before it had an answer; what was measured is in {}",
+                    rows.display()
+                ),
+                None => "stopped before it had an answer; nothing is left behind".to_owned(),
+            })),
             Err(stop) => Err(failure(stop)),
         }
     }
 
     fn matrix(&self) -> Result<Matrix, String> {
-        self.compares_nothing(free_buffer_waits::NAME, "fills a table")?;
+        self.compares_nothing(free_buffer_waits::NAME, "fills a table", self.how.given_but_rows())?;
         let here = self.place.simulate.is_none();
         let disk = self.paced.as_deref().unwrap_or(free_buffer_waits::DISK);
         let paced = (here && disk != "no").then(|| disk.to_string());
@@ -84,8 +113,13 @@ impl Run {
     }
 
     /// Refuses options that are of experiments that compare settings.
-    fn compares_nothing(&self, name: &str, does: &str) -> Result<(), String> {
-        match self.how.given() {
+    fn compares_nothing(
+        &self,
+        name: &str,
+        does: &str,
+        given: Option<&'static str>,
+    ) -> Result<(), String> {
+        match given {
             Some(option) => {
                 Err(format!("{name} {does} and doesn't compare settings: leave {option} out"))
             }

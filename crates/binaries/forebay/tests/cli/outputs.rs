@@ -370,6 +370,27 @@ fn a_parameter_is_shown_alone() {
     assert!(said.contains("did you mean db_cache_size?"), "{said}");
 }
 
+/// Rows of a shape are of the type of other experiments, but make no verdict.
+#[test]
+fn the_table_of_cells_writes_rows_that_are_no_comparison() {
+    let folder = Folder::new("table-rows");
+    let run = ["lab", "run", "free-buffer-waits", "--simulate", "two-core"];
+    let said = folder.said(&[&run[..], &["--rows", "rows"]].concat());
+    assert!(said.contains("a model repeats itself"), "{said}");
+    let too_long = said.lines().find(|line| line.chars().count() > 80);
+    assert_eq!(too_long, None, "{said}");
+    let rows = std::fs::read_to_string(folder.0.join("rows")).expect("written");
+    assert_eq!(rows.lines().count(), 20);
+    assert_eq!(experiment::parse_rows(&rows).expect("they are rows").runs.len(), 20);
+    let refused = folder.misused(&["lab", "report", "rows"]);
+    assert!(refused.contains("has a shape of its own"), "{refused}");
+    assert!(folder.misused(&["lab", "resume", "rows"]).contains("can't be gone on with"));
+    let refused = folder.misused(&[&run[..], &["--html", "page"]].concat());
+    assert!(refused.contains("leave --html out"), "{refused}");
+    let curve = ["lab", "run", "redo-size", "--simulate", "two-core", "--rows", "other"];
+    assert!(folder.misused(&curve).contains("leave --rows out"));
+}
+
 /// Every key that a command prints is listed in docs/JSON.md.
 #[test]
 fn keys_of_json_are_documented() {

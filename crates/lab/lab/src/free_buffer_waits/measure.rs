@@ -9,10 +9,10 @@ use ids::BlockSize;
 use instance::{Creation, DataFileSpec, Parameters, TablespaceSpec};
 use latch::{Latch, LatchKind, SharedFlag};
 use os::{Session, ThreadSpec};
-use report::{SessionInterval, TimeProfile};
+use report::{SessionInterval, Snapshot};
 use space::UNDO_TABLESPACE;
 use stop::{RefusalKind, Stop};
-use waits::{Nanos, WaitEvent};
+use waits::{Nanos, SessionKind, WaitEvent};
 
 use super::setting::{Setting, WRITERS_MAX};
 
@@ -39,14 +39,14 @@ pub struct Size {
     pub rows: u64,
     /// `db_cache_size`.
     pub cache: u64,
-    /// How many times each cell is measured.
+    /// How many times each cell is measured, at most.
     pub rounds: u32,
 }
 
 impl Size {
     /// 1,620 blocks of tables, and as much undo again as a quarter of that, in 512 buffers.
-    pub const HERE: Size = Size { sessions: 15, rows: 3_000, cache: 4 * MIB, rounds: 3 };
-    /// For a model: one round, for a model doesn't scatter.
+    pub const HERE: Size = Size { sessions: 15, rows: 3_000, cache: 4 * MIB, rounds: 10 };
+    /// For a model: one round, for a model repeats itself.
     pub const MODELLED: Size = Size { rounds: 1, ..Size::HERE };
     /// The smallest that still fills the cache, for tests.
     pub const TINY: Size = Size { sessions: 12, rows: 1_500, cache: 2 * MIB, rounds: 1 };
@@ -57,13 +57,12 @@ impl Size {
     }
 }
 
-/// One measurement of a cell.
-#[derive(Clone, Debug)]
-pub(super) struct Cell {
+/// One measurement of a cell, in which every session's commit was acknowledged.
+pub(super) struct Measurement {
     /// From the first session's begin to the last one's end.
     pub(super) elapsed: Nanos,
-    /// All sessions' time.
-    pub(super) profile: TimeProfile,
+    /// Of these sessions, and of the instance's processes.
+    pub(super) intervals: Vec<SessionInterval>,
 }
 
 pub(super) fn creation(size: Size) -> Creation {
@@ -138,7 +137,7 @@ pub(super) fn load(database: &Database, size: Size, session: &Session) -> Result
     Ok(())
 }
 
-fn table_name(number: u32) -> String {
+pub(super) fn table_name(number: u32) -> String {
     format!("t{number}")
 }
 
@@ -148,12 +147,13 @@ pub(super) fn measure(
     size: Size,
     told_to_stop: &dyn Fn() -> bool,
     session: &Session,
-) -> Result<Option<Cell>, Stop> {
+) -> Result<Option<Measurement>, Stop> {
     let done = Arc::new(Latch::new(session.os(), LatchKind::Innermost, Vec::new()));
     let stop = Arc::new(SharedFlag::new(false));
     let connection = database.connect_with(session);
     let tables = (0..size.sessions).map(|number| connection.table(&table_name(number)));
     let tables = tables.collect::<Result<Vec<_>, _>>()?;
+    let before = Snapshot::take(session, SessionKind::Background);
     let (began, mut threads, mut refused) = (session.now(), Vec::new(), None);
     for (number, table) in tables.into_iter().enumerate() {
         let (database, done, stop) = (database.clone(), Arc::clone(&done), Arc::clone(&stop));
@@ -187,10 +187,11 @@ pub(super) fn measure(
         return Err(cause.into());
     }
     let elapsed = session.now().since(began);
+    let after = Snapshot::take(session, SessionKind::Background);
     let ended = std::mem::take(&mut *done.exclusive(session));
-    let intervals = ended.into_iter().collect::<Result<Vec<_>, _>>()?;
-    let profile = TimeProfile::of(&intervals);
-    Ok((!told_to_stop()).then_some(Cell { elapsed, profile }))
+    let mut intervals = ended.into_iter().collect::<Result<Vec<_>, _>>()?;
+    intervals.extend(after.intervals_since(&before));
+    Ok((!told_to_stop()).then_some(Measurement { elapsed, intervals }))
 }
 
 /// How often the end of all sessions is checked.

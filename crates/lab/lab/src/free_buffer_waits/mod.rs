@@ -4,17 +4,27 @@
 //! Fifteen sessions change every row of a table each, more blocks than there are buffers, with logs
 //! that aren't switched. Sessions wait for writes only when they lack free buffers, so the number
 //! of writes in flight decides. The experiment compares all cells of a table, not two settings, so
-//! it isn't in `catalogue`: the answer is a time profile for each cell, and a sentence that says in
-//! which cells more writers pay.
+//! it isn't in `catalogue`.
+//!
+//! ```text
+//!   turns ──each step──▶ run: restore, open, measure, crash, open again, audit ──▶ a row
+//!                                                                                    │
+//!                        report, text ◀── statements: pairs of cells of a round ◀────┘
+//! ```
 //!
 //! * [`Matrix`], [`Setting`], [`Size`]: the request. [`run`] carries it out here, on a disk made
 //!   slow, or on a model.
-//! * [`Report`]: times and profiles; as text or JSON.
+//! * [`Report`]: times, statements and profiles; as text or JSON. A row for each run goes to the
+//!   follower.
 
+mod audit;
 mod measure;
 mod report;
 mod run;
 mod setting;
+mod statements;
+mod text;
+mod turns;
 
 pub use measure::Size;
 pub use report::Report;

@@ -1,86 +1,107 @@
-//! The answer: a table of times, time profiles of a session, and in which cells more writers pay.
+//! The answer: a table of times, what is said of pairs of cells, and where a session's time went.
+//!
+//! Callers: `run`; the binary, which shows it.
 
-use std::fmt::Write;
-
-use os::FilesystemIo;
-use report::{TimeLine, TimeProfile, UNACCOUNTED, paragraph};
+use experiment::{Commits, Run};
+use report::{TimeLine, TimeProfile, UNACCOUNTED};
 use serde::Serialize;
+use stats::distributions::Distribution;
 
-use super::NAME;
-use super::measure::Cell;
-use super::run::Matrix;
+use super::run::{Matrix, Place};
 use super::setting::Setting;
-
-const TO_A_STRING: &str = "writing to a string can't fail";
-/// From this factor on, more writers pay.
-const PAYS: f64 = 1.5;
-/// Below this factor they don't.
-const PAYS_NOT: f64 = 1.2;
-/// The most lines of a profile in text.
-const LINES: usize = 8;
+use super::statements::{
+    Asked, Certainty, ERROR, Equals, Statement, asked, compared, mean, rounds_least, seconds,
+};
+use super::{NAME, text};
 
 /// The answer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     experiment: &'static str,
-    sessions: u32,
-    blocks: u64,
-    buffers: u64,
-    rounds: u32,
-    cells: Vec<Row>,
-    asynchronous_files: bool,
-    machine: String,
-    commit: String,
-    command: String,
+    pub(super) modelled: bool,
+    pub(super) sessions: u32,
+    pub(super) blocks: u64,
+    pub(super) buffers: u64,
+    pub(super) rounds: u32,
+    pub(super) cells: Vec<Row>,
+    /// The declared error of all statements together.
+    pub(super) error: f64,
+    pub(super) statements: Vec<Statement>,
+    /// With fewer rounds no statement is certain.
+    pub(super) rounds_least: u32,
+    pub(super) equals: Option<Equals>,
+    pub(super) commits: Commits,
+    pub(super) commits_lost: u64,
+    pub(super) unaccounted: Option<Unaccounted>,
+    pub(super) asynchronous_files: bool,
+    pub(super) redo_write: &'static str,
+    pub(super) log_writes_in_flight: u32,
+    #[serde(skip)]
+    pub(super) chosen: String,
+    pub(super) machine: String,
+    pub(super) commit: String,
+    pub(super) command: String,
 }
 
 /// A cell of the table.
 #[derive(Clone, Debug, Serialize)]
-struct Row {
-    filesystemio_options: &'static str,
-    db_writer_processes: u32,
-    dbwr_io_slaves: u32,
-    /// Until the last session had ended: the median of the rounds, and their range.
-    seconds: f64,
-    seconds_least: f64,
-    seconds_most: f64,
+pub(super) struct Row {
+    pub(super) filesystemio_options: &'static str,
+    pub(super) db_writer_processes: u32,
+    pub(super) dbwr_io_slaves: u32,
+    /// Until the last session had ended: the geometric mean of the rounds, and its 95 % interval.
+    pub(super) seconds: f64,
+    pub(super) seconds_low: Option<f64>,
+    pub(super) seconds_high: Option<f64>,
     /// The mean session's.
-    profile: Vec<Line>,
+    pub(super) profile: Vec<Line>,
+    #[serde(skip)]
+    pub(super) name: String,
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct Line {
-    timesource: String,
-    seconds: f64,
-    percentage: f64,
+pub(super) struct Line {
+    pub(super) timesource: String,
+    pub(super) seconds: f64,
+    pub(super) percentage: f64,
+}
+
+/// The single session that left the largest share of its time without a name, by size.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Unaccounted {
+    pub(super) session: String,
+    /// In which cell.
+    pub(super) setting: String,
+    pub(super) share: f64,
 }
 
 impl Row {
-    fn of(setting: &Setting, cells: &[Cell], sessions: u32) -> Row {
-        let seconds: Vec<f64> = cells.iter().map(|cell| cell.elapsed.as_secs_f64()).collect();
-        let bound = |pick: fn(f64, f64) -> f64| seconds.iter().copied().reduce(pick);
-        let mut all = TimeProfile::default();
-        cells.iter().for_each(|cell| all.add(&cell.profile));
-        let median = stats::median(&seconds);
-        Row {
+    /// None if the cell has no run.
+    fn of(setting: &Setting, runs: &[&Run], is_modelled: bool) -> Option<Row> {
+        if runs.is_empty() {
+            return None;
+        }
+        let logs: Vec<f64> = runs.iter().map(|run| seconds(run).ln()).collect();
+        let critical = Distribution::Normal.upper_quantile(ERROR / 2.0);
+        let (mean, interval) = mean(&logs, (!is_modelled).then_some(critical));
+        let (mut all, mut sessions) = (TimeProfile::default(), 0);
+        for run in runs {
+            all.add(&run.foreground.profile);
+            sessions += run.foreground.count;
+        }
+        Some(Row {
             filesystemio_options: setting.io.name(),
             db_writer_processes: setting.writers,
             dbwr_io_slaves: setting.slaves,
-            seconds: median,
-            seconds_least: bound(f64::min).unwrap_or(median),
-            seconds_most: bound(f64::max).unwrap_or(median),
-            profile: profile(&all, cells.len() as f64 * f64::from(sessions)),
-        }
+            seconds: mean.exp(),
+            seconds_low: interval.map(|[low, _]| low.exp()),
+            seconds_high: interval.map(|[_, high]| high.exp()),
+            profile: profile(&all, f64::from(sessions.max(1))),
+            name: setting.to_string(),
+        })
     }
 
-    fn name(&self) -> String {
-        format!(
-            "filesystemio_options = {}, db_writer_processes = {}, dbwr_io_slaves = {}",
-            self.filesystemio_options, self.db_writer_processes, self.dbwr_io_slaves
-        )
-    }
-
-    fn share(&self, timesource: &str) -> f64 {
+    pub(super) fn share(&self, timesource: &str) -> f64 {
         let line = self.profile.iter().find(|line| line.timesource == timesource);
         line.map_or(0.0, |line| line.percentage)
     }
@@ -105,23 +126,40 @@ fn profile(all: &TimeProfile, sessions: f64) -> Vec<Line> {
 }
 
 impl Report {
-    pub(super) fn of(
-        cells: &[Vec<Cell>],
-        matrix: &Matrix,
-        machine: String,
-        asynchronous_files: bool,
-    ) -> Report {
-        let size = matrix.size;
-        let rows = matrix.settings.iter().zip(cells);
+    /// Of the rows of whole rounds.
+    pub(super) fn of(rows: &[Run], matrix: &Matrix, place: Place) -> Report {
+        let (size, settings) = (matrix.size, &matrix.settings[..]);
+        let (asked, equals) = (asked(settings), Equals::of(rows));
+        let certainty = match place.is_modelled {
+            true => Certainty::MODELLED,
+            false => Certainty::of(asked.len(), equals.map_or(1.0, |equals| equals.floor)),
+        };
+        let statement = |asked: &Asked| Statement::of(asked, rows, settings, certainty);
+        let cells = settings.iter().enumerate().filter_map(|(level, setting)| {
+            let runs: Vec<&Run> = compared(rows, level).collect();
+            Row::of(setting, &runs, place.is_modelled)
+        });
+        let commits = commits(rows);
         Report {
             experiment: NAME,
+            modelled: place.is_modelled,
             sessions: size.sessions,
             blocks: size.blocks(),
             buffers: size.cache / ids::BlockSize::KIB_8.bytes() as u64,
-            rounds: size.rounds,
-            cells: rows.map(|(setting, cells)| Row::of(setting, cells, size.sessions)).collect(),
-            asynchronous_files,
-            machine,
+            rounds: rows.iter().map(|run| run.identity.round).max().unwrap_or(0),
+            cells: cells.collect(),
+            error: ERROR,
+            statements: asked.iter().filter_map(statement).collect(),
+            rounds_least: rounds_least(asked.len()),
+            equals,
+            commits,
+            commits_lost: commits.lost(),
+            unaccounted: unaccounted(rows),
+            asynchronous_files: place.asynchronous_files,
+            redo_write: place.chosen.redo_write.name(),
+            log_writes_in_flight: place.chosen.log_writes_in_flight,
+            chosen: place.chosen.words(),
+            machine: place.machine,
             commit: matrix.commit.clone(),
             command: matrix.command.clone(),
         }
@@ -140,12 +178,17 @@ impl Report {
         self.row(io, writers, slaves).map(|row| row.seconds)
     }
 
-    /// The largest share of a session's time without a name, in per cent.
+    /// The largest share of a single session's time without a name, by size, in per cent.
     pub fn unaccounted_most(&self) -> f64 {
-        self.cells.iter().map(|row| row.share("UNACCOUNTED_TIME").abs()).fold(0.0, f64::max)
+        self.unaccounted.as_ref().map_or(0.0, |most| 100.0 * most.share)
     }
 
-    fn row(&self, io: &str, writers: u32, slaves: u32) -> Option<&Row> {
+    /// The acknowledged commits, and those that were there after each crash.
+    pub fn commits(&self) -> Commits {
+        self.commits
+    }
+
+    pub(super) fn row(&self, io: &str, writers: u32, slaves: u32) -> Option<&Row> {
         self.cells.iter().find(|row| {
             let processes = (row.db_writer_processes, row.dbwr_io_slaves);
             row.filesystemio_options == io && processes == (writers, slaves)
@@ -154,120 +197,7 @@ impl Report {
 
     /// For people: 80 columns of plain text, with a line end at the end.
     pub fn text(&self) -> String {
-        let mut text = format!(
-            "{NAME}: {} sessions change every row of a table each, {} blocks\n\
-             in {} buffers; {}\n\n",
-            self.sessions,
-            self.blocks,
-            self.buffers,
-            match self.rounds {
-                1 => "once".to_string(),
-                rounds => format!("median of {rounds} rounds, and their range"),
-            }
-        );
-        let mut line = |line: String| writeln!(text, "{line}").expect(TO_A_STRING);
-        line("filesystemio  writers  slaves  seconds              free buffer waits".to_string());
-        for row in &self.cells {
-            let range = match self.rounds {
-                1 => String::new(),
-                _ => format!("({:.2} to {:.2})", row.seconds_least, row.seconds_most),
-            };
-            line(format!(
-                "{:<12}{:>9}{:>8}{:>9.2} {range:<18}{:>10.1} %",
-                row.filesystemio_options,
-                row.db_writer_processes,
-                row.dbwr_io_slaves,
-                row.seconds,
-                row.share("free buffer waits")
-            ));
-        }
-        for row in self.shown() {
-            line(format!("\nA session's time under\n{}", row.name()));
-            line(format!("{:<30}{:>12}{:>12}", "TIMESOURCE", "SECONDS", "PERCENTAGE"));
-            for Line { timesource, seconds, percentage } in row.profile.iter().take(LINES) {
-                line(format!("{timesource:<30}{seconds:>12.3}{percentage:>12.1}"));
-            }
-        }
-        line(format!(
-            "\nWithout a name: {:.2} % of a session's time at most (all cells).",
-            self.unaccounted_most()
-        ));
-        line(format!("\n{}\n{}", self.answer(), paragraph(&self.machine, "").trim_end()));
-        line(format!("commit {}\nto repeat it: {}", self.commit, self.command));
-        text
-    }
-
-    /// The slowest cell, the quickest, and the original's way out without direct I/O.
-    fn shown(&self) -> Vec<&Row> {
-        let by_time = |a: &&Row, b: &&Row| a.seconds.total_cmp(&b.seconds);
-        let slowest = self.cells.iter().max_by(by_time);
-        let fastest = self.cells.iter().min_by(by_time);
-        let mut rows: Vec<&Row> = Vec::new();
-        for row in [slowest, self.row("none", 1, 32), fastest].into_iter().flatten() {
-            if !rows.iter().any(|shown| std::ptr::eq(*shown, row)) {
-                rows.push(row);
-            }
-        }
-        rows
-    }
-
-    /// In which cells more writers pay, and what that says of the two experiments.
-    fn answer(&self) -> String {
-        let (mut pay, mut pay_anyhow) = (Vec::new(), Vec::new());
-        let (mut little, mut not) = (Vec::new(), Vec::new());
-        for io in FilesystemIo::ALL {
-            let Some(times) = self.more_writers(io.name()) else { continue };
-            let has_many = io.is_asynchronous() && self.asynchronous_files;
-            let group = match times {
-                times if times >= PAYS && has_many => &mut pay_anyhow,
-                times if times >= PAYS => &mut pay,
-                times if times < PAYS_NOT => &mut not,
-                _ => &mut little,
-            };
-            group.push(format!("{io} ({times:.2} times)"));
-        }
-        let mut parts = Vec::new();
-        if !pay.is_empty() {
-            parts.push(format!(
-                "More writers pay under {}: there a writer waits for each of its writes, so as \
-                 many are on their way as there are writers. That is this experiment's case: \
-                 count them up.",
-                pay.join(", ")
-            ));
-        }
-        if !not.is_empty() {
-            parts.push(format!(
-                "They don't under {}: there one writer has many writes on their way, and more only \
-                 share them. That is the case of dbwr-count: one is enough.",
-                not.join(", ")
-            ));
-        }
-        if !pay_anyhow.is_empty() {
-            parts.push(format!(
-                "They pay under {} too, though a writer has many writes on their way: each batch \
-                 ends with a sync of every file that it has written to, one after the other.",
-                pay_anyhow.join(", ")
-            ));
-        }
-        if !little.is_empty() {
-            parts.push(format!("They help a little under {}.", little.join(", ")));
-        }
-        let slaves = self.seconds("none", 1, 0).zip(self.seconds("none", 1, 32));
-        if let Some((without, with)) = slaves {
-            let times = without / with;
-            parts.push(format!(
-                "I/O slaves stand in for writes on their way: with 32 of them one writer under \
-                 none is {times:.2} times as fast."
-            ));
-        }
-        if !self.asynchronous_files {
-            parts.push(
-                "This system's asynchronous I/O isn't asynchronous on files, so asynch is as \
-                 none and setall as directio."
-                    .to_string(),
-            );
-        }
-        paragraph(&parts.join(" "), "")
+        text::text(self)
     }
 
     /// For programs: one line, all figures unrounded, without a line end.
@@ -275,3 +205,25 @@ impl Report {
         serde_json::to_string(self).expect("strings and numbers always serialize")
     }
 }
+
+fn commits(rows: &[Run]) -> Commits {
+    let all = || rows.iter().filter_map(|run| run.commits);
+    Commits {
+        acknowledged: all().map(|commits| commits.acknowledged).sum(),
+        found: all().map(|commits| commits.found).sum(),
+    }
+}
+
+fn unaccounted(rows: &[Run]) -> Option<Unaccounted> {
+    let worst = rows.iter().filter_map(|run| Some((run, run.foreground.worst.as_ref()?)));
+    let (run, worst) = worst.max_by(|(_, a), (_, b)| a.share.total_cmp(&b.share))?;
+    Some(Unaccounted {
+        session: worst.session.clone(),
+        setting: run.identity.setting.clone(),
+        share: worst.share,
+    })
+}
+
+#[cfg(test)]
+#[path = "report_tests.rs"]
+mod tests;

@@ -3,24 +3,33 @@
 //! Callers: the binary's `lab`.
 
 use database::{Database, Options};
+use experiment::{LEVELS_MAX, Measured, Origin, Run, Step};
+use instance::Parameters;
 use std::path::Path;
 
 use os::{Disk, FilesystemIo, Session};
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_xoshiro::Xoshiro256PlusPlus;
 use sim::pace::PacedDisk;
 use stop::Stop;
+use waits::Nanos;
 
-use super::measure::{Cell, Size, creation, load, measure, parameters};
+use super::NAME;
+use super::audit::audit;
+use super::measure::{Size, creation, load, measure, parameters};
 use super::report::Report;
 use super::setting::Setting;
-use crate::RunOn;
+use super::turns::{WORLD_SEED, rounds};
 use crate::checks;
 use crate::crash::crash;
+use crate::form::listed;
+use crate::linux::Chosen;
 use crate::model::Machine;
 use crate::scratch::Scratch;
+use crate::{Follower, RunOn};
 
+/// Here no round begins after this time, once there are [`ROUNDS_LEAST`].
+const BUDGET: Nanos = Nanos::from_secs(14 * 60);
+/// Eight statements need eight rounds.
+const ROUNDS_LEAST: usize = 8;
 const DIRECTORY: &str = "/db";
 
 /// The request for the experiment.
@@ -41,41 +50,108 @@ pub struct Matrix {
     pub command: String,
 }
 
-/// Measures the table. None if it was told to stop; nothing is left behind then.
+/// Where it was measured, for the report.
+pub(super) struct Place {
+    pub(super) machine: String,
+    pub(super) is_modelled: bool,
+    pub(super) asynchronous_files: bool,
+    pub(super) chosen: Chosen,
+}
+
+/// Measures the table, and hands the follower a row for each run. None if it was told to stop; no
+/// database is left behind then.
 pub fn run(
     matrix: &Matrix,
     told_to_stop: &dyn Fn() -> bool,
-    tell: &mut dyn FnMut(&str),
+    follower: &mut dyn Follower,
     session: &Session,
 ) -> Result<Option<Report>, Stop> {
     checks::rounds(matrix.size.rounds)?;
-    let order = order(matrix);
-    let (all, mut done) = (order.len(), 0);
-    let mut cells: Vec<Vec<Cell>> = vec![Vec::new(); matrix.settings.len()];
-    let mut world = World::prepare(matrix, session)?;
-    for at in order {
-        done += 1;
-        let setting = matrix.settings[at];
-        let Setting { io, writers, slaves } = setting;
-        tell(&format!("cell {done} of {all}: {io}, {writers} writers, {slaves} I/O slaves"));
-        match world.measure(matrix.size, setting, told_to_stop, session)? {
-            Some(cell) => cells[at].push(cell),
-            None => return Ok(None),
+    if matrix.settings.len() > LEVELS_MAX.into() {
+        let many = matrix.settings.len();
+        return Err(checks::invalid(format!("{many} cells are more than {LEVELS_MAX}")));
+    }
+    let is_modelled = matches!(matrix.run_on, RunOn::Model { .. });
+    let rounds = rounds(matrix.settings.len(), matrix.size.rounds, !is_modelled, matrix.seed);
+    let (mut world, chosen) = World::prepare(matrix, session)?;
+    let place = Place {
+        machine: world.describe(matrix),
+        is_modelled,
+        asynchronous_files: world.is_asynchronous(),
+        chosen,
+    };
+    let origin = origin(matrix, &place);
+    let (mut rows, began) = (Vec::new(), session.now());
+    for (before, round) in rounds.iter().enumerate() {
+        if !is_modelled && before >= ROUNDS_LEAST && session.now().since(began) > BUDGET {
+            break;
+        }
+        for step in round {
+            follower.tell(&line(matrix, step, round.len()));
+            let setting = matrix.settings[step.level.index()];
+            let mut parameters = parameters(matrix.size, setting, place.asynchronous_files);
+            place.chosen.fix(&mut parameters);
+            let cell = world.measure(matrix.size, &parameters, told_to_stop, session)?;
+            let Some(measured) = cell else { return Ok(None) };
+            let row = row(matrix, &origin, step, &parameters, measured);
+            follower.row(&row);
+            rows.push(row);
         }
     }
-    Ok(Some(Report::of(&cells, matrix, world.describe(matrix), world.is_asynchronous())))
+    Ok(Some(Report::of(&rows, matrix, place)))
 }
 
-/// The cells of all rounds, each round in a random order.
-fn order(matrix: &Matrix) -> Vec<usize> {
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(matrix.seed);
-    let round = |_| {
-        let mut cells: Vec<usize> = (0..matrix.settings.len()).collect();
-        cells.shuffle(&mut random);
-        cells
-    };
-    (0..matrix.size.rounds).flat_map(round).collect()
+fn line(matrix: &Matrix, step: &Step, cells: usize) -> String {
+    format!(
+        "round {} of {}, cell {} of {cells}: {}",
+        step.round,
+        matrix.size.rounds,
+        step.place,
+        matrix.settings[step.level.index()].short()
+    )
 }
+
+fn origin(matrix: &Matrix, place: &Place) -> Origin {
+    let (world, machine) = match &matrix.run_on {
+        RunOn::ThisMachine(_) => (experiment::World::Linux, place.machine.clone()),
+        RunOn::Model { machine, disk } => (
+            experiment::World::Simulated(machine.clone()),
+            format!("model {machine} with disk {disk}"),
+        ),
+    };
+    Origin {
+        experiment: NAME.to_owned(),
+        plan_seed: matrix.seed,
+        commit: matrix.commit.clone(),
+        machine,
+        world,
+        work: format!("{:?}", Size { rounds: 1, ..matrix.size }),
+    }
+}
+
+fn row(
+    matrix: &Matrix,
+    origin: &Origin,
+    step: &Step,
+    parameters: &Parameters,
+    (measured, intervals): Cell,
+) -> Run {
+    let size = matrix.size;
+    let load = [
+        ("load", NAME.to_owned()),
+        ("sessions", size.sessions.to_string()),
+        ("rows", size.rows.to_string()),
+        ("paced", matrix.paced.clone().unwrap_or_else(|| "no".to_owned())),
+    ];
+    let creation = creation(size);
+    let named = listed(&creation, parameters).chain(load);
+    let named = named.map(|(name, value)| (name.to_owned(), value)).collect();
+    let setting = matrix.settings[step.level.index()].to_string();
+    Run::new(origin.identity(step, &setting, named), measured, &intervals)
+}
+
+/// The figures of a cell, and its sessions' books.
+type Cell = (Measured, Vec<report::SessionInterval>);
 
 /// Where cells are measured, with the loaded database there.
 enum World<'s> {
@@ -84,7 +160,7 @@ enum World<'s> {
 }
 
 impl<'s> World<'s> {
-    fn prepare(matrix: &Matrix, session: &'s Session) -> Result<World<'s>, Stop> {
+    fn prepare(matrix: &Matrix, session: &'s Session) -> Result<(World<'s>, Chosen), Stop> {
         let size = matrix.size;
         match &matrix.run_on {
             RunOn::ThisMachine(parent) => {
@@ -94,7 +170,9 @@ impl<'s> World<'s> {
                 let paced = paced.transpose()?;
                 let scratch = Scratch::make(&disk, parent, true, session)?;
                 make(&disk, &scratch.base(), size, session)?;
-                Ok(World::Here { scratch, disk, paced })
+                let slow = paced.as_ref().map_or_else(|| disk.clone(), PacedDisk::disk);
+                let chosen = choose(&slow, &scratch.base(), size, session)?;
+                Ok((World::Here { scratch, disk, paced }, chosen))
             }
             RunOn::Model { machine, disk } => {
                 if let Some(paced) = &matrix.paced {
@@ -109,8 +187,12 @@ impl<'s> World<'s> {
                 };
                 // On a disk that is quick: loading isn't what is measured.
                 let quick = machine.with_disk(Machine::named("two-core", "nvme")?.disk);
-                let ((), base) = quick.run(1, None, body)?;
-                Ok(World::Modelled { machine, base: Box::new(base) })
+                let ((), base) = quick.run(WORLD_SEED, None, body)?;
+                let body = move |world: &sim::World, session: &Session| {
+                    choose(&world.disk(), Path::new(DIRECTORY), size, session)
+                };
+                let (chosen, _) = machine.run(WORLD_SEED, Some(base.clone()), body)?;
+                Ok((World::Modelled { machine, base: Box::new(base) }, chosen))
             }
         }
     }
@@ -150,20 +232,18 @@ impl<'s> World<'s> {
     fn measure(
         &mut self,
         size: Size,
-        setting: Setting,
+        parameters: &Parameters,
         told_to_stop: &dyn Fn() -> bool,
         session: &Session,
     ) -> Result<Option<Cell>, Stop> {
-        let parameters = parameters(size, setting, self.is_asynchronous());
-        let options = Options { parameters, ..Options::default() };
+        let options = Options { parameters: parameters.clone(), ..Options::default() };
         match self {
             World::Here { scratch, disk, paced } => {
                 if !scratch.restore(told_to_stop)? {
                     return Ok(None);
                 }
-                let disk = paced.as_ref().map_or_else(|| disk.clone(), PacedDisk::disk);
-                let run = scratch.run();
-                cell(&disk, &run, &options, size, told_to_stop, session)
+                let slow = paced.as_ref().map_or_else(|| disk.clone(), PacedDisk::disk);
+                cell([&slow, disk], &scratch.run(), &options, size, told_to_stop, session)
             }
             World::Modelled { machine, base } => {
                 if told_to_stop() {
@@ -171,9 +251,9 @@ impl<'s> World<'s> {
                 }
                 let body = move |world: &sim::World, session: &Session| {
                     let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
-                    cell(&disk, directory, &options, size, &|| false, session)
+                    cell([&disk, &disk], directory, &options, size, &|| false, session)
                 };
-                Ok(machine.run(1, Some(sim::fs::FileSystem::clone(base)), body)?.0)
+                Ok(machine.run(WORLD_SEED, Some(sim::fs::FileSystem::clone(base)), body)?.0)
             }
         }
     }
@@ -187,8 +267,7 @@ fn pace(disk: &Disk, model: &str, session: &Session) -> Result<PacedDisk, Stop> 
 
 /// The loaded database.
 fn make(disk: &Disk, directory: &Path, size: Size, session: &Session) -> Result<(), Stop> {
-    let loading = Setting { io: FilesystemIo::SetAll, writers: 1, slaves: 0 };
-    let parameters = parameters(size, loading, true);
+    let parameters = parameters(size, LOADING, true);
     let options = Options { creation: creation(size), parameters, ..Options::default() };
     let database = Database::create_in(disk, directory, &options, session)?;
     match load(&database, size, session) {
@@ -197,18 +276,40 @@ fn make(disk: &Disk, directory: &Path, size: Size, session: &Session) -> Result<
     }
 }
 
+const LOADING: Setting = Setting { io: FilesystemIo::SetAll, writers: 1, slaves: 0 };
+
+/// What an opening chooses by a probe, on the disk that cells have (LB61).
+fn choose(disk: &Disk, directory: &Path, size: Size, session: &Session) -> Result<Chosen, Stop> {
+    let parameters = parameters(size, LOADING, true);
+    let options = Options { parameters, ..Options::default() };
+    let database = Database::open_in(disk, directory, &options, session)?;
+    let chosen = Chosen::of(&database);
+    database.shutdown_by(session)?;
+    Ok(chosen)
+}
+
+/// Measures on the first of the disks; looks for the commits on the second, the same one made not
+/// slow.
 fn cell(
-    disk: &Disk,
+    [slow, plain]: [&Disk; 2],
     directory: &Path,
     options: &Options,
     size: Size,
     told_to_stop: &dyn Fn() -> bool,
     session: &Session,
 ) -> Result<Option<Cell>, Stop> {
-    let database = Database::open_in(disk, directory, options, session)?;
+    let database = Database::open_in(slow, directory, options, session)?;
     let measured = measure(&database, size, told_to_stop, session);
     let halted = crash(database, session);
     let measured = measured?;
     halted?;
-    Ok(measured)
+    let Some(measured) = measured else { return Ok(None) };
+    let commits = audit(plain, directory, options, size, session)?;
+    let figures = Measured {
+        elapsed: measured.elapsed,
+        transactions: size.sessions.into(),
+        latency: None,
+        commits: Some(commits),
+    };
+    Ok(Some((figures, measured.intervals)))
 }

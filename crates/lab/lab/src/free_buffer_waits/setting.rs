@@ -1,9 +1,12 @@
 //! The cells of the table.
 //!
-//! Callers: `run`, `report`.
+//! Callers: `run`, `report`, `statements`.
+
+use std::fmt;
 
 use instance::Parameters;
 use os::FilesystemIo;
+use report::number::counted;
 
 /// How blocks are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,9 +31,25 @@ impl Setting {
         FilesystemIo::ALL.into_iter().flat_map(of).collect()
     }
 
+    /// In a sentence: `none, 36 writers, 0 slaves`.
+    pub(super) fn short(&self) -> String {
+        let (writers, slaves) = (u64::from(self.writers), u64::from(self.slaves));
+        format!("{}, {}, {}", self.io, counted(writers, "writer"), counted(slaves, "slave"))
+    }
+
     pub(super) fn apply(&self, parameters: &mut Parameters) {
         parameters.filesystemio_options = self.io;
         parameters.db_writer_processes = self.writers;
         parameters.dbwr_io_slaves = self.slaves;
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Setting { io, writers, slaves } = self;
+        write!(
+            f,
+            "filesystemio_options = {io}, db_writer_processes = {writers}, dbwr_io_slaves = {slaves}"
+        )
     }
 }

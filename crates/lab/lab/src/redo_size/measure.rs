@@ -5,6 +5,7 @@
 use database::{
     ColumnSpec, Connection, Database, Row, RowChange, Table, TableSpec, Tx, Type, Value,
 };
+use experiment::Commits;
 use instance::{Creation, Parameters};
 use os::Session;
 use rand::SeedableRng;
@@ -13,11 +14,14 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use stop::Stop;
 use waits::{Nanos, Statistic};
 
+use crate::linux::Chosen;
+
 const MIB: u64 = 1 << 20;
 /// With id and n a row of 100 bytes.
 const FILLER_BYTES: u16 = 84;
 /// Rows of the table: enough that a row is changed again only much later.
-const ROWS: u64 = 16_384;
+pub(super) const ROWS: u64 = 16_384;
+pub(super) const TABLE: &str = "rows";
 /// Rows of one transaction of the loading.
 const LOAD_BATCH: u64 = 1_000;
 /// CPU of an update of one row that a modelled machine is charged beside the engine's own charges,
@@ -44,9 +48,16 @@ impl Sizes {
     pub const TINY: Sizes = Sizes { step: MIB / 13, count: 53, rounds: 1 };
 }
 
+/// The measured curve, and what is known of the instance.
+pub(super) struct Measured {
+    pub(super) curve: Points,
+    pub(super) commits: Commits,
+    pub(super) chosen: Chosen,
+}
+
 /// The measured curve.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Measured {
+pub(super) struct Points {
     /// Of each size, the redo of its transaction in bytes.
     pub(super) redo: Vec<f64>,
     /// Of each round, the time of each size's commit in us.
@@ -63,6 +74,9 @@ pub(super) fn parameters() -> Parameters {
     Parameters { db_cache_size: 96 * MIB, log_buffer: 16 * MIB, ..Parameters::default() }
 }
 
+/// After each acknowledged commit, the number that the last changed row got.
+pub(super) type Acknowledged = Vec<u64>;
+
 /// Measures in an open instance. None if it was told to stop.
 pub(super) fn measure(
     database: &Database,
@@ -71,15 +85,15 @@ pub(super) fn measure(
     tell: &mut dyn FnMut(&str),
     told_to_stop: &dyn Fn() -> bool,
     session: &Session,
-) -> Result<Option<Measured>, Stop> {
-    let mut connection = database.connect_with(session);
-    let table = load(&mut connection)?;
-    database.instance().checkpoint(session)?;
-    let mut bench = Bench { connection, table, next: 0, per_row: 0.0, session };
+) -> Result<Option<(Points, Acknowledged)>, Stop> {
+    let connection = database.connect_with(session);
+    let table = connection.table(TABLE)?;
+    let acknowledged = Vec::new();
+    let mut bench = Bench { connection, table, next: 0, per_row: 0.0, acknowledged, session };
     bench.calibrate()?;
     let mut order: Vec<usize> = (0..sizes.count as usize).collect();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let mut measured = Measured { redo: vec![0.0; order.len()], rounds: Vec::new() };
+    let mut measured = Points { redo: vec![0.0; order.len()], rounds: Vec::new() };
     for round in 0..sizes.rounds {
         tell(&format!("round {} of {}", round + 1, sizes.rounds));
         order.shuffle(&mut random);
@@ -94,12 +108,12 @@ pub(super) fn measure(
         }
         measured.rounds.push(times);
     }
-    Ok(Some(measured))
+    Ok(Some((measured, bench.acknowledged)))
 }
 
-fn load(connection: &mut Connection<'_>) -> Result<Table, Stop> {
+pub(super) fn load(connection: &mut Connection<'_>) -> Result<(), Stop> {
     let column = |name: &str, kind| ColumnSpec::new(name, kind).not_null();
-    let spec = TableSpec::new("rows")
+    let spec = TableSpec::new(TABLE)
         .column(column("id", Type::BigInt))
         .column(column("n", Type::BigInt))
         .column(column("filler", Type::char(FILLER_BYTES)?))
@@ -113,11 +127,11 @@ fn load(connection: &mut Connection<'_>) -> Result<Table, Stop> {
         }
         tx.commit()?;
     }
-    Ok(table)
+    Ok(())
 }
 
 /// A filler that differs in every byte from those of the numbers before and after.
-fn filler_of(number: u64) -> String {
+pub(super) fn filler_of(number: u64) -> String {
     let letter = b'a' + (number % 26) as u8;
     char::from(letter).to_string().repeat(FILLER_BYTES.into())
 }
@@ -128,6 +142,7 @@ struct Bench<'a> {
     next: u64,
     /// Bytes of redo that the update of one row makes.
     per_row: f64,
+    acknowledged: Acknowledged,
     session: &'a Session,
 }
 
@@ -137,7 +152,9 @@ impl Bench<'_> {
         let mut tx = self.connection.begin();
         update(&mut tx, &self.table, &mut self.next, LOAD_BATCH, self.session)?;
         self.per_row = (redo(self.session) - before) as f64 / LOAD_BATCH as f64;
-        tx.commit()
+        tx.commit()?;
+        self.acknowledged.push(self.next);
+        Ok(())
     }
 
     /// Makes this much redo and commits. Returns the redo, and how long the commit took.
@@ -148,7 +165,9 @@ impl Bench<'_> {
         update(&mut tx, &self.table, &mut self.next, rows, session)?;
         let (made, begin) = (redo(session) - before, session.now());
         tx.commit()?;
-        Ok((made, session.now().since(begin)))
+        let took = session.now().since(begin);
+        self.acknowledged.push(self.next);
+        Ok((made, took))
     }
 }
 

@@ -8,6 +8,7 @@
 //! * [`Curve`], [`Sizes`]: the request. [`run`] carries it out here or on a model.
 //! * [`Report`]: the curve, the period with its interval; as text or JSON.
 
+mod audit;
 mod measure;
 mod report;
 mod run;

@@ -1,5 +1,7 @@
 //! The answer: a curve, and whether it is a saw-tooth.
 
+use experiment::Commits;
+use report::paragraph;
 use serde::Serialize;
 use stats::Interval;
 use stats::sawtooth::{Sawtooth, fit_rounds};
@@ -7,6 +9,8 @@ use stats::sawtooth::{Sawtooth, fit_rounds};
 use super::NAME;
 use super::measure::Measured;
 use super::run::Curve;
+use crate::RunOn;
+use crate::checks::{commits_line, lost_warning};
 
 const MIB: f64 = (1 << 20) as f64;
 /// The range of periods, in MiB.
@@ -25,6 +29,13 @@ pub struct Report {
     points: Vec<Point>,
     rounds: usize,
     teeth: Option<Teeth>,
+    modelled: bool,
+    commits: Commits,
+    commits_lost: u64,
+    redo_write: &'static str,
+    log_writes_in_flight: u32,
+    #[serde(skip)]
+    chosen: String,
     machine: String,
     commit: String,
     command: String,
@@ -67,6 +78,7 @@ impl Teeth {
 
 impl Report {
     pub(super) fn of(measured: Measured, curve: &Curve, machine: String) -> Report {
+        let Measured { curve: measured, commits, chosen } = measured;
         let xs: Vec<f64> = measured.redo.iter().map(|bytes| bytes / MIB).collect();
         let fitted = fit_rounds(&xs, &measured.rounds, PERIODS, DRAWS, curve.seed);
         let teeth = fitted.map(|(best, interval)| Teeth::of(best, interval));
@@ -79,6 +91,12 @@ impl Report {
             points: xs.iter().enumerate().map(point).collect(),
             rounds: measured.rounds.len(),
             teeth,
+            modelled: matches!(curve.run_on, RunOn::Model { .. }),
+            commits,
+            commits_lost: commits.lost(),
+            redo_write: chosen.redo_write.name(),
+            log_writes_in_flight: chosen.log_writes_in_flight,
+            chosen: chosen.words(),
             machine,
             commit: curve.commit.clone(),
             command: curve.command.clone(),
@@ -99,15 +117,24 @@ impl Report {
             format!("{:8.3} {:10.0}  {bar}\n", point.redo_mib, point.commit_us)
         };
         let lines: String = self.points.iter().map(line).collect();
+        let modelled = if self.modelled { ", modelled" } else { "" };
         format!(
-            "{NAME}: one session, {} rounds\n\n{}\n\nredo/MiB  commit/us (median)\n{lines}\n\
-             {}\ncommit {}\nto repeat it: {}\n",
+            "{NAME}: one session, {} rounds{modelled}\n{}\n{}\n\n\
+             redo/MiB  commit/us (median)\n{lines}\n{}{}{}commit {}\nto repeat it: {}\n",
             self.rounds,
+            lost_warning(self.commits),
             self.answer(),
-            self.machine,
+            commits_line(self.commits, "the crash at the end"),
+            paragraph(&self.chosen, ""),
+            paragraph(&self.machine, ""),
             self.commit,
             self.command
         )
+    }
+
+    /// The acknowledged commits, and those that were there after the crash.
+    pub fn commits(&self) -> Commits {
+        self.commits
     }
 
     fn answer(&self) -> String {

@@ -6,11 +6,13 @@ use std::path::Path;
 use os::{Disk, Session};
 use stop::Stop;
 
-use super::measure::{Measured, Sizes, creation, measure, parameters};
+use super::audit::audit;
+use super::measure::{Measured, Sizes, creation, load, measure, parameters};
 use super::report::Report;
 use crate::RunOn;
 use crate::checks;
 use crate::crash::crash;
+use crate::linux::Chosen;
 use crate::model::Machine;
 use crate::scratch::Scratch;
 
@@ -83,8 +85,23 @@ fn in_a_database(
     told_to_stop: &dyn Fn() -> bool,
     session: &Session,
 ) -> Result<Option<Measured>, Stop> {
-    let options = Options { creation: creation(), parameters: parameters(), ..Options::default() };
+    let mut options =
+        Options { creation: creation(), parameters: parameters(), ..Options::default() };
     let database = Database::create_in(disk, directory, &options, session)?;
+    let loaded = load(&mut database.connect_with(session));
+    match loaded {
+        Ok(()) => database.shutdown_by(session)?,
+        Err(stop) => return crash(database, session).and(Err(stop)),
+    }
+    // A creation makes no probe.
+    let database = Database::open_in(disk, directory, &options, session)?;
+    let chosen = Chosen::of(&database);
+    chosen.fix(&mut options.parameters);
     let measured = measure(&database, sizes, seed, tell, told_to_stop, session);
-    crash(database, session).and(measured)
+    let halted = crash(database, session);
+    let measured = measured?;
+    halted?;
+    let Some((curve, acknowledged)) = measured else { return Ok(None) };
+    let commits = audit(disk, directory, &options, &acknowledged, session)?;
+    Ok(Some(Measured { curve, commits, chosen }))
 }
