@@ -36,7 +36,8 @@ use crate::{Level, Run};
 pub const ROUNDS_MIN: u32 = 6;
 /// The most looks of an experiment.
 const LOOKS_MAX: u32 = 40;
-/// A covariate that differs between the settings with a smaller p than this may be their effect.
+/// A covariate that differs between the settings with a smaller p than this is told of: it may be
+/// their effect. It is used all the same, since to choose by what was seen would cost error.
 const UNTOUCHED_P: f64 = 0.01;
 
 /// What is asked of the rows. All of it is chosen before the first run.
@@ -63,7 +64,7 @@ pub struct CovariateUse {
     pub name: &'static str,
     /// The share of the variance of a round's figure that it took; none if it wasn't used.
     pub taken: Option<f64>,
-    /// Whether it was left out because it differs between the settings.
+    /// Whether it differs between the settings, so that it may be their effect.
     pub differs: bool,
 }
 
@@ -183,10 +184,8 @@ pub fn decide(rows: &[Run], level: Level, figure: Figure, rule: &Rule) -> Option
     }
     let (at, critical) = last?;
     let pairs = &pairs[..at as usize];
-    let untouched: Vec<&Covariate> =
-        covariates.iter().filter(|covariate| !differs(covariate, pairs)).collect();
     let sums = Sums::of(pairs, figure)?;
-    let estimate = estimate(pairs, &sums, &untouched)?;
+    let estimate = estimate(pairs, &sums, covariates)?;
     let plain = Estimate::of(&sums.bare(), &[])?;
     let of_logs = estimate.interval(critical);
     let length = |interval: Interval| interval.high - interval.low;
@@ -201,7 +200,7 @@ pub fn decide(rows: &[Run], level: Level, figure: Figure, rule: &Rule) -> Option
         interval: ratios(of_logs),
         answer: Answer::of(of_logs, rule.threshold.ln_1p()),
         gain: length(plain.interval(critical)) / length(of_logs).max(f64::MIN_POSITIVE),
-        covariates: uses(covariates, &untouched, &estimate),
+        covariates: uses(covariates, pairs, &estimate),
         equals: Equals::of(&rounds, figure, rule, at),
         estimate,
         critical,
@@ -285,23 +284,25 @@ fn ratios(logs: Interval) -> Interval {
 /// A row of A and the row of the other level of each round.
 type RowPair<'a> = (&'a Run, &'a Run);
 
-fn estimate(pairs: &[RowPair<'_>], sums: &Sums, covariates: &[&Covariate]) -> Option<Estimate> {
+fn estimate(pairs: &[RowPair<'_>], sums: &Sums, covariates: &[Covariate]) -> Option<Estimate> {
     let differences = |pair: &RowPair<'_>| -> Vec<f64> {
         covariates.iter().map(|covariate| (covariate.of)(pair.1) - (covariate.of)(pair.0)).collect()
     };
     let of = |(pair, log): (&RowPair<'_>, &f64)| Pair {
         difference: *log,
         covariates: differences(pair),
-        disturbance: disturbance(pair),
+        disturbance: disturbance(pair, covariates),
     };
     let names: Vec<&str> = covariates.iter().map(|covariate| covariate.name).collect();
     Estimate::of(&pairs.iter().zip(&sums.logs).map(of).collect::<Vec<_>>(), &names)
 }
 
-/// How restless the surroundings of the two runs were: how far they differ, in shares of the
-/// machine's CPU and of the time in which a probe was on its way.
-fn disturbance((a, b): &RowPair<'_>) -> f64 {
-    [CPU, DEVICE].iter().map(|covariate| ((covariate.of)(b) - (covariate.of)(a)).abs()).sum()
+/// How restless the surroundings of the two runs were: how far the covariates differ that are shares
+/// (of the machine's CPU, of the time in which a probe was on its way). Only those of the model: what
+/// may be an effect of a setting must not take weight from its rounds.
+fn disturbance((a, b): &RowPair<'_>, covariates: &[Covariate]) -> f64 {
+    let shares = covariates.iter().filter(|covariate| covariate.name != PLACE.name);
+    shares.map(|covariate| ((covariate.of)(b) - (covariate.of)(a)).abs()).sum()
 }
 
 /// Whether a covariate differs between the settings, so that it may be their effect.
@@ -317,7 +318,7 @@ fn differs(covariate: &Covariate, pairs: &[RowPair<'_>]) -> bool {
     2.0 * student.survival((estimate.effect / estimate.standard_error).abs()) < UNTOUCHED_P
 }
 
-fn uses(all: &[Covariate], untouched: &[&Covariate], estimate: &Estimate) -> Vec<CovariateUse> {
+fn uses(all: &[Covariate], pairs: &[RowPair<'_>], estimate: &Estimate) -> Vec<CovariateUse> {
     let taken: BTreeMap<&str, f64> = estimate
         .covariates
         .iter()
@@ -331,7 +332,7 @@ fn uses(all: &[Covariate], untouched: &[&Covariate], estimate: &Estimate) -> Vec
     let of = |covariate: &Covariate| CovariateUse {
         name: covariate.name,
         taken: taken.get(covariate.name).copied(),
-        differs: !untouched.iter().any(|untouched| untouched.name == covariate.name),
+        differs: differs(covariate, pairs),
     };
     all.iter().map(of).collect()
 }

@@ -130,7 +130,10 @@ pub fn carry_out<R: Runner>(
 fn whole_rounds(runs: &[Run], steps: &[Step]) -> usize {
     let is_of = |(run, step): &(&Run, &Step)| {
         let identity = &run.identity;
-        (identity.kind, identity.round, identity.place) == (step.kind, step.round, step.place)
+        let place = (identity.kind, identity.round, identity.place, identity.level);
+        let seeds = (identity.load_seed, identity.world_seed);
+        place == (step.kind, step.round, step.place, step.level)
+            && seeds == (step.load_seed, step.world_seed)
     };
     let same = runs.iter().zip(steps).take_while(is_of).count();
     let mut whole = same;

@@ -6,6 +6,9 @@
 //!   {"audit": {...}}      of an instance that all runs share: whether commits survived its crash
 //! ```
 //!
+//! A second line of what was asked begins anew: the lines before it don't count. Of two rows of one
+//! place of one round the later counts.
+//!
 //! Callers: `forebay lab run --rows`, `lab resume`, `lab report`; programs that read its file.
 
 use std::fmt;
@@ -98,7 +101,7 @@ pub fn parse_rows(text: &str) -> Result<Rows, RowError> {
         };
         match taken {
             Ok(()) => at += line.len(),
-            Err(_) if !line.ends_with('\n') && !rows.runs.is_empty() => break,
+            Err(_) if !line.ends_with('\n') && index > 0 => break,
             Err(what) => return Err(RowError { line: index + 1, what }),
         }
     }
@@ -117,7 +120,8 @@ fn take(line: &str, rows: &mut Rows) -> Result<(), String> {
     }
     if line.starts_with("{\"asked\":") {
         let read: AskedLine = serde_json::from_str(line).map_err(|error| error.to_string())?;
-        rows.asked = Some(read.asked);
+        // Once more, by restarts: what was there before isn't compared with what follows.
+        *rows = Rows { asked: Some(read.asked), ..Rows::default() };
     } else if line.starts_with("{\"audit\":") {
         let read: AuditLine = serde_json::from_str(line).map_err(|error| error.to_string())?;
         let before = rows.commits.unwrap_or(Commits { acknowledged: 0, found: 0 });
@@ -128,7 +132,12 @@ fn take(line: &str, rows: &mut Rows) -> Result<(), String> {
     } else {
         let run: Run = serde_json::from_str(line).map_err(|error| error.to_string())?;
         run.check()?;
-        rows.runs.push(run);
+        // An experiment that went on makes the last round anew, if that was broken off.
+        let place = |run: &Run| (run.identity.kind, run.identity.round, run.identity.place);
+        match rows.runs.iter().rposition(|known| place(known) == place(&run)) {
+            Some(at) => rows.runs[at] = run,
+            None => rows.runs.push(run),
+        }
     }
     Ok(())
 }
@@ -178,6 +187,31 @@ mod tests {
         assert_eq!((read.asked, read.commits), (Some(asked), Some(audit)));
         assert_eq!((read.runs.len(), read.whole_bytes), (1, whole.len()));
         assert!(parse_rows("{\"a").is_err(), "nothing of it is a row");
+    }
+
+    /// What was asked a second time (by restarts, after blocks) begins anew; a round that was broken
+    /// off and made again counts once, in its place.
+    #[test]
+    fn what_begins_anew_or_is_made_again_counts_once() {
+        let rule = Rule { threshold: 0.02, error: 0.025, rounds: 9, is_device_neutral: false };
+        let words = || String::new();
+        let asked = Asked {
+            rule,
+            command: words(),
+            arguments: Vec::new(),
+            commit: words(),
+            model: words(),
+            notes: Vec::new(),
+        };
+        let mut again = runs().remove(1);
+        again.transactions += 7;
+        let lines = |of: &[Run]| of.iter().map(|run| run.to_json_line() + "\n").collect::<String>();
+        let audit = Commits { acknowledged: 9, found: 8 }.to_json_line() + "\n";
+        let before = asked.to_json_line() + "\n" + &lines(&runs()) + &audit;
+        let text = before + &asked.to_json_line() + "\n" + &lines(&runs()[..2]);
+        let read = parse_rows(&(text + &again.to_json_line() + "\n")).expect("rows");
+        assert_eq!(read.commits, None, "the audit was of what doesn't count");
+        assert_eq!(read.runs, [runs().remove(0), again]);
     }
 
     /// Rule EX5.

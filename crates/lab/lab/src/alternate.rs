@@ -44,6 +44,8 @@ pub struct Blocks {
 
 /// A block's curve has so many steps.
 const STEPS: u32 = 20;
+/// How often it is asked whether to stop.
+const STOP_LOOK: Nanos = Nanos::from_millis(100);
 /// How long a session's book is waited for, where a device stalls; what comes later is left out.
 const BOOK_WAIT: Nanos = Nanos::from_secs(2);
 const BOOK_LOOK: Nanos = Nanos::from_millis(1);
@@ -103,8 +105,8 @@ impl Alternation<'_> {
         let periods = Periods::new(session.os());
         let Following { told_to_stop, enough, news } = following;
         let mut execution = None;
-        let mut conduct = |session: &Session, all_ended: &dyn Fn() -> bool| {
-            let stop = || told_to_stop() || all_ended();
+        let mut conduct = |session: &Session, has_ended: &dyn Fn() -> bool| {
+            let stop = || told_to_stop() || has_ended();
             let mut conductor = Conductor {
                 of: self,
                 database,
@@ -153,7 +155,8 @@ impl Runner for Conductor<'_> {
         let factor = if step.kind == RoundKind::Long { u64::from(long) } else { 1 };
         let set = session.now();
         self.periods.begin(session);
-        let mut curve = Curve::begin(session, Nanos(length.0 * factor / u64::from(STEPS)));
+        let step_length = Nanos(length.0 * factor / u64::from(STEPS));
+        let mut curve = Curve::begin(set, step_length, session);
         // The washout of a long block is that of a short one, in whole steps.
         let washed = set.after(Nanos(washout.0.div_ceil(curve.step.0) * curve.step.0));
         curve.draw_until(washed, told_to_stop, session);
@@ -264,15 +267,15 @@ struct Curve {
 }
 
 impl Curve {
-    fn begin(session: &Session, step: Nanos) -> Curve {
-        let next = session.now().after(step);
+    fn begin(at: Timestamp, step: Nanos, session: &Session) -> Curve {
+        let next = at.after(step);
         Curve { step, next, commits: commits(session), counts: Vec::new() }
     }
 
     fn draw_until(&mut self, until: Timestamp, told_to_stop: &dyn Fn() -> bool, session: &Session) {
         while self.next <= until && !told_to_stop() {
-            let left = self.next.since(session.now());
-            if left > Nanos::ZERO {
+            while self.next > session.now() && !told_to_stop() {
+                let left = self.next.since(session.now()).min(STOP_LOOK);
                 session.pause(left, session.waiting(WaitEvent::PlSqlLockTimer));
             }
             let now = commits(session);

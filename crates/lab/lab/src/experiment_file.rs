@@ -73,7 +73,7 @@ pub struct Experiment {
     /// Rounds, and rounds of equals, of a design by restarts.
     pub rounds: [u32; 2],
     load: LoadSpec,
-    lengths: [Option<f64>; 2],
+    lengths: [Option<Nanos>; 2],
 }
 
 /// The difference that matters, in per cent, if a file doesn't say.
@@ -189,7 +189,10 @@ impl Experiment {
             long: optional(file.blocks.long, "the length of a long block")?,
             rounds: [file.runs.rounds.unwrap_or(10), file.runs.equals.unwrap_or(5)],
             load: file.load,
-            lengths: [file.runs.warm_up, file.runs.length],
+            lengths: [
+                optional(file.runs.warm_up, "the warm-up")?,
+                optional(file.runs.length, "the length of a run")?,
+            ],
         })
     }
 
@@ -264,9 +267,8 @@ impl Experiment {
                 Err(stop) => return Err(stop),
             }
         }
-        let ns = |seconds: f64| Nanos((seconds * 1e9) as u64);
-        form.warm_up = self.lengths[0].map_or(form.warm_up, ns);
-        form.length = self.lengths[1].map_or(form.length, ns);
+        form.warm_up = self.lengths[0].unwrap_or(form.warm_up);
+        form.length = self.lengths[1].unwrap_or(form.length);
         Ok(form)
     }
 
@@ -274,6 +276,9 @@ impl Experiment {
         let spec = &self.load;
         let usual = form.load.clone();
         let refuse = |message: String| Stop::refuse(RefusalKind::Invalid, message);
+        if let Some(sessions) = spec.sessions.filter(|sessions| !(1..=10_000).contains(sessions)) {
+            return Err(refuse(format!("sessions is {sessions}: choose 1 to 10000")));
+        }
         let mib = |text: &String| match parse_size(text) {
             Some(bytes) if bytes >= 1 << 20 => Ok(bytes >> 20),
             _ => Err(refuse(format!("data is {text}: choose a size of 1m or more"))),
@@ -335,6 +340,9 @@ fn settings(file: &File) -> Result<Vec<Setting>, Stop> {
             };
             values.iter().map(with).collect()
         };
+        if all.len() * values.len() > usize::from(LEVELS_MAX) {
+            return Err(invalid(format!("its factors make more than {LEVELS_MAX} settings")));
+        }
         all = all.iter().flat_map(with).collect();
     }
     all.extend(file.setting.iter().map(|table| pairs_of(table).into_iter().collect()));

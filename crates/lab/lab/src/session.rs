@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use experiment::{
-    CarryOver, Commits, End, Execution, News, Origin, Plan, Question, Rule, Run, Runner,
-    Sensitivity, Verdict, World, carry_out, compare, foremost, is_decided,
+    CarryOver, Commits, End, Execution, News, Origin, Plan, Question, ROUNDS_MAX, Rule, Run,
+    Runner, Sensitivity, Verdict, World, carry_out, compare, foremost, is_decided,
 };
 use os::{Disk, Session};
 use stop::{RefusalKind, Stop};
@@ -141,6 +141,8 @@ struct Asked<'a> {
     plan: Plan,
     rule: Rule,
     notes: Vec<String>,
+    /// The rows that are there already.
+    done: Vec<Run>,
 }
 
 /// What was found.
@@ -173,6 +175,7 @@ impl<'a> Asked<'a> {
         }
         let form = experiment.form(request.form.clone())?;
         Setting::complete(&mut experiment.settings, &form.parameters)?;
+        let done = request.done.clone();
         let is_modelled = matches!(request.run_on, RunOn::Model { .. });
         let (design, notes) = experiment.way(is_modelled)?;
         let (blocks, budget) = (experiment.blocks()?, experiment.budget());
@@ -188,7 +191,7 @@ impl<'a> Asked<'a> {
             rounds: plan.rounds,
             is_device_neutral: experiment.settings.iter().all(|s| s.is_device_neutral()),
         };
-        Ok(Asked { request, experiment, form, design, blocks, budget, plan, rule, notes })
+        Ok(Asked { request, experiment, form, design, blocks, budget, plan, rule, notes, done })
     }
 
     /// Makes the runs.
@@ -247,12 +250,12 @@ impl<'a> Asked<'a> {
         let prepared = prepare(&disk, &base, &self.form, progress, told_to_stop, session)?;
         let Some(chosen) = prepared else { return Ok(self.stopped()) };
         let mut form = self.form.clone();
-        Chosen::in_rows(&self.request.done).unwrap_or(chosen).fix(&mut form.parameters);
+        Chosen::in_rows(&self.done).unwrap_or(chosen).fix(&mut form.parameters);
         follower.begins(&self.rule, "", &self.notes);
         let mut audited = None;
         let execution = {
             let mut teller = Teller::new(self.rule, self.plan, self.time(), follower);
-            self.request.done.iter().for_each(|run| teller.knows(run));
+            self.done.iter().for_each(|run| teller.knows(run));
             let mut news = |news: News<'_>| teller.tell(&news);
             let began = session.now();
             let is_over =
@@ -290,7 +293,7 @@ impl<'a> Asked<'a> {
 
     /// Nothing was made anew.
     fn stopped(&self) -> Found {
-        Found { runs: self.request.done.clone(), is_stopped: true, ..Found::default() }
+        Found { runs: self.done.clone(), is_stopped: true, ..Found::default() }
     }
 
     /// How long it may take, where that is bounded.
@@ -305,7 +308,7 @@ impl<'a> Asked<'a> {
             form,
             settings: &self.experiment.settings,
             origin,
-            done: self.request.done.clone(),
+            done: self.done.clone(),
         }
     }
 
@@ -317,7 +320,7 @@ impl<'a> Asked<'a> {
     ) -> Execution<Stop> {
         let Following { told_to_stop, enough, news } = following;
         let clock = session.os().clock();
-        carry_out(&self.plan, self.request.done.clone(), runner, clock, told_to_stop, enough, news)
+        carry_out(&self.plan, self.done.clone(), runner, clock, told_to_stop, enough, news)
     }
 
     /// The same by restarts, if the effects of these settings go on after them (LB62).
@@ -335,6 +338,7 @@ impl<'a> Asked<'a> {
         request.design = Design::Restarts;
         request.plan = restarts(&request.experiment, self.request.seed)?;
         request.rule.rounds = request.plan.rounds;
+        request.done = Vec::new();
         request.notes = vec![format!(
             "The settings can't alternate in one instance: the effect of one goes on after it. So \
              they were compared by restarts. What was seen in {} blocks: {}",
@@ -394,8 +398,13 @@ impl<'a> Asked<'a> {
                 ))
             }
         };
-        let (execution, commits) = carry(machine.clone(), &self.request.done, follower)?;
+        let (execution, commits) = carry(machine.clone(), &self.done, follower)?;
         let (runs, is_stopped) = whole(execution)?;
+        // Settings that alternate did so in one simulation, which nobody could follow.
+        if let Some(commits) = commits {
+            runs.iter().for_each(|run| follower.row(run));
+            follower.audited(commits);
+        }
         let mut found = Found { runs, commits, model, is_stopped, ..Found::default() };
         let level = foremost(&found.runs, &self.rule);
         // Equals stay equal whatever scheduling costs.
@@ -470,6 +479,7 @@ fn rounds_in(
     let share = 1.0 / f64::from(EQUALS_EVERY - 1);
     let per_round = block * (f64::from(levels) + 2.0 * share);
     let rounds = ((seconds - f64::from(long) * long_round) / per_round) as u32;
+    let rounds = rounds.min(ROUNDS_MAX);
     let equals = ((f64::from(rounds) * share) as u32).max(1);
     let plan = Plan { levels, rounds, equals, long, seed };
     plan.check().map_err(|_| {

@@ -79,6 +79,13 @@ fn an_experiment_in_one_instance_answers_and_leaves_nothing_behind() {
     let Ok(Ending::Answered(report, rows)) = ended else { panic!("no answer") };
     assert!(report.text().contains("commits lost      none"), "{}", report.text());
     assert!(rows.iter().all(|row| row.block.is_some() && row.surroundings.is_some()));
+    // LB64: the washout is as long as it says, and a block as it was asked for.
+    for row in &rows {
+        let block = row.block.as_ref().expect("a block");
+        assert_eq!(block.curve.len(), 20, "{block:?}");
+        let whole = block.washout_ns + block.window_ns;
+        assert!(whole > 95_000_000 && block.washout_ns >= 10_000_000, "{block:?}");
+    }
     // LB61: what a probe chose is the same in all runs, and named.
     let redo_write = |row: &experiment::Run| row.identity.parameters["redo_write"].clone();
     assert!(rows.iter().all(|row| redo_write(row) == redo_write(&rows[0])));

@@ -152,6 +152,32 @@ fn settings_that_alternate_in_one_instance_are_told_apart_and_equals_are_not() {
     assert_eq!(comparison(&answer(&equals).0)["real"], "not seen");
 }
 
+/// Rows of a simulation reach who follows it, and the audit does.
+#[test]
+fn rows_of_a_simulated_instance_are_handed_on() {
+    #[derive(Default)]
+    struct Told(usize, usize, usize);
+    impl lab::Follower for Told {
+        fn tell(&mut self, _: &str) {}
+        fn begins(&mut self, _: &experiment::Rule, _: &str, _: &[String]) {
+            self.0 += 1;
+        }
+        fn row(&mut self, _: &experiment::Run) {
+            self.1 += 1;
+        }
+        fn audited(&mut self, _: experiment::Commits) {
+            self.2 += 1;
+        }
+    }
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    let request = Request { equals: true, ..alternating(0, 0, Nanos::ZERO) };
+    let mut told = Told::default();
+    let ended = run(&request, &|| false, &mut told, &session);
+    let Ok(Ending::Answered(_, rows)) = ended else { panic!("no answer") };
+    assert_eq!((told.0, told.1, told.2), (1, rows.len(), 1));
+}
+
 /// What only takes effect at opening is compared by restarts, and the verdict says so.
 #[test]
 fn what_is_chosen_at_opening_does_not_alternate() {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use latch::{Latch, LatchKind, SharedFlag};
-use os::{Session, SessionReading, ThreadSpec};
+use os::{Session, SessionReading, ThreadHandle, ThreadSpec};
 use report::SessionInterval;
 use stop::{RefusalKind, Stop};
 use waits::{Nanos, Timestamp, WaitEvent};
@@ -46,11 +46,11 @@ pub struct Watch<'a> {
     /// Given, sessions close their books whenever another period begins (WL20).
     pub periods: Option<Arc<Periods>>,
     /// Given, it is called by the calling session after the warm-up, while sessions work, with a
-    /// question for whether all have ended. The load lasts until it returns (WL21).
+    /// question for whether one has ended by itself. The load lasts until it returns (WL21).
     pub conduct: Option<&'a mut Conduct<'a>>,
 }
 
-/// Conducts a load while it runs: `(session, have all ended?)`.
+/// Conducts a load while it runs: `(session, has a session ended by itself?)`.
 pub type Conduct<'a> = dyn FnMut(&Session, &dyn Fn() -> bool) + 'a;
 
 impl Watch<'_> {
@@ -247,14 +247,14 @@ pub(crate) fn drive(
             }
         }
     }
-    let mut ended = begin;
-    let mut conduct = watch.conduct.take();
+    let (mut ended, mut conduct) = (begin, watch.conduct.take());
     // A session also ends when it is refused, as all are on a full disk.
     let all_ended = || done.shared(session).len() == threads.len();
     for (at, bound) in bounds.into_iter().enumerate() {
         match (&refused, &mut conduct) {
             (None, Some(conduct)) if at == 1 => {
-                conduct(session, &all_ended);
+                // A session ends by itself only if it was refused, or panicked.
+                conduct(session, &|| threads.iter().any(ThreadHandle::has_ended));
                 stop.raise(session);
             }
             (None, _) => {
@@ -312,6 +312,41 @@ mod tests {
     use sim::Simulation;
 
     use super::*;
+
+    /// A load that is conducted ends when one of its sessions was refused: it would be an error
+    /// whatever the others do.
+    #[test]
+    fn a_conductor_is_told_when_a_session_was_refused() {
+        let report = Simulation::new(1).run(|_, session| {
+            let plan =
+                Drive { sessions: 3, first_session: 1, warm_up: Nanos::ZERO, length: Nanos::ZERO };
+            let client: Arc<Client> = Arc::new(|turns, session| {
+                while turns.next(session) {
+                    turns.acknowledge();
+                    session.pause(Nanos::from_secs(1), session.waiting(WaitEvent::PlSqlLockTimer));
+                    if turns.number == 2 && turns.acknowledged() == 3 {
+                        return Err(Stop::refuse(RefusalKind::NoSpace, "it is full".to_owned()));
+                    }
+                }
+                Ok(())
+            });
+            let mut conducted = Nanos::ZERO;
+            let mut conduct = |session: &Session, has_ended: &dyn Fn() -> bool| {
+                let began = session.now();
+                while !has_ended() && conducted < Nanos::from_secs(100) {
+                    let wait = session.waiting(WaitEvent::PlSqlLockTimer);
+                    session.pause(Nanos::from_millis(100), wait);
+                    conducted = session.now().since(began);
+                }
+            };
+            let watch = Watch { conduct: Some(&mut conduct), ..Watch::default() };
+            let refused = drive(plan, client, watch, session).expect_err("it was full").refusal();
+            (conducted, refused)
+        });
+        let (conducted, refusal) = report.result.expect("it ended");
+        assert!((3.0..3.5).contains(&conducted.as_secs_f64()), "{conducted}");
+        assert_eq!(refusal, Some(RefusalKind::NoSpace));
+    }
 
     /// A load whose sessions were all refused is over, and its time is that of its sessions.
     #[test]

@@ -280,13 +280,14 @@ fn answer(
         Ok(Ending::Answered(verdict, runs)) => (Some(verdict), runs, false),
         Ok(Ending::Stopped(verdict, runs)) => (verdict, runs, true),
         Err(stop) => {
-            outputs.without_answer(false)?;
+            outputs.without_answer()?;
             return Err(failure(stop));
         }
     };
     let Some(verdict) = verdict else {
-        outputs.without_answer(!runs.is_empty())?;
-        return Err(stopped(rows.filter(|_| !runs.is_empty())));
+        let rows = rows.filter(|_| outputs.has_rows());
+        outputs.without_answer()?;
+        return Err(stopped(rows));
     };
     let text = if place.json { verdict.json() + "\n" } else { verdict.text() };
     match (outputs.end(&verdict, &runs), is_stopped) {

@@ -19,8 +19,10 @@ pub(super) struct Outputs<'s> {
     rows: Option<OutputFile>,
     html: Option<OutputFile>,
     session: &'s Session,
-    /// The first failure to write a row.
+    /// The first failure to write a row; nothing is written behind it.
     failed: Option<os::Error>,
+    /// There are rows in the file, so that it stays.
+    has_rows: bool,
 }
 
 impl<'s> Outputs<'s> {
@@ -33,7 +35,7 @@ impl<'s> Outputs<'s> {
             |path: Option<&Path>| path.map(|path| OutputFile::make(path, session)).transpose();
         let rows = make(rows)?;
         match make(html) {
-            Ok(html) => Ok(Outputs { rows, html, session, failed: None }),
+            Ok(html) => Ok(Outputs { rows, html, session, failed: None, has_rows: false }),
             Err(error) => {
                 rows.map_or(Ok(()), |rows| rows.remove(session))?;
                 Err(error)
@@ -53,12 +55,12 @@ impl<'s> Outputs<'s> {
         let rows = OutputFile { disk, file, length: whole_bytes as u64 };
         rows.file.set_len(rows.length, FileOperation::Resize.waiting(session))?;
         let mut outputs = Outputs::make(None, html, session)?;
-        outputs.rows = Some(rows);
+        (outputs.rows, outputs.has_rows) = (Some(rows), true);
         Ok(outputs)
     }
 
     fn line(&mut self, line: &str) {
-        let Some(rows) = &mut self.rows else { return };
+        let Some(rows) = self.rows.as_mut().filter(|_| self.failed.is_none()) else { return };
         if let Err(error) = rows.append(&format!("{line}\n"), self.session) {
             self.failed.get_or_insert(error);
         }
@@ -81,16 +83,15 @@ impl<'s> Outputs<'s> {
         self.rows.map_or(Ok(()), |file| file.sync(session))
     }
 
-    /// There is no answer. Rows that were written are kept.
-    pub(super) fn keep_rows(self) -> Result<(), os::Error> {
-        let has_rows = self.rows.as_ref().is_some_and(|rows| rows.length > 0);
-        self.without_answer(has_rows)
+    /// Whether there are rows, which stay whatever comes.
+    pub(super) fn has_rows(&self) -> bool {
+        self.has_rows
     }
 
     /// There is no answer. Rows are kept if there are any.
-    pub(super) fn without_answer(self, has_rows: bool) -> Result<(), os::Error> {
+    pub(super) fn without_answer(self) -> Result<(), os::Error> {
         let session = self.session;
-        let rows = self.rows.filter(|_| !has_rows);
+        let rows = self.rows.filter(|_| !self.has_rows);
         [rows, self.html].into_iter().flatten().try_for_each(|file| file.remove(session))
     }
 }
@@ -150,6 +151,7 @@ impl Follower for Following<'_, '_> {
 
     fn row(&mut self, run: &Run) {
         self.outputs.line(&run.to_json_line());
+        self.outputs.has_rows = true;
     }
 
     fn audited(&mut self, commits: Commits) {

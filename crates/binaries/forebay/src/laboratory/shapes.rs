@@ -48,7 +48,7 @@ impl Run {
         following.progress.end();
         let ended = match &found {
             Ok(Some(_)) => outputs.end_rows(),
-            Ok(None) | Err(_) => outputs.keep_rows(),
+            Ok(None) | Err(_) => outputs.without_answer(),
         };
         let text =
             self.shown(found, free_buffer_waits::Report::text, free_buffer_waits::Report::json);

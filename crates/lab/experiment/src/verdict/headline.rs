@@ -155,10 +155,13 @@ impl Headline {
     /// The questions, and what the rows answer.
     pub(super) fn answers(&self, b: Level) -> Vec<Labelled> {
         let Some(figures) = &self.comparison else {
-            let few = format!(
-                "Can't tell: there are fewer than {} whole rounds.",
-                crate::decision::ROUNDS_MIN
-            );
+            let few = match self.throughput_a > 0.0 && self.throughput_b > 0.0 {
+                true => format!(
+                    "Can't tell: there are fewer than {} whole rounds.",
+                    crate::decision::ROUNDS_MIN
+                ),
+                false => "Can't tell: under one of the settings no transaction ended.".to_owned(),
+            };
             return vec![("Is it real?".to_owned(), few)];
         };
         let (real, matters) = (is_it_real(&figures.of, b), does_it_matter(&figures.of));
@@ -214,15 +217,14 @@ fn equals(of: &Decision, b: Level) -> Option<Labelled> {
 fn noise(of: &Decision) -> Option<Labelled> {
     let mut parts = Vec::new();
     for covariate in &of.covariates {
-        match (covariate.taken, covariate.differs) {
-            (Some(taken), _) if taken >= 0.005 => {
-                parts.push(format!("{} {} of the variance", covariate.name, share(taken)));
-            }
-            (_, true) => parts.push(format!(
-                "{} isn't used: it differs between the settings, and may be their effect",
+        if let Some(taken) = covariate.taken.filter(|taken| *taken >= 0.005) {
+            parts.push(format!("{} {} of the variance", covariate.name, share(taken)));
+        }
+        if covariate.differs {
+            parts.push(format!(
+                "{} differs between the settings: if it is their effect, B / A is without it",
                 covariate.name
-            )),
-            _ => {}
+            ));
         }
     }
     if parts.is_empty() {

@@ -94,7 +94,8 @@ impl SideSum {
 
     /// All parts by name, with the class of events. Idle events apart.
     fn parts(&self) -> BTreeMap<(String, Option<String>), Part> {
-        let per = |figure: f64| figure / self.transactions;
+        // A side may have ended none.
+        let per = |figure: f64| figure / self.transactions.max(1.0);
         let lines = self.profile.lines().into_iter().filter(|line| !line.is_idle());
         let part = |line: TimeLine<'_>| {
             let part = Part {
@@ -136,7 +137,7 @@ impl TimeTable {
             let (x, y) = (rank(x), rank(y));
             x.0.cmp(&y.0).then(x.1.total_cmp(&y.1))
         });
-        let per = |side: &SideSum| side.profile.busy_ns() as f64 / side.transactions;
+        let per = |side: &SideSum| side.profile.busy_ns() as f64 / side.transactions.max(1.0);
         TimeTable {
             title,
             sessions_a: a.sessions,

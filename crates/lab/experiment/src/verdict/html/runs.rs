@@ -168,7 +168,7 @@ fn over_time(of: &Verdict, rows: &[Run], section: &mut Section) {
     if are_watched {
         caption += &format!(
             " Below: the CPU that other programs and the hypervisor took meanwhile. What it \
-                    explains is taken out of the comparison, unless it differs between A and {}.",
+                    explains is taken out of the comparison of A and {}.",
             of.level
         );
     }

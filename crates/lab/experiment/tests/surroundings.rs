@@ -1,0 +1,95 @@
+//! What covariates and weights may do, and what they must not.
+
+mod common;
+
+use common::{RULE, Story, question};
+use experiment::{Block, Level, RoundKind, Rule, Run, Surroundings, Verdict, decide, parse_rows};
+
+/// From -1 to 1, neither regular nor skewed, and the same on every machine.
+fn die(index: usize, prime: usize) -> f64 {
+    ((index * prime + 13) % 1_009) as f64 / 504.5 - 1.0
+}
+
+/// Rows of blocks: the transactions of each, what others had of the CPU, and how long a probe was
+/// on its way, as shares.
+fn rows(of: impl Fn(usize, &Run) -> (f64, f64, f64)) -> Vec<Run> {
+    let mut rows = Story::of(1.0, 0.0).rows_of(2, 100);
+    for (index, run) in rows.iter_mut().enumerate() {
+        let (transactions, others, probe) = of(index, run);
+        let ns = 1_000_000_000;
+        run.transactions = transactions as u64;
+        run.latency = run.latency.filter(|_| run.transactions > 0);
+        run.surroundings = Some(Surroundings {
+            elapsed_ns: ns,
+            cpus: 2,
+            others_ns: (others * 2e9) as u64,
+            stolen_ns: 0,
+            probes: 100,
+            probes_ns: (probe * 1e9) as u64,
+        });
+        run.block = Some(Block {
+            at_ns: index as u64 * ns,
+            washout_ns: 0,
+            window_ns: ns,
+            transactions: transactions as u64,
+            step_ns: ns / 20,
+            curve: vec![transactions as u32 / 20; 20],
+        });
+    }
+    rows
+}
+
+const LONG: Rule = Rule { rounds: 100, ..RULE };
+
+/// B itself makes the device stall in one round of five. That is its effect, and no reason to give
+/// these rounds less weight.
+#[test]
+fn stalls_that_a_setting_causes_are_not_weighted_away() {
+    let rows = rows(|index, run| {
+        let identity = &run.identity;
+        let is_b = (identity.kind, identity.level) == (RoundKind::Compared, Level::B);
+        let stalls = is_b && identity.round % 5 == 3;
+        let noise = 1.0 + 0.01 * die(index, 7_919) + 0.01 * die(index, 4_001);
+        let transactions = 10_000.0 * noise * if stalls { 0.2 } else { 1.0 };
+        let probe = if stalls { 0.8 } else { 0.1 + 0.01 * die(index, 1_013) };
+        (transactions, 0.02 + 0.005 * die(index, 3_001), probe)
+    });
+    let found = decide(&rows, Level::B, Run::throughput_parts, &LONG).expect("rounds");
+    assert!((0.80..0.88).contains(&found.ratio), "{found:?}");
+    assert!(found.answer.is_real(), "{found:?}");
+}
+
+/// A covariate is used whether or not it differs between the settings by chance: to choose by what
+/// was seen would cost error. That it differs is told.
+#[test]
+fn a_covariate_that_differs_is_used_and_told() {
+    let rows = rows(|index, run| {
+        let more = if run.identity.level == Level::B { 0.05 } else { 0.0 };
+        let others = 0.2 + 0.1 * die(index, 3_001) + more;
+        (10_000.0 * (1.0 - others) * (1.0 + 0.01 * die(index, 7_919)), others, 0.1)
+    });
+    let found = decide(&rows, Level::B, Run::throughput_parts, &LONG).expect("rounds");
+    let cpu = &found.covariates[0];
+    assert!(cpu.differs && cpu.taken.is_some_and(|taken| taken > 0.5), "{cpu:?}");
+    assert!(!found.answer.is_real(), "all of it is the CPU that others had: {found:?}");
+    let question = experiment::Question { rule: LONG, ..question() };
+    let text = Verdict::of(&rows, &question).expect("rounds").text();
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("CPU taken by others differs between the settings"), "{text}");
+}
+
+/// A setting under which nothing ends gets a verdict that says so, in each form.
+#[test]
+fn a_setting_without_a_transaction_is_told() {
+    let rows = rows(|index, run| {
+        let ended = if run.identity.level == Level::B { 0.0 } else { 1_000.0 };
+        (ended + if ended > 0.0 { die(index, 7).round() } else { 0.0 }, 0.02, 0.1)
+    });
+    let question = experiment::Question { rule: LONG, ..question() };
+    let verdict = Verdict::of(&rows, &question).expect("whole rounds");
+    assert!(verdict.text().contains("no transaction ended"), "{}", verdict.text());
+    assert!(verdict.html(&rows).contains("no transaction ended"));
+    assert!(verdict.json().starts_with('{'));
+    let kept: String = rows.iter().map(|row| row.to_json_line() + "\n").collect();
+    assert_eq!(parse_rows(&kept).expect("rows").runs.len(), rows.len());
+}
