@@ -156,7 +156,7 @@ impl Form {
     }
 }
 
-/// Both kinds of parameters with their values, by the lists, so that a parameter that comes is in it.
+/// Both kinds of parameters with their values, by the lists: a parameter that comes is in them.
 pub(crate) fn listed(
     creation: &Creation,
     parameters: &Parameters,

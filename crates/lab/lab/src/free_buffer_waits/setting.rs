@@ -47,9 +47,7 @@ impl Setting {
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Setting { io, writers, slaves } = self;
-        write!(
-            f,
-            "filesystemio_options = {io}, db_writer_processes = {writers}, dbwr_io_slaves = {slaves}"
-        )
+        write!(f, "filesystemio_options = {io}, db_writer_processes = {writers}, ")?;
+        write!(f, "dbwr_io_slaves = {slaves}")
     }
 }

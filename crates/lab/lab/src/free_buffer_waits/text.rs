@@ -12,6 +12,8 @@ use crate::checks::{commits_line, lost_warning};
 
 /// The most lines of a profile in text.
 const LINES: usize = 8;
+/// A smaller part of a difference is none, as printed.
+const SECONDS_SHOWN: f64 = 0.0005;
 /// From this share on, time without a name is warned of.
 const UNACCOUNTED_MAX: f64 = 0.01;
 
@@ -145,7 +147,7 @@ fn cause(statement: &Statement) -> String {
         (Answer::Faster | Answer::Slower, None, _) => {
             " Which part of the time makes it can't be told.".to_owned()
         }
-        (Answer::Modelled, _, Some(part)) => {
+        (Answer::Modelled, _, Some(part)) if part.seconds.abs() >= SECONDS_SHOWN => {
             format!(" The part that differs most: {}, {}.", part.name, size(part))
         }
         _ => String::new(),

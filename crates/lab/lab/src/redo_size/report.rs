@@ -123,7 +123,7 @@ impl Report {
              redo/MiB  commit/us (median)\n{lines}\n{}{}{}commit {}\nto repeat it: {}\n",
             self.rounds,
             lost_warning(self.commits),
-            self.answer(),
+            paragraph(&self.answer(), "").trim_end(),
             commits_line(self.commits, "the crash at the end"),
             paragraph(&self.chosen, ""),
             paragraph(&self.machine, ""),
@@ -152,8 +152,8 @@ impl Report {
             _ => format!("95 %: {:.3} to {:.3}", teeth.period_mib_low, teeth.period_mib_high),
         };
         format!(
-            "A saw-tooth: the time of a commit falls back every {:.3} MiB of redo ({interval}),\n\
-             first at {:.3}; within a tooth it rises by {:.0} us per MiB. The teeth explain\n\
+            "A saw-tooth: the time of a commit falls back every {:.3} MiB of redo ({interval}), \
+             first at {:.3}; within a tooth it rises by {:.0} us per MiB. The teeth explain \
              {share:.0} % of what a straight line leaves.",
             teeth.period_mib, teeth.first_fall_mib, teeth.rise_us_per_mib
         )
