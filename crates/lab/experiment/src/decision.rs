@@ -297,9 +297,9 @@ fn estimate(pairs: &[RowPair<'_>], sums: &Sums, covariates: &[Covariate]) -> Opt
     Estimate::of(&pairs.iter().zip(&sums.logs).map(of).collect::<Vec<_>>(), &names)
 }
 
-/// How restless the surroundings of the two runs were: how far the covariates differ that are shares
-/// (of the machine's CPU, of the time in which a probe was on its way). Only those of the model: what
-/// may be an effect of a setting must not take weight from its rounds.
+/// How restless the surroundings of the two runs were: how far the covariates differ that are
+/// shares (of the machine's CPU, of the time in which a probe was on its way). Only those of the
+/// model: what may be an effect of a setting must not take weight from its rounds.
 fn disturbance((a, b): &RowPair<'_>, covariates: &[Covariate]) -> f64 {
     let shares = covariates.iter().filter(|covariate| covariate.name != PLACE.name);
     shares.map(|covariate| ((covariate.of)(b) - (covariate.of)(a)).abs()).sum()

@@ -189,8 +189,8 @@ mod tests {
         assert!(parse_rows("{\"a").is_err(), "nothing of it is a row");
     }
 
-    /// What was asked a second time (by restarts, after blocks) begins anew; a round that was broken
-    /// off and made again counts once, in its place.
+    /// What was asked a second time (by restarts, after blocks) begins anew; a round that was
+    /// broken off and made again counts once, in its place.
     #[test]
     fn what_begins_anew_or_is_made_again_counts_once() {
         let rule = Rule { threshold: 0.02, error: 0.025, rounds: 9, is_device_neutral: false };

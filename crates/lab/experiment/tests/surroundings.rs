@@ -1,5 +1,6 @@
 //! What covariates and weights may do, and what they must not.
 
+#[expect(dead_code, reason = "other tests use the rest of it")]
 mod common;
 
 use common::{RULE, Story, question};
