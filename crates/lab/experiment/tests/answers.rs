@@ -198,8 +198,8 @@ fn rows_in_another_order_give_the_same_page() {
     assert_eq!(body(&rows), body(&turned));
 }
 
-/// Three settings: the comparisons share the error, and a setting is best if its interval lies above
-/// those of all others.
+/// Three settings: the comparisons share the error, and a setting is best if its interval lies
+/// above those of all others.
 #[test]
 fn several_settings_share_the_error_and_the_best_is_told_if_it_is_certain() {
     let of = |ratio: f64, spread: f64| {

@@ -138,8 +138,8 @@ impl CarryOver {
             (self.long_less_short, self.long_standard_error, self.long_p)
         {
             let long = format!(
-                "{b} - A of the long rounds less that of the short ones is {} (standard error {}, p \
-                 {}); a slow effect under {} would hardly be seen",
+                "{b} - A of the long rounds less that of the short ones is {} (standard error {}, \
+                 p {}); a slow effect under {} would hardly be seen",
                 points(less),
                 points(error),
                 decimal(p, 3),

@@ -90,8 +90,8 @@ impl LoadProfile {
             let (of_a, of_b) = (share(of_a), share(of_b));
             text += &paragraph(
                 &format!(
-                    "Of the physical writes A made {of_a} and {name} {of_b} to free buffers, the rest for \
-                 checkpoints."
+                    "Of the physical writes A made {of_a} and {name} {of_b} to free buffers, the \
+                     rest for checkpoints."
                 ),
                 "  ",
             );

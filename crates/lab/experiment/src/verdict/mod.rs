@@ -118,8 +118,8 @@ impl fmt::Display for NoVerdict {
 
 impl std::error::Error for NoVerdict {}
 
-/// The comparison of a level's throughput with A's in these rows. `None` with too few whole rounds, or a run in
-/// which no transaction ended.
+/// The comparison of a level's throughput with A's in these rows. `None` with too few whole rounds,
+/// or a run in which no transaction ended.
 pub fn compare(rows: &[Run], level: Level, rule: &Rule) -> Option<Decision> {
     match rows.iter().any(|run| run.transactions == 0 && run.block.is_none()) {
         true => None,

@@ -72,9 +72,9 @@ fn factor(of: &Levels) -> Option<String> {
     of.lines.iter().all(|line| name(line).as_ref() == Some(&first)).then_some(first)
 }
 
-const CAPTION: &str = "The same in figures. The first interval is that of throughput against A, the \
-                       second that of the instance's CPU a transaction against A's. Writes are \
-                       those of the device.";
+const CAPTION: &str = "The same in figures. The first interval is that of throughput against A, \
+                       the second that of the instance's CPU a transaction against A's. Writes \
+                       are those of the device.";
 
 fn table(of: &Levels) -> Table {
     let heads = [
