@@ -165,8 +165,45 @@ impl Rule {
 pub fn decide(rows: &[Run], level: Level, figure: Figure, rule: &Rule) -> Option<Decision> {
     let rounds = Rounds::of(rows);
     let rule = &rule.shared_by(rounds.levels);
-    let pairs = rounds.pairs_with(level);
+    let look = Look::last(&rounds, rule)?;
     let in_one_instance = rows.iter().all(|run| run.block.is_some());
+    decide_at(look, &rounds, level, figure, rule, in_one_instance)
+}
+
+/// The last look that the rounds allow: the same for all levels, and slow to find.
+#[derive(Clone, Copy)]
+struct Look {
+    /// After so many rounds.
+    at: u32,
+    /// Which one it is, from 1.
+    count: u32,
+    /// The |z| that it wants.
+    critical: f64,
+}
+
+impl Look {
+    fn last(rounds: &Rounds<'_>, rule: &Rule) -> Option<Look> {
+        let have = rounds.compared.len() as u32;
+        let mut looks = Looks::new(rule.error);
+        let mut last = None;
+        for (at, count) in rule.looks().take_while(|at| *at <= have).zip(1..) {
+            let critical = looks.next(f64::from(at) / f64::from(rule.rounds.max(ROUNDS_MIN)));
+            last = Some(Look { at, count, critical });
+        }
+        last
+    }
+}
+
+/// `rule` has the level's share of the error.
+fn decide_at(
+    Look { at, count, critical }: Look,
+    rounds: &Rounds<'_>,
+    level: Level,
+    figure: Figure,
+    rule: &Rule,
+    in_one_instance: bool,
+) -> Option<Decision> {
+    let pairs = rounds.pairs_with(level);
     let covariates: &[Covariate] = match (rule.is_device_neutral, in_one_instance) {
         (true, true) => &[CPU, DEVICE],
         (false, true) => &[CPU],
@@ -174,16 +211,8 @@ pub fn decide(rows: &[Run], level: Level, figure: Figure, rule: &Rule) -> Option
         (true, false) => &[CPU, DEVICE, PLACE],
         (false, false) => &[CPU, PLACE],
     };
-    let have = pairs.len() as u32;
-    let mut looks = Looks::new(rule.error);
-    let (mut count, mut last) = (0, None);
-    for at in rule.looks().take_while(|at| *at <= have) {
-        let critical = looks.next(f64::from(at) / f64::from(rule.rounds.max(ROUNDS_MIN)));
-        count += 1;
-        last = Some((at, critical));
-    }
-    let (at, critical) = last?;
-    let pairs = &pairs[..at as usize];
+    // Empty for a level that the rows haven't.
+    let pairs = pairs.get(..at as usize)?;
     let sums = Sums::of(pairs, figure)?;
     let estimate = estimate(pairs, &sums, covariates)?;
     let plain = Estimate::of(&sums.bare(), &[])?;
@@ -201,20 +230,21 @@ pub fn decide(rows: &[Run], level: Level, figure: Figure, rule: &Rule) -> Option
         answer: Answer::of(of_logs, rule.threshold.ln_1p()),
         gain: length(plain.interval(critical)) / length(of_logs).max(f64::MIN_POSITIVE),
         covariates: uses(covariates, pairs, &estimate),
-        equals: Equals::of(&rounds, figure, rule, at),
+        equals: Equals::of(rounds, figure, rule, at),
         estimate,
         critical,
     })
 }
 
-/// Whether it is known of each level if its difference of throughput matters.
+/// Whether it is known of each level if its difference of throughput matters. Between two looks
+/// nothing new is known, and nothing is reckoned.
 pub fn is_decided(rows: &[Run], rule: &Rule) -> bool {
-    let decided = |level: Level| {
-        let of = decide(rows, level, Run::throughput_parts, rule);
-        of.is_some_and(|of| of.answer.is_decided())
-    };
-    let mut levels = others(rows).peekable();
-    levels.peek().is_some() && levels.all(decided)
+    let have = Rounds::of(rows).compared.len() as u32;
+    if !rule.looks().any(|at| at == have) {
+        return false;
+    }
+    let of = throughputs(rows, rule);
+    !of.is_empty() && of.iter().all(|(_, of)| of.as_ref().is_some_and(|of| of.answer.is_decided()))
 }
 
 /// The level that is compared with A in detail: the one with the largest certain difference of
@@ -224,11 +254,25 @@ pub fn foremost(rows: &[Run], rule: &Rule) -> Level {
     if last == Level::B {
         return last;
     }
-    let certain = others(rows).filter_map(|level| {
-        let of = decide(rows, level, Run::throughput_parts, rule)?;
-        of.answer.is_real().then(|| (level, of.ratio.ln().abs()))
+    let of = throughputs(rows, rule);
+    let certain = of.iter().filter_map(|(level, of)| {
+        let of = of.as_ref().filter(|of| of.answer.is_real())?;
+        Some((*level, of.ratio.ln().abs()))
     });
     certain.max_by(|x, y| x.1.total_cmp(&y.1)).map_or(last, |(level, _)| level)
+}
+
+/// The decision on the throughput of each level but A, by one look.
+fn throughputs(rows: &[Run], rule: &Rule) -> Vec<(Level, Option<Decision>)> {
+    let rounds = Rounds::of(rows);
+    let rule = &rule.shared_by(rounds.levels);
+    let Some(look) = Look::last(&rounds, rule) else { return Vec::new() };
+    let in_one_instance = rows.iter().all(|run| run.block.is_some());
+    let decide = |level: Level| {
+        let figure = Run::throughput_parts;
+        (level, decide_at(look, &rounds, level, figure, rule, in_one_instance))
+    };
+    others(rows).map(decide).collect()
 }
 
 /// The levels of these rows but A.
