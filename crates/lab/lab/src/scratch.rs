@@ -3,7 +3,7 @@
 //! ```text
 //!   forebay-lab-4f1c…/
 //!     owner   locked as long as the experiment lives
-//!     base/   as it was loaded, and never opened again
+//!     base/   as it was loaded; settings that alternate are measured in it
 //!     run/    written over from base before each run
 //! ```
 //!
