@@ -34,7 +34,7 @@ const STEPS: &[Step] = &[
     Step {
         name: "the binary, killed under load",
         env: &[],
-        cargo: &["run", "--profile", "proof", "-p", "bench", "kill", "--rounds", "10"],
+        cargo: &["run", "--profile", "proof", "-p", "bench", "kill", "--rounds", "6"],
     },
     Step {
         name: "order entry, killed under load",
@@ -47,7 +47,7 @@ const STEPS: &[Step] = &[
             "bench",
             "kill",
             "--rounds",
-            "10",
+            "6",
             "--order-entry",
         ],
     },
