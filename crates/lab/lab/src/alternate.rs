@@ -173,7 +173,7 @@ impl Runner for Conductor<'_> {
         let books = self.books(period);
         let block = Block {
             at_ns: set.since(self.began).0,
-            washout_ns: washed.since(set).0,
+            washout_ns: began.since(set).0,
             window_ns: ended.since(began).0,
             transactions: after - before,
             step_ns: curve.step.0,
