@@ -121,11 +121,6 @@ impl Decision {
         };
         outlook.more_pairs(&self.estimate)
     }
-
-    /// The |z| that the last look wants.
-    pub(crate) fn critical(&self) -> f64 {
-        self.critical
-    }
 }
 
 /// How far apart equals lie: rounds of one level, among those of the comparison.

@@ -124,11 +124,7 @@ fn take(line: &str, rows: &mut Rows) -> Result<(), String> {
         *rows = Rows { asked: Some(read.asked), ..Rows::default() };
     } else if line.starts_with("{\"audit\":") {
         let read: AuditLine = serde_json::from_str(line).map_err(|error| error.to_string())?;
-        let before = rows.commits.unwrap_or(Commits { acknowledged: 0, found: 0 });
-        rows.commits = Some(Commits {
-            acknowledged: before.acknowledged + read.audit.acknowledged,
-            found: before.found + read.audit.found,
-        });
+        rows.commits = Some(rows.commits.map_or(read.audit, |before| before.and(read.audit)));
     } else {
         let run: Run = serde_json::from_str(line).map_err(|error| error.to_string())?;
         run.check()?;

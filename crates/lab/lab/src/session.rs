@@ -279,16 +279,9 @@ impl<'a> Asked<'a> {
         };
         audited.into_iter().for_each(|commits| follower.audited(commits));
         let (runs, is_stopped) = whole(execution)?;
-        let commits = audited.map(|commits| self.with_those_before(commits));
+        let before = self.request.commits_before;
+        let commits = audited.map(|now| before.map_or(now, |before| before.and(now)));
         Ok(Found { runs, commits, is_stopped, ..Found::default() })
-    }
-
-    fn with_those_before(&self, commits: Commits) -> Commits {
-        let before = self.request.commits_before.unwrap_or(Commits { acknowledged: 0, found: 0 });
-        Commits {
-            acknowledged: commits.acknowledged + before.acknowledged,
-            found: commits.found + before.found,
-        }
     }
 
     /// Nothing was made anew.

@@ -172,7 +172,7 @@ impl Verdict {
         let decision = compare(rows, level, &question.rule);
         let nothing = NoVerdict::NoRound { rows: rows.len() };
         // What is certain is told by the bar of the last look.
-        let critical = decision.as_ref().map_or(f64::MAX, Decision::critical);
+        let critical = decision.as_ref().map_or(f64::MAX, |decision| decision.critical);
         let headline = Headline::of(&rounds, level, decision).ok_or(nothing)?;
         let pairs = rounds.pairs_with(level);
         let (a, b) = *pairs.first().ok_or(nothing)?;
