@@ -73,6 +73,10 @@ pub trait Port: Send + Sync {
     fn own_stolen(&self) -> Nanos {
         Nanos::ZERO
     }
+    /// The time taken from all CPUs in this way: the most that any thread has lost.
+    fn taken_from_machine(&self) -> Nanos {
+        Nanos::ZERO
+    }
     /// Sets a thread's priority.
     fn set_priority(&self, thread: ThreadId, priority: Priority) -> Result<(), Error>;
     /// Sets the CPUs on which a thread may run.

@@ -206,7 +206,8 @@ impl Session {
     pub fn reading(&self) -> SessionReading {
         let clocks = self.clocks();
         self.close_gap(clocks);
-        let times = ThreadTimes { cpu: clocks.cpu, run_queue: clocks.run_queue };
+        let taken_max = self.os.port().taken_from_machine();
+        let times = ThreadTimes { cpu: clocks.cpu, run_queue: clocks.run_queue, taken_max };
         let times = times.since(self.times_at_start);
         SessionReading { at: clocks.at, times, totals: self.account().totals() }
     }
@@ -331,7 +332,8 @@ impl<'s> Waiting<'s> {
         session.close_gap(before);
         let began = before.done;
         let open = session.recorder.begin(self.event, self.p, || began);
-        let clocks = ThreadTimes { cpu: before.cpu, run_queue: before.run_queue };
+        let (cpu, run_queue) = (before.cpu, before.run_queue);
+        let clocks = ThreadTimes { cpu, run_queue, ..ThreadTimes::default() };
         session.recorder.began_sampled(clocks);
         let mut wait = Unended { session, open };
         let (result, timed_out) = block(session, self.event);

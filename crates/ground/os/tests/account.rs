@@ -271,8 +271,9 @@ fn the_account_closes_on_a_crowded_machine() {
     assert!(run_queue as f64 > account.elapsed.0 as f64 * 0.02, "not crowded: {account:?}");
 }
 
-/// The length of the unnamed sleep.
-const UNNAMED: Duration = Duration::from_millis(2);
+/// The length of the unnamed sleep: short enough for several to fall into the sampled gaps of a
+/// window.
+const UNNAMED: Duration = Duration::from_micros(500);
 
 /// An unnamed sleep, 5 % of the time, shows as 5 % unaccounted.
 #[test]

@@ -96,7 +96,7 @@ impl Port for SimPort {
             return ThreadTimes::default();
         }
         let (cpu, run_queue) = state.scheduler.times(tid, ahead);
-        ThreadTimes { cpu: Nanos(cpu), run_queue: Nanos(run_queue) }
+        ThreadTimes { cpu: Nanos(cpu), run_queue: Nanos(run_queue), ..ThreadTimes::default() }
     }
 
     fn own_cpu(&self) -> Nanos {

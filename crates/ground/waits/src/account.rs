@@ -151,6 +151,7 @@ impl Account {
             clocks: (self.current_is_sampled.get() != 0).then(|| ThreadTimes {
                 cpu: Nanos(self.current_cpu_ns.get()),
                 run_queue: Nanos(self.current_run_queue_ns.get()),
+                ..ThreadTimes::default()
             }),
         })
     }

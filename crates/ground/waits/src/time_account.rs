@@ -21,6 +21,10 @@
 //! they were off by 5 % where a third of the CPUs' time was stolen. Both come in few and large
 //! pieces, which samples of waits miss. A gap in which the thread was away and in the run queue all
 //! the time has the same proportions however many such gaps there are.)
+//!
+//! The sampled gaps of a short interval can miss all of a session's long unnamed sleeps and catch
+//! some interrupts, so proportions alone called them stolen: 5 % of unnamed time, in one of two
+//! intervals of 5 s. A thread loses no more than the machine lost, and that is known.
 
 use crate::totals::scaled;
 use crate::{EventTotals, Nanos, OffCpuTime, Totals, WaitEvent};
@@ -32,14 +36,20 @@ pub struct ThreadTimes {
     pub cpu: Nanos,
     /// Time ready to run but without a CPU.
     pub run_queue: Nanos,
+    /// The time that a hypervisor and interrupts took from all of the machine's CPUs, and so the
+    /// most that they can have taken from this thread.
+    pub taken_max: Nanos,
 }
 
 impl ThreadTimes {
     /// The difference between `earlier` and this reading.
     pub fn since(self, earlier: ThreadTimes) -> ThreadTimes {
+        let since =
+            |of: fn(&ThreadTimes) -> Nanos| Nanos(of(&self).0.saturating_sub(of(&earlier).0));
         ThreadTimes {
-            cpu: Nanos(self.cpu.0.saturating_sub(earlier.cpu.0)),
-            run_queue: Nanos(self.run_queue.0.saturating_sub(earlier.run_queue.0)),
+            cpu: since(|times| times.cpu),
+            run_queue: since(|times| times.run_queue),
+            taken_max: since(|times| times.taken_max),
         }
     }
 }
@@ -93,7 +103,7 @@ impl TimeAccount {
             let run_queue = times.run_queue.0.saturating_sub(run_queue.iter().sum());
             totals.gaps().stolen.min(Nanos(away.0.saturating_sub(run_queue)))
         } else {
-            let outside = named_outside(away, totals.gaps(), times.run_queue);
+            let outside = named_outside(away, totals.gaps(), times);
             let sleeping =
                 |(_, line): &(_, &EventTotals)| line.total.0.saturating_sub(line.cpu().0);
             let room = events.iter().map(sleeping).collect();
@@ -127,9 +137,13 @@ impl TimeAccount {
     }
 }
 
+/// The kernel counts what was taken from the machine in hundredths of a second.
+const TAKEN_UNIT: Nanos = Nanos::from_millis(10);
+
 /// The named parts of the time `away` from the CPU outside waits, in the proportions of the sampled
-/// gaps. While there are no gaps it is run-queue delay, up to the delay that the thread had.
-fn named_outside(away: Nanos, gaps: OffCpuTime, run_queue: Nanos) -> OffCpuTime {
+/// gaps, and no more of each than there was. While there are no gaps it is run-queue delay.
+fn named_outside(away: Nanos, gaps: OffCpuTime, times: ThreadTimes) -> OffCpuTime {
+    let run_queue = times.run_queue;
     if gaps.off_cpu == Nanos::ZERO {
         return OffCpuTime { off_cpu: away, run_queue: run_queue.min(away), stolen: Nanos::ZERO };
     }
@@ -137,6 +151,7 @@ fn named_outside(away: Nanos, gaps: OffCpuTime, run_queue: Nanos) -> OffCpuTime 
     let named = scaled(away.0, seen.min(gaps.off_cpu.0), gaps.off_cpu.0);
     let run_queue = run_queue.min(Nanos(scaled(named, gaps.run_queue.0, seen)));
     let stolen = if gaps.stolen > Nanos::ZERO { named - run_queue.0 } else { 0 };
+    let stolen = stolen.min(times.taken_max.0 + TAKEN_UNIT.0);
     OffCpuTime { off_cpu: away, run_queue, stolen: Nanos(stolen) }
 }
 
@@ -174,7 +189,8 @@ mod tests {
         let waited = r.end(open.expect("on"), end, false);
         let away = OffCpuTime { off_cpu: Nanos(460), run_queue: Nanos(70), stolen: Nanos::ZERO };
         r.sampled(WaitEvent::LogFileSync, waited, away, Nanos::ZERO, end);
-        let times = ThreadTimes { cpu: Nanos(300), run_queue: Nanos(120) };
+        let times =
+            ThreadTimes { cpu: Nanos(300), run_queue: Nanos(120), ..ThreadTimes::default() };
         TimeAccount::close(Nanos(elapsed), times, &r.account().totals())
     }
 
@@ -216,7 +232,7 @@ mod tests {
         }
         r.sampled_gap(gaps);
         let (cpu, run_queue) = (Nanos::from_micros(720), Nanos::from_micros(60));
-        let times = ThreadTimes { cpu, run_queue };
+        let times = ThreadTimes { cpu, run_queue, ..ThreadTimes::default() };
         TimeAccount::close(Nanos::from_millis(1), times, &r.account().totals())
     }
 
@@ -249,6 +265,17 @@ mod tests {
         let account = estimated(gaps);
         assert_eq!((account.cpu_ns, account.run_queue_ns), (780_000, 20_000));
         assert_eq!((account.stolen, account.unaccounted_ns), (Nanos::from_micros(80), 0));
+    }
+
+    /// The samples missed every sleep and caught an interrupt. The machine lost 20 ms, to the
+    /// hundredth of a second: the rest has no name.
+    #[test]
+    fn no_more_is_stolen_than_the_machine_lost() {
+        let gaps = OffCpuTime { off_cpu: Nanos(10), run_queue: Nanos::ZERO, stolen: Nanos(10) };
+        let taken_max = Nanos::from_millis(20);
+        let times = ThreadTimes { taken_max, ..ThreadTimes::default() };
+        let outside = named_outside(Nanos::from_millis(250), gaps, times);
+        assert_eq!((outside.run_queue, outside.stolen), (Nanos::ZERO, Nanos::from_millis(30)));
     }
 
     /// Shares keep their proportions, as far as there is room; the rest goes where room is left.

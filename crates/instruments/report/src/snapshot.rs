@@ -126,6 +126,7 @@ impl Reading {
         let known_times = ThreadTimes {
             cpu: part(|wait| wait.inside.cpu, times.cpu),
             run_queue: part(|wait| wait.inside.run_queue, times.run_queue),
+            taken_max: times.taken_max,
         };
         let mut account = TimeAccount::close(known, known_times, &totals);
         account.elapsed = elapsed;
@@ -147,7 +148,8 @@ impl Reading {
         let inside = wait.clocks.map_or_else(ThreadTimes::default, |clocks| {
             let inside = self.session.times.since(clocks);
             let cpu = inside.cpu.min(so_far);
-            ThreadTimes { cpu, run_queue: inside.run_queue.min(Nanos(so_far.0 - cpu.0)) }
+            let run_queue = inside.run_queue.min(Nanos(so_far.0 - cpu.0));
+            ThreadTimes { cpu, run_queue, ..inside }
         });
         Some(OpenWait { event: wait.event, so_far, inside })
     }

@@ -523,6 +523,7 @@ fn the_books_of_all_threads_close_with_what_the_scheduler_knows() {
         let times = ThreadTimes {
             cpu: sum(|thread| thread.cpu_ns),
             run_queue: sum(|thread| thread.run_queue_ns),
+            ..ThreadTimes::default()
         };
         let account = TimeAccount::close(sum(|thread| thread.age_ns), times, &totals);
         assert!(threads.iter().any(|thread| thread.name == "fb_dbw0"));

@@ -72,17 +72,64 @@ pub fn cpu_times() -> CpuTimes {
     cpu_times_of(&fs::read_to_string("/proc/stat").unwrap_or_default(), own)
 }
 
-/// The first line: `cpu user nice system idle iowait irq softirq steal guest guest_nice`. Guests
-/// are in user and nice already.
 fn cpu_times_of(stat: &str, own: Nanos) -> CpuTimes {
-    const TICK_NS: u64 = 10_000_000;
-    let line = stat.lines().next().and_then(|line| line.strip_prefix("cpu ")).unwrap_or_default();
-    let ticks: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
-    let [user, nice, system, _idle, _iowait, irq, softirq, steal, ..] = ticks[..] else {
-        return CpuTimes { own, ..CpuTimes::default() };
-    };
-    let busy = (user + nice + system + irq + softirq) * TICK_NS;
-    CpuTimes { own, others: Nanos(busy.saturating_sub(own.0)), stolen: Nanos(steal * TICK_NS) }
+    let Some(all) = AllCpus::of(stat) else { return CpuTimes { own, ..CpuTimes::default() } };
+    CpuTimes { own, others: Nanos(all.busy().0.saturating_sub(own.0)), stolen: all.stolen }
+}
+
+/// What the first line of `/proc/stat` tells, since the machine started.
+#[derive(Clone, Copy)]
+pub(super) struct AllCpus {
+    /// User, nice and system; guests are in them already.
+    threads: Nanos,
+    /// Hardware interrupts.
+    interrupts: Nanos,
+    soft_interrupts: Nanos,
+    stolen: Nanos,
+}
+
+impl AllCpus {
+    /// Reads the line.
+    pub(super) fn read() -> Option<AllCpus> {
+        AllCpus::of(&fs::read_to_string("/proc/stat").ok()?)
+    }
+
+    /// The line is `cpu user nice system idle iowait irq softirq steal guest guest_nice`.
+    fn of(stat: &str) -> Option<AllCpus> {
+        const TICK_NS: u64 = 10_000_000;
+        let line = stat.lines().next()?.strip_prefix("cpu ")?;
+        let ticks: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
+        let [user, nice, system, _idle, _iowait, irq, softirq, steal, ..] = ticks[..] else {
+            return None;
+        };
+        Some(AllCpus {
+            threads: Nanos((user + nice + system) * TICK_NS),
+            interrupts: Nanos(irq * TICK_NS),
+            soft_interrupts: Nanos(softirq * TICK_NS),
+            stolen: Nanos(steal * TICK_NS),
+        })
+    }
+
+    /// The time in which CPUs did something.
+    fn busy(self) -> Nanos {
+        Nanos(self.threads.0 + self.interrupts.0 + self.soft_interrupts.0)
+    }
+
+    /// Stolen time as a share of the time in which CPUs did or wanted to do something.
+    pub(super) fn stolen_share(self) -> f64 {
+        self.stolen.0 as f64 / (self.busy().0 + self.stolen.0).max(1) as f64
+    }
+
+    /// The time that didn't go onto the clock of the thread that had the CPU. A kernel that doesn't
+    /// measure interrupts (CONFIG_IRQ_TIME_ACCOUNTING) counts no hardware interrupts, and leaves
+    /// the time of all of them on the threads' clocks.
+    pub(super) fn taken_from_threads(self) -> Nanos {
+        let interrupts = match self.interrupts {
+            Nanos::ZERO => 0,
+            interrupts => interrupts.0 + self.soft_interrupts.0,
+        };
+        Nanos(self.stolen.0 + interrupts)
+    }
 }
 
 /// The value of the first `name : value` line.
@@ -155,6 +202,22 @@ mod tests {
         assert_eq!(times, expected);
         assert_eq!(cpu_times_of("", Nanos(1)), CpuTimes { own: Nanos(1), ..CpuTimes::default() });
         assert!(cpu_times().own > Nanos::ZERO);
+    }
+
+    #[test]
+    fn the_stolen_share_is_of_the_time_that_was_wanted() {
+        let of = |stat| AllCpus::of(stat).map(AllCpus::stolen_share);
+        assert_eq!(of("cpu  600 0 200 9000 100 0 100 100 0 0\ncpu0 1 2 3\n"), Some(0.1));
+        assert_eq!(of("cpu  0 0 0 9000 0 0 0 0 0 0\n"), Some(0.0));
+        assert_eq!(of("cpu  1 2 3\n"), None);
+    }
+
+    /// Interrupts count where the kernel measures them.
+    #[test]
+    fn what_was_taken_from_threads_is_stolen_time_and_measured_interrupts() {
+        let of = |stat| AllCpus::of(stat).map(|all| all.taken_from_threads().0 / 10_000_000);
+        assert_eq!(of("cpu  600 0 200 9000 100 0 30 5 0 0\n"), Some(5));
+        assert_eq!(of("cpu  600 0 200 9000 100 1 30 5 0 0\n"), Some(36));
     }
 
     #[test]

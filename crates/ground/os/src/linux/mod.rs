@@ -189,6 +189,10 @@ impl Port for LinuxPort {
         task_clock::stolen()
     }
 
+    fn taken_from_machine(&self) -> Nanos {
+        task_clock::taken_from_machine()
+    }
+
     fn set_priority(&self, thread: ThreadId, priority: Priority) -> Result<(), Error> {
         threads::set_priority(thread, priority)
     }

@@ -11,6 +11,8 @@ use std::sync::OnceLock;
 
 use waits::{Nanos, ThreadTimes};
 
+use super::task_clock;
+
 thread_local! {
     /// The file is opened once: reading an open file costs about a microsecond, opening it five.
     static SCHEDSTAT: OnceCell<Option<File>> = const { OnceCell::new() };
@@ -25,9 +27,10 @@ pub(crate) fn is_available() -> bool {
     })
 }
 
-/// Both times of the calling thread.
+/// The times of the calling thread.
 pub(crate) fn of_self() -> ThreadTimes {
-    ThreadTimes { cpu: cpu_of_self(), run_queue: run_queue_of_self() }
+    let taken_max = task_clock::taken_from_machine();
+    ThreadTimes { cpu: cpu_of_self(), run_queue: run_queue_of_self(), taken_max }
 }
 
 /// Time on a CPU of the calling thread.
@@ -51,7 +54,7 @@ pub(crate) fn run_queue_of_self() -> Nanos {
     told.unwrap_or(Nanos::ZERO)
 }
 
-/// Both times of another thread of this process, by its number in the kernel; `None` once it
+/// The times of another thread of this process, by its number in the kernel; `None` once it
 /// has ended.
 pub(crate) fn of_kernel_thread(tid: i32) -> Option<ThreadTimes> {
     let text = std::fs::read(format!("/proc/self/task/{tid}/schedstat")).ok()?;
@@ -64,7 +67,8 @@ pub(crate) fn of_kernel_thread(tid: i32) -> Option<ThreadTimes> {
         return None;
     }
     let cpu = Nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64);
-    Some(ThreadTimes { cpu, run_queue: run_queue_field(&text).unwrap_or(Nanos::ZERO) })
+    let run_queue = run_queue_field(&text).unwrap_or(Nanos::ZERO);
+    Some(ThreadTimes { cpu, run_queue, taken_max: task_clock::taken_from_machine() })
 }
 
 /// The second of the three numbers.

@@ -28,6 +28,7 @@ use std::sync::OnceLock;
 
 use waits::Nanos;
 
+use super::machine::AllCpus;
 use super::schedstat;
 
 /// The share of busy time below which stolen time doesn't show in an account.
@@ -121,40 +122,24 @@ pub(crate) fn stolen() -> Nanos {
     stolen().unwrap_or_default()
 }
 
+/// The time that a hypervisor and interrupts have taken from all CPUs, and so the most that they
+/// have taken from one thread; zero where a thread's stolen time isn't kept.
+pub(crate) fn taken_from_machine() -> Nanos {
+    let taken = || is_worth_it().then(AllCpus::read).flatten().map(AllCpus::taken_from_threads);
+    taken().unwrap_or_default()
+}
+
 /// Whether a hypervisor has taken time since this machine was started.
 fn is_worth_it() -> bool {
     static WORTH_IT: OnceLock<bool> = OnceLock::new();
-    *WORTH_IT.get_or_init(|| {
-        let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
-        stolen_share(&text).is_some_and(|share| share >= STOLEN_SHARE_MIN)
-    })
-}
-
-/// Stolen time as a share of the time in which CPUs were busy.
-fn stolen_share(stat: &str) -> Option<f64> {
-    let numbers = stat.lines().next()?.strip_prefix("cpu")?.split_whitespace();
-    let times: Vec<f64> = numbers.map(str::parse).collect::<Result<_, _>>().ok()?;
-    let [user, nice, system, _idle, _waiting, interrupts, soft_interrupts, stolen, ..] = times[..]
-    else {
-        return None;
-    };
-    let busy = user + nice + system + interrupts + soft_interrupts + stolen;
-    (busy > 0.0).then(|| stolen / busy)
+    *WORTH_IT
+        .get_or_init(|| AllCpus::read().is_some_and(|all| all.stolen_share() >= STOLEN_SHARE_MIN))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::linux::schedstat;
-
-    /// The eighth number of the first line is the time that the hypervisor took.
-    #[test]
-    fn the_stolen_share_is_of_busy_time() {
-        let stat = "cpu  600 0 200 9000 100 0 100 100 0 0\ncpu0 1 2 3\n";
-        assert_eq!(stolen_share(stat), Some(0.1));
-        assert_eq!(stolen_share("cpu  1 2 3\n"), None);
-        assert_eq!(stolen_share(""), None);
-    }
 
     /// Together with the run-queue delay it makes up all the time of a thread that only computes.
     #[test]
