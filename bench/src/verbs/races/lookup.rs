@@ -141,7 +141,7 @@ impl<'a> Sides<'a> {
         length: Duration,
     ) -> bench::Result<Metrics> {
         let (warm_up, length) = (nanos(WARM_UP), nanos(length));
-        let plan = Drive { sessions: threads, first_session: 0, warm_up, length };
+        let plan = Drive { sessions: threads, first_session: 0, warm_up, length, rate: None };
         let Embedded { database, session } = self.embedded;
         let ran = self.bulk.run_lookups(database, plan, turn.seed, ROWS, scope, session);
         Ok(Metrics::from([(metric::IOPS, ran.map_err(told)?)]))

@@ -109,7 +109,7 @@ impl Bench {
             name,
             ours: Box::new(move |turn| {
                 let (warm_up, length) = (nanos(WARM_UP), nanos(length));
-                let plan = Drive { sessions, first_session: 0, warm_up, length };
+                let plan = Drive { sessions, first_session: 0, warm_up, length, rate: None };
                 let Embedded { database, session } = &self.embedded;
                 let ran = self.tpcb.run(database, plan, turn.seed, session).map_err(told)?;
                 with_checkpoint(ran.throughput(), work, || self.embedded.checkpoint())

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use experiment::{Level, Run, decide};
+use experiment::{Level, Measure, Run, decide};
 use lab::{Design, Ending, Experiment, Form, Machine, Request, RunOn, repeat_modelled, run};
 use os::Session;
 use report::number::change;
@@ -91,6 +91,8 @@ fn one(
         error: 0.05,
         rounds: ROUNDS[0],
         is_device_neutral: false,
+        measure: Measure::Throughput,
+        is_open_ended: false,
     };
     let real = decide(&rows, Level::B, Run::throughput_parts, &rule);
     let (real, interval) = real.map_or((f64::NAN, [f64::NAN; 2]), |decision| {

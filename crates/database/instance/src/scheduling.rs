@@ -16,7 +16,7 @@
 //! Source: Oracle's `_high_priority_processes`; `sched(7)` for what real time means.
 
 use cache::CacheConfig;
-use os::{CpuSet, Priority, Session, ThreadHandle};
+use os::{CpuSet, Priority, Session, ThreadHandle, is_process};
 use stop::Stop;
 
 use crate::alter::Settings;
@@ -52,7 +52,7 @@ impl ProcessPatterns {
     }
 
     fn priority_of(&self, process: &str) -> Priority {
-        let is_high = self.0.iter().any(|pattern| matches(pattern, process));
+        let is_high = self.0.iter().any(|pattern| is_process(pattern, process));
         if is_high { HIGH } else { Priority::NORMAL }
     }
 }
@@ -76,7 +76,7 @@ impl ProcessAffinity {
     }
 
     fn cpus_of(&self, process: &str) -> CpuSet {
-        let first = self.0.iter().find(|(pattern, _)| matches(pattern, process));
+        let first = self.0.iter().find(|(pattern, _)| is_process(pattern, process));
         first.map_or(CpuSet::ALL, |(_, cpus)| cpus.set())
     }
 }
@@ -115,24 +115,7 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
 fn is_pattern(text: &str) -> bool {
     let writers = (0..CacheConfig::WRITERS_MAX).map(|number| format!("dbw{number}"));
     let mut names = ["lgwr", "ckpt", "smco"].map(String::from).into_iter().chain(writers);
-    names.any(|name| matches(text, &name))
-}
-
-/// Whether the pattern matches a process, which is named as its thread is.
-fn matches(pattern: &str, process: &str) -> bool {
-    let name = process.strip_prefix("fb_").unwrap_or(process).to_ascii_lowercase();
-    let pattern = pattern.to_ascii_lowercase();
-    let Some((first, others)) = pattern.split_once('*') else { return name == pattern };
-    let Some(mut rest) = name.strip_prefix(first) else { return false };
-    let mut middle: Vec<&str> = others.split('*').collect();
-    let last = middle.pop().unwrap_or_default();
-    for piece in middle {
-        match rest.find(piece) {
-            Some(at) => rest = &rest[at + piece.len()..],
-            None => return false,
-        }
-    }
-    rest.ends_with(last)
+    names.any(|name| is_process(text, &name))
 }
 
 impl Parameters {
@@ -180,7 +163,7 @@ impl Instance {
         let all = &settings.processes;
         let names: Vec<&str> = all.schedulable().map(ThreadHandle::name).collect();
         for pattern in wanted.process_patterns() {
-            if !names.iter().any(|name| matches(pattern, name)) {
+            if !names.iter().any(|name| is_process(pattern, name)) {
                 session.os().notice(&format!(
                     "no process runs that is called {pattern}: what was said of its priority or \
                      CPUs counts when one starts"
@@ -216,26 +199,6 @@ fn schedule<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_pattern_means_the_names_that_it_should() {
-        let cases = [
-            ("lgwr", "fb_lgwr", true),
-            ("LG*", "fb_lgwr", true),
-            ("dbw*", "fb_dbw12", true),
-            ("dbw1", "fb_dbw12", false),
-            ("*w*2", "fb_dbw12", true),
-            ("*w*2", "fb_dbw122", true),
-            ("*2*", "fb_dbw12", true),
-            ("*", "fb_ckpt", true),
-            ("ck*t", "fb_ckpt", true),
-            ("ck*pt*t", "fb_ckpt", false),
-            ("c*p", "fb_ckpt", false),
-        ];
-        for (pattern, process, means) in cases {
-            assert_eq!(matches(pattern, process), means, "{pattern} {process}");
-        }
-    }
 
     #[test]
     fn what_is_read_is_shown_again() {

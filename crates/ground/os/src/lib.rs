@@ -76,6 +76,6 @@ pub use prefetch::{CACHE_LINE, prefetch, prefetch_all};
 pub use registry::{RunningSession, SessionTimes, WaitSinks};
 pub use ring::{Completion, Request, Ring, RingBackend, RingConfig};
 pub use session::{Session, SessionReading, Waiting};
-pub use thread::{CpuSet, Panicked, Priority, ThreadHandle, ThreadId, ThreadSpec};
+pub use thread::{CpuSet, Panicked, Priority, ThreadHandle, ThreadId, ThreadSpec, is_process};
 pub use word::WaitWord;
 pub use world::{NoticeSink, Os};

@@ -191,3 +191,46 @@ pub(crate) fn spawn(
     })?;
     Ok(ThreadHandle { name: spec.name, id, state })
 }
+
+/// Whether `pattern` matches a process, which is named as its thread is: a name without `fb_`, in
+/// which `*` stands for any characters. Capital letters are as good as small ones.
+pub fn is_process(pattern: &str, name: &str) -> bool {
+    let name = name.strip_prefix("fb_").unwrap_or(name).to_ascii_lowercase();
+    let pattern = pattern.to_ascii_lowercase();
+    let Some((first, others)) = pattern.split_once('*') else { return name == pattern };
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let mut middle: Vec<&str> = others.split('*').collect();
+    let last = middle.pop().unwrap_or_default();
+    for piece in middle {
+        match rest.find(piece) {
+            Some(at) => rest = &rest[at + piece.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_means_the_names_that_it_should() {
+        let cases = [
+            ("lgwr", "fb_lgwr", true),
+            ("LG*", "fb_lgwr", true),
+            ("dbw*", "fb_dbw12", true),
+            ("dbw1", "fb_dbw12", false),
+            ("*w*2", "fb_dbw12", true),
+            ("*w*2", "fb_dbw122", true),
+            ("*2*", "fb_dbw12", true),
+            ("*", "fb_ckpt", true),
+            ("ck*t", "fb_ckpt", true),
+            ("ck*pt*t", "fb_ckpt", false),
+            ("c*p", "fb_ckpt", false),
+        ];
+        for (pattern, process, means) in cases {
+            assert_eq!(is_process(pattern, process), means, "{pattern} {process}");
+        }
+    }
+}

@@ -26,11 +26,12 @@ use serde::{Deserialize, Serialize};
 use stats::Interval;
 use stats::adjusted::{Estimate, Pair};
 use stats::distributions::Distribution;
-use stats::sequential::{Answer, Looks, Outlook};
+use stats::sequential::{Answer, Looks, Outlook, confidence_sequence};
 
+use crate::plan::ROUNDS_MAX;
 use crate::rounds::Rounds;
 use crate::surroundings::{CPU, Covariate, DEVICE, PLACE};
-use crate::{Level, Run};
+use crate::{Level, Measure, Run};
 
 /// Fewer rounds than this are never looked at.
 pub const ROUNDS_MIN: u32 = 6;
@@ -51,6 +52,12 @@ pub struct Rule {
     pub rounds: u32,
     /// Whether the device's probe can't be affected by the setting.
     pub is_device_neutral: bool,
+    /// The figure that decides.
+    #[serde(default)]
+    pub measure: Measure,
+    /// Whether it goes on behind these rounds until it knows. That costs half the error.
+    #[serde(default)]
+    pub is_open_ended: bool,
 }
 
 /// A figure of a row, as numerator and denominator: transactions and seconds, CPU and transactions.
@@ -148,10 +155,29 @@ impl Rule {
 
     /// The numbers of rounds after which there is a look.
     pub(crate) fn looks(&self) -> impl Iterator<Item = u32> {
-        let planned = self.rounds.max(ROUNDS_MIN);
+        let planned = self.planned();
         let first = ROUNDS_MIN.max(planned / 20);
         let every = planned.div_ceil(LOOKS_MAX) as usize;
-        (first..planned).step_by(every).chain([planned])
+        let later = std::iter::successors(Some(planned), |at| Some(at + (at / 20).max(1)));
+        let later = later.skip(1).take_while(|at| self.is_open_ended && *at <= ROUNDS_MAX);
+        (first..planned).step_by(every).chain([planned]).chain(later)
+    }
+
+    /// The rounds for which the budget is enough: never so few that there is no look.
+    fn planned(&self) -> u32 {
+        self.rounds.max(ROUNDS_MIN)
+    }
+
+    /// The bars of the looks. Behind the budget it is that of a confidence sequence, which holds at
+    /// whatever time. The two halves of the error together are the declared one.
+    fn bars(&self) -> impl FnMut(u32) -> f64 {
+        let planned = self.planned();
+        let error = if self.is_open_ended { self.error / 2.0 } else { self.error };
+        let mut looks = Looks::new(error);
+        move |at| match at <= planned {
+            true => looks.next(f64::from(at) / f64::from(planned)),
+            false => confidence_sequence(error, at.into(), 2.0 * f64::from(planned)),
+        }
     }
 }
 
@@ -179,13 +205,9 @@ struct Look {
 impl Look {
     fn last(rounds: &Rounds<'_>, rule: &Rule) -> Option<Look> {
         let have = rounds.compared.len() as u32;
-        let mut looks = Looks::new(rule.error);
-        let mut last = None;
-        for (at, count) in rule.looks().take_while(|at| *at <= have).zip(1..) {
-            let critical = looks.next(f64::from(at) / f64::from(rule.rounds.max(ROUNDS_MIN)));
-            last = Some(Look { at, count, critical });
-        }
-        last
+        let mut bar = rule.bars();
+        let looks = rule.looks().take_while(|at| *at <= have).zip(1..);
+        looks.map(|(at, count)| Look { at, count, critical: bar(at) }).last()
     }
 }
 
@@ -231,25 +253,25 @@ fn decide_at(
     })
 }
 
-/// Whether it is known of each level if its difference of throughput matters. Between two looks
-/// nothing new is known, and nothing is reckoned.
+/// Whether it is known of each level if its difference matters. Between two looks nothing new is
+/// known, and nothing is reckoned.
 pub fn is_decided(rows: &[Run], rule: &Rule) -> bool {
     let have = Rounds::of(rows).compared.len() as u32;
     if !rule.looks().any(|at| at == have) {
         return false;
     }
-    let of = throughputs(rows, rule);
+    let of = of_each(rows, rule);
     !of.is_empty() && of.iter().all(|(_, of)| of.as_ref().is_some_and(|of| of.answer.is_decided()))
 }
 
-/// The level that is compared with A in detail: the one with the largest certain difference of
-/// throughput; if none is certain, the last one.
+/// The level that is compared with A in detail: the one with the largest certain difference; if none
+/// is certain, the last one.
 pub fn foremost(rows: &[Run], rule: &Rule) -> Level {
     let last = others(rows).last().unwrap_or(Level::B);
     if last == Level::B {
         return last;
     }
-    let of = throughputs(rows, rule);
+    let of = of_each(rows, rule);
     let certain = of.iter().filter_map(|(level, of)| {
         let of = of.as_ref().filter(|of| of.answer.is_real())?;
         Some((*level, of.ratio.ln().abs()))
@@ -257,14 +279,14 @@ pub fn foremost(rows: &[Run], rule: &Rule) -> Level {
     certain.max_by(|x, y| x.1.total_cmp(&y.1)).map_or(last, |(level, _)| level)
 }
 
-/// The decision on the throughput of each level but A, by one look.
-fn throughputs(rows: &[Run], rule: &Rule) -> Vec<(Level, Option<Decision>)> {
+/// The decision on each level but A, by one look.
+fn of_each(rows: &[Run], rule: &Rule) -> Vec<(Level, Option<Decision>)> {
     let rounds = Rounds::of(rows);
     let rule = &rule.shared_by(rounds.levels);
     let Some(look) = Look::last(&rounds, rule) else { return Vec::new() };
     let in_one_instance = rows.iter().all(|run| run.block.is_some());
     let decide = |level: Level| {
-        let figure = Run::throughput_parts;
+        let figure = rule.measure.figure();
         (level, decide_at(look, &rounds, level, figure, rule, in_one_instance))
     };
     others(rows).map(decide).collect()
@@ -390,5 +412,65 @@ impl Equals {
             interval: ratios(estimate.interval(critical)),
             floor: (margin * spread / f64::from(compared).sqrt()).exp().min(RATIO_MAX),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_xoshiro::Xoshiro256PlusPlus;
+
+    use super::*;
+
+    const RULE: Rule = Rule {
+        threshold: 0.02,
+        error: 0.05,
+        rounds: 200,
+        is_device_neutral: false,
+        measure: Measure::Throughput,
+        is_open_ended: true,
+    };
+
+    /// Not to end at the budget costs half the error before it, and a higher bar behind it.
+    #[test]
+    fn an_open_end_has_higher_bars() {
+        let ends = Rule { is_open_ended: false, ..RULE };
+        assert_eq!(ends.looks().last(), Some(200));
+        let (mut open, mut closed) = (RULE.bars(), ends.bars());
+        let mut before = f64::MAX;
+        for at in RULE.looks().take_while(|at| *at <= 4_000) {
+            let bar = open(at);
+            match at {
+                // The highest bar that there is.
+                ..50 => assert!(bar >= closed(at) && bar <= before, "at {at}: {bar}"),
+                50..=200 => assert!(bar > closed(at) && bar < before, "at {at}: {bar}"),
+                _ => assert!((3.2..3.6).contains(&bar), "at {at}: {bar}"),
+            }
+            before = bar;
+        }
+    }
+
+    /// All looks together, up to ten budgets, call equals different in 5 % of experiments at most.
+    #[test]
+    fn an_experiment_without_an_end_keeps_its_error() {
+        const EXPERIMENTS: u32 = 2_000;
+        let looks: Vec<u32> = RULE.looks().take_while(|at| *at <= 2_000).collect();
+        let mut bar = RULE.bars();
+        let bars: Vec<f64> = looks.iter().map(|at| bar(*at)).collect();
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
+        // Twelve even draws are normal enough for sums of six of them.
+        let mut normal = || (0..12).map(|_| random.random_range(0.0..1.0)).sum::<f64>() - 6.0;
+        let mut crossed = 0;
+        for _ in 0..EXPERIMENTS {
+            let (mut sum, mut pairs) = (0.0, 0);
+            let crosses = looks.iter().zip(&bars).any(|(at, bar)| {
+                sum += (pairs..*at).map(|_| normal()).sum::<f64>();
+                pairs = *at;
+                (sum / f64::from(*at).sqrt()).abs() > *bar
+            });
+            crossed += u32::from(crosses);
+        }
+        let share = f64::from(crossed) / f64::from(EXPERIMENTS);
+        assert!((0.015..0.05).contains(&share), "{share} of equals were called different");
     }
 }

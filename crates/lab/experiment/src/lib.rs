@@ -13,7 +13,7 @@
 //! * [`Run`]: the row of one run, a JSON object.
 //! * [`Question`], [`Verdict`]: what is asked, and the answer. [`compare`] is the comparison alone.
 //!
-//! Rules EX1 to EX24 and V1 to V33 are in the README. The room knows no engine: it opens no
+//! Rules EX1 to EX26 and V1 to V34 are in the README. The room knows no engine: it opens no
 //! database and makes no load. Callers: `lab`, `forebay lab`, the validity check.
 
 #![forbid(unsafe_code)]
@@ -21,6 +21,7 @@
 mod decision;
 mod driver;
 mod hash;
+mod measure;
 mod plan;
 mod rounds;
 mod row;
@@ -33,8 +34,9 @@ pub use decision::{
 };
 pub use driver::{End, Execution, News, Progress, Runner, carry_out};
 pub use hash::hash_of;
+pub use measure::Measure;
 pub use plan::{LEVELS_MAX, Level, Plan, PlanError, ROUNDS_MAX, RoundKind, Step};
-pub use row::{Block, Commits, Identity, Latency, Measured, Origin, Run, World};
+pub use row::{Block, Commits, Identity, Latency, Measured, Origin, RATE, Run, World};
 pub use rows::{Asked, RowError, Rows, parse_rows};
 pub use surroundings::Surroundings;
 pub use verdict::carry_over::CarryOver;

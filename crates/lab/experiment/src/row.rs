@@ -118,6 +118,10 @@ pub struct Origin {
     pub work: String,
 }
 
+/// The name, among a row's parameters, of the rate at which transactions arrive, a second; rows of
+/// closed loops haven't it.
+pub const RATE: &str = "rate";
+
 impl Origin {
     /// The identity of the run of `step`, with its setting in words and its parameters. Computes
     /// the hashes.

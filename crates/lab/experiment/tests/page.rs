@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use experiment::{
-    Block, Latency, Level, Measured, Origin, Plan, Question, RoundKind, Rule, Run, Step,
+    Block, Latency, Level, Measure, Measured, Origin, Plan, Question, RoundKind, Rule, Run, Step,
     Surroundings, Verdict, World,
 };
 use report::{EventTime, ProcessUsage, SessionGroup, TimeProfile, UnaccountedShare};
@@ -125,7 +125,14 @@ fn group(count: u32, event: &str, cpu_ns: u64) -> SessionGroup {
 fn verdict(rows: &[Run]) -> Verdict {
     let rounds = rows.iter().filter(|run| run.identity.kind == RoundKind::Compared);
     let rounds = rounds.map(|run| run.identity.round).max().unwrap_or(0);
-    let rule = Rule { threshold: 0.02, error: 0.025, rounds, is_device_neutral: true };
+    let rule = Rule {
+        threshold: 0.02,
+        error: 0.025,
+        rounds,
+        is_device_neutral: true,
+        measure: Measure::Throughput,
+        is_open_ended: false,
+    };
     let question = Question {
         rule,
         command: "forebay lab compare --set 'a=<1>' --vs 'a=2'".to_owned(),

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use experiment::{Level, RoundKind, Rule, Run, decide};
+use experiment::{Level, Measure, RoundKind, Rule, Run, decide};
 use lab::{Design, Ending, Experiment, Form, Request, RunOn, run};
 use waits::{Nanos, SessionKind};
 
@@ -72,7 +72,14 @@ fn looks(experiment: &Experiment, disk: &str, seed: u64) -> [bool; 2] {
     };
     let compared = rows.iter().filter(|row| row.identity.kind == RoundKind::Compared);
     let rounds = compared.map(|row| row.identity.round).max().unwrap_or(0);
-    let rule = Rule { threshold: MATTERS, error: ERROR, rounds, is_device_neutral: false };
+    let rule = Rule {
+        threshold: MATTERS,
+        error: ERROR,
+        rounds,
+        is_device_neutral: false,
+        measure: Measure::Throughput,
+        is_open_ended: false,
+    };
     let real = |rows: &[Run]| {
         let decision = decide(rows, Level::B, Run::throughput_parts, &rule);
         decision.is_some_and(|decision| decision.answer.is_real())

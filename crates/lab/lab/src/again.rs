@@ -2,7 +2,7 @@
 //!
 //! Callers: the binary's `lab report`.
 
-use experiment::{Asked, NoVerdict, Question, RoundKind, Rows, Rule, Run, Verdict};
+use experiment::{Asked, Measure, NoVerdict, Question, RATE, RoundKind, Rows, Rule, Run, Verdict};
 
 use crate::experiment_file::{ERROR, MATTERS};
 use crate::setting::is_device_neutral;
@@ -45,6 +45,11 @@ fn guessed(rows: &[Run]) -> Rule {
         error: ERROR / 100.0,
         rounds: compared.map(|run| run.identity.round).max().unwrap_or(0),
         is_device_neutral: differing(rows).all(is_device_neutral),
+        measure: match rows.iter().any(|run| run.identity.parameters.contains_key(RATE)) {
+            true => Measure::Percentile99,
+            false => Measure::Throughput,
+        },
+        is_open_ended: false,
     }
 }
 

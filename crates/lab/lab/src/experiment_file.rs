@@ -2,7 +2,8 @@
 //!
 //! ```toml
 //! question = "is it worth having eight database writers rather than one?"
-//! matters = 2.0                        # per cent of throughput
+//! measure = "throughput"               # or latency-median, latency-99, latency-99.9
+//! matters = 2.0                        # per cent of that
 //! budget = 300                         # seconds
 //!
 //! [factor]                             # every combination is a setting; the first is A
@@ -14,13 +15,14 @@
 //! [load]
 //! kind = "debit-credit"
 //! sessions = 12
+//! rate = 2000                          # transactions a second, in an open loop
 //! ```
 //!
 //! Callers: the binary's `lab`; tests.
 
 use std::collections::BTreeMap;
 
-use experiment::LEVELS_MAX;
+use experiment::{LEVELS_MAX, Measure};
 use instance::{Parameters, parse_size};
 use serde::Deserialize;
 use stop::{RefusalKind, Stop, did_you_mean};
@@ -58,12 +60,17 @@ pub struct Experiment {
     both: Vec<(String, String)>,
     /// The design that was asked for; none: whichever is possible.
     pub design: Option<Design>,
-    /// From which difference of throughput on it matters, as a share.
+    /// What the settings are compared by; if not given, throughput, and in an open loop, whose
+    /// throughput is its rate, the latency that 1 transaction in 100 exceeds.
+    pub measure: Option<Measure>,
+    /// From which difference on it matters, as a share.
     pub matters: f64,
     /// The probability with which equals may be called different, as a share.
     pub error: f64,
     /// How long it may take; if not given, [`BUDGET`], of a model's own time on a model.
     pub budget: Option<Nanos>,
+    /// Whether it goes on behind its budget until it knows.
+    pub until_decided: bool,
     /// The length of a block; if not given, a second, and less where the settings act at once.
     pub block: Option<Nanos>,
     /// The part of a block that isn't counted; if not given, a tenth of it.
@@ -82,6 +89,8 @@ pub(crate) const MATTERS: f64 = 2.0;
 pub(crate) const ERROR: f64 = 2.5;
 /// How long an experiment may take, if its file doesn't say.
 pub const BUDGET: Nanos = Nanos::from_secs(300);
+/// The rates of open loops, transactions a second.
+pub const RATES: std::ops::RangeInclusive<u32> = 1..=1_000_000;
 /// The length of a block.
 const BLOCK: Nanos = Nanos::from_secs(1);
 /// The same where the settings act at once: shorter blocks have neighbours that are more alike.
@@ -95,9 +104,12 @@ struct File {
     question: String,
     source: Option<String>,
     design: Option<Design>,
+    measure: Option<Measure>,
     matters: Option<f64>,
     error: Option<f64>,
     budget: Option<f64>,
+    #[serde(default)]
+    until_decided: bool,
     #[serde(default)]
     factor: toml::Table,
     #[serde(default)]
@@ -118,6 +130,7 @@ struct File {
 struct LoadSpec {
     kind: Option<String>,
     sessions: Option<u32>,
+    rate: Option<u32>,
     data: Option<String>,
     warehouses: Option<u32>,
     mass_update_every: Option<u32>,
@@ -181,9 +194,11 @@ impl Experiment {
             settings,
             both: pairs_of(&file.both),
             design: file.design,
+            measure: file.measure,
             matters: share(file.matters.unwrap_or(MATTERS), "what matters")?,
             error: share(file.error.unwrap_or(ERROR), "the error")?,
             budget: optional(file.budget, "the budget")?,
+            until_decided: file.until_decided,
             block: optional(file.blocks.length, "the length of a block")?,
             washout: optional(file.blocks.washout, "the washout of a block")?,
             long: optional(file.blocks.long, "the length of a long block")?,
@@ -227,6 +242,19 @@ impl Experiment {
             }
             (design, _) => Ok((design.unwrap_or(Design::Alternate), Vec::new())),
         }
+    }
+
+    /// Has transactions arrive at this rate, a second, rather than follow each other.
+    pub fn arriving(&mut self, rate: u32) {
+        self.load.rate = Some(rate);
+    }
+
+    pub(crate) fn measure(&self) -> Measure {
+        let usual = match self.load.rate {
+            Some(_) => Measure::Percentile99,
+            None => Measure::Throughput,
+        };
+        self.measure.unwrap_or(usual)
     }
 
     pub(crate) fn budget(&self) -> Nanos {
@@ -279,6 +307,10 @@ impl Experiment {
         if let Some(sessions) = spec.sessions.filter(|sessions| !(1..=10_000).contains(sessions)) {
             return Err(refuse(format!("sessions is {sessions}: choose 1 to 10000")));
         }
+        if let Some(rate) = spec.rate.filter(|rate| !RATES.contains(rate)) {
+            let (least, most) = (RATES.start(), RATES.end());
+            return Err(refuse(format!("the rate is {rate}: choose {least} to {most}")));
+        }
         let mib = |text: &String| match parse_size(text) {
             Some(bytes) if bytes >= 1 << 20 => Ok(bytes >> 20),
             _ => Err(refuse(format!("data is {text}: choose a size of 1m or more"))),
@@ -288,6 +320,7 @@ impl Experiment {
             ("debit-credit", Load::DebitCredit { mut scale, mut mixture }) => {
                 scale = data.map_or(scale, workload::Scale::of_mib);
                 mixture.sessions = spec.sessions.unwrap_or(mixture.sessions);
+                mixture.rate = spec.rate;
                 mixture.mass_update_every =
                     spec.mass_update_every.unwrap_or(mixture.mass_update_every);
                 mixture.mass_update_rows =
@@ -298,7 +331,7 @@ impl Experiment {
                 let warehouses = spec.warehouses.unwrap_or(2);
                 let scale = order_entry::Scale::full(warehouses.into());
                 let sessions = spec.sessions.unwrap_or(usual.sessions());
-                Ok(Load::OrderEntry { scale, sessions, seed: 0 })
+                Ok(Load::OrderEntry { scale, sessions, seed: 0, rate: spec.rate })
             }
             (other, _) => Err(refuse(format!(
                 "there is no load '{other}': choose debit-credit or order-entry{}",

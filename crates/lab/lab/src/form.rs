@@ -127,6 +127,7 @@ impl Form {
             mass_update_rows: 200,
             warm_up: Nanos::ZERO,
             length: Nanos::ZERO,
+            rate: None,
         };
         let load = Load::DebitCredit { scale, mixture };
         Form { creation, parameters, load, warm_up, length }

@@ -42,7 +42,7 @@ mod watcher;
 pub use again::report_again;
 pub use alternate::Blocks;
 pub use catalogue::BUILT_IN;
-pub use experiment_file::{BUDGET, Design, Experiment};
+pub use experiment_file::{BUDGET, Design, Experiment, RATES};
 pub use form::Form;
 pub use load::Load;
 pub use model::Machine;

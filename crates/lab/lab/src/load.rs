@@ -3,6 +3,7 @@
 //! Callers: `form`, both ways of running.
 
 use database::{Connection, Database};
+use experiment::RATE;
 use os::Session;
 use stop::{RefusalKind, Stop};
 use waits::Nanos;
@@ -30,6 +31,8 @@ pub enum Load {
         sessions: u32,
         /// Seeds the choice of rows.
         seed: u64,
+        /// Transactions that arrive a second ([`workload::Drive::rate`]).
+        rate: Option<u32>,
     },
 }
 
@@ -81,8 +84,8 @@ impl Load {
                 let mixture = Mixture { warm_up, length, ..mixture };
                 workload::run(database, mixture, watch, session)
             }
-            Load::OrderEntry { sessions, seed, .. } => {
-                let drive = workload::Drive { sessions, first_session: 0, warm_up, length };
+            Load::OrderEntry { sessions, seed, rate, .. } => {
+                let drive = workload::Drive { sessions, first_session: 0, warm_up, length, rate };
                 let plan = order_entry::Plan { drive, seed, serializable: 0 };
                 order_entry::run(database, plan, watch, session)
             }
@@ -123,10 +126,18 @@ impl Load {
         }
     }
 
+    /// Transactions that arrive a second, of an open loop.
+    fn rate(&self) -> Option<u32> {
+        match self {
+            Load::DebitCredit { mixture, .. } => mixture.rate,
+            Load::OrderEntry { rate, .. } => *rate,
+        }
+    }
+
     /// Its name and sizes, for rows.
     pub(crate) fn describe(&self) -> Vec<(&'static str, String)> {
         let sessions = ("sessions", self.sessions().to_string());
-        match self {
+        let mut of_kind = match self {
             Load::DebitCredit { scale: s, mixture: m } => vec![
                 ("load", "debit-credit".to_owned()),
                 ("branches", s.branches.to_string()),
@@ -146,6 +157,8 @@ impl Load {
                 ("items", s.items.to_string()),
                 sessions,
             ],
-        }
+        };
+        of_kind.extend(self.rate().map(|rate| (RATE, rate.to_string())));
+        of_kind
     }
 }

@@ -69,7 +69,7 @@ impl<'a> Teller<'a> {
 
     /// Takes the estimate of the last look, and how far an answer is.
     fn look(&mut self) {
-        let (figure, level) = (Run::throughput_parts, foremost(&self.rows, &self.rule));
+        let (figure, level) = (self.rule.measure.figure(), foremost(&self.rows, &self.rule));
         let Some(decision) = decide(&self.rows, level, figure, &self.rule) else {
             return;
         };
@@ -93,12 +93,19 @@ impl<'a> Teller<'a> {
     fn share(&self, progress: &Progress<'_>) -> f64 {
         match self.budget {
             Some(budget) => progress.elapsed.0 as f64 / budget.0.max(1) as f64,
+            None if self.rule.is_open_ended => 0.0,
             None => f64::from(progress.done) / f64::from(progress.total.max(1)),
         }
     }
 
     fn line(&self, progress: &Progress<'_>) -> String {
         let step = progress.step;
+        let estimate = &self.estimate;
+        if self.rule.is_open_ended {
+            let seconds = progress.elapsed.0 / 1_000_000_000;
+            let (minutes, seconds) = (seconds / 60, seconds % 60);
+            return format!("run {}{estimate}; {minutes}:{seconds:02} so far", progress.done + 1);
+        }
         let (kind, of) = match step.kind {
             RoundKind::Compared => ("round", self.plan.rounds),
             RoundKind::Equals => ("equals", self.plan.equals),
@@ -113,6 +120,6 @@ impl<'a> Teller<'a> {
             let seconds = left.0 / 1_000_000_000;
             format!("; at most {}:{:02} left", seconds / 60, seconds % 60)
         });
-        format!("{kind} {} of {of}, setting {}{}{left}", step.round, step.level, self.estimate)
+        format!("{kind} {} of {of}, setting {}{estimate}{left}", step.round, step.level)
     }
 }

@@ -190,7 +190,10 @@ impl<'a> Asked<'a> {
             error: experiment.error,
             rounds: plan.rounds,
             is_device_neutral: experiment.settings.iter().all(|s| s.is_device_neutral()),
+            measure: experiment.measure(),
+            is_open_ended: experiment.until_decided,
         };
+        let plan = if rule.is_open_ended { going_on(plan) } else { plan };
         Ok(Asked { request, experiment, form, design, blocks, budget, plan, rule, notes, done })
     }
 
@@ -258,8 +261,7 @@ impl<'a> Asked<'a> {
             self.done.iter().for_each(|run| teller.knows(run));
             let mut news = |news: News<'_>| teller.tell(&news);
             let began = session.now();
-            let is_over =
-                || self.design == Design::Alternate && session.now().since(began) > self.budget;
+            let is_over = || self.time().is_some_and(|time| session.now().since(began) > time);
             let mut enough = |rows: &[Run]| is_decided(rows, &self.rule) || is_over();
             let following = Following { told_to_stop, enough: &mut enough, news: &mut news };
             let settings = &self.experiment.settings;
@@ -291,7 +293,8 @@ impl<'a> Asked<'a> {
 
     /// How long it may take, where that is bounded.
     fn time(&self) -> Option<Nanos> {
-        (self.design == Design::Alternate).then_some(self.budget)
+        let is_bounded = self.design == Design::Alternate && !self.rule.is_open_ended;
+        is_bounded.then_some(self.budget)
     }
 
     fn alternation<'f>(&'f self, form: &'f Form, origin: &'f Origin) -> Alternation<'f> {
@@ -323,14 +326,17 @@ impl<'a> Asked<'a> {
             && !found.is_stopped;
         let runs = &found.runs;
         let level = foremost(runs, &self.rule);
-        let Some(found) = CarryOver::of_rows(runs, level).filter(|found| may && found.is_found())
-        else {
+        let found = CarryOver::of_rows(runs, level, self.rule.measure);
+        let Some(found) = found.filter(|found| may && found.is_found()) else {
             return Ok(None);
         };
         let mut request = Asked::of(self.request)?;
         request.design = Design::Restarts;
         request.plan = restarts(&request.experiment, self.request.seed)?;
         request.rule.rounds = request.plan.rounds;
+        if request.rule.is_open_ended {
+            request.plan = going_on(request.plan);
+        }
         request.done = Vec::new();
         request.notes = vec![format!(
             "The settings can't alternate in one instance: the effect of one goes on after it. So \
@@ -454,6 +460,12 @@ fn restarts(experiment: &Experiment, seed: u64) -> Result<Plan, Stop> {
     let [rounds, equals] = experiment.rounds;
     let plan = Plan { levels: levels(experiment.settings.len()), rounds, equals, long: 0, seed };
     plan.check().map_err(|error| invalid(&error))
+}
+
+/// The same, of an experiment that goes on until it knows: in practice without an end.
+fn going_on(plan: Plan) -> Plan {
+    let times = ROUNDS_MAX / plan.rounds.max(plan.equals).max(1);
+    Plan { rounds: plan.rounds * times, equals: plan.equals * times, ..plan }
 }
 
 /// The plan of settings that alternate: as many rounds as the budget has room for.

@@ -1,4 +1,4 @@
-//! Sessions that work in a closed loop for a time: the frame of all loads.
+//! Sessions that work in a loop for a time: the frame of all loads.
 //!
 //! ```text
 //!   begin of all ── warm-up ──▶ what counts ──────────▶ end
@@ -17,6 +17,7 @@ use stop::{RefusalKind, Stop};
 use waits::{Nanos, Timestamp, WaitEvent};
 
 use crate::Latencies;
+use crate::arrivals::Arrivals;
 use crate::periods::{Book, Periods};
 
 /// How many sessions work, and how long.
@@ -30,6 +31,9 @@ pub struct Drive {
     pub warm_up: Nanos,
     /// The time that counts.
     pub length: Nanos,
+    /// Transactions that arrive a second, at all sessions together, whether or not these keep up:
+    /// an open loop (WL22). None: each session begins the next one when the last has ended.
+    pub rate: Option<u32>,
 }
 
 /// How a load is watched from outside; by default not at all.
@@ -125,6 +129,9 @@ pub(crate) struct Turns {
     pub(crate) number: u32,
     /// When the time that counts begins, and when it ends.
     bounds: [Timestamp; 2],
+    /// Of an open loop.
+    arrivals: Option<Arrivals>,
+    /// When the turn began, or was to begin.
     began: Timestamp,
     types: BTreeMap<&'static str, Latencies>,
     stop: Arc<SharedFlag>,
@@ -141,29 +148,42 @@ struct Counting {
     acknowledged: u64,
 }
 
-impl Turns {
-    fn new(
-        number: u32,
-        bounds: [Timestamp; 2],
-        stop: Arc<SharedFlag>,
-        witness: Option<Witness>,
-        book: Option<Book>,
-    ) -> Turns {
-        let (began, types) = (Timestamp::ZERO, BTreeMap::new());
-        Turns { number, bounds, began, types, stop, witness, acknowledged: 0, counting: None, book }
-    }
+/// A session that waits for its next transaction looks so often whether its book is to be closed,
+/// or the load over.
+const ARRIVAL_LOOK: Nanos = Nanos::from_millis(10);
 
+impl Turns {
     /// Begins the next turn; false if there is none.
     pub(crate) fn next(&mut self, session: &Session) -> bool {
+        let arrival = self.arrivals.as_mut().map(Arrivals::next);
+        loop {
+            let now = session.now();
+            if !self.goes_on(now, session) {
+                return false;
+            }
+            match arrival {
+                Some(arrival) if now < arrival => {
+                    let left = arrival.since(now).min(ARRIVAL_LOOK);
+                    session.pause(left, session.waiting(WaitEvent::PlSqlLockTimer));
+                }
+                _ => {
+                    self.began = arrival.unwrap_or(now);
+                    return true;
+                }
+            }
+        }
+    }
+
+    /// Between two turns: closes books, and says whether there is another turn.
+    fn goes_on(&mut self, now: Timestamp, session: &Session) -> bool {
         if let Some(book) = &mut self.book {
             book.look(self.number, self.acknowledged, session);
         }
-        self.began = session.now();
-        if self.began >= self.bounds[0] && self.counting.is_none() {
+        if now >= self.bounds[0] && self.counting.is_none() {
             let (reading, acknowledged) = (session.reading(), self.acknowledged);
             self.counting = Some(Counting { reading, acknowledged });
         }
-        self.began < self.bounds[1] && !self.stop.is_raised(session)
+        now < self.bounds[1] && !self.stop.is_raised(session)
     }
 
     /// The turn's transaction, of this type, has ended: its time counts from here.
@@ -229,7 +249,20 @@ pub(crate) fn drive(
     for number in plan.first_session..plan.first_session + plan.sessions {
         let (stop, witness) = (Arc::clone(&stop), watch.witness.clone());
         let book = watch.periods.as_ref().map(Book::new);
-        let mut turns = Turns::new(number, bounds, stop, witness, book);
+        let arrivals =
+            plan.rate.map(|rate| Arrivals::new(rate, plan.sessions, number, session.now()));
+        let mut turns = Turns {
+            number,
+            bounds,
+            arrivals,
+            began: started,
+            types: BTreeMap::new(),
+            stop,
+            witness,
+            acknowledged: 0,
+            counting: None,
+            book,
+        };
         let (client, done) = (Arc::clone(&client), Arc::clone(&done));
         // A thread's name has at most 15 bytes.
         let word = if number < 100_000_000 { "session" } else { "s" };
@@ -318,8 +351,13 @@ mod tests {
     #[test]
     fn a_conductor_is_told_when_a_session_was_refused() {
         let report = Simulation::new(1).run(|_, session| {
-            let plan =
-                Drive { sessions: 3, first_session: 1, warm_up: Nanos::ZERO, length: Nanos::ZERO };
+            let plan = Drive {
+                sessions: 3,
+                first_session: 1,
+                warm_up: Nanos::ZERO,
+                length: Nanos::ZERO,
+                rate: None,
+            };
             let client: Arc<Client> = Arc::new(|turns, session| {
                 while turns.next(session) {
                     turns.acknowledge();
@@ -348,6 +386,36 @@ mod tests {
         assert_eq!(refusal, Some(RefusalKind::NoSpace));
     }
 
+    /// One transaction of 1 s among others of 1 ms, and 100 a second arrive: those behind it wait for
+    /// it, and that counts. A closed loop knows of one that was slow.
+    #[test]
+    fn in_an_open_loop_a_stall_counts_for_all_whom_it_keeps_waiting() {
+        let of = |rate: Option<u32>| {
+            let run = Simulation::new(1).run(move |_, session| {
+                let length = Nanos::from_secs(10);
+                let plan =
+                    Drive { sessions: 1, first_session: 1, warm_up: Nanos::ZERO, length, rate };
+                let client: Arc<Client> = Arc::new(|turns, session| {
+                    while turns.next(session) {
+                        let stalls = turns.acknowledged() == 100;
+                        let length = Nanos::from_millis(if stalls { 1_000 } else { 1 });
+                        session.pause(length, session.waiting(WaitEvent::DbFileSequentialRead));
+                        turns.acknowledge();
+                        turns.timed("one", session);
+                    }
+                    Ok(())
+                });
+                drive(plan, client, Watch::default(), session).expect("it ran")
+            });
+            run.result.expect("it ended")
+        };
+        let (open, closed) = (of(Some(100)), of(None));
+        assert!((900..1_100).contains(&open.counted()), "{} transactions", open.counted());
+        let at = |run: &Run, percent| run.types()["one"].percentile(percent);
+        assert!(at(&open, 95.0) > Nanos::from_millis(400), "{}", at(&open, 95.0));
+        assert!(at(&closed, 99.9) < Nanos::from_millis(2), "{}", at(&closed, 99.9));
+    }
+
     /// A load whose sessions were all refused is over, and its time is that of its sessions.
     #[test]
     fn a_load_ends_with_its_last_session() {
@@ -357,6 +425,7 @@ mod tests {
                 first_session: 1,
                 warm_up: Nanos::ZERO,
                 length: Nanos::from_secs(60),
+                rate: None,
             };
             let client: Arc<Client> = Arc::new(|turns, session| {
                 while turns.next(session) {

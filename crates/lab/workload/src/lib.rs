@@ -1,16 +1,16 @@
 //! Load generators: the work that loads, experiments and races put on an instance.
 //!
-//! * [`run`]: debit-credit with mass updates among it. Every session runs the same mixture in a
-//!   closed loop, so throughput is transactions of that mixture per second. Each transaction leaves
-//!   a row of history with its session and its number there, by which [`audit`] shows after a
-//!   crash that no acknowledged commit is lost and that the books balance.
+//! * [`run`]: debit-credit with mass updates among it. Every session runs the same mixture, so
+//!   throughput is transactions of that mixture per second. Each transaction leaves a row of
+//!   history with its session and its number there, by which [`audit`] shows after a crash that no
+//!   acknowledged commit is lost and that the books balance.
 //! * [`order_entry`]: nine tables and five transactions, with twelve conditions to be checked.
 //! * [`Tpcb`]: TPC-B by keys, for races with others.
 //!
 //! All use the embedded API, on tables of the dictionary.
 //!
-//! All run in the same frame: sessions in a closed loop for a time ([`Drive`]), watched from
-//! outside ([`Watch`]). [`Run`] is what they did; [`Run::types`] has its
+//! All run in the same frame: sessions in a loop for a time, closed or open ([`Drive`]), watched
+//! from outside ([`Watch`]). [`Run`] is what they did; [`Run::types`] has its
 //! transactions by type, with the percentiles of their lengths.
 //!
 //! Callers: `forebay load`, the lab, races, tests.
@@ -19,6 +19,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arrivals;
 mod audit;
 pub mod bulk;
 mod drive;

@@ -33,6 +33,8 @@ pub struct Mixture {
     pub warm_up: Nanos,
     /// The time that counts.
     pub length: Nanos,
+    /// As [`Drive::rate`].
+    pub rate: Option<u32>,
 }
 
 struct Shared {
@@ -50,8 +52,8 @@ pub fn run(
 ) -> Result<Run, Error> {
     let tables = Tables::open(&mut database.connect_with(session))?;
     let shared = Shared { database: database.clone(), tables, mixture };
-    let Mixture { sessions, first_session, warm_up, length, .. } = mixture;
-    let plan = Drive { sessions, first_session, warm_up, length };
+    let Mixture { sessions, first_session, warm_up, length, rate, .. } = mixture;
+    let plan = Drive { sessions, first_session, warm_up, length, rate };
     let client = move |turns: &mut Turns, session: &Session| {
         let mut connection = shared.database.connect_with(session);
         let mut client = Client::new(turns.number, &shared);

@@ -83,7 +83,7 @@ fn audit(content: FileSystem, told: Vec<(u32, u64)>) -> Vec<String> {
 
 fn drive(first_session: u32, ms: u64) -> Drive {
     let length = Nanos::from_millis(ms);
-    Drive { sessions: 4, first_session, warm_up: Nanos::ZERO, length }
+    Drive { sessions: 4, first_session, warm_up: Nanos::ZERO, length, rate: None }
 }
 
 #[test]

@@ -13,7 +13,7 @@ mod shapes;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use experiment::{Asked, Rule};
+use experiment::{Asked, Measure, Rule};
 use lab::{BUILT_IN, Ending, Experiment, Form, Request, Setting};
 use lab::{free_buffer_waits, redo_size};
 use report::paragraph;
@@ -301,7 +301,14 @@ fn answer(
 fn asked(command: &str) -> Asked {
     let words = std::env::args_os().skip(1);
     Asked {
-        rule: Rule { threshold: 0.0, error: 0.0, rounds: 0, is_device_neutral: false },
+        rule: Rule {
+            threshold: 0.0,
+            error: 0.0,
+            rounds: 0,
+            is_device_neutral: false,
+            measure: Measure::Throughput,
+            is_open_ended: false,
+        },
         command: command.to_owned(),
         arguments: words.map(|word| word.to_string_lossy().into_owned()).collect(),
         commit: COMMIT.to_owned(),

@@ -5,7 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use lab::{Design, Experiment, Form, RunOn};
+use experiment::Measure;
+use lab::{Design, Experiment, Form, RATES, RunOn};
 use waits::Nanos;
 
 use crate::number::within;
@@ -84,6 +85,17 @@ pub(crate) struct How {
     /// How long it may take: 90, 90s, 5m, 1h. It ends as soon as it knows.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     budget: Option<Nanos>,
+    /// Goes on behind the budget until it knows; the intervals are longer for that.
+    #[arg(long)]
+    until_decided: bool,
+    /// What the settings are compared by: throughput, latency-median, latency-99 or latency-99.9;
+    /// if not given, throughput, and latency-99 with --rate.
+    #[arg(long, value_name = "MEASURE")]
+    measure: Option<Measure>,
+    /// Transactions that arrive a second, whether or not the database keeps up; if not given, each
+    /// session begins the next one when the last has ended.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = within(RATES))]
+    rate: Option<u32>,
     /// Seconds of a block, when settings alternate.
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     #[arg(value_parser = within(0.02..=3_600.0))]
@@ -102,7 +114,7 @@ pub(crate) struct How {
     #[arg(long, value_name = "S")]
     #[arg(value_parser = within(0.01..=86_400.0), allow_negative_numbers = true)]
     seconds: Option<f64>,
-    /// The difference in throughput, in per cent, that matters.
+    /// The difference in what is compared, in per cent, that matters.
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
     #[arg(value_parser = within(0.01..=99.99))]
     matters: Option<f64>,
@@ -133,6 +145,9 @@ impl How {
             ("--full", self.full),
             ("--design", self.design.is_some()),
             ("--budget", self.budget.is_some()),
+            ("--until-decided", self.until_decided),
+            ("--measure", self.measure.is_some()),
+            ("--rate", self.rate.is_some()),
             ("--block", self.block.is_some()),
             ("--washout", self.washout.is_some()),
             ("--rounds", self.rounds.is_some()),
@@ -156,6 +171,9 @@ impl How {
             });
         }
         experiment.budget = self.budget.or(experiment.budget);
+        experiment.until_decided |= self.until_decided;
+        experiment.measure = self.measure.or(experiment.measure);
+        self.rate.into_iter().for_each(|rate| experiment.arriving(rate));
         experiment.block = self.block.map(ns).or(experiment.block);
         experiment.washout = self.washout.map(ns).or(experiment.washout);
         let [rounds, equals] = &mut experiment.rounds;
@@ -187,15 +205,20 @@ impl How {
         let design = |design: DesignName| format!("{design:?}").to_lowercase();
         option("design", self.design.map(design));
         option("budget", self.budget.map(|budget| format!("{}s", budget.as_secs_f64())));
+        option("measure", self.measure.map(|measure| measure.to_string()));
+        option("rate", self.rate.map(|rate| rate.to_string()));
         option("block", self.block.map(|block| block.to_string()));
         option("washout", self.washout.map(|washout| washout.to_string()));
         option("rounds", self.rounds.map(|rounds| rounds.to_string()));
         option("equal-rounds", self.equal_rounds.map(|rounds| rounds.to_string()));
         option("seconds", self.seconds.map(|seconds| seconds.to_string()));
         option("matters", self.matters.map(|percent| percent.to_string()));
-        for (flag, given) in [(" --full", self.full), (" --equals", self.equals)] {
-            line += if given { flag } else { "" };
-        }
+        let flags = [
+            (" --full", self.full),
+            (" --equals", self.equals),
+            (" --until-decided", self.until_decided),
+        ];
+        line += &flags.map(|(flag, given)| if given { flag } else { "" }).concat();
         line
     }
 }

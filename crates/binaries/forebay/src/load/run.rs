@@ -44,6 +44,11 @@ pub(crate) struct Run {
     #[arg(long, default_value_t = 10)]
     #[arg(value_parser = within(1..=86_400_u64), allow_negative_numbers = true)]
     seconds: u64,
+    /// Transactions that arrive a second, whether or not the database keeps up: latencies count from
+    /// the arrival. If not given, each session begins the next one when the last has ended.
+    #[arg(long, value_name = "N")]
+    #[arg(value_parser = within(lab::RATES), allow_negative_numbers = true)]
+    rate: Option<u32>,
     /// Decides which rows sessions meet.
     #[arg(long, default_value_t = 1)]
     #[arg(value_parser = within(0..=u64::MAX), allow_negative_numbers = true)]
@@ -129,9 +134,9 @@ impl Run {
             ..Watch::default()
         };
         let (warm_up, length) = (Nanos::ZERO, Nanos::from_secs(self.seconds));
-        let (seed, sessions) = (self.seed, self.sessions);
+        let (seed, sessions, rate) = (self.seed, self.sessions, self.rate);
         let ran = if self.order_entry {
-            let drive = Drive { sessions, first_session, warm_up, length };
+            let drive = Drive { sessions, first_session, warm_up, length, rate };
             let plan = OrderEntryPlan { drive, seed, serializable: self.serializable };
             order_entry::run(database, plan, watch, session)
         } else {
@@ -144,6 +149,7 @@ impl Run {
                 mass_update_rows: 200.min(scale.stock / 4),
                 warm_up,
                 length,
+                rate,
             };
             workload::run(database, mixture, watch, session)
         };

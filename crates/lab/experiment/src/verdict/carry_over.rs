@@ -21,7 +21,7 @@ use stats::adjusted::{Estimate, Pair};
 use stats::distributions::Distribution;
 
 use crate::rounds::Rounds;
-use crate::{Block, Level, Run};
+use crate::{Block, Level, Measure, Run};
 
 /// A carry-over is called found if equals would look like it with this probability at most.
 const FOUND_P: f64 = 0.005;
@@ -40,7 +40,7 @@ pub struct CarryOver {
     pub late_standard_error: f64,
     /// The probability that nothing would look like this.
     pub late_p: f64,
-    /// The difference of the long rounds less that of the short ones.
+    /// The difference of the long rounds less that of the short ones, as a share of the measure.
     pub long_less_short: Option<f64>,
     /// Its standard error, by how far stretches as long lie apart without a change of the setting.
     pub long_standard_error: Option<f64>,
@@ -49,12 +49,13 @@ pub struct CarryOver {
 }
 
 impl CarryOver {
-    /// Of A and `level` in rows that are blocks; None with too few.
-    pub fn of_rows(rows: &[Run], level: Level) -> Option<CarryOver> {
-        CarryOver::of(&Rounds::of(rows), level)
+    /// Of A and `level` in rows that are blocks: within them by throughput, in long rounds by
+    /// `measure`. None with too few.
+    pub fn of_rows(rows: &[Run], level: Level, measure: Measure) -> Option<CarryOver> {
+        CarryOver::of(&Rounds::of(rows), level, measure)
     }
 
-    pub(crate) fn of(rounds: &Rounds<'_>, level: Level) -> Option<CarryOver> {
+    pub(crate) fn of(rounds: &Rounds<'_>, level: Level, measure: Measure) -> Option<CarryOver> {
         let pairs = rounds.pairs_with(level);
         let halves: Option<Vec<[Halves; 2]>> = pairs
             .iter()
@@ -71,7 +72,7 @@ impl CarryOver {
             true => 2.0 * Distribution::Student { degrees }.survival((effect / error).abs()),
             false => 1.0,
         };
-        let long = Long::of(rounds, &pairs, level);
+        let long = Long::of(rounds, &pairs, level, measure);
         Some(CarryOver {
             late_less_early: estimate.effect,
             late_standard_error: estimate.standard_error,
@@ -180,23 +181,27 @@ struct Long {
 }
 
 impl Long {
-    fn of(rounds: &Rounds<'_>, short: &[(&Run, &Run)], level: Level) -> Option<Long> {
+    fn of(
+        rounds: &Rounds<'_>,
+        short: &[(&Run, &Run)],
+        level: Level,
+        measure: Measure,
+    ) -> Option<Long> {
         let long: Option<Vec<(f64, f64, f64)>> = rounds
             .long
             .iter()
             .map(|round| {
                 let (a, b) = (round.get(&Level::A)?, round.get(&level)?);
-                Some((a.throughput(), b.throughput(), (a.elapsed_ns + b.elapsed_ns) as f64 / 2.0))
+                Some((measure.of(a)?, measure.of(b)?, (a.elapsed_ns + b.elapsed_ns) as f64 / 2.0))
             })
             .collect();
         let long = long.filter(|long| !long.is_empty())?;
         let count = long.len() as f64;
-        let throughputs: Vec<(f64, f64)> =
-            short.iter().map(|(a, b)| (a.throughput(), b.throughput())).collect();
-        let mean =
-            throughputs.iter().map(|(a, b)| (a + b) / 2.0).sum::<f64>() / throughputs.len() as f64;
+        let figures: Vec<(f64, f64)> =
+            short.iter().filter_map(|(a, b)| Some((measure.of(a)?, measure.of(b)?))).collect();
+        let mean = figures.iter().map(|(a, b)| (a + b) / 2.0).sum::<f64>() / figures.len() as f64;
         let short_effect =
-            throughputs.iter().map(|(a, b)| b - a).sum::<f64>() / throughputs.len() as f64 / mean;
+            figures.iter().map(|(a, b)| b - a).sum::<f64>() / figures.len() as f64 / mean;
         let long_effect =
             long.iter().map(|(a, b, _)| (b - a) / ((a + b) / 2.0)).sum::<f64>() / count;
         // The short rounds in their order, each without its own setting's effect, tell how far
@@ -205,7 +210,7 @@ impl Long {
         let round_ns = short.iter().map(|(a, b)| (a.elapsed_ns + b.elapsed_ns) as f64).sum::<f64>()
             / short.len() as f64;
         let stretch = ((length / round_ns).round() as usize).max(1);
-        let levels: Vec<f64> = throughputs.iter().map(|(a, b)| (a + b) / 2.0 / mean).collect();
+        let levels: Vec<f64> = figures.iter().map(|(a, b)| (a + b) / 2.0 / mean).collect();
         let apart: Vec<f64> = levels
             .windows(2 * stretch)
             .map(|both| {

@@ -8,15 +8,18 @@ use serde::Serialize;
 use stats::sequential::Direction;
 use stats::{Interval, Matters};
 
+use super::yardsticks::{NS, figure};
 use crate::decision::{CovariateUse, Decision};
 use crate::rounds::Rounds;
-use crate::{Level, Run};
+use crate::{Level, Measure, Run};
 
 /// The comparison with what it compares.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Headline {
     pub(crate) setting_a: String,
     pub(crate) setting_b: String,
+    /// What they are compared by.
+    measure: Measure,
     /// Transactions a second, by sums (rule V3).
     throughput_a: f64,
     throughput_b: f64,
@@ -124,6 +127,7 @@ impl Headline {
     pub(crate) fn of(
         rounds: &Rounds<'_>,
         level: Level,
+        measure: Measure,
         decision: Option<Decision>,
     ) -> Option<Headline> {
         let [runs_a, runs_b] = rounds.sides(level);
@@ -131,6 +135,7 @@ impl Headline {
         Some(Headline {
             setting_a: a.identity.setting.clone(),
             setting_b: b.identity.setting.clone(),
+            measure,
             throughput_a: throughput(&runs_a),
             throughput_b: throughput(&runs_b),
             comparison: decision.map(Figures::of),
@@ -164,7 +169,8 @@ impl Headline {
             };
             return vec![("Is it real?".to_owned(), few)];
         };
-        let (real, matters) = (is_it_real(&figures.of, b), does_it_matter(&figures.of));
+        let real = is_it_real(&figures.of, self.measure, b);
+        let matters = does_it_matter(&figures.of);
         vec![("Is it real?".to_owned(), real), ("Does it matter?".to_owned(), matters)]
     }
 
@@ -174,7 +180,12 @@ impl Headline {
         let [of_a, of_b] = [self.throughput_a, self.throughput_b].map(|value| decimal(value, 1));
         let throughput = format!("A {of_a} and {b} {of_b} transactions a second");
         let throughput = ("throughput".to_owned(), throughput);
-        std::iter::once(throughput).chain(comparison(&figures.of, b)).collect()
+        let measure = (self.measure != Measure::Throughput).then(|| {
+            let [a, of_b] = figures.of.figures.map(|value| figure(value, NS));
+            (self.measure.noun().to_owned(), format!("A {a} and {b} {of_b}"))
+        });
+        let speed = std::iter::once(throughput).chain(measure);
+        speed.chain(comparison(&figures.of, b)).collect()
     }
 }
 
@@ -242,13 +253,19 @@ fn range(interval: Interval) -> String {
     format!("{} to {}", change(interval.low), change(interval.high))
 }
 
-fn is_it_real(of: &Decision, b: Level) -> String {
-    let size = change_size(of.ratio);
+fn is_it_real(of: &Decision, measure: Measure, b: Level) -> String {
+    let [more, less] = measure.comparatives();
+    let is = |word: &str| match measure {
+        Measure::Throughput => format!("Yes. {b} is {} {word} than A.", change_size(of.ratio)),
+        _ => {
+            format!("Yes. {b}'s {} is {} {word} than A's.", measure.noun(), change_size(of.ratio))
+        }
+    };
     match of.answer.direction {
-        Direction::Up => format!("Yes. {b} is {size} faster than A."),
-        Direction::Down => format!("Yes. {b} is {size} slower than A."),
+        Direction::Up => is(more),
+        Direction::Down => is(less),
         Direction::Open if of.answer.matters == Matters::No => "No difference seen.".to_owned(),
-        Direction::Open => "Can't tell: the interval holds both faster and slower.".to_owned(),
+        Direction::Open => format!("Can't tell: the interval holds both {more} and {less}."),
     }
 }
 

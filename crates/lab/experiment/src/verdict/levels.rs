@@ -23,7 +23,7 @@ use super::headline::Labelled;
 use super::yardsticks::{CPU_OF_INSTANCE, DEVICE_WRITES, figure};
 use crate::decision::{Figure, Rule, decide};
 use crate::rounds::Rounds;
-use crate::{Level, Run};
+use crate::{Level, Measure, Run};
 
 /// An interval that ends beyond this ratio says nothing.
 const RATIO_MAX: f64 = 10.0;
@@ -35,7 +35,9 @@ pub(crate) struct Levels {
     error: f64,
     /// The share of each.
     error_of_each: f64,
-    /// The one with the highest throughput, if that is certain.
+    /// What they are compared by.
+    pub(super) measure: Measure,
+    /// The best one by that, if it is certain.
     best: Option<Level>,
     /// The one that is compared with A in detail.
     pub(super) compared: Level,
@@ -130,7 +132,7 @@ impl Levels {
                 level,
                 setting: runs.first()?.identity.setting.clone(),
                 throughput: sums(Run::throughput_parts),
-                against_a: Against::of(rows, level, Run::throughput_parts, rule),
+                against_a: Against::of(rows, level, rule.measure.figure(), rule),
                 cpu_ns: sums(CPU_OF_INSTANCE),
                 cpu_against_a: Against::of(rows, level, CPU_OF_INSTANCE, rule),
                 device_writes: sums(DEVICE_WRITES),
@@ -143,7 +145,8 @@ impl Levels {
         Some(Levels {
             error: rule.error,
             error_of_each: rule.shared_by(rounds.levels).error,
-            best: best(&lines),
+            measure: rule.measure,
+            best: best(&lines, rule.measure),
             compared,
             is_certain,
             lines,
@@ -176,14 +179,34 @@ impl Levels {
         settings.collect::<String>()
             + "\n"
             + &table.text()
-            + &paragraph(COLUMNS, "  ")
+            + &paragraph(&self.columns(), "  ")
             + "\n"
             + &answers.collect::<String>()
     }
 
+    /// What the columns mean.
+    fn columns(&self) -> String {
+        let of = match self.measure {
+            Measure::Throughput => "against A".to_owned(),
+            measure => format!("{} against A's", measure.noun()),
+        };
+        format!(
+            "to A: {of}, with the interval of each setting. real: a dash where no difference is \
+             seen. CPU: that of the instance a transaction, with its interval against A. writes: \
+             those of the device a transaction."
+        )
+    }
+
     pub(super) fn best_words(&self) -> String {
         match self.best {
-            Some(level) => format!("{level} is best for certain: faster than each of the others."),
+            Some(level) => {
+                let [more, less] = self.measure.comparatives();
+                let words = match self.measure {
+                    Measure::Throughput => more.to_owned(),
+                    measure => format!("with a {less} {}", measure.noun()),
+                };
+                format!("{level} is best for certain: {words} than each of the others.")
+            }
             None => "None is best for certain.".to_owned(),
         }
     }
@@ -212,22 +235,22 @@ impl Levels {
     }
 }
 
-/// What the columns mean.
-const COLUMNS: &str = "to A: against A, with the interval of each setting. real: a \
-                                  dash where no difference is seen. CPU: that of the instance a \
-                                  transaction, with its interval against A. writes: those of the \
-                                  device a transaction.";
-
-/// The level whose interval lies above those of all others.
-fn best(lines: &[Line]) -> Option<Level> {
+/// The level whose interval lies beyond those of all others, on the better side.
+fn best(lines: &[Line], measure: Measure) -> Option<Level> {
     let interval = |line: &Line| match line.level {
         Level::A => Some([1.0, 1.0]),
         _ => line.against_a.map(|of| of.interval),
     };
     let all: Vec<(Level, [f64; 2])> =
         lines.iter().map(|line| Some((line.level, interval(line)?))).collect::<Option<_>>()?;
-    let is_best = |(level, [low, _]): &&(Level, [f64; 2])| {
-        all.iter().all(|(other, [_, high])| other == level || low > high)
+    let is_best = |(level, own): &&(Level, [f64; 2])| {
+        all.iter().all(|(other, others)| {
+            other == level
+                || match measure.is_better_if_higher() {
+                    true => own[0] > others[1],
+                    false => own[1] < others[0],
+                }
+        })
     };
     all.iter().find(is_best).map(|(level, _)| *level)
 }

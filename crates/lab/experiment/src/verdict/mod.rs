@@ -16,7 +16,7 @@
 //! ```
 //!
 //! Each section is a struct that serializes as it is and has a `text`: one fact, two forms. Nothing
-//! here measures, and nothing decides: answers are those of `decision`. Rules V1 to V33 are in
+//! here measures, and nothing decides: answers are those of `decision`. Rules V1 to V34 are in
 //! the README.
 //!
 //! Callers: `lab`.
@@ -60,7 +60,7 @@ use serde::Serialize;
 /// The question that a verdict answers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
-    /// When the difference of throughput is real, and from where on it matters.
+    /// When the difference is real, and from where on it matters.
     pub rule: Rule,
     /// The command line that makes these rows again.
     pub command: String,
@@ -118,12 +118,12 @@ impl fmt::Display for NoVerdict {
 
 impl std::error::Error for NoVerdict {}
 
-/// The comparison of a level's throughput with A's in these rows. `None` with too few whole rounds,
+/// The comparison of a level with A in these rows, by the rule's measure. `None` with too few whole rounds,
 /// or a run in which no transaction ended.
 pub fn compare(rows: &[Run], level: Level, rule: &Rule) -> Option<Decision> {
     match rows.iter().any(|run| run.transactions == 0 && run.block.is_none()) {
         true => None,
-        false => decide(rows, level, Run::throughput_parts, rule),
+        false => decide(rows, level, rule.measure.figure(), rule),
     }
 }
 
@@ -173,11 +173,12 @@ impl Verdict {
         let nothing = NoVerdict::NoRound { rows: rows.len() };
         // What is certain is told by the bar of the last look.
         let critical = decision.as_ref().map_or(f64::MAX, |decision| decision.critical);
-        let headline = Headline::of(&rounds, level, decision).ok_or(nothing)?;
+        let headline =
+            Headline::of(&rounds, level, question.rule.measure, decision).ok_or(nothing)?;
         let pairs = rounds.pairs_with(level);
         let (a, b) = *pairs.first().ok_or(nothing)?;
         let yardsticks = Yardsticks::of(rows, level, &question.rule);
-        let carry_over = CarryOver::of(&rounds, level);
+        let carry_over = CarryOver::of(&rounds, level, question.rule.measure);
         let (commits, worst) = (CommitCheck::of(rows, question.commits), Worst::of(rows));
         let mut warned = warnings::warnings(rows, &rounds, &commits, worst.as_ref());
         warned.extend(yardsticks.warnings());

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::commits::CommitCheck;
 use crate::rounds::Rounds;
-use crate::{RoundKind, Run};
+use crate::{Level, Measure, RATE, RoundKind, Run};
 
 /// More time than this without a name is an error of the books.
 const UNACCOUNTED_MAX: f64 = 0.01;
@@ -67,6 +67,32 @@ impl Worst {
     }
 }
 
+/// A setting whose sessions do fewer transactions than this share of those that arrive doesn't keep
+/// up. (Arrivals are drawn, so a short experiment has some more or fewer.)
+const KEPT_UP: f64 = 0.97;
+
+/// A warning for each setting under which fewer transactions ended than arrived.
+fn behind_the_rate(rows: &[Run]) -> Vec<String> {
+    let rate = rows.iter().find_map(|run| run.identity.parameters.get(RATE)?.parse::<f64>().ok());
+    let Some(rate) = rate else { return Vec::new() };
+    let mut levels: BTreeMap<Level, [f64; 2]> = BTreeMap::new();
+    for run in rows {
+        let sums = levels.entry(run.identity.level).or_default();
+        let parts = Measure::Throughput.figure()(run);
+        sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+    }
+    let behind = levels.into_iter().map(|(level, [done, seconds])| (level, done / seconds));
+    let behind = behind.filter(|(_, did)| *did < rate * KEPT_UP);
+    let warning = |(level, did)| {
+        format!(
+            "{level} doesn't keep up: of {rate} transactions a second that arrive it does \
+             {did:.0}. Those that wait become more and more, so its latencies depend on how long \
+             it runs: choose a lower rate."
+        )
+    };
+    behind.map(warning).collect()
+}
+
 /// All warnings, one sentence each.
 pub(crate) fn warnings(
     rows: &[Run],
@@ -82,6 +108,7 @@ pub(crate) fn warnings(
         let share = share(worst.share);
         warnings.push(format!("{} left {share} of its time without a name.", worst.session));
     }
+    warnings.extend(behind_the_rate(rows));
     let stolen = rows.iter().map(Run::stolen_share).sum::<f64>() / rows.len().max(1) as f64;
     if stolen > STOLEN_MAX {
         warnings.push(format!(

@@ -13,7 +13,7 @@ use stats::sequential::Direction;
 use waits::{Nanos, Statistic};
 
 use crate::decision::{Decision, Figure, Rule, decide, others};
-use crate::{Level, Run};
+use crate::{Level, Measure, Run};
 
 /// What a yardstick measures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -37,8 +37,12 @@ const fn yardstick(name: &'static str, kind: Kind, unit: &'static str, of: Figur
     Yardstick { name, kind, unit, of }
 }
 
+const fn measured(measure: Measure, kind: Kind, unit: &'static str) -> Yardstick {
+    yardstick(measure.name(), kind, unit, measure.figure())
+}
+
 /// The unit of times.
-const NS: &str = "ns";
+pub(super) const NS: &str = "ns";
 /// The unit of times of a transaction.
 const NS_PER_TX: &str = "ns/tx";
 
@@ -49,10 +53,10 @@ pub(super) const CPU_OF_INSTANCE: Figure =
 pub(super) const DEVICE_WRITES: Figure = |run| counted(run, Statistic::PhysicalWriteRequests);
 
 const ALL: [Yardstick; 13] = [
-    yardstick("throughput", Kind::Throughput, "tx/s", Run::throughput_parts),
-    yardstick("latency, median", Kind::Latency, NS, |run| latency(run, |of| of.p50_us)),
-    yardstick("latency, 99 %", Kind::Latency, NS, |run| latency(run, |of| of.p99_us)),
-    yardstick("latency, 99.9 %", Kind::Latency, NS, |run| latency(run, |of| of.p999_us)),
+    measured(Measure::Throughput, Kind::Throughput, "tx/s"),
+    measured(Measure::Median, Kind::Latency, NS),
+    measured(Measure::Percentile99, Kind::Latency, NS),
+    measured(Measure::Percentile999, Kind::Latency, NS),
     yardstick("CPU of sessions", Kind::Cost, NS_PER_TX, |run| {
         [run.foreground.profile.cpu_in_all_ns() as f64, run.transactions as f64]
     }),
@@ -69,16 +73,6 @@ const ALL: [Yardstick; 13] = [
     yardstick("redo", Kind::Work, "bytes/tx", |run| counted(run, Statistic::RedoSize)),
     yardstick("block changes", Kind::Work, "/tx", |run| counted(run, Statistic::BlockChanges)),
 ];
-
-/// Of a run; levels are compared by the means of their runs.
-fn latency(run: &Run, of: fn(&crate::Latency) -> f64) -> [f64; 2] {
-    match &run.latency {
-        Some(latency) => [of(latency) * 1e3, 1.0],
-        // Nothing ended in a block in which the device stalled.
-        None if run.block.is_some() && run.transactions == 0 => [0.0, 0.0],
-        None => [f64::NAN, 1.0],
-    }
-}
 
 fn counted(run: &Run, statistic: Statistic) -> [f64; 2] {
     [run.statistic(statistic) as f64, run.transactions as f64]

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use experiment::{Commits, Latency, Level, Origin, Plan, Question, Rule, Run, Step, World};
+use experiment::{
+    Commits, Latency, Level, Measure, Origin, Plan, Question, Rule, Run, Step, World,
+};
 use report::{EventTime, ProcessUsage, SessionGroup, TimeProfile, UnaccountedShare};
 use waits::{Statistic, WaitEvent};
 
@@ -91,8 +93,14 @@ impl Story {
     }
 }
 
-pub(crate) const RULE: Rule =
-    Rule { threshold: 0.02, error: 0.025, rounds: 10, is_device_neutral: false };
+pub(crate) const RULE: Rule = Rule {
+    threshold: 0.02,
+    error: 0.025,
+    rounds: 10,
+    is_device_neutral: false,
+    measure: Measure::Throughput,
+    is_open_ended: false,
+};
 
 pub(crate) fn question() -> Question {
     Question {

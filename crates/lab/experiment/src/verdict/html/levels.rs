@@ -6,14 +6,18 @@ use page::{Axis, Chart, Estimate, Figure, LevelSeries, Section, Table};
 use report::number::change;
 
 use super::{estimate, percent};
-use crate::Level;
 use crate::verdict::levels::{Against, Levels, Line};
 use crate::verdict::yardsticks::figure;
+use crate::{Level, Measure};
 
 pub(super) fn write(of: &Levels, section: &mut Section) {
     section.definitions(of.answers());
-    let throughput = chart(of, "throughput", |line| line.against_a);
-    section.figure(Figure::new("Throughput of each setting", caption(of), &throughput));
+    let speed = chart(of, of.measure.name(), |line| line.against_a);
+    let title = match of.measure {
+        Measure::Throughput => "Throughput of each setting",
+        _ => "Latency of each setting",
+    };
+    section.figure(Figure::new(title, caption(of), &speed));
     let cpu = chart(of, "CPU of the instance a transaction", |line| line.cpu_against_a);
     section.figure(Figure::new("CPU of each setting", caption(of), &cpu));
     section.table(table(of));

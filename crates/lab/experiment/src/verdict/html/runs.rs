@@ -190,7 +190,8 @@ fn as_it_ran(of: &Verdict, rows: &[Run], section: &mut Section) {
     let threshold = of.rule.threshold;
     let chart = Chart::OverTime(OverTime {
         time: Axis::new("rounds", ""),
-        axis: Axis::new(format!("throughput, {} against A", of.level), "%").signed(),
+        axis: Axis::new(format!("{}, {} against A", of.rule.measure.name(), of.level), "%")
+            .signed(),
         sides: Vec::new(),
         running: vec![Running { name: "estimate and interval".to_owned(), points }],
         marks: Vec::new(),
@@ -224,7 +225,7 @@ fn looks(rows: &[Run], level: Level, rule: &Rule) -> Vec<Decision> {
     let look = |count: u32| {
         let last = *whole.get(count as usize - 1)?;
         let seen = sorted.partition_point(|run| run.identity.round <= last);
-        decide(&sorted[..seen], level, Run::throughput_parts, rule)
+        decide(&sorted[..seen], level, rule.measure.figure(), rule)
     };
     rule.looks().filter_map(look).collect()
 }

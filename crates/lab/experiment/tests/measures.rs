@@ -1,0 +1,75 @@
+//! What settings are compared by, and an open loop that doesn't keep up.
+
+#[expect(dead_code, reason = "other tests use the rest of it")]
+mod common;
+
+use common::{RULE, Story, question};
+use experiment::{Level, Measure, Question, RATE, Rule, Run, Verdict};
+use serde_json::Value;
+
+const BY_LATENCY: Rule = Rule { measure: Measure::Percentile99, rounds: 20, ..RULE };
+
+/// Equal throughput, and a latency of B that is longer by this factor.
+fn rows(levels: u8, longer: f64) -> Vec<Run> {
+    let mut rows = Story::of(1.0, 0.004).rows_of(levels, 20);
+    for run in &mut rows {
+        let factor = longer.powi(run.identity.level.index() as i32);
+        let latency = run.latency.as_mut().expect("the story has one");
+        latency.p99_us *= factor;
+    }
+    rows
+}
+
+fn verdict(rows: &[Run], rule: Rule) -> (String, Value) {
+    let verdict = Verdict::of(rows, &Question { rule, ..question() }).expect("whole rounds");
+    let text = verdict.text().split_whitespace().collect::<Vec<_>>().join(" ");
+    (text, serde_json::from_str(&verdict.json()).expect("the report is JSON"))
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().expect("a number")
+}
+
+#[test]
+fn settings_are_compared_by_what_was_asked_for() {
+    let rows = rows(2, 1.1);
+    let (text, json) = verdict(&rows, BY_LATENCY);
+    assert!(text.contains("Yes. B's latency (99 %) is 10."), "{text}");
+    assert!(text.contains("% longer than A's."), "{text}");
+    assert!(text.contains("latency (99 %) A 48") && text.contains("and B 53"), "{text}");
+    let headline = &json["headline"];
+    assert_eq!(headline["measure"], "latency-99");
+    assert!((number(&headline["comparison"]["ratio"]) - 1.1).abs() < 0.01, "{headline}");
+    let (text, json) = verdict(&rows, Rule { rounds: 20, ..RULE });
+    assert!(text.contains("No difference seen."), "{text}");
+    assert_eq!(json["headline"]["measure"], "throughput");
+}
+
+/// Of latencies the shortest is best.
+#[test]
+fn the_best_setting_is_the_one_whose_latency_is_shortest() {
+    let (text, json) = verdict(&rows(3, 1.1), BY_LATENCY);
+    assert_eq!(json["levels"]["best"], "A", "{text}");
+    let (text, json) = verdict(&rows(3, 0.9), BY_LATENCY);
+    assert_eq!(json["levels"]["best"], "C", "{text}");
+    assert!(text.contains("C is best for certain: with a shorter latency (99 %)"), "{text}");
+}
+
+#[test]
+fn a_setting_that_falls_behind_what_arrives_is_named() {
+    let mut rows = rows(2, 1.0);
+    let rate = |rows: &mut Vec<Run>, rate: f64| {
+        for run in rows.iter_mut() {
+            let parameters = &mut run.identity.parameters;
+            let _ = parameters.insert(RATE.to_owned(), format!("{rate:.0}"));
+        }
+    };
+    let of_a = rows.iter().filter(|run| run.identity.level == Level::A);
+    let of_a: Vec<f64> = of_a.map(Run::throughput).collect();
+    let done = of_a.iter().sum::<f64>() / of_a.len() as f64;
+    rate(&mut rows, done);
+    assert!(!verdict(&rows, BY_LATENCY).0.contains("keep up"));
+    rate(&mut rows, done * 1.1);
+    let (text, _) = verdict(&rows, BY_LATENCY);
+    assert!(text.contains("A doesn't keep up") && text.contains("B doesn't keep up"), "{text}");
+}
