@@ -75,12 +75,11 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Outcome {
         arguments.out.as_deref().map_or_else(|| Ok(Records::default()), Records::read_if_there)?;
     let equals = arguments.equals.unwrap_or(arguments.repeat);
     let kinds = campaign::order(&arguments.delays, arguments.repeat, equals);
-    // Those that were skipped had seeds too.
-    let passed_over = (known.records.len() + known.skipped) as u64;
-    let runs: Vec<Run> = (arguments.seed.saturating_add(passed_over)..)
-        .zip(kinds)
-        .map(|(seed, delay_ns)| Run { delay_ns, seed })
-        .collect();
+    // A run that failed had a seed too, and is no record.
+    let used = known.records.iter().map(|record| record.seed.saturating_add(1)).max();
+    let first = arguments.seed.max(used.unwrap_or(0));
+    let runs: Vec<Run> =
+        (first..).zip(kinds).map(|(seed, delay_ns)| Run { delay_ns, seed }).collect();
     let program = match &arguments.binary {
         Some(path) => fs::canonicalize(path)
             .map_err(|error| format!("no program {}: {error}", path.display()))?,
@@ -89,7 +88,7 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Outcome {
     let campaign = Campaign {
         program,
         dir: root.join(&arguments.dir),
-        neighbour_seed: (!arguments.quiet).then_some(arguments.seed.saturating_add(passed_over)),
+        neighbour_seed: (!arguments.quiet).then_some(first),
         budget: arguments.budget.clone(),
         more: arguments.more.clone(),
         out: arguments.out.clone(),

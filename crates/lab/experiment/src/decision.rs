@@ -124,7 +124,8 @@ impl Decision {
             },
             threshold: self.threshold.ln_1p(),
             alpha: self.error,
-            budget: self.planned.saturating_mul(BUDGETS_MAX),
+            budget: self.planned,
+            reach: self.planned.saturating_mul(BUDGETS_MAX),
         };
         outlook.more_pairs(&self.estimate)
     }
@@ -264,8 +265,8 @@ pub fn is_decided(rows: &[Run], rule: &Rule) -> bool {
     !of.is_empty() && of.iter().all(|(_, of)| of.as_ref().is_some_and(|of| of.answer.is_decided()))
 }
 
-/// The level that is compared with A in detail: the one with the largest certain difference; if none
-/// is certain, the last one.
+/// The level that is compared with A in detail: the one with the largest certain difference; if
+/// none is certain, the last one.
 pub fn foremost(rows: &[Run], rule: &Rule) -> Level {
     let last = others(rows).last().unwrap_or(Level::B);
     if last == Level::B {

@@ -99,7 +99,6 @@ pub fn carry_out<R: Runner>(
     news: &mut dyn FnMut(News<'_>),
 ) -> Execution<R::Error> {
     let steps = plan.steps();
-    let pace = Pace { began: clock.now(), expected: runner.expected(), total: plan.run_count() };
     let mut runs = done;
     let ends_round = |at: usize| match (steps.get(at), steps.get(at + 1)) {
         (Some(this), Some(next)) => (this.kind, this.round) != (next.kind, next.round),
@@ -107,6 +106,8 @@ pub fn carry_out<R: Runner>(
     };
     let whole = whole_rounds(&runs, &steps);
     runs.truncate(whole);
+    let (began, expected) = (clock.now(), runner.expected());
+    let pace = Pace { began, before: whole, expected, total: plan.run_count() };
     for (at, step) in steps.iter().enumerate().skip(whole) {
         if told_to_stop() {
             return Execution { runs, end: End::Stopped };
@@ -150,6 +151,8 @@ fn whole_rounds(runs: &[Run], steps: &[Step]) -> usize {
 
 struct Pace {
     began: Timestamp,
+    /// The runs that were there at the begin.
+    before: usize,
     expected: Option<Nanos>,
     total: u32,
 }
@@ -157,10 +160,9 @@ struct Pace {
 impl Pace {
     /// Runs are alike, so the mean so far tells how long the others take.
     fn progress<'a>(&self, step: &'a Step, done: usize, now: Timestamp) -> Progress<'a> {
-        let done = u32::try_from(done).expect("a plan has a few thousand runs at most");
-        let elapsed = now.since(self.began);
-        let a_run =
-            if done == 0 { self.expected } else { Some(Nanos(elapsed.0 / u64::from(done))) };
+        let (elapsed, since) = (now.since(self.began), (done - self.before) as u64);
+        let a_run = elapsed.0.checked_div(since).map(Nanos).or(self.expected);
+        let done = u32::try_from(done).expect("a plan has a few hundred thousand runs at most");
         let left = a_run.map(|a_run| Nanos(a_run.0 * u64::from(self.total - done)));
         Progress { step, done, total: self.total, elapsed, left }
     }
@@ -243,6 +245,21 @@ mod tests {
         assert_eq!(told[1], (1, 10, Some(Nanos::from_secs(110))));
         assert_eq!(told[2], (1, 10, Some(Nanos::from_secs(110))));
         assert_eq!(told.last(), Some(&(12, 120, Some(Nanos::ZERO))));
+    }
+
+    /// Four runs were there at the begin: they took no time of this one.
+    #[test]
+    fn the_time_left_is_by_the_runs_since_the_begin() {
+        let done: Vec<Run> = PLAN.steps()[..4].iter().map(|step| run_of(step, 1_000)).collect();
+        let (mut runner, clock) = fake();
+        let mut left = Vec::new();
+        let mut news = |news: News<'_>| {
+            let (News::Begins(progress) | News::Ended(progress, _)) = news;
+            left.push(progress.left);
+        };
+        let enough = &mut |_: &[Run]| false;
+        let _ = carry_out(&PLAN, done, &mut runner, &clock, &|| false, enough, &mut news);
+        assert_eq!((left[0], left[1]), (None, Some(Nanos::from_secs(70))));
     }
 
     /// Rule EX4: between runs.

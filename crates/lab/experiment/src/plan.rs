@@ -139,8 +139,7 @@ impl fmt::Display for PlanError {
 impl std::error::Error for PlanError {}
 
 impl Plan {
-    /// Checks the numbers. A verdict needs two rounds and one of equals at least, and says little
-    /// about so few.
+    /// Checks the numbers. So few as two rounds and one of equals are a plan, and say nothing.
     pub fn check(self) -> Result<Plan, PlanError> {
         let bounds = [
             ("settings", self.levels.into(), 2, LEVELS_MAX.into()),

@@ -1,7 +1,7 @@
 //! What happens beside a run: the covariates.
 //!
 //! A neighbour that takes the CPU while B runs makes B look slow. What can be seen of it, and can't
-//! be an effect of the setting, is taken out of the comparison (rule V20).
+//! be an effect of the setting, is taken out of the comparison (rule EX23).
 //!
 //! Callers: `decision`; `lab` makes the readings.
 
@@ -23,8 +23,11 @@ pub struct Surroundings {
     /// Durable writes of 4 KiB that a probe made beside the load, one after the other with pauses
     /// of equal length.
     pub probes: u64,
-    /// How long one was on its way, ns.
+    /// All the time in which one was on its way, ns.
     pub probes_ns: u64,
+    /// Context switches of all threads of this process; zero on a model.
+    #[serde(default)]
+    pub switches: u64,
 }
 
 /// A covariate: its name, and its value in a run.

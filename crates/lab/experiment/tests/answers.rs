@@ -30,10 +30,24 @@ fn json_has_the_headline_and_it_is_one_line() {
     assert_eq!((&comparison["rounds"], &comparison["equals"]["rounds"]), (&10.into(), &5.into()));
     let ratio =
         number(&json["headline"]["throughput_b"]) / number(&json["headline"]["throughput_a"]);
-    // But for the order within rounds, which is taken out.
+    // The ratio is by each round's part, the figures by all sums.
     assert!((ratio - number(&comparison["ratio"])).abs() < 0.005, "B over A is the ratio (V3)");
     assert_eq!(json["commits"]["lost"], 0);
     assert_eq!(json["origin"]["plan_seed"], 7);
+}
+
+/// Of 400 planned rounds the first look is at the twentieth. Before it nothing is told, and nothing
+/// explained.
+#[test]
+fn before_the_first_look_there_is_no_answer_and_no_explanation() {
+    let rule = Rule { rounds: 400, ..RULE };
+    let rows = Story::of(1.08, 0.004).rows();
+    let verdict = Verdict::of(&rows, &Question { rule, ..question() }).expect("whole rounds");
+    let text = verdict.text();
+    assert!(text.contains("there are fewer than 20 whole rounds."), "{text}");
+    assert_eq!(text.matches("There are too few rounds.").count(), 2, "{text}");
+    let json: Value = serde_json::from_str(&verdict.json()).expect("the report is JSON");
+    assert_eq!(json["explanation"][0]["elapsed"], Value::Null);
 }
 
 /// Unrounded, in JSON: the parts of either side make its elapsed time, foreground and background.

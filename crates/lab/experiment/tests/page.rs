@@ -97,8 +97,15 @@ impl Story {
     }
 }
 
-const EMPTY: Surroundings =
-    Surroundings { elapsed_ns: 0, cpus: 0, others_ns: 0, stolen_ns: 0, probes: 0, probes_ns: 0 };
+const EMPTY: Surroundings = Surroundings {
+    elapsed_ns: 0,
+    cpus: 0,
+    others_ns: 0,
+    stolen_ns: 0,
+    probes: 0,
+    probes_ns: 0,
+    switches: 0,
+};
 
 /// Sessions that had so much CPU, and waited for the rest of the time.
 fn group(count: u32, event: &str, cpu_ns: u64) -> SessionGroup {

@@ -27,6 +27,7 @@ fn rows(of: impl Fn(usize, &Run) -> (f64, f64, f64)) -> Vec<Run> {
             stolen_ns: 0,
             probes: 100,
             probes_ns: (probe * 1e9) as u64,
+            switches: 0,
         });
         run.block = Some(Block {
             at_ns: index as u64 * ns,

@@ -94,7 +94,7 @@ pub const RATES: std::ops::RangeInclusive<u32> = 1..=1_000_000;
 /// The length of a block.
 const BLOCK: Nanos = Nanos::from_secs(1);
 /// The same where the settings act at once: shorter blocks have neighbours that are more alike.
-const BLOCK_AT_ONCE: Nanos = Nanos::from_millis(300);
+const BLOCK_AT_ONCE: Nanos = Nanos::from_millis(100);
 /// The length of a block of a long round.
 const BLOCK_LONG: Nanos = Nanos::from_secs(20);
 

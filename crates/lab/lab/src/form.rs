@@ -87,16 +87,17 @@ impl Form {
         change(&mut self.creation, &mut self.parameters)
     }
 
-    /// Refuses runs whose warm-up and measured time alone take all the time of a simulation, in
-    /// which they are opened, crash and are audited too.
-    pub(crate) fn check_for_model(&self) -> Result<(), Stop> {
-        let Form { warm_up, length, .. } = *self;
+    /// Refuses what takes all the time of a simulation by its warm-up and this length alone: in it
+    /// an instance is opened, crashes and is audited too.
+    pub(crate) fn check_for_model(&self, length: Nanos) -> Result<(), Stop> {
+        let warm_up = self.warm_up;
         if warm_up.0.saturating_add(length.0) < TIME_LIMIT_NS {
             return Ok(());
         }
         Err(checks::invalid(format!(
-            "cannot simulate runs of {:.3} s after a warm-up of {:.3} s: a simulation ends at \
-             {:.0} s, and opening and audit are in it; choose shorter runs",
+            "cannot simulate {:.3} s after a warm-up of {:.3} s: a simulation ends at {:.0} s, and \
+             opening and audit are in it; choose shorter runs, or a smaller budget for settings \
+             that alternate",
             length.as_secs_f64(),
             warm_up.as_secs_f64(),
             Nanos(TIME_LIMIT_NS).as_secs_f64()

@@ -65,6 +65,9 @@ pub(crate) struct Chosen {
     pub(crate) log_writes_in_flight: u32,
 }
 
+/// The parameters that an opening chooses by a probe, if they leave it to that.
+const CHOSEN: [&str; 2] = ["redo_write", "log_writes_in_flight"];
+
 impl Chosen {
     pub(crate) fn of(database: &Database) -> Chosen {
         let opened = database.instance().opened();
@@ -82,11 +85,16 @@ impl Chosen {
         )
     }
 
-    /// What the rows of an experiment that goes on were made with.
-    pub(crate) fn in_rows(rows: &[Run]) -> Option<Chosen> {
-        let named = &rows.first()?.identity.parameters;
+    /// What the rows of an experiment that goes on were made with, by one whose setting didn't give
+    /// it itself.
+    pub(crate) fn in_rows(rows: &[Run], settings: &[Setting]) -> Option<Chosen> {
+        let was_free = |run: &&Run| {
+            let gives = |name: &str| CHOSEN.iter().any(|chosen| chosen.eq_ignore_ascii_case(name));
+            settings.get(run.identity.level.index()).is_some_and(|of| !of.names().any(gives))
+        };
+        let named = &rows.iter().find(was_free)?.identity.parameters;
         let mut parameters = Parameters::default();
-        for name in ["redo_write", "log_writes_in_flight"] {
+        for name in CHOSEN {
             parameters.set(name, named.get(name)?).ok()?;
         }
         let log_writes_in_flight = parameters.log_writes_in_flight;

@@ -64,7 +64,7 @@ pub fn repeat_modelled(
     count: u32,
 ) -> Result<Vec<Run>, Stop> {
     let form = &experiment.form(form.clone())?;
-    form.check_for_model()?;
+    form.check_for_model(form.length)?;
     let name = machine.machine.name.clone();
     let line = format!("model {name} with disk {}", machine.disk.name());
     let origin = origin(experiment, form, World::Simulated(name), line);

@@ -177,7 +177,18 @@ impl<'a> Asked<'a> {
         Setting::complete(&mut experiment.settings, &form.parameters)?;
         let done = request.done.clone();
         let is_modelled = matches!(request.run_on, RunOn::Model { .. });
-        let (design, notes) = experiment.way(is_modelled)?;
+        let (mut design, mut notes) = experiment.way(is_modelled)?;
+        if design == Design::Alternate && done.first().is_some_and(|run| run.block.is_none()) {
+            // It had begun anew already, as `instead` says.
+            design = Design::Restarts;
+            notes.push(BY_RESTARTS.to_owned());
+        }
+        if is_modelled && design == Design::Alternate && experiment.until_decided {
+            return Err(invalid(
+                &"on a model, settings that alternate do so in one simulation, which needs an end: \
+                  leave --until-decided out, or choose the design 'restarts'",
+            ));
+        }
         let (blocks, budget) = (experiment.blocks()?, experiment.budget());
         let plan = match design {
             Design::Restarts => restarts(&experiment, request.seed)?,
@@ -208,7 +219,10 @@ impl<'a> Asked<'a> {
             RunOn::ThisMachine(parent) => self.here(parent, told_to_stop, follower, session),
             RunOn::Model { machine: name, disk } => {
                 let machine = Machine::named(name, disk)?;
-                self.form.check_for_model()?;
+                self.form.check_for_model(match self.design {
+                    Design::Alternate => self.budget,
+                    Design::Restarts => self.form.length,
+                })?;
                 let model = machine.describe(name, disk);
                 self.modelled(&machine, model, told_to_stop, follower, session)
             }
@@ -253,7 +267,11 @@ impl<'a> Asked<'a> {
         let prepared = prepare(&disk, &base, &self.form, progress, told_to_stop, session)?;
         let Some(chosen) = prepared else { return Ok(self.stopped()) };
         let mut form = self.form.clone();
-        Chosen::in_rows(&self.done).unwrap_or(chosen).fix(&mut form.parameters);
+        let mut settings = self.experiment.settings.clone();
+        Chosen::in_rows(&self.done, &settings).unwrap_or(chosen).fix(&mut form.parameters);
+        // What one setting gives and another doesn't is, under the other, what was chosen now.
+        Setting::complete(&mut settings, &form.parameters)?;
+        let settings = &settings[..];
         follower.begins(&self.rule, "", &self.notes);
         let mut audited = None;
         let execution = {
@@ -264,10 +282,9 @@ impl<'a> Asked<'a> {
             let is_over = || self.time().is_some_and(|time| session.now().since(began) > time);
             let mut enough = |rows: &[Run]| is_decided(rows, &self.rule) || is_over();
             let following = Following { told_to_stop, enough: &mut enough, news: &mut news };
-            let settings = &self.experiment.settings;
             match self.design {
                 Design::Alternate => {
-                    let alternation = self.alternation(&form, &origin);
+                    let alternation = self.alternation(&form, settings, &origin);
                     let (execution, commits) = alternation.run(&disk, &base, following, session)?;
                     audited = Some(commits);
                     execution
@@ -297,12 +314,17 @@ impl<'a> Asked<'a> {
         is_bounded.then_some(self.budget)
     }
 
-    fn alternation<'f>(&'f self, form: &'f Form, origin: &'f Origin) -> Alternation<'f> {
+    fn alternation<'f>(
+        &'f self,
+        form: &'f Form,
+        settings: &'f [Setting],
+        origin: &'f Origin,
+    ) -> Alternation<'f> {
         Alternation {
             plan: self.plan,
             blocks: self.blocks,
             form,
-            settings: &self.experiment.settings,
+            settings,
             origin,
             done: self.done.clone(),
         }
@@ -321,9 +343,12 @@ impl<'a> Asked<'a> {
 
     /// The same by restarts, if the effects of these settings go on after them (LB62).
     fn instead(&self, found: &Found) -> Result<Option<Asked<'a>>, Stop> {
+        // Nothing is more important than commits that were lost.
+        let lost = found.commits.is_some_and(|commits| commits.lost() > 0);
         let may = self.design == Design::Alternate
             && self.request.experiment.design.is_none()
-            && !found.is_stopped;
+            && !found.is_stopped
+            && !lost;
         let runs = &found.runs;
         let level = foremost(runs, &self.rule);
         let found = CarryOver::of_rows(runs, level, self.rule.measure);
@@ -339,8 +364,7 @@ impl<'a> Asked<'a> {
         }
         request.done = Vec::new();
         request.notes = vec![format!(
-            "The settings can't alternate in one instance: the effect of one goes on after it. So \
-             they were compared by restarts. What was seen in {} blocks: {}",
+            "{BY_RESTARTS} What was seen in {} blocks: {}",
             runs.len(),
             found.words()
         )];
@@ -454,6 +478,10 @@ impl<'a> Asked<'a> {
         Ok((execution, Some(commits)))
     }
 }
+
+/// What the verdict says of settings that had begun to alternate.
+const BY_RESTARTS: &str = "The settings can't alternate in one instance: the effect of one goes on \
+                           after it. So they were compared by restarts.";
 
 /// The plan of an experiment by restarts: by the numbers of its file.
 fn restarts(experiment: &Experiment, seed: u64) -> Result<Plan, Stop> {

@@ -26,7 +26,7 @@
 //! what noise with the same short memory makes (Bartlett 1946). Three cycles must be in the series.
 //! For saw-teeth over a load instead of time, module `sawtooth` fits the shape.
 //!
-//! Callers: the lab.
+//! Callers: the lab's verdict, for the course of an experiment.
 //! Sources: Killick, Fearnhead & Eckley, "Optimal Detection of Changepoints With a Linear
 //! Computational Cost" (JASA 2012); Barrett, Bolz-Tereick, Killick, Mount & Tratt, "Virtual Machine
 //! Warmup Blows Hot and Cold" (OOPSLA 2017); Bartlett, "On the Theoretical Specification and

@@ -7,7 +7,7 @@
 //!   Met         |                    |[---x------]  lower end reaches it
 //! ```
 //!
-//! Callers: `rivals::race` for its cases.
+//! Callers: the races of `bench`, for their cases.
 
 use crate::ratio::Interval;
 

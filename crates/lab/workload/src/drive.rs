@@ -153,6 +153,29 @@ struct Counting {
 const ARRIVAL_LOOK: Nanos = Nanos::from_millis(10);
 
 impl Turns {
+    fn of(
+        number: u32,
+        plan: &Drive,
+        bounds: [Timestamp; 2],
+        watch: &Watch<'_>,
+        stop: &Arc<SharedFlag>,
+        session: &Session,
+    ) -> Turns {
+        let now = session.now();
+        Turns {
+            number,
+            bounds,
+            arrivals: plan.rate.map(|rate| Arrivals::new(rate, plan.sessions, number, now)),
+            began: now,
+            types: BTreeMap::new(),
+            stop: Arc::clone(stop),
+            witness: watch.witness.clone(),
+            acknowledged: 0,
+            counting: None,
+            book: watch.periods.as_ref().map(Book::new),
+        }
+    }
+
     /// Begins the next turn; false if there is none.
     pub(crate) fn next(&mut self, session: &Session) -> bool {
         let arrival = self.arrivals.as_mut().map(Arrivals::next);
@@ -241,28 +264,12 @@ pub(crate) fn drive(
 ) -> Result<Run, Stop> {
     let done = Arc::new(Latch::new(session.os(), LatchKind::Innermost, Vec::new()));
     let stop = Arc::new(SharedFlag::new(false));
-    let started = session.now();
-    let begin = started.after(plan.warm_up);
+    let begin = session.now().after(plan.warm_up);
     let length = if watch.conduct.is_some() { Nanos(u64::MAX) } else { plan.length };
     let bounds = [begin, begin.after(length)];
     let (mut threads, mut refused) = (Vec::new(), None);
     for number in plan.first_session..plan.first_session + plan.sessions {
-        let (stop, witness) = (Arc::clone(&stop), watch.witness.clone());
-        let book = watch.periods.as_ref().map(Book::new);
-        let arrivals =
-            plan.rate.map(|rate| Arrivals::new(rate, plan.sessions, number, session.now()));
-        let mut turns = Turns {
-            number,
-            bounds,
-            arrivals,
-            began: started,
-            types: BTreeMap::new(),
-            stop,
-            witness,
-            acknowledged: 0,
-            counting: None,
-            book,
-        };
+        let mut turns = Turns::of(number, &plan, bounds, &watch, &stop, session);
         let (client, done) = (Arc::clone(&client), Arc::clone(&done));
         // A thread's name has at most 15 bytes.
         let word = if number < 100_000_000 { "session" } else { "s" };
@@ -386,8 +393,8 @@ mod tests {
         assert_eq!(refusal, Some(RefusalKind::NoSpace));
     }
 
-    /// One transaction of 1 s among others of 1 ms, and 100 a second arrive: those behind it wait for
-    /// it, and that counts. A closed loop knows of one that was slow.
+    /// One transaction of 1 s among others of 1 ms, and 100 a second arrive: those behind it wait,
+    /// and that counts. A closed loop knows of one that was slow.
     #[test]
     fn in_an_open_loop_a_stall_counts_for_all_whom_it_keeps_waiting() {
         let of = |rate: Option<u32>| {

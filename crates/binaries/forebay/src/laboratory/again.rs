@@ -14,8 +14,8 @@ use super::{COMMIT, Kind, Lab, begin, read_text};
 use crate::number::within;
 use crate::output::{CommandResult, Failure};
 
-/// Rows of ten thousand runs fit in.
-const ROWS: Kind = ("no file of rows", 256 << 20);
+/// The rows of some hours of short blocks fit in.
+const ROWS: Kind = ("no file of rows", 1 << 30);
 
 /// The report of an experiment again.
 #[derive(Args)]

@@ -261,7 +261,7 @@ fn answer(
         None => Outputs::make(how.rows.as_deref(), how.html.as_deref(), &session)?,
     };
     let rows = done.as_ref().map_or(how.rows.clone(), |done| Some(done.rows.clone()));
-    let asked = done.is_none().then(|| asked(&command));
+    let (asked, is_told) = (Some(asked(&command)), done.is_some());
     let request = Request {
         experiment,
         form,
@@ -273,7 +273,8 @@ fn answer(
         commits_before: done.as_ref().and_then(|done| done.commits),
         done: done.map_or_else(Vec::new, |done| done.runs),
     };
-    let mut following = Following { progress: Progress::new(), outputs: &mut outputs, asked };
+    let mut following =
+        Following { progress: Progress::new(), outputs: &mut outputs, asked, is_told };
     let ended = lab::run(&request, &os::linux::interrupted, &mut following, &session);
     following.progress.end();
     let (verdict, runs, is_stopped) = match ended {

@@ -129,8 +129,10 @@ impl OutputFile {
 pub(super) struct Following<'o, 's> {
     pub(super) progress: Progress,
     pub(super) outputs: &'o mut Outputs<'s>,
-    /// What the first line of the rows says beside the rule; none if the line is there.
+    /// What the line before the rows says beside the rule, if there is such a line.
     pub(super) asked: Option<Asked>,
+    /// That line is there, of an experiment that goes on. If it begins anew it is told again.
+    pub(super) is_told: bool,
 }
 
 impl Follower for Following<'_, '_> {
@@ -143,7 +145,8 @@ impl Follower for Following<'_, '_> {
     }
 
     fn begins(&mut self, rule: &Rule, model: &str, notes: &[String]) {
-        let Some(asked) = &self.asked else { return };
+        let is_told = std::mem::take(&mut self.is_told);
+        let Some(asked) = self.asked.as_ref().filter(|_| !is_told) else { return };
         let (rule, model, notes) = (*rule, model.to_owned(), notes.to_vec());
         let line = Asked { rule, model, notes, ..asked.clone() }.to_json_line();
         self.outputs.line(&line);

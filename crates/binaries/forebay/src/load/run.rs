@@ -44,8 +44,8 @@ pub(crate) struct Run {
     #[arg(long, default_value_t = 10)]
     #[arg(value_parser = within(1..=86_400_u64), allow_negative_numbers = true)]
     seconds: u64,
-    /// Transactions that arrive a second, whether or not the database keeps up: latencies count from
-    /// the arrival. If not given, each session begins the next one when the last has ended.
+    /// Transactions that arrive a second, whether or not the database keeps up: latencies count
+    /// from the arrival. If not given, each session begins the next one when the last has ended.
     #[arg(long, value_name = "N")]
     #[arg(value_parser = within(lab::RATES), allow_negative_numbers = true)]
     rate: Option<u32>,

@@ -72,6 +72,17 @@ pub fn cpu_times() -> CpuTimes {
     cpu_times_of(&fs::read_to_string("/proc/stat").unwrap_or_default(), own)
 }
 
+/// How often threads of this process have given up a CPU, of their own will or not, ended ones too.
+pub fn context_switches() -> u64 {
+    // SAFETY: a zeroed rusage is a valid one, and it is only written by the call.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        let _ = libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
+        usage
+    };
+    u64::try_from(usage.ru_nvcsw + usage.ru_nivcsw).unwrap_or(0)
+}
+
 fn cpu_times_of(stat: &str, own: Nanos) -> CpuTimes {
     let Some(all) = AllCpus::of(stat) else { return CpuTimes { own, ..CpuTimes::default() } };
     CpuTimes { own, others: Nanos(all.busy().0.saturating_sub(own.0)), stolen: all.stolen }
@@ -202,6 +213,13 @@ mod tests {
         assert_eq!(times, expected);
         assert_eq!(cpu_times_of("", Nanos(1)), CpuTimes { own: Nanos(1), ..CpuTimes::default() });
         assert!(cpu_times().own > Nanos::ZERO);
+    }
+
+    #[test]
+    fn a_sleep_is_a_context_switch() {
+        let before = context_switches();
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        assert!(context_switches() > before);
     }
 
     #[test]

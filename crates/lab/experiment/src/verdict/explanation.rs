@@ -74,13 +74,16 @@ impl Change {
 }
 
 impl Explanation {
-    /// Of the sessions that `sessions` takes from a row; `critical` is the |z| of the last look.
+    /// Of the sessions that `sessions` takes from a row; `look` has the rounds of the last look,
+    /// and its |z|. Before the first nothing is explained.
     pub(crate) fn of(
         title: &'static str,
-        pairs: &[(&Run, &Run)],
+        look: Option<(&[(&Run, &Run)], f64)>,
         sessions: fn(&Run) -> &SessionGroup,
-        critical: f64,
     ) -> Explanation {
+        let Some((pairs, critical)) = look else {
+            return Explanation { title, elapsed: None, parts: Vec::new() };
+        };
         let names: BTreeSet<String> =
             pairs.iter().flat_map(|(a, b)| [a, b]).flat_map(|run| names(sessions(run))).collect();
         let change = |of: &dyn Fn(&Run) -> f64| {

@@ -9,7 +9,7 @@ use stats::sequential::Direction;
 use stats::{Interval, Matters};
 
 use super::yardsticks::{NS, figure};
-use crate::decision::{CovariateUse, Decision};
+use crate::decision::{CovariateUse, Decision, ROUNDS_MIN, Rule};
 use crate::rounds::Rounds;
 use crate::{Level, Measure, Run};
 
@@ -23,8 +23,11 @@ pub(crate) struct Headline {
     /// Transactions a second, by sums (rule V3).
     throughput_a: f64,
     throughput_b: f64,
-    /// `None` where there are too few rounds.
+    /// `None` before the first look.
     comparison: Option<Figures>,
+    /// The rounds after which that comes.
+    #[serde(skip)]
+    first_look: u32,
 }
 
 /// [`Decision`] as JSON has it.
@@ -127,7 +130,7 @@ impl Headline {
     pub(crate) fn of(
         rounds: &Rounds<'_>,
         level: Level,
-        measure: Measure,
+        rule: &Rule,
         decision: Option<Decision>,
     ) -> Option<Headline> {
         let [runs_a, runs_b] = rounds.sides(level);
@@ -135,10 +138,11 @@ impl Headline {
         Some(Headline {
             setting_a: a.identity.setting.clone(),
             setting_b: b.identity.setting.clone(),
-            measure,
+            measure: rule.measure,
             throughput_a: throughput(&runs_a),
             throughput_b: throughput(&runs_b),
             comparison: decision.map(Figures::of),
+            first_look: rule.looks().next().unwrap_or(ROUNDS_MIN),
         })
     }
 
@@ -161,10 +165,9 @@ impl Headline {
     pub(super) fn answers(&self, b: Level) -> Vec<Labelled> {
         let Some(figures) = &self.comparison else {
             let few = match self.throughput_a > 0.0 && self.throughput_b > 0.0 {
-                true => format!(
-                    "Can't tell: there are fewer than {} whole rounds.",
-                    crate::decision::ROUNDS_MIN
-                ),
+                true => {
+                    format!("Can't tell: there are fewer than {} whole rounds.", self.first_look)
+                }
                 false => "Can't tell: under one of the settings no transaction ended.".to_owned(),
             };
             return vec![("Is it real?".to_owned(), few)];

@@ -6,6 +6,7 @@
 //!                 ├──▶ yardsticks   throughput, latency, cost, work: each with its interval
 //!                 ├──▶ explanation  which parts of the time make the difference, for certain?
 //!                 ├──▶ carry_over   may settings alternate in one instance at all?
+//!                 ├──▶ course       is throughput steady, and has it a cycle?
 //!                 ├──▶ samples      the runs as textbooks compare them
 //!                 ├──▶ priority     did processes that got priority wait for a CPU?
 //!                 ├──▶ commits      are any lost?
@@ -16,13 +17,14 @@
 //! ```
 //!
 //! Each section is a struct that serializes as it is and has a `text`: one fact, two forms. Nothing
-//! here measures, and nothing decides: answers are those of `decision`. Rules V1 to V34 are in
+//! here measures, and nothing decides: answers are those of `decision`. Rules V1 to V35 are in
 //! the README.
 //!
 //! Callers: `lab`.
 
 pub(crate) mod carry_over;
 mod commits;
+mod course;
 mod explanation;
 mod headline;
 mod html;
@@ -40,6 +42,7 @@ use std::fmt;
 
 use self::carry_over::CarryOver;
 use self::commits::CommitCheck;
+use self::course::Course;
 use self::explanation::Explanation;
 use self::headline::Headline;
 use self::levels::Levels;
@@ -118,8 +121,8 @@ impl fmt::Display for NoVerdict {
 
 impl std::error::Error for NoVerdict {}
 
-/// The comparison of a level with A in these rows, by the rule's measure. `None` with too few whole rounds,
-/// or a run in which no transaction ended.
+/// The comparison of a level with A in these rows, by the rule's measure. `None` with too few whole
+/// rounds, or a run in which no transaction ended.
 pub fn compare(rows: &[Run], level: Level, rule: &Rule) -> Option<Decision> {
     match rows.iter().any(|run| run.transactions == 0 && run.block.is_none()) {
         true => None,
@@ -142,6 +145,7 @@ pub struct Verdict {
     samples: Option<Samples>,
     priority: Option<Priority>,
     carry_over: Option<CarryOver>,
+    course: Option<Course>,
     commits: CommitCheck,
     unaccounted_worst: Option<Worst>,
     notes: Vec<String>,
@@ -171,12 +175,15 @@ impl Verdict {
         let level = foremost(rows, &question.rule);
         let decision = compare(rows, level, &question.rule);
         let nothing = NoVerdict::NoRound { rows: rows.len() };
-        // What is certain is told by the bar of the last look.
-        let critical = decision.as_ref().map_or(f64::MAX, |decision| decision.critical);
-        let headline =
-            Headline::of(&rounds, level, question.rule.measure, decision).ok_or(nothing)?;
         let pairs = rounds.pairs_with(level);
         let (a, b) = *pairs.first().ok_or(nothing)?;
+        // What is certain is told by the bar of the last look, of its rounds.
+        let look = decision.as_ref().map(|of| (&pairs[..of.rounds as usize], of.critical));
+        let explanation = [
+            Explanation::of("Sessions: what makes the difference", look, |r| &r.foreground),
+            Explanation::of("Processes: what makes the difference", look, |r| &r.background),
+        ];
+        let headline = Headline::of(&rounds, level, &question.rule, decision).ok_or(nothing)?;
         let yardsticks = Yardsticks::of(rows, level, &question.rule);
         let carry_over = CarryOver::of(&rounds, level, question.rule.measure);
         let (commits, worst) = (CommitCheck::of(rows, question.commits), Worst::of(rows));
@@ -185,20 +192,6 @@ impl Verdict {
         warned.extend(Yardsticks::warnings_of_others(rows, level, &question.rule));
         warned.extend(carry_over.as_ref().and_then(CarryOver::warning));
         let sides = rounds.sides(level);
-        let explanation = [
-            Explanation::of(
-                "Sessions: what makes the difference",
-                &pairs,
-                |r| &r.foreground,
-                critical,
-            ),
-            Explanation::of(
-                "Processes: what makes the difference",
-                &pairs,
-                |r| &r.background,
-                critical,
-            ),
-        ];
         Ok(Verdict {
             experiment: a.identity.experiment.clone(),
             runs: rows.len(),
@@ -210,6 +203,7 @@ impl Verdict {
             samples: (rounds.levels == 2).then(|| Samples::of(&sides)).flatten(),
             priority: Priority::of(&sides),
             carry_over,
+            course: Course::of(rows),
             commits,
             unaccounted_worst: worst,
             notes: question.notes.clone(),
@@ -251,6 +245,7 @@ impl Verdict {
         sections.extend(self.origin.model_text(self.headline.comparison(), b));
         sections.extend([self.yardsticks.text(b), self.explanation[0].text()]);
         sections.extend(self.carry_over.as_ref().map(|of| of.text(b)));
+        sections.extend(self.course.as_ref().map(Course::text));
         sections.extend(self.samples.as_ref().map(|of| of.text(b)));
         sections.extend(self.diagnosis().map(|text| report::paragraph(&text, "  ")));
         sections.extend([

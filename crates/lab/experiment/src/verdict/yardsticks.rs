@@ -52,7 +52,7 @@ pub(super) const CPU_OF_INSTANCE: Figure =
 /// Writes that the device was asked for, and transactions.
 pub(super) const DEVICE_WRITES: Figure = |run| counted(run, Statistic::PhysicalWriteRequests);
 
-const ALL: [Yardstick; 13] = [
+const ALL: [Yardstick; 14] = [
     measured(Measure::Throughput, Kind::Throughput, "tx/s"),
     measured(Measure::Median, Kind::Latency, NS),
     measured(Measure::Percentile99, Kind::Latency, NS),
@@ -69,6 +69,7 @@ const ALL: [Yardstick; 13] = [
         counted(run, Statistic::PhysicalReadRequests)
     }),
     yardstick("syncs", Kind::Cost, "/tx", |run| counted(run, Statistic::FileSyncRequests)),
+    yardstick("context switches", Kind::Cost, "/tx", switches),
     yardstick("redo writes", Kind::Cost, "/tx", |run| counted(run, Statistic::RedoWrites)),
     yardstick("redo", Kind::Work, "bytes/tx", |run| counted(run, Statistic::RedoSize)),
     yardstick("block changes", Kind::Work, "/tx", |run| counted(run, Statistic::BlockChanges)),
@@ -76,6 +77,13 @@ const ALL: [Yardstick; 13] = [
 
 fn counted(run: &Run, statistic: Statistic) -> [f64; 2] {
     [run.statistic(statistic) as f64, run.transactions as f64]
+}
+
+/// Of the process, and transactions of the interval in which it was watched.
+fn switches(run: &Run) -> [f64; 2] {
+    let transactions = run.block.as_ref().map_or(run.transactions, |block| block.transactions);
+    let switches = run.surroundings.as_ref().map_or(f64::NAN, |of| of.switches as f64);
+    [switches, transactions as f64]
 }
 
 /// All that were measured.

@@ -19,7 +19,7 @@ pub struct Setting {
     pub slaves: u32,
 }
 
-/// The most writers of any setting, and so the fewest working sets: they are the same in all (M4).
+/// The most writers of any setting, and so the fewest working sets: they are the same in all (LB1).
 pub(super) const WRITERS_MAX: u32 = 36;
 /// Writers and slaves that each of the four `filesystemio_options` is tried with.
 const PROCESSES: [(u32, u32); 5] = [(1, 0), (4, 0), (WRITERS_MAX, 0), (1, 32), (4, 32)];

@@ -73,8 +73,11 @@ pub struct Outlook {
     pub threshold: f64,
     /// The declared error.
     pub alpha: f64,
-    /// How many pairs are planned in all.
+    /// How many pairs are planned in all. More can be had by a larger plan, whose last look they
+    /// then are.
     pub budget: u32,
+    /// The most pairs in all that are of any use.
+    pub reach: u32,
 }
 
 /// Fewer pairs know too little of their own spread.
@@ -92,7 +95,7 @@ const SLICES: u32 = 16;
 
 impl Outlook {
     /// How many more pairs bring a decision with a probability of 80 %, to a twentieth of all. None
-    /// if all that are left of the budget don't, or if it is too early to say.
+    /// if that would take more than [`Outlook::reach`] in all, or if it is too early to say.
     ///
     /// # Panics
     /// If the threshold isn't above zero, or alpha not between 0 and 1.
@@ -106,7 +109,7 @@ impl Outlook {
         let mut all = so_far.pairs + 1;
         // The probability doesn't rise all the way (an estimate just beyond a bound may fall back),
         // so each number is tried, in steps of a twentieth.
-        while all <= self.budget {
+        while all <= self.reach {
             if self.probability_with(so_far, &spreads, all) >= ASSURANCE {
                 return Some(all - so_far.pairs);
             }
@@ -191,7 +194,7 @@ mod tests {
     }
 
     fn more(decision: Decision, effect: f64) -> Option<u32> {
-        let outlook = Outlook { decision, threshold: 0.5, alpha: 0.05, budget: 400 };
+        let outlook = Outlook { decision, threshold: 0.5, alpha: 0.05, budget: 400, reach: 400 };
         outlook.more_pairs(&estimate(effect, 20))
     }
 
@@ -207,8 +210,27 @@ mod tests {
 
     #[test]
     fn what_the_budget_does_not_hold_is_not_promised() {
-        let outlook =
-            Outlook { decision: Decision::Finding, threshold: 0.01, alpha: 0.05, budget: 60 };
+        let outlook = Outlook {
+            decision: Decision::Finding,
+            threshold: 0.01,
+            alpha: 0.05,
+            budget: 60,
+            reach: 60,
+        };
         assert_eq!(outlook.more_pairs(&estimate(0.0, 20)), None);
+    }
+
+    /// Behind the budget the bar is that of a larger plan's last look: what a plan of half the
+    /// pairs says is what one of all of them says.
+    #[test]
+    fn pairs_behind_the_budget_are_those_of_a_larger_plan() {
+        let with = |budget| {
+            let decision = Decision::Finding;
+            let outlook = Outlook { decision, threshold: 0.2, alpha: 0.05, budget, reach: 1_000 };
+            outlook.more_pairs(&Estimate { standard_error: 0.1, ..estimate(0.1, 100) })
+        };
+        let [small, large] = [150, 300].map(|budget| with(budget).expect("within reach"));
+        assert!(small > 50 && small <= large, "{small} {large}");
+        assert!(large < 400, "{large}");
     }
 }

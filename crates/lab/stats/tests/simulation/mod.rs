@@ -226,7 +226,7 @@ pub fn outlook(
     (first, budget): (usize, u32),
     trials: u32,
 ) -> Said {
-    let outlook = Outlook { decision, threshold: 1.0, alpha: 0.05, budget };
+    let outlook = Outlook { decision, threshold: 1.0, alpha: 0.05, budget, reach: budget };
     let mut looks = Looks::new(0.05);
     let bounds: Vec<f64> =
         (1..=budget / 5).map(|look| looks.next(f64::from(look * 5) / f64::from(budget))).collect();

@@ -13,7 +13,7 @@ use super::{estimate, is_shown, percent};
 use crate::decision::{Decision, decide};
 use crate::rounds::Rounds;
 use crate::surroundings::CPU;
-use crate::verdict::Verdict;
+use crate::verdict::{Verdict, course};
 use crate::{Level, RoundKind, Rule, Run};
 
 /// Points of a density's curve, at least and at most.
@@ -141,6 +141,8 @@ fn over_time(of: &Verdict, rows: &[Run], section: &mut Section) {
     others.sort_by(|a, b| a.x.total_cmp(&b.x));
     let are_watched = others.iter().any(|at| at.y > 0.0);
     let long = timed().filter(|(_, run)| run.identity.kind == RoundKind::Long);
+    let steady = of.course.and_then(|course| course.ramp_ends_s());
+    let steady = steady.map(|at| Mark { at, label: "steady from here".to_owned() });
     let chart = Chart::OverTime(OverTime {
         time: match are_blocks {
             true => Axis::new("since the load began", "s"),
@@ -149,7 +151,10 @@ fn over_time(of: &Verdict, rows: &[Run], section: &mut Section) {
         axis: Axis::new("throughput", "transactions/s"),
         sides: vec![side(Level::A, of_a), side(of.level, of_b)],
         running: Vec::new(),
-        marks: long.map(|(at, _)| Mark { at, label: "long round".to_owned() }).collect(),
+        marks: long
+            .map(|(at, _)| Mark { at, label: "long round".to_owned() })
+            .chain(steady)
+            .collect(),
         covariate: are_watched.then(|| Covariate {
             axis: Axis::new("CPU taken by others", "% of the machine"),
             points: others,
@@ -172,7 +177,10 @@ fn over_time(of: &Verdict, rows: &[Run], section: &mut Section) {
             of.level
         );
     }
-    section.figure(Figure::new("Throughput over time", caption, &chart));
+    section.figure(Figure::new(course::HEADING, caption, &chart));
+    if let Some(course) = &of.course {
+        section.definitions(course.lines());
+    }
 }
 
 fn as_it_ran(of: &Verdict, rows: &[Run], section: &mut Section) {

@@ -1,0 +1,57 @@
+//! What the verdict says of throughput over time.
+
+#[expect(dead_code, reason = "other tests use the rest of it")]
+mod common;
+
+use common::{RULE, Story, question};
+use experiment::{Block, Question, Rule, Run, Verdict};
+use serde_json::Value;
+
+/// Blocks of a second, of which `throughput` says what they do, by the second.
+fn rows(throughput: impl Fn(f64) -> f64) -> Vec<Run> {
+    let mut rows = Story::of(1.05, 0.01).rows_of(2, 150);
+    for (index, run) in rows.iter_mut().enumerate() {
+        let ns = 1_000_000_000;
+        // Without a period that the experiment is long enough for.
+        let noisy = 1.0 + 0.02 * ((index * index * 7_919 + index * 31) % 1_009) as f64 / 1_009.0;
+        let transactions = (10_000.0 * noisy * throughput(index as f64)) as u64;
+        let curve = vec![transactions as u32 / 20; 20];
+        run.transactions = transactions;
+        run.block = Some(Block {
+            at_ns: index as u64 * ns,
+            washout_ns: 0,
+            window_ns: ns,
+            transactions,
+            step_ns: ns / 20,
+            curve,
+        });
+    }
+    rows
+}
+
+fn course(throughput: impl Fn(f64) -> f64) -> (Value, String) {
+    let rule = Rule { rounds: 150, ..RULE };
+    let verdict = Verdict::of(&rows(throughput), &Question { rule, ..question() }).expect("rounds");
+    let json: Value = serde_json::from_str(&verdict.json()).expect("the report is JSON");
+    (json["course"].clone(), verdict.text().split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+#[test]
+fn an_even_course_is_called_so() {
+    let (json, text) = course(|_| 1.0);
+    assert_eq!((&json["steady_from_s"], &json["cycle_s"]), (&0.0.into(), &Value::Null));
+    assert!(text.contains("throughput is steady from the first block on"), "{text}");
+}
+
+#[test]
+fn a_ramp_and_a_cycle_are_found_whatever_the_settings_do() {
+    let (json, text) = course(|second| {
+        let ramp = if second < 40.0 { 0.5 + second / 80.0 } else { 1.0 };
+        let cycle = if second % 25.0 < 6.0 { 0.7 } else { 1.0 };
+        ramp * cycle
+    });
+    let at = |name: &str| json[name].as_f64().unwrap_or_else(|| panic!("{json}"));
+    assert!((15.0..55.0).contains(&at("steady_from_s")), "{json}");
+    assert!((24.0..26.0).contains(&at("cycle_s")), "{json}");
+    assert!(text.contains("every 25 s"), "{text}");
+}
