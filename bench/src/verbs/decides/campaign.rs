@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::finding::Finding;
-use super::record::{Record, append};
+use super::record::{Record, append, kept};
 use crate::Outcome;
 
 /// So many failures in a row end a campaign: the next run would fail too.
@@ -132,7 +132,8 @@ impl Campaign {
             .map_err(|error| format!("its report is no JSON: {error}"))?;
         Finding::of(&report)?;
         let Run { delay_ns, seed } = run;
-        Ok(Record { delay_ns, conditions: self.conditions(), seed, seconds, report })
+        let (conditions, report) = (self.conditions(), kept(&report));
+        Ok(Record { delay_ns, conditions, seed, seconds, report })
     }
 }
 

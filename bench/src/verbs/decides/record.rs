@@ -7,11 +7,11 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::finding::Finding;
 
-/// A run of the lab with what it was told, and all that it reported.
+/// A run of the lab with what it was told, and what it found.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Record {
     /// The planted delay of setting B, in nanoseconds of CPU a commit; none where A was compared
@@ -22,7 +22,7 @@ pub(super) struct Record {
     pub(super) seed: u64,
     /// From the start of the program to its end.
     pub(super) seconds: f64,
-    /// The lab's report as it came.
+    /// Of the lab's report what an answer is read from ([`kept`]).
     pub(super) report: Value,
 }
 
@@ -31,6 +31,18 @@ impl Record {
     pub(super) fn finding(&self) -> Option<Finding> {
         Finding::of(&self.report).ok().flatten()
     }
+}
+
+/// The parts of a report that say what was found, of which program and machine. A campaign's file
+/// is kept beside the document that cites it: without profiles, and without folders of a machine.
+pub(super) fn kept(report: &Value) -> Value {
+    let parts = ["headline", "carry_over", "commits", "runs", "measured_s"];
+    let mut kept: Map<String, Value> =
+        parts.iter().map(|part| ((*part).to_owned(), report[part].clone())).collect();
+    let origin = ["commit", "machine", "plan_seed"].iter();
+    let origin = origin.map(|part| ((*part).to_owned(), report["origin"][part].clone()));
+    let _ = kept.insert("origin".to_owned(), Value::Object(origin.collect()));
+    Value::Object(kept)
 }
 
 /// Appends a record, at once and durably.

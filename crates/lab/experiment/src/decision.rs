@@ -23,10 +23,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use stats::Interval;
 use stats::adjusted::{Estimate, Pair};
 use stats::distributions::Distribution;
 use stats::sequential::{Answer, Looks, Outlook, confidence_sequence};
+use stats::{Interval, Matters};
 
 use crate::plan::ROUNDS_MAX;
 use crate::rounds::Rounds;
@@ -263,6 +263,13 @@ pub fn is_decided(rows: &[Run], rule: &Rule) -> bool {
     }
     let of = of_each(rows, rule);
     !of.is_empty() && of.iter().all(|(_, of)| of.as_ref().is_some_and(|of| of.answer.is_decided()))
+}
+
+/// Whether it is known of each level that its difference matters.
+pub fn matters(rows: &[Run], rule: &Rule) -> bool {
+    let of = of_each(rows, rule);
+    let matters = |of: &Decision| of.answer.matters == Matters::Yes;
+    !of.is_empty() && of.iter().all(|(_, of)| of.as_ref().is_some_and(matters))
 }
 
 /// The level that is compared with A in detail: the one with the largest certain difference; if

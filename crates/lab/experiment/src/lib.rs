@@ -30,7 +30,7 @@ mod surroundings;
 mod verdict;
 
 pub use decision::{
-    CovariateUse, Decision, Equals, Figure, ROUNDS_MIN, Rule, decide, foremost, is_decided,
+    CovariateUse, Decision, Equals, Figure, ROUNDS_MIN, Rule, decide, foremost, is_decided, matters,
 };
 pub use driver::{End, Execution, News, Progress, Runner, carry_out};
 pub use hash::hash_of;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use experiment::{
     CarryOver, Commits, End, Execution, News, Origin, Plan, Question, ROUNDS_MAX, Rule, Run,
-    Runner, Sensitivity, Verdict, World, carry_out, compare, foremost, is_decided,
+    Runner, Sensitivity, Verdict, World, carry_out, compare, foremost, is_decided, matters,
 };
 use os::{Disk, Session};
 use stop::{RefusalKind, Stop};
@@ -280,7 +280,7 @@ impl<'a> Asked<'a> {
             let mut news = |news: News<'_>| teller.tell(&news);
             let began = session.now();
             let is_over = || self.time().is_some_and(|time| session.now().since(began) > time);
-            let mut enough = |rows: &[Run]| is_decided(rows, &self.rule) || is_over();
+            let mut enough = |rows: &[Run]| is_enough(rows, &self.rule, &self.plan) || is_over();
             let following = Following { told_to_stop, enough: &mut enough, news: &mut news };
             match self.design {
                 Design::Alternate => {
@@ -411,7 +411,7 @@ impl<'a> Asked<'a> {
                 let mut runner = ModelRunner { machine, base, form, settings, origin };
                 let mut teller = Teller::new(self.rule, self.plan, None, follower);
                 done.iter().for_each(|run| teller.knows(run));
-                let mut enough = |rows: &[Run]| is_decided(rows, &self.rule);
+                let mut enough = |rows: &[Run]| is_enough(rows, &self.rule, &self.plan);
                 let mut news = |news: News<'_>| teller.tell(&news);
                 let (clock, done) = (session.os().clock(), done.to_vec());
                 let (runner, enough) = (&mut runner, &mut enough);
@@ -469,7 +469,7 @@ impl<'a> Asked<'a> {
             };
             let following = Following {
                 told_to_stop: &|| false,
-                enough: &mut |rows| is_decided(rows, &rule),
+                enough: &mut |rows| is_enough(rows, &rule, &plan),
                 news: &mut |_| (),
             };
             alternation.run(&world.disk(), Path::new(DIRECTORY), following, session)
@@ -477,6 +477,18 @@ impl<'a> Asked<'a> {
         let ((execution, commits), _) = machine.run(plan.seed, Some(base.clone()), body)?;
         Ok((execution, Some(commits)))
     }
+}
+
+/// Whether the experiment has its answer. That a difference doesn't matter is none where a slow effect
+/// could hide it, so then the long rounds must have something to be compared with.
+fn is_enough(rows: &[Run], rule: &Rule, plan: &Plan) -> bool {
+    if !is_decided(rows, rule) {
+        return false;
+    }
+    let carry_over = || CarryOver::of_rows(rows, foremost(rows, rule), rule.measure);
+    plan.long == 0
+        || matters(rows, rule)
+        || carry_over().is_some_and(|carry_over| carry_over.long_p.is_some())
 }
 
 /// What the verdict says of settings that had begun to alternate.

@@ -24,7 +24,7 @@ use crate::rounds::Rounds;
 use crate::{Block, Level, Measure, Run};
 
 /// A carry-over is called found if equals would look like it with this probability at most.
-const FOUND_P: f64 = 0.005;
+const FOUND_P: f64 = 0.01;
 /// Fewer rounds say nothing of it.
 const ROUNDS_MIN: usize = 12;
 
@@ -46,6 +46,8 @@ pub struct CarryOver {
     pub long_standard_error: Option<f64>,
     /// The probability that nothing would look like this.
     pub long_p: Option<f64>,
+    /// A difference of this size, up or down, would be called found.
+    pub long_seen_from: Option<f64>,
 }
 
 impl CarryOver {
@@ -80,6 +82,10 @@ impl CarryOver {
             long_less_short: long.map(|long| long.less_short),
             long_standard_error: long.map(|long| long.standard_error),
             long_p: long.map(|long| p(long.less_short, long.standard_error, long.degrees)),
+            long_seen_from: long.map(|long| {
+                let student = Distribution::Student { degrees: long.degrees };
+                long.standard_error * student.upper_quantile(FOUND_P / 2.0)
+            }),
         })
     }
 
@@ -135,8 +141,8 @@ impl CarryOver {
             decimal(self.late_p, 3),
         );
         let mut lines = vec![("within a block", late)];
-        if let (Some(less), Some(error), Some(p)) =
-            (self.long_less_short, self.long_standard_error, self.long_p)
+        if let (Some(less), Some(error), Some(p), Some(seen)) =
+            (self.long_less_short, self.long_standard_error, self.long_p, self.long_seen_from)
         {
             let long = format!(
                 "{b} - A of the long rounds less that of the short ones is {} (standard error {}, \
@@ -144,7 +150,7 @@ impl CarryOver {
                 points(less),
                 points(error),
                 decimal(p, 3),
-                points(3.0 * error),
+                points(seen),
             );
             lines.push(("in long rounds", long));
         }
@@ -170,6 +176,26 @@ impl Halves {
         let sum = |steps: &[u32]| steps.iter().map(|step| f64::from(*step)).sum::<f64>();
         Some(Halves { early: sum(&counted[..half]), late: sum(&counted[counted.len() - half..]) })
     }
+}
+
+/// Noise is known from so many stretches that are as long as a block of a long round.
+const STRETCHES_MIN: f64 = 8.0;
+
+/// The degrees of freedom of the variance of differences between neighbouring stretches, of all that
+/// can be cut from a series `stretches` times as long: those of a random walk, which are the fewest
+/// of the noises that are usual.
+/// Source: Riley, Handbook of Frequency Stability Analysis (NIST SP 1065, 2008), 5.4.2.
+fn degrees(stretches: f64) -> f64 {
+    (stretches.powi(2) - 3.0 * stretches + 4.0) / stretches
+}
+
+/// From the begin of one short round to that of the next, ns, in the mean: those of equals lie
+/// between them, and washouts.
+fn length_of_rounds(short: &[(&Run, &Run)]) -> Option<f64> {
+    let begins = short.iter().flat_map(|(a, b)| [a, b]).map(|run| Some(run.block.as_ref()?.at_ns));
+    let begins: Vec<u64> = begins.collect::<Option<_>>()?;
+    let (first, last) = (begins.iter().min()?, begins.iter().max()?);
+    Some((last - first) as f64 / short.len() as f64).filter(|length| *length > 0.0)
 }
 
 /// The long rounds against the short ones.
@@ -207,8 +233,7 @@ impl Long {
         // The short rounds in their order, each without its own setting's effect, tell how far
         // stretches of the long rounds' length lie apart by noise alone.
         let length = long.iter().map(|(_, _, ns)| ns).sum::<f64>() / count;
-        let round_ns = short.iter().map(|(a, b)| (a.elapsed_ns + b.elapsed_ns) as f64).sum::<f64>()
-            / short.len() as f64;
+        let round_ns = length_of_rounds(short)?;
         let stretch = ((length / round_ns).round() as usize).max(1);
         let levels: Vec<f64> = figures.iter().map(|(a, b)| (a + b) / 2.0 / mean).collect();
         let apart: Vec<f64> = levels
@@ -218,15 +243,15 @@ impl Long {
                 stats::mean(second) - stats::mean(first)
             })
             .collect();
-        let independent = levels.len() as f64 / (2 * stretch) as f64;
-        if independent < 2.0 {
+        let stretches = levels.len() as f64 / stretch as f64;
+        if stretches < STRETCHES_MIN {
             return None;
         }
         let square = apart.iter().map(|apart| apart * apart).sum::<f64>() / apart.len() as f64;
         Some(Long {
             less_short: long_effect - short_effect,
             standard_error: (square / count).sqrt(),
-            degrees: independent,
+            degrees: degrees(stretches),
         })
     }
 }
