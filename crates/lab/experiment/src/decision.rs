@@ -164,6 +164,12 @@ impl Rule {
         (first..planned).step_by(every).chain([planned]).chain(later)
     }
 
+    /// Whether there is a look after just these rows.
+    pub fn is_look(&self, rows: &[Run]) -> bool {
+        let have = Rounds::of(rows).compared.len() as u32;
+        self.looks().take_while(|at| *at <= have).any(|at| at == have)
+    }
+
     /// The rounds for which the budget is enough: never so few that there is no look.
     fn planned(&self) -> u32 {
         self.rounds.max(ROUNDS_MIN)
@@ -257,8 +263,7 @@ fn decide_at(
 /// Whether it is known of each level if its difference matters. Between two looks nothing new is
 /// known, and nothing is reckoned.
 pub fn is_decided(rows: &[Run], rule: &Rule) -> bool {
-    let have = Rounds::of(rows).compared.len() as u32;
-    if !rule.looks().any(|at| at == have) {
+    if !rule.is_look(rows) {
         return false;
     }
     let of = of_each(rows, rule);

@@ -163,7 +163,7 @@ impl Pace {
         let (elapsed, since) = (now.since(self.began), (done - self.before) as u64);
         let a_run = elapsed.0.checked_div(since).map(Nanos).or(self.expected);
         let done = u32::try_from(done).expect("a plan has a few hundred thousand runs at most");
-        let left = a_run.map(|a_run| Nanos(a_run.0 * u64::from(self.total - done)));
+        let left = a_run.map(|a_run| Nanos(a_run.0.saturating_mul((self.total - done).into())));
         Progress { step, done, total: self.total, elapsed, left }
     }
 }
@@ -260,6 +260,15 @@ mod tests {
         let enough = &mut |_: &[Run]| false;
         let _ = carry_out(&PLAN, done, &mut runner, &clock, &|| false, enough, &mut news);
         assert_eq!((left[0], left[1]), (None, Some(Nanos::from_secs(70))));
+    }
+
+    /// A plan that goes on until it knows has hundreds of thousands of runs, of a day each.
+    #[test]
+    fn the_time_left_of_a_long_plan_does_not_overflow() {
+        let expected = Some(Nanos::from_secs(86_400));
+        let pace = Pace { began: Timestamp::ZERO, before: 0, expected, total: 300_000 };
+        let step = PLAN.steps()[0];
+        assert_eq!(pace.progress(&step, 0, Timestamp::ZERO).left, Some(Nanos(u64::MAX)));
     }
 
     /// Rule EX4: between runs.

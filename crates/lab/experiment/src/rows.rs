@@ -11,11 +11,12 @@
 //!
 //! Callers: `forebay lab run --rows`, `lab resume`, `lab report`; programs that read its file.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Commits, Rule, Run};
+use crate::{Commits, RoundKind, Rule, Run};
 
 /// What was asked of the rows that follow.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -92,12 +93,12 @@ fn json(of: &impl Serialize) -> String {
 /// Reads a file of rows; empty lines are passed over, and a last one that has no line end and is
 /// none: the program ended while it was written.
 pub fn parse_rows(text: &str) -> Result<Rows, RowError> {
-    let mut rows = Rows::default();
+    let (mut rows, mut places) = (Rows::default(), BTreeMap::new());
     let mut at = 0;
     for (index, line) in text.split_inclusive('\n').enumerate() {
         let taken = match line.trim() {
             "" => Ok(()),
-            content => take(content, &mut rows),
+            content => take(content, &mut rows, &mut places),
         };
         match taken {
             Ok(()) => at += line.len(),
@@ -109,7 +110,10 @@ pub fn parse_rows(text: &str) -> Result<Rows, RowError> {
     Ok(rows)
 }
 
-fn take(line: &str, rows: &mut Rows) -> Result<(), String> {
+/// The place of a row in its plan, and its index.
+type Places = BTreeMap<(RoundKind, u32, u32), usize>;
+
+fn take(line: &str, rows: &mut Rows, places: &mut Places) -> Result<(), String> {
     #[derive(Deserialize)]
     struct AskedLine {
         asked: Asked,
@@ -122,6 +126,7 @@ fn take(line: &str, rows: &mut Rows) -> Result<(), String> {
         let read: AskedLine = serde_json::from_str(line).map_err(|error| error.to_string())?;
         // Once more, by restarts: what was there before isn't compared with what follows.
         *rows = Rows { asked: Some(read.asked), ..Rows::default() };
+        places.clear();
     } else if line.starts_with("{\"audit\":") {
         let read: AuditLine = serde_json::from_str(line).map_err(|error| error.to_string())?;
         rows.commits = Some(rows.commits.map_or(read.audit, |before| before.and(read.audit)));
@@ -129,9 +134,10 @@ fn take(line: &str, rows: &mut Rows) -> Result<(), String> {
         let run: Run = serde_json::from_str(line).map_err(|error| error.to_string())?;
         run.check()?;
         // An experiment that went on makes the last round anew, if that was broken off.
-        let place = |run: &Run| (run.identity.kind, run.identity.round, run.identity.place);
-        match rows.runs.iter().rposition(|known| place(known) == place(&run)) {
-            Some(at) => rows.runs[at] = run,
+        let place = (run.identity.kind, run.identity.round, run.identity.place);
+        let at = *places.entry(place).or_insert(rows.runs.len());
+        match rows.runs.get_mut(at) {
+            Some(known) => *known = run,
             None => rows.runs.push(run),
         }
     }

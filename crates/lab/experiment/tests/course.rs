@@ -4,7 +4,7 @@
 mod common;
 
 use common::{RULE, Story, question};
-use experiment::{Block, Question, Rule, Run, Verdict};
+use experiment::{Block, CarryOver, Level, Measure, Question, Rule, Run, Verdict};
 use serde_json::Value;
 
 /// Blocks of a second, of which `throughput` says what they do, by the second.
@@ -54,4 +54,16 @@ fn a_ramp_and_a_cycle_are_found_whatever_the_settings_do() {
     assert!((15.0..55.0).contains(&at("steady_from_s")), "{json}");
     assert!((24.0..26.0).contains(&at("cycle_s")), "{json}");
     assert!(text.contains("every 25 s"), "{text}");
+}
+
+/// On a crowded machine a washout may take all of a block: the others still tell of carry-over.
+#[test]
+fn one_block_without_halves_hides_nothing() {
+    let mut rows = rows(|_| 1.0);
+    let of = |rows: &[Run]| CarryOver::of_rows(rows, Level::B, Measure::Throughput);
+    let whole = of(&rows).expect("there are many rounds");
+    let block = rows[7].block.as_mut().expect("they are blocks");
+    block.washout_ns = 19 * block.step_ns;
+    let one_less = of(&rows).expect("all but one round are left");
+    assert!((whole.late_less_early - one_less.late_less_early).abs() < 1e-9);
 }

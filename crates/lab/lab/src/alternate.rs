@@ -113,6 +113,7 @@ impl Alternation<'_> {
                 periods: &periods,
                 watcher: &watcher,
                 began: session.now(),
+                after_ns: self.done.iter().filter_map(end_ns).max().unwrap_or(0),
                 session,
             };
             let clock = session.os().clock();
@@ -134,6 +135,11 @@ impl Alternation<'_> {
     }
 }
 
+/// When a block ended, since the first setting was set.
+fn end_ns(run: &Run) -> Option<u64> {
+    run.block.as_ref().map(|block| block.at_ns + block.washout_ns + block.window_ns)
+}
+
 /// Makes the blocks, while sessions work.
 struct Conductor<'a> {
     of: &'a Alternation<'a>,
@@ -141,6 +147,8 @@ struct Conductor<'a> {
     periods: &'a Periods,
     watcher: &'a Watcher,
     began: Timestamp,
+    /// When the blocks ended that were there before: those to come are behind them.
+    after_ns: u64,
     session: &'a Session,
 }
 
@@ -172,7 +180,7 @@ impl Runner for Conductor<'_> {
         }
         let books = self.books(period);
         let block = Block {
-            at_ns: set.since(self.began).0,
+            at_ns: self.after_ns + set.since(self.began).0,
             washout_ns: began.since(set).0,
             window_ns: ended.since(began).0,
             transactions: after - before,

@@ -67,8 +67,12 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// Takes the estimate of the last look, and how far an answer is.
+    /// Takes the estimate of the last look, and how far an answer is. Between two looks nothing
+    /// changes.
     fn look(&mut self) {
+        if !self.rule.is_look(&self.rows) {
+            return;
+        }
         let (figure, level) = (self.rule.measure.figure(), foremost(&self.rows, &self.rule));
         let Some(decision) = decide(&self.rows, level, figure, &self.rule) else {
             return;

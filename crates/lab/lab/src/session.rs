@@ -479,8 +479,8 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Whether the experiment has its answer. That a difference doesn't matter is none where a slow effect
-/// could hide it, so then the long rounds must have something to be compared with.
+/// Whether the experiment has its answer. That a difference doesn't matter is none where a slow
+/// effect could hide it, so then the long rounds must have something to be compared with (LB77).
 fn is_enough(rows: &[Run], rule: &Rule, plan: &Plan) -> bool {
     if !is_decided(rows, rule) {
         return false;

@@ -261,7 +261,9 @@ fn answer(
         None => Outputs::make(how.rows.as_deref(), how.html.as_deref(), &session)?,
     };
     let rows = done.as_ref().map_or(how.rows.clone(), |done| Some(done.rows.clone()));
-    let (asked, is_told) = (Some(asked(&command)), done.is_some());
+    let asked = Some(asked(&command));
+    // Without a row behind it, what was asked may be of another design.
+    let is_told = done.as_ref().is_some_and(|done| !done.runs.is_empty());
     let request = Request {
         experiment,
         form,

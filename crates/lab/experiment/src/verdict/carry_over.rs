@@ -59,11 +59,16 @@ impl CarryOver {
 
     pub(crate) fn of(rounds: &Rounds<'_>, level: Level, measure: Measure) -> Option<CarryOver> {
         let pairs = rounds.pairs_with(level);
-        let halves: Option<Vec<[Halves; 2]>> = pairs
+        // A block whose washout took all of it, on a crowded machine, has no halves.
+        let halves: Vec<[Halves; 2]> = pairs
             .iter()
-            .map(|(a, b)| Some([Halves::of(a.block.as_ref()?)?, Halves::of(b.block.as_ref()?)?]))
+            .filter_map(|(a, b)| {
+                Some([Halves::of(a.block.as_ref()?)?, Halves::of(b.block.as_ref()?)?])
+            })
             .collect();
-        let halves = halves.filter(|halves| halves.len() >= ROUNDS_MIN)?;
+        if halves.len() < ROUNDS_MIN {
+            return None;
+        }
         let mean = halves.iter().flatten().map(|half| half.early + half.late).sum::<f64>()
             / (4 * halves.len()) as f64;
         let growth = |[a, b]: &[Halves; 2]| {
@@ -181,9 +186,9 @@ impl Halves {
 /// Noise is known from so many stretches that are as long as a block of a long round.
 const STRETCHES_MIN: f64 = 8.0;
 
-/// The degrees of freedom of the variance of differences between neighbouring stretches, of all that
-/// can be cut from a series `stretches` times as long: those of a random walk, which are the fewest
-/// of the noises that are usual.
+/// The degrees of freedom of the variance of differences between neighbouring stretches, of all
+/// that can be cut from a series `stretches` times as long: those of a random walk, which are the
+/// fewest of the noises that are usual.
 /// Source: Riley, Handbook of Frequency Stability Analysis (NIST SP 1065, 2008), 5.4.2.
 fn degrees(stretches: f64) -> f64 {
     (stretches.powi(2) - 3.0 * stretches + 4.0) / stretches
@@ -213,6 +218,11 @@ impl Long {
         level: Level,
         measure: Measure,
     ) -> Option<Long> {
+        // A percentile of a long block isn't the mean of those of short ones.
+        let measure = match measure {
+            Measure::Percentile99 | Measure::Percentile999 => Measure::Median,
+            measure => measure,
+        };
         let long: Option<Vec<(f64, f64, f64)>> = rounds
             .long
             .iter()
