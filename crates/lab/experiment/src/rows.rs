@@ -150,6 +150,15 @@ mod tests {
     use crate::row::tests::run_of;
     use crate::{Measure, Plan};
 
+    const RULE: Rule = Rule {
+        threshold: 0.02,
+        error: 0.025,
+        rounds: 9,
+        is_device_neutral: false,
+        measure: Measure::Throughput,
+        is_open_ended: false,
+    };
+
     fn runs() -> Vec<Run> {
         let plan = Plan { levels: 2, rounds: 2, equals: 1, long: 0, seed: 1 };
         plan.steps().iter().map(|step| run_of(step, 1_000)).collect()
@@ -173,16 +182,8 @@ mod tests {
     /// A program that was killed while it wrote leaves whole rows, and a part of one.
     #[test]
     fn what_was_asked_comes_first_and_a_line_that_was_being_written_is_passed_over() {
-        let rule = Rule {
-            threshold: 0.02,
-            error: 0.025,
-            rounds: 9,
-            is_device_neutral: false,
-            measure: Measure::Throughput,
-            is_open_ended: false,
-        };
         let asked = Asked {
-            rule,
+            rule: RULE,
             command: "forebay lab run".to_owned(),
             arguments: vec!["lab".to_owned()],
             commit: "1".to_owned(),
@@ -202,17 +203,9 @@ mod tests {
     /// broken off and made again counts once, in its place.
     #[test]
     fn what_begins_anew_or_is_made_again_counts_once() {
-        let rule = Rule {
-            threshold: 0.02,
-            error: 0.025,
-            rounds: 9,
-            is_device_neutral: false,
-            measure: Measure::Throughput,
-            is_open_ended: false,
-        };
         let words = || String::new();
         let asked = Asked {
-            rule,
+            rule: RULE,
             command: words(),
             arguments: Vec::new(),
             commit: words(),

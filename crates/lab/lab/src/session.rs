@@ -164,6 +164,11 @@ const LONG_SHARE: f64 = 0.2;
 
 impl<'a> Asked<'a> {
     fn of(request: &'a Request) -> Result<Asked<'a>, Stop> {
+        Asked::by(request, None)
+    }
+
+    /// By this design, if one is given; else by the one that its experiment allows.
+    fn by(request: &'a Request, given: Option<Design>) -> Result<Asked<'a>, Stop> {
         let mut experiment = request.experiment.clone();
         if request.equals {
             let a = experiment.settings[0].clone();
@@ -177,7 +182,8 @@ impl<'a> Asked<'a> {
         Setting::complete(&mut experiment.settings, &form.parameters)?;
         let done = request.done.clone();
         let is_modelled = matches!(request.run_on, RunOn::Model { .. });
-        let (mut design, mut notes) = experiment.way(is_modelled)?;
+        let (usual, mut notes) = experiment.way(is_modelled)?;
+        let mut design = given.unwrap_or(usual);
         if design == Design::Alternate && done.first().is_some_and(|run| run.block.is_none()) {
             // It had begun anew already, as `instead` says.
             design = Design::Restarts;
@@ -355,13 +361,7 @@ impl<'a> Asked<'a> {
         let Some(found) = found.filter(|found| may && found.is_found()) else {
             return Ok(None);
         };
-        let mut request = Asked::of(self.request)?;
-        request.design = Design::Restarts;
-        request.plan = restarts(&request.experiment, self.request.seed)?;
-        request.rule.rounds = request.plan.rounds;
-        if request.rule.is_open_ended {
-            request.plan = going_on(request.plan);
-        }
+        let mut request = Asked::by(self.request, Some(Design::Restarts))?;
         request.done = Vec::new();
         request.notes = vec![format!(
             "{BY_RESTARTS} What was seen in {} blocks: {}",
