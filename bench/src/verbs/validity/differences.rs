@@ -7,7 +7,9 @@
 use std::path::Path;
 
 use experiment::{Level, Measure, Run, decide};
-use lab::{Design, Ending, Experiment, Form, Machine, Request, RunOn, repeat_modelled, run};
+use lab::{
+    Before, Design, Ending, Experiment, Form, Machine, Request, RunOn, repeat_modelled, run,
+};
 use os::Session;
 use report::number::change;
 use stop::Stop;
@@ -79,8 +81,7 @@ fn one(
         equals: false,
         commit: String::new(),
         command: String::new(),
-        done: Vec::new(),
-        commits_before: None,
+        before: Before::default(),
     };
     let mut tell = |line: &str| println!("{name}: {line}");
     let rows = match run(&request, &os::linux::interrupted, &mut tell, session)? {

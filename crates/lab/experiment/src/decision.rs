@@ -31,7 +31,7 @@ use stats::{Interval, Matters};
 use crate::plan::ROUNDS_MAX;
 use crate::rounds::Rounds;
 use crate::surroundings::{CPU, Covariate, DEVICE, PLACE};
-use crate::{Level, Measure, Run};
+use crate::{Level, Measure, RoundKind, Run};
 
 /// Fewer rounds than this are never looked at.
 pub const ROUNDS_MIN: u32 = 6;
@@ -154,6 +154,15 @@ impl Rule {
         Rule { error: self.error / comparisons as f64, ..*self }
     }
 
+    /// Whether it asks the same, but for what a share loses on its way through a file of text.
+    pub fn is_as(&self, other: &Rule) -> bool {
+        let is_close = |a: f64, b: f64| (a - b).abs() <= 1e-12 * a.abs();
+        let with_shares = Rule { threshold: other.threshold, error: other.error, ..*self };
+        with_shares == *other
+            && is_close(self.threshold, other.threshold)
+            && is_close(self.error, other.error)
+    }
+
     /// The numbers of rounds after which there is a look.
     pub(crate) fn looks(&self) -> impl Iterator<Item = u32> {
         let planned = self.planned();
@@ -164,10 +173,12 @@ impl Rule {
         (first..planned).step_by(every).chain([planned]).chain(later)
     }
 
-    /// Whether there is a look after just these rows.
+    /// Whether there is a look after just these rows, which are whole rounds in the order of a
+    /// plan. It is asked after each round, so it doesn't sort them; equals bring no look.
     pub fn is_look(&self, rows: &[Run]) -> bool {
-        let have = Rounds::of(rows).compared.len() as u32;
-        self.looks().take_while(|at| *at <= have).any(|at| at == have)
+        let Some(last) = rows.last().map(|run| &run.identity) else { return false };
+        let is_one = |have| self.looks().take_while(|at| *at <= have).any(|at| at == have);
+        last.kind == RoundKind::Compared && is_one(last.round)
     }
 
     /// The rounds for which the budget is enough: never so few that there is no look.

@@ -128,7 +128,7 @@ pub fn carry_out<R: Runner>(
 }
 
 /// How many of the first steps these runs are, up to the end of a round.
-fn whole_rounds(runs: &[Run], steps: &[Step]) -> usize {
+pub fn whole_rounds(runs: &[Run], steps: &[Step]) -> usize {
     let is_of = |(run, step): &(&Run, &Step)| {
         let identity = &run.identity;
         let place = (identity.kind, identity.round, identity.place, identity.level);
@@ -213,7 +213,7 @@ mod tests {
         (Fake { time, made, fails_at: None, stops_inside: None }, clock)
     }
 
-    const PLAN: Plan = Plan { levels: 2, rounds: 4, equals: 2, long: 0, seed: 1 };
+    const PLAN: Plan = Plan { levels: 2, rounds: 4, equals: 2, stretches: 2, together: 1, seed: 1 };
 
     fn all(
         runner: &mut Fake,

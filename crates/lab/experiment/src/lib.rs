@@ -32,12 +32,13 @@ mod verdict;
 pub use decision::{
     CovariateUse, Decision, Equals, Figure, ROUNDS_MIN, Rule, decide, foremost, is_decided, matters,
 };
-pub use driver::{End, Execution, News, Progress, Runner, carry_out};
+pub use driver::{End, Execution, News, Progress, Runner, carry_out, whole_rounds};
 pub use hash::hash_of;
 pub use measure::Measure;
 pub use plan::{LEVELS_MAX, Level, Plan, PlanError, ROUNDS_MAX, RoundKind, Step};
 pub use row::{Block, Commits, Identity, Latency, Measured, Origin, RATE, Run, World};
-pub use rows::{Asked, RowError, Rows, parse_rows};
+pub use rows::{Asked, Call, RowError, Rows, parse_rows};
 pub use surroundings::Surroundings;
 pub use verdict::carry_over::CarryOver;
+pub use verdict::slow::SlowEffect;
 pub use verdict::{NoVerdict, Question, Sensitivity, Verdict, compare};

@@ -1,15 +1,19 @@
 //! The plan of an experiment: which runs, in which order.
 //!
 //! ```text
-//!   long      A B │ A B   B A   [A A]   B A   A B   [B B]   A B   B A   ...      two levels
-//!   └ round 1 ┘     └ round ┘   └ equals ┘
+//!   A B   B A   [A A]   B A   A B   [B B]   A B   B A   ...                two levels
+//!   └ round ┘   └ equals ┘
 //!
-//!                   C A B   B A C   [A A]   B C A   ...                           three
+//!   C A B   B A C   [A A]   B C A   ...                                     three
+//!
+//!   A B   B A   [B B] [B B] [B B] [A A] [A A] [A A]   B A   A B   B A   ...  stretches together
 //! ```
 //!
 //! A *round* has each level once, in an order drawn by lot. A round of *equals* has one level
-//! twice, each level in its turn: how far apart do equal settings lie here and now? A *long* round
-//! is one whose runs last many times as long, to see effects that are slow (switchback only).
+//! twice: how far apart do equal settings lie here and now? Rounds of equals come in *stretches* of
+//! one level. By restarts a stretch is one round. Where settings alternate it lasts for many
+//! rounds, and there is one of each level behind each other: then one setting is set for so long
+//! that a slow effect of it would be seen.
 //!
 //! A plan is a few numbers; its steps follow from them, the same on every machine.
 //!
@@ -83,8 +87,6 @@ pub enum RoundKind {
     Compared,
     /// One level twice: the noise.
     Equals,
-    /// Each level once, for long: does the effect keep growing?
-    Long,
 }
 
 /// How many levels and rounds there are, and the seed of their random order.
@@ -96,8 +98,11 @@ pub struct Plan {
     pub rounds: u32,
     /// The number of rounds of equals among them.
     pub equals: u32,
-    /// The number of long rounds before them.
-    pub long: u32,
+    /// The number of stretches that these make: each has as many of one level as another, but for
+    /// one that may be left over.
+    pub stretches: u32,
+    /// So many stretches follow each other.
+    pub together: u32,
     /// Seeds the order and the runs.
     pub seed: u64,
 }
@@ -145,7 +150,8 @@ impl Plan {
             ("settings", self.levels.into(), 2, LEVELS_MAX.into()),
             ("rounds", self.rounds, 2, ROUNDS_MAX),
             ("rounds of equals", self.equals, 1, ROUNDS_MAX),
-            ("long rounds", self.long, 0, ROUNDS_MAX),
+            ("stretches of equals", self.stretches, 1, self.equals),
+            ("stretches together", self.together, 1, self.stretches),
         ];
         for (what, asked, least, most) in bounds {
             if !(least..=most).contains(&asked) {
@@ -157,20 +163,21 @@ impl Plan {
 
     /// The number of runs.
     pub fn run_count(&self) -> u32 {
-        u32::from(self.levels) * (self.rounds + self.long) + 2 * self.equals
+        u32::from(self.levels) * self.rounds + 2 * self.equals
     }
 
     /// The runs, in their order.
     pub fn steps(&self) -> Vec<Step> {
         let mut lot = Xoshiro256PlusPlus::seed_from_u64(self.seed);
         let mut steps = Vec::new();
-        let mut rounds = [0; 3];
-        for kind in self.kinds(&mut lot) {
+        let mut rounds = [0; 2];
+        for equals in self.kinds(&mut lot) {
+            let kind = if equals.is_some() { RoundKind::Equals } else { RoundKind::Compared };
             let round = &mut rounds[kind as usize];
             *round += 1;
-            let levels = match kind {
-                RoundKind::Equals => vec![Level(((*round - 1) % u32::from(self.levels)) as u8); 2],
-                RoundKind::Compared | RoundKind::Long => order(self.levels, &mut lot),
+            let levels = match equals {
+                Some(level) => vec![level; 2],
+                None => order(self.levels, &mut lot),
             };
             let load_seed = seed_48(&mut lot);
             for (place, level) in (1..).zip(levels) {
@@ -181,19 +188,32 @@ impl Plan {
         steps
     }
 
-    /// Long rounds first. The others are cut into as many stretches as there are rounds of equals;
-    /// each stretch gets one of them, at a random position.
-    fn kinds(&self, lot: &mut Xoshiro256PlusPlus) -> Vec<RoundKind> {
-        let mut kinds = vec![RoundKind::Long; self.long as usize];
-        for stretch in 0..self.equals {
-            let bound = |stretch| {
-                (u64::from(stretch) * u64::from(self.rounds) / u64::from(self.equals)) as u32
-            };
-            let length = bound(stretch + 1) - bound(stretch);
-            let before = lot.random_range(0..=length);
-            kinds.extend((0..before).map(|_| RoundKind::Compared));
-            kinds.push(RoundKind::Equals);
-            kinds.extend((before..length).map(|_| RoundKind::Compared));
+    /// Of each round, the level of equals, or none. The rounds are cut into as many parts as there
+    /// are stretches, or stretches together; each part gets them at a random position, those
+    /// together in its first half: what they tell should be known early. Levels have stretches by
+    /// lot, each one before any has another.
+    fn kinds(&self, lot: &mut Xoshiro256PlusPlus) -> Vec<Option<Level>> {
+        let part = |at: u32, of: u32, parts: u32| {
+            let bound = |at: u32| u64::from(at) * u64::from(of) / u64::from(parts);
+            (bound(at + 1) - bound(at)) as usize
+        };
+        let (mut kinds, mut turns) = (Vec::new(), Vec::new());
+        let parts = self.stretches.div_ceil(self.together);
+        for at in 0..parts {
+            let length = part(at, self.rounds, parts);
+            let latest = if self.together > 1 { length / 2 } else { length };
+            let before = lot.random_range(0..=latest);
+            kinds.extend(std::iter::repeat_n(None, before));
+            let first = at * self.together;
+            for stretch in first..self.stretches.min(first + self.together) {
+                if turns.is_empty() {
+                    turns = order(self.levels, lot);
+                }
+                let level = turns.pop();
+                let equals = part(stretch, self.equals, self.stretches);
+                kinds.extend(std::iter::repeat_n(level, equals));
+            }
+            kinds.extend(std::iter::repeat_n(None, length - before));
         }
         kinds
     }
@@ -213,17 +233,21 @@ fn seed_48(lot: &mut Xoshiro256PlusPlus) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn plan(rounds: u32, equals: u32, seed: u64) -> Plan {
-        Plan { levels: 2, rounds, equals, long: 0, seed }.check().expect("a sound plan")
+        Plan { levels: 2, rounds, equals, stretches: equals, together: 1, seed }
+            .check()
+            .expect("a sound plan")
     }
 
     #[test]
     fn a_plan_has_each_run_once_and_the_runs_of_a_round_next_to_each_other() {
         let steps = plan(10, 5, 1).steps();
         assert_eq!(steps.len(), 30);
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = BTreeSet::new();
         for round in steps.chunks(2) {
             let [first, second] = round else { panic!("runs come in twos") };
             assert_eq!((first.kind, first.round), (second.kind, second.round));
@@ -233,9 +257,10 @@ mod tests {
         }
     }
 
-    /// Rule EX2: whatever the seed, equals are spread, A in turn with B.
+    /// Rule EX2: whatever the seed, equals are spread, and A has as many as B.
     #[test]
     fn equals_are_spread_whatever_the_lot() {
+        let mut first = BTreeSet::new();
         for seed in 0..200 {
             let steps = plan(10, 5, seed).steps();
             // Two rounds and one of equals make a stretch of six runs.
@@ -246,20 +271,37 @@ mod tests {
                 assert_eq!(of.len(), 2, "seed {seed}");
                 equals.push(of[0]);
             }
-            assert_eq!(equals, [Level::A, Level::B, Level::A, Level::B, Level::A]);
+            assert!(equals[0] != equals[1] && equals[2] != equals[3], "seed {seed}: {equals:?}");
+            first.insert(equals[0]);
         }
+        assert_eq!(first.len(), 2);
     }
 
     #[test]
-    fn rounds_of_many_levels_have_each_once_and_long_ones_come_first() {
-        let plan = Plan { levels: 8, rounds: 6, equals: 2, long: 1, seed: 3 };
+    fn a_stretch_has_equals_of_one_level_behind_each_other() {
+        let plan = Plan { levels: 2, rounds: 80, equals: 20, stretches: 4, together: 2, seed: 5 };
         let steps = plan.check().expect("a sound plan").steps();
         assert_eq!(steps.len(), plan.run_count() as usize);
-        assert!(steps[..8].iter().all(|step| step.kind == RoundKind::Long));
+        let stretches: Vec<&[Step]> = steps
+            .chunk_by(|a, b| (a.kind, a.level) == (b.kind, b.level))
+            .filter(|steps| steps[0].kind == RoundKind::Equals)
+            .collect();
+        assert_eq!(stretches.iter().map(|steps| steps.len()).collect::<Vec<_>>(), [10; 4]);
+        let levels: Vec<Level> = stretches.iter().map(|steps| steps[0].level).collect();
+        assert!(levels[0] != levels[1] && levels[2] != levels[3], "{levels:?}");
+        let lengths = steps.chunk_by(|a, b| a.kind == b.kind).map(|steps| steps.len());
+        let lengths: Vec<usize> = lengths.collect();
+        assert!(lengths[0] <= 40 && lengths[1] == 20 && lengths[3] == 20, "{lengths:?}");
+    }
+
+    #[test]
+    fn rounds_of_many_levels_have_each_once() {
+        let plan = Plan { levels: 8, rounds: 6, equals: 2, stretches: 2, together: 1, seed: 3 };
+        let steps = plan.check().expect("a sound plan").steps();
+        assert_eq!(steps.len(), plan.run_count() as usize);
         for round in 1..=6 {
             let of = |step: &&Step| (step.kind, step.round) == (RoundKind::Compared, round);
-            let levels: std::collections::BTreeSet<Level> =
-                steps.iter().filter(of).map(|step| step.level).collect();
+            let levels: BTreeSet<Level> = steps.iter().filter(of).map(|step| step.level).collect();
             assert_eq!(levels.len(), 8);
         }
     }
@@ -309,10 +351,10 @@ mod tests {
 
     #[test]
     fn a_plan_that_says_nothing_is_refused_with_what_to_ask_for() {
-        let error = Plan { levels: 2, rounds: 1, equals: 5, long: 0, seed: 0 };
+        let error = Plan { levels: 2, rounds: 1, equals: 5, stretches: 5, together: 1, seed: 0 };
         let error = error.check().expect_err("one round has no spread");
         assert_eq!(error.to_string(), "1 rounds can't be compared: ask for 2 to 100000");
-        let error = Plan { levels: 2, rounds: 10, equals: 0, long: 0, seed: 0 };
+        let error = Plan { levels: 2, rounds: 10, equals: 0, stretches: 0, together: 1, seed: 0 };
         let error = error.check().expect_err("no equals, no floor");
         assert_eq!(error.to_string(), "0 rounds of equals can't be compared: ask for 1 to 100000");
     }

@@ -12,8 +12,6 @@ pub(crate) struct Rounds<'a> {
     pub(crate) levels: usize,
     /// The rounds that compare levels, by their number: the runs by level.
     pub(crate) compared: Vec<BTreeMap<Level, &'a Run>>,
-    /// The long ones.
-    pub(crate) long: Vec<BTreeMap<Level, &'a Run>>,
     /// Rounds of equals: first and second run, by number.
     pub(crate) equals: Vec<(&'a Run, &'a Run)>,
     /// Runs whose partner is missing.
@@ -27,8 +25,7 @@ impl<'a> Rounds<'a> {
         for run in rows {
             found.entry((run.identity.kind, run.identity.round)).or_default().push(run);
         }
-        let mut rounds =
-            Rounds { levels, compared: Vec::new(), long: Vec::new(), equals: Vec::new(), alone: 0 };
+        let mut rounds = Rounds { levels, compared: Vec::new(), equals: Vec::new(), alone: 0 };
         for ((kind, _), mut runs) in found {
             runs.sort_by_key(|run| run.identity.place);
             if kind == RoundKind::Equals {
@@ -44,8 +41,6 @@ impl<'a> Rounds<'a> {
                 runs.iter().map(|run| (run.identity.level, *run)).collect();
             if by_level.len() != levels || runs.len() != levels || levels < 2 {
                 rounds.alone += runs.len() as u64;
-            } else if kind == RoundKind::Long {
-                rounds.long.push(by_level);
             } else {
                 rounds.compared.push(by_level);
             }

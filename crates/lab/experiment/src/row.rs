@@ -52,6 +52,10 @@ pub struct Run {
 pub struct Block {
     /// When its setting was set, since the load began, ns.
     pub at_ns: u64,
+    /// When the first setting of its instance was set, in the same time: an experiment that goes on
+    /// has another instance.
+    #[serde(default)]
+    pub instance_ns: u64,
     /// The time from then to the measured interval, ns.
     pub washout_ns: u64,
     /// The measured interval, ns: from a moment to a moment, wherever sessions are in their turns.
@@ -349,7 +353,8 @@ pub(crate) mod tests {
     }
 
     fn step() -> Step {
-        crate::Plan { levels: 2, rounds: 2, equals: 1, long: 0, seed: 4 }.steps()[0]
+        crate::Plan { levels: 2, rounds: 2, equals: 1, stretches: 1, together: 1, seed: 4 }.steps()
+            [0]
     }
 
     fn interval(name: &str, kind: SessionKind, cpu_ms: u64) -> SessionInterval {
@@ -393,7 +398,9 @@ pub(crate) mod tests {
     /// Rule EX6: the same parameters have the same hash, and both runs of a pair the same work.
     #[test]
     fn hashes_are_of_what_stands_beside_them() {
-        let steps = crate::Plan { levels: 2, rounds: 2, equals: 1, long: 0, seed: 4 }.steps();
+        let steps =
+            crate::Plan { levels: 2, rounds: 2, equals: 1, stretches: 1, together: 1, seed: 4 }
+                .steps();
         let [first, second, third] = [0, 1, 2].map(|i| run_of(&steps[i], 1).identity);
         assert_eq!(first.work_hash, second.work_hash);
         assert_ne!(first.work_hash, third.work_hash);

@@ -23,16 +23,24 @@ use crate::{Commits, RoundKind, Rule, Run};
 pub struct Asked {
     /// The rule by which it is decided.
     pub rule: Rule,
-    /// The command line, as people write it.
-    pub command: String,
-    /// The words of the command line behind the program's name.
-    pub arguments: Vec<String>,
-    /// The commit that the program was built from.
-    pub commit: String,
+    /// Who asked.
+    #[serde(flatten)]
+    pub call: Call,
     /// Of a simulated world: what the model stands for.
     pub model: String,
     /// What else a reader should know, in sentences.
     pub notes: Vec<String>,
+}
+
+/// How the program was called.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Call {
+    /// The command line, as people write it.
+    pub command: String,
+    /// The words of the command line behind the program's name; none if one of them isn't text.
+    pub arguments: Vec<String>,
+    /// The commit that the program was built from.
+    pub commit: String,
 }
 
 /// What a file of rows holds.
@@ -160,7 +168,7 @@ mod tests {
     };
 
     fn runs() -> Vec<Run> {
-        let plan = Plan { levels: 2, rounds: 2, equals: 1, long: 0, seed: 1 };
+        let plan = Plan { levels: 2, rounds: 2, equals: 1, stretches: 1, together: 1, seed: 1 };
         plan.steps().iter().map(|step| run_of(step, 1_000)).collect()
     }
 
@@ -184,9 +192,11 @@ mod tests {
     fn what_was_asked_comes_first_and_a_line_that_was_being_written_is_passed_over() {
         let asked = Asked {
             rule: RULE,
-            command: "forebay lab run".to_owned(),
-            arguments: vec!["lab".to_owned()],
-            commit: "1".to_owned(),
+            call: Call {
+                command: "forebay lab run".to_owned(),
+                arguments: vec!["lab".to_owned()],
+                commit: "1".to_owned(),
+            },
             model: String::new(),
             notes: Vec::new(),
         };
@@ -203,15 +213,8 @@ mod tests {
     /// broken off and made again counts once, in its place.
     #[test]
     fn what_begins_anew_or_is_made_again_counts_once() {
-        let words = || String::new();
-        let asked = Asked {
-            rule: RULE,
-            command: words(),
-            arguments: Vec::new(),
-            commit: words(),
-            model: words(),
-            notes: Vec::new(),
-        };
+        let call = Call::default();
+        let asked = Asked { rule: RULE, call, model: String::new(), notes: Vec::new() };
         let mut again = runs().remove(1);
         again.transactions += 7;
         let lines = |of: &[Run]| of.iter().map(|run| run.to_json_line() + "\n").collect::<String>();

@@ -70,9 +70,10 @@ fn a_lost_commit_is_told_whichever_run_lost_it() {
     let mut rows = Story::of(1.08, 0.004).rows();
     let run = rows.iter_mut().find(|run| run.identity.kind == RoundKind::Equals).expect("some");
     run.commits = Some(Commits { acknowledged: 500, found: 499 });
+    let level = run.identity.level;
     let text = report(&rows).text();
     assert!(text.contains("1 LOST"), "{text}");
-    assert!(text.contains("round of equals 1, setting A (1)"), "{text}");
+    assert!(text.contains(&format!("round of equals 1, setting {level} (1)")), "{text}");
     assert!(text.contains("WARNING: Commits were lost"), "{text}");
 }
 
@@ -186,7 +187,15 @@ fn a_block_without_a_transaction_counts_as_time() {
         let (window_ns, transactions) = (run.elapsed_ns, run.transactions);
         let curve = vec![transactions as u32 / 20; 20];
         let step_ns = window_ns / 20;
-        let block = Block { at_ns: 0, washout_ns: 0, window_ns, transactions, step_ns, curve };
+        let block = Block {
+            at_ns: 0,
+            instance_ns: 0,
+            washout_ns: 0,
+            window_ns,
+            transactions,
+            step_ns,
+            curve,
+        };
         run.block = Some(block);
     }
     let whole = compare(&rows, Level::B, &RULE).expect("whole rounds").ratio;

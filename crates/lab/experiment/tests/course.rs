@@ -4,7 +4,7 @@
 mod common;
 
 use common::{RULE, Story, question};
-use experiment::{Block, CarryOver, Level, Measure, Question, Rule, Run, Verdict};
+use experiment::{Block, CarryOver, Level, Question, Rule, Run, Verdict};
 use serde_json::Value;
 
 /// Blocks of a second, of which `throughput` says what they do, by the second.
@@ -19,6 +19,7 @@ fn rows(throughput: impl Fn(f64) -> f64) -> Vec<Run> {
         run.transactions = transactions;
         run.block = Some(Block {
             at_ns: index as u64 * ns,
+            instance_ns: 0,
             washout_ns: 0,
             window_ns: ns,
             transactions,
@@ -60,7 +61,7 @@ fn a_ramp_and_a_cycle_are_found_whatever_the_settings_do() {
 #[test]
 fn one_block_without_halves_hides_nothing() {
     let mut rows = rows(|_| 1.0);
-    let of = |rows: &[Run]| CarryOver::of_rows(rows, Level::B, Measure::Throughput);
+    let of = |rows: &[Run]| CarryOver::of_rows(rows, Level::B, &RULE);
     let whole = of(&rows).expect("there are many rounds");
     let block = rows[7].block.as_mut().expect("they are blocks");
     block.washout_ns = 19 * block.step_ns;

@@ -38,7 +38,14 @@ const NS: u64 = 900_000_000;
 
 impl Story {
     fn rows(&self) -> Vec<Run> {
-        let plan = Plan { levels: self.levels, rounds: self.rounds, equals: 8, long: 0, seed: 7 };
+        let plan = Plan {
+            levels: self.levels,
+            rounds: self.rounds,
+            equals: 8,
+            stretches: 8,
+            together: 1,
+            seed: 7,
+        };
         plan.steps().iter().enumerate().map(|(index, step)| self.run(index, step)).collect()
     }
 
@@ -87,6 +94,7 @@ impl Story {
         run.surroundings = Some(Surroundings { elapsed_ns: NS, cpus: 2, others_ns, ..EMPTY });
         run.block = self.are_blocks.then(|| Block {
             at_ns: index as u64 * 1_000_000_000,
+            instance_ns: 0,
             washout_ns: 100_000_000,
             window_ns: NS,
             transactions,
@@ -200,7 +208,7 @@ fn the_page_says_what_the_text_says() {
         sentence("equals", "noise taken out"),
         sentence("A note for the reader.", "Yardsticks"),
         sentence("not checked in any run", "unaccounted"),
-        sentence("B - A of a block's late half", "Not that"),
+        sentence("B - A of a block's late half", "Not within"),
     ];
     for sentence in sentences {
         assert!(words.contains(&sentence), "`{sentence}` in {words}");

@@ -31,6 +31,7 @@ fn rows(of: impl Fn(usize, &Run) -> (f64, f64, f64)) -> Vec<Run> {
         });
         run.block = Some(Block {
             at_ns: index as u64 * ns,
+            instance_ns: 0,
             washout_ns: 0,
             window_ns: ns,
             transactions: transactions as u64,

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use experiment::{Level, Measure, RoundKind, Rule, Run, decide};
-use lab::{Design, Ending, Experiment, Form, Request, RunOn, run};
+use lab::{Before, Design, Ending, Experiment, Form, Request, RunOn, run};
 use waits::{Nanos, SessionKind};
 
 const DISKS: [&str; 3] = ["nvme", "exponential", "nvme-consumer"];
@@ -47,7 +47,6 @@ fn experiment(design: Design) -> Experiment {
     experiment.rounds = [ROUNDS, ROUNDS / 4];
     experiment.budget = Some(Nanos::from_millis(1_500));
     experiment.block = Some(Nanos::from_millis(15));
-    experiment.long = Some(Nanos::ZERO);
     experiment
 }
 
@@ -63,8 +62,7 @@ fn looks(experiment: &Experiment, disk: &str, seed: u64) -> [bool; 2] {
         equals: true,
         commit: String::new(),
         command: String::new(),
-        done: Vec::new(),
-        commits_before: None,
+        before: Before::default(),
     };
     let rows = match run(&request, &|| false, &mut |_: &str| {}, &session) {
         Ok(Ending::Answered(_, rows) | Ending::Stopped(_, rows)) => rows,

@@ -23,7 +23,7 @@ pub fn report_again(
     };
     let question = Question {
         rule,
-        command: of(|asked| &asked.command, &command),
+        command: of(|asked| &asked.call.command, &command),
         model: of(
             |asked| &asked.model,
             "The rows don't say what the model stands for: the first report does.",

@@ -17,8 +17,7 @@ use std::sync::Arc;
 
 use database::{Database, Options};
 use experiment::{
-    Block, Commits, Execution, Latency, Measured, News, Origin, Plan, RoundKind, Run, Runner, Step,
-    carry_out,
+    Block, Commits, Execution, Latency, Measured, News, Origin, Plan, Run, Runner, Step, carry_out,
 };
 use os::{Disk, Session};
 use report::Snapshot;
@@ -38,16 +37,15 @@ pub struct Blocks {
     pub length: Nanos,
     /// Of its washout: the first part, which isn't counted.
     pub washout: Nanos,
-    /// How many times as long a block of a long round is.
-    pub long: u32,
 }
 
 /// A block's curve has so many steps.
 const STEPS: u32 = 20;
 /// How often it is asked whether to stop.
 const STOP_LOOK: Nanos = Nanos::from_millis(100);
-/// How long a session's book is waited for, where a device stalls; what comes later is left out.
-const BOOK_WAIT: Nanos = Nanos::from_secs(2);
+/// How long a session's book is waited for, where a device stalls; what comes later is left out. A
+/// turn that takes long is just what latencies are asked for.
+const BOOK_WAIT: Nanos = Nanos::from_secs(30);
 const BOOK_LOOK: Nanos = Nanos::from_millis(1);
 
 /// What an experiment in one instance needs.
@@ -159,28 +157,28 @@ impl Runner for Conductor<'_> {
         let session = self.session;
         let setting = &self.of.settings[step.level.index()];
         setting.set(self.database, session)?;
-        let Blocks { length, washout, long } = self.of.blocks;
-        let factor = if step.kind == RoundKind::Long { u64::from(long) } else { 1 };
+        let Blocks { length, washout } = self.of.blocks;
         let set = session.now();
         self.periods.begin(session);
-        let step_length = Nanos(length.0 * factor / u64::from(STEPS));
+        let step_length = Nanos(length.0 / u64::from(STEPS));
         let mut curve = Curve::begin(set, step_length, session);
-        // The washout of a long block is that of a short one, in whole steps.
+        // In whole steps.
         let washed = set.after(Nanos(washout.0.div_ceil(curve.step.0) * curve.step.0));
         curve.draw_until(washed, told_to_stop, session);
         let period = self.periods.begin(session);
         let (began, before) = (session.now(), commits(session));
         let begin = self.mark();
-        curve.draw_until(set.after(Nanos(length.0 * factor)), told_to_stop, session);
+        curve.draw_until(set.after(length), told_to_stop, session);
         let (ended, after) = (session.now(), commits(session));
         self.periods.begin(session);
         let end = self.mark();
+        let books = self.books(period, told_to_stop);
         if told_to_stop() {
             return Ok(None);
         }
-        let books = self.books(period);
         let block = Block {
             at_ns: self.after_ns + set.since(self.began).0,
+            instance_ns: self.after_ns,
             washout_ns: began.since(set).0,
             window_ns: ended.since(began).0,
             transactions: after - before,
@@ -209,15 +207,17 @@ impl Conductor<'_> {
         }
     }
 
-    /// The closed books of this period, as soon as all sessions have closed theirs.
-    fn books(&self, period: u64) -> Vec<SessionPeriod> {
+    /// The closed books of this period, as soon as all sessions are behind it. One that had no turn
+    /// in it has none.
+    fn books(&self, period: u64, told_to_stop: &dyn Fn() -> bool) -> Vec<SessionPeriod> {
         let session = self.session;
-        let (mut books, wanted) = (Vec::new(), self.of.form.load.sessions() as usize);
+        let (mut books, sessions) = (Vec::new(), self.of.form.load.sessions() as usize);
         let until = session.now().after(BOOK_WAIT);
         loop {
+            let are_all = self.periods.behind(period, session) >= sessions;
             let taken = self.periods.take(period, session);
             books.extend(taken.into_iter().filter(|book| book.period == period));
-            if books.len() >= wanted || session.now() >= until {
+            if are_all || session.now() >= until || told_to_stop() {
                 return books;
             }
             session.pause(BOOK_LOOK, session.waiting(WaitEvent::PlSqlLockTimer));

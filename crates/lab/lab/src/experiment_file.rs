@@ -75,8 +75,6 @@ pub struct Experiment {
     pub block: Option<Nanos>,
     /// The part of a block that isn't counted; if not given, a tenth of it.
     pub washout: Option<Nanos>,
-    /// The length of a block of a long round; if not given, 20 s, and 0 for no such round.
-    pub long: Option<Nanos>,
     /// Rounds, and rounds of equals, of a design by restarts.
     pub rounds: [u32; 2],
     load: LoadSpec,
@@ -95,8 +93,6 @@ pub const RATES: std::ops::RangeInclusive<u32> = 1..=1_000_000;
 const BLOCK: Nanos = Nanos::from_secs(1);
 /// The same where the settings act at once: shorter blocks have neighbours that are more alike.
 const BLOCK_AT_ONCE: Nanos = Nanos::from_millis(100);
-/// The length of a block of a long round.
-const BLOCK_LONG: Nanos = Nanos::from_secs(20);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -143,7 +139,6 @@ struct LoadSpec {
 struct BlocksSpec {
     length: Option<f64>,
     washout: Option<f64>,
-    long: Option<f64>,
 }
 
 /// Lengths in seconds.
@@ -201,7 +196,6 @@ impl Experiment {
             until_decided: file.until_decided,
             block: optional(file.blocks.length, "the length of a block")?,
             washout: optional(file.blocks.washout, "the washout of a block")?,
-            long: optional(file.blocks.long, "the length of a long block")?,
             rounds: [file.runs.rounds.unwrap_or(10), file.runs.equals.unwrap_or(5)],
             load: file.load,
             lengths: [
@@ -278,10 +272,7 @@ impl Experiment {
                 length.as_secs_f64(),
                 washout.as_secs_f64()
             ))),
-            false => {
-                let long = self.long.unwrap_or(BLOCK_LONG);
-                Ok(Blocks { length, washout, long: (long.0 / length.0) as u32 })
-            }
+            false => Ok(Blocks { length, washout }),
         }
     }
 

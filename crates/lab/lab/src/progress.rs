@@ -113,9 +113,8 @@ impl<'a> Teller<'a> {
         let (kind, of) = match step.kind {
             RoundKind::Compared => ("round", self.plan.rounds),
             RoundKind::Equals => ("equals", self.plan.equals),
-            RoundKind::Long => ("long round", self.plan.long),
         };
-        // Blocks aren't of one length: the budget knows better.
+        // The budget knows better where a block took longer than it should.
         let left = match self.budget {
             Some(budget) => Some(Nanos(budget.0.saturating_sub(progress.elapsed.0))),
             None => progress.left,

@@ -5,8 +5,9 @@
 use std::path::{Path, PathBuf};
 
 use experiment::{
-    CarryOver, Commits, End, Execution, News, Origin, Plan, Question, ROUNDS_MAX, Rule, Run,
-    Runner, Sensitivity, Verdict, World, carry_out, compare, foremost, is_decided, matters,
+    CarryOver, Commits, End, Execution, Level, News, Origin, Plan, Question, Rule, Run, Runner,
+    Sensitivity, SlowEffect, Verdict, World, carry_out, compare, foremost, is_decided, matters,
+    whole_rounds,
 };
 use os::{Disk, Session};
 use stop::{RefusalKind, Stop};
@@ -16,6 +17,7 @@ use crate::alternate::{Alternation, Blocks, Following};
 use crate::linux::{Chosen, LinuxRunner, prepare};
 use crate::model::{DIRECTORY, Machine, ModelRunner, load};
 use crate::progress::Teller;
+use crate::schedule::{alternating, by_restarts, going_on};
 use crate::scratch::Scratch;
 use crate::{Design, Experiment, Form, Setting};
 
@@ -49,10 +51,19 @@ pub struct Request {
     pub commit: String,
     /// The command line that asks for it again.
     pub command: String,
-    /// The rows that are there already: the experiment goes on after them.
-    pub done: Vec<Run>,
+    /// What is there already: the experiment goes on after it.
+    pub before: Before,
+}
+
+/// What is there of an experiment that goes on.
+#[derive(Clone, Default)]
+pub struct Before {
+    /// The rule that its rows were asked by.
+    pub rule: Option<Rule>,
+    /// Its rows.
+    pub runs: Vec<Run>,
     /// The commits of the instances that these shared.
-    pub commits_before: Option<Commits>,
+    pub commits: Option<Commits>,
 }
 
 /// How it ended.
@@ -103,6 +114,7 @@ pub fn run(
     session: &Session,
 ) -> Result<Ending, Stop> {
     let mut asked = Asked::of(request)?;
+    asked.check_before()?;
     let mut found = asked.find(told_to_stop, follower, session)?;
     if let Some(instead) = asked.instead(&found)? {
         follower.tell("the effect of a setting goes on after it: once more, by restarts");
@@ -125,7 +137,7 @@ pub fn run(
     }
 }
 
-fn invalid(error: &dyn std::fmt::Display) -> Stop {
+pub(crate) fn invalid(error: &dyn std::fmt::Display) -> Stop {
     Stop::refuse(RefusalKind::Invalid, format!("cannot plan the experiment: {error}"))
 }
 
@@ -157,11 +169,6 @@ struct Found {
     is_stopped: bool,
 }
 
-/// Rounds of equals are one in so many rounds of an alternating experiment.
-const EQUALS_EVERY: u32 = 8;
-/// Of the budget of an alternating experiment, at most this share is for long rounds.
-const LONG_SHARE: f64 = 0.2;
-
 impl<'a> Asked<'a> {
     fn of(request: &'a Request) -> Result<Asked<'a>, Stop> {
         Asked::by(request, None)
@@ -180,7 +187,7 @@ impl<'a> Asked<'a> {
         }
         let form = experiment.form(request.form.clone())?;
         Setting::complete(&mut experiment.settings, &form.parameters)?;
-        let done = request.done.clone();
+        let done = request.before.runs.clone();
         let is_modelled = matches!(request.run_on, RunOn::Model { .. });
         let (usual, mut notes) = experiment.way(is_modelled)?;
         let mut design = given.unwrap_or(usual);
@@ -197,9 +204,9 @@ impl<'a> Asked<'a> {
         }
         let (blocks, budget) = (experiment.blocks()?, experiment.budget());
         let plan = match design {
-            Design::Restarts => restarts(&experiment, request.seed)?,
+            Design::Restarts => by_restarts(&experiment, request.seed)?,
             Design::Alternate => {
-                rounds_in(budget, blocks, experiment.settings.len(), &form, request.seed)?
+                alternating(budget, blocks, experiment.settings.len(), &form, request.seed)?
             }
         };
         let rule = Rule {
@@ -233,6 +240,37 @@ impl<'a> Asked<'a> {
                 self.modelled(&machine, model, told_to_stop, follower, session)
             }
         }
+    }
+
+    /// Refused if the rows that are there are of another rule or plan: their error is declared for
+    /// all looks, so none of it may change on the way.
+    fn check_before(&self) -> Result<(), Stop> {
+        let before = &self.request.before;
+        let is_same = before.rule.is_none_or(|rule| rule.is_as(&self.rule));
+        // The last round may have been broken off.
+        let broken_off = before.runs.len() - whole_rounds(&before.runs, &self.plan.steps());
+        let is_none = before.runs.is_empty();
+        if is_none || is_same && broken_off < usize::from(self.plan.levels) {
+            return Ok(());
+        }
+        Err(invalid(&format!("{CHANGED} of another rule, plan or seed {CHANGE_BACK}")))
+    }
+
+    /// Refused if the rows that are there had other parameters or another load.
+    fn check_settings(&self, form: &Form, settings: &[Setting]) -> Result<(), Stop> {
+        for (index, setting) in settings.iter().enumerate() {
+            let mut parameters = form.parameters.clone();
+            setting.apply(&mut parameters)?;
+            let now = form.describe(&parameters);
+            let mut of_level = self.done.iter().map(|run| &run.identity);
+            if of_level.any(|run| run.level.index() == index && run.parameters != now) {
+                return Err(invalid(&format!(
+                    "{CHANGED} of another setting {} or another load {CHANGE_BACK}",
+                    Level::of(index)
+                )));
+            }
+        }
+        Ok(())
     }
 
     fn origin(&self, world: World, machine: String) -> Origin {
@@ -278,6 +316,7 @@ impl<'a> Asked<'a> {
         // What one setting gives and another doesn't is, under the other, what was chosen now.
         Setting::complete(&mut settings, &form.parameters)?;
         let settings = &settings[..];
+        self.check_settings(&form, settings)?;
         follower.begins(&self.rule, "", &self.notes);
         let mut audited = None;
         let execution = {
@@ -286,7 +325,9 @@ impl<'a> Asked<'a> {
             let mut news = |news: News<'_>| teller.tell(&news);
             let began = session.now();
             let is_over = || self.time().is_some_and(|time| session.now().since(began) > time);
-            let mut enough = |rows: &[Run]| is_enough(rows, &self.rule, &self.plan) || is_over();
+            let mut enough = |rows: &[Run]| {
+                is_enough(rows, &self.rule, self.experiment.settings.len()) || is_over()
+            };
             let following = Following { told_to_stop, enough: &mut enough, news: &mut news };
             match self.design {
                 Design::Alternate => {
@@ -304,7 +345,7 @@ impl<'a> Asked<'a> {
         };
         audited.into_iter().for_each(|commits| follower.audited(commits));
         let (runs, is_stopped) = whole(execution)?;
-        let before = self.request.commits_before;
+        let before = self.request.before.commits;
         let commits = audited.map(|now| before.map_or(now, |before| before.and(now)));
         Ok(Found { runs, commits, is_stopped, ..Found::default() })
     }
@@ -355,12 +396,13 @@ impl<'a> Asked<'a> {
             && self.request.experiment.design.is_none()
             && !found.is_stopped
             && !lost;
-        let runs = &found.runs;
-        let level = foremost(runs, &self.rule);
-        let found = CarryOver::of_rows(runs, level, self.rule.measure);
-        let Some(found) = found.filter(|found| may && found.is_found()) else {
+        if !may {
             return Ok(None);
-        };
+        }
+        let runs = &found.runs;
+        let of = |level| CarryOver::of_rows(runs, level, &self.rule).filter(CarryOver::is_found);
+        let mut levels = (1..self.experiment.settings.len()).map(Level::of);
+        let Some(found) = levels.find_map(of) else { return Ok(None) };
         let mut request = Asked::by(self.request, Some(Design::Restarts))?;
         request.done = Vec::new();
         request.notes = vec![format!(
@@ -397,6 +439,7 @@ impl<'a> Asked<'a> {
         let RunOn::Model { machine: name, disk } = &self.request.run_on else {
             unreachable!("asked for a model")
         };
+        self.check_settings(&self.form, &self.experiment.settings)?;
         follower.tell("loading on the model");
         let base = load(machine, &self.form)?;
         let world = World::Simulated(name.clone());
@@ -411,7 +454,8 @@ impl<'a> Asked<'a> {
                 let mut runner = ModelRunner { machine, base, form, settings, origin };
                 let mut teller = Teller::new(self.rule, self.plan, None, follower);
                 done.iter().for_each(|run| teller.knows(run));
-                let mut enough = |rows: &[Run]| is_enough(rows, &self.rule, &self.plan);
+                let mut enough =
+                    |rows: &[Run]| is_enough(rows, &self.rule, self.experiment.settings.len());
                 let mut news = |news: News<'_>| teller.tell(&news);
                 let (clock, done) = (session.os().clock(), done.to_vec());
                 let (runner, enough) = (&mut runner, &mut enough);
@@ -469,7 +513,7 @@ impl<'a> Asked<'a> {
             };
             let following = Following {
                 told_to_stop: &|| false,
-                enough: &mut |rows| is_enough(rows, &rule, &plan),
+                enough: &mut |rows| is_enough(rows, &rule, settings.len()),
                 news: &mut |_| (),
             };
             alternation.run(&world.disk(), Path::new(DIRECTORY), following, session)
@@ -480,65 +524,25 @@ impl<'a> Asked<'a> {
 }
 
 /// Whether the experiment has its answer. That a difference doesn't matter is none where a slow
-/// effect could hide it, so then the long rounds must have something to be compared with (LB77).
-fn is_enough(rows: &[Run], rule: &Rule, plan: &Plan) -> bool {
+/// effect could hide it: so it must have been looked for, where settings alternate (LB77).
+fn is_enough(rows: &[Run], rule: &Rule, levels: usize) -> bool {
     if !is_decided(rows, rule) {
         return false;
     }
-    let carry_over = || CarryOver::of_rows(rows, foremost(rows, rule), rule.measure);
-    plan.long == 0
+    let is_looked_for = |level| SlowEffect::of(rows, level, rule).is_some();
+    rows.iter().any(|run| run.block.is_none())
         || matters(rows, rule)
-        || carry_over().is_some_and(|carry_over| carry_over.long_p.is_some())
+        || (1..levels).map(Level::of).all(is_looked_for)
 }
+
+/// An experiment that goes on is another than its rows are of.
+const CHANGED: &str = "the rows that are there are";
+const CHANGE_BACK: &str =
+    "than this experiment has now: change it back, or begin it anew in another file";
 
 /// What the verdict says of settings that had begun to alternate.
 const BY_RESTARTS: &str = "The settings can't alternate in one instance: the effect of one goes on \
                            after it. So they were compared by restarts.";
-
-/// The plan of an experiment by restarts: by the numbers of its file.
-fn restarts(experiment: &Experiment, seed: u64) -> Result<Plan, Stop> {
-    let [rounds, equals] = experiment.rounds;
-    let plan = Plan { levels: levels(experiment.settings.len()), rounds, equals, long: 0, seed };
-    plan.check().map_err(|error| invalid(&error))
-}
-
-/// The same, of an experiment that goes on until it knows: in practice without an end.
-fn going_on(plan: Plan) -> Plan {
-    let times = ROUNDS_MAX / plan.rounds.max(plan.equals).max(1);
-    Plan { rounds: plan.rounds * times, equals: plan.equals * times, ..plan }
-}
-
-/// The plan of settings that alternate: as many rounds as the budget has room for.
-fn rounds_in(
-    budget: Nanos,
-    blocks: Blocks,
-    settings: usize,
-    form: &Form,
-    seed: u64,
-) -> Result<Plan, Stop> {
-    let levels = levels(settings);
-    let block = blocks.length.as_secs_f64();
-    let seconds = budget.as_secs_f64() - form.warm_up.as_secs_f64();
-    let long_round = f64::from(levels) * block * f64::from(blocks.long);
-    let long = u32::from(long_round <= seconds * LONG_SHARE && blocks.long > 1);
-    let share = 1.0 / f64::from(EQUALS_EVERY - 1);
-    let per_round = block * (f64::from(levels) + 2.0 * share);
-    let rounds = ((seconds - f64::from(long) * long_round) / per_round) as u32;
-    let rounds = rounds.min(ROUNDS_MAX);
-    let equals = ((f64::from(rounds) * share) as u32).max(1);
-    let plan = Plan { levels, rounds, equals, long, seed };
-    plan.check().map_err(|_| {
-        invalid(&format!(
-            "{budget} has no room for two rounds of blocks of {}: choose a larger budget, or \
-             shorter blocks",
-            blocks.length
-        ))
-    })
-}
-
-fn levels(settings: usize) -> u8 {
-    u8::try_from(settings).expect("a file has 26 at most")
-}
 
 /// The costs of scheduling are the least known figures of a model. The experiment is run again with
 /// half and double of them, to see whether the answer depends on them.

@@ -43,9 +43,34 @@ pub(crate) struct Watcher {
 #[derive(Default)]
 struct Counts {
     probes: Guess,
+    /// The time in which probes were on their way, in one word: so nobody sees it halfway between
+    /// two of them. If one is on its way, it is what must be subtracted from the time of day.
     ns: Guess,
-    /// When the probe that is on its way began; 0 if none is.
-    began: Guess,
+}
+
+/// In [`Counts::ns`]: a probe is on its way.
+const ON_ITS_WAY: u64 = 1 << 63;
+
+impl Counts {
+    /// The probe's thread begins one.
+    fn begin(&self, now: Timestamp) {
+        self.ns.store((now.as_nanos() - self.ns.load()) | ON_ITS_WAY);
+    }
+
+    /// The probe's thread has ended one.
+    fn end(&self, now: Timestamp) {
+        self.ns.store(self.ns_until(now));
+        self.probes.store(self.probes.load() + 1);
+    }
+
+    /// The time in which one was on its way.
+    fn ns_until(&self, now: Timestamp) -> u64 {
+        match self.ns.load() {
+            // It may have begun since `now` was read.
+            ns if ns & ON_ITS_WAY != 0 => now.as_nanos().saturating_sub(ns & !ON_ITS_WAY),
+            ns => ns,
+        }
+    }
 }
 
 /// What had happened up to a moment.
@@ -72,12 +97,10 @@ impl Watcher {
         let body = move |session: &Session| {
             while !told.is_raised(session) {
                 session.pause(pause, session.waiting(WaitEvent::PlSqlLockTimer));
-                probe_counts.began.store(session.now().as_nanos());
+                probe_counts.begin(session.now());
                 // A device that fails ends the load too, and that says so.
-                let Ok(took) = probe.write(session) else { return };
-                probe_counts.began.store(0);
-                probe_counts.ns.store(probe_counts.ns.load() + took.0);
-                probe_counts.probes.store(probe_counts.probes.load() + 1);
+                let Ok(()) = probe.write(session) else { return };
+                probe_counts.end(session.now());
             }
         };
         let spec = ThreadSpec { name: PROBE.to_owned(), kind: SessionKind::Background };
@@ -92,16 +115,12 @@ impl Watcher {
             false => (cpu_times(), context_switches()),
         };
         let at = session.now();
-        let so_far = match self.counts.began.load() {
-            0 => 0,
-            began => at.as_nanos().saturating_sub(began),
-        };
         Moment {
             at,
             others_ns: cpu.others.0,
             stolen_ns: cpu.stolen.0,
             probes: self.counts.probes.load(),
-            probes_ns: self.counts.ns.load() + so_far,
+            probes_ns: self.counts.ns_until(at),
             switches,
         }
     }
@@ -123,20 +142,21 @@ struct Probe {
 }
 
 impl Probe {
-    /// Writes once; how long it took.
-    fn write(&mut self, session: &Session) -> Result<Nanos, Error> {
-        let began = session.now();
+    /// Writes once.
+    fn write(&mut self, session: &Session) -> Result<(), Error> {
         let waiting = FileOperation::Fill.waiting(session);
         self.file.write_at(self.block * BYTES as u64, &self.buffer, waiting)?;
         self.block = (self.block + 1) % BLOCKS;
-        Ok(session.now().since(began))
+        Ok(())
     }
 
     /// The pause between two writes, by a few of them.
     fn pause(&mut self, session: &Session) -> Result<Nanos, Error> {
         let mut took = [Nanos::ZERO; FIRST];
         for took in &mut took {
-            *took = self.write(session)?;
+            let began = session.now();
+            self.write(session)?;
+            *took = session.now().since(began);
         }
         took.sort_unstable();
         Ok(Nanos(took[FIRST / 2].0 * PAUSE_TIMES).clamp(PAUSE_MIN, PAUSE_MAX))
@@ -155,5 +175,24 @@ impl Moment {
             probes_ns: end.probes_ns.saturating_sub(self.probes_ns),
             switches: end.switches.saturating_sub(self.switches),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_probe_counts_while_it_is_on_its_way_and_once() {
+        let counts = Counts::default();
+        let at = |ns: u64| Timestamp::ZERO.after(Nanos(ns));
+        counts.begin(at(100));
+        assert_eq!([counts.ns_until(at(90)), counts.ns_until(at(130))], [0, 30]);
+        counts.end(at(150));
+        assert_eq!([counts.ns_until(at(150)), counts.ns_until(at(170))], [50, 50]);
+        counts.begin(at(200));
+        assert_eq!(counts.ns_until(at(210)), 60);
+        counts.end(at(220));
+        assert_eq!((counts.ns_until(at(900)), counts.probes.load()), (70, 2));
     }
 }

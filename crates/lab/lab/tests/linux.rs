@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lab::{Design, Ending, Experiment, Form, Request, RunOn, run};
+use lab::{Before, Design, Ending, Experiment, Form, Request, RunOn, run};
 use waits::{Nanos, SessionKind};
 
 struct Folder(PathBuf);
@@ -43,8 +43,7 @@ fn request(folder: &Folder) -> Request {
         equals: false,
         commit: "of a test".into(),
         command: "a test".into(),
-        done: Vec::new(),
-        commits_before: None,
+        before: Before::default(),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use lab::{Design, Ending, Experiment, Form, Request, RunOn, run};
+use lab::{Before, Design, Ending, Experiment, Form, Request, RunOn, run};
 use waits::{Nanos, SessionKind};
 
 /// By restarts, in few rounds.
@@ -25,8 +25,7 @@ fn request() -> Request {
         equals: false,
         commit: "of a test".into(),
         command: "a test".into(),
-        done: Vec::new(),
-        commits_before: None,
+        before: Before::default(),
     }
 }
 
@@ -118,9 +117,8 @@ fn a_real_difference_is_claimed_and_none_between_equals() {
     assert_eq!(equals["real"], "not seen", "{equals}");
 }
 
-/// In one instance, in blocks of 20 ms: a planted difference of some per cent, or one that comes
-/// slowly.
-fn alternating(delay_ns: u32, lag_s: u32, long: Nanos) -> Request {
+/// In one instance, in blocks of 20 ms: a planted difference, which may come slowly.
+fn alternating(delay_ns: u32, lag_s: u32) -> Request {
     let text = format!(
         "question = \"is a planted delay found?\"\n\
          [factor]\ntest_commit_delay = [0, {delay_ns}]\n\
@@ -131,13 +129,12 @@ fn alternating(delay_ns: u32, lag_s: u32, long: Nanos) -> Request {
     experiment.budget = Some(Nanos::from_secs(3));
     experiment.block = Some(Nanos::from_millis(20));
     experiment.washout = Some(Nanos::from_millis(2));
-    experiment.long = Some(long);
     Request { experiment, ..request() }
 }
 
 #[test]
 fn settings_that_alternate_in_one_instance_are_told_apart_and_equals_are_not() {
-    let (report, rows) = answer(&alternating(2_000_000, 0, Nanos::ZERO));
+    let (report, rows) = answer(&alternating(2_000_000, 0));
     let found = comparison(&report);
     assert_eq!((&found["real"], &found["matters"]), (&"yes".into(), &"yes".into()), "{found}");
     assert!(found["ratio"].as_f64().expect("a number") < 0.9, "{found}");
@@ -148,8 +145,21 @@ fn settings_that_alternate_in_one_instance_are_told_apart_and_equals_are_not() {
         let block = row.block.as_ref().expect("each row is a block");
         assert_eq!(block.curve.len(), 20);
     }
-    let equals = Request { equals: true, ..alternating(2_000_000, 0, Nanos::ZERO) };
+    let equals = Request { equals: true, ..alternating(2_000_000, 0) };
     assert_eq!(comparison(&answer(&equals).0)["real"], "not seen");
+}
+
+/// A delay that takes a second to come, and to go, is about the same in all blocks: the verdict
+/// says that settings which are so slow can't alternate.
+#[test]
+fn a_slow_effect_is_found_where_blocks_hide_it() {
+    let (report, _) = answer(&alternating(8_000_000, 1));
+    let found: serde_json::Value = serde_json::from_str(&report.json()).expect("JSON");
+    let slow = &found["carry_over"]["slow"];
+    let figure = |name: &str| slow[name].as_f64().unwrap_or_else(|| panic!("{slow}"));
+    assert!(figure("p") <= 0.01 && figure("effect") < -0.1, "{slow}");
+    let text = report.text().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("alternating in one instance isn't valid here"), "{text}");
 }
 
 /// Rows of a simulation reach who follows it, and the audit does.
@@ -171,7 +181,7 @@ fn rows_of_a_simulated_instance_are_handed_on() {
     }
     let os = os::linux::start_with(Arc::new(|_| {}));
     let session = os.adopt("test", SessionKind::Foreground);
-    let request = Request { equals: true, ..alternating(0, 0, Nanos::ZERO) };
+    let request = Request { equals: true, ..alternating(0, 0) };
     let mut told = Told::default();
     let ended = run(&request, &|| false, &mut told, &session);
     let Ok(Ending::Answered(_, rows)) = ended else { panic!("no answer") };
@@ -208,7 +218,6 @@ fn a_setting_takes_back_what_the_other_gave() {
     let mut experiment = Experiment::parse("two", text).expect("it is one");
     experiment.budget = Some(Nanos::from_secs(2));
     experiment.block = Some(Nanos::from_millis(20));
-    experiment.long = Some(Nanos::ZERO);
     experiment.design = Some(Design::Alternate);
     let (report, rows) = answer(&Request { experiment, ..request() });
     let found = comparison(&report);

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use lab::free_buffer_waits::{self, Matrix, Setting, Size};
 use lab::redo_size::{self, Curve, Sizes};
-use lab::{Design, Ending, Experiment, Form, Machine, Request, RunOn, repeat_modelled, run};
+use lab::{
+    Before, Design, Ending, Experiment, Form, Machine, Request, RunOn, repeat_modelled, run,
+};
 use os::Session;
 use sim::model::{CostList, DiskParameters, MachineParameters};
 use stop::{RefusalKind, Stop};
@@ -101,8 +103,7 @@ fn modelled_runs_of_an_hour_are_refused_before_the_first() {
             equals: false,
             commit: "of a test".into(),
             command: "a test".into(),
-            done: Vec::new(),
-            commits_before: None,
+            before: Before::default(),
         };
         match run(&request, &|| false, &mut began, &session) {
             Err(stop) => assert_invalid(Err(stop), "a simulation ends at 3600 s"),

@@ -74,12 +74,10 @@
 //! (Econometrica 1976), for the weights; Deng et al., "Improving the Sensitivity of Online
 //! Controlled Experiments" (WSDM '13), for covariates from outside.
 
-mod fit;
-
+use crate::fit::{self, Fit};
 use crate::ratio::Interval;
 use crate::sequential::pairs_critical;
 use crate::summary::mean;
-use fit::Fit;
 
 /// The number of pairs that each covariate needs: two need twice as many. With ten, HC3 is too wide
 /// where the noise is skewed (97.3 % for 95).

@@ -13,6 +13,7 @@
 //!   * [`density`]: which shape has the sample?
 //!   * [`normality`]: may it be normal?
 //!   * [`series`]: how alike are neighbours in time, and how sure is their mean?
+//!   * [`autoregressive`]: what does a column explain of such a series?
 //!   * [`changepoint`]: from when on is it steady, and does it come in cycles?
 //!   * [`sawtooth`]: does it fall back again and again, and how far apart?
 //!
@@ -30,9 +31,11 @@
 #![forbid(unsafe_code)]
 
 pub mod adjusted;
+pub mod autoregressive;
 pub mod changepoint;
 pub mod density;
 pub mod distributions;
+mod fit;
 pub mod normality;
 pub mod ratio;
 pub mod sawtooth;

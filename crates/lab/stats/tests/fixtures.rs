@@ -1,6 +1,7 @@
 //! The crate agrees with SciPy and statsmodels: `fixtures/generate.py` wrote what they say.
 
 use stats::adjusted::{Estimate, Pair, Part};
+use stats::autoregressive::coefficient;
 use stats::density::{Bandwidth, Density};
 use stats::distributions::Distribution;
 use stats::normality::ShapiroWilk;
@@ -157,4 +158,12 @@ fn shapes_of_samples_agree() {
 fn errors_of_series_agree() {
     agree("acf", CLOSE, |it| autocorrelation(&it[0], 6).expect("a spread"));
     agree("newey_west", CLOSE, |it| vec![mean_error(&it[0], it[1][0] as usize)]);
+}
+
+#[test]
+fn regressions_on_a_series_that_remembers_agree() {
+    agree("autoregressive", CLOSE, |inputs| {
+        let found = coefficient(&inputs[0], &inputs[1..]).expect("enough values");
+        vec![found.effect, found.standard_error, found.degrees, found.rho]
+    });
 }

@@ -13,6 +13,7 @@
 //!
 //! Callers: the lab's alternating experiments.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use latch::{Latch, LatchKind, Shared64};
@@ -25,7 +26,14 @@ use crate::Latencies;
 /// The periods of a load: which one is on, and the closed books of those before.
 pub struct Periods {
     number: Shared64,
-    closed: Latch<Vec<SessionPeriod>>,
+    closed: Latch<Closed>,
+}
+
+#[derive(Default)]
+struct Closed {
+    books: Vec<SessionPeriod>,
+    /// Of each session, the period of its open book.
+    open: BTreeMap<u32, u64>,
 }
 
 /// What one session did in one period: from its first turn after the begin to its first turn after
@@ -47,7 +55,7 @@ pub struct SessionPeriod {
 impl Periods {
     /// With period 0 on.
     pub fn new(os: &Os) -> Arc<Periods> {
-        let closed = Latch::new(os, LatchKind::Innermost, Vec::new());
+        let closed = Latch::new(os, LatchKind::Innermost, Closed::default());
         Arc::new(Periods { number: Shared64::new(0), closed })
     }
 
@@ -57,12 +65,19 @@ impl Periods {
     }
 
     /// The closed books of `period`, and of earlier ones that nobody has taken. A session's book is
-    /// missing as long as it hasn't come to its next turn.
+    /// missing as long as it hasn't come to its next turn, and if no turn of it began in the
+    /// period.
     pub fn take(&self, period: u64, session: &Session) -> Vec<SessionPeriod> {
         let mut closed = self.closed.exclusive(session);
-        let (taken, later) = closed.drain(..).partition(|book| book.period <= period);
-        *closed = later;
+        let (taken, later) = closed.books.drain(..).partition(|book| book.period <= period);
+        closed.books = later;
         taken
+    }
+
+    /// How many sessions have come to a turn behind this period: no book of theirs is missing.
+    pub fn behind(&self, period: u64, session: &Session) -> usize {
+        let closed = self.closed.exclusive(session);
+        closed.open.values().filter(|open| **open > period).count()
     }
 }
 
@@ -90,16 +105,17 @@ impl Book {
         if self.open.as_ref().is_some_and(|open| open.period == period) {
             return;
         }
-        if let Some(open) = self.open.take() {
-            let closed = SessionPeriod {
-                period: open.period,
-                session: number,
-                counted: acknowledged - open.acknowledged,
-                interval: SessionInterval::since(session, &open.reading),
-                latencies: open.latencies,
-            };
-            self.periods.closed.exclusive(session).push(closed);
-        }
+        let book = self.open.take().map(|open| SessionPeriod {
+            period: open.period,
+            session: number,
+            counted: acknowledged - open.acknowledged,
+            interval: SessionInterval::since(session, &open.reading),
+            latencies: open.latencies,
+        });
+        let mut closed = self.periods.closed.exclusive(session);
+        closed.books.extend(book);
+        closed.open.insert(number, period);
+        drop(closed);
         let reading = session.reading();
         self.open = Some(Open { period, reading, acknowledged, latencies: Latencies::default() });
     }

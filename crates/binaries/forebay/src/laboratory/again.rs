@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser};
-use experiment::{Commits, Rows, Run};
-use lab::free_buffer_waits;
+use experiment::Rows;
+use lab::{Before, free_buffer_waits};
 use waits::SessionKind;
 
 use super::outputs::Outputs;
@@ -99,20 +99,25 @@ impl Resume {
         let Some(asked) = read.asked else {
             return refuse("it doesn't say what was asked, so it can't be gone on with".to_owned());
         };
-        if asked.commit != COMMIT {
+        let call = asked.call;
+        if call.commit != COMMIT {
             return refuse(format!(
                 "its rows are of commit {}, and this program of {COMMIT}: figures of two programs \
                  can't be put together",
-                asked.commit
+                call.commit
             ));
         }
-        let words = ["forebay".to_owned()].into_iter().chain(asked.arguments.iter().cloned());
+        if call.arguments.is_empty() {
+            return refuse("its command line isn't text, so it can't be gone on with".to_owned());
+        }
+        let words = ["forebay".to_owned()].into_iter().chain(call.arguments);
         let again = match crate::Arguments::try_parse_from(words) {
             Ok(arguments) => arguments.command,
             Err(error) => return refuse(format!("this program can't read its command: {error}")),
         };
         let (rows, html, whole_bytes) = (self.rows, self.html, read.whole_bytes);
-        let done = Done { runs: read.runs, commits: read.commits, rows, html, whole_bytes };
+        let before = Before { rule: Some(asked.rule), runs: read.runs, commits: read.commits };
+        let done = Done { before, rows, html, whole_bytes };
         match again {
             crate::Command::Lab(Lab::Run(run)) => run.carry_out(Some(done)),
             crate::Command::Lab(Lab::Compare(compare)) => compare.carry_out(Some(done)),
@@ -123,8 +128,7 @@ impl Resume {
 
 /// What is there of an experiment that goes on.
 pub(super) struct Done {
-    pub(super) runs: Vec<Run>,
-    pub(super) commits: Option<Commits>,
+    pub(super) before: Before,
     pub(super) rows: PathBuf,
     pub(super) html: Option<PathBuf>,
     pub(super) whole_bytes: usize,

@@ -13,8 +13,8 @@ mod shapes;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use experiment::{Asked, Measure, Rule};
-use lab::{BUILT_IN, Ending, Experiment, Form, Request, Setting};
+use experiment::Call;
+use lab::{BUILT_IN, Before, Ending, Experiment, Form, Request, Setting};
 use lab::{free_buffer_waits, redo_size};
 use report::paragraph;
 use stop::{RefusalKind, Stop, did_you_mean};
@@ -261,9 +261,9 @@ fn answer(
         None => Outputs::make(how.rows.as_deref(), how.html.as_deref(), &session)?,
     };
     let rows = done.as_ref().map_or(how.rows.clone(), |done| Some(done.rows.clone()));
-    let asked = Some(asked(&command));
+    let call = Some(call(&command));
     // Without a row behind it, what was asked may be of another design.
-    let is_told = done.as_ref().is_some_and(|done| !done.runs.is_empty());
+    let is_told = done.as_ref().is_some_and(|done| !done.before.runs.is_empty());
     let request = Request {
         experiment,
         form,
@@ -272,11 +272,10 @@ fn answer(
         equals: how.equals,
         commit: COMMIT.to_string(),
         command,
-        commits_before: done.as_ref().and_then(|done| done.commits),
-        done: done.map_or_else(Vec::new, |done| done.runs),
+        before: done.map_or_else(Before::default, |done| done.before),
     };
     let mut following =
-        Following { progress: Progress::new(), outputs: &mut outputs, asked, is_told };
+        Following { progress: Progress::new(), outputs: &mut outputs, call, is_told };
     let ended = lab::run(&request, &os::linux::interrupted, &mut following, &session);
     following.progress.end();
     let (verdict, runs, is_stopped) = match ended {
@@ -301,22 +300,12 @@ fn answer(
 }
 
 /// What the first line of a file of rows says of this command.
-fn asked(command: &str) -> Asked {
-    let words = std::env::args_os().skip(1);
-    Asked {
-        rule: Rule {
-            threshold: 0.0,
-            error: 0.0,
-            rounds: 0,
-            is_device_neutral: false,
-            measure: Measure::Throughput,
-            is_open_ended: false,
-        },
+fn call(command: &str) -> Call {
+    let words = std::env::args_os().skip(1).map(|word| word.into_string());
+    Call {
         command: command.to_owned(),
-        arguments: words.map(|word| word.to_string_lossy().into_owned()).collect(),
+        arguments: words.collect::<Result<_, _>>().unwrap_or_default(),
         commit: COMMIT.to_owned(),
-        model: String::new(),
-        notes: Vec::new(),
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use experiment::{Asked, Commits, Rule, Run, Verdict};
+use experiment::{Asked, Call, Commits, Rule, Run, Verdict};
 use lab::Follower;
 use os::{Disk, File, FileOperation, FileOptions, Session};
 
@@ -129,8 +129,8 @@ impl OutputFile {
 pub(super) struct Following<'o, 's> {
     pub(super) progress: Progress,
     pub(super) outputs: &'o mut Outputs<'s>,
-    /// What the line before the rows says beside the rule, if there is such a line.
-    pub(super) asked: Option<Asked>,
+    /// What the line before the rows says of the command, if there is such a line.
+    pub(super) call: Option<Call>,
     /// That line is there, of an experiment that goes on. If it begins anew it is told again.
     pub(super) is_told: bool,
 }
@@ -146,9 +146,9 @@ impl Follower for Following<'_, '_> {
 
     fn begins(&mut self, rule: &Rule, model: &str, notes: &[String]) {
         let is_told = std::mem::take(&mut self.is_told);
-        let Some(asked) = self.asked.as_ref().filter(|_| !is_told) else { return };
+        let Some(call) = self.call.clone().filter(|_| !is_told) else { return };
         let (rule, model, notes) = (*rule, model.to_owned(), notes.to_vec());
-        let line = Asked { rule, model, notes, ..asked.clone() }.to_json_line();
+        let line = Asked { rule, call, model, notes }.to_json_line();
         self.outputs.line(&line);
     }
 

@@ -43,7 +43,7 @@ impl Run {
         let mut outputs = Outputs::make(self.how.rows.as_deref(), None, &session)?;
         let progress = Progress::new();
         let mut following =
-            Following { progress, outputs: &mut outputs, asked: None, is_told: false };
+            Following { progress, outputs: &mut outputs, call: None, is_told: false };
         let found =
             free_buffer_waits::run(&matrix, &os::linux::interrupted, &mut following, &session);
         following.progress.end();

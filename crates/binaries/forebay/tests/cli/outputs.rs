@@ -100,6 +100,36 @@ fn an_experiment_that_was_stopped_goes_on() {
     assert_eq!(none.status.code(), Some(2), "{}", text(&none.stderr));
 }
 
+/// Rows and looks are of one plan and one rule: who changes the file can't go on by another one.
+#[test]
+fn an_experiment_whose_file_was_changed_does_not_go_on() {
+    let folder = Folder::new("rows-changed");
+    let file = |matters: f64, rounds: u32, writers: u32, sessions: u32| {
+        let text = format!(
+            "question = \"one or more?\"\nmatters = {matters}\n[factor]\n\
+             db_writer_processes = [1, {writers}]\n[runs]\nrounds = {rounds}\nequals = 1\n\
+             [load]\nsessions = {sessions}\n"
+        );
+        std::fs::write(folder.0.join("x.toml"), text).expect("it is written");
+    };
+    file(2.0, 6, 2, 8);
+    let asked = ["lab", "run", "x.toml", "--simulate", "two-core", "--seconds", "0.02"];
+    let output = folder.forebay(&[&asked[..], &["--rows", "rows"]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let rows = || std::fs::read_to_string(folder.0.join("rows")).expect("there");
+    let before = rows();
+    let others = [(1.0, 6, 2, 8), (2.0, 7, 2, 8), (2.0, 6, 4, 8), (2.0, 6, 2, 9)];
+    for (matters, rounds, writers, sessions) in others {
+        file(matters, rounds, writers, sessions);
+        let refused = folder.misused(&["lab", "resume", "rows"]);
+        assert!(refused.contains("the rows that are there are of another"), "{refused}");
+        assert_eq!(rows(), before);
+    }
+    file(2.0, 6, 2, 8);
+    let output = folder.forebay(&["lab", "resume", "rows"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
 /// What the instance refuses while a load runs is told; what the load has found is told too.
 #[test]
 fn a_change_that_is_refused_under_load_costs_no_result() {

@@ -7,8 +7,8 @@
 //!
 //! Two things would show that the effect of a setting goes on when it is no longer set. Within a
 //! block, the difference of the late half isn't that of the early half: the washout is too short.
-//! And in a long round, whose runs last many times as long, the difference isn't that of the short
-//! rounds: the effect is slow, and alternating hides it (rule V22).
+//! And throughput follows what has sunk in of a setting over a longer time (`slow`): the effect is
+//! slow, and alternating hides it (rule V22).
 //!
 //! Callers: `verdict`; `lab`, to refuse.
 //! Source: Bojinov, Simchi-Levi & Zhao, "Design and Analysis of Switchback Experiments" (Management
@@ -20,11 +20,12 @@ use serde::Serialize;
 use stats::adjusted::{Estimate, Pair};
 use stats::distributions::Distribution;
 
+use super::slow::SlowEffect;
 use crate::rounds::Rounds;
-use crate::{Block, Level, Measure, Run};
+use crate::{Block, Level, Rule, Run};
 
 /// A carry-over is called found if equals would look like it with this probability at most.
-const FOUND_P: f64 = 0.01;
+pub(super) const FOUND_P: f64 = 0.01;
 /// Fewer rounds say nothing of it.
 const ROUNDS_MIN: usize = 12;
 
@@ -38,26 +39,17 @@ pub struct CarryOver {
     pub late_less_early: f64,
     /// Its standard error.
     pub late_standard_error: f64,
-    /// The probability that nothing would look like this.
+    /// The probability that nothing would look like this, of any level.
     pub late_p: f64,
-    /// The difference of the long rounds less that of the short ones, as a share of the measure.
-    pub long_less_short: Option<f64>,
-    /// Its standard error, by how far stretches as long lie apart without a change of the setting.
-    pub long_standard_error: Option<f64>,
-    /// The probability that nothing would look like this.
-    pub long_p: Option<f64>,
-    /// A difference of this size, up or down, would be called found.
-    pub long_seen_from: Option<f64>,
+    /// What comes slowly; None without enough stretches of equals, or of blocks.
+    pub slow: Option<SlowEffect>,
 }
 
 impl CarryOver {
-    /// Of A and `level` in rows that are blocks: within them by throughput, in long rounds by
-    /// `measure`. None with too few.
-    pub fn of_rows(rows: &[Run], level: Level, measure: Measure) -> Option<CarryOver> {
-        CarryOver::of(&Rounds::of(rows), level, measure)
-    }
-
-    pub(crate) fn of(rounds: &Rounds<'_>, level: Level, measure: Measure) -> Option<CarryOver> {
+    /// Of A and `level` in rows that are blocks: within them by throughput, over longer times by
+    /// the measure. None with too few.
+    pub fn of_rows(rows: &[Run], level: Level, rule: &Rule) -> Option<CarryOver> {
+        let rounds = Rounds::of(rows);
         let pairs = rounds.pairs_with(level);
         // A block whose washout took all of it, on a crowded machine, has no halves.
         let halves: Vec<[Halves; 2]> = pairs
@@ -75,28 +67,19 @@ impl CarryOver {
             Pair::bare(((b.late - a.late) - (b.early - a.early)) / mean.max(f64::MIN_POSITIVE))
         };
         let estimate = Estimate::of(&halves.iter().map(growth).collect::<Vec<_>>(), &[])?;
-        let p = |effect: f64, error: f64, degrees: f64| match error > 0.0 {
-            true => 2.0 * Distribution::Student { degrees }.survival((effect / error).abs()),
-            false => 1.0,
-        };
-        let long = Long::of(rounds, &pairs, level, measure);
+        let late_p = probability(estimate.effect, estimate.standard_error, estimate.degrees);
         Some(CarryOver {
             late_less_early: estimate.effect,
             late_standard_error: estimate.standard_error,
-            late_p: p(estimate.effect, estimate.standard_error, estimate.degrees),
-            long_less_short: long.map(|long| long.less_short),
-            long_standard_error: long.map(|long| long.standard_error),
-            long_p: long.map(|long| p(long.less_short, long.standard_error, long.degrees)),
-            long_seen_from: long.map(|long| {
-                let student = Distribution::Student { degrees: long.degrees };
-                long.standard_error * student.upper_quantile(FOUND_P / 2.0)
-            }),
+            // Comparisons with A share the error (EX24).
+            late_p: (late_p * (rounds.levels - 1) as f64).min(1.0),
+            slow: SlowEffect::of(rows, level, rule),
         })
     }
 
     /// Whether settings mustn't alternate like this.
     pub fn is_found(&self) -> bool {
-        self.late_p <= FOUND_P || self.long_p.is_some_and(|p| p <= FOUND_P)
+        self.late_p <= FOUND_P || self.slow.is_some_and(|slow| slow.p <= FOUND_P)
     }
 
     pub(crate) fn warning(&self) -> Option<String> {
@@ -114,11 +97,15 @@ impl CarryOver {
             change(1.0 + self.late_less_early),
             decimal(self.late_p, 3)
         );
-        let long = self.long_less_short.zip(self.long_p).map(|(less, p)| {
-            let less = change(1.0 + less);
-            format!("; that in long rounds less that in short ones {less} (p {})", decimal(p, 3))
+        let slow = self.slow.map(|slow| {
+            let effect = change(1.0 + slow.effect);
+            format!(
+                "; what came slowly was {effect}, with a memory of {} s (p {})",
+                decimal(slow.memory_s, 0),
+                decimal(slow.p, 3)
+            )
         });
-        late + &long.unwrap_or_default() + "."
+        late + &slow.unwrap_or_default() + "."
     }
 
     pub(crate) fn text(&self, b: Level) -> String {
@@ -129,9 +116,13 @@ impl CarryOver {
 
     /// Whether settings may alternate, in a sentence.
     pub(super) fn answer(&self) -> &'static str {
-        match self.is_found() {
-            true => "It does: don't trust a comparison in one instance.",
-            false => "Not that can be seen: the settings may alternate.",
+        match (self.is_found(), self.slow) {
+            (true, _) => "It does: don't trust a comparison in one instance.",
+            (false, Some(_)) => "Not that can be seen: the settings may alternate.",
+            (false, None) => {
+                "Not within a block. A slow effect couldn't be looked for: it needs a long stretch \
+                 of either setting."
+            }
         }
     }
 
@@ -146,20 +137,26 @@ impl CarryOver {
             decimal(self.late_p, 3),
         );
         let mut lines = vec![("within a block", late)];
-        if let (Some(less), Some(error), Some(p), Some(seen)) =
-            (self.long_less_short, self.long_standard_error, self.long_p, self.long_seen_from)
-        {
-            let long = format!(
-                "{b} - A of the long rounds less that of the short ones is {} (standard error {}, \
-                 p {}); a slow effect under {} would hardly be seen",
-                points(less),
-                points(error),
-                decimal(p, 3),
-                points(seen),
+        if let Some(slow) = self.slow {
+            let text = format!(
+                "what comes of {b} in about {} s, beyond what it does at once, is {} (p {}); less \
+                 than {} for the worse would hardly be seen",
+                decimal(slow.memory_s, 0),
+                points(slow.effect),
+                decimal(slow.p, 3),
+                points(slow.seen_from),
             );
-            lines.push(("in long rounds", long));
+            lines.push(("slowly", text));
         }
         lines
+    }
+}
+
+/// The probability that nothing would look like this effect.
+pub(super) fn probability(effect: f64, standard_error: f64, degrees: f64) -> f64 {
+    match standard_error > 0.0 {
+        true => 2.0 * Distribution::Student { degrees }.survival((effect / standard_error).abs()),
+        false => 1.0,
     }
 }
 
@@ -180,88 +177,5 @@ impl Halves {
         }
         let sum = |steps: &[u32]| steps.iter().map(|step| f64::from(*step)).sum::<f64>();
         Some(Halves { early: sum(&counted[..half]), late: sum(&counted[counted.len() - half..]) })
-    }
-}
-
-/// Noise is known from so many stretches that are as long as a block of a long round.
-const STRETCHES_MIN: f64 = 8.0;
-
-/// The degrees of freedom of the variance of differences between neighbouring stretches, of all
-/// that can be cut from a series `stretches` times as long: those of a random walk, which are the
-/// fewest of the noises that are usual.
-/// Source: Riley, Handbook of Frequency Stability Analysis (NIST SP 1065, 2008), 5.4.2.
-fn degrees(stretches: f64) -> f64 {
-    (stretches.powi(2) - 3.0 * stretches + 4.0) / stretches
-}
-
-/// From the begin of one short round to that of the next, ns, in the mean: those of equals lie
-/// between them, and washouts.
-fn length_of_rounds(short: &[(&Run, &Run)]) -> Option<f64> {
-    let begins = short.iter().flat_map(|(a, b)| [a, b]).map(|run| Some(run.block.as_ref()?.at_ns));
-    let begins: Vec<u64> = begins.collect::<Option<_>>()?;
-    let (first, last) = (begins.iter().min()?, begins.iter().max()?);
-    Some((last - first) as f64 / short.len() as f64).filter(|length| *length > 0.0)
-}
-
-/// The long rounds against the short ones.
-#[derive(Clone, Copy)]
-struct Long {
-    less_short: f64,
-    standard_error: f64,
-    degrees: f64,
-}
-
-impl Long {
-    fn of(
-        rounds: &Rounds<'_>,
-        short: &[(&Run, &Run)],
-        level: Level,
-        measure: Measure,
-    ) -> Option<Long> {
-        // A percentile of a long block isn't the mean of those of short ones.
-        let measure = match measure {
-            Measure::Percentile99 | Measure::Percentile999 => Measure::Median,
-            measure => measure,
-        };
-        let long: Option<Vec<(f64, f64, f64)>> = rounds
-            .long
-            .iter()
-            .map(|round| {
-                let (a, b) = (round.get(&Level::A)?, round.get(&level)?);
-                Some((measure.of(a)?, measure.of(b)?, (a.elapsed_ns + b.elapsed_ns) as f64 / 2.0))
-            })
-            .collect();
-        let long = long.filter(|long| !long.is_empty())?;
-        let count = long.len() as f64;
-        let figures: Vec<(f64, f64)> =
-            short.iter().filter_map(|(a, b)| Some((measure.of(a)?, measure.of(b)?))).collect();
-        let mean = figures.iter().map(|(a, b)| (a + b) / 2.0).sum::<f64>() / figures.len() as f64;
-        let short_effect =
-            figures.iter().map(|(a, b)| b - a).sum::<f64>() / figures.len() as f64 / mean;
-        let long_effect =
-            long.iter().map(|(a, b, _)| (b - a) / ((a + b) / 2.0)).sum::<f64>() / count;
-        // The short rounds in their order, each without its own setting's effect, tell how far
-        // stretches of the long rounds' length lie apart by noise alone.
-        let length = long.iter().map(|(_, _, ns)| ns).sum::<f64>() / count;
-        let round_ns = length_of_rounds(short)?;
-        let stretch = ((length / round_ns).round() as usize).max(1);
-        let levels: Vec<f64> = figures.iter().map(|(a, b)| (a + b) / 2.0 / mean).collect();
-        let apart: Vec<f64> = levels
-            .windows(2 * stretch)
-            .map(|both| {
-                let (first, second) = both.split_at(stretch);
-                stats::mean(second) - stats::mean(first)
-            })
-            .collect();
-        let stretches = levels.len() as f64 / stretch as f64;
-        if stretches < STRETCHES_MIN {
-            return None;
-        }
-        let square = apart.iter().map(|apart| apart * apart).sum::<f64>() / apart.len() as f64;
-        Some(Long {
-            less_short: long_effect - short_effect,
-            standard_error: (square / count).sqrt(),
-            degrees: degrees(stretches),
-        })
     }
 }

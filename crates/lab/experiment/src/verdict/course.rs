@@ -18,7 +18,7 @@ use report::number::decimal;
 use serde::Serialize;
 use stats::changepoint::{cycle, steady_from};
 
-use crate::{Level, RoundKind, Run};
+use crate::{Level, Run};
 
 /// Fewer stretches say nothing.
 const STRETCHES_MIN: usize = 40;
@@ -26,7 +26,7 @@ const STRETCHES_MIN: usize = 40;
 const STRETCH_S: f64 = 1.0;
 const STRETCHES_MAX: f64 = 600.0;
 
-/// The course of blocks, after the long rounds.
+/// The course of blocks.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub(crate) struct Course {
     /// The first block's moment, s since the first setting was set.
@@ -42,7 +42,6 @@ impl Course {
     pub(crate) fn of(rows: &[Run]) -> Option<Course> {
         let blocks: Vec<(&Run, f64)> = rows
             .iter()
-            .filter(|run| run.identity.kind != RoundKind::Long)
             .map(|run| Some((run, run.block.as_ref()?.at_ns as f64 / 1e9)))
             .collect::<Option<_>>()?;
         let ends = |best: fn(f64, f64) -> f64| blocks.iter().map(|(_, at)| *at).reduce(best);

@@ -34,6 +34,7 @@ mod origin;
 mod priority;
 mod processes;
 mod samples;
+pub(crate) mod slow;
 mod time_table;
 mod warnings;
 mod yardsticks;
@@ -54,7 +55,7 @@ use self::samples::Samples;
 use self::time_table::TimeTable;
 use self::warnings::Worst;
 use self::yardsticks::Yardsticks;
-use crate::decision::{Decision, Rule, decide, foremost};
+use crate::decision::{Decision, Rule, decide, foremost, others};
 use crate::rounds::Rounds;
 use crate::{Commits, Level, Run};
 use report::number::counted;
@@ -185,12 +186,13 @@ impl Verdict {
         ];
         let headline = Headline::of(&rounds, level, &question.rule, decision).ok_or(nothing)?;
         let yardsticks = Yardsticks::of(rows, level, &question.rule);
-        let carry_over = CarryOver::of(&rounds, level, question.rule.measure);
+        let carry_over = CarryOver::of_rows(rows, level, &question.rule);
         let (commits, worst) = (CommitCheck::of(rows, question.commits), Worst::of(rows));
         let mut warned = warnings::warnings(rows, &rounds, &commits, worst.as_ref());
         warned.extend(yardsticks.warnings());
         warned.extend(Yardsticks::warnings_of_others(rows, level, &question.rule));
-        warned.extend(carry_over.as_ref().and_then(CarryOver::warning));
+        let of_each = others(rows).filter_map(|of| CarryOver::of_rows(rows, of, &question.rule));
+        warned.extend(of_each.filter_map(|of| of.warning()).next());
         let sides = rounds.sides(level);
         Ok(Verdict {
             experiment: a.identity.experiment.clone(),

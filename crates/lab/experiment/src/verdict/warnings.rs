@@ -23,7 +23,6 @@ pub(crate) fn run_name(run: &Run) -> String {
     let kind = match identity.kind {
         RoundKind::Compared => "round",
         RoundKind::Equals => "round of equals",
-        RoundKind::Long => "long round",
     };
     format!("{kind} {}, setting {}", identity.round, identity.level)
 }

@@ -36,7 +36,10 @@ impl Story {
     /// The same of so many settings and rounds. The third is as much faster than the second as that
     /// is than the first, and so on.
     pub(crate) fn rows_of(&self, levels: u8, rounds: u32) -> Vec<Run> {
-        let plan = Plan { levels, rounds, equals: 5, long: 0, seed: 7 };
+        self.rows_of_plan(Plan { levels, rounds, equals: 5, stretches: 5, together: 1, seed: 7 })
+    }
+
+    pub(crate) fn rows_of_plan(&self, plan: Plan) -> Vec<Run> {
         plan.steps().iter().enumerate().map(|(index, step)| self.run(step, index)).collect()
     }
 

@@ -140,7 +140,6 @@ fn over_time(of: &Verdict, rows: &[Run], section: &mut Section) {
         watched.map(|(x, run)| Point { x, y: 100.0 * (CPU.of)(run) }).collect();
     others.sort_by(|a, b| a.x.total_cmp(&b.x));
     let are_watched = others.iter().any(|at| at.y > 0.0);
-    let long = timed().filter(|(_, run)| run.identity.kind == RoundKind::Long);
     let steady = of.course.and_then(|course| course.ramp_ends_s());
     let steady = steady.map(|at| Mark { at, label: "steady from here".to_owned() });
     let chart = Chart::OverTime(OverTime {
@@ -151,10 +150,7 @@ fn over_time(of: &Verdict, rows: &[Run], section: &mut Section) {
         axis: Axis::new("throughput", "transactions/s"),
         sides: vec![side(Level::A, of_a), side(of.level, of_b)],
         running: Vec::new(),
-        marks: long
-            .map(|(at, _)| Mark { at, label: "long round".to_owned() })
-            .chain(steady)
-            .collect(),
+        marks: steady.into_iter().collect(),
         covariate: are_watched.then(|| Covariate {
             axis: Axis::new("CPU taken by others", "% of the machine"),
             points: others,

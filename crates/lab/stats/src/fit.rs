@@ -1,10 +1,10 @@
-//! Least squares with robust standard errors.
+//! Least squares, with plain and with robust standard errors.
 //!
 //! The columns are made orthonormal one after the other (modified Gram-Schmidt), X = Q R. All else
 //! follows from Q: the leverages h_i are its rows' squared lengths, the coefficients are the rows
 //! of A = R^-1 Q' times y, what is left of y is y - Q Q' y.
 //!
-//! Callers: `adjusted`.
+//! Callers: `adjusted`; `autoregressive`.
 
 /// A column whose squared length falls to this share when the others are taken out of it is made
 /// of them.
@@ -15,7 +15,7 @@ const REDUNDANT: f64 = 1e-10;
 const EXACT: f64 = 1e-9;
 
 /// A fit of y by columns.
-pub(super) struct Fit {
+pub(crate) struct Fit {
     /// The orthonormal columns.
     q: Vec<Vec<f64>>,
     /// For each coefficient, what each y contributes to it.
@@ -30,14 +30,14 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-fn subtract(from: &mut [f64], times: f64, column: &[f64]) {
+pub(crate) fn subtract(from: &mut [f64], times: f64, column: &[f64]) {
     for (from, value) in from.iter_mut().zip(column) {
         *from -= times * value;
     }
 }
 
 /// Whether the last column is a combination of the others.
-pub(super) fn last_is_redundant(columns: &[Vec<f64>]) -> bool {
+pub(crate) fn last_is_redundant(columns: &[Vec<f64>]) -> bool {
     let last = columns.len() - 1;
     let length = dot(&columns[last], &columns[last]);
     let (_, r) = orthonormal(columns);
@@ -68,7 +68,7 @@ fn orthonormal(columns: &[Vec<f64>]) -> (Vec<Vec<f64>>, Vec<Vec<f64>>) {
 
 impl Fit {
     /// Columns that are independent, each as long as `y`.
-    pub(super) fn of(columns: &[Vec<f64>], y: &[f64]) -> Fit {
+    pub(crate) fn of(columns: &[Vec<f64>], y: &[f64]) -> Fit {
         let (q, r) = orthonormal(columns);
         let mut a = q.clone();
         // From the last row of R up.
@@ -97,17 +97,17 @@ impl Fit {
         }
     }
 
-    pub(super) fn coefficient(&self, at: usize) -> f64 {
+    pub(crate) fn coefficient(&self, at: usize) -> f64 {
         self.coefficients[at]
     }
 
     /// What is left of each y.
-    pub(super) fn left(&self) -> &[f64] {
+    pub(crate) fn left(&self) -> &[f64] {
         &self.left
     }
 
     /// The standard error by HC3: the root of the sum of (a_i e_i / (1 - h_i))^2.
-    pub(super) fn standard_error(&self, at: usize) -> f64 {
+    pub(crate) fn standard_error(&self, at: usize) -> f64 {
         let alone = |left: f64, leverage: f64| {
             let room = 1.0 - leverage;
             if room > EXACT { left / room } else { 0.0 }
@@ -116,15 +116,21 @@ impl Fit {
         each.map(|((left, leverage), a)| (a * alone(*left, *leverage)).powi(2)).sum::<f64>().sqrt()
     }
 
+    /// The standard error if the noise is the same everywhere.
+    pub(crate) fn plain_error(&self, at: usize) -> f64 {
+        let variance = dot(&self.left, &self.left) / self.degrees();
+        (variance * dot(&self.a[at], &self.a[at])).sqrt()
+    }
+
     /// How many values there are beyond those that the columns take, and those that they fit
     /// exactly.
-    pub(super) fn degrees(&self) -> f64 {
+    pub(crate) fn degrees(&self) -> f64 {
         let trace: f64 = self.leverages.iter().sum();
         self.left.len() as f64 - trace
     }
 
     /// The share of the squares of y about its mean that this column took after those before it.
-    pub(super) fn share_of_variance(&self, at: usize) -> f64 {
+    pub(crate) fn share_of_variance(&self, at: usize) -> f64 {
         let along = |column: &[f64]| dot(column, &self.y).powi(2);
         let all = dot(&self.y, &self.y) - along(&self.q[0]);
         if all > 0.0 { along(&self.q[at]) / all } else { 0.0 }

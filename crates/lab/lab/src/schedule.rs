@@ -1,0 +1,98 @@
+//! How many rounds an experiment has, and of equals.
+//!
+//! Callers: `session`.
+
+use experiment::{Plan, ROUNDS_MAX};
+use stop::Stop;
+use waits::Nanos;
+
+use crate::alternate::Blocks;
+use crate::session::invalid;
+use crate::{Experiment, Form};
+
+/// Of the blocks of an alternating experiment, one in so many is for equals. With fewer a slow
+/// effect is hardly seen, with more a difference is.
+const EQUALS_EVERY: u32 = 5;
+/// Equals make a stretch of each setting, and more where stretches would be longer than this.
+const STRETCH_MAX: Nanos = Nanos::from_secs(30);
+
+/// The plan of an experiment by restarts: by the numbers of its file.
+pub(crate) fn by_restarts(experiment: &Experiment, seed: u64) -> Result<Plan, Stop> {
+    let [rounds, equals] = experiment.rounds;
+    let levels = levels(experiment.settings.len());
+    let plan = Plan { levels, rounds, equals, stretches: equals, together: 1, seed };
+    plan.check().map_err(|error| invalid(&error))
+}
+
+/// The same, of an experiment that goes on until it knows: in practice without an end.
+pub(crate) fn going_on(plan: Plan) -> Plan {
+    let times = ROUNDS_MAX / plan.rounds.max(plan.equals).max(1);
+    let Plan { rounds, equals, stretches, .. } = plan;
+    Plan { rounds: rounds * times, equals: equals * times, stretches: stretches * times, ..plan }
+}
+
+/// The plan of settings that alternate: as many rounds as the budget has room for.
+pub(crate) fn alternating(
+    budget: Nanos,
+    blocks: Blocks,
+    settings: usize,
+    form: &Form,
+    seed: u64,
+) -> Result<Plan, Stop> {
+    let levels = levels(settings);
+    let block = blocks.length.as_secs_f64();
+    let seconds = budget.as_secs_f64() - form.warm_up.as_secs_f64();
+    // No more than make a plan.
+    let most = f64::from(ROUNDS_MAX) * f64::from(levels) * 1.25;
+    let all = (seconds / block).min(most) as u32;
+    let equals = (all / EQUALS_EVERY / 2).clamp(1, ROUNDS_MAX);
+    let rounds = (all.saturating_sub(2 * equals) / u32::from(levels)).min(ROUNDS_MAX);
+    let longest = (STRETCH_MAX.as_secs_f64() / block / 2.0).max(1.0) as u32;
+    let together = u32::from(levels).min(equals);
+    let stretches = (equals.div_ceil(longest * together).max(1) * together).min(equals);
+    let plan = Plan { levels, rounds, equals, stretches, together, seed };
+    plan.check().map_err(|_| {
+        invalid(&format!(
+            "{budget} has no room for two rounds of blocks of {}: choose a larger budget, or \
+             shorter blocks",
+            blocks.length
+        ))
+    })
+}
+
+fn levels(settings: usize) -> u8 {
+    u8::try_from(settings).expect("a file has 26 at most")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn in_blocks(seconds: u64, block_ms: u64, settings: usize) -> Plan {
+        let length = Nanos::from_millis(block_ms);
+        let blocks = Blocks { length, washout: Nanos(length.0 / 10) };
+        let budget = Nanos::from_secs(seconds);
+        alternating(budget, blocks, settings, &Form::quick(), 1).expect("there is room")
+    }
+
+    #[test]
+    fn a_fifth_of_the_blocks_are_equals_in_long_stretches() {
+        let plans = [(300, 1_000, 2), (300, 100, 2), (900, 1_000, 8), (86_400, 1_000, 2)];
+        for (seconds, block_ms, settings) in plans {
+            let plan = in_blocks(seconds, block_ms, settings);
+            let share = f64::from(2 * plan.equals) / f64::from(plan.run_count());
+            assert!((0.17..0.21).contains(&share), "{plan:?}");
+            let stretch_ms = u64::from(2 * plan.equals / plan.stretches) * block_ms;
+            assert!((20_000..=30_000).contains(&stretch_ms), "{plan:?}");
+            assert!(plan.stretches.is_multiple_of(settings as u32), "{plan:?}");
+        }
+    }
+
+    /// A plan has an end before such a day has: its parts stay in proportion.
+    #[test]
+    fn a_day_of_short_blocks_has_as_many_rounds_as_a_plan_can_have() {
+        let plan = in_blocks(86_400, 100, 2);
+        assert_eq!(plan.rounds, ROUNDS_MAX);
+        assert_eq!(plan.equals, ROUNDS_MAX / 4);
+    }
+}
