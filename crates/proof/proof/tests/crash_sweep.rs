@@ -21,8 +21,8 @@ const SMALL_SHARE: usize = 28_000;
 const LARGE_SHARE: usize = 22_000;
 /// In debug so many times fewer.
 const FEWER: usize = if cfg!(debug_assertions) { 165 } else { 1 };
-/// So many times fewer crash points of a load than a soak has: then there are more loads, and what is
-/// rare happens in one of them.
+/// So many times fewer crash points of a load than a soak has: then there are more loads, and what
+/// is rare happens in one of them.
 const THINNED: u64 = if cfg!(debug_assertions) { 37 } else { 3 };
 /// A machine on which it takes longer is too slow or too busy for it.
 const LONGEST: Duration = Duration::from_secs(1_200);
