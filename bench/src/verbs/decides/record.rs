@@ -36,7 +36,7 @@ impl Record {
 /// The parts of a report that say what was found, of which program and machine. A campaign's file
 /// is kept beside the document that cites it: without profiles, and without folders of a machine.
 pub(super) fn kept(report: &Value) -> Value {
-    let parts = ["headline", "carry_over", "commits", "runs", "measured_s"];
+    let parts = ["headline", "carry_over", "commits", "runs", "measured_s", "notes"];
     let mut kept: Map<String, Value> =
         parts.iter().map(|part| ((*part).to_owned(), report[part].clone())).collect();
     let origin = ["commit", "machine", "plan_seed"].iter();

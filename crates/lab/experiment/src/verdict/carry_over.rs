@@ -24,8 +24,9 @@ use super::slow::SlowEffect;
 use crate::rounds::Rounds;
 use crate::{Block, Level, Rule, Run};
 
-/// A carry-over is called found if equals would look like it with this probability at most.
-pub(super) const FOUND_P: f64 = 0.01;
+/// A carry-over is called found if equals would look like it with this probability at most, in
+/// either way. That costs a whole experiment: it is made again by restarts.
+pub(super) const FOUND_P: f64 = 0.005;
 /// Fewer rounds say nothing of it.
 const ROUNDS_MIN: usize = 12;
 
