@@ -239,13 +239,7 @@ fn decide_at(
     in_one_instance: bool,
 ) -> Option<Decision> {
     let pairs = rounds.pairs_with(level);
-    let covariates: &[Covariate] = match (rule.is_device_neutral, in_one_instance) {
-        (true, true) => &[CPU, DEVICE],
-        (false, true) => &[CPU],
-        // Runs of a round may differ by their order: a device warms up, a file grows.
-        (true, false) => &[CPU, DEVICE, PLACE],
-        (false, false) => &[CPU, PLACE],
-    };
+    let covariates = covariates(rule, in_one_instance);
     // Empty for a level that the rows haven't.
     let pairs = pairs.get(..at as usize)?;
     let sums = Sums::of(pairs, figure)?;
@@ -269,6 +263,17 @@ fn decide_at(
         estimate,
         critical,
     })
+}
+
+/// What happens beside runs and is no effect of their settings.
+pub(crate) fn covariates(rule: &Rule, in_one_instance: bool) -> &'static [Covariate] {
+    match (rule.is_device_neutral, in_one_instance) {
+        (true, true) => &[CPU, DEVICE],
+        (false, true) => &[CPU],
+        // Runs of a round may differ by their order: a device warms up, a file grows.
+        (true, false) => &[CPU, DEVICE, PLACE],
+        (false, false) => &[CPU, PLACE],
+    }
 }
 
 /// Whether it is known of each level if its difference matters. Between two looks nothing new is

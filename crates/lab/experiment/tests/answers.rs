@@ -1,5 +1,6 @@
 //! What the report answers, beyond how it looks: JSON, losses, warnings, half experiments.
 
+#[expect(dead_code, reason = "other tests use the rest of it")]
 mod common;
 
 use common::{RULE, Story, priority, question};

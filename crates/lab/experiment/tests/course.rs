@@ -3,29 +3,19 @@
 #[expect(dead_code, reason = "other tests use the rest of it")]
 mod common;
 
-use common::{RULE, Story, question};
-use experiment::{Block, CarryOver, Level, Question, Rule, Run, Verdict};
+use common::{RULE, Story, block_of_a_second, question};
+use experiment::{CarryOver, Level, Question, Rule, Run, Verdict};
 use serde_json::Value;
 
 /// Blocks of a second, of which `throughput` says what they do, by the second.
 fn rows(throughput: impl Fn(f64) -> f64) -> Vec<Run> {
     let mut rows = Story::of(1.05, 0.01).rows_of(2, 150);
     for (index, run) in rows.iter_mut().enumerate() {
-        let ns = 1_000_000_000;
         // Without a period that the experiment is long enough for.
         let noisy = 1.0 + 0.02 * ((index * index * 7_919 + index * 31) % 1_009) as f64 / 1_009.0;
         let transactions = (10_000.0 * noisy * throughput(index as f64)) as u64;
-        let curve = vec![transactions as u32 / 20; 20];
         run.transactions = transactions;
-        run.block = Some(Block {
-            at_ns: index as u64 * ns,
-            instance_ns: 0,
-            washout_ns: 0,
-            window_ns: ns,
-            transactions,
-            step_ns: ns / 20,
-            curve,
-        });
+        run.block = Some(block_of_a_second(index, transactions));
     }
     rows
 }

@@ -1,6 +1,7 @@
 //! Whole pages, as a person sees them. On a difference the page is printed: look at it, and if it
 //! is better, put it into the file.
 
+#[expect(dead_code, reason = "other tests use the rest of it")]
 mod common;
 
 use common::{RULE, Story, priority, question};

@@ -3,8 +3,8 @@
 #[expect(dead_code, reason = "other tests use the rest of it")]
 mod common;
 
-use common::{RULE, Story};
-use experiment::{Block, CarryOver, Level, Plan, Rule, Run, SlowEffect};
+use common::{RULE, Story, block_of_a_second};
+use experiment::{CarryOver, Level, Plan, Rule, Run, SlowEffect};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -52,19 +52,10 @@ fn rows(seed: u64, slower: f64, memory_s: f64) -> Vec<Run> {
     for (index, run) in rows.iter_mut().enumerate() {
         let kept = (-1.0 / memory_s).exp();
         sunk_in = kept * sunk_in + (1.0 - kept) * f64::from(run.identity.level == Level::B);
-        let ns = 1_000_000_000;
         let throughput = 10_000.0 * (1.0 + noise.next()) / (1.0 + slower * sunk_in);
         run.transactions = throughput.max(0.0) as u64;
-        run.elapsed_ns = ns;
-        run.block = Some(Block {
-            at_ns: index as u64 * ns,
-            instance_ns: 0,
-            washout_ns: 0,
-            window_ns: ns,
-            transactions: run.transactions,
-            step_ns: ns / 20,
-            curve: vec![run.transactions as u32 / 20; 20],
-        });
+        run.elapsed_ns = 1_000_000_000;
+        run.block = Some(block_of_a_second(index, run.transactions));
     }
     rows
 }

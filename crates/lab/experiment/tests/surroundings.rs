@@ -3,8 +3,8 @@
 #[expect(dead_code, reason = "other tests use the rest of it")]
 mod common;
 
-use common::{RULE, Story, question};
-use experiment::{Block, Level, RoundKind, Rule, Run, Surroundings, Verdict, decide, parse_rows};
+use common::{RULE, Story, block_of_a_second, question};
+use experiment::{Level, RoundKind, Rule, Run, Surroundings, Verdict, decide, parse_rows};
 
 /// From -1 to 1, neither regular nor skewed, and the same on every machine.
 fn die(index: usize, prime: usize) -> f64 {
@@ -29,15 +29,7 @@ fn rows(of: impl Fn(usize, &Run) -> (f64, f64, f64)) -> Vec<Run> {
             probes_ns: (probe * 1e9) as u64,
             switches: 0,
         });
-        run.block = Some(Block {
-            at_ns: index as u64 * ns,
-            instance_ns: 0,
-            washout_ns: 0,
-            window_ns: ns,
-            transactions: transactions as u64,
-            step_ns: ns / 20,
-            curve: vec![transactions as u32 / 20; 20],
-        });
+        run.block = Some(block_of_a_second(index, run.transactions));
     }
     rows
 }

@@ -95,7 +95,7 @@ fn independent(columns: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
     let mut is_new = false;
     let mut without_first: Vec<Vec<f64>> = Vec::new();
     for column in others.iter().chain([first]) {
-        without_first.push(column.iter().skip(1).copied().collect());
+        without_first.push(less(column, 0.0));
         is_new = !fit::last_is_redundant(&without_first);
         if is_new {
             kept.push(column.clone());

@@ -186,13 +186,15 @@ impl Verdict {
         ];
         let headline = Headline::of(&rounds, level, &question.rule, decision).ok_or(nothing)?;
         let yardsticks = Yardsticks::of(rows, level, &question.rule);
-        let carry_over = CarryOver::of_rows(rows, level, &question.rule);
+        let carry_overs: Vec<(Level, CarryOver)> = others(rows)
+            .filter_map(|of| Some((of, CarryOver::of_rows(rows, of, &question.rule)?)))
+            .collect();
+        let carry_over = carry_overs.iter().find(|(of, _)| *of == level).map(|(_, found)| *found);
         let (commits, worst) = (CommitCheck::of(rows, question.commits), Worst::of(rows));
         let mut warned = warnings::warnings(rows, &rounds, &commits, worst.as_ref());
         warned.extend(yardsticks.warnings());
         warned.extend(Yardsticks::warnings_of_others(rows, level, &question.rule));
-        let of_each = others(rows).filter_map(|of| CarryOver::of_rows(rows, of, &question.rule));
-        warned.extend(of_each.filter_map(|of| of.warning()).next());
+        warned.extend(carry_overs.iter().find_map(|(_, found)| found.warning()));
         let sides = rounds.sides(level);
         Ok(Verdict {
             experiment: a.identity.experiment.clone(),

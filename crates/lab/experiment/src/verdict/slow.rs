@@ -26,8 +26,7 @@ use stats::autoregressive::coefficient;
 use stats::distributions::Distribution;
 
 use super::carry_over::{FOUND_P, probability};
-use crate::decision::others;
-use crate::surroundings::{CPU, DEVICE};
+use crate::decision::{covariates, others};
 use crate::{Block, Level, Measure, RoundKind, Rule, Run};
 
 /// The memories that are tried, in lengths of a stretch: 15, 60 and 180 s in five minutes.
@@ -145,8 +144,7 @@ impl<'a> Series<'a> {
             let of = series.of_rows(|_, block| f64::from(block.instance_ns == *began));
             series.beside.push(of);
         }
-        let covariates = if rule.is_device_neutral { &[CPU, DEVICE][..] } else { &[CPU] };
-        for covariate in covariates {
+        for covariate in covariates(rule, true) {
             series.beside.push(series.of_rows(|run, _| (covariate.of)(run)));
         }
         Some(series)

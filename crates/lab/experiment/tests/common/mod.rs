@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use experiment::{
-    Commits, Latency, Level, Measure, Origin, Plan, Question, Rule, Run, Step, World,
+    Block, Commits, Latency, Level, Measure, Origin, Plan, Question, Rule, Run, Step, World,
 };
 use report::{EventTime, ProcessUsage, SessionGroup, TimeProfile, UnaccountedShare};
 use waits::{Statistic, WaitEvent};
@@ -93,6 +93,20 @@ impl Story {
             world: self.world.clone(),
             work: "debit-credit 16 sessions; mass update 1 session".into(),
         }
+    }
+}
+
+/// The block of a second that is the so manieth of its experiment.
+pub(crate) fn block_of_a_second(index: usize, transactions: u64) -> Block {
+    let ns = 1_000_000_000;
+    Block {
+        at_ns: index as u64 * ns,
+        instance_ns: 0,
+        washout_ns: 0,
+        window_ns: ns,
+        transactions,
+        step_ns: ns / 20,
+        curve: vec![transactions as u32 / 20; 20],
     }
 }
 
