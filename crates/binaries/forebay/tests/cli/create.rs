@@ -53,6 +53,16 @@ fn send(signal: &str, to: &Child) {
     assert!(sent.expect("kill runs").success());
 }
 
+/// What stands still: what is done to its files meanwhile is one step for it.
+fn stop(creating: &Child) {
+    send("-STOP", creating);
+    let stat = format!("/proc/{}/stat", creating.id());
+    // The state follows the name, which is in brackets.
+    while !std::fs::read_to_string(&stat).expect("it is there").contains(") T ") {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// A creation of `db`, started by `env` with this option, which has made its files.
 fn begun(folder: &Folder, signals: &str) -> Child {
     let mut create = Command::new("env");
@@ -79,6 +89,7 @@ fn a_creation_whose_directory_was_replaced_meanwhile_removes_nothing_of_it() {
     let folder = Folder::new("create-replaced");
     let creating = begun(&folder, "--default-signal=INT");
     let database = folder.0.join("db");
+    stop(&creating);
     std::fs::rename(&database, folder.0.join("moved")).expect("renamed");
     std::fs::create_dir(&database).expect("made");
     let names = ["data01.dbf", "redo01.log", "doublewrite01.dbl", "control01.ctl"];
@@ -86,6 +97,7 @@ fn a_creation_whose_directory_was_replaced_meanwhile_removes_nothing_of_it() {
         std::fs::write(database.join(name), "mine").expect("written");
     }
     send("-INT", &creating);
+    send("-CONT", &creating);
     let said = text(&creating.wait_with_output().expect("it ends").stderr);
     let left = |name: &&str| database.join(name).exists();
     assert!(names.iter().all(left), "{said}");
@@ -114,8 +126,9 @@ fn a_creation_whose_directory_was_renamed_meanwhile_does_not_succeed() {
     let create = ["load", "create", "db", "--megabytes", "8"];
     let mut creating = folder.command(&create).stderr(Stdio::piped()).spawn().expect("it starts");
     wait_for_its_files(&mut creating, &folder.0.join("db"));
-    std::thread::sleep(Duration::from_millis(700));
+    stop(&creating);
     std::fs::rename(folder.0.join("db"), folder.0.join("moved")).expect("renamed");
+    send("-CONT", &creating);
     let output = creating.wait_with_output().expect("it ends");
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
