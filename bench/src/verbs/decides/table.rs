@@ -13,16 +13,28 @@ use super::record::Record;
 const PROMISE_RUNS: usize = 30;
 const PROMISE_REAL_MAX: usize = 2;
 
-/// A table for each of the conditions, and what it says about equals.
-pub(super) fn text(records: &[Record]) -> String {
+/// Of each of the conditions, what came of each kind of run.
+fn sections(records: &[Record]) -> BTreeMap<&str, BTreeMap<Kind, Tally>> {
     let mut sections: BTreeMap<&str, BTreeMap<Kind, Tally>> = BTreeMap::new();
     for record in records {
         let kind = record.delay_ns.map_or(Kind::Equals, Kind::Planted);
         let rows = sections.entry(&record.conditions).or_default();
         rows.entry(kind).or_default().add(record);
     }
+    sections
+}
+
+/// Whether equals are called what they aren't more often than was promised.
+pub(super) fn breaks_the_promise(records: &[Record]) -> bool {
+    let sections = sections(records);
+    let mut equals = sections.values().filter_map(|rows| rows.get(&Kind::Equals));
+    equals.any(Tally::breaks_the_promise)
+}
+
+/// A table for each of the conditions, and what it says about equals.
+pub(super) fn text(records: &[Record]) -> String {
     let mut text = String::new();
-    for (conditions, rows) in &sections {
+    for (conditions, rows) in &sections(records) {
         text += &format!("\n{conditions}\n{}\n", line(&HEADING, "gain"));
         for (kind, tally) in rows {
             text += &format!("{}\n", tally.row(*kind));
@@ -147,16 +159,23 @@ impl Tally {
         }
     }
 
-    /// What was promised about equals, and whether it holds so far.
-    fn promise(&self) -> String {
-        let real = self.slower() + self.faster();
-        let matters = self.matters();
+    fn real(&self) -> usize {
+        self.slower() + self.faster()
+    }
+
+    fn breaks_the_promise(&self) -> bool {
         // Of more runs, as large a share.
         let allowed = PROMISE_REAL_MAX * self.runs.max(PROMISE_RUNS) / PROMISE_RUNS;
-        let kept = match (real <= allowed && matters == 0, self.runs < PROMISE_RUNS) {
-            (true, false) => "kept",
-            (true, true) => "kept so far",
-            (false, _) => "broken",
+        self.real() > allowed || self.matters() > 0
+    }
+
+    /// What was promised about equals, and whether it holds so far.
+    fn promise(&self) -> String {
+        let (real, matters) = (self.real(), self.matters());
+        let kept = match (self.breaks_the_promise(), self.runs < PROMISE_RUNS) {
+            (false, false) => "kept",
+            (false, true) => "kept so far",
+            (true, _) => "broken",
         };
         format!(
             "equals: of {} runs {real} called real, {matters} said to matter; promised: of \
@@ -256,6 +275,9 @@ mod tests {
         assert_eq!(equals(2, 5), "kept so far");
         assert_eq!(equals(3, 30), "broken");
         assert_eq!(equals(4, 60), "kept");
+        let real =
+            |runs| -> Vec<Record> { (0..runs).map(|_| record(None, 1.001, "yes", "no")).collect() };
+        assert_eq!([2, 3].map(|runs| breaks_the_promise(&real(runs))), [false, true]);
         let mut matters = vec![record(None, 1.05, "yes", "yes")];
         matters.extend((0..29).map(|_| record(None, 1.0, "not seen", "no")));
         assert!(

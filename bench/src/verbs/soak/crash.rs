@@ -25,7 +25,7 @@ use crate::Outcome;
 const BATCH: u64 = 4;
 const KINDS: [&str; 2] = ["small", "large"];
 const TELLS_EVERY: Duration = Duration::from_secs(10);
-/// In so many states everything has happened that can: the sweeps of the test suite see as many.
+/// In so many states everything has happened that can: twice as many as the test suite sees.
 const STATES_OF_EVERYTHING: usize = 100_000;
 
 #[derive(Args)]

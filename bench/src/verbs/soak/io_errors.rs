@@ -1,6 +1,6 @@
-//! `soak io-errors`: the I/O-error sweep at every place, not at every eleventh. Each operation of
-//! the disk in a small life fails in turn, by each fault, once and for good; each sweep says in the
-//! end how many places there were.
+//! `soak io-errors`: the I/O-error sweep at every place, not at every 23rd. Each operation of the
+//! disk in a small life fails in turn, by each fault, once and for good; each sweep says in the end
+//! how many places there were.
 //!
 //! The test `io_errors` of `proof` does the same with a stride.
 

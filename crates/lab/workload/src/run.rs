@@ -13,7 +13,7 @@ use waits::Nanos;
 
 use crate::Tables;
 use crate::drive::{Drive, Run, Turns, Watch, drive};
-use crate::tables::{column, number};
+use crate::tables::{column, number, primary};
 
 /// The debit-credit load: how many sessions, what they do, and how long.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -124,7 +124,7 @@ impl<'a> Client<'a> {
         let (tables, stock) = (&self.shared.tables, self.shared.tables.scale().stock);
         let rows = self.shared.mixture.mass_update_rows.min(stock) & !1;
         let first = self.random.random_range(0..=stock - rows);
-        let primary = tables.stock.primary().expect("it was made with a key");
+        let primary = primary(&tables.stock)?;
         let (from, to) = (Bound::Included(key(first)), Bound::Excluded(key(first + rows)));
         let bounds = Bounds { equal: &[], from, to };
         tx.update_where(&tables.stock, Selection::Range(primary, bounds), None, |row, change| {

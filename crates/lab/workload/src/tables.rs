@@ -16,7 +16,8 @@
 use std::ops::{ControlFlow, Range};
 
 use database::{
-    Bounds, ColumnSpec, Connection, Direction, Error, ErrorKind, Row, Table, TableSpec, Type, Value,
+    Bounds, ColumnSpec, Connection, Direction, Error, ErrorKind, IndexId, Row, Table, TableSpec,
+    Type, Value,
 };
 
 /// With number and balance a row of 100 bytes.
@@ -142,16 +143,20 @@ pub(crate) fn unloaded(load: Load, stop: Error, connection: &Connection<'_>) -> 
     Error::refuse(ErrorKind::WrongState, message)
 }
 
-/// One more than the last number: the number of rows.
-fn count(connection: &mut Connection<'_>, table: &Table) -> Result<u64, Error> {
-    let mut last = None;
-    let primary = table.primary().ok_or_else(|| {
+/// The index of a table's primary key, which every table of a load is made with.
+pub(crate) fn primary(table: &Table) -> Result<IndexId, Error> {
+    table.primary().ok_or_else(|| {
         let message = format!(
-            "cannot read table {}: its primary key is gone; verify the database",
+            "cannot read table {}: its primary key is gone; load the tables into a new database",
             table.definition().name
         );
-        Error::refuse(ErrorKind::Corrupt, message)
-    })?;
+        Error::refuse(ErrorKind::WrongState, message)
+    })
+}
+
+/// One more than the last number: the number of rows.
+fn count(connection: &mut Connection<'_>, table: &Table) -> Result<u64, Error> {
+    let (mut last, primary) = (None, primary(table)?);
     connection.range(table, primary, &Bounds::equal(&[]), Direction::Descending, |row| {
         last = Some(number(&row, column::NUMBER));
         ControlFlow::Break(())

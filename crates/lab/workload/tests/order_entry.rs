@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use database::{Creation, Database, Options, Parameters, Value};
+use database::{Alteration, Creation, Database, Options, Parameters, Value};
 use os::Session;
 use os::probe::DurableWrite;
 use sim::fs::FileSystem;
@@ -84,6 +84,23 @@ fn audit(content: FileSystem, told: Vec<(u32, u64)>) -> Vec<String> {
 fn drive(first_session: u32, ms: u64) -> Drive {
     let length = Nanos::from_millis(ms);
     Drive { sessions: 4, first_session, warm_up: Nanos::ZERO, length, rate: None }
+}
+
+/// Anyone may drop a constraint; the load can't work without it then.
+#[test]
+fn a_primary_key_that_was_dropped_is_refused_by_the_name_of_its_table() {
+    let report = machine(3, loaded()).run(|world, session| {
+        let database = open(world, session);
+        let mut connection = database.connect_with(session);
+        let key = Alteration::DropConstraint { name: "warehouse_pk".into(), cascade: true };
+        connection.alter_table("warehouse", &key).expect("dropped");
+        let stop = Scale::of(&mut connection).expect_err("there is no key");
+        assert_eq!(stop.refusal(), Some(RefusalKind::WrongState), "{stop}");
+        assert!(stop.to_string().contains("table warehouse"), "{stop}");
+        drop(connection);
+        database.shutdown_by(session).expect("shut");
+    });
+    report.result.expect("it runs");
 }
 
 #[test]

@@ -25,6 +25,7 @@ use value::Value;
 
 use crate::CUT_SHORT;
 use crate::drive::{Drive, Run, Turns, Watch, drive};
+use crate::tables::primary;
 use random::Random;
 use schema::column;
 use transactions::Client;
@@ -61,7 +62,7 @@ fn last(
     column: usize,
 ) -> Result<Option<i64>, Stop> {
     let mut last = None;
-    let primary = table.primary().expect("it was made with a key");
+    let primary = primary(table)?;
     connection.range(table, primary, &Bounds::equal(before), Direction::Descending, |row| {
         last = row.get_i64(column);
         ControlFlow::Break(())

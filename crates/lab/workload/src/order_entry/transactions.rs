@@ -30,6 +30,7 @@ use super::conditions::hundredths;
 use super::load::{DISTRICTS, Scale, money, now};
 use super::random::{Random, last_name};
 use super::schema::{Tables, column as c};
+use crate::tables::primary;
 
 /// A customer's data is as long as this at most.
 const DATA_MAX: usize = 500;
@@ -333,7 +334,7 @@ impl Client<'_> {
         let tables = self.tables;
         let order = loop {
             let key = ints([w, d]);
-            let primary = tables.new_order.primary().expect("new orders have a key");
+            let primary = primary(&tables.new_order)?;
             let mut oldest = None;
             tx.range(
                 &tables.new_order,
@@ -361,7 +362,7 @@ impl Client<'_> {
             amount += hundredths(row, c::OL_AMOUNT);
         })?;
         let key = ints([w, d, order]);
-        let primary = tables.order_line.primary().expect("lines have a key");
+        let primary = primary(&tables.order_line)?;
         let lines = database::Selection::Range(primary, Bounds::equal(&key));
         tx.update_where(&tables.order_line, lines, None, |_, change| {
             change.set(c::OL_DELIVERY_D, date)
@@ -407,7 +408,7 @@ fn each_line(
     mut each: impl FnMut(&Row<'_>),
 ) -> Result<(), Stop> {
     let key = ints(order);
-    let primary = lines.primary().expect("lines have a key");
+    let primary = primary(lines)?;
     tx.range(lines, primary, &Bounds::equal(&key), Direction::Ascending, |row| {
         each(&row);
         ControlFlow::Continue(())

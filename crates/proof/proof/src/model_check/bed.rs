@@ -25,7 +25,7 @@ use super::schema::{Schema, TABLES};
 use super::tally::ModelTally;
 use super::ticket;
 use crate::Violation;
-use crate::shape::{DIRECTORY, machine};
+use crate::shape::{DIRECTORY, machine, machine_for};
 use crate::sweep::left;
 
 /// Virtual time of an operation, before any was seen.
@@ -146,7 +146,8 @@ impl Round<'_> {
             ending: self.ending,
             seed: self.seed,
         };
-        let mut machine = machine(self.seed, disk, self.plan.perturbation);
+        let failpoints = self.plan.parameters.failpoints;
+        let mut machine = machine_for(failpoints, self.seed, disk, self.plan.perturbation);
         machine.time_limit_ns = TIME_LIMIT_NS;
         let report = machine.run(move |world, session| inside.run(world, session));
         if let Some(breach) = self.known.with(|known| known.breach.take()) {
