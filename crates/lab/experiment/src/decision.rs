@@ -154,6 +154,17 @@ impl Rule {
         Rule { error: self.error / comparisons as f64, ..*self }
     }
 
+    /// Checks a rule that was read; the error says what no rule has.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        // Smaller ones are nothing beside 1.
+        let is_share = |share: f64| (f64::EPSILON..1.0).contains(&share);
+        match (is_share(self.threshold), is_share(self.error)) {
+            (true, true) => Ok(()),
+            (false, _) => Err(format!("no threshold is {}: it is a share", self.threshold)),
+            (_, false) => Err(format!("no error is {}: it is a probability", self.error)),
+        }
+    }
+
     /// Whether it asks the same, but for what a share loses on its way through a file of text.
     pub fn is_as(&self, other: &Rule) -> bool {
         let is_close = |a: f64, b: f64| (a - b).abs() <= 1e-12 * a.abs();

@@ -285,8 +285,8 @@ impl Run {
         transactions / seconds
     }
 
-    /// Transactions and seconds. Of a block they are those of its window: where the device stalls,
-    /// the turns of sessions go on far beyond it.
+    /// Transactions and seconds. Of a block they are those of its window: each session's book
+    /// begins and ends at a turn of its own.
     pub fn throughput_parts(&self) -> [f64; 2] {
         let (transactions, ns) = match &self.block {
             Some(block) => (block.transactions, block.window_ns),

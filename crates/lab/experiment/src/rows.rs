@@ -55,6 +55,8 @@ pub struct Rows {
     /// Where in the text the whole lines end: what is behind was being written when the program
     /// ended.
     pub whole_bytes: usize,
+    /// Whether the last of them lacks its line end.
+    pub lacks_line_end: bool,
 }
 
 /// The error of a line that is no row.
@@ -109,7 +111,10 @@ pub fn parse_rows(text: &str) -> Result<Rows, RowError> {
             content => take(content, &mut rows, &mut places),
         };
         match taken {
-            Ok(()) => at += line.len(),
+            Ok(()) => {
+                at += line.len();
+                rows.lacks_line_end = !line.ends_with('\n');
+            }
             Err(_) if !line.ends_with('\n') && index > 0 => break,
             Err(what) => return Err(RowError { line: index + 1, what }),
         }
@@ -132,6 +137,7 @@ fn take(line: &str, rows: &mut Rows, places: &mut Places) -> Result<(), String> 
     }
     if line.starts_with("{\"asked\":") {
         let read: AskedLine = serde_json::from_str(line).map_err(|error| error.to_string())?;
+        read.asked.rule.check()?;
         // Once more, by restarts: what was there before isn't compared with what follows.
         *rows = Rows { asked: Some(read.asked), ..Rows::default() };
         places.clear();
@@ -187,6 +193,17 @@ mod tests {
         assert!(error.to_string().starts_with("line 2 is no row of an experiment: "), "{error}");
     }
 
+    #[test]
+    fn a_rule_that_none_can_have_is_refused() {
+        let call = Call::default();
+        for rule in [Rule { threshold: 0.0, ..RULE }, Rule { error: 1.0, ..RULE }] {
+            let (model, notes) = (String::new(), Vec::new());
+            let line = Asked { rule, call: call.clone(), model, notes }.to_json_line();
+            let refused = parse_rows(&line).expect_err("it is a rule of nothing").to_string();
+            assert!(refused.starts_with("line 1 is no row of an experiment: no "), "{refused}");
+        }
+    }
+
     /// A program that was killed while it wrote leaves whole rows, and a part of one.
     #[test]
     fn what_was_asked_comes_first_and_a_line_that_was_being_written_is_passed_over() {
@@ -206,6 +223,9 @@ mod tests {
         let read = parse_rows(&format!("{whole}{}", &row[..row.len() / 2])).expect("rows");
         assert_eq!((read.asked, read.commits), (Some(asked), Some(audit)));
         assert_eq!((read.runs.len(), read.whole_bytes), (1, whole.len()));
+        assert!(!read.lacks_line_end);
+        let read = parse_rows(whole.trim_end()).expect("a row, and the program ended behind it");
+        assert_eq!((read.runs.len(), read.lacks_line_end), (1, true));
         assert!(parse_rows("{\"a").is_err(), "nothing of it is a row");
     }
 

@@ -4,8 +4,11 @@
 //!   sessions   work on, all the time, all through the experiment
 //!   A          B          B          A          ...
 //!   ├washout┬──counted──┤├washout┬──counted──┤
-//!           ↑           ↑ background, surroundings and statistics are read; each session closes
-//!                         its own books at its next turn
+//!           ↑           ↑ background, surroundings and statistics are read
+//!
+//! A block ends when each session has ended the turn that it was in when the block's time was over,
+//! and has closed its book. So a turn that is long, or a device that stalls, counts as time of the
+//! setting under which it began.
 //! ```
 //!
 //! Callers: `session`, in either world.
@@ -37,6 +40,22 @@ pub struct Blocks {
     pub length: Nanos,
     /// Of its washout: the first part, which isn't counted.
     pub washout: Nanos,
+}
+
+impl Blocks {
+    /// Whether the blocks of these rows were made as these are. A washout takes whole steps, and
+    /// no block's is shorter.
+    pub(crate) fn are_of(&self, rows: &[Run]) -> bool {
+        let step = self.step().0.max(1);
+        let blocks = || rows.iter().filter_map(|run| run.block.as_ref());
+        let washout = blocks().map(|block| block.washout_ns / step).min();
+        blocks().all(|block| block.step_ns == step)
+            && washout.is_none_or(|washout| washout == self.washout.0.div_ceil(step))
+    }
+
+    fn step(&self) -> Nanos {
+        Nanos(self.length.0 / u64::from(STEPS))
+    }
 }
 
 /// A block's curve has so many steps.
@@ -160,8 +179,7 @@ impl Runner for Conductor<'_> {
         let Blocks { length, washout } = self.of.blocks;
         let set = session.now();
         self.periods.begin(session);
-        let step_length = Nanos(length.0 / u64::from(STEPS));
-        let mut curve = Curve::begin(set, step_length, session);
+        let mut curve = Curve::begin(set, self.of.blocks.step(), session);
         // In whole steps.
         let washed = set.after(Nanos(washout.0.div_ceil(curve.step.0) * curve.step.0));
         curve.draw_until(washed, told_to_stop, session);
@@ -169,10 +187,11 @@ impl Runner for Conductor<'_> {
         let (began, before) = (session.now(), commits(session));
         let begin = self.mark();
         curve.draw_until(set.after(length), told_to_stop, session);
-        let (ended, after) = (session.now(), commits(session));
+        // What began under the setting ends under it: a stall, or a long turn, is time of it too.
         self.periods.begin(session);
-        let end = self.mark();
         let books = self.books(period, told_to_stop);
+        let (ended, after) = (session.now(), commits(session));
+        let end = self.mark();
         if told_to_stop() {
             return Ok(None);
         }

@@ -91,8 +91,12 @@ pub const BUDGET: Nanos = Nanos::from_secs(300);
 pub const RATES: std::ops::RangeInclusive<u32> = 1..=1_000_000;
 /// The length of a block.
 const BLOCK: Nanos = Nanos::from_secs(1);
+/// The smallest share, in per cent: less is nothing beside what a figure is known to.
+const PER_CENT_MIN: f64 = 0.001;
 /// The same where the settings act at once: shorter blocks have neighbours that are more alike.
 const BLOCK_AT_ONCE: Nanos = Nanos::from_millis(100);
+/// Why settings can't alternate while sessions work.
+const CHOSEN_ONCE: &str = "chosen when an instance opens or a session begins";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -170,11 +174,11 @@ impl Experiment {
         };
         let file: File = toml::from_str(text).map_err(|error| refuse(&error))?;
         let settings = settings(&file).map_err(|error| refuse(&error))?;
-        let share = |percent: f64, what: &str| match percent > 0.0 && percent < 100.0 {
+        let share = |percent: f64, what: &str| match (PER_CENT_MIN..100.0).contains(&percent) {
             true => Ok(percent / 100.0),
-            false => {
-                Err(refuse(&format!("{what} lies between 0 and 100 per cent, not at {percent}")))
-            }
+            false => Err(refuse(&format!(
+                "{what} lies between {PER_CENT_MIN} and 100 per cent, not at {percent}"
+            ))),
         };
         let seconds = |seconds: f64, what: &str| match (0.0..=86_400.0).contains(&seconds) {
             true => Ok(Nanos((seconds * 1e9) as u64)),
@@ -224,14 +228,12 @@ impl Experiment {
         match (self.design, fixed) {
             (None, _) if is_modelled => Ok((Design::Restarts, Vec::new())),
             (Some(Design::Alternate), Some(name)) => Err(invalid(format!(
-                "{name} is chosen when an instance opens, so the settings can't alternate in one: \
-                 choose the design 'restarts'"
+                "{name} is {CHOSEN_ONCE}, so the settings can't alternate: choose the design \
+                 'restarts'"
             ))),
             (None, Some(name)) => {
-                let note = format!(
-                    "{name} is chosen when an instance opens: the settings were compared by \
-                     restarts."
-                );
+                let note =
+                    format!("{name} is {CHOSEN_ONCE}: the settings were compared by restarts.");
                 Ok((Design::Restarts, vec![note]))
             }
             (design, _) => Ok((design.unwrap_or(Design::Alternate), Vec::new())),

@@ -250,13 +250,16 @@ impl<'a> Asked<'a> {
         if before.runs.is_empty() {
             return Ok(());
         }
-        let is_same = before.rule.is_none_or(|rule| rule.is_as(&self.rule));
+        let is_same = before.rule.is_none_or(|rule| rule.is_as(&self.rule))
+            && self.blocks.are_of(&before.runs);
         // The last round may have been broken off.
         let broken_off = before.runs.len() - whole_rounds(&before.runs, &self.plan.steps());
         if is_same && broken_off < usize::from(self.plan.levels) {
             return Ok(());
         }
-        Err(invalid(&format!("{CHANGED} of another rule, plan or seed {CHANGE_BACK}")))
+        Err(invalid(&format!(
+            "{CHANGED} of another rule, plan, seed or length of blocks {CHANGE_BACK}"
+        )))
     }
 
     /// Refused if the rows that are there had other parameters or another load.

@@ -35,17 +35,18 @@ const DEVICE_NEUTRAL: [&str; 8] = [
 
 /// The parameters whose change acts within milliseconds and leaves nothing behind: no other dirty
 /// buffers, no other cache. With them blocks are shorter (LB66).
-const ACT_AT_ONCE: [&str; 9] = [
+const ACT_AT_ONCE: [&str; 7] = [
     "commit_leader",
     "commit_wait",
     "commit_logging",
     "log_writes_in_flight",
     "high_priority_processes",
     "process_affinity",
-    "lock_timeout",
-    "ddl_lock_timeout",
     "test_commit_delay",
 ];
+
+/// The parameters that a connection keeps from its begin: sessions that work on don't see a change.
+const OF_CONNECTIONS: [&str; 2] = ["lock_timeout", "ddl_lock_timeout"];
 
 impl Setting {
     /// Of names and values. Refused if a name isn't a parameter of an instance, or its value isn't
@@ -98,12 +99,15 @@ impl Setting {
         self.values.iter().map(|(name, _)| name.as_str())
     }
 
-    /// The first of its parameters that can't change while an instance runs.
+    /// The first of its parameters that can't change while sessions work.
     pub(crate) fn fixed(&self) -> Option<&str> {
         let list = Parameters::list();
         let is_fixed = |name: &&str| {
             let info = list.iter().find(|info| info.name.eq_ignore_ascii_case(name));
-            info.is_some_and(|info| info.changeable != Changeable::AnyTime)
+            let is_of_connections = |info: &ParameterInfo| OF_CONNECTIONS.contains(&info.name);
+            info.is_some_and(|info| {
+                info.changeable != Changeable::AnyTime || is_of_connections(info)
+            })
         };
         self.names().find(is_fixed)
     }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use experiment::Block;
 use lab::{Before, Design, Ending, Experiment, Form, Request, RunOn, run};
 use waits::{Nanos, SessionKind};
 
@@ -200,6 +201,9 @@ fn what_is_chosen_at_opening_does_not_alternate() {
     assert_eq!(design, Design::Restarts);
     assert!(notes[0].contains("db_working_sets is chosen when an instance opens"), "{notes:?}");
     assert!(report.text().contains("Is it real?"));
+    let connections = "question = \"do they wait?\"\n[factor]\nlock_timeout = [5, 50]";
+    let connections = Experiment::parse("waits", connections).expect("it is one");
+    assert_eq!(connections.way(false).expect("by restarts").0, Design::Restarts);
     experiment.design = Some(Design::Alternate);
     let os = os::linux::start_with(Arc::new(|_| {}));
     let session = os.adopt("test", SessionKind::Foreground);
@@ -210,11 +214,54 @@ fn what_is_chosen_at_opening_does_not_alternate() {
     }
 }
 
+/// A turn that is longer than a block counts as time of the setting under which it began.
+#[test]
+fn no_time_lies_between_blocks() {
+    let text = "question = \"?\"\n[factor]\ntest_commit_delay = [0, 1]\n\
+                [load]\nmass_update_every = 50\nmass_update_rows = 400";
+    let mut experiment = Experiment::parse("mass", text).expect("it is one");
+    experiment.budget = Some(Nanos::from_millis(600));
+    experiment.block = Some(Nanos::from_millis(20));
+    experiment.design = Some(Design::Alternate);
+    let (_, rows) = answer(&Request { experiment, equals: true, ..request() });
+    let blocks: Vec<&Block> = rows.iter().map(|run| run.block.as_ref().expect("one")).collect();
+    let all = blocks.last().expect("some").at_ns - blocks[0].at_ns;
+    let end = |block: &Block| block.at_ns + block.washout_ns + block.window_ns;
+    let between: u64 = blocks.windows(2).map(|pair| pair[1].at_ns - end(pair[0])).sum();
+    assert!(between * 100 < all, "{between} of {all} ns");
+    let longest = blocks.iter().map(|block| block.window_ns).max().expect("some");
+    assert!(longest > 22_000_000, "no turn was long: {longest}");
+}
+
+/// Rows with and without what comes just after a switch don't belong together.
+#[test]
+fn rows_of_another_washout_do_not_go_on() {
+    let text = "question = \"?\"\n[factor]\ntest_commit_delay = [0, 1]";
+    let mut experiment = Experiment::parse("washout", text).expect("it is one");
+    experiment.budget = Some(Nanos::from_secs(1));
+    experiment.block = Some(Nanos::from_millis(20));
+    experiment.washout = Some(Nanos::from_millis(2));
+    experiment.design = Some(Design::Alternate);
+    let (_, runs) = answer(&Request { experiment: experiment.clone(), ..request() });
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    let go_on = |washout| {
+        let mut experiment = experiment.clone();
+        experiment.washout = Some(washout);
+        let before = Before { runs: runs.clone(), ..Before::default() };
+        let asked = Request { experiment, before, ..request() };
+        run(&asked, &|| false, &mut |_: &str| {}, &session).err().map(|stop| stop.to_string())
+    };
+    assert_eq!(go_on(Nanos::from_millis(2)), None);
+    let refused = go_on(Nanos::from_millis(5)).expect("of another washout");
+    assert!(refused.contains("length of blocks"), "{refused}");
+}
+
 /// What one setting gives and the other doesn't is taken back, in one instance too.
 #[test]
 fn a_setting_takes_back_what_the_other_gave() {
     let text = "question = \"what stays?\"\n[[setting]]\ntest_commit_delay = 2000000\n\
-                [[setting]]\nlock_timeout = 77";
+                [[setting]]\nundo_retention = 77";
     let mut experiment = Experiment::parse("two", text).expect("it is one");
     experiment.budget = Some(Nanos::from_secs(2));
     experiment.block = Some(Nanos::from_millis(20));
@@ -225,11 +272,11 @@ fn a_setting_takes_back_what_the_other_gave() {
     assert!(found["ratio"].as_f64().expect("a number") > 1.1, "B has no delay: {found}");
     let of = |row: &experiment::Run| {
         let named = &row.identity.parameters;
-        (named["test_commit_delay"].clone(), named["lock_timeout"].clone())
+        (named["test_commit_delay"].clone(), named["undo_retention"].clone())
     };
     for row in &rows {
         let expected = match row.identity.level {
-            experiment::Level::A => ("2000000", "1000000"),
+            experiment::Level::A => ("2000000", "0"),
             _ => ("0", "77"),
         };
         let (delay, timeout) = of(row);

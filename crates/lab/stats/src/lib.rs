@@ -25,7 +25,7 @@
 //!
 //! Rules
 //!   * The run is the unit: a sample is one figure per run, never one per second or per request.
-//!   * The same input and seed give the same output: nothing here depends on time or on order.
+//!   * The same input in the same order with the same seed gives the same output.
 //!   * Callers hand in finite numbers (ratios: positive ones, too); anything else is a broken
 //!     caller and panics, naming the value. Whoever reads figures from outside checks them first.
 #![forbid(unsafe_code)]

@@ -9,7 +9,7 @@ use experiment::Rows;
 use lab::{Before, free_buffer_waits};
 use waits::SessionKind;
 
-use super::outputs::Outputs;
+use super::outputs::{Outputs, Whole};
 use super::{COMMIT, Kind, Lab, begin, read_text};
 use crate::number::within;
 use crate::output::{CommandResult, Failure};
@@ -115,9 +115,9 @@ impl Resume {
             Ok(arguments) => arguments.command,
             Err(error) => return refuse(format!("this program can't read its command: {error}")),
         };
-        let (rows, html, whole_bytes) = (self.rows, self.html, read.whole_bytes);
+        let whole = Whole { bytes: read.whole_bytes, lacks_line_end: read.lacks_line_end };
         let before = Before { rule: Some(asked.rule), runs: read.runs, commits: read.commits };
-        let done = Done { before, rows, html, whole_bytes };
+        let done = Done { before, rows: self.rows, html: self.html, whole };
         match again {
             crate::Command::Lab(Lab::Run(run)) => run.carry_out(Some(done)),
             crate::Command::Lab(Lab::Compare(compare)) => compare.carry_out(Some(done)),
@@ -131,5 +131,5 @@ pub(super) struct Done {
     pub(super) before: Before,
     pub(super) rows: PathBuf,
     pub(super) html: Option<PathBuf>,
-    pub(super) whole_bytes: usize,
+    pub(super) whole: Whole,
 }

@@ -255,8 +255,8 @@ fn answer(
 ) -> CommandResult {
     let session = begin();
     let mut outputs = match &done {
-        Some(Done { rows, html, whole_bytes, .. }) => {
-            Outputs::going_on(rows, *whole_bytes, html.as_deref(), &session)?
+        Some(Done { rows, html, whole, .. }) => {
+            Outputs::going_on(rows, whole, html.as_deref(), &session)?
         }
         None => Outputs::make(how.rows.as_deref(), how.html.as_deref(), &session)?,
     };

@@ -25,6 +25,13 @@ pub(super) struct Outputs<'s> {
     has_rows: bool,
 }
 
+/// The lines of a file of rows that are whole.
+pub(super) struct Whole {
+    pub(super) bytes: usize,
+    /// Of the last one.
+    pub(super) lacks_line_end: bool,
+}
+
 impl<'s> Outputs<'s> {
     pub(super) fn make(
         rows: Option<&Path>,
@@ -43,17 +50,20 @@ impl<'s> Outputs<'s> {
         }
     }
 
-    /// As `make`, but rows go on behind the whole lines of a file that is there.
+    /// As `make`, but rows go on behind what is whole of a file that is there.
     pub(super) fn going_on(
         rows: &Path,
-        whole_bytes: usize,
+        whole: &Whole,
         html: Option<&Path>,
         session: &'s Session,
     ) -> Result<Outputs<'s>, os::Error> {
         let disk = os::linux::disk();
         let file = disk.open(rows, OPTIONS, session)?;
-        let rows = OutputFile { disk, file, length: whole_bytes as u64 };
+        let mut rows = OutputFile { disk, file, length: whole.bytes as u64 };
         rows.file.set_len(rows.length, FileOperation::Resize.waiting(session))?;
+        if whole.lacks_line_end {
+            rows.append("\n", session)?;
+        }
         let mut outputs = Outputs::make(None, html, session)?;
         (outputs.rows, outputs.has_rows) = (Some(rows), true);
         Ok(outputs)

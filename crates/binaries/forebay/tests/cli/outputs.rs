@@ -126,8 +126,11 @@ fn an_experiment_whose_file_was_changed_does_not_go_on() {
         assert_eq!(rows(), before);
     }
     file(2.0, 6, 2, 8);
+    // As an editor leaves it that writes no last line end.
+    std::fs::write(folder.0.join("rows"), before.trim_end()).expect("it is written");
     let output = folder.forebay(&["lab", "resume", "rows"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
+    folder.said(&["lab", "report", "rows"]);
 }
 
 /// What the instance refuses while a load runs is told; what the load has found is told too.
