@@ -28,6 +28,7 @@ use stats::distributions::Distribution;
 use stats::sequential::{Answer, Looks, Outlook, confidence_sequence};
 use stats::{Interval, Matters};
 
+use crate::measure::NOTHING;
 use crate::plan::ROUNDS_MAX;
 use crate::rounds::Rounds;
 use crate::surroundings::{CPU, Covariate, DEVICE, PLACE};
@@ -252,7 +253,7 @@ fn decide_at(
     let pairs = rounds.pairs_with(level);
     let covariates = covariates(rule, in_one_instance);
     // Empty for a level that the rows haven't.
-    let pairs = pairs.get(..at as usize)?;
+    let pairs = &having(pairs.get(..at as usize)?, figure)[..];
     let sums = Sums::of(pairs, figure)?;
     let estimate = estimate(pairs, &sums, covariates)?;
     let plain = Estimate::of(&sums.bare(), &[])?;
@@ -385,6 +386,17 @@ fn ratios(logs: Interval) -> Interval {
 /// A row of A and the row of the other level of each round.
 type RowPair<'a> = (&'a Run, &'a Run);
 
+/// The pairs both of whose runs have the figure: a run in which nothing ended has no latency. The
+/// whole pair is left out, since what befell that run may have befallen its partner too. Where rows
+/// lack a figure that they could have, nothing is left out, and there is no decision.
+fn having<'a>(pairs: &[RowPair<'a>], figure: Figure) -> Vec<RowPair<'a>> {
+    let has = |run: &Run| {
+        let [numerator, denominator] = figure(run);
+        !(numerator.is_nan() && denominator == NOTHING[1])
+    };
+    pairs.iter().copied().filter(|(a, b)| has(a) && has(b)).collect()
+}
+
 fn estimate(pairs: &[RowPair<'_>], sums: &Sums, covariates: &[Covariate]) -> Option<Estimate> {
     let differences = |pair: &RowPair<'_>| -> Vec<f64> {
         covariates.iter().map(|covariate| (covariate.of)(pair.1) - (covariate.of)(pair.0)).collect()
@@ -440,7 +452,7 @@ fn uses(all: &[Covariate], pairs: &[RowPair<'_>], estimate: &Estimate) -> Vec<Co
 
 impl Equals {
     fn of(rounds: &Rounds<'_>, figure: Figure, rule: &Rule, compared: u32) -> Option<Equals> {
-        let pairs = Sums::of(&rounds.equals, figure)?.bare();
+        let pairs = Sums::of(&having(&rounds.equals, figure), figure)?.bare();
         let estimate = Estimate::of(&pairs, &[])?;
         let critical = Distribution::Normal.upper_quantile(rule.error / 2.0);
         let squares: f64 = pairs.iter().map(|pair| pair.difference.powi(2)).sum();

@@ -89,12 +89,14 @@ impl Measure {
     }
 }
 
+/// The figure of a run that has none, and can't have one. Its round is left out.
+pub(crate) const NOTHING: [f64; 2] = [f64::NAN, 0.0];
+
 /// Of a run; levels are compared by the means of their runs.
 fn latency(run: &Run, of: fn(&Latency) -> f64) -> [f64; 2] {
     match &run.latency {
         Some(latency) => [of(latency) * 1e3, 1.0],
-        // Nothing ended in a block in which the device stalled.
-        None if run.block.is_some() && run.transactions == 0 => [0.0, 0.0],
+        None if run.is_idle() => NOTHING,
         None => [f64::NAN, 1.0],
     }
 }

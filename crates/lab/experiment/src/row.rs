@@ -295,6 +295,12 @@ impl Run {
         [transactions as f64, Nanos(ns).as_secs_f64()]
     }
 
+    /// Whether nothing ended in it, as where the device stalled: it has a throughput, which is
+    /// zero, and no latency.
+    pub fn is_idle(&self) -> bool {
+        self.transactions == 0 && self.latency.is_none()
+    }
+
     /// The share of time on a CPU that a hypervisor or interrupts took away.
     pub fn stolen_share(&self) -> f64 {
         let on_cpu = [&self.foreground, &self.background]
@@ -317,13 +323,10 @@ impl Run {
                 return Err(format!("the {name} account doesn't close"));
             }
         }
-        // In a block in which the device stalled, no transaction ends and no session's turn does.
-        let is_nothing = match &self.block {
-            Some(block) => block.window_ns == 0,
-            None => self.elapsed_ns == 0 || self.transactions == 0,
-        };
-        if is_nothing {
-            return Err("it measured no time or no transaction".to_owned());
+        // That no transaction ended, where the device stalled, is a figure too.
+        let measured_ns = self.block.as_ref().map_or(self.elapsed_ns, |block| block.window_ns);
+        if measured_ns == 0 {
+            return Err("it measured no time".to_owned());
         }
         Ok(())
     }

@@ -5,7 +5,8 @@ mod common;
 
 use common::{RULE, Story, priority, question};
 use experiment::{
-    Block, Commits, Level, Question, RoundKind, Rule, Run, Verdict, compare, decide, is_decided,
+    Block, Commits, Level, Measure, Question, RoundKind, Rule, Run, Verdict, compare, decide,
+    is_decided, parse_rows,
 };
 use serde_json::Value;
 
@@ -80,12 +81,44 @@ fn a_lost_commit_is_told_whichever_run_lost_it() {
 
 /// It would be a ratio to zero.
 #[test]
-fn a_run_in_which_nothing_was_done_is_refused() {
+fn a_setting_under_which_nothing_was_done_is_refused() {
     let mut rows = Story::of(1.08, 0.004).rows();
-    rows[3].transactions = 0;
+    let of_b = |run: &&mut Run| run.identity.level == Level::B;
+    for run in rows.iter_mut().filter(of_b) {
+        (run.transactions, run.latency) = (0, None);
+    }
     assert!(compare(&rows, Level::B, &RULE).is_none());
     let refused = Verdict::of(&rows, &question()).expect_err("refused").to_string();
-    assert!(refused.contains("no transaction ended in a run of"), "{refused}");
+    assert!(refused.contains("no transaction ended under setting B, in 10 runs"), "{refused}");
+}
+
+/// A run by restart in which the device stalled is an answer: its time counts, and a latency, which
+/// it hasn't, is told without its round, and not in silence.
+#[test]
+fn one_run_in_which_nothing_ended_takes_no_verdict_away() {
+    let whole = Story::of(1.08, 0.004).rows();
+    let mut rows = whole.clone();
+    let stalled = rows
+        .iter_mut()
+        .find(|run| (run.identity.kind, run.identity.level) == (RoundKind::Compared, Level::B));
+    let stalled = stalled.expect("there are some");
+    (stalled.transactions, stalled.latency) = (0, None);
+    let text: String = rows.iter().map(|run| run.to_json_line() + "\n").collect();
+    let read = parse_rows(&text).expect("they are rows").runs;
+    assert_eq!(read.iter().filter(|run| run.is_idle()).count(), 1);
+    let ratio = |rows: &[Run], measure: Measure| {
+        let rule = Rule { measure, ..RULE };
+        decide(rows, Level::B, measure.figure(), &rule).expect("there was a look").ratio
+    };
+    assert!(ratio(&rows, Measure::Throughput) < ratio(&whole, Measure::Throughput) - 0.05);
+    let [with, without] = [&whole, &rows].map(|rows| ratio(rows, Measure::Percentile99));
+    assert!((with / without - 1.0).abs() < 0.01, "{with} {without}");
+    let text = report(&rows).text().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("In 1 of 10 rounds no transaction ended in some run"), "{text}");
+    assert!(!report(&whole).text().contains("no transaction ended"));
+    let rule = Rule { measure: Measure::Percentile99, ..RULE };
+    let by_latency = Verdict::of(&rows, &Question { rule, ..question() }).expect("whole rounds");
+    assert!(by_latency.text().contains("latency (99 %)"), "{}", by_latency.text());
 }
 
 #[test]

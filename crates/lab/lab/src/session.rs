@@ -5,9 +5,9 @@
 use std::path::{Path, PathBuf};
 
 use experiment::{
-    CarryOver, Commits, End, Execution, Level, News, Origin, Plan, Question, Rule, Run, Runner,
-    Sensitivity, SlowEffect, Verdict, World, carry_out, compare, foremost, is_decided, matters,
-    whole_rounds,
+    CarryOver, Commits, End, Execution, Level, News, NoVerdict, Origin, Plan, Question, Rule, Run,
+    Runner, Sensitivity, SlowEffect, Verdict, World, carry_out, compare, foremost, is_decided,
+    matters, whole_rounds,
 };
 use os::{Disk, Session};
 use stop::{RefusalKind, Stop};
@@ -130,6 +130,9 @@ pub fn run(
         notes: asked.notes,
     };
     let verdict = Verdict::of(&found.runs, &question);
+    if let (true, Err(error @ NoVerdict::Idle { .. })) = (found.is_stopped, &verdict) {
+        follower.tell(&format!("no verdict so far: {error}"));
+    }
     match (found.is_stopped, verdict) {
         (false, Ok(verdict)) => Ok(Ending::Answered(Box::new(verdict), found.runs)),
         (false, Err(error)) => Err(invalid(&error)),

@@ -96,10 +96,12 @@ pub enum NoVerdict {
         /// The number of rows.
         rows: usize,
     },
-    /// In one of the runs no transaction ended, so no ratio is defined.
+    /// In none of a setting's runs by restart a transaction ended, so no ratio is defined.
     Idle {
-        /// The length of that run, ns.
-        elapsed_ns: u64,
+        /// Which setting.
+        level: Level,
+        /// How many runs it has, of whole rounds.
+        runs: usize,
     },
 }
 
@@ -110,11 +112,11 @@ impl fmt::Display for NoVerdict {
                 let rows = counted(rows as u64, "row");
                 write!(f, "no whole round of all settings in {rows}: let the experiment run longer")
             }
-            NoVerdict::Idle { elapsed_ns } => write!(
+            NoVerdict::Idle { level, runs } => write!(
                 f,
-                "no transaction ended in a run of {:.3} s: choose longer runs, or a machine that \
-                 does less beside them",
-                elapsed_ns as f64 / 1e9
+                "no transaction ended under setting {level}, in {}: choose longer runs, or a \
+                 machine that does less beside them",
+                counted(runs as u64, "run")
             ),
         }
     }
@@ -123,12 +125,21 @@ impl fmt::Display for NoVerdict {
 impl std::error::Error for NoVerdict {}
 
 /// The comparison of a level with A in these rows, by the rule's measure. `None` with too few whole
-/// rounds, or a run in which no transaction ended.
+/// rounds, or if no transaction ended in any run of a side.
 pub fn compare(rows: &[Run], level: Level, rule: &Rule) -> Option<Decision> {
-    match rows.iter().any(|run| run.transactions == 0 && run.block.is_none()) {
-        true => None,
-        false => decide(rows, level, rule.measure.figure(), rule),
+    decide(rows, level, rule.measure.figure(), rule)
+}
+
+/// Refused if no transaction ended in any run of a setting, by restarts. (Where settings alternate
+/// the headline says so.)
+fn check_idle(rounds: &Rounds<'_>) -> Result<(), NoVerdict> {
+    for level in (0..rounds.levels).map(Level::of) {
+        let runs = || rounds.compared.iter().filter_map(|round| round.get(&level));
+        if runs().all(|run| run.transactions == 0 && run.block.is_none()) {
+            return Err(NoVerdict::Idle { level, runs: runs().count() });
+        }
     }
+    Ok(())
 }
 
 /// The answer of an experiment.
@@ -169,15 +180,13 @@ pub struct Verdict {
 impl Verdict {
     /// Of the rows of one experiment.
     pub fn of(rows: &[Run], question: &Question) -> Result<Verdict, NoVerdict> {
-        if let Some(idle) = rows.iter().find(|run| run.transactions == 0 && run.block.is_none()) {
-            return Err(NoVerdict::Idle { elapsed_ns: idle.elapsed_ns });
-        }
         let rounds = Rounds::of(rows);
         let level = foremost(rows, &question.rule);
         let decision = compare(rows, level, &question.rule);
         let nothing = NoVerdict::NoRound { rows: rows.len() };
         let pairs = rounds.pairs_with(level);
         let (a, b) = *pairs.first().ok_or(nothing)?;
+        check_idle(&rounds)?;
         // What is certain is told by the bar of the last look, of its rounds.
         let look = decision.as_ref().map(|of| (&pairs[..of.rounds as usize], of.critical));
         let explanation = [

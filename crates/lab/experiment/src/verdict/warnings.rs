@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use report::number::{counted, share};
+use report::number::{counted, grouped, share};
 use report::{labelled, paragraph};
 use serde::Serialize;
 
@@ -125,8 +125,25 @@ pub(crate) fn warnings(
         let runs = counted(rounds.alone, "run");
         warnings.push(format!("{runs} of no whole round: left out of the comparison."));
     }
+    warnings.extend(idle(rounds));
     warnings.extend(mixed(rows));
     warnings
+}
+
+/// A warning if nothing ended in a run of some rounds: what is left out favours who stalls.
+fn idle(rounds: &Rounds<'_>) -> Option<String> {
+    let has_idle = |round: &&BTreeMap<Level, &Run>| round.values().any(|run| run.is_idle());
+    let idle = rounds.compared.iter().filter(has_idle).count() as u64;
+    let all = rounds.compared.len() as u64;
+    (idle > 0).then(|| {
+        format!(
+            "In {} of {} no transaction ended in some run. It counts as time in \
+             throughput; it has no latency, so latencies are told without {}.",
+            grouped(idle),
+            counted(all, "round"),
+            if idle == 1 { "that round" } else { "those rounds" }
+        )
+    })
 }
 
 /// Warnings about rows that don't belong together.
