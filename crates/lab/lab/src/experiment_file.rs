@@ -89,6 +89,8 @@ pub(crate) const ERROR: f64 = 2.5;
 pub const BUDGET: Nanos = Nanos::from_secs(300);
 /// The rates of open loops, transactions a second.
 pub const RATES: std::ops::RangeInclusive<u32> = 1..=1_000_000;
+/// The warehouses of order entry; ten thousand are over a terabyte.
+const WAREHOUSES: std::ops::RangeInclusive<u32> = 1..=10_000;
 /// The length of a block.
 const BLOCK: Nanos = Nanos::from_secs(1);
 /// The smallest share, in per cent: less is nothing beside what a figure is known to.
@@ -280,7 +282,9 @@ impl Experiment {
 
     /// The form, with this experiment's load, lengths and parameters of all settings.
     pub(crate) fn form(&self, mut form: Form) -> Result<Form, Stop> {
-        form.load = self.load(&form)?;
+        let load = self.load(&form)?;
+        let is_larger = load.bytes() > form.load.bytes();
+        form.carry(load);
         for (name, value) in &self.both {
             match form.creation.set(name, value) {
                 Ok(()) => {}
@@ -289,6 +293,9 @@ impl Experiment {
                 }
                 Err(stop) => return Err(stop),
             }
+        }
+        if is_larger {
+            form.creation.spread_data();
         }
         form.warm_up = self.lengths[0].unwrap_or(form.warm_up);
         form.length = self.lengths[1].unwrap_or(form.length);
@@ -307,8 +314,8 @@ impl Experiment {
             return Err(refuse(format!("the rate is {rate}: choose {least} to {most}")));
         }
         let mib = |text: &String| match parse_size(text) {
-            Some(bytes) if bytes >= 1 << 20 => Ok(bytes >> 20),
-            _ => Err(refuse(format!("data is {text}: choose a size of 1m or more"))),
+            Some(bytes) if (1 << 20..=1 << 44).contains(&bytes) => Ok(bytes >> 20),
+            _ => Err(refuse(format!("data is {text}: choose a size of 1m to 16t"))),
         };
         let data = spec.data.as_ref().map(mib).transpose()?;
         match (spec.kind.as_deref().unwrap_or("debit-credit"), usual) {
@@ -324,6 +331,11 @@ impl Experiment {
             }
             ("order-entry", usual) => {
                 let warehouses = spec.warehouses.unwrap_or(2);
+                if !WAREHOUSES.contains(&warehouses) {
+                    let (least, most) = (WAREHOUSES.start(), WAREHOUSES.end());
+                    let words = format!("warehouses is {warehouses}: choose {least} to {most}");
+                    return Err(refuse(words));
+                }
                 let scale = order_entry::Scale::full(warehouses.into());
                 let sessions = spec.sessions.unwrap_or(usual.sessions());
                 Ok(Load::OrderEntry { scale, sessions, seed: 0, rate: spec.rate })

@@ -87,6 +87,20 @@ impl Form {
         change(&mut self.creation, &mut self.parameters)
     }
 
+    /// Takes this load. The data file, as it is made and as it may grow, gets room for it, but where
+    /// a caller chose these sizes.
+    pub(crate) fn carry(&mut self, load: Load) {
+        let (had, has) = (self.load.bytes(), load.bytes());
+        let creation = &mut self.creation;
+        if creation.data_bytes == data_bytes(had) {
+            creation.data_bytes = creation.data_bytes.max(data_bytes(has));
+        }
+        if creation.data_bytes_max == data_bytes_max(had) {
+            creation.data_bytes_max = creation.data_bytes_max.max(data_bytes_max(has));
+        }
+        self.load = load;
+    }
+
     /// Refuses what takes all the time of a simulation by its warm-up and this length alone: in it
     /// an instance is opened, crashes and is audited too.
     pub(crate) fn check_for_model(&self, length: Nanos) -> Result<(), Stop> {
@@ -109,7 +123,7 @@ impl Form {
         let creation = Creation {
             db_block_size: BlockSize::KIB_8,
             data_bytes: data_bytes(scale.bytes()),
-            data_bytes_max: scale.bytes() * 4 + 1_024 * MIB,
+            data_bytes_max: data_bytes_max(scale.bytes()),
             log_file_bytes: log,
             doublewrite_slots: 8 * 128,
             ..Creation::default()
@@ -137,7 +151,8 @@ impl Form {
     /// Bytes of disk that an experiment needs: the loaded database, and the copy that runs use.
     pub(crate) fn disk_bytes(&self) -> u64 {
         let c = &self.creation;
-        let data = c.data_bytes.max(data_bytes(self.load.bytes())) + c.undo_bytes;
+        let files = c.data_bytes + c.data_files.iter().map(|file| file.bytes).sum::<u64>();
+        let data = files.max(data_bytes(self.load.bytes())) + c.undo_bytes;
         let doublewrite = u64::from(c.doublewrite_slots) * c.db_block_size.bytes() as u64;
         let logs = u64::from(c.log_groups) * u64::from(c.log_members) * c.log_file_bytes;
         2 * (data + logs + doublewrite + MIB)
@@ -173,6 +188,11 @@ fn data_bytes(rows: u64) -> u64 {
     (rows * 13 / 8).next_multiple_of(MIB) + 24 * MIB
 }
 
+/// To which the file may grow: history becomes ever more.
+fn data_bytes_max(rows: u64) -> u64 {
+    rows * 4 + 1_024 * MIB
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,6 +210,38 @@ mod tests {
         }
         let listed = Creation::list().into_iter().chain(Parameters::list());
         assert!(listed.into_iter().all(|info| plain.contains_key(info.name)), "{plain:?}");
+    }
+
+    fn loaded(form: Form, load: &str) -> Result<Form, Stop> {
+        let text = format!("question = \"x\"\n[factor]\nlock_timeout = [1, 2]\n{load}");
+        crate::Experiment::parse("test", &text)?.form(form)
+    }
+
+    /// LB23: else the load would end minutes later for want of space.
+    #[test]
+    fn the_file_has_room_for_the_data_that_a_file_of_an_experiment_asks_for() {
+        let usual = loaded(Form::quick(), "").expect("it is one");
+        let sizes = |of: &Form| (of.creation.data_bytes, of.creation.data_bytes_max);
+        assert_eq!(sizes(&usual), sizes(&Form::quick()));
+        let order_entry = "[load]\nkind = \"order-entry\"\nwarehouses";
+        for load in ["[load]\ndata = \"4g\"", &format!("{order_entry} = 30")] {
+            let form = loaded(Form::quick(), load).expect("it is one");
+            let (creation, rows) = (&form.creation, form.load.bytes());
+            let files = || creation.data_files.iter();
+            let bytes = creation.data_bytes + files().map(|file| file.bytes).sum::<u64>();
+            let most = creation.data_bytes_max + files().map(|file| file.bytes_max).sum::<u64>();
+            assert!(bytes > rows * 3 / 2 && most > rows * 3, "{rows} {bytes} {most}");
+            assert!(form.disk_bytes() > 2 * bytes, "{} {bytes}", form.disk_bytes());
+        }
+        let mut chosen = Form::quick();
+        chosen.creation.data_bytes_max = 8 << 30;
+        let chosen = loaded(chosen, "[load]\ndata = \"4g\"").expect("it is one").creation;
+        let most = chosen.data_files.iter().map(|file| file.bytes_max).sum::<u64>();
+        assert!(chosen.data_bytes_max + most < 9 << 30, "a caller's own size stays");
+        for load in [&format!("{order_entry} = 0"), "[load]\ndata = \"9999t\""] {
+            let refused = loaded(Form::quick(), load).expect_err("it is refused").to_string();
+            assert!(refused.contains("choose"), "{refused}");
+        }
     }
 
     #[test]
