@@ -222,15 +222,6 @@ pub struct Commits {
 }
 
 impl Commits {
-    /// These and those of another instance.
-    #[must_use]
-    pub fn and(self, other: Commits) -> Commits {
-        Commits {
-            acknowledged: self.acknowledged + other.acknowledged,
-            found: self.found + other.found,
-        }
-    }
-
     /// The number of acknowledged commits that are gone.
     pub fn lost(self) -> u64 {
         self.acknowledged.saturating_sub(self.found)

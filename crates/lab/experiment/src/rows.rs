@@ -3,7 +3,7 @@
 //! ```text
 //!   {"asked": {...}}      what was asked: the rule, and the command line that goes on with it
 //!   {"identity": ...}     a row for each run, appended when it has ended
-//!   {"audit": {...}}      of an instance that all runs share: whether commits survived its crash
+//!   {"audit": {...}}      of an instance that runs share: whether commits survived its crash
 //! ```
 //!
 //! A second line of what was asked begins anew: the lines before it don't count. Of two rows of one
@@ -50,13 +50,24 @@ pub struct Rows {
     pub asked: Option<Asked>,
     /// The rows.
     pub runs: Vec<Run>,
-    /// Of instances that the rows share: whether commits survived, if that was looked for.
-    pub commits: Option<Commits>,
+    /// Of instances that the rows share: whether commits survived, where that was looked for.
+    pub audits: Vec<Audit>,
     /// Where in the text the whole lines end: what is behind was being written when the program
     /// ended.
     pub whole_bytes: usize,
     /// Whether the last of them lacks its line end.
     pub lacks_line_end: bool,
+}
+
+/// Whether commits survived the crash of an instance that runs share.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Audit {
+    /// Which instance: [`crate::Block::instance_ns`] of its rows. Older files don't say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance_ns: Option<u64>,
+    /// Its commits.
+    #[serde(flatten)]
+    pub commits: Commits,
 }
 
 /// The error of a line that is no row.
@@ -89,7 +100,18 @@ impl Asked {
     }
 }
 
-impl Commits {
+impl Audit {
+    /// Adds it to these. An instance that was made again has another audit, which takes the place
+    /// of the first.
+    pub fn add_to(self, audits: &mut Vec<Audit>) {
+        let is_same =
+            |of: &&mut Audit| of.instance_ns.is_some() && of.instance_ns == self.instance_ns;
+        match audits.iter_mut().find(is_same) {
+            Some(known) => *known = self,
+            None => audits.push(self),
+        }
+    }
+
     /// The line of an instance's audit, without its line end.
     pub fn to_json_line(&self) -> String {
         format!("{{\"audit\":{}}}", json(self))
@@ -133,7 +155,7 @@ fn take(line: &str, rows: &mut Rows, places: &mut Places) -> Result<(), String> 
     }
     #[derive(Deserialize)]
     struct AuditLine {
-        audit: Commits,
+        audit: Audit,
     }
     if line.starts_with("{\"asked\":") {
         let read: AskedLine = serde_json::from_str(line).map_err(|error| error.to_string())?;
@@ -143,7 +165,7 @@ fn take(line: &str, rows: &mut Rows, places: &mut Places) -> Result<(), String> 
         places.clear();
     } else if line.starts_with("{\"audit\":") {
         let read: AuditLine = serde_json::from_str(line).map_err(|error| error.to_string())?;
-        rows.commits = Some(rows.commits.map_or(read.audit, |before| before.and(read.audit)));
+        read.audit.add_to(&mut rows.audits);
     } else {
         let run: Run = serde_json::from_str(line).map_err(|error| error.to_string())?;
         run.check()?;
@@ -178,12 +200,28 @@ mod tests {
         plan.steps().iter().map(|step| run_of(step, 1_000)).collect()
     }
 
+    fn audit(instance_ns: Option<u64>, acknowledged: u64) -> Audit {
+        Audit { instance_ns, commits: Commits { acknowledged, found: 8 } }
+    }
+
+    /// What begins anew on a model is the same instance, and counts once.
+    #[test]
+    fn audits_say_of_which_instance_they_are() {
+        let all = [audit(Some(0), 9), audit(Some(7), 10), audit(Some(0), 11)];
+        let text: String = all.iter().map(|audit| audit.to_json_line() + "\n").collect();
+        let read = parse_rows(&text).expect("audits").audits;
+        assert_eq!(read, [audit(Some(0), 11), audit(Some(7), 10)]);
+        let old = "{\"audit\":{\"acknowledged\":9,\"found\":8}}\n";
+        let read = parse_rows(&old.repeat(2)).expect("audits").audits;
+        assert_eq!(read, [audit(None, 9), audit(None, 9)]);
+    }
+
     #[test]
     fn rows_come_back_as_they_went() {
         let text: Vec<String> = runs().iter().map(Run::to_json_line).collect();
         assert!(text.iter().all(|line| !line.contains('\n')));
         let read = parse_rows(&text.join("\n\n")).expect("they are rows");
-        assert_eq!((read.runs, read.asked, read.commits), (runs(), None, None));
+        assert_eq!((read.runs, read.asked, read.audits), (runs(), None, Vec::new()));
     }
 
     #[test]
@@ -217,11 +255,11 @@ mod tests {
             model: String::new(),
             notes: Vec::new(),
         };
-        let audit = Commits { acknowledged: 9, found: 8 };
+        let audit = audit(Some(0), 9);
         let row = runs()[0].to_json_line();
         let whole = format!("{}\n{row}\n{}\n", asked.to_json_line(), audit.to_json_line());
         let read = parse_rows(&format!("{whole}{}", &row[..row.len() / 2])).expect("rows");
-        assert_eq!((read.asked, read.commits), (Some(asked), Some(audit)));
+        assert_eq!((read.asked, read.audits), (Some(asked), vec![audit]));
         assert_eq!((read.runs.len(), read.whole_bytes), (1, whole.len()));
         assert!(!read.lacks_line_end);
         let read = parse_rows(whole.trim_end()).expect("a row, and the program ended behind it");
@@ -238,11 +276,11 @@ mod tests {
         let mut again = runs().remove(1);
         again.transactions += 7;
         let lines = |of: &[Run]| of.iter().map(|run| run.to_json_line() + "\n").collect::<String>();
-        let audit = Commits { acknowledged: 9, found: 8 }.to_json_line() + "\n";
+        let audit = audit(Some(0), 9).to_json_line() + "\n";
         let before = asked.to_json_line() + "\n" + &lines(&runs()) + &audit;
         let text = before + &asked.to_json_line() + "\n" + &lines(&runs()[..2]);
         let read = parse_rows(&(text + &again.to_json_line() + "\n")).expect("rows");
-        assert_eq!(read.commits, None, "the audit was of what doesn't count");
+        assert_eq!(read.audits, [], "the audit was of what doesn't count");
         assert_eq!(read.runs, [runs().remove(0), again]);
     }
 

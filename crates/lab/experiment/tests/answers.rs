@@ -1,12 +1,11 @@
 //! What the report answers, beyond how it looks: JSON, losses, warnings, half experiments.
 
-#[expect(dead_code, reason = "other tests use the rest of it")]
 mod common;
 
-use common::{RULE, Story, priority, question};
+use common::{RULE, Story, block_of_a_second, priority, question};
 use experiment::{
-    Block, Commits, Level, Measure, Question, RoundKind, Rule, Run, Verdict, compare, decide,
-    is_decided, parse_rows,
+    Audit, Block, Commits, Level, Measure, Question, RoundKind, Rule, Run, Verdict, compare,
+    decide, is_decided, parse_rows,
 };
 use serde_json::Value;
 
@@ -128,6 +127,35 @@ fn runs_that_were_not_checked_are_not_called_safe() {
         run.commits = None;
     }
     assert!(report(&rows).text().contains("not checked in any run"));
+}
+
+/// The commits of an instance that was killed were never looked for, however many another one
+/// acknowledged before its first block and between its blocks.
+#[test]
+fn runs_of_an_instance_that_was_killed_are_not_called_safe() {
+    let mut rows = Story::of(1.08, 0.004).rows();
+    let (second, sum) = (10_000_000_000, rows.iter().map(|run| run.transactions).sum::<u64>());
+    for (index, run) in rows.iter_mut().enumerate() {
+        let instance_ns = if index < 10 { 0 } else { second };
+        run.commits = None;
+        run.block = Some(Block { instance_ns, ..block_of_a_second(index, run.transactions) });
+    }
+    let checked = |audits: &[Option<u64>]| {
+        let commits = Commits { acknowledged: sum + 9, found: sum + 9 };
+        let audit = |instance_ns: &Option<u64>| Audit { instance_ns: *instance_ns, commits };
+        let audits = audits.iter().map(audit).collect();
+        let verdict = Verdict::of(&rows, &Question { audits, ..question() }).expect("rounds");
+        let json: Value = serde_json::from_str(&verdict.json()).expect("the report is JSON");
+        let text = verdict.text().split_whitespace().collect::<Vec<_>>().join(" ");
+        (json["commits"]["runs_checked"].clone(), text)
+    };
+    let all = rows.len();
+    let (runs, text) = checked(&[Some(second)]);
+    assert_eq!(runs, all - 10, "{text}");
+    assert!(text.contains(&format!("of the instance of {} of {all} runs", all - 10)), "{text}");
+    assert_eq!(checked(&[Some(0), Some(second)]).0, all);
+    assert_eq!(checked(&[Some(77)]).0, 0);
+    assert_eq!(checked(&[None]).0, all, "an older audit counts as before");
 }
 
 #[test]

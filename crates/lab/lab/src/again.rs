@@ -29,7 +29,7 @@ pub fn report_again(
             "The rows don't say what the model stands for: the first report does.",
         ),
         sensitivity: Vec::new(),
-        commits: rows.commits,
+        audits: rows.audits.clone(),
         notes: asked.map_or_else(
             || vec!["Made again from rows that don't say what was asked of them.".to_owned()],
             |asked| asked.notes.clone(),

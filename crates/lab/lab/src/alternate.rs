@@ -89,6 +89,11 @@ pub(crate) struct Following<'a> {
 }
 
 impl Alternation<'_> {
+    /// Which instance it will be: `Block::instance_ns` of its rows.
+    pub(crate) fn instance_ns(&self) -> u64 {
+        self.done.iter().filter_map(end_ns).max().unwrap_or(0)
+    }
+
     /// Opens the database, carries the plan out, ends the instance as a crash does, and looks for
     /// what sessions were told. Returns the rows, and the commits of all of them.
     pub(crate) fn run(

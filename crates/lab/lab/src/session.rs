@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use experiment::{
-    CarryOver, Commits, End, Execution, Level, News, NoVerdict, Origin, Plan, Question, Rule, Run,
+    Audit, CarryOver, End, Execution, Level, News, NoVerdict, Origin, Plan, Question, Rule, Run,
     Runner, Sensitivity, SlowEffect, Verdict, World, carry_out, compare, foremost, is_decided,
     matters, whole_rounds,
 };
@@ -62,8 +62,8 @@ pub struct Before {
     pub rule: Option<Rule>,
     /// Its rows.
     pub runs: Vec<Run>,
-    /// The commits of the instances that these shared.
-    pub commits: Option<Commits>,
+    /// The audits of the instances that these shared.
+    pub audits: Vec<Audit>,
 }
 
 /// How it ended.
@@ -95,8 +95,8 @@ pub trait Follower {
     }
 
     /// The instance that runs shared has ended, and its commits were looked for.
-    fn audited(&mut self, commits: Commits) {
-        let _ = commits;
+    fn audited(&mut self, audit: Audit) {
+        let _ = audit;
     }
 }
 
@@ -126,7 +126,7 @@ pub fn run(
         command: request.command.clone(),
         model: found.model,
         sensitivity: found.sensitivity,
-        commits: found.commits,
+        audits: found.audits,
         notes: asked.notes,
     };
     let verdict = Verdict::of(&found.runs, &question);
@@ -164,8 +164,8 @@ struct Asked<'a> {
 #[derive(Default)]
 struct Found {
     runs: Vec<Run>,
-    /// Of an instance that all runs share.
-    commits: Option<Commits>,
+    /// Of instances that runs share.
+    audits: Vec<Audit>,
     model: String,
     sensitivity: Vec<Sensitivity>,
     /// It was told to stop, so there are fewer rows than were asked for.
@@ -341,8 +341,9 @@ impl<'a> Asked<'a> {
             match self.design {
                 Design::Alternate => {
                     let alternation = self.alternation(&form, settings, &origin);
+                    let instance_ns = alternation.instance_ns();
                     let (execution, commits) = alternation.run(&disk, &base, following, session)?;
-                    audited = Some(commits);
+                    audited = Some(Audit { instance_ns: Some(instance_ns), commits });
                     execution
                 }
                 Design::Restarts => {
@@ -352,16 +353,22 @@ impl<'a> Asked<'a> {
                 }
             }
         };
-        audited.into_iter().for_each(|commits| follower.audited(commits));
+        audited.into_iter().for_each(|audit| follower.audited(audit));
         let (runs, is_stopped) = whole(execution)?;
-        let before = self.request.before.commits;
-        let commits = audited.map(|now| before.map_or(now, |before| before.and(now)));
-        Ok(Found { runs, commits, is_stopped, ..Found::default() })
+        let mut audits = self.audits_before();
+        audited.into_iter().for_each(|audit| audit.add_to(&mut audits));
+        Ok(Found { runs, audits, is_stopped, ..Found::default() })
     }
 
     /// Nothing was made anew.
     fn stopped(&self) -> Found {
-        Found { runs: self.done.clone(), is_stopped: true, ..Found::default() }
+        let (runs, audits) = (self.done.clone(), self.audits_before());
+        Found { runs, audits, is_stopped: true, ..Found::default() }
+    }
+
+    /// The audits of the instances of the rows that are there, if they count.
+    fn audits_before(&self) -> Vec<Audit> {
+        if self.done.is_empty() { Vec::new() } else { self.request.before.audits.clone() }
     }
 
     /// How long it may take, where that is bounded.
@@ -400,7 +407,7 @@ impl<'a> Asked<'a> {
     /// The same by restarts, if the effects of these settings go on after them (LB62).
     fn instead(&self, found: &Found) -> Result<Option<Asked<'a>>, Stop> {
         // Nothing is more important than commits that were lost.
-        let lost = found.commits.is_some_and(|commits| commits.lost() > 0);
+        let lost = found.audits.iter().any(|audit| audit.commits.lost() > 0);
         let may = self.design == Design::Alternate
             && self.request.experiment.design.is_none()
             && !found.is_stopped
@@ -474,14 +481,15 @@ impl<'a> Asked<'a> {
                 ))
             }
         };
-        let (execution, commits) = carry(machine.clone(), &self.done, follower)?;
+        let (execution, audit) = carry(machine.clone(), &self.done, follower)?;
         let (runs, is_stopped) = whole(execution)?;
         // Settings that alternate did so in one simulation, which nobody could follow.
-        if let Some(commits) = commits {
+        if let Some(audit) = audit {
             runs.iter().for_each(|run| follower.row(run));
-            follower.audited(commits);
+            follower.audited(audit);
         }
-        let mut found = Found { runs, commits, model, is_stopped, ..Found::default() };
+        let audits = audit.into_iter().collect();
+        let mut found = Found { runs, audits, model, is_stopped, ..Found::default() };
         let level = foremost(&found.runs, &self.rule);
         // Equals stay equal whatever scheduling costs.
         let factors = if self.request.equals { &[][..] } else { SCHEDULING_FACTORS };
@@ -507,7 +515,7 @@ impl<'a> Asked<'a> {
         machine: Machine,
         base: &sim::fs::FileSystem,
         origin: &Origin,
-    ) -> Result<(Execution<Stop>, Option<Commits>), Stop> {
+    ) -> Result<(Execution<Stop>, Option<Audit>), Stop> {
         let (form, settings, origin) =
             (self.form.clone(), self.experiment.settings.clone(), origin.clone());
         let (plan, blocks, rule) = (self.plan, self.blocks, self.rule);
@@ -528,7 +536,8 @@ impl<'a> Asked<'a> {
             alternation.run(&world.disk(), Path::new(DIRECTORY), following, session)
         };
         let ((execution, commits), _) = machine.run(plan.seed, Some(base.clone()), body)?;
-        Ok((execution, Some(commits)))
+        // What was there before doesn't count: it began anew, with its first instance.
+        Ok((execution, Some(Audit { instance_ns: Some(0), commits })))
     }
 }
 

@@ -176,8 +176,9 @@ fn rows_of_a_simulated_instance_are_handed_on() {
         fn row(&mut self, _: &experiment::Run) {
             self.1 += 1;
         }
-        fn audited(&mut self, _: experiment::Commits) {
+        fn audited(&mut self, audit: experiment::Audit) {
             self.2 += 1;
+            assert_eq!(audit.instance_ns, Some(0));
         }
     }
     let os = os::linux::start_with(Arc::new(|_| {}));

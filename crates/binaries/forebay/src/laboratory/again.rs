@@ -116,7 +116,7 @@ impl Resume {
             Err(error) => return refuse(format!("this program can't read its command: {error}")),
         };
         let whole = Whole { bytes: read.whole_bytes, lacks_line_end: read.lacks_line_end };
-        let before = Before { rule: Some(asked.rule), runs: read.runs, commits: read.commits };
+        let before = Before { rule: Some(asked.rule), runs: read.runs, audits: read.audits };
         let done = Done { before, rows: self.rows, html: self.html, whole };
         match again {
             crate::Command::Lab(Lab::Run(run)) => run.carry_out(Some(done)),

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use experiment::{Asked, Call, Commits, Rule, Run, Verdict};
+use experiment::{Asked, Audit, Call, Rule, Run, Verdict};
 use lab::Follower;
 use os::{Disk, File, FileOperation, FileOptions, Session};
 
@@ -167,7 +167,7 @@ impl Follower for Following<'_, '_> {
         self.outputs.has_rows = true;
     }
 
-    fn audited(&mut self, commits: Commits) {
-        self.outputs.line(&commits.to_json_line());
+    fn audited(&mut self, audit: Audit) {
+        self.outputs.line(&audit.to_json_line());
     }
 }

@@ -7,7 +7,7 @@ use report::number::{counted, grouped};
 use serde::Serialize;
 
 use super::warnings::run_name;
-use crate::{Commits, Run};
+use crate::{Audit, Run};
 
 /// Acknowledged commits, and those that were gone after the database had been opened again.
 #[derive(Clone, Debug, Serialize)]
@@ -23,19 +23,15 @@ pub(crate) struct CommitCheck {
 }
 
 impl CommitCheck {
-    /// Of rows that were checked one by one, or of an instance that all of them share.
-    pub(crate) fn of(rows: &[Run], of_instance: Option<Commits>) -> CommitCheck {
-        if let Some(commits) = of_instance {
+    /// Of rows that were checked one by one, or of instances that they share.
+    pub(crate) fn of(rows: &[Run], audits: &[Audit]) -> CommitCheck {
+        if !audits.is_empty() {
             return CommitCheck {
                 runs: rows.len() as u64,
-                // An instance that was killed wasn't opened again: its commits aren't among these.
-                runs_checked: match commits.acknowledged >= transactions(rows) {
-                    true => rows.len() as u64,
-                    false => 0,
-                },
+                runs_checked: checked_with(rows, audits),
                 in_one_instance: true,
-                acknowledged: commits.acknowledged,
-                lost: commits.lost(),
+                acknowledged: audits.iter().map(|audit| audit.commits.acknowledged).sum(),
+                lost: audits.iter().map(|audit| audit.commits.lost()).sum(),
                 runs_with_loss: Vec::new(),
             };
         }
@@ -64,6 +60,12 @@ impl CommitCheck {
                 "after a crash at the end; those of an instance that was killed before weren't"
                     .to_owned()
             }
+            true if self.runs_checked < self.runs => format!(
+                "after a crash at the end of the instance of {} of {}; those of an instance that \
+                 was killed weren't",
+                grouped(self.runs_checked),
+                counted(self.runs, "run")
+            ),
             true => "after the instance's crash at the end".to_owned(),
             false => format!(
                 "after reopening in {} of {}",
@@ -83,6 +85,21 @@ impl CommitCheck {
             }
         }
     }
+}
+
+/// How many of the rows are of an instance that was looked at when it had ended. One that was killed
+/// wasn't opened again. Where an older audit doesn't say which instance it is of, all rows count, or
+/// none if there are fewer commits than the rows have.
+fn checked_with(rows: &[Run], audits: &[Audit]) -> u64 {
+    if audits.iter().any(|audit| audit.instance_ns.is_none()) {
+        let acknowledged: u64 = audits.iter().map(|audit| audit.commits.acknowledged).sum();
+        return if acknowledged >= transactions(rows) { rows.len() as u64 } else { 0 };
+    }
+    let is_of = |run: &&Run| {
+        let instance_ns = run.block.as_ref().map(|block| block.instance_ns);
+        instance_ns.is_some() && audits.iter().any(|audit| audit.instance_ns == instance_ns)
+    };
+    rows.iter().filter(is_of).count() as u64
 }
 
 /// Transactions of all rows' windows, which are fewer than the commits of their instances.

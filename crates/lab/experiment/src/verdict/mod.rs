@@ -57,7 +57,7 @@ use self::warnings::Worst;
 use self::yardsticks::Yardsticks;
 use crate::decision::{Decision, Rule, decide, foremost, others};
 use crate::rounds::Rounds;
-use crate::{Commits, Level, Run};
+use crate::{Audit, Level, Run};
 use report::number::counted;
 use serde::Serialize;
 
@@ -73,8 +73,8 @@ pub struct Question {
     pub model: String,
     /// Of a simulated world: the comparisons under other assumptions.
     pub sensitivity: Vec<Sensitivity>,
-    /// Of runs in one instance: whether the commits of all of them survived its crash.
-    pub commits: Option<Commits>,
+    /// Of runs that share instances: whether the commits of these survived their crashes.
+    pub audits: Vec<Audit>,
     /// What else a reader should know, in sentences.
     pub notes: Vec<String>,
 }
@@ -199,7 +199,7 @@ impl Verdict {
             .filter_map(|of| Some((of, CarryOver::of_rows(rows, of, &question.rule)?)))
             .collect();
         let carry_over = carry_overs.iter().find(|(of, _)| *of == level).map(|(_, found)| *found);
-        let (commits, worst) = (CommitCheck::of(rows, question.commits), Worst::of(rows));
+        let (commits, worst) = (CommitCheck::of(rows, &question.audits), Worst::of(rows));
         let mut warned = warnings::warnings(rows, &rounds, &commits, worst.as_ref());
         warned.extend(yardsticks.warnings());
         warned.extend(Yardsticks::warnings_of_others(rows, level, &question.rule));

@@ -125,7 +125,7 @@ pub(crate) fn question() -> Question {
         command: "forebay lab run dbwr-count --seed 7".into(),
         model: String::new(),
         sensitivity: Vec::new(),
-        commits: None,
+        audits: Vec::new(),
         notes: Vec::new(),
     }
 }
