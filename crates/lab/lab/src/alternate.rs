@@ -22,6 +22,7 @@ use database::{Database, Options};
 use experiment::{
     Block, Commits, Execution, Latency, Measured, News, Origin, Plan, Run, Runner, Step, carry_out,
 };
+use instance::Parameters;
 use os::{Disk, Session};
 use report::Snapshot;
 use stop::Stop;
@@ -78,6 +79,16 @@ pub(crate) struct Alternation<'a> {
     pub(crate) done: Vec<Run>,
 }
 
+/// The sizes of the caches, of which `sga_max_size` bounds the sum.
+const CACHES: [fn(&Parameters) -> u64; 6] = [
+    |of| of.db_cache_size,
+    |of| of.db_2k_cache_size,
+    |of| of.db_4k_cache_size,
+    |of| of.db_8k_cache_size,
+    |of| of.db_16k_cache_size,
+    |of| of.db_32k_cache_size,
+];
+
 /// Of each session, the commits that were acknowledged to it.
 type Acknowledged = Vec<(u32, u64)>;
 
@@ -103,16 +114,40 @@ impl Alternation<'_> {
         following: Following<'_>,
         session: &Session,
     ) -> Result<(Execution<Stop>, Commits), Stop> {
-        let mut parameters = self.form.parameters.clone();
-        self.settings[0].apply(&mut parameters)?;
-        let options = Options { parameters, ..Options::default() };
+        let options = Options { parameters: self.with_room()?, ..Options::default() };
         let database = Database::open_in(disk, directory, &options, session)?;
-        let ran = self.conduct(&database, disk, directory, following, session);
+        // The warm-up is A's too.
+        let ran = self.settings[0]
+            .set(&database, session)
+            .and_then(|()| self.conduct(&database, disk, directory, following, session));
         let halted = crash(database, session);
         let (execution, acknowledged) = ran?;
         halted?;
         let commits = check(disk, directory, &options, &self.form.load, &acknowledged, session)?;
         Ok((execution, commits))
+    }
+
+    /// The parameters of A, with room for the other settings: an open instance can't get more
+    /// redo writes in flight or larger caches than it was opened for. Who gives `sga_max_size`
+    /// itself, or leaves the writes to a probe, gets what that allows.
+    fn with_room(&self) -> Result<Parameters, Stop> {
+        let of = |setting: &Setting| -> Result<Parameters, Stop> {
+            let mut parameters = self.form.parameters.clone();
+            setting.apply(&mut parameters)?;
+            Ok(parameters)
+        };
+        let all = self.settings.iter().map(of).collect::<Result<Vec<_>, Stop>>()?;
+        let mut parameters = of(&self.settings[0])?;
+        let writes = || all.iter().map(|of| of.log_writes_in_flight);
+        if writes().all(|writes| writes > 0) {
+            parameters.log_writes_in_flight = writes().max().unwrap_or(1);
+        }
+        // One cache may grow before another one shrinks.
+        let most: u64 = CACHES.iter().filter_map(|cache| all.iter().map(cache).max()).sum();
+        if parameters.sga_max_size == 0 && most > CACHES.iter().map(|of| of(&all[0])).sum() {
+            parameters.sga_max_size = most;
+        }
+        Ok(parameters)
     }
 
     fn conduct(

@@ -258,6 +258,21 @@ fn rows_of_another_washout_do_not_go_on() {
     assert!(refused.contains("length of blocks"), "{refused}");
 }
 
+/// An open instance can't get more than it was opened for, so it is opened with room for both.
+#[test]
+fn a_setting_may_have_more_than_the_first_one() {
+    for factor in ["log_writes_in_flight = [1, 4]", "db_cache_size = [\"1m\", \"2m\"]"] {
+        let text = format!(
+            "question = \"is there room?\"\ndesign = \"alternate\"\nbudget = 1\n\
+             [factor]\n{factor}\n[both]\nlog_buffer = \"600k\"\n\
+             [blocks]\nlength = 0.02\nwashout = 0.002"
+        );
+        let experiment = Experiment::parse("room", &text).expect("it is one");
+        let (_, rows) = answer(&Request { experiment, ..request() });
+        assert!(rows.iter().all(|row| row.block.is_some()), "{factor}");
+    }
+}
+
 /// What one setting gives and the other doesn't is taken back, in one instance too.
 #[test]
 fn a_setting_takes_back_what_the_other_gave() {
