@@ -87,8 +87,8 @@ impl Form {
         change(&mut self.creation, &mut self.parameters)
     }
 
-    /// Takes this load. The data file, as it is made and as it may grow, gets room for it, but where
-    /// a caller chose these sizes.
+    /// Takes this load. The data file, as it is made and as it may grow, gets room for it, unless a
+    /// caller chose these sizes.
     pub(crate) fn carry(&mut self, load: Load) {
         let (had, has) = (self.load.bytes(), load.bytes());
         let creation = &mut self.creation;

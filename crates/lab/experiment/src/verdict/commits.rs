@@ -87,9 +87,9 @@ impl CommitCheck {
     }
 }
 
-/// How many of the rows are of an instance that was looked at when it had ended. One that was killed
-/// wasn't opened again. Where an older audit doesn't say which instance it is of, all rows count, or
-/// none if there are fewer commits than the rows have.
+/// How many of the rows are of an instance that was looked at when it had ended; one that was
+/// killed wasn't opened again. Where an older audit doesn't say which instance it is of, all rows
+/// count, or none if there are fewer commits than the rows have.
 fn checked_with(rows: &[Run], audits: &[Audit]) -> u64 {
     if audits.iter().any(|audit| audit.instance_ns.is_none()) {
         let acknowledged: u64 = audits.iter().map(|audit| audit.commits.acknowledged).sum();
