@@ -108,6 +108,8 @@ pub struct Decision {
     pub estimate: Estimate,
     /// The |z| that the last look wants.
     pub critical: f64,
+    /// Whether the settings alternated in one instance: then the budget makes the rounds.
+    pub in_one_instance: bool,
 }
 
 /// An outlook reaches so many budgets far.
@@ -274,6 +276,7 @@ fn decide_at(
         equals: Equals::of(rounds, figure, rule, at),
         estimate,
         critical,
+        in_one_instance,
     })
 }
 

@@ -37,6 +37,17 @@ fn json_has_the_headline_and_it_is_one_line() {
     assert_eq!(json["origin"]["plan_seed"], 7);
 }
 
+/// By restarts the budget makes no rounds, so the advice isn't to ask for more of it.
+#[test]
+fn who_compares_by_restarts_is_told_how_many_rounds_to_ask_for() {
+    let rows = Story::of(1.02, 0.02).rows_of(2, 24);
+    let asked = Question { rule: Rule { rounds: 24, ..RULE }, ..question() };
+    let text = Verdict::of(&rows, &asked).expect("whole rounds").text();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let text = words.join(" ");
+    assert!(text.contains("rounds (--rounds ") && !text.contains("the budget"), "{text}");
+}
+
 /// Of 400 planned rounds the first look is at the twentieth. Before it nothing is told, and nothing
 /// explained.
 #[test]

@@ -44,8 +44,8 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Whether the blocks of these rows were made as these are. A washout takes whole steps and never
-    /// less than it is to; of a few blocks on a busy machine each may have taken a step more.
+    /// Whether the blocks of these rows were made as these are. A washout takes whole steps and
+    /// never less than it is to; of a few blocks on a busy machine each may take a step more.
     pub(crate) fn are_of(&self, rows: &[Run]) -> bool {
         let step = self.step().0.max(1);
         let blocks = || rows.iter().filter_map(|run| run.block.as_ref());

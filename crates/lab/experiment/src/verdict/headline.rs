@@ -295,12 +295,18 @@ fn does_it_matter(of: &Decision) -> String {
 
 /// How much more of it would bring an answer, and on which condition.
 fn remedy(of: &Decision, more: u32) -> String {
-    let budgets = f64::from(of.rounds + more) / f64::from(of.planned);
+    let rounds = of.rounds + more;
+    let ask = match of.in_one_instance {
+        true => {
+            let budgets = f64::from(rounds) / f64::from(of.planned);
+            format!("{} times the budget", decimal(budgets.max(1.0), 1))
+        }
+        false => format!("{} (--rounds {rounds})", counted(rounds.into(), "round")),
+    };
     format!(
         " About {} would bring an answer in four of five cases, if the noise stays what it is: ask \
-         for {} times the budget.",
+         for {ask}.",
         counted(more.into(), "more round"),
-        decimal(budgets.max(1.0), 1)
     )
 }
 
