@@ -5,11 +5,11 @@
 //!   A          B          B          A          ...
 //!   ├washout┬──counted──┤├washout┬──counted──┤
 //!           ↑           ↑ background, surroundings and statistics are read
+//! ```
 //!
 //! A block ends when each session has ended the turn that it was in when the block's time was over,
 //! and has closed its book. So a turn that is long, or a device that stalls, counts as time of the
 //! setting under which it began.
-//! ```
 //!
 //! Callers: `session`, in either world.
 //! Source: Bojinov, Simchi-Levi & Zhao, "Design and Analysis of Switchback Experiments" (Management
@@ -138,7 +138,7 @@ impl Alternation<'_> {
             Ok(parameters)
         };
         let all = self.settings.iter().map(of).collect::<Result<Vec<_>, Stop>>()?;
-        let mut parameters = of(&self.settings[0])?;
+        let mut parameters = all[0].clone();
         let writes = || all.iter().map(|of| of.log_writes_in_flight);
         if writes().all(|writes| writes > 0) {
             parameters.log_writes_in_flight = writes().max().unwrap_or(1);
@@ -171,7 +171,7 @@ impl Alternation<'_> {
                 periods: &periods,
                 watcher: &watcher,
                 began: session.now(),
-                after_ns: self.done.iter().filter_map(end_ns).max().unwrap_or(0),
+                after_ns: self.instance_ns(),
                 session,
             };
             let clock = session.os().clock();

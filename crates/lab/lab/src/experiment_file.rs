@@ -93,10 +93,10 @@ pub const RATES: std::ops::RangeInclusive<u32> = 1..=1_000_000;
 const WAREHOUSES: std::ops::RangeInclusive<u32> = 1..=10_000;
 /// The length of a block.
 const BLOCK: Nanos = Nanos::from_secs(1);
-/// The smallest share, in per cent: less is nothing beside what a figure is known to.
-const PER_CENT_MIN: f64 = 0.001;
 /// The same where the settings act at once: shorter blocks have neighbours that are more alike.
 const BLOCK_AT_ONCE: Nanos = Nanos::from_millis(100);
+/// The smallest share, in per cent: less is nothing beside what a figure is known to.
+const PER_CENT_MIN: f64 = 0.001;
 /// Why settings can't alternate while sessions work.
 const CHOSEN_ONCE: &str = "chosen when an instance opens or a session begins";
 

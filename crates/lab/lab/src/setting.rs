@@ -104,9 +104,8 @@ impl Setting {
         let list = Parameters::list();
         let is_fixed = |name: &&str| {
             let info = list.iter().find(|info| info.name.eq_ignore_ascii_case(name));
-            let is_of_connections = |info: &ParameterInfo| OF_CONNECTIONS.contains(&info.name);
             info.is_some_and(|info| {
-                info.changeable != Changeable::AnyTime || is_of_connections(info)
+                info.changeable != Changeable::AnyTime || OF_CONNECTIONS.contains(&info.name)
             })
         };
         self.names().find(is_fixed)

@@ -54,11 +54,12 @@ fn send(signal: &str, to: &Child) {
 }
 
 /// What stands still: what is done to its files meanwhile is one step for it.
-fn stop(creating: &Child) {
+fn stop(creating: &mut Child) {
     send("-STOP", creating);
     let stat = format!("/proc/{}/stat", creating.id());
     // The state follows the name, which is in brackets.
     while !std::fs::read_to_string(&stat).expect("it is there").contains(") T ") {
+        assert!(creating.try_wait().expect("known").is_none(), "it ended before it stood still");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -87,9 +88,9 @@ fn a_signal_that_was_ignored_at_the_start_stays_ignored() {
 #[test]
 fn a_creation_whose_directory_was_replaced_meanwhile_removes_nothing_of_it() {
     let folder = Folder::new("create-replaced");
-    let creating = begun(&folder, "--default-signal=INT");
+    let mut creating = begun(&folder, "--default-signal=INT");
     let database = folder.0.join("db");
-    stop(&creating);
+    stop(&mut creating);
     std::fs::rename(&database, folder.0.join("moved")).expect("renamed");
     std::fs::create_dir(&database).expect("made");
     let names = ["data01.dbf", "redo01.log", "doublewrite01.dbl", "control01.ctl"];
@@ -126,7 +127,7 @@ fn a_creation_whose_directory_was_renamed_meanwhile_does_not_succeed() {
     let create = ["load", "create", "db", "--megabytes", "8"];
     let mut creating = folder.command(&create).stderr(Stdio::piped()).spawn().expect("it starts");
     wait_for_its_files(&mut creating, &folder.0.join("db"));
-    stop(&creating);
+    stop(&mut creating);
     std::fs::rename(folder.0.join("db"), folder.0.join("moved")).expect("renamed");
     send("-CONT", &creating);
     let output = creating.wait_with_output().expect("it ends");
