@@ -22,6 +22,7 @@ use database::{Database, Options};
 use experiment::{
     Block, Commits, Execution, Latency, Measured, News, Origin, Plan, Run, Runner, Step, carry_out,
 };
+use ids::BlockSize;
 use instance::Parameters;
 use os::{Disk, Session};
 use report::Snapshot;
@@ -80,16 +81,6 @@ pub(crate) struct Alternation<'a> {
     pub(crate) done: Vec<Run>,
 }
 
-/// The sizes of the caches, of which `sga_max_size` bounds the sum.
-const CACHES: [fn(&Parameters) -> u64; 6] = [
-    |of| of.db_cache_size,
-    |of| of.db_2k_cache_size,
-    |of| of.db_4k_cache_size,
-    |of| of.db_8k_cache_size,
-    |of| of.db_16k_cache_size,
-    |of| of.db_32k_cache_size,
-];
-
 /// Of each session, the commits that were acknowledged to it.
 type Acknowledged = Vec<(u32, u64)>;
 
@@ -144,9 +135,13 @@ impl Alternation<'_> {
             parameters.log_writes_in_flight = writes().max().unwrap_or(1);
         }
         // One cache may grow before another one shrinks.
-        let most: u64 = CACHES.iter().filter_map(|cache| all.iter().map(cache).max()).sum();
-        if parameters.sga_max_size == 0 && most > CACHES.iter().map(|of| of(&all[0])).sum() {
-            parameters.sga_max_size = most;
+        let room = |all: &[Parameters]| -> u64 {
+            let most = |of: &dyn Fn(&Parameters) -> u64| all.iter().map(of).max().unwrap_or(0);
+            let others = BlockSize::ALL.into_iter().map(|size| most(&|of| of.bytes_of(size)));
+            most(&|of| of.db_cache_size) + others.sum::<u64>()
+        };
+        if parameters.sga_max_size == 0 && room(&all) > room(&all[..1]) {
+            parameters.sga_max_size = room(&all);
         }
         Ok(parameters)
     }

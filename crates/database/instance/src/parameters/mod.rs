@@ -383,7 +383,7 @@ impl Parameters {
     }
 
     /// The bytes of the cache for blocks of a size that isn't the database's own.
-    fn bytes_of(&self, block_size: BlockSize) -> u64 {
+    pub fn bytes_of(&self, block_size: BlockSize) -> u64 {
         match block_size {
             BlockSize::KIB_2 => self.db_2k_cache_size,
             BlockSize::KIB_4 => self.db_4k_cache_size,
