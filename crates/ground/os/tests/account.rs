@@ -22,7 +22,7 @@ const UNACCOUNTED_MAX: f64 = 0.01;
 /// The length of a window; the claim is about the median of three. Time inside waits is estimated
 /// from samples, and a time slice that they missed moves one window by per cents. A test that
 /// repeated until it passed would prove nothing.
-const LENGTH: Nanos = Nanos::from_secs(5);
+const LENGTH: Nanos = Nanos::from_secs(3);
 const JUDGED: usize = 3;
 
 /// A window in which the hypervisor took a larger share of the CPUs proves nothing, whatever its

@@ -52,9 +52,16 @@ pub struct Rows {
     pub runs: Vec<Run>,
     /// Of instances that the rows share: whether commits survived, where that was looked for.
     pub audits: Vec<Audit>,
-    /// Where in the text the whole lines end: what is behind was being written when the program
-    /// ended.
-    pub whole_bytes: usize,
+    /// The lines that are whole.
+    pub whole: Whole,
+}
+
+/// The lines of a file of rows that are whole. What is behind them was being written when the
+/// program ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Whole {
+    /// Where in the text they end.
+    pub bytes: usize,
     /// Whether the last of them lacks its line end.
     pub lacks_line_end: bool,
 }
@@ -135,13 +142,13 @@ pub fn parse_rows(text: &str) -> Result<Rows, RowError> {
         match taken {
             Ok(()) => {
                 at += line.len();
-                rows.lacks_line_end = !line.ends_with('\n');
+                rows.whole.lacks_line_end = !line.ends_with('\n');
             }
             Err(_) if !line.ends_with('\n') && index > 0 => break,
             Err(what) => return Err(RowError { line: index + 1, what }),
         }
     }
-    rows.whole_bytes = at;
+    rows.whole.bytes = at;
     Ok(rows)
 }
 
@@ -260,10 +267,10 @@ mod tests {
         let whole = format!("{}\n{row}\n{}\n", asked.to_json_line(), audit.to_json_line());
         let read = parse_rows(&format!("{whole}{}", &row[..row.len() / 2])).expect("rows");
         assert_eq!((read.asked, read.audits), (Some(asked), vec![audit]));
-        assert_eq!((read.runs.len(), read.whole_bytes), (1, whole.len()));
-        assert!(!read.lacks_line_end);
+        assert_eq!((read.runs.len(), read.whole.bytes), (1, whole.len()));
+        assert!(!read.whole.lacks_line_end);
         let read = parse_rows(whole.trim_end()).expect("a row, and the program ended behind it");
-        assert_eq!((read.runs.len(), read.lacks_line_end), (1, true));
+        assert_eq!((read.runs.len(), read.whole.lacks_line_end), (1, true));
         assert!(parse_rows("{\"a").is_err(), "nothing of it is a row");
     }
 

@@ -16,7 +16,7 @@ pub struct Surroundings {
     pub elapsed_ns: u64,
     /// The number of CPUs.
     pub cpus: u32,
-    /// CPU time of other processes of the machine, ns.
+    /// CPU time of other processes of the machine, without the kernel's own threads, ns.
     pub others_ns: u64,
     /// CPU time that a hypervisor gave to other machines, ns.
     pub stolen_ns: u64,

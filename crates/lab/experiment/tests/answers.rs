@@ -2,10 +2,10 @@
 
 mod common;
 
-use common::{RULE, Story, block_of_a_second, priority, question};
+use common::{RULE, Story, block_of_a_second, priority, question, unwrapped};
 use experiment::{
-    Audit, Block, Commits, Level, Measure, Question, RoundKind, Rule, Run, Verdict, compare,
-    decide, is_decided, parse_rows,
+    Audit, Block, Commits, Level, Measure, Question, RoundKind, Rule, Run, Verdict, commits_lost,
+    compare, decide, is_decided, parse_rows,
 };
 use serde_json::Value;
 
@@ -89,6 +89,29 @@ fn a_lost_commit_is_told_whichever_run_lost_it() {
     assert!(text.contains("WARNING: Commits were lost"), "{text}");
 }
 
+/// Rule V36: of a run that promised nothing it is told; of another it is lost.
+#[test]
+fn what_nowait_leaves_behind_a_crash_is_told_and_is_not_lost() {
+    let mut rows = Story::of(1.08, 0.004).rows();
+    rows[0].commits = Some(Commits { acknowledged: 500, found: 493 });
+    rows[0].identity.parameters.insert("commit_wait".to_owned(), "nowait".to_owned());
+    let text = report(&rows).text();
+    let told = unwrapped(&text);
+    assert!(told.contains("commits lost none,"), "{text}");
+    assert!(told.contains("7 gone, which commit_wait = nowait doesn't promise"), "{text}");
+    assert!(!text.contains("Commits were lost"), "{text}");
+    assert_eq!(json(&rows)["commits"]["unpromised"], 7);
+
+    rows[1].commits = Some(Commits { acknowledged: 500, found: 499 });
+    rows[1].identity.parameters.insert("commit_wait".to_owned(), "wait".to_owned());
+    assert!(report(&rows).text().contains("WARNING: Commits were lost"), "{text}");
+    // What instances share isn't known apart.
+    let audit = Audit { instance_ns: Some(0), commits: Commits { acknowledged: 90, found: 80 } };
+    assert_eq!(commits_lost(&rows, &[audit]), 0);
+    rows[0].identity.parameters.insert("commit_wait".to_owned(), "wait".to_owned());
+    assert_eq!(commits_lost(&rows, &[audit]), 10);
+}
+
 /// It would be a ratio to zero.
 #[test]
 fn a_setting_under_which_nothing_was_done_is_refused() {
@@ -123,7 +146,7 @@ fn one_run_in_which_nothing_ended_takes_no_verdict_away() {
     assert!(ratio(&rows, Measure::Throughput) < ratio(&whole, Measure::Throughput) - 0.05);
     let [with, without] = [&whole, &rows].map(|rows| ratio(rows, Measure::Percentile99));
     assert!((with / without - 1.0).abs() < 0.01, "{with} {without}");
-    let text = report(&rows).text().split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = unwrapped(&report(&rows).text());
     assert!(text.contains("In 1 of 10 rounds no transaction ended in some run"), "{text}");
     assert!(!report(&whole).text().contains("no transaction ended"));
     let rule = Rule { measure: Measure::Percentile99, ..RULE };
@@ -157,7 +180,7 @@ fn runs_of_an_instance_that_was_killed_are_not_called_safe() {
         let audits = audits.iter().map(audit).collect();
         let verdict = Verdict::of(&rows, &Question { audits, ..question() }).expect("rounds");
         let json: Value = serde_json::from_str(&verdict.json()).expect("the report is JSON");
-        let text = verdict.text().split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = unwrapped(&verdict.text());
         (json["commits"]["runs_checked"].clone(), text)
     };
     let all = rows.len();
@@ -348,10 +371,7 @@ fn the_error_is_shared_in_one_place() {
 
 #[test]
 fn priority_is_diagnosed_by_the_delay_of_who_got_it() {
-    let text = |share| {
-        let text = report(&priority(share)).text();
-        text.split_whitespace().collect::<Vec<_>>().join(" ")
-    };
+    let text = |share| unwrapped(&report(&priority(share)).text());
     let words = text(0.000_9);
     assert!(words.contains("Did the processes that got priority (fb_lgwr)"), "{words}");
     assert!(words.contains("For 0.09 % of their time in A and 0.05 % in B"), "{words}");

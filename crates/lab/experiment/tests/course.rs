@@ -3,7 +3,7 @@
 #[expect(dead_code, reason = "other tests use the rest of it")]
 mod common;
 
-use common::{RULE, Story, block_of_a_second, question};
+use common::{RULE, Story, block_of_a_second, question, unwrapped};
 use experiment::{CarryOver, Level, Question, Rule, Run, Verdict};
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ fn course(throughput: impl Fn(f64) -> f64) -> (Value, String) {
     let rule = Rule { rounds: 150, ..RULE };
     let verdict = Verdict::of(&rows(throughput), &Question { rule, ..question() }).expect("rounds");
     let json: Value = serde_json::from_str(&verdict.json()).expect("the report is JSON");
-    (json["course"].clone(), verdict.text().split_whitespace().collect::<Vec<_>>().join(" "))
+    (json["course"].clone(), unwrapped(&verdict.text()))
 }
 
 #[test]

@@ -3,7 +3,7 @@
 #[expect(dead_code, reason = "other tests use the rest of it")]
 mod common;
 
-use common::{RULE, Story, question};
+use common::{RULE, Story, question, unwrapped};
 use experiment::{Level, Measure, Question, RATE, Rule, Run, Verdict};
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ fn rows(levels: u8, longer: f64) -> Vec<Run> {
 
 fn verdict(rows: &[Run], rule: Rule) -> (String, Value) {
     let verdict = Verdict::of(rows, &Question { rule, ..question() }).expect("whole rounds");
-    let text = verdict.text().split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = unwrapped(&verdict.text());
     (text, serde_json::from_str(&verdict.json()).expect("the report is JSON"))
 }
 

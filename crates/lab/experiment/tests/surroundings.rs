@@ -3,7 +3,7 @@
 #[expect(dead_code, reason = "other tests use the rest of it")]
 mod common;
 
-use common::{RULE, Story, block_of_a_second, question};
+use common::{RULE, Story, block_of_a_second, question, unwrapped};
 use experiment::{Level, RoundKind, Rule, Run, Surroundings, Verdict, decide, parse_rows};
 
 /// From -1 to 1, neither regular nor skewed, and the same on every machine.
@@ -69,7 +69,7 @@ fn a_covariate_that_differs_is_used_and_told() {
     assert!(!found.answer.is_real(), "all of it is the CPU that others had: {found:?}");
     let question = experiment::Question { rule: LONG, ..question() };
     let text = Verdict::of(&rows, &question).expect("rounds").text();
-    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = unwrapped(&text);
     assert!(words.contains("CPU taken by others differs between the settings"), "{text}");
 }
 

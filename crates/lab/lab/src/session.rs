@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use experiment::{
     Audit, CarryOver, End, Execution, Level, News, NoVerdict, Origin, Plan, Question, Rule, Run,
-    Runner, Sensitivity, SlowEffect, Verdict, World, carry_out, compare, foremost, is_decided,
-    matters, whole_rounds,
+    Runner, Sensitivity, SlowEffect, Verdict, World, carry_out, commits_lost, compare, foremost,
+    is_decided, matters, whole_rounds,
 };
 use os::{Disk, Session};
 use stop::{RefusalKind, Stop};
@@ -407,7 +407,7 @@ impl<'a> Asked<'a> {
     /// The same by restarts, if the effects of these settings go on after them (LB62).
     fn instead(&self, found: &Found) -> Result<Option<Asked<'a>>, Stop> {
         // Nothing is more important than commits that were lost.
-        let lost = found.audits.iter().any(|audit| audit.commits.lost() > 0);
+        let lost = commits_lost(&found.runs, &found.audits) > 0;
         let may = self.design == Design::Alternate
             && self.request.experiment.design.is_none()
             && !found.is_stopped

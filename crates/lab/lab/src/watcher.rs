@@ -7,12 +7,14 @@
 //!
 //! Callers: both ways of running.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use experiment::Surroundings;
 use latch::{Guess, SharedFlag};
-use os::linux::machine::{CpuTimes, context_switches, cpu_times};
+use os::linux::machine::{context_switches, stolen};
+use os::linux::processes::OtherProcesses;
 use os::{Disk, Error, File, FileOperation, FileOptions, IoBuf, Session, ThreadHandle, ThreadSpec};
 use stop::Stop;
 use waits::{Nanos, SessionKind, Timestamp, WaitEvent};
@@ -34,6 +36,7 @@ const BLOCKS: u64 = 256;
 /// Watches until it ends.
 pub(crate) struct Watcher {
     counts: Arc<Counts>,
+    others: RefCell<OtherProcesses>,
     stop: Arc<SharedFlag>,
     thread: ThreadHandle,
     disk: Disk,
@@ -105,20 +108,21 @@ impl Watcher {
         };
         let spec = ThreadSpec { name: PROBE.to_owned(), kind: SessionKind::Background };
         let thread = session.spawn(spec, body)?;
-        Ok(Watcher { counts, stop, thread, disk: disk.clone(), path })
+        let others = RefCell::default();
+        Ok(Watcher { counts, others, stop, thread, disk: disk.clone(), path })
     }
 
     /// What has happened up to now.
     pub(crate) fn moment(&self, session: &Session) -> Moment {
-        let (cpu, switches) = match session.os().clock().is_virtual() {
-            true => (CpuTimes::default(), 0),
-            false => (cpu_times(), context_switches()),
+        let (others, stolen, switches) = match session.os().clock().is_virtual() {
+            true => (Nanos::ZERO, Nanos::ZERO, 0),
+            false => (self.others.borrow_mut().cpu(), stolen(), context_switches()),
         };
         let at = session.now();
         Moment {
             at,
-            others_ns: cpu.others.0,
-            stolen_ns: cpu.stolen.0,
+            others_ns: others.0,
+            stolen_ns: stolen.0,
             probes: self.counts.probes.load(),
             probes_ns: self.counts.ns_until(at),
             switches,

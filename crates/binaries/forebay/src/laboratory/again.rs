@@ -5,11 +5,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser};
-use experiment::Rows;
+use experiment::{Rows, Whole};
 use lab::{Before, free_buffer_waits};
 use waits::SessionKind;
 
-use super::outputs::{Outputs, Whole};
+use super::outputs::Outputs;
 use super::{COMMIT, Kind, Lab, begin, read_text};
 use crate::number::within;
 use crate::output::{CommandResult, Failure};
@@ -115,7 +115,7 @@ impl Resume {
             Ok(arguments) => arguments.command,
             Err(error) => return refuse(format!("this program can't read its command: {error}")),
         };
-        let whole = Whole { bytes: read.whole_bytes, lacks_line_end: read.lacks_line_end };
+        let whole = read.whole;
         let before = Before { rule: Some(asked.rule), runs: read.runs, audits: read.audits };
         let done = Done { before, rows: self.rows, html: self.html, whole };
         match again {

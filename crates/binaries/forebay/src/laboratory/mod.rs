@@ -256,7 +256,7 @@ fn answer(
     let session = begin();
     let mut outputs = match &done {
         Some(Done { rows, html, whole, .. }) => {
-            Outputs::going_on(rows, whole, html.as_deref(), &session)?
+            Outputs::going_on(rows, *whole, html.as_deref(), &session)?
         }
         None => Outputs::make(how.rows.as_deref(), how.html.as_deref(), &session)?,
     };
@@ -282,15 +282,11 @@ fn answer(
         Ok(Ending::Answered(verdict, runs)) => (Some(verdict), runs, false),
         Ok(Ending::Stopped(verdict, runs)) => (verdict, runs, true),
         Err(stop) => {
-            outputs.without_answer()?;
-            return Err(failure(stop));
+            let rows = outputs.without_answer(rows)?;
+            return Err(failed(failure(stop), rows.as_deref()));
         }
     };
-    let Some(verdict) = verdict else {
-        let rows = rows.filter(|_| outputs.has_rows());
-        outputs.without_answer()?;
-        return Err(stopped(rows));
-    };
+    let Some(verdict) = verdict else { return Err(stopped(outputs.without_answer(rows)?)) };
     let text = if place.json { verdict.json() + "\n" } else { verdict.text() };
     match (outputs.end(&verdict, &runs), is_stopped) {
         (Ok(()), false) => Ok(text),
@@ -322,6 +318,15 @@ fn failure(stop: Stop) -> Failure {
         Some(RefusalKind::Invalid) => Failure::usage(stop),
         _ => Failure::from(stop),
     }
+}
+
+/// It failed on its way; where there are rows, they aren't lost.
+fn failed(why: Failure, rows: Option<&Path>) -> Failure {
+    let Some(rows) = rows else { return why };
+    why.saying(&format!(
+        "'forebay lab report {}' tells what was measured until then",
+        rows.display()
+    ))
 }
 
 /// It was stopped; where there are rows, it can go on.

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use experiment::{Asked, Audit, Call, Rule, Run, Verdict};
+use experiment::{Asked, Audit, Call, Rule, Run, Verdict, Whole};
 use lab::Follower;
 use os::{Disk, File, FileOperation, FileOptions, Session};
 
@@ -23,13 +23,6 @@ pub(super) struct Outputs<'s> {
     failed: Option<os::Error>,
     /// There are rows in the file, so that it stays.
     has_rows: bool,
-}
-
-/// The lines of a file of rows that are whole.
-pub(super) struct Whole {
-    pub(super) bytes: usize,
-    /// Of the last one.
-    pub(super) lacks_line_end: bool,
 }
 
 impl<'s> Outputs<'s> {
@@ -53,7 +46,7 @@ impl<'s> Outputs<'s> {
     /// As `make`, but rows go on behind what is whole of a file that is there.
     pub(super) fn going_on(
         rows: &Path,
-        whole: &Whole,
+        whole: Whole,
         html: Option<&Path>,
         session: &'s Session,
     ) -> Result<Outputs<'s>, os::Error> {
@@ -93,16 +86,12 @@ impl<'s> Outputs<'s> {
         self.rows.map_or(Ok(()), |file| file.sync(session))
     }
 
-    /// Whether there are rows, which stay whatever comes.
-    pub(super) fn has_rows(&self) -> bool {
-        self.has_rows
-    }
-
-    /// There is no answer. Rows are kept if there are any.
-    pub(super) fn without_answer(self) -> Result<(), os::Error> {
-        let session = self.session;
-        let rows = self.rows.filter(|_| !self.has_rows);
-        [rows, self.html].into_iter().flatten().try_for_each(|file| file.remove(session))
+    /// There is no answer. Rows are kept if there are any: returns this name of their file then.
+    pub(super) fn without_answer<P>(self, rows_file: Option<P>) -> Result<Option<P>, os::Error> {
+        let (session, has_rows) = (self.session, self.has_rows);
+        let rows = self.rows.filter(|_| !has_rows);
+        [rows, self.html].into_iter().flatten().try_for_each(|file| file.remove(session))?;
+        Ok(rows_file.filter(|_| has_rows))
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Callers: `laboratory`.
 
+use std::path::Path;
+
 use lab::free_buffer_waits::{self, Matrix, Setting, Size};
 use lab::redo_size::{self, Curve, Sizes};
 use report::paragraph;
@@ -47,15 +49,17 @@ impl Run {
         let found =
             free_buffer_waits::run(&matrix, &os::linux::interrupted, &mut following, &session);
         following.progress.end();
-        let ended = match &found {
-            Ok(Some(_)) => outputs.end_rows(),
-            Ok(None) | Err(_) => outputs.without_answer(),
+        let kept = match &found {
+            Ok(Some(_)) => outputs.end_rows().map(|()| None),
+            Ok(None) | Err(_) => outputs.without_answer(self.how.rows.as_deref()),
         };
-        let text =
-            self.shown(found, free_buffer_waits::Report::text, free_buffer_waits::Report::json);
-        match (text, ended) {
-            (Ok(text), Err(error)) => Err(Failure::from(error).behind(text)),
-            (text, _) => text,
+        let shown = |rows| {
+            let (text, json) = (free_buffer_waits::Report::text, free_buffer_waits::Report::json);
+            self.shown(found, rows, text, json)
+        };
+        match kept {
+            Ok(rows) => shown(rows),
+            Err(error) => shown(None).and_then(|text| Err(Failure::from(error).behind(text))),
         }
     }
 
@@ -70,26 +74,33 @@ impl Run {
         let mut progress = Progress::new();
         let found = run(&mut |line: &str| progress.tell(line), &session);
         progress.end();
-        self.shown(found, text, json)
+        self.shown(found, None, text, json)
     }
 
+    /// What was found, or that it was stopped; `rows` is the file of what was measured, if that is
+    /// kept.
     fn shown<F>(
         &self,
         found: Result<Option<F>, Stop>,
+        rows: Option<&Path>,
         text: fn(&F) -> String,
         json: fn(&F) -> String,
     ) -> CommandResult {
         match found {
             Ok(Some(found)) if self.place.json => Ok(json(&found) + "\n"),
             Ok(Some(found)) => Ok(text(&found).lines().map(fitting).collect()),
-            Ok(None) => Err(Failure::stopped(match &self.how.rows {
+            Ok(None) => Err(Failure::stopped(match rows {
                 Some(rows) => format!(
                     "stopped before it had an answer; what was measured is in {}",
                     rows.display()
                 ),
                 None => "stopped before it had an answer; nothing is left behind".to_owned(),
             })),
-            Err(stop) => Err(failure(stop)),
+            Err(stop) => Err(match rows {
+                Some(rows) => failure(stop)
+                    .saying(&format!("what was measured until then is in {}", rows.display())),
+                None => failure(stop),
+            }),
         }
     }
 

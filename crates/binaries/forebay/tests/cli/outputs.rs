@@ -427,6 +427,26 @@ fn the_table_of_cells_writes_rows_that_are_no_comparison() {
     assert!(folder.misused(&curve).contains("leave --rows out"));
 }
 
+/// Who stops the table of cells before its first row is told that nothing is there, and so it is.
+#[test]
+fn a_table_that_was_stopped_while_it_loaded_leaves_no_rows() {
+    let folder = Folder::new("table-stopped");
+    let mut command = folder.command(&["lab", "run", "free-buffer-waits", "--rows", "rows"]);
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
+    let running = command.spawn().expect("it starts");
+    let is_there = || folder.names().iter().any(|name| name.starts_with("forebay-lab-"));
+    let began = Instant::now();
+    while !is_there() && began.elapsed() < Duration::from_secs(100) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    interrupt(running.id());
+    let output = running.wait_with_output().expect("it ends");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("nothing is left behind"), "{said}");
+    assert!(folder.names().is_empty(), "{:?}", folder.names());
+}
+
 /// Every key that a command prints is listed in docs/JSON.md.
 #[test]
 fn keys_of_json_are_documented() {

@@ -18,6 +18,9 @@ pub(crate) struct CommitCheck {
     in_one_instance: bool,
     acknowledged: u64,
     pub(crate) lost: u64,
+    /// Those gone that nobody was promised: of runs with `commit_wait = nowait`, or of an instance
+    /// in which some had that.
+    unpromised: u64,
     /// The runs that lost some.
     runs_with_loss: Vec<String>,
 }
@@ -26,23 +29,32 @@ impl CommitCheck {
     /// Of rows that were checked one by one, or of instances that they share.
     pub(crate) fn of(rows: &[Run], audits: &[Audit]) -> CommitCheck {
         if !audits.is_empty() {
+            let gone = audits.iter().map(|audit| audit.commits.lost()).sum();
+            let [lost, unpromised] = match rows.iter().all(is_promised) {
+                true => [gone, 0],
+                false => [0, gone],
+            };
             return CommitCheck {
                 runs: rows.len() as u64,
                 runs_checked: checked_with(rows, audits),
                 in_one_instance: true,
                 acknowledged: audits.iter().map(|audit| audit.commits.acknowledged).sum(),
-                lost: audits.iter().map(|audit| audit.commits.lost()).sum(),
+                lost,
+                unpromised,
                 runs_with_loss: Vec::new(),
             };
         }
         let checked = || rows.iter().filter_map(|run| Some((run, run.commits?)));
-        let with_loss = checked().filter(|(_, commits)| commits.lost() > 0);
+        let [promised, others] = [true, false]
+            .map(|promised| checked().filter(move |(run, _)| is_promised(run) == promised));
+        let with_loss = promised.clone().filter(|(_, commits)| commits.lost() > 0);
         CommitCheck {
             runs: rows.len() as u64,
             runs_checked: checked().count() as u64,
             in_one_instance: false,
             acknowledged: checked().map(|(_, commits)| commits.acknowledged).sum(),
-            lost: checked().map(|(_, commits)| commits.lost()).sum(),
+            lost: promised.map(|(_, commits)| commits.lost()).sum(),
+            unpromised: others.map(|(_, commits)| commits.lost()).sum(),
             runs_with_loss: with_loss
                 .map(|(run, commits)| format!("{} ({})", run_name(run), grouped(commits.lost())))
                 .collect(),
@@ -73,7 +85,14 @@ impl CommitCheck {
                 counted(self.runs, "run")
             ),
         };
-        let of = format!("of {} acknowledged, looked for {place}", grouped(self.acknowledged));
+        let unpromised = match self.unpromised {
+            0 => String::new(),
+            gone => {
+                format!("; {} gone, which commit_wait = nowait doesn't promise", grouped(gone))
+            }
+        };
+        let acknowledged = grouped(self.acknowledged);
+        let of = format!("of {acknowledged} acknowledged, looked for {place}{unpromised}");
         match (self.runs_checked, self.lost) {
             (0, _) if !self.in_one_instance => "not checked in any run".to_owned(),
             (_, 0) => format!("none, {of}"),
@@ -85,6 +104,17 @@ impl CommitCheck {
             }
         }
     }
+}
+
+/// How many commits of these runs are gone that were promised, with the audits of instances that
+/// they share.
+pub fn commits_lost(rows: &[Run], audits: &[Audit]) -> u64 {
+    CommitCheck::of(rows, audits).lost
+}
+
+/// Whether an acknowledged commit of the run was to survive a crash.
+fn is_promised(run: &Run) -> bool {
+    run.identity.parameters.get("commit_wait").is_none_or(|wait| wait != "nowait")
 }
 
 /// How many of the rows are of an instance that was looked at when it had ended; one that was

@@ -23,7 +23,7 @@
 //! Callers: `lab`.
 
 pub(crate) mod carry_over;
-mod commits;
+pub(crate) mod commits;
 mod course;
 mod explanation;
 mod headline;

@@ -287,3 +287,8 @@ pub(crate) fn priority(share: f64) -> Vec<Run> {
     }
     rows
 }
+
+/// The text on one line: sentences as they are before they are broken at the edge of a screen.
+pub(crate) fn unwrapped(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

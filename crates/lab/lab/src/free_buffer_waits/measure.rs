@@ -108,8 +108,13 @@ pub(super) fn parameters(size: Size, setting: Setting, asynchronous: bool) -> Pa
     parameters
 }
 
-/// Makes a table for each session and fills it.
-pub(super) fn load(database: &Database, size: Size, session: &Session) -> Result<(), Stop> {
+/// Makes a table for each session and fills it. False if it was told to stop.
+pub(super) fn load(
+    database: &Database,
+    size: Size,
+    told_to_stop: &dyn Fn() -> bool,
+    session: &Session,
+) -> Result<bool, Stop> {
     for number in 2..=UNDO_FILES {
         let path = format!("undo{number:02}.dbf");
         let file = DataFileSpec { path, bytes: UNDO_FILE_BYTES, bytes_max: 0, growth_bytes: 0 };
@@ -126,6 +131,9 @@ pub(super) fn load(database: &Database, size: Size, session: &Session) -> Result
         let spec = TableSpec { tablespace: Some(TABLESPACE.into()), ..spec };
         let table = connection.create_table(&spec)?;
         for first in (0..size.rows).step_by(LOAD_BATCH as usize) {
+            if told_to_stop() {
+                return Ok(false);
+            }
             let mut tx = connection.begin();
             for id in first..size.rows.min(first + LOAD_BATCH) {
                 let row = [Value::Int(id as i64), Value::Int(0), Value::Text(&filler)];
@@ -134,7 +142,7 @@ pub(super) fn load(database: &Database, size: Size, session: &Session) -> Result
             tx.commit()?;
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 pub(super) fn table_name(number: u32) -> String {

@@ -73,7 +73,9 @@ pub fn run(
     }
     let is_modelled = matches!(matrix.run_on, RunOn::Model { .. });
     let rounds = rounds(matrix.settings.len(), matrix.size.rounds, !is_modelled, matrix.seed);
-    let (mut world, chosen) = World::prepare(matrix, session)?;
+    let Some((mut world, chosen)) = World::prepare(matrix, told_to_stop, session)? else {
+        return Ok(None);
+    };
     let place = Place {
         machine: world.describe(matrix),
         is_modelled,
@@ -160,7 +162,12 @@ enum World<'s> {
 }
 
 impl<'s> World<'s> {
-    fn prepare(matrix: &Matrix, session: &'s Session) -> Result<(World<'s>, Chosen), Stop> {
+    /// None if it was told to stop; a model isn't.
+    fn prepare(
+        matrix: &Matrix,
+        told_to_stop: &dyn Fn() -> bool,
+        session: &'s Session,
+    ) -> Result<Option<(World<'s>, Chosen)>, Stop> {
         let size = matrix.size;
         match &matrix.run_on {
             RunOn::ThisMachine(parent) => {
@@ -169,10 +176,12 @@ impl<'s> World<'s> {
                 // A wrong name is refused before anything is made.
                 let paced = paced.transpose()?;
                 let scratch = Scratch::make(&disk, parent, true, session)?;
-                make(&disk, &scratch.base(), size, session)?;
+                if !make(&disk, &scratch.base(), size, told_to_stop, session)? {
+                    return Ok(None);
+                }
                 let slow = paced.as_ref().map_or_else(|| disk.clone(), PacedDisk::disk);
                 let chosen = choose(&slow, &scratch.base(), size, session)?;
-                Ok((World::Here { scratch, disk, paced }, chosen))
+                Ok(Some((World::Here { scratch, disk, paced }, chosen)))
             }
             RunOn::Model { machine, disk } => {
                 if let Some(paced) = &matrix.paced {
@@ -183,16 +192,16 @@ impl<'s> World<'s> {
                 }
                 let machine = Box::new(Machine::named(machine, disk)?);
                 let body = move |world: &sim::World, session: &Session| {
-                    make(&world.disk(), Path::new(DIRECTORY), size, session)
+                    make(&world.disk(), Path::new(DIRECTORY), size, &|| false, session)
                 };
                 // On a disk that is quick: loading isn't what is measured.
                 let quick = machine.with_disk(Machine::named("two-core", "nvme")?.disk);
-                let ((), base) = quick.run(WORLD_SEED, None, body)?;
+                let (_, base) = quick.run(WORLD_SEED, None, body)?;
                 let body = move |world: &sim::World, session: &Session| {
                     choose(&world.disk(), Path::new(DIRECTORY), size, session)
                 };
                 let (chosen, _) = machine.run(WORLD_SEED, Some(base.clone()), body)?;
-                Ok((World::Modelled { machine, base: Box::new(base) }, chosen))
+                Ok(Some((World::Modelled { machine, base: Box::new(base) }, chosen)))
             }
         }
     }
@@ -265,15 +274,23 @@ fn pace(disk: &Disk, model: &str, session: &Session) -> Result<PacedDisk, Stop> 
     Ok(PacedDisk::new(disk, &model, session.os().clock().clone(), 1))
 }
 
-/// The loaded database.
-fn make(disk: &Disk, directory: &Path, size: Size, session: &Session) -> Result<(), Stop> {
+/// The loaded database. False if it was told to stop.
+fn make(
+    disk: &Disk,
+    directory: &Path,
+    size: Size,
+    told_to_stop: &dyn Fn() -> bool,
+    session: &Session,
+) -> Result<bool, Stop> {
     let parameters = parameters(size, LOADING, true);
     let options = Options { creation: creation(size), parameters, ..Options::default() };
     let database = Database::create_in(disk, directory, &options, session)?;
-    match load(&database, size, session) {
-        Ok(()) => database.shutdown_by(session),
-        Err(stop) => crash(database, session).and(Err(stop)),
+    let loaded = load(&database, size, told_to_stop, session);
+    if !matches!(loaded, Ok(true)) {
+        return crash(database, session).and(loaded);
     }
+    database.shutdown_by(session)?;
+    Ok(true)
 }
 
 const LOADING: Setting = Setting { io: FilesystemIo::SetAll, writers: 1, slaves: 0 };
