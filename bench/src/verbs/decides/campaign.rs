@@ -34,6 +34,8 @@ pub(super) struct Campaign {
     /// More options of `lab compare`.
     pub(super) more: Vec<String>,
     pub(super) out: Option<PathBuf>,
+    /// Where rows are kept.
+    pub(super) keep: Option<PathBuf>,
 }
 
 /// One run to make.
@@ -62,6 +64,10 @@ impl Campaign {
         fs::create_dir_all(&self.dir)
             .map_err(|error| format!("cannot create {}: {error}", self.dir.display()))?;
         let scratch = Scratch::create(&self.dir).map_err(|error| format!("decides: {error}"))?;
+        if let Some(keep) = &self.keep {
+            fs::create_dir_all(keep)
+                .map_err(|error| format!("cannot create {}: {error}", keep.display()))?;
+        }
         println!("decides: {} runs, {}", runs.len(), self.conditions());
         let neighbour = self.neighbour_seed.map(|seed| Neighbour::start(&scratch, seed));
         let mut neighbour = neighbour.transpose()?;
@@ -111,6 +117,10 @@ impl Campaign {
         options.extend([planted, "--json".into(), "--budget".into(), self.budget.clone()]);
         options.extend(["--seed".into(), run.seed.to_string(), "--dir".into(), scratch.into()]);
         options.extend(run.delay_ns.is_none().then(|| "--equals".to_owned()));
+        if let Some(keep) = &self.keep {
+            let rows = keep.join(format!("{}.rows", run.seed));
+            options.extend(["--rows".into(), rows.display().to_string()]);
+        }
         options.extend(self.more.iter().cloned());
         options
     }
@@ -210,6 +220,7 @@ mod tests {
             budget: "10s".into(),
             more: vec!["--block".into(), "0.1".into()],
             out: None,
+            keep: None,
         }
     }
 

@@ -52,6 +52,10 @@ pub(crate) struct Arguments {
     /// Append each run to this file; what it has is tabulated too, and its seeds are passed over
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     out: Option<PathBuf>,
+    /// Keep the rows of each run in this folder, in a file named after its seed: `lab report` reads
+    /// them
+    #[arg(long, value_name = "DIR", conflicts_with = "from")]
+    keep: Option<PathBuf>,
     /// Run nothing: tabulate this file
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
@@ -92,6 +96,7 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Outcome {
         budget: arguments.budget.clone(),
         more: arguments.more.clone(),
         out: arguments.out.clone(),
+        keep: arguments.keep.as_ref().map(|keep| root.join(keep)),
     };
     // What was found is told however the campaign ended.
     os::linux::listen();

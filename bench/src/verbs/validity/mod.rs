@@ -19,24 +19,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use bench::Scratch;
-use experiment::Run;
+use experiment::{Run, Surroundings};
 use lab::{Experiment, Form, Machine, repeat_here, repeat_modelled};
 use os::Session;
 use os::probe::DurableWrite;
 use sim::model::{CostList, DiskParameters, MachineParameters};
-use stop::{RefusalKind, Stop};
+use stop::Stop;
 use waits::{Nanos, SessionKind};
 
 use super::calibrate;
 use crate::Outcome;
 use disk::{Bench, Kind, Samples};
-use others::Reading;
 use profile::{Comparison, Profile};
 
 mod differences;
 mod disk;
 mod fit;
-mod others;
 mod profile;
 
 /// What others may use of the machine in a run that counts.
@@ -123,19 +121,13 @@ fn differ(dir: &Path, form: &Form, model: &Machine, arguments: &Arguments) -> Ou
     }
 }
 
-/// A run here, and how much of the machine others had meanwhile.
-struct Observed {
-    run: Run,
-    others: f64,
-}
-
 /// The runs on this machine, and the disk before, between and after them.
 fn measure(
     dir: &Path,
     experiment: &Experiment,
     form: &Form,
     count: u32,
-) -> Result<(Vec<Observed>, Samples), String> {
+) -> Result<(Vec<Run>, Samples), String> {
     let scratch = Scratch::create(dir).map_err(|error| error.to_string())?;
     // The runs' own crashes are no news.
     let os = os::linux::start_with(std::sync::Arc::new(|_| {}));
@@ -151,30 +143,28 @@ fn measured(
     form: &Form,
     count: u32,
     session: &Session,
-) -> Result<(Vec<Observed>, Samples), Stop> {
-    let refuse = |why: String| Stop::refuse(RefusalKind::WrongState, why);
+) -> Result<(Vec<Run>, Samples), Stop> {
     let mut bench = Bench::prepare(&os::linux::disk(), scratch.path(), session)?;
     let mut samples = Samples::default();
-    let (mut observed, mut before) = (Vec::new(), Reading::take().map_err(refuse)?);
     let mut around = |run: Option<&Run>| -> Result<(), Stop> {
         if let Some(run) = run {
-            let others = Reading::take().map_err(refuse)?.others_since(&before);
-            let rate = run.transactions as f64 * 1e9 / run.elapsed_ns as f64;
-            println!("run: {rate:.0} a second; others used {:.0} % of the CPUs", 100.0 * others);
-            observed.push(Observed { run: run.clone(), others });
+            let (rate, others) = (run.throughput(), 100.0 * others(run));
+            println!("run: {rate:.0} a second; others used {others:.0} % of the CPUs");
         }
-        bench.pass(&mut samples, session)?;
-        before = Reading::take().map_err(refuse)?;
-        Ok(())
+        Ok(bench.pass(&mut samples, session)?)
     };
-    repeat_here(experiment, form, scratch.path(), count, &mut around, session)?;
-    Ok((observed, samples))
+    let runs = repeat_here(experiment, form, scratch.path(), count, &mut around, session)?;
+    Ok((runs, samples))
+}
+
+/// How much of the machine others had meanwhile, as a share.
+fn others(run: &Run) -> f64 {
+    run.surroundings.as_ref().map_or(0.0, Surroundings::cpu_of_others)
 }
 
 /// The runs that count.
-fn quiet(runs: &[Observed]) -> Vec<&Run> {
-    let quiet: Vec<&Run> =
-        runs.iter().filter(|it| it.others <= OTHERS_MAX).map(|it| &it.run).collect();
+fn quiet(runs: &[Run]) -> Vec<&Run> {
+    let quiet: Vec<&Run> = runs.iter().filter(|run| others(run) <= OTHERS_MAX).collect();
     let all = runs.len();
     if quiet.len() >= QUIET_MIN {
         println!("\n{} of {all} runs count: others used a tenth of the CPUs at most", quiet.len());
@@ -184,7 +174,7 @@ fn quiet(runs: &[Observed]) -> Vec<&Run> {
         "\nall {all} runs count, for the machine was never quiet: others used more than a tenth of \
          its CPUs, and the model has them to itself"
     );
-    runs.iter().map(|it| &it.run).collect()
+    runs.iter().collect()
 }
 
 fn fitted(
@@ -251,7 +241,7 @@ mod tests {
         let disk = DiskParameters::parse(&text).expect("it is valid");
         let model = Machine { machine, costs, disk };
         let simulated = repeat_modelled(experiment, &form, &model, 1).expect("it runs");
-        let real = Profile::of(runs.iter().map(|it| &it.run));
+        let real = Profile::of(&runs);
         let simulated = Profile::of(&simulated);
         let text = Comparison { real: &real, simulated: &simulated }.text();
         assert!(text.contains("log file sync"), "{text}");

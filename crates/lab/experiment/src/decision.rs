@@ -31,7 +31,7 @@ use stats::{Interval, Matters};
 use crate::measure::NOTHING;
 use crate::plan::ROUNDS_MAX;
 use crate::rounds::Rounds;
-use crate::surroundings::{CPU, Covariate, DEVICE, PLACE};
+use crate::surroundings::{Covariate, DEVICE, PLACE, STOLEN};
 use crate::{Level, Measure, RoundKind, Run};
 
 /// Fewer rounds than this are never looked at.
@@ -283,11 +283,11 @@ fn decide_at(
 /// What happens beside runs and is no effect of their settings.
 pub(crate) fn covariates(rule: &Rule, in_one_instance: bool) -> &'static [Covariate] {
     match (rule.is_device_neutral, in_one_instance) {
-        (true, true) => &[CPU, DEVICE],
-        (false, true) => &[CPU],
+        (true, true) => &[STOLEN, DEVICE],
+        (false, true) => &[STOLEN],
         // Runs of a round may differ by their order: a device warms up, a file grows.
-        (true, false) => &[CPU, DEVICE, PLACE],
-        (false, false) => &[CPU, PLACE],
+        (true, false) => &[STOLEN, DEVICE, PLACE],
+        (false, false) => &[STOLEN, PLACE],
     }
 }
 
@@ -414,8 +414,8 @@ fn estimate(pairs: &[RowPair<'_>], sums: &Sums, covariates: &[Covariate]) -> Opt
 }
 
 /// How restless the surroundings of the two runs were: how far the covariates differ that are
-/// shares (of the machine's CPU, of the time in which a probe was on its way). Only those of the
-/// model: what may be an effect of a setting must not take weight from its rounds.
+/// shares (of the CPU that was wanted, of the time in which a probe was on its way). Only those of
+/// the model: what may be an effect of a setting must not take weight from its rounds.
 fn disturbance((a, b): &RowPair<'_>, covariates: &[Covariate]) -> f64 {
     let shares = covariates.iter().filter(|covariate| covariate.name != PLACE.name);
     shares.map(|covariate| ((covariate.of)(b) - (covariate.of)(a)).abs()).sum()

@@ -109,11 +109,12 @@ impl Asked {
 
 impl Audit {
     /// Adds it to these. An instance that was made again has another audit, which takes the place
-    /// of the first.
+    /// of the first, unless commits were lost in that.
     pub fn add_to(self, audits: &mut Vec<Audit>) {
         let is_same =
             |of: &&mut Audit| of.instance_ns.is_some() && of.instance_ns == self.instance_ns;
         match audits.iter_mut().find(is_same) {
+            Some(known) if known.commits.lost() > 0 => {}
             Some(known) => *known = self,
             None => audits.push(self),
         }
@@ -208,7 +209,7 @@ mod tests {
     }
 
     fn audit(instance_ns: Option<u64>, acknowledged: u64) -> Audit {
-        Audit { instance_ns, commits: Commits { acknowledged, found: 8 } }
+        Audit { instance_ns, commits: Commits { acknowledged, found: acknowledged } }
     }
 
     /// What begins anew on a model is the same instance, and counts once.
@@ -218,7 +219,10 @@ mod tests {
         let text: String = all.iter().map(|audit| audit.to_json_line() + "\n").collect();
         let read = parse_rows(&text).expect("audits").audits;
         assert_eq!(read, [audit(Some(0), 11), audit(Some(7), 10)]);
-        let old = "{\"audit\":{\"acknowledged\":9,\"found\":8}}\n";
+        let lost = Audit { commits: Commits { acknowledged: 9, found: 7 }, ..audit(Some(7), 9) };
+        let text = format!("{}\n{text}", lost.to_json_line());
+        assert_eq!(parse_rows(&text).expect("audits").audits, [lost, audit(Some(0), 11)]);
+        let old = "{\"audit\":{\"acknowledged\":9,\"found\":9}}\n";
         let read = parse_rows(&old.repeat(2)).expect("audits").audits;
         assert_eq!(read, [audit(None, 9), audit(None, 9)]);
     }

@@ -1,7 +1,10 @@
-//! What happens beside a run: the covariates.
+//! What happens beside a run, and of it the covariates.
 //!
-//! A neighbour that takes the CPU while B runs makes B look slow. What can be seen of it, and can't
-//! be an effect of the setting, is taken out of the comparison (rule EX23).
+//! A hypervisor that gives the CPU to others while B runs makes B look slow. What can be seen of
+//! such things, and can't be an effect of the setting, is taken out of the comparison (rule EX23).
+//!
+//! What other programs had of the CPU isn't: one that takes all it can get has more of it where a
+//! setting waits, and then B's own effect would be taken out. It is shown only.
 //!
 //! Callers: `decision`; `lab` makes the readings.
 
@@ -16,7 +19,10 @@ pub struct Surroundings {
     pub elapsed_ns: u64,
     /// The number of CPUs.
     pub cpus: u32,
-    /// CPU time of other processes of the machine, without the kernel's own threads, ns.
+    /// CPU time of this process, ns; zero in old rows.
+    #[serde(default)]
+    pub own_ns: u64,
+    /// CPU time of all else: other processes, the kernel's threads, interrupts, ns.
     pub others_ns: u64,
     /// CPU time that a hypervisor gave to other machines, ns.
     pub stolen_ns: u64,
@@ -30,14 +36,23 @@ pub struct Surroundings {
     pub switches: u64,
 }
 
+impl Surroundings {
+    /// The CPU that others had and that was stolen, as a share of the machine.
+    pub fn cpu_of_others(&self) -> f64 {
+        let all = self.elapsed_ns as f64 * f64::from(self.cpus);
+        if all > 0.0 { (self.others_ns + self.stolen_ns) as f64 / all } else { 0.0 }
+    }
+}
+
 /// A covariate: its name, and its value in a run.
 pub(crate) struct Covariate {
     pub(crate) name: &'static str,
     pub(crate) of: fn(&Run) -> f64,
 }
 
-/// The CPU that others had, as a share of the machine.
-pub(crate) const CPU: Covariate = Covariate { name: "CPU taken by others", of: cpu_of_others };
+/// The CPU that a hypervisor took, as a share of all that was wanted: who wants less is robbed of
+/// less.
+pub(crate) const STOLEN: Covariate = Covariate { name: "stolen CPU", of: stolen };
 
 /// The share of time in which a probe of the device was on its way.
 pub(crate) const DEVICE: Covariate = Covariate { name: "device probe", of: probe };
@@ -46,10 +61,10 @@ pub(crate) const DEVICE: Covariate = Covariate { name: "device probe", of: probe
 pub(crate) const PLACE: Covariate =
     Covariate { name: "order", of: |run| f64::from(run.identity.place) };
 
-fn cpu_of_others(run: &Run) -> f64 {
+fn stolen(run: &Run) -> f64 {
     let share = |s: &Surroundings| {
-        let all = s.elapsed_ns as f64 * f64::from(s.cpus);
-        if all > 0.0 { (s.others_ns + s.stolen_ns) as f64 / all } else { 0.0 }
+        let wanted = s.own_ns + s.others_ns + s.stolen_ns;
+        s.stolen_ns as f64 / wanted.max(1) as f64
     };
     run.surroundings.as_ref().map_or(0.0, share)
 }

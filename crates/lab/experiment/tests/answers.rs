@@ -105,11 +105,26 @@ fn what_nowait_leaves_behind_a_crash_is_told_and_is_not_lost() {
     rows[1].commits = Some(Commits { acknowledged: 500, found: 499 });
     rows[1].identity.parameters.insert("commit_wait".to_owned(), "wait".to_owned());
     assert!(report(&rows).text().contains("WARNING: Commits were lost"), "{text}");
-    // What instances share isn't known apart.
-    let audit = Audit { instance_ns: Some(0), commits: Commits { acknowledged: 90, found: 80 } };
-    assert_eq!(commits_lost(&rows, &[audit]), 0);
-    rows[0].identity.parameters.insert("commit_wait".to_owned(), "wait".to_owned());
-    assert_eq!(commits_lost(&rows, &[audit]), 10);
+}
+
+/// Whose commits are gone isn't known within an instance; another instance has nothing to do with
+/// it.
+#[test]
+fn what_an_instance_without_nowait_has_lost_is_lost() {
+    let mut rows = Story::of(1.08, 0.004).rows();
+    for (index, run) in rows.iter_mut().enumerate() {
+        let block = block_of_a_second(index, run.transactions);
+        run.block = Some(Block { instance_ns: if index < 8 { 0 } else { 10 }, ..block });
+    }
+    rows[0].identity.parameters.insert("commit_wait".to_owned(), "nowait".to_owned());
+    let audit = |instance_ns, found| {
+        let instance_ns = Some(instance_ns);
+        Audit { instance_ns, commits: Commits { acknowledged: 90, found } }
+    };
+    assert_eq!(commits_lost(&rows, &[audit(0, 80), audit(10, 90)]), 0);
+    assert_eq!(commits_lost(&rows, &[audit(0, 90), audit(10, 85)]), 5);
+    let old = Audit { instance_ns: None, ..audit(0, 80) };
+    assert_eq!(commits_lost(&rows, &[old]), 0);
 }
 
 /// It would be a ratio to zero.

@@ -90,8 +90,9 @@ impl Story {
         }];
         run.statistics.insert(Statistic::RedoSize.name().to_owned(), 1_000 * transactions);
         run.statistics.insert(Statistic::UserCommits.name().to_owned(), transactions);
-        let others_ns = (noise * 1e10) as u64;
-        run.surroundings = Some(Surroundings { elapsed_ns: NS, cpus: 2, others_ns, ..EMPTY });
+        let stolen_ns = (noise * 1e10) as u64;
+        let beside = Surroundings { elapsed_ns: NS, cpus: 2, own_ns: NS, stolen_ns, ..EMPTY };
+        run.surroundings = Some(beside);
         run.block = self.are_blocks.then(|| Block {
             at_ns: index as u64 * 1_000_000_000,
             instance_ns: 0,
@@ -108,6 +109,7 @@ impl Story {
 const EMPTY: Surroundings = Surroundings {
     elapsed_ns: 0,
     cpus: 0,
+    own_ns: 0,
     others_ns: 0,
     stolen_ns: 0,
     probes: 0,

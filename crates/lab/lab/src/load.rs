@@ -99,22 +99,16 @@ impl Load {
         connection: &mut Connection<'_>,
         acknowledged: &[(u32, u64)],
     ) -> Result<u64, Stop> {
-        let (lost, wrong) = match self {
-            Load::DebitCredit { .. } => {
-                let audit = workload::audit(connection, acknowledged, false)?;
-                (audit.lost, audit.unbalanced.into_iter().chain(audit.untold).next())
-            }
-            Load::OrderEntry { .. } => {
-                let breaches = order_entry::audit(connection, acknowledged)?;
-                (0, breaches.into_iter().next())
-            }
+        let audit = match self {
+            Load::DebitCredit { .. } => workload::audit(connection, acknowledged, false)?,
+            Load::OrderEntry { .. } => order_entry::audit(connection, acknowledged)?,
         };
-        match wrong {
+        match audit.unbalanced.into_iter().chain(audit.untold).next() {
             Some(first) => {
                 let message = format!("the books don't balance after the run: {first}");
                 Err(Stop::refuse(RefusalKind::Corrupt, message))
             }
-            None => Ok(lost),
+            None => Ok(audit.lost),
         }
     }
 

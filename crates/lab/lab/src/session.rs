@@ -10,6 +10,7 @@ use experiment::{
     is_decided, matters, whole_rounds,
 };
 use os::{Disk, Session};
+use report::number::grouped;
 use stop::{RefusalKind, Stop};
 use waits::Nanos;
 
@@ -126,12 +127,18 @@ pub fn run(
         command: request.command.clone(),
         model: found.model,
         sensitivity: found.sensitivity,
-        audits: found.audits,
+        audits: found.audits.clone(),
         notes: asked.notes,
     };
     let verdict = Verdict::of(&found.runs, &question);
-    if let (true, Err(error @ NoVerdict::Idle { .. })) = (found.is_stopped, &verdict) {
-        follower.tell(&format!("no verdict so far: {error}"));
+    if let (true, Err(error)) = (found.is_stopped, &verdict) {
+        if let NoVerdict::Idle { .. } = error {
+            follower.tell(&format!("no verdict so far: {error}"));
+        }
+        let lost = commits_lost(&found.runs, &found.audits);
+        if lost > 0 {
+            follower.tell(&format!("{} commits LOST: no figure is worth anything", grouped(lost)));
+        }
     }
     match (found.is_stopped, verdict) {
         (false, Ok(verdict)) => Ok(Ending::Answered(Box::new(verdict), found.runs)),

@@ -1,4 +1,4 @@
-//! What happens beside a load: CPU that others take, and a probe of the device.
+//! What happens beside a load: CPU that others and a hypervisor take, and a probe of the device.
 //!
 //! The probe writes 4 KiB durably to a file of its own, and again after a pause. The pause is three
 //! times as long as such a write took before the load began, and a millisecond at least: so the
@@ -7,14 +7,12 @@
 //!
 //! Callers: both ways of running.
 
-use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use experiment::Surroundings;
 use latch::{Guess, SharedFlag};
-use os::linux::machine::{context_switches, stolen};
-use os::linux::processes::OtherProcesses;
+use os::linux::machine::{CpuTimes, context_switches, cpu_times};
 use os::{Disk, Error, File, FileOperation, FileOptions, IoBuf, Session, ThreadHandle, ThreadSpec};
 use stop::Stop;
 use waits::{Nanos, SessionKind, Timestamp, WaitEvent};
@@ -36,7 +34,6 @@ const BLOCKS: u64 = 256;
 /// Watches until it ends.
 pub(crate) struct Watcher {
     counts: Arc<Counts>,
-    others: RefCell<OtherProcesses>,
     stop: Arc<SharedFlag>,
     thread: ThreadHandle,
     disk: Disk,
@@ -80,6 +77,7 @@ impl Counts {
 #[derive(Clone, Copy)]
 pub(crate) struct Moment {
     at: Timestamp,
+    own_ns: u64,
     others_ns: u64,
     stolen_ns: u64,
     probes: u64,
@@ -108,21 +106,21 @@ impl Watcher {
         };
         let spec = ThreadSpec { name: PROBE.to_owned(), kind: SessionKind::Background };
         let thread = session.spawn(spec, body)?;
-        let others = RefCell::default();
-        Ok(Watcher { counts, others, stop, thread, disk: disk.clone(), path })
+        Ok(Watcher { counts, stop, thread, disk: disk.clone(), path })
     }
 
     /// What has happened up to now.
     pub(crate) fn moment(&self, session: &Session) -> Moment {
-        let (others, stolen, switches) = match session.os().clock().is_virtual() {
-            true => (Nanos::ZERO, Nanos::ZERO, 0),
-            false => (self.others.borrow_mut().cpu(), stolen(), context_switches()),
+        let (cpu, switches) = match session.os().clock().is_virtual() {
+            true => (CpuTimes::default(), 0),
+            false => (cpu_times(), context_switches()),
         };
         let at = session.now();
         Moment {
             at,
-            others_ns: others.0,
-            stolen_ns: stolen.0,
+            own_ns: cpu.own.0,
+            others_ns: cpu.others.0,
+            stolen_ns: cpu.stolen.0,
             probes: self.counts.probes.load(),
             probes_ns: self.counts.ns_until(at),
             switches,
@@ -173,6 +171,7 @@ impl Moment {
         Surroundings {
             elapsed_ns: end.at.since(self.at).0,
             cpus: session.os().cpu_count(),
+            own_ns: end.own_ns.saturating_sub(self.own_ns),
             others_ns: end.others_ns.saturating_sub(self.others_ns),
             stolen_ns: end.stolen_ns.saturating_sub(self.stolen_ns),
             probes: end.probes - self.probes,

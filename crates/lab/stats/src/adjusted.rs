@@ -7,10 +7,10 @@
 //!   z    covariates, B - A                           gamma  what a unit of a covariate costs
 //! ```
 //!
-//! A neighbour took the CPU while B ran, or the device was slower while A did: the difference that
+//! A hypervisor took the CPU while B ran, or the device was slower while A did: the difference that
 //! this made is subtracted, and the noise that is left is smaller. A covariate must be something
-//! that the setting can't affect (CPU that neighbours took, the latency of a probe of the device);
-//! else the adjustment takes a part of the effect away. Because the order within a pair is drawn by
+//! that the setting can't affect (CPU that was stolen, the latency of a probe of the device); else
+//! the adjustment takes a part of the effect away. Because the order within a pair is drawn by
 //! lot, the expected z is zero, and tau is the effect at z = 0.
 //!
 //! # Weights

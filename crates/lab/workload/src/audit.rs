@@ -1,4 +1,5 @@
-//! The audit of the debit-credit tables: what must hold after any load and any crash.
+//! What an audit finds, and that of the debit-credit tables: what must hold after any load and any
+//! crash.
 //!
 //! Callers: the lab after each run, `forebay load audit`, the kill loop.
 
@@ -34,6 +35,18 @@ impl Audit {
     pub fn is_clean(&self) -> bool {
         self.lost == 0 && self.unbalanced.is_empty() && self.untold.is_empty()
     }
+
+    /// Adds a session that was told of so many commits, of which so many are there, of so many in
+    /// all.
+    pub(crate) fn compare(&mut self, session: u32, told: u64, there: u64, all: u64) {
+        self.acknowledged = self.acknowledged.saturating_add(told);
+        self.lost = self.lost.saturating_add(told - there);
+        self.unacknowledged += all - there;
+        // The last commit may have been durable before it was acknowledged.
+        if all > told.saturating_add(1) {
+            self.untold.push(format!("session {session} has {all} commits and was told of {told}"));
+        }
+    }
 }
 
 /// Compares the tables with `acknowledged`: each session with the number of its commits, which are
@@ -59,20 +72,13 @@ pub fn audit(
     })?;
     let mut audit = Audit::default();
     for (number, told) in acknowledged {
-        audit.acknowledged = audit.acknowledged.saturating_add(*told);
         let mut numbers = found.remove(&i64::from(*number)).unwrap_or_default();
         numbers.sort_unstable();
         let last = i64::try_from(*told).unwrap_or(i64::MAX);
         let there = numbers.iter().filter(|number| **number <= last).count() as u64;
-        audit.lost = audit.lost.saturating_add(told.saturating_sub(there));
-        audit.unacknowledged += numbers.len() as u64 - there;
+        audit.compare(*number, *told, there.min(*told), numbers.len() as u64);
         if !numbers.iter().copied().eq(1..=numbers.len() as i64) {
             audit.unbalanced.push(format!("session {number}: its numbers have gaps or repeat"));
-        }
-        if numbers.len() as u64 > told.saturating_add(1) {
-            let line =
-                format!("session {number} has {} commits and was told of {told}", numbers.len());
-            audit.untold.push(line);
         }
     }
     for (name, table) in [("teller", &tables.teller), ("branch", &tables.branch)] {

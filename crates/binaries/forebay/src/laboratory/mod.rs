@@ -282,15 +282,18 @@ fn answer(
         Ok(Ending::Answered(verdict, runs)) => (Some(verdict), runs, false),
         Ok(Ending::Stopped(verdict, runs)) => (verdict, runs, true),
         Err(stop) => {
-            let rows = outputs.without_answer(rows)?;
-            return Err(failed(failure(stop), rows.as_deref()));
+            let left = outputs.without_answer(rows);
+            return Err(left.told(failed(stop, left.rows.as_deref())));
         }
     };
-    let Some(verdict) = verdict else { return Err(stopped(outputs.without_answer(rows)?)) };
+    let Some(verdict) = verdict else {
+        let left = outputs.without_answer(rows);
+        return Err(left.told(stopped(left.rows.as_deref())));
+    };
     let text = if place.json { verdict.json() + "\n" } else { verdict.text() };
     match (outputs.end(&verdict, &runs), is_stopped) {
         (Ok(()), false) => Ok(text),
-        (Ok(()), true) => Err(stopped(rows).behind(text)),
+        (Ok(()), true) => Err(stopped(rows.as_deref()).behind(text)),
         (Err(error), _) => Err(Failure::from(error).behind(text)),
     }
 }
@@ -320,17 +323,20 @@ fn failure(stop: Stop) -> Failure {
     }
 }
 
-/// It failed on its way; where there are rows, they aren't lost.
-fn failed(why: Failure, rows: Option<&Path>) -> Failure {
-    let Some(rows) = rows else { return why };
-    why.saying(&format!(
-        "'forebay lab report {}' tells what was measured until then",
+/// It failed on its way; where there are rows, they aren't lost. What a database did whose books
+/// are wrong is worth nothing, and nobody is sent to it.
+fn failed(stop: Stop, rows: Option<&Path>) -> Failure {
+    let is_wrong = stop.refusal() == Some(RefusalKind::Corrupt);
+    let Some(rows) = rows.filter(|_| !is_wrong) else { return failure(stop) };
+    failure(stop).saying(&format!(
+        "what was measured until then is in {}: 'forebay lab report' tells it, and 'forebay lab \
+         resume' goes on with it",
         rows.display()
     ))
 }
 
 /// It was stopped; where there are rows, it can go on.
-fn stopped(rows: Option<PathBuf>) -> Failure {
+fn stopped(rows: Option<&Path>) -> Failure {
     Failure::stopped(match rows {
         Some(rows) => format!(
             "stopped before it knew; 'forebay lab resume {}' goes on with it",

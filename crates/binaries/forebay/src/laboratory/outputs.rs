@@ -10,6 +10,7 @@ use experiment::{Asked, Audit, Call, Rule, Run, Verdict, Whole};
 use lab::Follower;
 use os::{Disk, File, FileOperation, FileOptions, Session};
 
+use crate::output::Failure;
 use crate::progress::Progress;
 
 const OPTIONS: FileOptions = FileOptions { direct: false, write_through: false };
@@ -43,15 +44,22 @@ impl<'s> Outputs<'s> {
         }
     }
 
-    /// As `make`, but rows go on behind what is whole of a file that is there.
+    /// As `make`, but rows go on behind what is whole of a file that is there. Refused while
+    /// another experiment writes it.
     pub(super) fn going_on(
         rows: &Path,
         whole: Whole,
         html: Option<&Path>,
         session: &'s Session,
-    ) -> Result<Outputs<'s>, os::Error> {
+    ) -> Result<Outputs<'s>, Failure> {
         let disk = os::linux::disk();
         let file = disk.open(rows, OPTIONS, session)?;
+        if !file.try_lock()? {
+            return Err(Failure::usage(format!(
+                "{} is being written by an experiment: stop that one first",
+                rows.display()
+            )));
+        }
         let mut rows = OutputFile { disk, file, length: whole.bytes as u64 };
         rows.file.set_len(rows.length, FileOperation::Resize.waiting(session))?;
         if whole.lacks_line_end {
@@ -86,12 +94,31 @@ impl<'s> Outputs<'s> {
         self.rows.map_or(Ok(()), |file| file.sync(session))
     }
 
-    /// There is no answer. Rows are kept if there are any: returns this name of their file then.
-    pub(super) fn without_answer<P>(self, rows_file: Option<P>) -> Result<Option<P>, os::Error> {
+    /// There is no answer. Rows are kept if there are any, in the file of this name.
+    pub(super) fn without_answer<P>(self, rows_file: Option<P>) -> Left<P> {
         let (session, has_rows) = (self.session, self.has_rows);
         let rows = self.rows.filter(|_| !has_rows);
-        [rows, self.html].into_iter().flatten().try_for_each(|file| file.remove(session))?;
-        Ok(rows_file.filter(|_| has_rows))
+        let removed =
+            [rows, self.html].into_iter().flatten().try_for_each(|file| file.remove(session));
+        Left { rows: rows_file.filter(|_| has_rows), wrong: self.failed.or(removed.err()) }
+    }
+}
+
+/// What is left of an experiment without an answer.
+pub(super) struct Left<P> {
+    /// The name of the file of rows, if there are rows.
+    pub(super) rows: Option<P>,
+    /// A file couldn't be written, or removed.
+    wrong: Option<os::Error>,
+}
+
+impl<P> Left<P> {
+    /// Why there is none, with what else went wrong.
+    pub(super) fn told(&self, why: Failure) -> Failure {
+        match &self.wrong {
+            Some(error) => why.saying(&error.to_string()),
+            None => why,
+        }
     }
 }
 
@@ -105,6 +132,8 @@ impl OutputFile {
     fn make(path: &Path, session: &Session) -> Result<OutputFile, os::Error> {
         let disk = os::linux::disk();
         let file = disk.create(path, 0, OPTIONS, session)?;
+        // Nobody goes on with it meanwhile.
+        file.try_lock()?;
         Ok(OutputFile { disk, file, length: 0 })
     }
 

@@ -49,18 +49,17 @@ impl Run {
         let found =
             free_buffer_waits::run(&matrix, &os::linux::interrupted, &mut following, &session);
         following.progress.end();
-        let kept = match &found {
-            Ok(Some(_)) => outputs.end_rows().map(|()| None),
-            Ok(None) | Err(_) => outputs.without_answer(self.how.rows.as_deref()),
-        };
-        let shown = |rows| {
-            let (text, json) = (free_buffer_waits::Report::text, free_buffer_waits::Report::json);
-            self.shown(found, rows, text, json)
-        };
-        match kept {
-            Ok(rows) => shown(rows),
-            Err(error) => shown(None).and_then(|text| Err(Failure::from(error).behind(text))),
+        let (text, json) = (free_buffer_waits::Report::text, free_buffer_waits::Report::json);
+        if matches!(found, Ok(Some(_))) {
+            let ended = outputs.end_rows();
+            let text = self.shown(found, None, text, json)?;
+            return match ended {
+                Ok(()) => Ok(text),
+                Err(error) => Err(Failure::from(error).behind(text)),
+            };
         }
+        let left = outputs.without_answer(self.how.rows.as_deref());
+        self.shown(found, left.rows, text, json).map_err(|why| left.told(why))
     }
 
     /// Runs an experiment that gives what it found, and shows that as text or as JSON.

@@ -37,10 +37,7 @@ impl Audit {
         let database = self.opening.open(disk, session)?;
         let opened = database.instance().opened().clone();
         let sessions = told.as_deref().unwrap_or_default();
-        let audited = match self.order_entry {
-            true => audit_order_entry(&database, sessions, session),
-            false => audit_debit_credit(&database, sessions, session),
-        };
+        let audited = audit(self.order_entry, &database, sessions, session);
         let ended = database.shutdown_by(session);
         let found = audited?;
         ended?;
@@ -60,26 +57,18 @@ impl Audit {
     }
 }
 
-/// Holds the tables of order entry against what was acknowledged, and the twelve conditions.
-fn audit_order_entry(
+/// Holds the tables against themselves and what was acknowledged.
+fn audit(
+    order_entry: bool,
     database: &Database,
     told: &[(u32, u64)],
     session: &Session,
 ) -> Result<String, Stop> {
-    let faults = order_entry::audit(&mut database.connect_with(session), told)?;
-    match faults.is_empty() {
-        true => Ok("all twelve conditions hold".to_string()),
-        false => Err(Stop::refuse(RefusalKind::Corrupt, faults.join("; "))),
-    }
-}
-
-/// Holds the debit-credit tables against themselves and what was acknowledged.
-fn audit_debit_credit(
-    database: &Database,
-    told: &[(u32, u64)],
-    session: &Session,
-) -> Result<String, Stop> {
-    let audit = workload::audit(&mut database.connect_with(session), told, true)?;
+    let mut connection = database.connect_with(session);
+    let (audit, right) = match order_entry {
+        true => (order_entry::audit(&mut connection, told)?, "all twelve conditions hold"),
+        false => (workload::audit(&mut connection, told, true)?, "the books balance"),
+    };
     let mut faults = audit.unbalanced;
     if audit.lost > 0 {
         let (lost, of) = (audit.lost, audit.acknowledged);
@@ -91,9 +80,9 @@ fn audit_debit_credit(
     }
     match (faults.is_empty(), told.is_empty()) {
         (false, _) => Err(Stop::refuse(RefusalKind::Corrupt, faults.join("; "))),
-        (true, true) => Ok("the books balance".to_string()),
+        (true, true) => Ok(right.to_string()),
         (true, false) => {
-            Ok(format!("the books balance, and {} more commits are there", audit.unacknowledged))
+            Ok(format!("{right}, and {} more commits are there", audit.unacknowledged))
         }
     }
 }

@@ -76,6 +76,9 @@ fn an_experiment_that_was_stopped_goes_on() {
         assert!(running.try_wait().expect("it is ours").is_none(), "it ends: {}", rows());
         std::thread::sleep(Duration::from_millis(5));
     }
+    // Two that append would write over each other.
+    let second = folder.misused(&["lab", "resume", "rows"]);
+    assert!(second.contains("is being written by an experiment"), "{second}");
     interrupt(running.id());
     let mut said = String::new();
     let mut told = running.stderr.take().expect("it is piped");

@@ -9,6 +9,7 @@
 use std::fs;
 use std::path::Path;
 
+use rustix::time::{self, ClockId};
 use waits::Nanos;
 
 /// Kernel, CPU model, cores and memory, in one line.
@@ -52,42 +53,46 @@ fn describe(kernel: &str, cpuinfo: &str, meminfo: &str) -> String {
     format!("{kernel} {}, {model}, {cores}, {memory}", std::env::consts::ARCH)
 }
 
-/// The time that a hypervisor gave to other machines while a CPU of this one wanted to run, since
-/// the machine started; zero where it can't be read. It is counted in hundredths of a second.
-pub fn stolen() -> Nanos {
-    AllCpus::read().map_or(Nanos::ZERO, |all| all.stolen)
+/// What the CPUs of this machine have done since it started.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CpuTimes {
+    /// The CPU time of this process.
+    pub own: Nanos,
+    /// The CPU time of everything else, the kernel's threads and interrupts among it.
+    pub others: Nanos,
+    /// The time that a hypervisor gave to other machines while a CPU of this one wanted to run.
+    pub stolen: Nanos,
 }
 
-/// The time that the machine's CPUs were in programs other than this one, without what the kernel
-/// does for them; zero where it can't be read. It is sampled by ticks of the scheduler.
-pub(super) fn user_time_of_others() -> Nanos {
-    let own = own_usage().ru_utime;
-    let own = Nanos(own.tv_sec as u64 * 1_000_000_000 + own.tv_usec as u64 * 1_000);
-    AllCpus::read().map_or(Nanos::ZERO, |all| Nanos(all.user.0.saturating_sub(own.0)))
+/// Reads the CPU times; all zero where they can't be read. The kernel counts those of the whole
+/// machine in hundredths of a second, so differences over less than a second are coarse.
+pub fn cpu_times() -> CpuTimes {
+    let own = time::clock_gettime(ClockId::ProcessCPUTime);
+    let own = Nanos(own.tv_sec as u64 * 1_000_000_000 + own.tv_nsec as u64);
+    cpu_times_of(&fs::read_to_string("/proc/stat").unwrap_or_default(), own)
 }
 
 /// How often threads of this process have given up a CPU, of their own will or not, ended ones too.
 pub fn context_switches() -> u64 {
-    let usage = own_usage();
-    u64::try_from(usage.ru_nvcsw + usage.ru_nivcsw).unwrap_or(0)
-}
-
-fn own_usage() -> libc::rusage {
     // SAFETY: a zeroed rusage is a valid one, and it is only written by the call.
-    unsafe {
+    let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         let _ = libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
         usage
-    }
+    };
+    u64::try_from(usage.ru_nvcsw + usage.ru_nivcsw).unwrap_or(0)
+}
+
+fn cpu_times_of(stat: &str, own: Nanos) -> CpuTimes {
+    let Some(all) = AllCpus::of(stat) else { return CpuTimes { own, ..CpuTimes::default() } };
+    CpuTimes { own, others: Nanos(all.busy().0.saturating_sub(own.0)), stolen: all.stolen }
 }
 
 /// What the first line of `/proc/stat` tells, since the machine started.
 #[derive(Clone, Copy)]
 pub(super) struct AllCpus {
-    /// User and nice; guests are in them already.
-    user: Nanos,
-    /// What the kernel does for a thread.
-    system: Nanos,
+    /// User, nice and system; guests are in them already.
+    threads: Nanos,
     /// Hardware interrupts.
     interrupts: Nanos,
     soft_interrupts: Nanos,
@@ -109,8 +114,7 @@ impl AllCpus {
             return None;
         };
         Some(AllCpus {
-            user: Nanos((user + nice) * TICK_NS),
-            system: Nanos(system * TICK_NS),
+            threads: Nanos((user + nice + system) * TICK_NS),
             interrupts: Nanos(irq * TICK_NS),
             soft_interrupts: Nanos(softirq * TICK_NS),
             stolen: Nanos(steal * TICK_NS),
@@ -119,7 +123,7 @@ impl AllCpus {
 
     /// The time in which CPUs did something.
     fn busy(self) -> Nanos {
-        Nanos(self.user.0 + self.system.0 + self.interrupts.0 + self.soft_interrupts.0)
+        Nanos(self.threads.0 + self.interrupts.0 + self.soft_interrupts.0)
     }
 
     /// Stolen time as a share of the time in which CPUs did or wanted to do something.
@@ -198,12 +202,17 @@ mod tests {
     }
 
     #[test]
-    fn user_time_is_that_of_all_programs_and_without_interrupts() {
-        let all = AllCpus::of("cpu  100 10 50 900 7 3 2 40 0 0\ncpu0 1 1 1 1\n").expect("a line");
-        assert_eq!([all.user, all.stolen], [1_100, 400].map(Nanos::from_millis));
-        assert_eq!(all.busy(), Nanos::from_millis(1_650));
-        let all = AllCpus::read().expect("this machine has one");
-        assert!(user_time_of_others() < all.busy());
+    fn what_others_use_is_the_machine_s_time_without_our_own() {
+        let stat = "cpu  100 10 50 900 7 3 2 40 0 0\ncpu0 1 1 1 1\n";
+        let times = cpu_times_of(stat, Nanos::from_millis(600));
+        let expected = CpuTimes {
+            own: Nanos::from_millis(600),
+            others: Nanos::from_millis(1_050),
+            stolen: Nanos::from_millis(400),
+        };
+        assert_eq!(times, expected);
+        assert_eq!(cpu_times_of("", Nanos(1)), CpuTimes { own: Nanos(1), ..CpuTimes::default() });
+        assert!(cpu_times().own > Nanos::ZERO);
     }
 
     #[test]

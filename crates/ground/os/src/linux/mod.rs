@@ -20,7 +20,6 @@ mod disk;
 mod file;
 mod interrupt;
 pub mod machine;
-pub mod processes;
 mod schedstat;
 mod task_clock;
 mod threads;

@@ -29,18 +29,17 @@ impl CommitCheck {
     /// Of rows that were checked one by one, or of instances that they share.
     pub(crate) fn of(rows: &[Run], audits: &[Audit]) -> CommitCheck {
         if !audits.is_empty() {
-            let gone = audits.iter().map(|audit| audit.commits.lost()).sum();
-            let [lost, unpromised] = match rows.iter().all(is_promised) {
-                true => [gone, 0],
-                false => [0, gone],
+            let gone = |promised: bool| -> u64 {
+                let of = |audit: &&Audit| rows_of(audit, rows).all(is_promised) == promised;
+                audits.iter().filter(of).map(|audit| audit.commits.lost()).sum()
             };
             return CommitCheck {
                 runs: rows.len() as u64,
                 runs_checked: checked_with(rows, audits),
                 in_one_instance: true,
                 acknowledged: audits.iter().map(|audit| audit.commits.acknowledged).sum(),
-                lost,
-                unpromised,
+                lost: gone(true),
+                unpromised: gone(false),
                 runs_with_loss: Vec::new(),
             };
         }
@@ -125,11 +124,17 @@ fn checked_with(rows: &[Run], audits: &[Audit]) -> u64 {
         let acknowledged: u64 = audits.iter().map(|audit| audit.commits.acknowledged).sum();
         return if acknowledged >= transactions(rows) { rows.len() as u64 } else { 0 };
     }
-    let is_of = |run: &&Run| {
-        let instance_ns = run.block.as_ref().map(|block| block.instance_ns);
-        instance_ns.is_some() && audits.iter().any(|audit| audit.instance_ns == instance_ns)
+    audits.iter().map(|audit| rows_of(audit, rows).count() as u64).sum()
+}
+
+/// The rows of the audit's instance; all where it doesn't say which that is.
+fn rows_of<'a>(audit: &Audit, rows: &'a [Run]) -> impl Iterator<Item = &'a Run> {
+    let instance_ns = audit.instance_ns;
+    let is_of = move |run: &&Run| {
+        let of = run.block.as_ref().map(|block| block.instance_ns);
+        instance_ns.is_none() || of == instance_ns
     };
-    rows.iter().filter(is_of).count() as u64
+    rows.iter().filter(is_of)
 }
 
 /// Transactions of all rows' windows, which are fewer than the commits of their instances.

@@ -23,7 +23,7 @@ use os::Session;
 use stop::{RefusalKind, Stop};
 use value::Value;
 
-use crate::CUT_SHORT;
+use crate::Audit;
 use crate::drive::{Drive, Run, Turns, Watch, drive};
 use crate::tables::primary;
 use random::Random;
@@ -154,30 +154,20 @@ pub fn used_session(
 }
 
 /// Checks the tables against the twelve conditions and against `acknowledged`: each session with
-/// the number of its commits. Returns one line for each breach.
-pub fn audit(
-    connection: &mut Connection<'_>,
-    acknowledged: &[(u32, u64)],
-) -> Result<Vec<String>, Stop> {
+/// the number of its commits. A breach of a condition is a line of `unbalanced`.
+pub fn audit(connection: &mut Connection<'_>, acknowledged: &[(u32, u64)]) -> Result<Audit, Stop> {
     let tables = Tables::open(connection)?;
     let mut counts = BTreeMap::new();
     connection.scan(&tables.acknowledged, |row| {
         counts.insert(row.get_i64(column::A_SESSION), row.get_i64(column::A_COMMITS));
     })?;
-    let (mut found, mut is_short) = (Vec::new(), false);
+    let mut audit = Audit::default();
     for (session, told) in acknowledged {
-        let told = i64::try_from(*told).unwrap_or(i64::MAX);
         let there = counts.get(&Some(i64::from(*session))).copied().flatten().unwrap_or(0);
-        // The last commit may have been durable before it was acknowledged.
-        if !(there.saturating_sub(1)..=there).contains(&told) {
-            found.push(format!("session {session} was told of {told} commits; there are {there}"));
-            is_short |= there > told;
-        }
-    }
-    if is_short {
-        found.push(CUT_SHORT.to_string());
+        let all = u64::try_from(there).unwrap_or(0);
+        audit.compare(*session, *told, all.min(*told), all);
     }
     let scale = Scale::of(connection)?;
-    found.extend(conditions(connection, scale)?);
-    Ok(found)
+    audit.unbalanced = conditions(connection, scale)?;
+    Ok(audit)
 }

@@ -12,7 +12,6 @@ use stats::density::Bandwidth;
 use super::{estimate, is_shown, percent};
 use crate::decision::{Decision, decide};
 use crate::rounds::Rounds;
-use crate::surroundings::CPU;
 use crate::verdict::{Verdict, course};
 use crate::{Level, RoundKind, Rule, Run};
 
@@ -135,9 +134,10 @@ fn over_time(of: &Verdict, rows: &[Run], section: &mut Section) {
         Side { name, points: of_level.map(point).filter(|at| is_shown(at.y)).collect() }
     };
     let [of_a, of_b] = of.side_names();
-    let watched = timed().filter(|(_, run)| run.surroundings.is_some());
-    let mut others: Vec<Point> =
-        watched.map(|(x, run)| Point { x, y: 100.0 * (CPU.of)(run) }).collect();
+    let of_others = |(x, run): (f64, &Run)| {
+        Some(Point { x, y: 100.0 * run.surroundings.as_ref()?.cpu_of_others() })
+    };
+    let mut others: Vec<Point> = timed().filter_map(of_others).collect();
     others.sort_by(|a, b| a.x.total_cmp(&b.x));
     let are_watched = others.iter().any(|at| at.y > 0.0);
     let steady = of.course.and_then(|course| course.ramp_ends_s());
@@ -152,7 +152,7 @@ fn over_time(of: &Verdict, rows: &[Run], section: &mut Section) {
         running: Vec::new(),
         marks: steady.into_iter().collect(),
         covariate: are_watched.then(|| Covariate {
-            axis: Axis::new("CPU taken by others", "% of the machine"),
+            axis: Axis::new("CPU that others had", "% of the machine"),
             points: others,
         }),
         indifference: None,
@@ -167,11 +167,8 @@ fn over_time(of: &Verdict, rows: &[Run], section: &mut Section) {
     .to_owned();
     caption += " Runs of rounds of equals are among them.";
     if are_watched {
-        caption += &format!(
-            " Below: the CPU that other programs and the hypervisor took meanwhile. What it \
-                    explains is taken out of the comparison of A and {}.",
-            of.level
-        );
+        caption +=
+            " Below: the CPU that other programs, the kernel and the hypervisor had meanwhile.";
     }
     section.figure(Figure::new(course::HEADING, caption, &chart));
     if let Some(course) = &of.course {
