@@ -22,13 +22,11 @@ pub struct Setting {
 
 /// The parameters whose change can't make the device slower or faster for others by anything but
 /// the rate of the load: with them the device's probe may be a covariate (LB60).
-const DEVICE_NEUTRAL: [&str; 8] = [
+const DEVICE_NEUTRAL: [&str; 6] = [
     "high_priority_processes",
     "process_affinity",
-    "undo_retention",
     "lock_timeout",
     "ddl_lock_timeout",
-    "sort_area_size",
     "test_commit_delay",
     "test_commit_delay_lag",
 ];
