@@ -127,7 +127,7 @@ pub fn run(
         command: request.command.clone(),
         model: found.model,
         sensitivity: found.sensitivity,
-        audits: found.audits.clone(),
+        audits: found.audits,
         notes: asked.notes,
     };
     let verdict = Verdict::of(&found.runs, &question);
@@ -135,7 +135,7 @@ pub fn run(
         if let NoVerdict::Idle { .. } = error {
             follower.tell(&format!("no verdict so far: {error}"));
         }
-        let lost = commits_lost(&found.runs, &found.audits);
+        let lost = commits_lost(&found.runs, &question.audits);
         if lost > 0 {
             follower.tell(&format!("{} commits LOST: no figure is worth anything", grouped(lost)));
         }
