@@ -62,6 +62,8 @@ pub struct Rows {
 pub struct Whole {
     /// Where in the text they end.
     pub bytes: usize,
+    /// Where the text ends.
+    pub text_bytes: usize,
     /// Whether the last of them lacks its line end.
     pub lacks_line_end: bool,
 }
@@ -149,7 +151,7 @@ pub fn parse_rows(text: &str) -> Result<Rows, RowError> {
             Err(what) => return Err(RowError { line: index + 1, what }),
         }
     }
-    rows.whole.bytes = at;
+    (rows.whole.bytes, rows.whole.text_bytes) = (at, text.len());
     Ok(rows)
 }
 

@@ -60,6 +60,13 @@ impl<'s> Outputs<'s> {
                 rows.display()
             )));
         }
+        // It was read before it was locked, and another experiment may have ended in between.
+        if file.length()? != whole.text_bytes as u64 {
+            return Err(Failure::usage(format!(
+                "{} has changed since it was read: try again",
+                rows.display()
+            )));
+        }
         let mut rows = OutputFile { disk, file, length: whole.bytes as u64 };
         rows.file.set_len(rows.length, FileOperation::Resize.waiting(session))?;
         if whole.lacks_line_end {
@@ -187,5 +194,26 @@ impl Follower for Following<'_, '_> {
 
     fn audited(&mut self, audit: Audit) {
         self.outputs.line(&audit.to_json_line());
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test writes behind the program's back")]
+mod tests {
+    use super::*;
+
+    /// Rows that another experiment has appended since aren't cut off.
+    #[test]
+    fn a_file_that_has_grown_since_it_was_read_stays_as_it_is() {
+        let path = std::env::temp_dir().join(format!("forebay-grown-{}", std::process::id()));
+        std::fs::write(&path, "a row\nanother\n").expect("written");
+        let session = os::linux::start().adopt("test", waits::SessionKind::Foreground);
+        let whole = |text_bytes| Whole { bytes: 6, text_bytes, lacks_line_end: false };
+        let refused = Outputs::going_on(&path, whole(6), None, &session);
+        let there = std::fs::read_to_string(&path).expect("there");
+        let went_on = Outputs::going_on(&path, whole(14), None, &session).is_ok();
+        std::fs::remove_file(&path).expect("removed");
+        assert!(refused.is_err() && went_on);
+        assert_eq!(there, "a row\nanother\n");
     }
 }
