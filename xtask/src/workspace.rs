@@ -22,8 +22,23 @@ pub fn cargo() -> Command {
 /// # Errors
 /// Where cargo can't be started, refuses, or says what isn't JSON.
 pub fn metadata(root: &Path) -> Result<Value, String> {
+    described(root, &["--no-deps"])
+}
+
+/// Cargo's description of all crates that the workspace `root` is built of on `platforms` (in
+/// `resolve`), by default or with all features.
+///
+/// # Errors
+/// As [`metadata`], and where a crate can't be had.
+pub fn built_of(root: &Path, platforms: &[String], all_features: bool) -> Result<Value, String> {
+    let filters = platforms.iter().flat_map(|one| ["--filter-platform", one.as_str()]);
+    let features = all_features.then_some("--all-features");
+    described(root, &filters.chain(features).collect::<Vec<_>>())
+}
+
+fn described(root: &Path, arguments: &[&str]) -> Result<Value, String> {
     let mut command = cargo();
-    command.args(["metadata", "--no-deps", "--format-version", "1"]).current_dir(root);
+    command.args(["metadata", "--format-version", "1"]).args(arguments).current_dir(root);
     let output = command.output().map_err(|error| format!("cannot start cargo: {error}"))?;
     if !output.status.success() {
         return Err(format!("cargo metadata failed: {}", String::from_utf8_lossy(&output.stderr)));

@@ -5,6 +5,7 @@
 //!
 //!   layers      arrows between crates point down; every crate has a room, in its floor's folder
 //!   manifests   lints are inherited; every foreign crate has its reason written down
+//!   foreign     foreign crates have a licence that is allowed, and come from where they may
 //!   unsafety    `unsafe` has its rooms, and each block its reason
 //!   citations   a rule that a comment or a document cites exists, is declared once, and is short
 //!   sizes       functions, files and lines stay short; exceptions only shrink
@@ -18,6 +19,8 @@
 use std::fmt;
 use std::path::Path;
 
+use xtask::workspace;
+
 use crate::rules::Rules;
 use crate::tree::{self, Tree};
 use crate::{Outcome, docs, refusals};
@@ -26,6 +29,7 @@ mod banned;
 mod citations;
 mod events;
 mod failpoints;
+mod foreign;
 mod layers;
 mod manifests;
 pub(crate) mod signatures;
@@ -66,6 +70,9 @@ pub(crate) fn run(root: &Path) -> Outcome {
 
     let mut findings = layers::check(&tree.members);
     findings.extend(manifests::check(&tree.members, &text("Cargo.toml")?, &reasons)?);
+    let allowed = foreign::Allowed::read(&text("deny.toml")?)?;
+    let built = workspace::built_of(root, &allowed.graph.targets, allowed.graph.all_features)?;
+    findings.extend(foreign::check(&built, &allowed)?);
     let rules = Rules::read(&tree);
     findings.extend(citations::check(&tree, &rules));
     findings.extend(failpoints::check(&tree));
