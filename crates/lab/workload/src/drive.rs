@@ -310,11 +310,16 @@ pub(crate) fn drive(
             at_bound(session);
         }
     }
+    // All have ended before anything is told, so that nobody works on what the caller takes away.
+    let mut panicked = None;
     for thread in threads {
         if thread.join(session).is_err() {
-            let what = format!("{} of the load panicked", thread.name());
-            return Err(Stop::refuse(RefusalKind::WrongState, what));
+            panicked.get_or_insert(thread);
         }
+    }
+    if let Some(thread) = panicked {
+        let what = format!("{} of the load panicked", thread.name());
+        return Err(Stop::refuse(RefusalKind::WrongState, what));
     }
     if let Some(cause) = refused {
         return Err(cause.into());

@@ -4,7 +4,7 @@
 //!   throughput is transactions of that mixture per second. Each transaction leaves a row of
 //!   history with its session and its number there, by which [`audit`] shows after a crash that no
 //!   acknowledged commit is lost and that the books balance.
-//! * [`order_entry`]: nine tables and five transactions, with twelve conditions to be checked.
+//! * [`order_entry`]: nine tables and five transactions, with thirteen conditions to be checked.
 //! * [`Tpcb`]: TPC-B by keys, for races with others.
 //!
 //! All use the embedded API, on tables of the dictionary.

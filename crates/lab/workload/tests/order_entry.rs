@@ -1,4 +1,4 @@
-//! Order entry in the simulator: the twelve conditions hold after work, kills and power cuts, at
+//! Order entry in the simulator: the thirteen conditions hold after work, kills and power cuts, at
 //! both levels, and each of them can fail; and each constraint is there and refuses.
 #![forbid(unsafe_code)]
 
@@ -233,6 +233,9 @@ fn each_condition_notices_what_it_is_for() {
     assert_eq!(set("customer", &[1, 1, 1], "c_balance", 99), [10, 12]);
     assert_eq!(set("customer", &[1, 1, 1], "c_ytd_payment", 99), [12]);
     assert_eq!(set("customer", &[1, 1, 1], "c_delivery_cnt", 1), [11]);
+    for column in ["s_ytd", "s_order_cnt", "s_remote_cnt"] {
+        assert_eq!(set("stock", &[2, 7], column, 1), [13], "{column}");
+    }
 }
 
 /// Foreign keys: the table, its columns, and the table that they refer to.

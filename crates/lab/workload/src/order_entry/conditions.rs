@@ -1,7 +1,7 @@
-//! The twelve consistency conditions.
+//! The twelve consistency conditions, and a thirteenth of our own: TPC-C has none of stock.
 //!
-//! All tables are read as of one moment, so the conditions hold beside whoever works. Money is
-//! counted in hundredths.
+//! All tables but `item` and `acknowledged` are read as of one moment, so the conditions hold
+//! beside whoever works. What is left in stock isn't looked at. Money is counted in hundredths.
 //!
 //! Callers: the audit after each round of kills; tests.
 //! Source: TPC Benchmark C, revision 5.11, clauses 3.3.2.1 to 3.3.2.12. The eleventh counts orders
@@ -34,6 +34,23 @@ struct Books {
     orders: BTreeMap<Within, OrderBook>,
     /// Amounts of history by the warehouse.
     paid_to_warehouse: BTreeMap<i64, i64>,
+    /// By warehouse and item.
+    stock: BTreeMap<(i64, i64), StockBook>,
+}
+
+/// What stock says was taken, and what lines of orders say that they took.
+#[derive(Default)]
+struct StockBook {
+    said: Taken,
+    taken: Taken,
+}
+
+#[derive(Default, PartialEq, Debug)]
+struct Taken {
+    quantity: i64,
+    lines: i64,
+    /// Lines of orders at another warehouse.
+    remote: i64,
 }
 
 #[derive(Default)]
@@ -80,7 +97,7 @@ struct OrderBook {
 /// Holds the database against all conditions: one line for each breach, up to some of a kind.
 pub fn conditions(connection: &mut Connection<'_>, scale: Scale) -> Result<Vec<String>, Stop> {
     let tables = Tables::open(connection)?;
-    let books = Books::read(&tables, connection)?;
+    let books = Books::read(&tables, connection, scale)?;
     let mut found = Vec::new();
     let mut say = |condition: u32, lines: Vec<String>| {
         let said = lines.iter().take(SAID_MAX);
@@ -93,6 +110,7 @@ pub fn conditions(connection: &mut Connection<'_>, scale: Scale) -> Result<Vec<S
     books.of_districts(scale, &mut say);
     books.of_orders(&mut say);
     books.of_customers(&mut say);
+    books.of_stock(&mut say);
     Ok(found)
 }
 
@@ -111,12 +129,13 @@ pub(super) fn hundredths(row: &RowView<'_>, column: usize) -> i64 {
 }
 
 impl Books {
-    fn read(tables: &Tables, connection: &mut Connection<'_>) -> Result<Books, Stop> {
+    fn read(tables: &Tables, connection: &mut Connection<'_>, scale: Scale) -> Result<Books, Stop> {
         let mut tx = connection.begin_serializable()?;
         let mut books = Books::default();
         books.read_sums(tables, &mut tx)?;
         books.read_orders(tables, &mut tx)?;
-        books.read_lines(tables, &mut tx)?;
+        books.read_lines(tables, &mut tx, scale)?;
+        books.read_stock(tables, &mut tx)?;
         tx.rollback()?;
         books.add_up();
         Ok(books)
@@ -174,7 +193,12 @@ impl Books {
         })
     }
 
-    fn read_lines(&mut self, tables: &Tables, tx: &mut Tx<'_, '_>) -> Result<(), Stop> {
+    fn read_lines(
+        &mut self,
+        tables: &Tables,
+        tx: &mut Tx<'_, '_>,
+        scale: Scale,
+    ) -> Result<(), Stop> {
         scan(tx, &tables.order_line, |row| {
             let (w, d, o) = (int(row, c::OL_W_ID), int(row, c::OL_D_ID), int(row, c::OL_O_ID));
             self.districts.entry((w, d)).or_default().lines += 1;
@@ -184,6 +208,25 @@ impl Books {
                 order.lines_delivered += 1;
                 order.delivered += hundredths(row, c::OL_AMOUNT);
             }
+            // Orders that were loaded took nothing from stock.
+            if o > scale.customers {
+                let supplier = int(row, c::OL_SUPPLY_W_ID);
+                let stock = self.stock.entry((supplier, int(row, c::OL_I_ID))).or_default();
+                stock.taken.quantity += int(row, c::OL_QUANTITY);
+                stock.taken.lines += 1;
+                stock.taken.remote += i64::from(supplier != w);
+            }
+        })
+    }
+
+    fn read_stock(&mut self, tables: &Tables, tx: &mut Tx<'_, '_>) -> Result<(), Stop> {
+        scan(tx, &tables.stock, |row| {
+            let stock = self.stock.entry((int(row, c::S_W_ID), int(row, c::S_I_ID))).or_default();
+            stock.said = Taken {
+                quantity: int(row, c::S_YTD),
+                lines: int(row, c::S_ORDER_CNT),
+                remote: int(row, c::S_REMOTE_CNT),
+            };
         })
     }
 
@@ -292,6 +335,16 @@ impl Books {
                 format!("balance {balance} and payments {ytd_payment} aren't {delivered} in all")
             })
         });
+    }
+
+    /// 13: what was taken from stock is what orders have.
+    fn of_stock(&self, say: &mut dyn FnMut(u32, Vec<String>)) {
+        let off = self.stock.iter().filter(|(_, stock)| stock.said != stock.taken);
+        let line = |((w, item), stock): (&(i64, i64), &StockBook)| {
+            let (said, taken) = (&stock.said, &stock.taken);
+            format!("stock {w}/{item}: it says {said:?}, lines of orders {taken:?}")
+        };
+        say(13, off.map(line).collect());
     }
 }
 

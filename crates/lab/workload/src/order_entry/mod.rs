@@ -2,7 +2,7 @@
 //!
 //! Not a TPC-C result, and can't be one: sessions don't think, and have no terminals. What it is
 //! for: transactions of many statements over nine tables with indexes, conflicts, aborts, deletes
-//! and rows that grow; and twelve conditions that hold of the tables at every moment, which an
+//! and rows that grow; and thirteen conditions that hold of the tables at every moment, which an
 //! audit checks after crashes.
 //!
 //! Callers: `forebay load`, the kill loop, tests.
@@ -153,7 +153,7 @@ pub fn used_session(
     Ok(None)
 }
 
-/// Checks the tables against the twelve conditions and against `acknowledged`: each session with
+/// Checks the tables against the thirteen conditions and against `acknowledged`: each session with
 /// the number of its commits. A breach of a condition is a line of `unbalanced`.
 pub fn audit(connection: &mut Connection<'_>, acknowledged: &[(u32, u64)]) -> Result<Audit, Stop> {
     let tables = Tables::open(connection)?;

@@ -256,11 +256,14 @@ pub(super) mod column {
     pub(in crate::order_entry) const OL_D_ID: usize = 1;
     pub(in crate::order_entry) const OL_O_ID: usize = 2;
     pub(in crate::order_entry) const OL_I_ID: usize = 4;
+    pub(in crate::order_entry) const OL_SUPPLY_W_ID: usize = 5;
     pub(in crate::order_entry) const OL_DELIVERY_D: usize = 6;
     pub(in crate::order_entry) const OL_QUANTITY: usize = 7;
     pub(in crate::order_entry) const OL_AMOUNT: usize = 8;
     pub(in crate::order_entry) const I_ID: usize = 0;
     pub(in crate::order_entry) const I_PRICE: usize = 2;
+    pub(in crate::order_entry) const S_W_ID: usize = 0;
+    pub(in crate::order_entry) const S_I_ID: usize = 1;
     pub(in crate::order_entry) const S_QUANTITY: usize = 2;
     pub(in crate::order_entry) const S_YTD: usize = 3;
     pub(in crate::order_entry) const S_ORDER_CNT: usize = 4;
