@@ -17,7 +17,7 @@ use crate::Run;
 pub struct Surroundings {
     /// The time over which they were watched, ns.
     pub elapsed_ns: u64,
-    /// The number of CPUs.
+    /// The number of CPUs, also those that this process may not use; zero where they can't be read.
     pub cpus: u32,
     /// CPU time of this process, ns; zero in old rows.
     #[serde(default)]

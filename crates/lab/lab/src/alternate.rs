@@ -302,7 +302,7 @@ impl Conductor<'_> {
         let latency = latency_of(&latencies);
         let measured = Measured { elapsed, transactions, latency, commits: None };
         let mut run = Run::new(identity, measured, &intervals);
-        run.surroundings = Some(begin.moment.until(&end.moment, self.session));
+        run.surroundings = Some(begin.moment.until(&end.moment));
         run.block = Some(block);
         run
     }

@@ -59,7 +59,7 @@ pub(crate) fn measure(
     ran.types().values().for_each(|of_type| latencies.add(of_type));
     let (elapsed, transactions, latency) = (ran.elapsed, ran.counted(), latency_of(&latencies));
     let measured = Measured { elapsed, transactions, latency, commits: Some(commits) };
-    let surroundings = begin.1.until(&end.1, session);
+    let surroundings = begin.1.until(&end.1);
     Ok(Some(RunMeasured { measured, intervals, surroundings }))
 }
 

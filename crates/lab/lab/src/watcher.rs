@@ -77,6 +77,7 @@ impl Counts {
 #[derive(Clone, Copy)]
 pub(crate) struct Moment {
     at: Timestamp,
+    cpus: u32,
     own_ns: u64,
     others_ns: u64,
     stolen_ns: u64,
@@ -118,6 +119,7 @@ impl Watcher {
         let at = session.now();
         Moment {
             at,
+            cpus: cpu.cpus,
             own_ns: cpu.own.0,
             others_ns: cpu.others.0,
             stolen_ns: cpu.stolen.0,
@@ -167,10 +169,10 @@ impl Probe {
 
 impl Moment {
     /// What happened from here to `end`.
-    pub(crate) fn until(&self, end: &Moment, session: &Session) -> Surroundings {
+    pub(crate) fn until(&self, end: &Moment) -> Surroundings {
         Surroundings {
             elapsed_ns: end.at.since(self.at).0,
-            cpus: session.os().cpu_count(),
+            cpus: end.cpus,
             own_ns: end.own_ns.saturating_sub(self.own_ns),
             others_ns: end.others_ns.saturating_sub(self.others_ns),
             stolen_ns: end.stolen_ns.saturating_sub(self.stolen_ns),

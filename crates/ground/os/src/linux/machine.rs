@@ -56,6 +56,8 @@ fn describe(kernel: &str, cpuinfo: &str, meminfo: &str) -> String {
 /// What the CPUs of this machine have done since it started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CpuTimes {
+    /// How many CPUs these are: all that are online, also those that this process may not use.
+    pub cpus: u32,
     /// The CPU time of this process.
     pub own: Nanos,
     /// The CPU time of everything else, the kernel's threads and interrupts among it.
@@ -85,7 +87,9 @@ pub fn context_switches() -> u64 {
 
 fn cpu_times_of(stat: &str, own: Nanos) -> CpuTimes {
     let Some(all) = AllCpus::of(stat) else { return CpuTimes { own, ..CpuTimes::default() } };
-    CpuTimes { own, others: Nanos(all.busy().0.saturating_sub(own.0)), stolen: all.stolen }
+    // The first line is of all together.
+    let cpus = stat.lines().filter(|line| line.starts_with("cpu")).count() as u32 - 1;
+    CpuTimes { cpus, own, others: Nanos(all.busy().0.saturating_sub(own.0)), stolen: all.stolen }
 }
 
 /// What the first line of `/proc/stat` tells, since the machine started.
@@ -203,9 +207,10 @@ mod tests {
 
     #[test]
     fn what_others_use_is_the_machine_s_time_without_our_own() {
-        let stat = "cpu  100 10 50 900 7 3 2 40 0 0\ncpu0 1 1 1 1\n";
+        let stat = "cpu  100 10 50 900 7 3 2 40 0 0\ncpu0 1 1 1 1\ncpu1 1 1 1 1\nintr 7\n";
         let times = cpu_times_of(stat, Nanos::from_millis(600));
         let expected = CpuTimes {
+            cpus: 2,
             own: Nanos::from_millis(600),
             others: Nanos::from_millis(1_050),
             stolen: Nanos::from_millis(400),
