@@ -8,7 +8,7 @@
 //!   └── row kept ── last, or enough? ──▶ Complete
 //! ```
 //!
-//! The runner cleans up after itself, whichever way an experiment ends.
+//! The driver restores nothing and cleans nothing up (EX10).
 //!
 //! Callers: `lab`.
 
@@ -17,13 +17,15 @@ use waits::{Nanos, Timestamp};
 
 use crate::{Plan, Run, Step};
 
-/// Makes runs: restores the files, opens the instance, drives the load, audits, shuts.
+/// Makes runs. By restarts each goes from restored files to its audit; where settings alternate, it
+/// is a block of an instance that is open already.
 pub trait Runner {
     /// Why a run failed.
     type Error;
 
     /// Makes the run of `step`. It asks `told_to_stop` several times a second; if told to stop it
-    /// returns `None`, with nothing left running (rule EX4).
+    /// returns `None` (rule EX9). Nothing is left running then by restarts; where settings
+    /// alternate, sessions work until [`carry_out`] has returned (rule EX10).
     fn run(
         &mut self,
         step: &Step,

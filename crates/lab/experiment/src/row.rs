@@ -50,7 +50,8 @@ pub struct Run {
 /// A run that is a part of the time of an instance, in which runs of other settings were before.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Block {
-    /// When its setting was set, since the load began, ns.
+    /// When its setting was set, ns since the warm-up of the first instance ended. The time between
+    /// two instances isn't in it.
     pub at_ns: u64,
     /// When the first setting of its instance was set, in the same time: an experiment that goes on
     /// has another instance.

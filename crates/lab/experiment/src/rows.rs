@@ -4,6 +4,7 @@
 //!   {"asked": {...}}      what was asked: the rule, and the command line that goes on with it
 //!   {"identity": ...}     a row for each run, appended when it has ended
 //!   {"audit": {...}}      of an instance that runs share: whether commits survived its crash
+//!   {"corrupt": "..."}    the database's books were found wrong, which ended the experiment
 //! ```
 //!
 //! A second line of what was asked begins anew: the lines before it don't count. Of two rows of one
@@ -52,6 +53,8 @@ pub struct Rows {
     pub runs: Vec<Run>,
     /// Of instances that the rows share: whether commits survived, where that was looked for.
     pub audits: Vec<Audit>,
+    /// The database was found corrupt, and how: what such an engine measured is worth nothing.
+    pub corrupt: Option<String>,
     /// The lines that are whole.
     pub whole: Whole,
 }
@@ -128,6 +131,11 @@ impl Audit {
     }
 }
 
+/// The line that ends the rows of a database that was found corrupt, without its line end.
+pub fn corrupt_line(how: &str) -> String {
+    format!("{{\"corrupt\":{}}}", json(&how))
+}
+
 fn json(of: &impl Serialize) -> String {
     serde_json::to_string(of).expect("strings and numbers always serialize")
 }
@@ -167,6 +175,10 @@ fn take(line: &str, rows: &mut Rows, places: &mut Places) -> Result<(), String> 
     struct AuditLine {
         audit: Audit,
     }
+    #[derive(Deserialize)]
+    struct CorruptLine {
+        corrupt: String,
+    }
     if line.starts_with("{\"asked\":") {
         let read: AskedLine = serde_json::from_str(line).map_err(|error| error.to_string())?;
         read.asked.rule.check()?;
@@ -176,6 +188,9 @@ fn take(line: &str, rows: &mut Rows, places: &mut Places) -> Result<(), String> 
     } else if line.starts_with("{\"audit\":") {
         let read: AuditLine = serde_json::from_str(line).map_err(|error| error.to_string())?;
         read.audit.add_to(&mut rows.audits);
+    } else if line.starts_with("{\"corrupt\":") {
+        let read: CorruptLine = serde_json::from_str(line).map_err(|error| error.to_string())?;
+        rows.corrupt = Some(read.corrupt);
     } else {
         let run: Run = serde_json::from_str(line).map_err(|error| error.to_string())?;
         run.check()?;
@@ -235,6 +250,15 @@ mod tests {
         assert!(text.iter().all(|line| !line.contains('\n')));
         let read = parse_rows(&text.join("\n\n")).expect("they are rows");
         assert_eq!((read.runs, read.asked, read.audits), (runs(), None, Vec::new()));
+    }
+
+    #[test]
+    fn rows_say_that_the_database_was_found_corrupt() {
+        let row = runs()[0].to_json_line();
+        assert_eq!(parse_rows(&row).expect("a row").corrupt, None);
+        let how = "books: \"district 3\" is off by 1";
+        let text = format!("{row}\n{}\n", corrupt_line(how));
+        assert_eq!(parse_rows(&text).expect("rows").corrupt.as_deref(), Some(how));
     }
 
     #[test]

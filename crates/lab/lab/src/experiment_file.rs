@@ -139,6 +139,25 @@ struct LoadSpec {
     mass_update_rows: Option<u64>,
 }
 
+impl LoadSpec {
+    /// What is wrong if it says something that only the other load has.
+    fn of_the_other_load(&self) -> Option<String> {
+        let of_debit_credit = [
+            ("data", self.data.is_some()),
+            ("mass_update_every", self.mass_update_every.is_some()),
+            ("mass_update_rows", self.mass_update_rows.is_some()),
+        ];
+        let of_order_entry = [("warehouses", self.warehouses.is_some())];
+        let (load, of_other) = match self.kind.as_deref() {
+            None | Some("debit-credit") => ("debit-credit", &of_order_entry[..]),
+            Some("order-entry") => ("order-entry", &of_debit_credit[..]),
+            Some(_) => return None,
+        };
+        let (name, _) = of_other.iter().find(|(_, is_given)| *is_given)?;
+        Some(format!("the load {load} has no {name}: leave it out"))
+    }
+}
+
 /// In seconds.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -318,6 +337,9 @@ impl Experiment {
             _ => Err(refuse(format!("data is {text}: choose a size of 1m to 16t"))),
         };
         let data = spec.data.as_ref().map(mib).transpose()?;
+        if let Some(wrong) = spec.of_the_other_load() {
+            return Err(refuse(wrong));
+        }
         match (spec.kind.as_deref().unwrap_or("debit-credit"), usual) {
             ("debit-credit", Load::DebitCredit { mut scale, mut mixture }) => {
                 scale = data.map_or(scale, workload::Scale::of_mib);

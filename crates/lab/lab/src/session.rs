@@ -213,6 +213,10 @@ impl<'a> Asked<'a> {
             ));
         }
         let (blocks, budget) = (experiment.blocks()?, experiment.budget());
+        if design == Design::Alternate && experiment.design.is_none() {
+            // It may begin anew by restarts (`instead`): what is wrong with those is told now.
+            by_restarts(&experiment, request.seed)?;
+        }
         let plan = match design {
             Design::Restarts => by_restarts(&experiment, request.seed)?,
             Design::Alternate => {

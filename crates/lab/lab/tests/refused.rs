@@ -118,3 +118,36 @@ fn modelled_runs_of_an_hour_are_refused_before_the_first() {
         assert_invalid(repeated.map(|_| ()), "a simulation ends at 3600 s");
     }
 }
+
+/// What a file says of the other load would be passed over, and a plan by restarts that can't be
+/// would end an experiment behind its last block, if carry-over is found.
+#[test]
+fn what_would_count_for_nothing_or_fail_at_the_end_is_refused() {
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    let folder = here("lab-refused-files");
+    for (more, says) in [
+        ("[load]\nwarehouses = 2\n", "debit-credit has no warehouses"),
+        ("[load]\nkind = \"order-entry\"\ndata = \"64m\"\n", "order-entry has no data"),
+        ("[runs]\nrounds = 1\n", "rounds"),
+    ] {
+        let factor = "[factor]\ncommit_leader = [\"session\", \"lgwr\"]\n";
+        let experiment = Experiment::parse("mine", &format!("question = \"?\"\n{factor}{more}"));
+        let request = Request {
+            experiment: experiment.expect("it is one"),
+            form: Form::tiny(),
+            run_on: RunOn::ThisMachine(folder.clone()),
+            seed: 7,
+            equals: false,
+            commit: "of a test".into(),
+            command: "a test".into(),
+            before: Before::default(),
+        };
+        match run(&request, &|| false, &mut began, &session) {
+            Err(stop) => assert_invalid(Err(stop), says),
+            Ok(Ending::Answered(..) | Ending::Stopped(..)) => panic!("it ran"),
+        }
+    }
+    assert!(is_empty(&folder));
+    let _ = std::fs::remove_dir_all(&folder);
+}

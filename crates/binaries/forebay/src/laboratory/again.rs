@@ -72,10 +72,18 @@ impl Report {
     }
 }
 
+/// The rows of a file. Those of a database that was found corrupt are refused (rule LB2).
 pub(super) fn read_rows(path: &Path, session: &os::Session) -> Result<Rows, Failure> {
     let text = read_text(&os::linux::disk(), path, ROWS, session)?;
-    experiment::parse_rows(&text)
-        .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+    let refuse = |what: String| Failure::usage(format!("{}: {what}", path.display()));
+    let rows = experiment::parse_rows(&text).map_err(|error| refuse(error.to_string()))?;
+    match &rows.corrupt {
+        None => Ok(rows),
+        Some(how) => Err(refuse(format!(
+            "the experiment ended because its database was found corrupt ({how}); what that \
+             measured is worth nothing"
+        ))),
+    }
 }
 
 /// Going on with an experiment that was stopped.

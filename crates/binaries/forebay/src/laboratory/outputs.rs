@@ -9,7 +9,9 @@ use std::path::Path;
 use experiment::{Asked, Audit, Call, Rule, Run, Verdict, Whole};
 use lab::Follower;
 use os::{Disk, File, FileOperation, FileOptions, Session};
+use stop::Stop;
 
+use super::is_corrupt;
 use crate::output::Failure;
 use crate::progress::Progress;
 
@@ -101,13 +103,22 @@ impl<'s> Outputs<'s> {
         self.rows.map_or(Ok(()), |file| file.sync(session))
     }
 
+    /// Notes behind the rows if they are of a database that was found corrupt.
+    pub(super) fn note_corrupt(&mut self, stop: &Stop) {
+        if is_corrupt(stop) {
+            self.line(&experiment::corrupt_line(&stop.to_string()));
+        }
+    }
+
     /// There is no answer. Rows are kept if there are any, in the file of this name.
     pub(super) fn without_answer<P>(self, rows_file: Option<P>) -> Left<P> {
         let (session, has_rows) = (self.session, self.has_rows);
-        let rows = self.rows.filter(|_| !has_rows);
+        let (kept, gone) = if has_rows { (self.rows, None) } else { (None, self.rows) };
+        let synced = kept.map_or(Ok(()), |rows| rows.sync(session));
         let removed =
-            [rows, self.html].into_iter().flatten().try_for_each(|file| file.remove(session));
-        Left { rows: rows_file.filter(|_| has_rows), wrong: self.failed.or(removed.err()) }
+            [gone, self.html].into_iter().flatten().try_for_each(|file| file.remove(session));
+        let wrong = self.failed.or(synced.and(removed).err());
+        Left { rows: rows_file.filter(|_| has_rows), wrong }
     }
 }
 

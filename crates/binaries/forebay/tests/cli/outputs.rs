@@ -57,6 +57,13 @@ fn a_report_is_made_again_from_rows() {
     let output = folder.forebay(&["lab", "report", "page.html", "--html", "third.html"]);
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
     assert_eq!(folder.names(), ["again.html", "page.html", "rows"]);
+    // Nobody is shown figures of an engine that lost its books (rule LB2).
+    let rows = page("rows") + &experiment::corrupt_line("district 3 is off by 1") + "\n";
+    std::fs::write(folder.0.join("rows"), rows).expect("written");
+    for verb in ["report", "resume"] {
+        let refused = folder.misused(&["lab", verb, "rows"]);
+        assert!(refused.contains("corrupt (district 3 is off by 1)"), "{refused}");
+    }
 }
 
 /// Ctrl-C keeps the rows that are there, and `resume` goes on behind them.
