@@ -310,23 +310,28 @@ pub(crate) fn drive(
             at_bound(session);
         }
     }
-    // All have ended before anything is told, so that nobody works on what the caller takes away.
-    let mut panicked = None;
-    for thread in threads {
-        if thread.join(session).is_err() {
-            panicked.get_or_insert(thread);
-        }
-    }
-    if let Some(thread) = panicked {
-        let what = format!("{} of the load panicked", thread.name());
-        return Err(Stop::refuse(RefusalKind::WrongState, what));
-    }
+    join(threads, session)?;
     if let Some(cause) = refused {
         return Err(cause.into());
     }
     let done = std::mem::take(&mut *done.exclusive(session));
     let sessions = all_done(done, watch.failure)?;
     Ok(Run { sessions, elapsed: ended.since(begin) })
+}
+
+/// Waits for all of them before a panic is told, so that nobody works on what the caller takes
+/// away.
+fn join(threads: Vec<ThreadHandle>, session: &Session) -> Result<(), Stop> {
+    let mut panicked = None;
+    for thread in threads {
+        if thread.join(session).is_err() {
+            panicked.get_or_insert(thread);
+        }
+    }
+    panicked.map_or(Ok(()), |thread| {
+        let what = format!("{} of the load panicked", thread.name());
+        Err(Stop::refuse(RefusalKind::WrongState, what))
+    })
 }
 
 /// What the sessions did, by number. The first failure of one is put where the caller wants it.
