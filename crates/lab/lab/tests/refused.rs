@@ -59,6 +59,19 @@ fn matrix(run_on: RunOn, rounds: u32, paced: Option<&str>, session: &Session) ->
     free_buffer_waits::run(&matrix, &|| false, &mut began, session).map(|_| ())
 }
 
+fn request(experiment: Experiment, form: Form, run_on: RunOn) -> Request {
+    Request {
+        experiment,
+        form,
+        run_on,
+        seed: 7,
+        equals: false,
+        commit: "of a test".into(),
+        command: "a test".into(),
+        before: Before::default(),
+    }
+}
+
 #[track_caller]
 fn assert_invalid(result: Result<(), Stop>, says: &str) {
     let stop = result.expect_err("it is refused");
@@ -95,16 +108,7 @@ fn modelled_runs_of_an_hour_are_refused_before_the_first() {
     experiment.design = Some(Design::Restarts);
     for length in [Nanos::from_secs(3_000), Nanos(u64::MAX)] {
         let form = Form::tiny().lasting(length);
-        let request = Request {
-            experiment: experiment.clone(),
-            form: form.clone(),
-            run_on: on_a_model(),
-            seed: 7,
-            equals: false,
-            commit: "of a test".into(),
-            command: "a test".into(),
-            before: Before::default(),
-        };
+        let request = request(experiment.clone(), form.clone(), on_a_model());
         match run(&request, &|| false, &mut began, &session) {
             Err(stop) => assert_invalid(Err(stop), "a simulation ends at 3600 s"),
             Ok(Ending::Answered(..) | Ending::Stopped(..)) => panic!("it ran"),
@@ -133,16 +137,8 @@ fn what_would_count_for_nothing_or_fail_at_the_end_is_refused() {
     ] {
         let factor = "[factor]\ncommit_leader = [\"session\", \"lgwr\"]\n";
         let experiment = Experiment::parse("mine", &format!("question = \"?\"\n{factor}{more}"));
-        let request = Request {
-            experiment: experiment.expect("it is one"),
-            form: Form::tiny(),
-            run_on: RunOn::ThisMachine(folder.clone()),
-            seed: 7,
-            equals: false,
-            commit: "of a test".into(),
-            command: "a test".into(),
-            before: Before::default(),
-        };
+        let here = RunOn::ThisMachine(folder.clone());
+        let request = request(experiment.expect("it is one"), Form::tiny(), here);
         match run(&request, &|| false, &mut began, &session) {
             Err(stop) => assert_invalid(Err(stop), says),
             Ok(Ending::Answered(..) | Ending::Stopped(..)) => panic!("it ran"),
