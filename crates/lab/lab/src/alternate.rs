@@ -182,8 +182,10 @@ impl Alternation<'_> {
         };
         let lengths = [self.form.warm_up, Nanos::ZERO];
         let ran = self.form.load.seeded(self.plan.seed).run(database, lengths, watch, session);
-        watcher.end(session)?;
+        let watched = watcher.end(session);
+        // What the load failed with comes first.
         let acknowledged = ran?.acknowledged();
+        watched?;
         Ok((execution.expect("a load that ran was conducted"), acknowledged))
     }
 }

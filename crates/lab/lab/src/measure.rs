@@ -43,10 +43,12 @@ pub(crate) fn measure(
     let watch =
         Watch { told_to_stop: Some(told_to_stop), at_bound: Some(&mut mark), ..Watch::default() };
     let ran = load.run(&database, lengths, watch, session);
-    watcher.end(session)?;
+    let watched = watcher.end(session);
     let halted = crash(database, session);
+    // What the load failed with comes first.
     let ran = ran?;
     halted?;
+    watched?;
     if told_to_stop() {
         return Ok(None);
     }
