@@ -282,13 +282,12 @@ fn answer(
         Ok(Ending::Answered(verdict, runs)) => (Some(verdict), runs, false),
         Ok(Ending::Stopped(verdict, runs)) => (verdict, runs, true),
         Err(stop) => {
-            outputs.note_corrupt(&stop);
-            let left = outputs.without_answer(rows);
+            let left = outputs.without_answer(rows, Some(&stop));
             return Err(left.told(failed(stop, left.rows.as_deref())));
         }
     };
     let Some(verdict) = verdict else {
-        let left = outputs.without_answer(rows);
+        let left = outputs.without_answer(rows, None);
         return Err(left.told(stopped(left.rows.as_deref())));
     };
     let text = if place.json { verdict.json() + "\n" } else { verdict.text() };
@@ -324,20 +323,14 @@ fn failure(stop: Stop) -> Failure {
     }
 }
 
-/// It failed on its way; where there are rows, they aren't lost. What a database did whose books
-/// are wrong is worth nothing, and nobody is sent to it.
+/// It failed on its way; where there are rows, they aren't lost.
 fn failed(stop: Stop, rows: Option<&Path>) -> Failure {
-    let Some(rows) = rows.filter(|_| !is_corrupt(&stop)) else { return failure(stop) };
+    let Some(rows) = rows else { return failure(stop) };
     failure(stop).saying(&format!(
         "what was measured until then is in {}: 'forebay lab report' tells it, and 'forebay lab \
          resume' goes on with it",
         rows.display()
     ))
-}
-
-/// Whether a database's books were found wrong.
-fn is_corrupt(stop: &Stop) -> bool {
-    stop.refusal() == Some(RefusalKind::Corrupt)
 }
 
 /// It was stopped; where there are rows, it can go on.

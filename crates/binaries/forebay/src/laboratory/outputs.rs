@@ -9,9 +9,8 @@ use std::path::Path;
 use experiment::{Asked, Audit, Call, Rule, Run, Verdict, Whole};
 use lab::Follower;
 use os::{Disk, File, FileOperation, FileOptions, Session};
-use stop::Stop;
+use stop::{RefusalKind, Stop};
 
-use super::is_corrupt;
 use crate::output::Failure;
 use crate::progress::Progress;
 
@@ -103,28 +102,27 @@ impl<'s> Outputs<'s> {
         self.rows.map_or(Ok(()), |file| file.sync(session))
     }
 
-    /// Notes behind the rows if they are of a database that was found corrupt.
-    pub(super) fn note_corrupt(&mut self, stop: &Stop) {
-        if is_corrupt(stop) {
-            self.line(&experiment::corrupt_line(&stop.to_string()));
+    /// There is no answer, for this failure if it wasn't stopped. Rows are kept if there are any,
+    /// in the file of this name. What a database did whose books are wrong is worth nothing: its
+    /// rows say so, and nobody is sent to them.
+    pub(super) fn without_answer<P>(mut self, rows_file: Option<P>, why: Option<&Stop>) -> Left<P> {
+        let corrupt = why.filter(|why| why.refusal() == Some(RefusalKind::Corrupt));
+        if let Some(corrupt) = corrupt {
+            self.line(&experiment::corrupt_line(&corrupt.to_string()));
         }
-    }
-
-    /// There is no answer. Rows are kept if there are any, in the file of this name.
-    pub(super) fn without_answer<P>(self, rows_file: Option<P>) -> Left<P> {
         let (session, has_rows) = (self.session, self.has_rows);
         let (kept, gone) = if has_rows { (self.rows, None) } else { (None, self.rows) };
         let synced = kept.map_or(Ok(()), |rows| rows.sync(session));
         let removed =
             [gone, self.html].into_iter().flatten().try_for_each(|file| file.remove(session));
         let wrong = self.failed.or(synced.and(removed).err());
-        Left { rows: rows_file.filter(|_| has_rows), wrong }
+        Left { rows: rows_file.filter(|_| has_rows && corrupt.is_none()), wrong }
     }
 }
 
 /// What is left of an experiment without an answer.
 pub(super) struct Left<P> {
-    /// The name of the file of rows, if there are rows.
+    /// The name of the file of rows, if there are rows and they are worth something.
     pub(super) rows: Option<P>,
     /// A file couldn't be written, or removed.
     wrong: Option<os::Error>,
@@ -226,5 +224,23 @@ mod tests {
         std::fs::remove_file(&path).expect("removed");
         assert!(refused.is_err() && went_on);
         assert_eq!(there, "a row\nanother\n");
+    }
+
+    /// Its rows stay, say what was found, and nobody is sent to them.
+    #[test]
+    fn rows_of_a_corrupt_database_say_so() {
+        let path = std::env::temp_dir().join(format!("forebay-corrupt-{}", std::process::id()));
+        let session = os::linux::start().adopt("test", waits::SessionKind::Foreground);
+        for (kind, ends) in
+            [(RefusalKind::Corrupt, "{\"corrupt\":\"off\"}\n"), (RefusalKind::Io, "")]
+        {
+            let mut outputs = Outputs::make(Some(&path), None, &session).expect("made");
+            outputs.has_rows = true;
+            let left = outputs.without_answer(Some(&path), Some(&Stop::refuse(kind, "off")));
+            let there = std::fs::read_to_string(&path).expect("there");
+            std::fs::remove_file(&path).expect("removed");
+            assert_eq!(there, ends);
+            assert_eq!(left.rows.is_some(), kind == RefusalKind::Io);
+        }
     }
 }

@@ -10,7 +10,7 @@ use report::paragraph;
 use stop::Stop;
 
 use super::outputs::{Following, Outputs};
-use super::{COMMIT, DISK, Run, begin, failure, is_corrupt};
+use super::{COMMIT, DISK, Run, begin, failure};
 use crate::output::CommandResult;
 use crate::output::Failure;
 use crate::progress::Progress;
@@ -58,10 +58,7 @@ impl Run {
                 Err(error) => Err(Failure::from(error).behind(text)),
             };
         }
-        if let Err(stop) = &found {
-            outputs.note_corrupt(stop);
-        }
-        let left = outputs.without_answer(self.how.rows.as_deref());
+        let left = outputs.without_answer(self.how.rows.as_deref(), found.as_ref().err());
         self.shown(found, left.rows, text, json).map_err(|why| left.told(why))
     }
 
@@ -98,7 +95,7 @@ impl Run {
                 ),
                 None => "stopped before it had an answer; nothing is left behind".to_owned(),
             })),
-            Err(stop) => Err(match rows.filter(|_| !is_corrupt(&stop)) {
+            Err(stop) => Err(match rows {
                 Some(rows) => failure(stop)
                     .saying(&format!("what was measured until then is in {}", rows.display())),
                 None => failure(stop),
