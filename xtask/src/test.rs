@@ -4,9 +4,15 @@
 //! when it is optimised or needs its own process. The first failure stops the run and prints the
 //! command that repeats it alone.
 //!
+//! ```text
+//!   step 1    build ── tests, which leave CPUs idle ──▶ step 2 ──▶ step 3 ...
+//!   ahead     └── builds for the later steps, at the lowest priority ──┘
+//! ```
+//!
 //! Callers: the README's test command, and through it `.ci/run`.
 
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 use xtask::workspace;
 
@@ -59,12 +65,64 @@ const STEPS: &[Step] = &[
 ];
 
 pub(crate) fn run(root: &Path) -> Outcome {
+    let _ahead = Ahead::start(root, STEPS);
     run_steps(STEPS, |step| {
         let mut command = workspace::cargo();
         command.envs(step.env.iter().copied()).args(step.cargo).current_dir(root);
         let status = command.status();
         Ok(status.map_err(|error| format!("cannot start cargo: {error}"))?.success())
     })
+}
+
+/// Builds what the later steps run while the tests of the first leave CPUs idle, so that their own
+/// builds find it made. What fails here fails again, and is told, in its own step.
+struct Ahead(Option<Child>);
+
+impl Ahead {
+    fn start(root: &Path, steps: &[Step]) -> Ahead {
+        let cargo = workspace::cargo();
+        let cargo = cargo.get_program().to_string_lossy();
+        let mut script = String::new();
+        // The binary that is killed is the one that users have.
+        let shipped = vec!["build", "--release", "-p", "forebay"];
+        for arguments in steps.iter().skip(1).filter_map(build_of).chain([shipped]) {
+            script += &format!("'{cargo}' {}\n", arguments.join(" "));
+        }
+        let mut command = Command::new("nice");
+        command.args(["-n", "19", "sh", "-c", &script]).current_dir(root);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        // Without it the steps build for themselves.
+        Ahead(command.spawn().ok())
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            // It has ended, or a step has failed.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// The arguments by which cargo builds what the step runs, and no more; none if the step has
+/// settings of its own.
+fn build_of(step: &Step) -> Option<Vec<&'static str>> {
+    let own = step.cargo.iter().position(|one| *one == "--" || *one == "kill");
+    let of_cargo = &step.cargo[..own.unwrap_or(step.cargo.len())];
+    let mut arguments = of_cargo.to_vec();
+    match arguments.first() {
+        _ if !step.env.is_empty() => return None,
+        Some(&"test") => arguments.push("--no-run"),
+        Some(&"run") => {
+            arguments[0] = "build";
+            let package = arguments.iter().position(|one| *one == "bench")?;
+            arguments.truncate(package + 1);
+        }
+        _ => return None,
+    }
+    Some(arguments)
 }
 
 /// Runs the steps with `passes`, which says whether one passed, up to the first that doesn't.
@@ -98,6 +156,23 @@ fn spoken(step: &Step) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_built_ahead_is_what_the_steps_build() {
+        let built: Vec<String> =
+            STEPS.iter().skip(1).filter_map(build_of).map(|one| one.join(" ")).collect();
+        let kill = "build --profile proof -p bench";
+        assert_eq!(
+            built,
+            [
+                "test --profile proof -p sim --no-run",
+                "test --profile proof -p proof --no-run",
+                kill,
+                kill,
+                kill
+            ]
+        );
+    }
 
     #[test]
     fn the_first_failure_stops_and_says_how_to_repeat_it() {

@@ -24,6 +24,7 @@ mod alternate;
 mod catalogue;
 mod checks;
 mod crash;
+mod enough;
 mod experiment_file;
 mod form;
 pub mod free_buffer_waits;

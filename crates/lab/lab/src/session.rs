@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use experiment::{
     Audit, CarryOver, End, Execution, Level, News, NoVerdict, Origin, Plan, Question, Rule, Run,
-    Runner, Sensitivity, SlowEffect, Verdict, World, carry_out, commits_lost, compare, foremost,
-    is_decided, matters, whole_rounds,
+    Runner, Sensitivity, Verdict, World, carry_out, commits_lost, compare, foremost, whole_rounds,
 };
 use os::{Disk, Session};
 use report::number::grouped;
@@ -15,6 +14,7 @@ use stop::{RefusalKind, Stop};
 use waits::Nanos;
 
 use crate::alternate::{Alternation, Blocks, Following};
+use crate::enough::{has_ended, is_enough};
 use crate::linux::{Chosen, LinuxRunner, prepare};
 use crate::model::{DIRECTORY, Machine, ModelRunner, load};
 use crate::progress::Teller;
@@ -242,6 +242,12 @@ impl<'a> Asked<'a> {
         follower: &mut dyn Follower,
         session: &Session,
     ) -> Result<Found, Stop> {
+        if has_ended(&self.done, &self.plan, &self.rule, self.experiment.settings.len()) {
+            self.check_as_before()?;
+            follower.begins(&self.rule, "", &self.notes);
+            follower.tell("the rows that are there are enough: nothing is run");
+            return Ok(Found { is_stopped: false, ..self.stopped() });
+        }
         match &self.request.run_on {
             RunOn::ThisMachine(parent) => self.here(parent, told_to_stop, follower, session),
             RunOn::Model { machine: name, disk } => {
@@ -254,6 +260,18 @@ impl<'a> Asked<'a> {
                 self.modelled(&machine, model, told_to_stop, follower, session)
             }
         }
+    }
+
+    /// As [`Asked::check_settings`], where nothing is to be run any more.
+    fn check_as_before(&self) -> Result<(), Stop> {
+        let (mut form, mut settings) = (self.form.clone(), self.experiment.settings.clone());
+        if let RunOn::ThisMachine(_) = &self.request.run_on {
+            if let Some(chosen) = Chosen::in_rows(&self.done, &settings) {
+                chosen.fix(&mut form.parameters);
+            }
+            Setting::complete(&mut settings, &form.parameters)?;
+        }
+        self.check_settings(&form, &settings)
     }
 
     /// Refused if the rows that are there are of another rule or plan: their error is declared for
@@ -550,18 +568,6 @@ impl<'a> Asked<'a> {
         // What was there before doesn't count: it began anew, with its first instance.
         Ok((execution, Some(Audit { instance_ns: Some(0), commits })))
     }
-}
-
-/// Whether the experiment has its answer. That a difference doesn't matter is none where a slow
-/// effect could hide it: so it must have been looked for, where settings alternate (LB77).
-fn is_enough(rows: &[Run], rule: &Rule, levels: usize) -> bool {
-    if !is_decided(rows, rule) {
-        return false;
-    }
-    let is_looked_for = |level| SlowEffect::of(rows, level, rule).is_some();
-    rows.iter().any(|run| run.block.is_none())
-        || matters(rows, rule)
-        || (1..levels).map(Level::of).all(is_looked_for)
 }
 
 /// An experiment that goes on is another than its rows are of.

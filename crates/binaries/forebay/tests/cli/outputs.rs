@@ -103,6 +103,12 @@ fn an_experiment_that_was_stopped_goes_on() {
     assert_eq!(rows, 2 * 45, "{after}");
     assert!(after.lines().count() <= 1 + 2 * 45 + 1, "{after}");
     assert!(text(&output.stdout).contains("over 30 rounds"), "{}", text(&output.stdout));
+    // One that has ended isn't run again, and says what it has found.
+    let again = folder.forebay(&["lab", "resume", "rows"]);
+    assert!(again.status.success() && text(&again.stderr).contains("nothing is run"));
+    assert!(text(&again.stdout).contains("over 30 rounds"), "{}", text(&again.stdout));
+    let rows_now = std::fs::read_to_string(folder.0.join("rows")).expect("rows");
+    assert_eq!(experiment::parse_rows(&rows_now).expect("rows").runs.len(), 2 * 45);
     let other = folder.forebay(&["lab", "resume", "nowhere"]);
     assert_eq!(other.status.code(), Some(1), "{}", text(&other.stderr));
     std::fs::write(folder.0.join("rows"), "{}\n").expect("it is written");
