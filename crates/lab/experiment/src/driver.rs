@@ -89,7 +89,8 @@ pub enum End<E> {
 }
 
 /// Makes the runs of `plan` that `done` doesn't hold yet, until all are made, one has failed, it is
-/// `told_to_stop`, or `enough`, which is asked after each round, says that no more are needed.
+/// `told_to_stop`, or `enough`, which is asked first and after each round, says that no more are
+/// needed.
 /// Reports each to `news`.
 pub fn carry_out<R: Runner>(
     plan: &Plan,
@@ -108,6 +109,9 @@ pub fn carry_out<R: Runner>(
     };
     let whole = whole_rounds(&runs, &steps);
     runs.truncate(whole);
+    if whole > 0 && enough(&runs) {
+        return Execution { runs, end: End::Complete };
+    }
     let (began, expected) = (clock.now(), runner.expected());
     let pace = Pace { began, before: whole, expected, total: plan.run_count() };
     for (at, step) in steps.iter().enumerate().skip(whole) {
@@ -233,6 +237,17 @@ mod tests {
         assert_eq!(done.end, End::Complete);
         assert_eq!(runner.made, PLAN.steps());
         assert_eq!(done.runs.len(), 12);
+    }
+
+    /// Rows that have decided already need no more.
+    #[test]
+    fn nothing_is_run_where_the_rows_that_are_there_are_enough() {
+        let done: Vec<Run> = PLAN.steps()[..4].iter().map(|step| run_of(step, 1_000)).collect();
+        let (mut runner, clock) = fake();
+        let enough = &mut |runs: &[Run]| runs.len() == 4;
+        let now = carry_out(&PLAN, done, &mut runner, &clock, &|| false, enough, &mut |_| {});
+        assert_eq!((now.runs.len(), now.end), (4, End::Complete));
+        assert_eq!(runner.made, []);
     }
 
     #[test]

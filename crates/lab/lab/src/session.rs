@@ -242,12 +242,6 @@ impl<'a> Asked<'a> {
         follower: &mut dyn Follower,
         session: &Session,
     ) -> Result<Found, Stop> {
-        if has_ended(&self.done, &self.plan, &self.rule, self.experiment.settings.len()) {
-            self.check_as_before()?;
-            follower.begins(&self.rule, "", &self.notes);
-            follower.tell("the rows that are there are enough: nothing is run");
-            return Ok(Found { is_stopped: false, ..self.stopped() });
-        }
         match &self.request.run_on {
             RunOn::ThisMachine(parent) => self.here(parent, told_to_stop, follower, session),
             RunOn::Model { machine: name, disk } => {
@@ -262,16 +256,29 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// As [`Asked::check_settings`], where nothing is to be run any more.
-    fn check_as_before(&self) -> Result<(), Stop> {
+    /// Whether the rows that are there are all, or have decided.
+    fn has_ended(&self) -> bool {
+        has_ended(&self.done, &self.plan, &self.rule, self.experiment.settings.len())
+    }
+
+    /// What the rows that are there say, where no more are needed.
+    fn ended(&self, model: String, follower: &mut dyn Follower) -> Found {
+        follower.begins(&self.rule, &model, &self.notes);
+        follower.tell("the rows that are there are enough: nothing is run");
+        Found { model, is_stopped: false, ..self.stopped() }
+    }
+
+    /// The form and the settings by what the rows that are there had chosen, or else by what was
+    /// chosen now.
+    fn as_chosen(&self, now: Option<Chosen>) -> Result<(Form, Vec<Setting>), Stop> {
         let (mut form, mut settings) = (self.form.clone(), self.experiment.settings.clone());
-        if let RunOn::ThisMachine(_) = &self.request.run_on {
-            if let Some(chosen) = Chosen::in_rows(&self.done, &settings) {
-                chosen.fix(&mut form.parameters);
-            }
-            Setting::complete(&mut settings, &form.parameters)?;
+        if let Some(chosen) = Chosen::in_rows(&self.done, &settings).or(now) {
+            chosen.fix(&mut form.parameters);
         }
-        self.check_settings(&form, &settings)
+        // What one setting gives and another doesn't is, under the other, what was chosen now.
+        Setting::complete(&mut settings, &form.parameters)?;
+        self.check_settings(&form, &settings)?;
+        Ok((form, settings))
     }
 
     /// Refused if the rows that are there are of another rule or plan: their error is declared for
@@ -329,6 +336,9 @@ impl<'a> Asked<'a> {
         follower: &mut dyn Follower,
         session: &Session,
     ) -> Result<Found, Stop> {
+        if self.has_ended() {
+            return self.as_chosen(None).map(|_| self.ended(String::new(), follower));
+        }
         let disk = os::linux::disk();
         let direct = self.form.parameters.filesystemio_options.file_options().direct;
         // This frees what killed experiments had left.
@@ -348,13 +358,8 @@ impl<'a> Asked<'a> {
         };
         let prepared = prepare(&disk, &base, &self.form, progress, told_to_stop, session)?;
         let Some(chosen) = prepared else { return Ok(self.stopped()) };
-        let mut form = self.form.clone();
-        let mut settings = self.experiment.settings.clone();
-        Chosen::in_rows(&self.done, &settings).unwrap_or(chosen).fix(&mut form.parameters);
-        // What one setting gives and another doesn't is, under the other, what was chosen now.
-        Setting::complete(&mut settings, &form.parameters)?;
+        let (form, settings) = self.as_chosen(Some(chosen))?;
         let settings = &settings[..];
-        self.check_settings(&form, settings)?;
         follower.begins(&self.rule, "", &self.notes);
         let mut audited = None;
         let execution = {
@@ -485,6 +490,11 @@ impl<'a> Asked<'a> {
             unreachable!("asked for a model")
         };
         self.check_settings(&self.form, &self.experiment.settings)?;
+        // Equals stay equal whatever scheduling costs.
+        let factors = if self.request.equals { &[][..] } else { SCHEDULING_FACTORS };
+        if self.has_ended() && factors.is_empty() {
+            return Ok(self.ended(model, follower));
+        }
         follower.tell("loading on the model");
         let base = load(machine, &self.form)?;
         let world = World::Simulated(name.clone());
@@ -520,8 +530,6 @@ impl<'a> Asked<'a> {
         let audits = audit.into_iter().collect();
         let mut found = Found { runs, audits, model, is_stopped, ..Found::default() };
         let level = foremost(&found.runs, &self.rule);
-        // Equals stay equal whatever scheduling costs.
-        let factors = if self.request.equals { &[][..] } else { SCHEDULING_FACTORS };
         for &(factor, change) in factors {
             found.is_stopped |= told_to_stop();
             if found.is_stopped {

@@ -107,6 +107,9 @@ fn an_experiment_that_was_stopped_goes_on() {
     let again = folder.forebay(&["lab", "resume", "rows"]);
     assert!(again.status.success() && text(&again.stderr).contains("nothing is run"));
     assert!(text(&again.stdout).contains("over 30 rounds"), "{}", text(&again.stdout));
+    let model = "machine two-core: 2 CPUs";
+    assert!(text(&output.stdout).contains(model), "{}", text(&output.stdout));
+    assert!(text(&again.stdout).contains(model), "{}", text(&again.stdout));
     let rows_now = std::fs::read_to_string(folder.0.join("rows")).expect("rows");
     assert_eq!(experiment::parse_rows(&rows_now).expect("rows").runs.len(), 2 * 45);
     let other = folder.forebay(&["lab", "resume", "nowhere"]);
