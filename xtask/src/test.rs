@@ -64,7 +64,8 @@ const STEPS: &[Step] = &[
     },
 ];
 
-/// What the later steps build, in their order. The binary that is killed is the one that users have.
+/// What the later steps build, in their order. The binary that is killed is the one that users
+/// have.
 const AHEAD: &[&str] = &[
     "test --profile proof -p sim --no-run",
     "test --profile proof -p proof --no-run",
