@@ -145,11 +145,22 @@ pub(crate) const HOUSE: &[Floor] = &[
                     "typed tables: rows with their indexes and constraints kept together",
                 ),
                 Room::new("instance", "create, open, shut; the background threads; parameters"),
+                Room::new(
+                    "expression",
+                    "SQL's expressions over rows: kinds, functions, three-valued logic, aggregates",
+                ),
             ],
-            &[Room::new(
-                "catalog",
-                "the data dictionary: definitions in tables of its own, DDL, sequences",
-            )],
+            &[
+                Room::new(
+                    "catalog",
+                    "the data dictionary: definitions in tables of its own, DDL, sequences",
+                ),
+                Room::new(
+                    "rowsource",
+                    "what makes rows of rows: filters, sorts, joins, groups; spills within a budget",
+                ),
+            ],
+            &[Room::new("sql", "statements: bound to the dictionary, planned, and run")],
             &[
                 Room::new(
                     "database",
