@@ -200,6 +200,7 @@ impl Database {
             area_bytes: parameters.sort_area_size,
             filesystem_io: parameters.filesystemio_options,
             file: FileNo::new(SORT_FILE),
+            budget: Some(instance.work_areas().clone()),
         };
         let config = CatalogConfig { tablespace: TABLESPACE.into(), disk: disk.clone(), sort };
         let (space, transactions) = (instance.space(), instance.transactions());

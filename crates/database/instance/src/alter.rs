@@ -112,6 +112,8 @@ impl Instance {
         self.commit_mode.store(index_of(wanted.commit_mode()), session);
         self.lock_timeouts.set(wanted);
         self.planted.set(wanted, session);
+        let bytes = wanted.work_area_bytes(session.os().memory_bytes());
+        self.work_areas.set_target(bytes, session);
         self.checkpointer.bind(Bounds::of(wanted), session);
         self.transactions().set_undo_retention(wanted.retention(), session);
         Ok(())

@@ -11,6 +11,7 @@ use os::probe::DurableWrite;
 use os::{Disk, Session, ThreadHandle};
 use recovery::{Progress, Recovered};
 use redo::{CommitMode, Hooks, LogStart, Redo, RedoConfig};
+use sort::Budget;
 use space::{Ahead, ControlContent, ControlState, Enqueue, Space, Storage};
 use stop::{Halt, Stop};
 use txn::{Locks, Transaction, Transactions};
@@ -61,6 +62,7 @@ pub struct Instance {
     pub(crate) commit_mode: Shared32,
     pub(crate) lock_timeouts: LockTimeouts,
     pub(crate) planted: PlantedDelay,
+    pub(crate) work_areas: Budget,
 }
 
 impl Instance {
@@ -191,6 +193,11 @@ impl Instance {
         &self.checkpointer.redo
     }
 
+    /// The memory for work areas: sorts, hash joins, groups, kept rows.
+    pub fn work_areas(&self) -> &Budget {
+        &self.work_areas
+    }
+
     /// The halt of the instance: whether it has ended, and why.
     pub fn halt(&self) -> &Halt {
         &self.halt
@@ -276,6 +283,7 @@ fn start(
         commit_mode: Shared32::new(index_of(parameters.commit_mode())),
         lock_timeouts: LockTimeouts::of(parameters),
         planted: PlantedDelay::new(parameters),
+        work_areas: Budget::new(&os, parameters.work_area_bytes(os.memory_bytes())),
     };
     instance.schedule_at_opening(session);
     Ok(instance)
