@@ -157,7 +157,7 @@ pub(crate) const HOUSE: &[Floor] = &[
                 ),
                 Room::new(
                     "rowsource",
-                    "what makes rows of rows: filters, sorts, joins, groups; spills within a budget",
+                    "what makes rows of rows: filters, sorts, joins, groups; spills within a bound",
                 ),
             ],
             &[Room::new("sql", "statements: bound to the dictionary, planned, and run")],

@@ -159,6 +159,7 @@ impl Type {
             Value::Bytes(_) => self == Type::Bytea,
             Value::Boolean(_) => self == Type::Boolean,
             Value::Date(_) | Value::Timestamp(_) => self.is_moment(),
+            Value::Interval(_) => false,
         }
     }
 
