@@ -1,0 +1,3 @@
+//! SQL statements: bound to the dictionary, planned, and run.
+
+#![forbid(unsafe_code)]
