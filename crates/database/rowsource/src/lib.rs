@@ -26,7 +26,8 @@
 //! | `merge_join`, `nested_loop` | [`MergeJoin`], [`NestedLoop`] |
 //! | `materialise` | [`Materialise`]: rows that are read again |
 //! | `measured` | [`Measured`]: rows, time, gets and memory of a source, for EXPLAIN ANALYZE |
-//! | `hash`, `table`, `groups`, `partitions`, `store`, `memory` | parts of those that need memory |
+//! | `hash`, `table`, `groups` | rows found by the hash of their keys |
+//! | `memory`, `partitions`, `passes`, `store` | rows in memory, and what doesn't fit there |
 //!
 //! | constructor | gives rows of | in order |
 //! |---|---|---|
@@ -47,10 +48,10 @@
 //! | `Materialise::new(input, depends)` | the input | of the input |
 //! | `Measured::new(input, place)` | the input | of the input |
 //!
-//! Rules RS are in the README. Callers: `sql`. Sources: Graefe, Volcano (TKDE '94), for sources that
-//! open, fetch and close; DeWitt et al., Implementation Techniques for Main Memory Database Systems
-//! (SIGMOD '84), for hash joins by partitions; PostgreSQL's executor, for which kinds of joins each
-//! method can do.
+//! Rules RS are in the README. Callers: `sql`. Sources: Graefe, Volcano (TKDE '94), for sources
+//! that open, fetch and close; DeWitt et al., Implementation Techniques for Main Memory Database
+//! Systems (SIGMOD '84), for hash joins by partitions; PostgreSQL's executor, for which kinds of
+//! joins each method can do.
 
 #![forbid(unsafe_code)]
 
@@ -69,6 +70,7 @@ mod memory;
 mod merge_join;
 mod nested_loop;
 mod partitions;
+mod passes;
 mod plan;
 mod project;
 mod set_operation;

@@ -49,7 +49,8 @@ pub struct JoinKey {
     pub as_char: bool,
 }
 
-/// A kind of join. A right row *matches* a left one if all keys are equal and the condition is true.
+/// A kind of join. A right row *matches* a left one if all keys are equal and the condition is
+/// true.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum JoinKind {
     /// Each pair that matches.
