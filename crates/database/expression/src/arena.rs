@@ -8,9 +8,13 @@
 use std::fmt;
 
 use bumpalo::Bump;
+use value::Value;
 
 /// A text that is being written into an arena. Its type's `into_bump_str` ends it.
 pub(crate) type TextIn<'a> = bumpalo::collections::String<'a>;
+
+/// Values that are being gathered in an arena.
+pub(crate) type ValuesIn<'a> = bumpalo::collections::Vec<'a, Value<'a>>;
 
 /// Memory for the texts and bytes of one batch of rows, given back at once.
 #[derive(Default)]
@@ -42,6 +46,14 @@ impl Arena {
         self.0.alloc_slice_copy(bytes)
     }
 
+    /// The bytes of both, one after the other.
+    pub(crate) fn joined(&self, first: &[u8], second: &[u8]) -> &[u8] {
+        let length = first.len() + second.len();
+        let mut all = bumpalo::collections::Vec::with_capacity_in(length, &self.0);
+        all.extend_from_slices_copy(&[first, second]);
+        all.into_bump_slice()
+    }
+
     /// An empty text that can be written to.
     pub(crate) fn writer(&self) -> TextIn<'_> {
         TextIn::new_in(&self.0)
@@ -50,6 +62,11 @@ impl Arena {
     /// An empty text with room for this many bytes.
     pub(crate) fn writer_for(&self, bytes: usize) -> TextIn<'_> {
         TextIn::with_capacity_in(bytes, &self.0)
+    }
+
+    /// Room for this many values.
+    pub(crate) fn values(&self, count: usize) -> ValuesIn<'_> {
+        ValuesIn::with_capacity_in(count, &self.0)
     }
 
     /// What these arguments are written as.

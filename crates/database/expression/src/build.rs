@@ -1,9 +1,38 @@
-//! Makes expressions of typed parts, and puts the CASTs in that SQL leaves out.
-//! (Signatures; the bodies follow.)
+//! Makes expressions of typed parts, and puts in the CASTs that SQL leaves out.
+//!
+//! ```text
+//!   name = 'a'      Typed(Column 3, Text)   Typed(literal 'a', Unknown)
+//!                                           ▼ takes the other side's kind
+//!                   Compare(=, Column 3, Constant 'a')
+//! ```
+//!
+//! What is converted by itself is what PostgreSQL converts: a literal in quotes, NULL and a
+//! parameter become whatever they meet; whole numbers become NUMBERs and doubles, NUMBERs doubles;
+//! days moments; CHARs texts. Everything else needs a CAST of the user's.
+//!
+//! Invariants
+//!   * an expression that is made here is of the kind that stands beside it (rule EX1)
+//!   * numbers of different kinds, and days and moments, are compared as they are: no CAST loses
+//!     digits (rule EX4)
+//!   * a CHAR is compared with a literal without the literal's blanks at the end, and with a text
+//!     as a text (rule EX5)
+//!
+//! Callers: SQL's binder.
 
-use value::{Type, Value};
+mod conditional;
+mod convert;
+mod operators;
 
-use crate::{CastTo, Comparison, Expression, Fault, Kind, Operator, Question};
+pub use conditional::{case, in_list, is_null, is_truth, like};
+pub use operators::{
+    and, arithmetic, between, compare, complement, concat, is_distinct, negate, not, or,
+};
+
+use stop::SqlState;
+use value::{OwnedValue, Value};
+
+use crate::functions::{self, Resolved};
+use crate::{Expression, Fault, Kind, Question, Subquery};
 
 /// An expression and the kind of its values.
 #[derive(Clone, PartialEq, Debug)]
@@ -34,66 +63,99 @@ pub struct LikeOptions {
 
 impl Typed {
     /// An expression of that kind.
-    pub fn new(expression: Expression, kind: Kind) -> Typed { todo!() }
-    /// A value whose kind is known: a number, TRUE, DATE '...'.
-    pub fn value(value: Value<'_>) -> Typed { todo!() }
-    /// A literal in quotes: it takes the kind of what it meets, and is a text if it meets nothing.
-    pub fn literal(text: &str) -> Typed { todo!() }
-    /// NULL.
-    pub fn null() -> Typed { todo!() }
-    /// A column of the row.
-    pub fn column(column: usize, kind: Kind) -> Typed { todo!() }
-    /// A slot. A parameter whose kind isn't known yet is `Unknown`: where it meets a kind, a CAST
-    /// to that kind is put around it, which `Expression::walk` finds.
-    pub fn slot(slot: usize, kind: Kind) -> Typed { todo!() }
-    /// A scalar, EXISTS, ANY or ALL subquery. `column` is the kind of its column (any for EXISTS).
-    pub fn subquery(number: usize, question: Question, tested: Vec<Typed>, arguments: Vec<Expression>, column: Kind) -> Result<Typed, Fault> { todo!() }
+    pub fn new(expression: Expression, kind: Kind) -> Typed {
+        Typed { expression, kind }
+    }
 
-    /// The expression, converted without a CAST of the user's: 42804 if it needs one.
-    pub fn implicit(self, to: Kind) -> Result<Typed, Fault> { todo!() }
-    /// CAST(... AS ...): 42846 if there is none.
-    pub fn cast(self, to: CastTo) -> Result<Typed, Fault> { todo!() }
-    /// The expression as a value for a column of this type, which `Type::fit` takes when it is
-    /// stored: 42804 if it needs a CAST.
-    pub fn assigned(self, to: Type, column: &str) -> Result<Typed, Fault> { todo!() }
-    /// The expression as a condition (WHERE, ON, HAVING, CHECK): 42804 if it isn't a truth value.
-    pub fn condition(self, clause: &str) -> Result<Expression, Fault> { todo!() }
-    /// The expression as a result: a literal that met nothing is a text now.
-    pub fn settled(self) -> Typed { todo!() }
+    /// A value whose kind is known: a number, TRUE, DATE '...'.
+    pub fn value(value: Value<'_>) -> Typed {
+        Typed::new(Expression::from(value), Kind::of(value))
+    }
+
+    /// A literal in quotes: it takes the kind of what it meets, and is a text if it meets nothing.
+    pub fn literal(text: &str) -> Typed {
+        Typed::new(Expression::from(Value::Text(text)), Kind::Unknown)
+    }
+
+    /// NULL.
+    pub fn null() -> Typed {
+        Typed::new(Expression::Constant(OwnedValue::NULL), Kind::Unknown)
+    }
+
+    /// A column of the row.
+    pub fn column(column: usize, kind: Kind) -> Typed {
+        Typed::new(Expression::Column(column), kind)
+    }
+
+    /// A slot. A parameter whose kind isn't known yet is `Unknown`: where it meets a kind, a CAST
+    /// to that kind is put around it, which [`Expression::walk`] finds.
+    pub fn slot(slot: usize, kind: Kind) -> Typed {
+        Typed::new(Expression::Slot(slot), kind)
+    }
+
+    /// A subquery. The values that are `tested` and its columns are of kinds that can be compared,
+    /// and `column` is the kind of its first column.
+    pub fn subquery(
+        number: usize,
+        question: Question,
+        tested: Vec<Typed>,
+        arguments: Vec<Expression>,
+        column: Kind,
+    ) -> Result<Typed, Fault> {
+        let kind = match question {
+            Question::Scalar => column,
+            Question::Exists | Question::Any(_) | Question::All(_) => Kind::Boolean,
+        };
+        let needs_values = matches!(question, Question::Any(_) | Question::All(_));
+        if needs_values == tested.is_empty() {
+            let say = "a subquery is compared with values behind IN, ANY and ALL, and only there";
+            return Err(Fault::new(SqlState::SYNTAX_ERROR, say));
+        }
+        let tested = tested.into_iter().map(|one| one.settled().expression).collect();
+        let subquery = Subquery { number, question, tested, arguments, kind };
+        Ok(Typed::new(Expression::Subquery(Box::new(subquery)), kind))
+    }
+
+    /// The expression in a box, for a part of another one.
+    fn boxed(self) -> Box<Expression> {
+        Box::new(self.expression)
+    }
 }
 
 /// Brings all to one kind, as UNION, VALUES and CASE do. `what` names the construct in a refusal.
-pub fn unify(what: &str, parts: Vec<Typed>) -> Result<Vec<Typed>, Fault> { todo!() }
-/// `left = right` and so on: 42883 if the kinds can't be compared.
-pub fn compare(left: Typed, comparison: Comparison, right: Typed) -> Result<Typed, Fault> { todo!() }
-/// IS [NOT] DISTINCT FROM.
-pub fn is_distinct(left: Typed, right: Typed, negated: bool) -> Result<Typed, Fault> { todo!() }
-/// `left + right` and so on: 42883 if the operator isn't defined for the kinds.
-pub fn arithmetic(left: Typed, operator: Operator, right: Typed) -> Result<Typed, Fault> { todo!() }
-/// The minus in front of a value.
-pub fn negate(value: Typed) -> Result<Typed, Fault> { todo!() }
-/// `~`: all bits turned.
-pub fn complement(value: Typed) -> Result<Typed, Fault> { todo!() }
-/// `||`.
-pub fn concat(left: Typed, right: Typed) -> Result<Typed, Fault> { todo!() }
-/// AND.
-pub fn and(parts: Vec<Typed>) -> Result<Typed, Fault> { todo!() }
-/// OR.
-pub fn or(parts: Vec<Typed>) -> Result<Typed, Fault> { todo!() }
-/// NOT.
-pub fn not(value: Typed) -> Result<Typed, Fault> { todo!() }
-/// IS [NOT] NULL.
-pub fn is_null(value: Typed, negated: bool) -> Typed { todo!() }
-/// IS [NOT] TRUE, FALSE, UNKNOWN (none).
-pub fn is_truth(value: Typed, truth: Option<bool>, negated: bool) -> Result<Typed, Fault> { todo!() }
-/// [NOT] LIKE, ILIKE. Without `escape` it is the backslash.
-pub fn like(value: Typed, pattern: Typed, escape: Option<Typed>, options: LikeOptions) -> Result<Typed, Fault> { todo!() }
-/// [NOT] IN (a list).
-pub fn in_list(value: Typed, list: Vec<Typed>, negated: bool) -> Result<Typed, Fault> { todo!() }
-/// [NOT] BETWEEN. The value is evaluated twice, so refuse a volatile one or put it into a slot.
-pub fn between(value: Typed, low: Typed, high: Typed, negated: bool) -> Result<Typed, Fault> { todo!() }
-/// CASE.
-pub fn case(operand: Option<Typed>, branches: Vec<TypedBranch>, otherwise: Option<Typed>) -> Result<Typed, Fault> { todo!() }
-/// A call by name: functions, and what looks like one (coalesce, nullif, nvl, nvl2, decode, greatest, least).
-/// 42883 if there is none for these kinds. Aggregates aren't found here: `Aggregate::resolve`.
-pub fn call(name: &str, arguments: Vec<Typed>) -> Result<Typed, Fault> { todo!() }
+pub fn unify(what: &str, parts: Vec<Typed>) -> Result<Vec<Typed>, Fault> {
+    let kind = Kind::unify(what, parts.iter().map(|part| part.kind))?;
+    parts.into_iter().map(|part| part.implicit(kind)).collect()
+}
+
+/// A call by name: functions, and what looks like one (coalesce, nullif, nvl, nvl2, decode,
+/// greatest, least). 42883 if there is none for these kinds. Aggregates aren't found here:
+/// [`crate::Aggregate::resolve`].
+pub fn call(name: &str, arguments: Vec<Typed>) -> Result<Typed, Fault> {
+    let name = name.to_ascii_lowercase();
+    if let Some(made) = conditional::form(&name, &arguments)? {
+        return Ok(made);
+    }
+    let kinds: Vec<Kind> = arguments.iter().map(|argument| argument.kind).collect();
+    let Resolved { function, arguments: wanted, kind } = functions::resolve(&name, &kinds)?;
+    let mut converted = Vec::with_capacity(arguments.len());
+    for (argument, wanted) in arguments.into_iter().zip(wanted) {
+        let argument = match wanted {
+            Kind::Unknown => argument.settled(),
+            wanted => argument.implicit(wanted)?,
+        };
+        converted.push(argument.expression);
+    }
+    Ok(Typed::new(Expression::Call { function, arguments: converted }, kind))
+}
+
+/// No operator of this sign for these kinds.
+#[cold]
+fn no_operator(left: Kind, sign: &str, right: Kind) -> Fault {
+    let say = format!("operator does not exist: {left} {sign} {right}");
+    let hint = match left.is_text() != right.is_text() {
+        true => "a text isn't converted by itself: make both sides one kind with CAST",
+        false => "make both sides kinds that go together with CAST",
+    };
+    Fault::new(SqlState::UNDEFINED_FUNCTION, say).with_hint(hint)
+}

@@ -9,10 +9,10 @@
 
 use std::fmt;
 
+use stop::SqlState;
 use value::{Type, Value};
 
 use crate::Fault;
-use crate::fault::sqlstate;
 
 /// The static type of an expression.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -116,7 +116,7 @@ impl Kind {
         for kind in kinds {
             found = found.with(kind).ok_or_else(|| {
                 let say = format!("{what} can't have the kinds {found} and {kind} together");
-                Fault::new(sqlstate::DATATYPE_MISMATCH, say)
+                Fault::new(SqlState::DATATYPE_MISMATCH, say)
                     .with_hint("make one of the other with CAST")
             })?;
         }

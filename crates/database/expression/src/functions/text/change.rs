@@ -1,0 +1,209 @@
+//! Texts that are made of others.
+//!
+//! Callers: the table of functions.
+
+use value::Value;
+
+use crate::arena::TextIn;
+use crate::evaluate::check_length;
+use crate::functions::unexpected;
+use crate::{Evaluation, Fault};
+
+pub(super) fn lower<'a>(
+    arguments: &[Value<'a>],
+    with: &Evaluation<'a>,
+) -> Result<Value<'a>, Fault> {
+    let [Value::Text(text)] = *arguments else { unexpected(arguments) };
+    if text.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
+        return Ok(Value::Text(text));
+    }
+    let mut lower = with.arena.writer_for(text.len());
+    text.chars().for_each(|char| char.to_lowercase().for_each(|char| lower.push(char)));
+    Ok(Value::Text(lower.into_bump_str()))
+}
+
+pub(super) fn upper<'a>(
+    arguments: &[Value<'a>],
+    with: &Evaluation<'a>,
+) -> Result<Value<'a>, Fault> {
+    let [Value::Text(text)] = *arguments else { unexpected(arguments) };
+    if text.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_lowercase()) {
+        return Ok(Value::Text(text));
+    }
+    let mut upper = with.arena.writer_for(text.len());
+    text.chars().for_each(|char| push_upper(char, &mut upper));
+    Ok(Value::Text(upper.into_bump_str()))
+}
+
+/// Appends a capital letter. One that becomes several stays, as in PostgreSQL.
+fn push_upper(char: char, to: &mut TextIn<'_>) {
+    let mut upper = char.to_uppercase();
+    match (upper.next(), upper.next()) {
+        (Some(one), None) => to.push(one),
+        _ => to.push(char),
+    }
+}
+
+pub(super) fn initcap<'a>(
+    arguments: &[Value<'a>],
+    with: &Evaluation<'a>,
+) -> Result<Value<'a>, Fault> {
+    let [Value::Text(text)] = *arguments else { unexpected(arguments) };
+    let (mut made, mut in_word) = (with.arena.writer_for(text.len()), false);
+    for char in text.chars() {
+        if in_word {
+            char.to_lowercase().for_each(|char| made.push(char));
+        } else {
+            push_upper(char, &mut made);
+        }
+        in_word = char.is_alphanumeric();
+    }
+    Ok(Value::Text(made.into_bump_str()))
+}
+
+pub(super) fn reverse<'a>(
+    arguments: &[Value<'a>],
+    with: &Evaluation<'a>,
+) -> Result<Value<'a>, Fault> {
+    let [Value::Text(text)] = *arguments else { unexpected(arguments) };
+    let mut made = with.arena.writer_for(text.len());
+    text.chars().rev().for_each(|char| made.push(char));
+    Ok(Value::Text(made.into_bump_str()))
+}
+
+pub(super) fn repeat<'a>(
+    arguments: &[Value<'a>],
+    with: &Evaluation<'a>,
+) -> Result<Value<'a>, Fault> {
+    let [Value::Text(text), Value::Int(times)] = *arguments else { unexpected(arguments) };
+    let times = if text.is_empty() { 0 } else { usize::try_from(times).unwrap_or(0) };
+    let bytes = text.len().saturating_mul(times);
+    check_length(bytes)?;
+    let mut made = with.arena.writer_for(bytes);
+    (0..times).for_each(|_| made.push_str(text));
+    Ok(Value::Text(made.into_bump_str()))
+}
+
+/// Two arguments: what is found is taken out, as in Oracle.
+pub(super) fn replace<'a>(
+    arguments: &[Value<'a>],
+    with: &Evaluation<'a>,
+) -> Result<Value<'a>, Fault> {
+    let (text, part, by) = match *arguments {
+        [Value::Text(text), Value::Text(part)] => (text, part, ""),
+        [Value::Text(text), Value::Text(part), Value::Text(by)] => (text, part, by),
+        _ => unexpected(arguments),
+    };
+    if part.is_empty() || !text.contains(part) {
+        return Ok(Value::Text(text));
+    }
+    let mut made = with.arena.writer_for(text.len());
+    for (at, piece) in text.split(part).enumerate() {
+        if at > 0 {
+            made.push_str(by);
+        }
+        made.push_str(piece);
+        check_length(made.len())?;
+    }
+    Ok(Value::Text(made.into_bump_str()))
+}
+
+/// Each character of `from` becomes the one at its place in `to`, or is taken out.
+pub(super) fn translate<'a>(
+    arguments: &[Value<'a>],
+    with: &Evaluation<'a>,
+) -> Result<Value<'a>, Fault> {
+    let [Value::Text(text), Value::Text(from), Value::Text(to)] = *arguments else {
+        unexpected(arguments)
+    };
+    let mut made = with.arena.writer_for(text.len());
+    for char in text.chars() {
+        match from.chars().position(|one| one == char) {
+            None => made.push(char),
+            Some(place) => to.chars().nth(place).into_iter().for_each(|char| made.push(char)),
+        }
+    }
+    Ok(Value::Text(made.into_bump_str()))
+}
+
+/// What a text is filled up with, and to how many characters.
+struct Padding<'a> {
+    text: &'a str,
+    length: usize,
+    with: &'a str,
+}
+
+impl<'a> Padding<'a> {
+    fn of(arguments: &[Value<'a>]) -> Result<Padding<'a>, Fault> {
+        let (text, length, with) = match *arguments {
+            [Value::Text(text), Value::Int(length)] => (text, length, " "),
+            [Value::Text(text), Value::Int(length), Value::Text(with)] => (text, length, with),
+            _ => unexpected(arguments),
+        };
+        let length = usize::try_from(length).unwrap_or(0);
+        // A character has a byte at least.
+        check_length(if with.is_empty() { 0 } else { length })?;
+        Ok(Padding { text, length, with })
+    }
+
+    /// The first characters of the text, no more than asked for.
+    fn cut(&self) -> &'a str {
+        let end = self.text.char_indices().nth(self.length);
+        &self.text[..end.map_or(self.text.len(), |(at, _)| at)]
+    }
+
+    /// Appends as many characters as are missing.
+    fn fill(&self, made: &mut TextIn<'_>) {
+        let missing = self.length.saturating_sub(self.text.chars().count());
+        self.with.chars().cycle().take(missing).for_each(|char| made.push(char));
+    }
+}
+
+pub(super) fn lpad<'a>(
+    arguments: &[Value<'a>],
+    with: &Evaluation<'a>,
+) -> Result<Value<'a>, Fault> {
+    let padding = Padding::of(arguments)?;
+    let mut made = with.arena.writer_for(padding.text.len());
+    padding.fill(&mut made);
+    made.push_str(padding.cut());
+    check_length(made.len())?;
+    Ok(Value::Text(made.into_bump_str()))
+}
+
+pub(super) fn rpad<'a>(
+    arguments: &[Value<'a>],
+    with: &Evaluation<'a>,
+) -> Result<Value<'a>, Fault> {
+    let padding = Padding::of(arguments)?;
+    let mut made = with.arena.writer_for(padding.text.len());
+    made.push_str(padding.cut());
+    padding.fill(&mut made);
+    check_length(made.len())?;
+    Ok(Value::Text(made.into_bump_str()))
+}
+
+/// Puts a text in the place of characters of another one.
+pub(super) fn overlay<'a>(
+    arguments: &[Value<'a>],
+    with: &Evaluation<'a>,
+) -> Result<Value<'a>, Fault> {
+    let [Value::Text(text), Value::Text(by), Value::Int(from), ref rest @ ..] = *arguments else {
+        unexpected(arguments)
+    };
+    let length = match rest {
+        [] => by.chars().count(),
+        [Value::Int(length)] => usize::try_from(*length).unwrap_or(0),
+        _ => unexpected(arguments),
+    };
+    let Some(before) = usize::try_from(from).ok().and_then(|from| from.checked_sub(1)) else {
+        return Err(Fault::parameter("overlay counts places from 1").showing(Value::Int(from)));
+    };
+    let byte_at = |count: usize| text.char_indices().nth(count).map_or(text.len(), |(at, _)| at);
+    let mut made = with.arena.writer_for(text.len() + by.len());
+    made.push_str(&text[..byte_at(before)]);
+    made.push_str(by);
+    made.push_str(&text[byte_at(before.saturating_add(length))..]);
+    check_length(made.len())?;
+    Ok(Value::Text(made.into_bump_str()))
+}
