@@ -97,7 +97,7 @@ impl Calls {
     /// These calls.
     pub(crate) fn new(calls: Vec<AggregateCall>) -> Calls {
         let taken = |call: &AggregateCall| {
-            assert!(call.arguments.len() <= ARGUMENTS_MAX, "an aggregate has at most two arguments");
+            assert!(call.arguments.len() <= ARGUMENTS_MAX, "aggregates have at most two arguments");
             let matters = call.distinct && !call.aggregate.ignores_duplicates();
             matters.then(|| Taken::new(call.arguments.len()))
         };

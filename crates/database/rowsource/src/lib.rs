@@ -19,7 +19,7 @@
 //! | `source` | [`Source`], [`WorkArea`], [`BATCH_ROWS_MAX`] |
 //! | `plan` | what the planner says to a source: keys, kinds of joins, calls of aggregates |
 //! | `filter`, `project`, `limit`, `values`, `append` | what needs no memory |
-//! | `sort`, `top` | [`Sort`]: all rows in order, or the first few |
+//! | `order`, `top` | [`Sort`]: all rows in order, or the first few |
 //! | `distinct`, `set_operation` | [`Distinct`], [`Unique`], [`SetOperation`] |
 //! | `hash_aggregate`, `sorted_aggregate`, `calls` | [`HashAggregate`], [`SortedAggregate`] |
 //! | `hash_join/` | [`HashJoin`] |
@@ -69,12 +69,12 @@ mod measured;
 mod memory;
 mod merge_join;
 mod nested_loop;
+mod order;
 mod partitions;
 mod passes;
 mod plan;
 mod project;
 mod set_operation;
-mod sort;
 mod sorted_aggregate;
 mod source;
 mod store;
@@ -93,13 +93,13 @@ pub use materialise::Materialise;
 pub use measured::Measured;
 pub use merge_join::MergeJoin;
 pub use nested_loop::NestedLoop;
+pub use order::Sort;
 pub use plan::{
     AggregateCall, Cut, JoinKey, JoinKind, JoinPlan, KeyOrder, LoopPlan, SetKind, Side, SlotFrom,
     SortKey,
 };
 pub use project::Project;
 pub use set_operation::SetOperation;
-pub use sort::Sort;
 pub use sorted_aggregate::SortedAggregate;
 pub use source::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Source, WorkArea};
 pub use values::Values;

@@ -66,6 +66,7 @@ impl<S> Materialise<S> {
 fn is_same(one: &OwnedValue, other: &OwnedValue) -> bool {
     match (one.get(), other.get()) {
         (Value::Double(one), Value::Double(other)) => one.to_bits() == other.to_bits(),
+        (Value::Interval(one), Value::Interval(other)) => one.is_identical(other),
         (one, other) => Kind::of(one) == Kind::of(other) && one == other,
     }
 }

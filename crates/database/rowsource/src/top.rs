@@ -3,7 +3,7 @@
 //!
 //! Invariant: of equal keys the one that came first is before the other, as in a sort.
 //!
-//! Callers: `sort`, for ORDER BY with LIMIT.
+//! Callers: `order`, for ORDER BY with LIMIT.
 
 use std::collections::BinaryHeap;
 

@@ -154,8 +154,8 @@ declared! {
      that don't fit go through a temporary file."
         sort_area_size: u64 = 64 << 20, BYTES,
         Allowed::Between(SORT_AREA_BYTES_MIN, SORT_AREA_BYTES_MAX);
-    "The memory that all work areas of the instance are to have together: sorts, hash joins, groups \
-     and kept rows. Each asks for its part and never waits: what doesn't fit goes through a \
+    "The memory that all work areas of the instance are to have together: sorts, hash joins, \
+     groups and kept rows. Each asks for its part and never waits: what doesn't fit goes through a \
      temporary file. 0 for a quarter of the machine's memory."
         pga_aggregate_target: u64 = 0, BYTES, Allowed::Between(0, 1 << 42), AnyTime;
     "The size of the redo log buffer: 100k at least for each of log_writes_in_flight, and for one \
