@@ -7,15 +7,11 @@
 //! Callers: plans; `top`, for how many rows a sort has to keep.
 
 use expression::{Expression, Fault, NoRow, Rows};
-use stop::Stop;
+use stop::{SqlState, Stop};
 use value::Value;
 
 use crate::source::with_batches;
 use crate::{BATCH_ROWS_MAX, Cut, Source, World};
-
-/// The SQLSTATEs of a negative LIMIT and a negative OFFSET.
-const INVALID_LIMIT: &str = "2201W";
-const INVALID_OFFSET: &str = "2201X";
 
 /// A cut, as it was read at the start.
 #[derive(Clone, Copy, Debug)]
@@ -30,8 +26,10 @@ impl CutRows {
     /// Evaluates a cut.
     pub(crate) fn read<W: World>(cut: &Cut, world: &mut W) -> Result<CutRows, Stop> {
         world.reset_arena();
-        let count = number(cut.count.as_ref(), "LIMIT", INVALID_LIMIT, world)?;
-        let offset = number(cut.offset.as_ref(), "OFFSET", INVALID_OFFSET, world)?;
+        let state = SqlState::INVALID_ROW_COUNT_IN_LIMIT_CLAUSE;
+        let count = number(cut.count.as_ref(), "LIMIT", state, world)?;
+        let state = SqlState::INVALID_ROW_COUNT_IN_RESULT_OFFSET_CLAUSE;
+        let offset = number(cut.offset.as_ref(), "OFFSET", state, world)?;
         Ok(CutRows { offset: offset.unwrap_or(0), count: count.unwrap_or(u64::MAX) })
     }
 }
@@ -39,12 +37,12 @@ impl CutRows {
 fn number<W: World>(
     of: Option<&Expression>,
     what: &str,
-    sqlstate: &'static str,
+    state: SqlState,
     world: &W,
 ) -> Result<Option<u64>, Stop> {
     let Some(expression) = of else { return Ok(None) };
     let with = world.evaluation();
-    let refused = |why: &str| Err(Fault::new(sqlstate, format!("{what} must {why}")).into());
+    let refused = |why: &str| Err(Fault::new(state, format!("{what} must {why}")).into());
     match expression.evaluate(&NoRow, &with)? {
         Value::Null => Ok(None),
         Value::Int(number) => match u64::try_from(number) {

@@ -1,7 +1,7 @@
 //! The rows in order.
 //!
 //! A [`SortedState`] owns them and lives between calls. A [`Sorted`] is one with its session
-//! (ST13).
+//! (ST17).
 //!
 //! Callers: index builds; ORDER BY.
 

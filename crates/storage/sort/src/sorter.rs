@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A [`SortState`] owns the rows and lives between calls. A [`Sorter`] is one with its session,
-//! for a sort within one call (ST13).
+//! for a sort within one call (ST17).
 //!
 //! Invariant: all chunks but the last are sorted.
 //!
@@ -19,7 +19,7 @@
 use std::fmt;
 
 use os::{Disk, IoBuf, IoPool, Session};
-use stop::{Halt, RefusalKind, Stop};
+use stop::{Halt, RefusalKind, Stop, check_call};
 
 use crate::Grant;
 use crate::chunk::Chunk;
@@ -187,6 +187,7 @@ impl SortState {
     /// Sorts the last chunk, if there is one, and begins an empty one, if need be after writing a
     /// run.
     fn begin_chunk(&mut self, session: &Session) -> Result<(), Stop> {
+        check_call(session)?;
         match self.chunks.last_mut() {
             Some(last) => last.sort(session),
             None if self.pool.is_none() => {

@@ -9,7 +9,7 @@
 //! this way.
 //!
 //! A [`TempState`] owns the file and lives between calls; a [`TempFile`] borrows it, and the
-//! session, for one call (ST13).
+//! session, for one call (ST17).
 //!
 //! Invariants
 //!   * nothing is synced (ST10)
@@ -197,7 +197,7 @@ impl<'a> TempFile<'a> {
 
     /// Begins to write this piece.
     pub(crate) fn write(&mut self, piece: u32, buffer: IoBuf) -> Result<(), Stop> {
-        self.state.halt.check(self.session)?;
+        self.state.halt.check_call(self.session)?;
         let blocks = u64::from(self.state.plan.piece_blocks());
         self.session.count(Statistic::PhysicalWritesDirectTemporary, blocks);
         self.state.written_bytes += buffer.len() as u64;
@@ -230,7 +230,7 @@ impl<'a> TempFile<'a> {
 
     /// Begins to read this piece.
     pub(crate) fn ask(&mut self, piece: u32) -> Result<PendingRead, Stop> {
-        self.state.halt.check(self.session)?;
+        self.state.halt.check_call(self.session)?;
         let blocks = u64::from(self.state.plan.piece_blocks());
         self.session.count(Statistic::PhysicalReadsDirectTemporary, blocks);
         self.state.tags += 1;
