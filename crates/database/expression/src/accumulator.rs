@@ -41,7 +41,10 @@ enum State {
     Extreme(OwnedValue),
     Truth(bool),
     /// Each text with its delimiter before it, that of the first too.
-    Text { text: String, first_delimiter: usize },
+    Text {
+        text: String,
+        first_delimiter: usize,
+    },
     Spread(Spread),
 }
 

@@ -119,13 +119,11 @@ impl Aggregate {
             (Aggregate::BoolAnd | Aggregate::BoolOr, [Kind::Boolean | Kind::Unknown]) => {
                 one(Kind::Boolean, Kind::Boolean)
             }
-            (Aggregate::StringAgg, [_, _]) if arguments.iter().all(of_texts) => {
-                ResolvedAggregate {
-                    aggregate: Aggregate::StringAgg,
-                    arguments: vec![Kind::Text; 2],
-                    kind: Kind::Text,
-                }
-            }
+            (Aggregate::StringAgg, [_, _]) if arguments.iter().all(of_texts) => ResolvedAggregate {
+                aggregate: Aggregate::StringAgg,
+                arguments: vec![Kind::Text; 2],
+                kind: Kind::Text,
+            },
             (
                 Aggregate::VarPop
                 | Aggregate::VarSamp

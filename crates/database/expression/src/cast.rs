@@ -45,11 +45,7 @@ pub(crate) fn cast<'a>(
 }
 
 /// The value as one of a kind.
-fn to_kind<'a>(
-    value: Value<'a>,
-    kind: Kind,
-    with: &Evaluation<'a>,
-) -> Result<Value<'a>, Fault> {
+fn to_kind<'a>(value: Value<'a>, kind: Kind, with: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     match (kind, value) {
         (_, Value::Null) => Ok(Value::Null),
         (Kind::Unknown, _) => Ok(value),
@@ -196,9 +192,9 @@ fn date(value: Value<'_>) -> Result<Date, Fault> {
     match value {
         Value::Date(day) => Ok(day),
         Value::Timestamp(moment) => Ok(moment.date()),
-        Value::Text(text) => text::read_moment(text)
-            .map(Timestamp::date)
-            .ok_or_else(|| no_moment(text, Kind::Date)),
+        Value::Text(text) => {
+            text::read_moment(text).map(Timestamp::date).ok_or_else(|| no_moment(text, Kind::Date))
+        }
         _ => Err(impossible(value, Kind::Date)),
     }
 }

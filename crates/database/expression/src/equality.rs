@@ -108,9 +108,8 @@ mod tests {
         let both = Expression::And(vec![Expression::Column(0), Expression::Column(1)]);
         let one = Expression::And(vec![Expression::Column(0)]);
         assert_ne!(both, one);
-        let month = |months, days| {
-            Expression::from(Value::Interval(value::Interval::new(months, days, 0)))
-        };
+        let month =
+            |months, days| Expression::from(Value::Interval(value::Interval::new(months, days, 0)));
         assert_ne!(month(1, 0), month(0, 30));
     }
 }

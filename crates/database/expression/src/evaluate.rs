@@ -257,8 +257,9 @@ fn concat<'a>(left: Value<'a>, right: Value<'a>, arena: &'a Arena) -> Result<Val
             check_length(left.len() + right.len())?;
             Ok(Value::Bytes(arena.joined(left, right)))
         }
-        (left, _) => Err(Fault::new(SqlState::UNDEFINED_FUNCTION, "|| joins texts, or bytes")
-            .showing(left)),
+        (left, _) => {
+            Err(Fault::new(SqlState::UNDEFINED_FUNCTION, "|| joins texts, or bytes").showing(left))
+        }
     }
 }
 

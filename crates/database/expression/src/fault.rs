@@ -95,8 +95,9 @@ impl From<NumberFault> for Fault {
     fn from(fault: NumberFault) -> Fault {
         match fault {
             NumberFault::DivisionByZero => Fault::division_by_zero(),
-            NumberFault::Overflow => Fault::out_of_range("number")
-                .with_hint("a number goes up to 1e122, with 38 digits"),
+            NumberFault::Overflow => {
+                Fault::out_of_range("number").with_hint("a number goes up to 1e122, with 38 digits")
+            }
             NumberFault::NotANumber => Fault::out_of_range("number")
                 .with_hint("NaN and infinities are values of DOUBLE PRECISION only"),
         }

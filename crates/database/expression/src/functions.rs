@@ -70,12 +70,7 @@ struct Entry {
 }
 
 /// An immutable function that is NULL for NULLs.
-const fn entry(
-    name: &'static str,
-    takes: &'static [Kind],
-    gives: Kind,
-    body: Body,
-) -> Entry {
+const fn entry(name: &'static str, takes: &'static [Kind], gives: Kind, body: Body) -> Entry {
     let volatility = Volatility::Immutable;
     Entry { name, takes, more: None, gives, volatility, takes_nulls: false, body }
 }

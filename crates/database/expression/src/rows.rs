@@ -25,8 +25,14 @@ const KEPT_BYTES_MAX: usize = 1 << 20;
 enum Cell {
     /// A value that is neither a text nor bytes.
     Plain(Value<'static>),
-    Text { start: usize, end: usize },
-    Bytes { start: usize, end: usize },
+    Text {
+        start: usize,
+        end: usize,
+    },
+    Bytes {
+        start: usize,
+        end: usize,
+    },
 }
 
 const _: () = assert!(size_of::<Cell>() == 24);

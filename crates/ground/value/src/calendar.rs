@@ -136,9 +136,8 @@ mod tests {
 
     #[test]
     fn a_month_later_is_the_same_day_or_the_last_one() {
-        let later = |at: &str, by: &str| {
-            moment(at).checked_add(span(by)).map(|moment| moment.to_string())
-        };
+        let later =
+            |at: &str, by: &str| moment(at).checked_add(span(by)).map(|moment| moment.to_string());
         let all = [
             ("2026-01-31", "1 mon", "2026-02-28 00:00:00"),
             ("2024-01-31", "1 mon", "2024-02-29 00:00:00"),

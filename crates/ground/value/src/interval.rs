@@ -144,6 +144,27 @@ impl Interval {
         Some(Interval { months, days, ..self })
     }
 
+    /// The span whose whole days are days and whose whole months of 30 days are months, all of one
+    /// sign: 1 month and -1 hour become 29 days and 23 hours.
+    pub fn justify(self) -> Option<Interval> {
+        let month = MONTH_DAYS as i32;
+        let mut us = self.us % DAY_US;
+        let mut days = self.days.checked_add(i32::try_from(self.us / DAY_US).ok()?)?;
+        let mut months = self.months.checked_add(days / month)?;
+        days %= month;
+        if months > 0 && (days < 0 || (days == 0 && us < 0)) {
+            (months, days) = (months - 1, days + month);
+        } else if months < 0 && (days > 0 || (days == 0 && us > 0)) {
+            (months, days) = (months + 1, days - month);
+        }
+        if days > 0 && us < 0 {
+            (days, us) = (days - 1, us + DAY_US);
+        } else if days < 0 && us > 0 {
+            (days, us) = (days + 1, us - DAY_US);
+        }
+        Some(Interval { months, days, us })
+    }
+
     /// Whether all three parts are the same, unlike in a comparison.
     pub fn is_identical(self, other: Interval) -> bool {
         (self.months, self.days, self.us) == (other.months, other.days, other.us)
@@ -290,5 +311,9 @@ mod tests {
         assert!(mixed.is_identical(Interval::new(0, 0, 23 * HOUR_US)));
         let days = span("-1 mon 35 days").justify_days().expect("few months");
         assert!(days.is_identical(Interval::new(0, 5, 0)));
+        let all = span("1 mon -1 hour").justify().expect("few months");
+        assert!(all.is_identical(Interval::new(0, 29, 23 * HOUR_US)));
+        let back = span("-1 mon 1 hour").justify().expect("few months");
+        assert!(back.is_identical(Interval::new(0, -29, -23 * HOUR_US)));
     }
 }

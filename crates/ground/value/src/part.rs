@@ -151,11 +151,9 @@ impl Date {
     pub fn part(self, part: Part) -> Number {
         let (year, month, day) = self.calendar();
         match part {
-            Part::Microseconds
-            | Part::Milliseconds
-            | Part::Second
-            | Part::Minute
-            | Part::Hour => Number::ZERO,
+            Part::Microseconds | Part::Milliseconds | Part::Second | Part::Minute | Part::Hour => {
+                Number::ZERO
+            }
             Part::Day => whole(day),
             Part::Week => whole(self.iso_week()),
             Part::Month => whole(month),

@@ -243,11 +243,7 @@ fn without_prefix<'t>(text: &'t str, word: &str) -> Option<&'t str> {
 }
 
 /// Writes a moment as the pattern says.
-pub fn format_moment(
-    pattern: &str,
-    moment: Timestamp,
-    out: &mut dyn fmt::Write,
-) -> fmt::Result {
+pub fn format_moment(pattern: &str, moment: Timestamp, out: &mut dyn fmt::Write) -> fmt::Result {
     for piece in Pieces(pattern) {
         match piece {
             Piece::Text(text) => out.write_str(text)?,

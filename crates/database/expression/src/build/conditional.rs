@@ -103,10 +103,10 @@ pub fn case(
     let mut results = unify("CASE", results)?;
     let kind = results.first().map_or(Kind::Text, |result| result.kind);
     let otherwise = if has_otherwise { results.pop().map(Typed::boxed) } else { None };
-    let branches = whens.into_iter().zip(results).map(|(when, then)| Branch {
-        when: when.expression,
-        then: then.expression,
-    });
+    let branches = whens
+        .into_iter()
+        .zip(results)
+        .map(|(when, then)| Branch { when: when.expression, then: then.expression });
     let made = Expression::Case { operand, branches: branches.collect(), otherwise };
     Ok(Typed::new(made, kind))
 }

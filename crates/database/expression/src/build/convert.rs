@@ -112,9 +112,7 @@ impl Typed {
         let kind = to.kind();
         let does_nothing = match to {
             // A CHAR has no blanks at its end, so it is a text as it is.
-            CastTo::Kind(_) => {
-                self.kind == kind || (self.kind == Kind::Char && kind == Kind::Text)
-            }
+            CastTo::Kind(_) => self.kind == kind || (self.kind == Kind::Char && kind == Kind::Text),
             CastTo::Type(of) => self.kind == kind && !is_limited(of),
         };
         if does_nothing {

@@ -106,8 +106,7 @@ pub(super) fn looks_like_moment(text: &str) -> bool {
 /// Reads bytes in PostgreSQL's two forms: `\x00ff`, or text with `\\` and `\377`.
 pub(super) fn read_bytes(text: &str) -> Option<Vec<u8>> {
     if let Some(digits) = text.strip_prefix("\\x") {
-        let digits: Vec<u8> =
-            digits.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+        let digits: Vec<u8> = digits.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
         let digit = |byte: u8| char::from(byte).to_digit(16);
         let pairs = digits.chunks(2).map(|pair| match *pair {
             [high, low] => u8::try_from(digit(high)? * 16 + digit(low)?).ok(),

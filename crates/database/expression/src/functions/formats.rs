@@ -36,10 +36,7 @@ pub(super) const TABLE: &[Entry] = &[
     entry("to_number", &[TEXT], NUMBER, plain_number),
 ];
 
-fn moment_to_char<'a>(
-    arguments: &[Value<'a>],
-    with: &Evaluation<'a>,
-) -> Result<Value<'a>, Fault> {
+fn moment_to_char<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     let [Value::Timestamp(moment), Value::Text(pattern)] = *arguments else {
         unexpected(arguments)
     };
@@ -71,10 +68,7 @@ fn to_char<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<'
     Ok(Value::Text(cast::as_text(value, with)))
 }
 
-fn number_to_char<'a>(
-    arguments: &[Value<'a>],
-    with: &Evaluation<'a>,
-) -> Result<Value<'a>, Fault> {
+fn number_to_char<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     let [value, Value::Text(pattern)] = *arguments else { unexpected(arguments) };
     if let Value::Double(double) = value
         && !double.is_finite()
@@ -110,10 +104,7 @@ fn to_timestamp<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value
 }
 
 /// The moment so many seconds after 1970.
-fn epoch_to_timestamp<'a>(
-    arguments: &[Value<'a>],
-    _: &Evaluation<'a>,
-) -> Result<Value<'a>, Fault> {
+fn epoch_to_timestamp<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     let seconds = arguments.first().and_then(|value| double_of(*value));
     let us = (seconds.unwrap_or(f64::NAN) * 1e6).round_ties_even();
     // Far less than 2^63: what is a moment is checked behind it.
@@ -135,10 +126,7 @@ fn plain_date<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Valu
     read_as(arguments, DATE, with)
 }
 
-fn plain_timestamp<'a>(
-    arguments: &[Value<'a>],
-    with: &Evaluation<'a>,
-) -> Result<Value<'a>, Fault> {
+fn plain_timestamp<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     read_as(arguments, TIMESTAMP, with)
 }
 

@@ -94,12 +94,7 @@ fn date_trunc<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'
         Value::Timestamp(moment) => {
             let is_unit = !matches!(
                 part,
-                Part::Dow
-                    | Part::Isodow
-                    | Part::Doy
-                    | Part::Isoyear
-                    | Part::Epoch
-                    | Part::Julian
+                Part::Dow | Part::Isodow | Part::Doy | Part::Isoyear | Part::Epoch | Part::Julian
             );
             if !is_unit {
                 return Err(no_part(part, of));
@@ -227,7 +222,5 @@ fn justify_days<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value
 
 fn justify_interval<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     let [Value::Interval(span)] = *arguments else { unexpected(arguments) };
-    let days = span.justify_hours().and_then(Interval::justify_days);
-    let signs = days.and_then(Interval::justify_hours);
-    signs.map(Value::Interval).ok_or_else(span_too_long)
+    span.justify().map(Value::Interval).ok_or_else(span_too_long)
 }

@@ -264,10 +264,8 @@ impl<'p> Digits<'p> {
         let (at, blanks) = (self.passed, self.pattern.before - self.before.len());
         let zeros_from = self.pattern.zeros_from;
         // The 0 of 0.5 isn't written, unless the pattern asks for zeros.
-        let is_bare = zeros_from.is_none()
-            && self.before == "0"
-            && at >= blanks
-            && self.pattern.behind > 0;
+        let is_bare =
+            zeros_from.is_none() && self.before == "0" && at >= blanks && self.pattern.behind > 0;
         let is_alone = is_bare && self.behind.is_empty();
         let begins = at >= blanks || zeros_from == Some(at);
         if begins && (!is_bare || is_alone) {

@@ -74,11 +74,7 @@ fn without_literal<'t>(literal: &str, text: &'t str) -> &'t str {
 }
 
 /// Takes a number of at most `digits` digits from the beginning of the text; its digits count too.
-fn take_number(
-    text: &mut &str,
-    digits: usize,
-    what: &'static str,
-) -> Result<Digits, PatternFault> {
+fn take_number(text: &mut &str, digits: usize, what: &'static str) -> Result<Digits, PatternFault> {
     let end = text.bytes().take(digits).take_while(u8::is_ascii_digit).count();
     let (number, rest) = text.split_at(end);
     *text = rest;
@@ -110,16 +106,10 @@ fn take_word(
 }
 
 impl Found {
-    fn read(
-        &mut self,
-        field: Field,
-        text: &mut &str,
-        is_open: bool,
-    ) -> Result<(), PatternFault> {
+    fn read(&mut self, field: Field, text: &mut &str, is_open: bool) -> Result<(), PatternFault> {
         // A number has at most nine digits, so that it fits whatever it is multiplied by.
-        let mut number = |digits: usize, what| {
-            take_number(text, if is_open { 9 } else { digits }, what)
-        };
+        let mut number =
+            |digits: usize, what| take_number(text, if is_open { 9 } else { digits }, what);
         match field {
             Field::Year(5) => {
                 let thousands = number(9, "year")?.value;
@@ -267,11 +257,7 @@ fn full_year(year: Digits) -> i64 {
 }
 
 /// Takes digits behind a second: `5` are five tenths. The result is in microseconds.
-fn take_places(
-    text: &mut &str,
-    places: usize,
-    what: &'static str,
-) -> Result<i64, PatternFault> {
+fn take_places(text: &mut &str, places: usize, what: &'static str) -> Result<i64, PatternFault> {
     let digits = take_number(text, places, what)?;
     Ok(digits.value * 10_i64.pow(6 - digits.count as u32))
 }

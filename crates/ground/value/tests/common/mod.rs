@@ -91,8 +91,11 @@ pub(crate) fn any_interval() -> impl Strategy<Value = Interval> {
     let day = 86_400_000_000_i64;
     prop_oneof![
         (any::<i32>(), any::<i32>(), any::<i64>()).prop_map(|(m, d, us)| Interval::new(m, d, us)),
-        (-2..=2_i32, -60..=60_i32, -2..=2_i64)
-            .prop_map(move |(m, d, days)| Interval::new(m, d, days * day)),
+        (-2..=2_i32, -60..=60_i32, -2..=2_i64).prop_map(move |(m, d, days)| Interval::new(
+            m,
+            d,
+            days * day
+        )),
     ]
 }
 

@@ -159,10 +159,7 @@ impl<'a> Padding<'a> {
     }
 }
 
-pub(super) fn lpad<'a>(
-    arguments: &[Value<'a>],
-    with: &Evaluation<'a>,
-) -> Result<Value<'a>, Fault> {
+pub(super) fn lpad<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     let padding = Padding::of(arguments)?;
     let mut made = with.arena.writer_for(padding.text.len());
     padding.fill(&mut made);
@@ -171,10 +168,7 @@ pub(super) fn lpad<'a>(
     Ok(Value::Text(made.into_bump_str()))
 }
 
-pub(super) fn rpad<'a>(
-    arguments: &[Value<'a>],
-    with: &Evaluation<'a>,
-) -> Result<Value<'a>, Fault> {
+pub(super) fn rpad<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     let padding = Padding::of(arguments)?;
     let mut made = with.arena.writer_for(padding.text.len());
     made.push_str(padding.cut());

@@ -42,10 +42,7 @@ fn byte_at(text: &str, count: usize) -> usize {
     text.char_indices().nth(count).map_or(text.len(), |(at, _)| at)
 }
 
-pub(super) fn substr<'a>(
-    arguments: &[Value<'a>],
-    _: &Evaluation<'a>,
-) -> Result<Value<'a>, Fault> {
+pub(super) fn substr<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     let [Value::Text(text), ..] = *arguments else { unexpected(arguments) };
     let Window { before, length } = window(arguments)?;
     let rest = &text[byte_at(text, before)..];
