@@ -11,11 +11,11 @@
 //! days moments; CHARs texts. Everything else needs a CAST of the user's.
 //!
 //! Invariants
-//!   * an expression that is made here is of the kind that stands beside it (rule EX1)
+//!   * an expression that is made here is of the kind that stands beside it (rule EV1)
 //!   * numbers of different kinds, and days and moments, are compared as they are: no CAST loses
-//!     digits (rule EX4)
+//!     digits (rule EV4)
 //!   * a CHAR is compared with a literal without the literal's blanks at the end, and with a text
-//!     as a text (rule EX5)
+//!     as a text (rule EV5)
 //!
 //! Callers: SQL's binder.
 

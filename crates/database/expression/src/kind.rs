@@ -1,7 +1,7 @@
 //! The kinds of values that expressions have, known before a row is read.
 //!
 //! Invariants
-//!   * a value of an expression is of the expression's kind, or NULL (rule EX1)
+//!   * a value of an expression is of the expression's kind, or NULL (rule EV1)
 //!   * SMALLINT, INTEGER and BIGINT are one kind: whole numbers are computed in 64 bits
 //!
 //! Callers: `build`, `functions`; SQL, which asks for the kinds of its columns.

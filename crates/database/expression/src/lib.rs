@@ -29,7 +29,7 @@
 //! | `aggregate`, `accumulator` | aggregates, and the state of one of one group |
 //! | `arena`, `fault` | memory of texts; refusals |
 //!
-//! Rules EX are in the README. Callers: `rowsource`, `sql`.
+//! Rules EV are in the README. Callers: `rowsource`, `sql`.
 //! Sources: PostgreSQL's documentation for what each operator and function gives and refuses; where
 //! Oracle's NUMBER keeps more digits, Oracle's.
 
