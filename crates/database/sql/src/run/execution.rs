@@ -1,7 +1,7 @@
 //! A query that runs: it lives between calls, and gives its rows in batches.
 //!
 //! ```text
-//!   begin: snapshot ─▶ does the plan hold? ──yes──▶ machine starts ─▶ fetch ─▶ … ─▶ over, or closed
+//!   begin: snapshot ─▶ does the plan hold? ──yes──▶ machine starts ─▶ fetch ─▶ … ─▶ over, closed
 //!                              └──no──▶ Ran::Stale
 //! ```
 //!

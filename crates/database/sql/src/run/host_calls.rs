@@ -10,7 +10,6 @@ use stop::SqlState;
 use value::Value;
 
 use super::host::Host;
-use super::machine::Env;
 use crate::logical::{HostCall, host_call_of};
 use crate::plan::FramePlan;
 
@@ -23,8 +22,8 @@ pub(crate) struct HostAnswers<'a> {
 
 impl<'a> HostAnswers<'a> {
     /// What answers the questions of a frame without subqueries.
-    pub(crate) fn of(env: &'a Env<'a>, frame: &'a FramePlan) -> HostAnswers<'a> {
-        HostAnswers { host: env.host, calls: &frame.calls }
+    pub(crate) fn of(host: &'a Host<'a>, frame: &'a FramePlan) -> HostAnswers<'a> {
+        HostAnswers { host, calls: &frame.calls }
     }
 }
 

@@ -151,6 +151,24 @@ impl Machine {
         self.source.fetch(&mut Running { env, frame: &mut self.frame }, into)
     }
 
+    /// Does `work` with what expressions of the frame are evaluated with, while no source runs.
+    pub(crate) fn evaluate<T>(
+        &mut self,
+        env: &Env<'_>,
+        work: impl FnOnce(&Evaluation<'_>) -> T,
+    ) -> T {
+        let mut world = Running { env, frame: &mut self.frame };
+        world.reset_arena();
+        work(&world.evaluation())
+    }
+
+    /// Gives everything back, and forgets what subqueries have answered: the statement begins again
+    /// with another view.
+    pub(crate) fn begin_again(&mut self, env: &Env<'_>) {
+        self.close(env);
+        self.frame.answerers.iter_mut().for_each(|answerer| answerer.get_mut().forget());
+    }
+
     /// Gives memory and files back.
     pub(crate) fn close(&mut self, env: &Env<'_>) {
         self.source.close(&mut Running { env, frame: &mut self.frame });

@@ -1,8 +1,8 @@
 //! A plan with its tables open: what a session runs.
 //!
 //! ```text
-//!   Plan (shared by sessions) ─ open ─▶ Opened (of one session) ─┬─▶ Execution, as many as there are cursors
-//!                                                                └─ a machine of an earlier run, to be used again
+//!   Plan (shared by sessions) ─ open ─▶ Opened (of a session) ─┬─▶ Execution, one for each cursor
+//!                                                              └─ a machine, to be used again
 //! ```
 //!
 //! Invariants

@@ -19,7 +19,7 @@ use expression::{Arena, Evaluation, Expression, NoRow, Rows};
 use relation::Relation;
 use stop::Stop;
 use txn::Transaction;
-use value::{OwnedValue, RowView, Value};
+use value::{OwnedValue, RowView, Timestamp, Value};
 
 use super::copy::Copier;
 use super::host::Host;
@@ -230,8 +230,8 @@ pub(super) fn query(
         call: 0,
         moment: host.moment(),
     };
-    let (arena, answers) = (Arena::new(), HostAnswers::of(&env, &opened.plan().frame));
-    let with = evaluation(binds, &env, &arena, &answers);
+    let (arena, answers) = (Arena::new(), HostAnswers::of(host, &opened.plan().frame));
+    let with = evaluation(binds, env.moment, &arena, &answers);
     short.row(&env, &with, into)?;
     Ok(Ran::Done(()))
 }
@@ -239,16 +239,16 @@ pub(super) fn query(
 /// What expressions of a plan without subqueries are evaluated with.
 pub(crate) fn evaluation<'a>(
     binds: &'a [OwnedValue],
-    env: &'a Env<'a>,
+    moment: Timestamp,
     arena: &'a Arena,
     answers: &'a HostAnswers<'a>,
 ) -> Evaluation<'a> {
     Evaluation {
         slots: binds,
         arena,
-        moment: env.moment,
-        user: env.host.connected.user(),
-        dice: env.host.dice,
+        moment,
+        user: answers.host.connected.user(),
+        dice: answers.host.dice,
         subqueries: Some(answers),
     }
 }
