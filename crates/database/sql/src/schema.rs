@@ -10,6 +10,7 @@
 //!
 //! Callers: `bind`, `plan`. `dictionary` implements it over the catalog; tests over a list.
 
+use std::fmt;
 use std::sync::Arc;
 
 use ids::ObjectNo;
@@ -17,7 +18,6 @@ use relation::TableDefinition;
 use stop::Stop;
 use value::{Type, Value};
 
-use crate::Frame;
 use crate::names::Name;
 use crate::statistics::{IndexStatistics, TableStatistics};
 
@@ -34,7 +34,7 @@ pub(crate) trait Schema {
 }
 
 /// What a name stands for.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) enum Found {
     /// A table of users'.
     Table(Arc<TableInfo>),
@@ -88,7 +88,7 @@ pub struct VirtualColumn {
 
 /// A table that isn't stored: a view into the instance, or of the dictionary. Its rows are made
 /// when a statement asks for them.
-pub trait VirtualTable: Send + Sync {
+pub trait VirtualTable: Send + Sync + fmt::Debug {
     /// The schema, such as `pg_catalog`; empty for one that is found without a schema alone.
     fn schema(&self) -> &str;
 
@@ -121,16 +121,4 @@ pub struct VirtualContext<'a> {
     pub engine: &'a crate::Engine,
     /// The session that asks.
     pub session: &'a os::Session,
-}
-
-impl<'a> VirtualContext<'a> {
-    /// What a statement of this connection may look at.
-    pub(crate) fn of(frame: &'a Frame<'_>) -> VirtualContext<'a> {
-        VirtualContext {
-            instance: frame.instance,
-            catalog: frame.catalog,
-            engine: frame.engine,
-            session: frame.session,
-        }
-    }
 }

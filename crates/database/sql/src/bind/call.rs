@@ -13,7 +13,7 @@ use stop::{SqlState, did_you_mean};
 use value::Value;
 
 use super::Binder;
-use super::host::{self, HostCall};
+use crate::logical::{HostCall, asked};
 use crate::names::{PUBLIC, parts_of};
 use crate::refuse::{At, Bind, Placed, Refused};
 
@@ -93,7 +93,7 @@ impl Binder<'_> {
     fn host_call(&mut self, call: HostCall, arguments: Vec<Expression>) -> Typed {
         let frame = self.frame();
         frame.calls.push(call);
-        host::asked(call, frame.calls.len() - 1, arguments)
+        asked(call, frame.calls.len() - 1, arguments)
     }
 
     /// The sequence that a text names: it is looked for when the statement is bound.

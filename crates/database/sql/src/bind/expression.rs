@@ -13,6 +13,7 @@ use value::Value;
 use super::Binder;
 use super::literal::cast_to;
 use super::scope::Wanted;
+use crate::logical::is_volatile;
 use crate::names::{Name, fold};
 use crate::refuse::{At, Bind, Placed, Refused};
 
@@ -328,7 +329,7 @@ impl Binder<'_> {
 
     fn between(&mut self, expr: &Expr, low: &Expr, high: &Expr, negated: bool) -> Bind<Typed> {
         let value = self.expression(expr)?;
-        if super::is_volatile(&value.expression) {
+        if is_volatile(&value.expression) {
             let instead = "compute the value in a subquery, and compare it there";
             let what = "BETWEEN of a value that differs from one evaluation to the next";
             return Err(Refused::unsupported(At::NOWHERE, what, instead));

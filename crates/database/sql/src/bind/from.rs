@@ -5,6 +5,8 @@
 //!
 //! Callers: `select`, `change`.
 
+use std::sync::Arc;
+
 use expression::{Expression, Kind, build};
 use sqlparser::ast::{FunctionArg, FunctionArgExpr, TableAlias, TableFactor, TableWithJoins};
 use stop::SqlState;
@@ -255,7 +257,7 @@ fn aliased(mut part: Part, alias: Option<&TableAlias>) -> Bind<Part> {
         column.table = Some(table.clone());
     }
     if let Logical::Scan(scan) = &mut part.logical {
-        scan.alias.clone_from(&table.name);
+        scan.alias = Arc::from(table.name.as_str());
     }
     for base in &mut part.scope.bases {
         base.name = table.clone();

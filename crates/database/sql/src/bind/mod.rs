@@ -15,7 +15,7 @@
 //! | `from`, `joins`, `tables` | FROM: tables, views, subqueries, joins |
 //! | `expression`, `literal`, `call`, `subquery` | expressions |
 //! | `change`, `assign`, `merge` | INSERT, UPDATE, DELETE, MERGE; RETURNING |
-//! | `statement` | what comes out: a [`Statement`] with its frame |
+//! | `statement`, `alone` | what comes out: a [`Statement`] with its frame |
 //!
 //! Invariants
 //!   * each query is a level, and a subquery in an expression a frame with slots of its own
@@ -26,13 +26,13 @@
 //! Callers: `cache`, which binds a text once.
 //! Sources: PostgreSQL's `parse_*.c`, for what may stand where.
 
+mod alone;
 mod assign;
 mod call;
 mod change;
 mod expression;
 mod from;
 mod group;
-mod host;
 mod joins;
 mod literal;
 mod merge;
@@ -54,13 +54,13 @@ use expression::{Expression, Kind, Typed};
 use stop::SqlState;
 use value::Type;
 
-pub(crate) use host::{HostCall, is_volatile, place_of as place_of_host_call};
+pub(crate) use alone::CheckedColumn;
 pub(crate) use statement::{
     Assigned, Bound, ConflictAction, Delete, Insert, LockRows, LockedTable, Locking, Merge,
     MergeAction, MergeBranch, MergeRows, OnConflict, Returning, Statement, Update,
 };
 
-use crate::logical::Logical;
+use crate::logical::{FrameParts, Logical};
 use crate::names::Name;
 use crate::refuse::{At, Bind, Refused};
 use crate::schema::{Schema, TableInfo};
@@ -77,13 +77,13 @@ const AGGREGATES: usize = 1 << 24;
 
 /// A column of a result.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct OutputColumn {
+pub struct OutputColumn {
     /// Its name.
-    pub(crate) name: String,
+    pub name: String,
     /// The kind of its values.
-    pub(crate) kind: Kind,
+    pub kind: Kind,
     /// Its type, if it is a column of a table or of a CAST.
-    pub(crate) declared: Option<Type>,
+    pub declared: Option<Type>,
 }
 
 /// A query with its columns.
@@ -91,40 +91,6 @@ pub(crate) struct OutputColumn {
 pub(crate) struct Query {
     pub(crate) logical: Logical,
     pub(crate) columns: Vec<OutputColumn>,
-}
-
-/// What runs with slots of its own: the statement, or a subquery in an expression.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct FrameParts {
-    /// The kinds of its slots: first the statement's parameters.
-    pub(crate) slots: Vec<Kind>,
-    /// Its subqueries, by the numbers that its expressions know them by.
-    pub(crate) subqueries: Vec<Subplan>,
-    /// What its expressions ask of the connection, by place (`place_of_host_call`).
-    pub(crate) calls: Vec<HostCall>,
-    /// The queries that are computed once, by number.
-    pub(crate) shared: Vec<SharedQuery>,
-}
-
-/// A subquery in an expression.
-#[derive(Clone, Debug)]
-pub(crate) struct Subplan {
-    /// Its rows.
-    pub(crate) logical: Logical,
-    /// Its own frame.
-    pub(crate) frame: FrameParts,
-    /// The slots of its frame that the arguments of a question go into, in their order.
-    pub(crate) arguments: Vec<usize>,
-}
-
-/// A query that is computed once, however often its rows are read.
-#[derive(Clone, Debug)]
-pub(crate) struct SharedQuery {
-    pub(crate) logical: Logical,
-    /// How many nodes read it.
-    pub(crate) uses: usize,
-    /// Whether the statement says MATERIALIZED, or NOT MATERIALIZED.
-    pub(crate) said: Option<bool>,
 }
 
 /// A common table expression that can be named.
@@ -200,7 +166,8 @@ impl<'a> Binder<'a> {
 
     /// Enters a frame: a subquery with slots of its own, of which the first are the parameters.
     fn enter_frame(&mut self) {
-        self.levels.frames.push(vec![Kind::Unknown; self.binds]);
+        let kinds = self.levels.frames[0][..self.binds].to_vec();
+        self.levels.frames.push(kinds);
         self.frames.push(FrameParts::default());
     }
 
@@ -208,7 +175,7 @@ impl<'a> Binder<'a> {
     fn leave_frame(&mut self) -> FrameParts {
         let slots = self.levels.frames.pop().expect("a frame that was entered");
         let mut frame = self.frames.pop().expect("a frame that was entered");
-        frame.slots = slots;
+        (frame.binds, frame.slots) = (self.binds, slots);
         frame
     }
 

@@ -11,8 +11,8 @@ use stop::SqlState;
 use super::group::Collector;
 use super::order::{Cut, directed, keys_of, output_of};
 use super::scope::{Border, Scope, ScopeColumn};
-use super::{Binder, Cte, OutputColumn, Query, SharedQuery};
-use crate::logical::Logical;
+use super::{Binder, Cte, OutputColumn, Query};
+use crate::logical::{Logical, SharedQuery};
 use crate::names::fold;
 use crate::refuse::{At, Bind, Placed, Refused};
 
@@ -106,7 +106,7 @@ impl Binder<'_> {
     }
 
     /// The queries of a WITH, in their order: each sees those before it.
-    fn with(&mut self, with: &With, outer: usize) -> Bind<()> {
+    pub(super) fn with(&mut self, with: &With, outer: usize) -> Bind<()> {
         if with.recursive && with.cte_tables.iter().any(|cte| names_itself(cte)) {
             let instead = "a query engine for it isn't there yet; loop in the application";
             return Err(Refused::unsupported(At::NOWHERE, "WITH RECURSIVE", instead));

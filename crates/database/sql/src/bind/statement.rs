@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use catalog::ObjectId;
-use expression::Expression;
+use expression::{Expression, Kind};
 use relation::IndexId;
 use stop::SqlState;
 use syntax::{LockWait, QueryStatement, RowLock};
@@ -22,10 +22,10 @@ use syntax::{LockWait, QueryStatement, RowLock};
 use super::order::keys_of;
 use super::scope::{Border, Scope};
 use super::select::settle;
-use super::{Binder, FrameParts, OutputColumn, Query};
-use crate::logical::Logical;
+use super::{Binder, OutputColumn, Query};
+use crate::logical::{FrameParts, Logical};
 use crate::names::{Name, fold};
-use crate::refuse::{At, Bind, Placed, Refused};
+use crate::refuse::{At, Bind, Refused};
 use crate::schema::TableInfo;
 
 /// A statement that was bound.
@@ -219,19 +219,14 @@ impl Binder<'_> {
                 return Err(Refused::new(SqlState::SYNTAX_ERROR, At::NOWHERE, message));
             }
         };
-        let frame = self.leave_frame();
-        Ok(Bound { statement, frame, binds: self.bind_kinds, objects: self.objects })
+        Ok(self.bound(statement))
     }
 
-    /// Binds a query that another statement is made of: CREATE TABLE AS, CREATE VIEW.
-    pub(crate) fn query_alone(
-        mut self,
-        written: &sqlparser::ast::Query,
-    ) -> Bind<(Query, FrameParts)> {
-        self.levels.enter(Border::Frame, Scope::default(), 0);
-        let query = settle(self.query(written, 1)?)?;
-        let frame = self.leave_frame();
-        Ok((query, frame))
+    /// The statement with all that belongs to it.
+    pub(super) fn bound(mut self, statement: Statement) -> Bound {
+        let mut frame = self.leave_frame();
+        frame.slots[..self.binds].copy_from_slice(&self.bind_kinds);
+        Bound { statement, frame, binds: self.bind_kinds, objects: self.objects }
     }
 
     fn query_statement(&mut self, written: &QueryStatement) -> Bind<Statement> {

@@ -11,7 +11,8 @@ use stop::SqlState;
 
 use super::expression::{comparison_of, row_of, strip};
 use super::scope::{Border, Scope};
-use super::{Binder, Query, Subplan};
+use super::{Binder, Query};
+use crate::logical::Subplan;
 use crate::refuse::{At, Bind, Placed, Refused};
 
 /// A subquery that was bound: its number, what it takes from the row, and its columns' kinds.

@@ -29,6 +29,11 @@ impl Binder<'_> {
         if let Some(part) = self.cte(name)? {
             return Ok(part);
         }
+        // It is found before tables, as those that aren't stored are: a table that is made later
+        // changes no plan.
+        if *name == Name::plain(DUAL) {
+            return Ok(dual(name));
+        }
         match self.schema.find(name)? {
             Some(Found::Table(table)) => {
                 let has_address = self.levels.levels.last().is_some_and(|it| it.has_addresses);
@@ -36,7 +41,6 @@ impl Binder<'_> {
             }
             Some(Found::View(view)) => self.view(&view, name),
             Some(Found::Virtual(table)) => Ok(virtual_table(&table, name)),
-            None if name.name == DUAL => Ok(dual(name)),
             None => {
                 let names = self.schema.names();
                 let meant = did_you_mean(&name.name, names.iter().map(String::as_str));
@@ -83,7 +87,7 @@ impl Binder<'_> {
         let address = has_address.then_some(ScanColumn::Address);
         let scan = Scan {
             table: Arc::clone(table),
-            alias: name.name.clone(),
+            alias: Arc::from(name.name.as_str()),
             columns: places.into_iter().map(ScanColumn::Table).chain(address).collect(),
         };
         Part::new(Logical::Scan(scan), scope)

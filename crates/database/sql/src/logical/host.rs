@@ -4,14 +4,14 @@
 //! To an expression such a question is a scalar subquery with a number from [`HOST_CALLS`] on, so
 //! whoever answers subqueries answers it.
 //!
-//! Callers: `call`, which binds them; `run`, which answers them; `rewrite`, which leaves them where
+//! Callers: `bind`, which makes them; `run`, which answers them; `rewrite`, which leaves them where
 //! they stand.
 
 use expression::{Expression, Kind, Question, Subquery, Typed};
 use ids::ObjectNo;
 
 /// Questions to the connection have numbers from here on.
-pub(crate) const HOST_CALLS: usize = 1 << 20;
+const HOST_CALLS: usize = 1 << 20;
 
 /// A question to the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,7 +44,7 @@ impl HostCall {
 }
 
 /// The question as an expression; `place` is its place among those of its frame.
-pub(super) fn asked(call: HostCall, place: usize, arguments: Vec<Expression>) -> Typed {
+pub(crate) fn asked(call: HostCall, place: usize, arguments: Vec<Expression>) -> Typed {
     let kind = call.kind();
     let volatile = if call.is_volatile() { 0 } else { STABLE };
     let subquery = Subquery {
@@ -61,7 +61,7 @@ pub(super) fn asked(call: HostCall, place: usize, arguments: Vec<Expression>) ->
 const STABLE: usize = 1 << 19;
 
 /// The place of a question among those of its frame; none if it is a subquery's number.
-pub(crate) fn place_of(number: usize) -> Option<usize> {
+pub(crate) fn host_call_of(number: usize) -> Option<usize> {
     let number = number.checked_sub(HOST_CALLS)?;
     Some(number & (STABLE - 1))
 }
@@ -89,10 +89,10 @@ mod tests {
         let own = asked(HostCall::SessionNumber, 6, Vec::new());
         assert!(!is_volatile(&own.expression));
         let number = |typed: &Typed| match &typed.expression {
-            Expression::Subquery(subquery) => place_of(subquery.number),
+            Expression::Subquery(subquery) => host_call_of(subquery.number),
             _ => None,
         };
         assert_eq!((number(&next), number(&own)), (Some(5), Some(6)));
-        assert_eq!(place_of(7), None);
+        assert_eq!(host_call_of(7), None);
     }
 }

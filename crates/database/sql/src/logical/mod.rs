@@ -14,6 +14,8 @@
 //!
 //! Callers: `bind` makes it, `rewrite` improves it, `plan` turns it into a plan.
 
+mod frame;
+mod host;
 mod show;
 mod width;
 
@@ -22,6 +24,9 @@ use std::sync::Arc;
 use expression::{Aggregate, Expression};
 
 use crate::schema::{TableInfo, VirtualTable};
+
+pub(crate) use frame::{FrameParts, SharedQuery, Subplan};
+pub(crate) use host::{HostCall, asked, host_call_of, is_volatile};
 
 /// An operation on rows.
 #[derive(Clone, Debug)]
@@ -126,7 +131,7 @@ pub(crate) struct Scan {
     /// The table.
     pub(crate) table: Arc<TableInfo>,
     /// The name by which the statement knows it, for EXPLAIN.
-    pub(crate) alias: String,
+    pub(crate) alias: Arc<str>,
     /// What each column of the output is of the table.
     pub(crate) columns: Vec<ScanColumn>,
 }
@@ -151,18 +156,12 @@ impl ScanColumn {
 }
 
 /// The rows of a virtual table.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct VirtualScan {
     /// The table.
     pub(crate) table: Arc<dyn VirtualTable>,
     /// What each column of the output is of the table.
     pub(crate) columns: Vec<usize>,
-}
-
-impl std::fmt::Debug for VirtualScan {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "VirtualScan {} {:?}", self.table.name(), self.columns)
-    }
 }
 
 /// Which pairs, and which rows without a partner, a join has.

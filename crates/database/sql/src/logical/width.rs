@@ -4,7 +4,7 @@
 
 use expression::Expression;
 
-use super::{Join, Logical, SetOperation};
+use super::{Join, Logical, SetOperation, is_volatile};
 
 impl Logical {
     /// The number of columns.
@@ -155,10 +155,10 @@ impl Logical {
         reads || self.inputs().into_iter().any(|input| input.reads_slots(wanted))
     }
 
-    /// Whether an expression of a node or one below it may differ from one evaluation to the next.
+    /// Whether an expression of a node, or of one below it, may differ from one evaluation to the next.
     pub(crate) fn is_volatile(&self) -> bool {
         let mut is = false;
-        self.each_expression(&mut |one| is |= one.is_volatile());
+        self.each_expression(&mut |one| is |= is_volatile(one));
         is || self.inputs().into_iter().any(Logical::is_volatile)
     }
 }

@@ -47,6 +47,13 @@ pub(crate) struct Plan {
     pub(crate) basis: Basis,
 }
 
+impl Plan {
+    /// Whether rows are what the statement is about, and not what it changes.
+    pub(crate) fn is_query(&self) -> bool {
+        matches!(self.action, Action::Query | Action::Lock(_))
+    }
+}
+
 /// What a plan rests on.
 pub(crate) struct Basis {
     /// The generation of the dictionary, read before the statement was bound.

@@ -22,6 +22,7 @@ mod scalar;
 mod summary;
 
 pub(crate) use bytes::Gathered;
+pub(crate) use histogram::{BETWEEN_DEFAULT, RANGE_DEFAULT};
 pub use sample::Sample;
 
 use value::{OwnedValue, Type, Value};

@@ -1,0 +1,92 @@
+//! What SQL has for a whole instance, and what a connection lends it for a call.
+//!
+//! ```text
+//!   Engine (one, shared)    plans by text │ what is known of tables │ tables that aren't stored
+//!   State  (one a session)  settings │ open transaction's names │ cursors │ statements
+//!   Frame  (one a call)     borrows of both, and of the connection's parts
+//! ```
+//!
+//! Callers: `database`: it makes the engine with the database, a state with each connection, and a
+//! frame with each call.
+
+use std::sync::Arc;
+
+use catalog::{Catalog, ExternalDefinition};
+use instance::Instance;
+use os::{Os, Session};
+use sort::Budget;
+use stop::Stop;
+use txn::Transaction;
+
+use crate::cache::{Plans, StatementView};
+use crate::dictionary::Tables;
+use crate::schema::VirtualTable;
+use crate::session::State;
+
+/// Gives external tables to SQL: their files are read by others.
+pub trait ExternalTables: Send + Sync {
+    /// The rows of an external table, as a table that isn't stored.
+    fn table(&self, definition: &ExternalDefinition) -> Result<Arc<dyn VirtualTable>, Stop>;
+}
+
+/// SQL's own of an instance.
+pub struct Engine {
+    pub(crate) plans: Plans,
+    pub(crate) tables: Tables,
+    virtuals: Vec<Arc<dyn VirtualTable>>,
+    pub(crate) external: Option<Arc<dyn ExternalTables>>,
+}
+
+impl Engine {
+    /// An engine without tables that aren't stored.
+    pub fn new(os: &Os) -> Engine {
+        let (plans, tables) = (Plans::new(os), Tables::new(os));
+        Engine { plans, tables, virtuals: Vec::new(), external: None }
+    }
+
+    /// The same engine with this table too, which isn't stored.
+    #[must_use]
+    pub fn with_table(mut self, table: Arc<dyn VirtualTable>) -> Engine {
+        self.virtuals.push(table);
+        self
+    }
+
+    /// The same engine with external tables.
+    #[must_use]
+    pub fn with_external(self, external: Arc<dyn ExternalTables>) -> Engine {
+        Engine { external: Some(external), ..self }
+    }
+
+    /// The tables that aren't stored.
+    pub fn virtual_tables(&self) -> &[Arc<dyn VirtualTable>] {
+        &self.virtuals
+    }
+
+    /// The statements whose plans are kept, in the order of their texts.
+    pub fn statements(&self, session: &Session) -> Vec<StatementView> {
+        self.plans.views(session)
+    }
+
+    /// Forgets all plans: each statement is planned anew.
+    pub fn forget_plans(&self, session: &Session) {
+        self.plans.forget(session);
+    }
+}
+
+/// The parts of a connection, lent for one call.
+pub struct Frame<'a> {
+    /// The instance.
+    pub instance: &'a Instance,
+    /// The dictionary.
+    pub catalog: &'a Catalog,
+    /// SQL's own of the instance.
+    pub engine: &'a Engine,
+    /// The memory for sorts, hashes and kept rows.
+    pub budget: &'a Budget,
+    /// The session, within a call that the connection has begun.
+    pub session: &'a Session,
+    /// SQL's own of the connection.
+    pub state: &'a mut State,
+    /// The transaction that the connection has open.
+    pub transaction: &'a mut Option<Transaction>,
+}

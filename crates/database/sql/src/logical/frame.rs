@@ -1,0 +1,48 @@
+//! Frames: what runs with slots of its own, and what belongs to it beside its tree.
+//!
+//! ```text
+//!   statement's frame: slots │ subqueries ──▶ a subquery's frame: slots │ subqueries ──▶ …
+//!                              calls │ shared queries
+//! ```
+//!
+//! Callers: `bind` makes frames, `rewrite` empties some of them into others, `plan` plans them.
+
+use expression::Kind;
+
+use super::{HostCall, Logical};
+
+/// What runs with slots of its own: the statement, or a subquery in an expression.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FrameParts {
+    /// The number of the statement's parameters, which are the first slots of each frame.
+    pub(crate) binds: usize,
+    /// The kinds of its slots.
+    pub(crate) slots: Vec<Kind>,
+    /// Its subqueries, by the numbers that its expressions know them by.
+    pub(crate) subqueries: Vec<Subplan>,
+    /// What its expressions ask of the connection, by place.
+    pub(crate) calls: Vec<HostCall>,
+    /// The queries that are computed once, by number.
+    pub(crate) shared: Vec<SharedQuery>,
+}
+
+/// A subquery in an expression.
+#[derive(Clone, Debug)]
+pub(crate) struct Subplan {
+    /// Its rows.
+    pub(crate) logical: Logical,
+    /// Its own frame.
+    pub(crate) frame: FrameParts,
+    /// The slots of its frame that the arguments of a question go into, in their order.
+    pub(crate) arguments: Vec<usize>,
+}
+
+/// A query that is computed once, however often its rows are read.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedQuery {
+    pub(crate) logical: Logical,
+    /// How many nodes read it.
+    pub(crate) uses: usize,
+    /// Whether the statement says MATERIALIZED, or NOT MATERIALIZED.
+    pub(crate) said: Option<bool>,
+}

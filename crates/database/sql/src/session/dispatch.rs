@@ -1,0 +1,169 @@
+//! Which statement is done by whom.
+//!
+//! Callers: `database`, for each statement of a connection.
+
+use expression::{Kind, Rows};
+use stop::{SqlState, Stop};
+use syntax::{Binds, Statement, TypeName};
+use value::OwnedValue;
+
+use super::prepared::{Content, Kept, Prepared};
+use super::rows::check_binds;
+use super::{Outcome, Parts};
+use crate::engine::Frame;
+use crate::refuse::refuse;
+use crate::run::CursorNo;
+
+impl Frame<'_> {
+    /// Keeps a statement to be run: its text is read, and planned if it is about rows. A text that
+    /// was prepared before costs a look-up.
+    pub fn prepare(&mut self, text: &str) -> Result<Prepared, Stop> {
+        if let Some(prepared) = self.state.statements.of_text(text) {
+            return Ok(prepared);
+        }
+        self.instance.halt().check(self.session)?;
+        let prepared = self.prepare_as(text, &[])?;
+        if let Content::Rows(_) = prepared.0.content {
+            self.state.statements.keep(&prepared);
+        }
+        Ok(prepared)
+    }
+
+    /// Runs a statement by its text, with these parameters. Its first rows, at most `most`, come
+    /// into `into`.
+    pub fn run(
+        &mut self,
+        text: &str,
+        binds: &[OwnedValue],
+        most: usize,
+        into: &mut Rows,
+    ) -> Result<Outcome, Stop> {
+        let prepared = self.prepare(text)?;
+        self.execute(&prepared, binds, most, into)
+    }
+
+    /// Runs a statement that is kept, with these parameters. Its first rows, at most `most`, come
+    /// into `into`.
+    pub fn execute(
+        &mut self,
+        prepared: &Prepared,
+        binds: &[OwnedValue],
+        most: usize,
+        into: &mut Rows,
+    ) -> Result<Outcome, Stop> {
+        let kept: &Kept = &prepared.0;
+        match &kept.content {
+            Content::Rows(_) => self.execute_rows(kept, binds, most, into),
+            Content::Other(statement, of) => {
+                into.set_width(0);
+                let written = Written { text: &kept.text, binds: of, values: binds, most };
+                self.other(statement, written, into)
+            }
+        }
+    }
+
+    /// Appends the next rows of a cursor to `into`, which is emptied first: at most `most`. Returns
+    /// false if none come after these; then it is closed.
+    pub fn fetch(
+        &mut self,
+        cursor: CursorNo,
+        most: usize,
+        into: &mut Rows,
+    ) -> Result<bool, Stop> {
+        into.clear();
+        self.with_host(|host, Parts { cursors, transaction, .. }| {
+            cursors.fetch(cursor, host, transaction.as_ref(), most, into)
+        })
+    }
+
+    /// Closes a cursor, if it is open.
+    pub fn close(&mut self, cursor: CursorNo) {
+        self.with_host(|host, parts| parts.cursors.close(cursor, host));
+    }
+
+    /// Closes all cursors: the connection ends.
+    pub fn close_all(&mut self) {
+        self.with_host(|host, parts| parts.cursors.close_all(host));
+    }
+
+    /// Statements that aren't about rows.
+    fn other(
+        &mut self,
+        statement: &Statement,
+        written: Written<'_>,
+        into: &mut Rows,
+    ) -> Result<Outcome, Stop> {
+        match statement {
+            Statement::Explain(explain) => self.explain(explain, written, into),
+            Statement::Begin(modes) => self.begin(*modes),
+            Statement::Commit(commit) => self.commit(*commit),
+            Statement::Rollback => self.rollback(),
+            Statement::Savepoint(name) => self.savepoint(name),
+            Statement::RollbackTo(name) => self.rollback_to(name),
+            Statement::Release(name) => self.release(name),
+            Statement::SetTransaction(modes) => self.set_transaction(*modes),
+            Statement::SetTransactions(modes) => self.set_transactions(*modes),
+            Statement::LockTable(lock) => self.lock_tables(lock),
+            Statement::Show(show) => self.show(show, into),
+            Statement::Set(setting) => self.set(setting, "SET"),
+            Statement::AlterSession(setting) => self.set(setting, "ALTER SESSION"),
+            Statement::Prepare(prepare) => self.name_statement(prepare),
+            Statement::Execute(execute) => self.execute_named(execute, written, into),
+            Statement::Deallocate(name) => {
+                self.state.statements.forget(name.as_deref())?;
+                Ok(Outcome::done("DEALLOCATE"))
+            }
+            Statement::Copy(_) | Statement::CreateExternalTable(_) | Statement::Kill(_) => {
+                let message = format!("{} isn't supported yet", statement.tag());
+                Err(refuse(SqlState::FEATURE_NOT_SUPPORTED, message))
+            }
+            Statement::Query(_)
+            | Statement::Insert(_)
+            | Statement::Update(_)
+            | Statement::Delete(_)
+            | Statement::Merge(_) => unreachable!("a statement about rows has a plan"),
+            definition => self.define(definition, written),
+        }
+    }
+
+    /// PREPARE.
+    fn name_statement(&mut self, written: &syntax::Prepare) -> Result<Outcome, Stop> {
+        let kind = |of: &TypeName| match of {
+            TypeName::Stored(of) => Kind::from(*of),
+            TypeName::Interval => Kind::Interval,
+        };
+        let said: Vec<Kind> = written.types.iter().map(kind).collect();
+        let prepared = self.prepare_as(&written.text, &said)?;
+        self.state.statements.name(&written.name, prepared)?;
+        Ok(Outcome::done("PREPARE"))
+    }
+
+    /// EXECUTE.
+    fn execute_named(
+        &mut self,
+        execute: &syntax::Execute,
+        written: Written<'_>,
+        into: &mut Rows,
+    ) -> Result<Outcome, Stop> {
+        let prepared = self.state.statements.named(&execute.name)?;
+        let values = self.values_of(&execute.values, &prepared.0.said, written.text)?;
+        self.execute_rows(&prepared.0, &values, written.most, into)
+    }
+}
+
+/// A statement's text and parameters.
+#[derive(Clone, Copy)]
+pub(crate) struct Written<'w> {
+    pub(crate) text: &'w str,
+    pub(crate) binds: &'w Binds,
+    pub(crate) values: &'w [OwnedValue],
+    /// How many rows are given at most.
+    pub(crate) most: usize,
+}
+
+impl Written<'_> {
+    /// Refuses another number of values than there are parameters.
+    pub(crate) fn check(&self) -> Result<(), Stop> {
+        check_binds(self.binds.count(), self.values.len())
+    }
+}
