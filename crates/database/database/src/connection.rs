@@ -4,17 +4,19 @@
 
 use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
+use std::time::Duration;
 
 use access::Direction;
 use instance::LockWaits;
-use os::Session;
+use os::{CancelHandle, Session};
 use relation::{Bounds, IndexId, Relation, Scratch};
 use stop::Stop;
 use txn::{LockWait, Transaction, View};
 use value::{RowView, Value};
-use waits::Totals;
+use waits::{Nanos, Totals};
 
 use crate::database::Shared;
+use crate::sql::OfSql;
 use crate::table::{Relations, Table, no_primary_key};
 use crate::under_way::UnderWay;
 use crate::work::{OpenTransaction, Tx, is_worth_repeating};
@@ -39,6 +41,10 @@ pub struct Connection<'s> {
     pub(crate) open: Vec<OpenTransaction>,
     /// The lock wait of statements of transactions.
     lock_wait: LockWait,
+    /// How long each statement may take.
+    pub(crate) statement_timeout: Option<Nanos>,
+    /// SQL's own: settings, cursors, the transaction that a text has begun.
+    pub(crate) sql: OfSql,
 }
 
 /// A session: the connection's own, or the caller's.
@@ -64,29 +70,47 @@ impl<'s> Connection<'s> {
         let LockWaits { locks: lock_wait, definitions: ddl_lock_wait } =
             shared.instance.lock_waits();
         let (relations, scratch) = (Relations::default(), Scratch::default());
-        Connection { relations, shared, _counted, session, scratch, ddl_lock_wait, open, lock_wait }
+        let sql = OfSql::new(shared.number_session(&session), lock_wait, ddl_lock_wait);
+        Connection {
+            relations,
+            shared,
+            _counted,
+            session,
+            scratch,
+            ddl_lock_wait,
+            open,
+            lock_wait,
+            statement_timeout: None,
+            sql,
+        }
+    }
+
+    /// Begins a statement: a call of the session.
+    #[inline]
+    fn begin_statement(&self) -> Result<UnderWay, Stop> {
+        UnderWay::begin(self.statement_timeout, &self.session)
     }
 
     /// Rolls back the open transactions, also those of forgotten `Tx`s (DB20). Within a closure of
     /// a statement this is refused, and they stay open (DB11).
     pub(crate) fn end_open(&mut self) -> Result<(), Stop> {
-        if self.open.is_empty() {
+        if self.open.is_empty() && !self.sql.is_open() {
             return Ok(());
         }
-        let _statement = UnderWay::begin()?;
+        let _statement = self.begin_statement()?;
         self.end_all()
     }
 
     /// Begins a statement outside of transactions. Open ones are rolled back first.
     pub(crate) fn begin_alone(&mut self) -> Result<UnderWay, Stop> {
-        let statement = UnderWay::begin()?;
+        let statement = self.begin_statement()?;
         self.end_all().map(|()| statement)
     }
 
     /// Begins a statement of the open transaction, if there is one. Transactions before it, which
     /// were dropped within a closure, are rolled back first (DB11).
     pub(crate) fn begin_within(&mut self) -> Result<UnderWay, Stop> {
-        let statement = UnderWay::begin()?;
+        let statement = self.begin_statement()?;
         if self.open.len() > 1 {
             self.end_forgotten()?;
         }
@@ -95,15 +119,25 @@ impl<'s> Connection<'s> {
 
     /// Rolls back all but the last open transaction. The caller has begun a statement.
     #[cold]
-    fn end_forgotten(&mut self) -> Result<(), Stop> {
+    pub(crate) fn end_forgotten(&mut self) -> Result<(), Stop> {
         let last = self.open.pop();
-        let ended = self.end_all();
+        let ended = self.end_embedded();
         self.open.extend(last);
         ended
     }
 
-    /// Rolls back all open transactions. The caller has begun a statement.
+    /// Rolls back all open transactions, that of SQL too. The caller has begun a statement.
     fn end_all(&mut self) -> Result<(), Stop> {
+        let ended = self.end_sql();
+        ended.and(self.end_embedded())
+    }
+
+    /// Rolls back the open transactions of `Tx`s. The caller has begun a statement.
+    pub(crate) fn end_embedded(&mut self) -> Result<(), Stop> {
+        if self.open.is_empty() {
+            return Ok(());
+        }
+        self.before_tx_ends(false);
         let Connection { shared, session, open, .. } = self;
         let end = |open: OpenTransaction| shared.instance.rollback(open.transaction, session);
         // All are rolled back, and the first error is returned.
@@ -119,6 +153,47 @@ impl<'s> Connection<'s> {
     /// The session, with its account of time.
     pub fn session(&self) -> &Session {
         &self.session
+    }
+
+    /// A handle by which any thread cancels a statement of this connection (DB97). It may outlive
+    /// the connection.
+    ///
+    /// ```
+    /// use database::ErrorKind;
+    /// # use database::{ColumnSpec, Database, Options, TableSpec, Type, Value};
+    /// # fn main() -> Result<(), database::Error> {
+    /// # let scratch = std::env::temp_dir().join(format!("forebay-cancel-{}", std::process::id()));
+    /// # let database = Database::create(&scratch, &Options::default())?;
+    /// # let mut connection = database.connect("app");
+    /// # let spec = TableSpec::new("note").column(ColumnSpec::new("n", Type::BigInt));
+    /// # let note = connection.create_table(&spec)?;
+    /// let handle = connection.cancel_handle();
+    /// assert!(!handle.cancel_running(), "no statement runs");
+    /// let mut tx = connection.begin();
+    /// let loaded = tx.load(&note, |load| {
+    ///     // As another thread would do it, such as one that listens to the keyboard.
+    ///     handle.cancel_running();
+    ///     (0..100_000).try_for_each(|n| load.push(&[Value::Int(n)]))
+    /// });
+    /// assert_eq!(loaded.expect_err("cancelled").refusal(), Some(ErrorKind::Cancelled));
+    /// tx.insert(&note, &[Value::Int(1)])?; // the next statement isn't cancelled
+    /// tx.commit()?;
+    /// # drop(connection);
+    /// # database.shutdown()?;
+    /// # std::fs::remove_dir_all(&scratch).ok();
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn cancel_handle(&self) -> CancelHandle {
+        self.session.cancel_handle()
+    }
+
+    /// Sets how long each statement may take from now on; none, as at first, is no limit. One that
+    /// takes longer is refused as if it were cancelled (DB98). Commits and rollbacks are ended by
+    /// nothing.
+    pub fn set_statement_timeout(&mut self, timeout: Option<Duration>) {
+        let nanos = |timeout: Duration| u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        self.statement_timeout = timeout.map(|timeout| Nanos(nanos(timeout)));
     }
 
     /// The statistics and waits of this session since it began: `db block gets`, `consistent gets`,
@@ -159,7 +234,7 @@ impl<'s> Connection<'s> {
 
     /// The table of this name.
     pub fn table(&self, name: &str) -> Result<Table, Stop> {
-        let _statement = UnderWay::begin()?;
+        let _statement = self.begin_statement()?;
         self.shared.halt.check(&self.session)?;
         let found = self.shared.catalog.relation(name, &self.session)?;
         Ok(Table::new(&found, &self.shared))
@@ -347,6 +422,7 @@ impl Drop for Connection<'_> {
     fn drop(&mut self) {
         // A rollback that fails halts the instance, which the next call returns.
         let _ = self.end_open();
+        self.close_cursors();
         let is_left = self.open.iter().any(|open| open.transaction.id().is_some());
         assert!(
             !is_left || std::thread::panicking(),

@@ -51,6 +51,7 @@ impl KeptCursor {
 
 /// Runs a query with these parameters, and appends its first rows, at most `most`, to `into`, which
 /// is empty and as wide as the query. Returns the cursor with those behind, if there may be some.
+/// With a `most` of 0 all of its rows are behind.
 pub(crate) fn start(
     opened: &Rc<Opened>,
     binds: &[OwnedValue],
@@ -59,7 +60,7 @@ pub(crate) fn start(
     most: usize,
     into: &mut Rows,
 ) -> Result<Ran<Option<Cursor>>, Stop> {
-    if let Some(short) = opened.short() {
+    if let Some(short) = opened.short().filter(|_| most > 0) {
         let ran = short::query(short, opened, binds, host, transaction, into)?;
         return Ok(match ran {
             Ran::Done(()) => Ran::Done(None),
@@ -69,7 +70,7 @@ pub(crate) fn start(
     match Execution::begin(opened, binds, host, transaction)? {
         Ran::Stale => Ok(Ran::Stale),
         Ran::Done(mut execution) => {
-            let goes_on = execution.fetch(host, transaction, most, into)?;
+            let goes_on = most == 0 || execution.fetch(host, transaction, most, into)?;
             Ok(Ran::Done(goes_on.then(|| Cursor::Query(Box::new(execution)))))
         }
     }
