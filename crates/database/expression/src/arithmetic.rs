@@ -179,7 +179,7 @@ pub(crate) fn power(base: f64, exponent: f64) -> Result<f64, Fault> {
     if base < 0.0 && base.is_finite() && exponent.is_finite() && exponent.fract() != 0.0 {
         return Err(negative_to_fraction());
     }
-    let result = finite(libm::pow(base, exponent), base.is_finite() && exponent.is_finite())?;
+    let result = finite(base.powf(exponent), base.is_finite() && exponent.is_finite())?;
     not_underflown(result, base != 0.0 && base.is_finite() && exponent.is_finite())
 }
 
@@ -225,7 +225,7 @@ fn of_moments<'a>(
             }
         }
         (Divide, Value::Interval(a), by) => match double_of(by) {
-            Some(by) if by == 0.0 => Err(Fault::division_by_zero()),
+            Some(0.0) => Err(Fault::division_by_zero()),
             Some(by) => span(a.checked_div(by)),
             None => Err(undefined(operator.symbol(), by)),
         },

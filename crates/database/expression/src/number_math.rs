@@ -164,7 +164,7 @@ fn ln_of(number: Number) -> Result<Number, NumberFault> {
         mantissa = Number::from_parts(number.coefficient(), digits)?;
     }
     let tens = Number::from(i64::from(digits - number.scale()));
-    let mut found = Number::from_f64(libm::log(mantissa.to_f64()))?;
+    let mut found = Number::from_f64(mantissa.to_f64().ln())?;
     for _ in 0..2 {
         let power = e_to(found)?;
         let step = mantissa.checked_sub(power)?.checked_div(mantissa.checked_add(power)?)?;

@@ -116,7 +116,7 @@ impl Interval {
         days = days.checked_add(to_i32(from_months)?)?;
         let us = (us + seconds * SECOND_US as f64).round_ties_even();
         let limit = -(i64::MIN as f64);
-        (us >= -limit && us < limit).then(|| Interval { months, days, us: us as i64 })
+        (us >= -limit && us < limit).then_some(Interval { months, days, us: us as i64 })
     }
 
     /// The span whose whole days of 24 hours are days: 30 hours become 1 day and 6 hours.

@@ -10,7 +10,7 @@
 //! Sources: PostgreSQL's `pg_cast`.
 
 use stop::SqlState;
-use value::{Type, Value};
+use value::Type;
 
 use super::Typed;
 use crate::cast;
@@ -191,6 +191,8 @@ pub(super) fn computed(typed: Typed) -> Typed {
 
 #[cfg(test)]
 mod tests {
+    use value::Value;
+
     use super::*;
 
     fn state(result: Result<Typed, Fault>) -> Result<Kind, SqlState> {

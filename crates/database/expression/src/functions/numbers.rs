@@ -94,7 +94,7 @@ fn sign<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fa
             let sign = i64::from(!number.is_zero()) - 2 * i64::from(number.is_negative());
             Value::Number(Number::from(sign))
         }
-        [Value::Double(double)] if double == 0.0 => Value::Double(0.0),
+        [Value::Double(0.0)] => Value::Double(0.0),
         [Value::Double(double)] => Value::Double(double.signum()),
         _ => unexpected(arguments),
     })
@@ -182,7 +182,7 @@ fn exp<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fau
     match *arguments {
         [Value::Number(number)] => number_math::exp(number).map(Value::Number),
         [Value::Double(double)] => {
-            let result = finite(libm::exp(double), double.is_finite())?;
+            let result = finite(double.exp(), double.is_finite())?;
             not_underflown(result, double.is_finite()).map(Value::Double)
         }
         _ => unexpected(arguments),
@@ -197,7 +197,7 @@ fn above_zero(double: f64) -> Result<f64, Fault> {
 fn ln<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     match *arguments {
         [Value::Number(number)] => number_math::ln(number).map(Value::Number),
-        [Value::Double(double)] => Ok(Value::Double(libm::log(above_zero(double)?))),
+        [Value::Double(double)] => Ok(Value::Double(above_zero(double)?.ln())),
         _ => unexpected(arguments),
     }
 }
@@ -205,7 +205,7 @@ fn ln<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Faul
 fn log10<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     match *arguments {
         [Value::Number(number)] => number_math::log10(number).map(Value::Number),
-        [Value::Double(double)] => Ok(Value::Double(libm::log10(above_zero(double)?))),
+        [Value::Double(double)] => Ok(Value::Double(above_zero(double)?.log10())),
         _ => unexpected(arguments),
     }
 }
@@ -215,7 +215,7 @@ fn log<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fau
     number_math::log(base, number).map(Value::Number)
 }
 
-/// A function of one double, computed alike on every machine.
+/// A function of one double.
 fn of_double<'a>(arguments: &[Value<'a>], compute: fn(f64) -> f64) -> Result<Value<'a>, Fault> {
     let [Value::Double(double)] = *arguments else { unexpected(arguments) };
     finite(compute(double), double.is_finite()).map(Value::Double)
@@ -245,40 +245,40 @@ fn of_ratio<'a>(arguments: &[Value<'a>], compute: fn(f64) -> f64) -> Result<Valu
 }
 
 fn cbrt<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
-    of_double(arguments, libm::cbrt)
+    of_double(arguments, f64::cbrt)
 }
 
 fn sin<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
-    of_angle(arguments, libm::sin)
+    of_angle(arguments, f64::sin)
 }
 
 fn cos<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
-    of_angle(arguments, libm::cos)
+    of_angle(arguments, f64::cos)
 }
 
 fn tan<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
-    of_angle(arguments, libm::tan)
+    of_angle(arguments, f64::tan)
 }
 
 fn cot<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
-    of_angle(arguments, |angle| 1.0 / libm::tan(angle))
+    of_angle(arguments, |angle| 1.0 / angle.tan())
 }
 
 fn asin<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
-    of_ratio(arguments, libm::asin)
+    of_ratio(arguments, f64::asin)
 }
 
 fn acos<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
-    of_ratio(arguments, libm::acos)
+    of_ratio(arguments, f64::acos)
 }
 
 fn atan<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
-    of_double(arguments, libm::atan)
+    of_double(arguments, f64::atan)
 }
 
 fn atan2<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     let [Value::Double(y), Value::Double(x)] = *arguments else { unexpected(arguments) };
-    Ok(Value::Double(libm::atan2(y, x)))
+    Ok(Value::Double(y.atan2(x)))
 }
 
 fn pi<'a>(_: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {

@@ -108,7 +108,7 @@ pub(crate) fn any_value() -> impl Strategy<Value = OwnedValue> {
         small.clone().prop_map(|int| Value::Int(int).to_owned()),
         small.clone().prop_map(|int| Value::Double(int as f64 / 2.0).to_owned()),
         small.clone().prop_map(|int| Value::Double(int as f64).to_owned()),
-        (small, 0..4).prop_map(|(int, scale)| {
+        (small, 0..4_u32).prop_map(|(int, scale)| {
             let coefficient = i128::from(int) * 10_i128.pow(scale) / 2;
             let number = Number::from_parts(coefficient, scale.cast_signed());
             Value::Number(number.expect("small")).to_owned()
