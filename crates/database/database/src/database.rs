@@ -216,7 +216,9 @@ impl Database {
         let config = CatalogConfig { tablespace: TABLESPACE.into(), disk: disk.clone(), sort };
         let (space, transactions) = (instance.space(), instance.transactions());
         // A database whose dictionary can't be read is left as it was found: shut in good order.
-        let catalog = Catalog::open(space, transactions, config, session).inspect_err(|_| {
+        let checks = Arc::new(sql::Checks);
+        let opened = Catalog::open_with(space, transactions, config, checks, session);
+        let catalog = opened.inspect_err(|_| {
             if instance.shutdown(session).is_err() {
                 instance.abort(session);
             }

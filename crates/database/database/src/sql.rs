@@ -353,7 +353,7 @@ impl<'s> Connection<'s> {
             let number = prepared
                 .bind_named(name)
                 .ok_or_else(|| parameter(format!("the statement has no parameter {name}")))?;
-            if ordered[number - 1].replace(value.to_owned()).is_some() {
+            if ordered[number - 1].replace((*value).to_owned()).is_some() {
                 return Err(parameter(format!("parameter {name} is given twice")));
             }
         }
@@ -452,7 +452,7 @@ impl<'s> Tx<'_, 's> {
 type NamedValues = (Prepared, Vec<OwnedValue>);
 
 fn owned(values: &[Value<'_>]) -> Vec<OwnedValue> {
-    values.iter().map(|value| value.to_owned()).collect()
+    values.iter().copied().map(Value::to_owned).collect()
 }
 
 #[cold]

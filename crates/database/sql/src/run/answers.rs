@@ -193,7 +193,7 @@ mod tests {
         let tested = [0, 1, 2, 3, 5, 9].map(Value::Int);
         for content in contents {
             let rows = rows_of(content);
-            let set = ValueSet::of(content.iter().map(|value| value.to_owned()).collect());
+            let set = ValueSet::of(content.iter().copied().map(Value::to_owned).collect());
             for value in tested.into_iter().chain([Value::Null, Value::Double(2.5)]) {
                 for comparison in ALL {
                     let any = over_rows(Verdict::any(), comparison, value, &rows);

@@ -200,7 +200,7 @@ mod tests {
         while !keys.is_over() {
             let mut values = Vec::new();
             keys.equal(&mut values);
-            found.push(values.iter().map(|value| value.to_owned()).collect());
+            found.push(values.iter().copied().map(Value::to_owned).collect());
             keys.advance();
         }
         found

@@ -107,10 +107,11 @@ impl Machine {
     pub(super) fn new(plan: &Arc<Plan>, path: Vec<usize>, is_measured: bool) -> Machine {
         let of = frame_at(plan, &path);
         let (source, width) = (build(&of.root, is_measured), of.root.width());
-        let shared = of
-            .shared
-            .iter()
-            .map(|node| node.as_ref().map(|node| SharedRows::new(build(node, is_measured))));
+        let shared = of.shared.iter().enumerate().map(|(number, node)| {
+            let node = node.as_ref()?;
+            let readers = readers_of(of, number);
+            Some(SharedRows::new(build(node, is_measured), node.width(), readers))
+        });
         let frame = FrameState {
             is_measured,
             slots: vec![OwnedValue::NULL; of.slots.len()],
@@ -231,11 +232,6 @@ impl FrameState {
     /// The plan of the frame.
     pub(super) fn plan(&self) -> &FramePlan {
         frame_at(&self.plan, &self.path)
-    }
-
-    /// What its expressions ask of the connection.
-    pub(super) fn calls(&self) -> &[HostCall] {
-        &self.calls
     }
 
     /// Has the queries that are computed once computed again: the slots have other values.

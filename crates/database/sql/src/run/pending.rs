@@ -129,7 +129,7 @@ mod tests {
                 let mut into = Rows::new(1);
                 pending.give_all(most, &mut into);
                 assert!(!into.is_empty() && into.len() <= most);
-                given.extend(numbers(&into).iter().map(|value| value.to_owned()));
+                given.extend(numbers(&into).into_iter().map(Value::to_owned));
             }
             let expected: Vec<_> = (0..10).map(|number| Value::Int(number).to_owned()).collect();
             assert_eq!(given, expected, "{most}");

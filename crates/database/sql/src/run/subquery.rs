@@ -186,7 +186,7 @@ impl Answerer {
     fn ask(&mut self, asked: &Asked<'_>, env: &Env<'_>) -> Result<OwnedValue, Stop> {
         let machine = self.machine.as_mut().expect("it was made");
         for (slot, value) in self.arguments.iter().zip(asked.arguments) {
-            machine.frame.slots[*slot] = value.to_owned();
+            machine.frame.slots[*slot] = (*value).to_owned();
         }
         self.starts += 1;
         machine.open(env)?;
@@ -254,7 +254,9 @@ impl Answerer {
         if !self.is_repeatable {
             return;
         }
-        let owned = |values: &[Value<'_>]| values.iter().map(|value| value.to_owned()).collect();
+        let owned = |values: &[Value<'_>]| -> Vec<OwnedValue> {
+            values.iter().copied().map(Value::to_owned).collect()
+        };
         let last = LastAnswer {
             question: asked.question,
             tested: owned(asked.tested),
