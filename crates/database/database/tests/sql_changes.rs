@@ -1,5 +1,6 @@
 //! Statements that change and lock rows, as an application runs them.
 #![forbid(unsafe_code)]
+#![expect(clippy::disallowed_methods, reason = "as an application it has threads of its own")]
 
 mod sql_common;
 
