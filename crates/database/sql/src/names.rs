@@ -121,7 +121,9 @@ mod tests {
     #[test]
     fn a_name_has_a_schema_if_one_was_written() {
         let name = |parts: &[&str]| {
-            Name::of(&ObjectName::from(parts.iter().map(|one| Ident::new(*one)).collect::<Vec<_>>()))
+            Name::of(&ObjectName::from(
+                parts.iter().map(|one| Ident::new(*one)).collect::<Vec<_>>(),
+            ))
         };
         assert_eq!(name(&["T"]).expect("a name"), Name::plain("t"));
         assert_eq!(name(&["s", "t"]).expect("a name").schema.as_deref(), Some("s"));

@@ -10,6 +10,7 @@
 //!
 //! Callers: `bind`, `plan`. `dictionary` implements it over the catalog; tests over a list.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -81,7 +82,7 @@ pub(crate) struct ViewInfo {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VirtualColumn {
     /// Its name.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// The type of its values.
     pub kind: Type,
 }

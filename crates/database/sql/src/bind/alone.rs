@@ -46,9 +46,8 @@ impl Binder<'_> {
         self.levels.enter(Border::Frame, Scope::default(), 0);
         let (mut values, mut columns) = (Vec::new(), Vec::new());
         for (number, expr) in exprs.iter().enumerate() {
-            let typed = self.within_scope(Scope::default(), "EXECUTE", |binder| {
-                binder.expression(expr)
-            })?;
+            let typed =
+                self.within_scope(Scope::default(), "EXECUTE", |binder| binder.expression(expr))?;
             let typed = match said.get(number) {
                 Some(Kind::Unknown) | None => typed.settled(),
                 Some(kind) => typed.cast(CastTo::Kind(*kind)).at(expr)?,
@@ -64,9 +63,8 @@ impl Binder<'_> {
     /// Binds a DEFAULT, as a column of this type takes it.
     pub(crate) fn default_alone(mut self, expr: &Expr, column: &str, kind: Type) -> Bind<Bound> {
         self.levels.enter(Border::Frame, Scope::default(), 0);
-        let typed = self.within_scope(Scope::default(), "a default", |binder| {
-            binder.expression(expr)
-        })?;
+        let typed =
+            self.within_scope(Scope::default(), "a default", |binder| binder.expression(expr))?;
         let typed = typed.assigned(kind, column).at(expr)?;
         let has_query = !self.frame().subqueries.is_empty();
         if has_query {
@@ -81,8 +79,8 @@ impl Binder<'_> {
         Ok(self.bound(Statement::Query(Query { logical, columns: vec![column] })))
     }
 
-    /// Binds a value made of the columns of a table's row, as a column of this type takes it. It may
-    /// be converted as a CAST does.
+    /// Binds a value made of the columns of a table's row, as a column of this type takes it. It
+    /// may be converted as a CAST does.
     pub(crate) fn converted_alone(
         mut self,
         expr: &Expr,

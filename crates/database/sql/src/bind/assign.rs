@@ -22,9 +22,8 @@ impl Binder<'_> {
     /// The place of a column that a statement gives a value.
     pub(super) fn place_of(table: &TableDefinition, name: &Ident) -> Bind<usize> {
         let wanted = fold(name);
-        let is_it = |column: &relation::ColumnDefinition| {
-            column.name == wanted && !column.is_dropped()
-        };
+        let is_it =
+            |column: &relation::ColumnDefinition| column.name == wanted && !column.is_dropped();
         table.columns.iter().position(is_it).ok_or_else(|| {
             let there = table.columns.iter().filter(|column| !column.is_dropped());
             let meant = did_you_mean(&wanted, there.map(|column| column.name.as_str()));
@@ -34,7 +33,7 @@ impl Binder<'_> {
     }
 
     /// The places of columns, each of which may be named once.
-    pub(super) fn places_of(table: &TableDefinition, names: &[Ident]) -> Bind<Vec<usize>> {
+    pub(crate) fn places_of(table: &TableDefinition, names: &[Ident]) -> Bind<Vec<usize>> {
         let mut places = Vec::with_capacity(names.len());
         for name in names {
             let place = Binder::place_of(table, name)?;
@@ -76,11 +75,7 @@ impl Binder<'_> {
     }
 
     /// What a column has if it is given nothing.
-    pub(super) fn default_of(
-        &mut self,
-        table: &TableDefinition,
-        place: usize,
-    ) -> Bind<Expression> {
+    pub(super) fn default_of(&mut self, table: &TableDefinition, place: usize) -> Bind<Expression> {
         match &table.columns[place].default {
             ColumnDefault::Constant(value) => Ok(Expression::Constant(value.clone())),
             ColumnDefault::Identity { sequence, .. } => {
@@ -106,13 +101,14 @@ impl Binder<'_> {
         written: &[Assignment],
     ) -> Bind<Vec<Assigned>> {
         let mut all: Vec<Assigned> = Vec::with_capacity(written.len());
-        let mut add = |name: &Ident, place: usize, value: Expression| {
-            match all.iter().any(|one| one.column == place) {
-                true => Err(twice(name)),
-                false => {
-                    all.push(Assigned { column: place, value });
-                    Ok(())
-                }
+        let mut add = |name: &Ident, place: usize, value: Expression| match all
+            .iter()
+            .any(|one| one.column == place)
+        {
+            true => Err(twice(name)),
+            false => {
+                all.push(Assigned { column: place, value });
+                Ok(())
             }
         };
         for assignment in written {

@@ -25,7 +25,7 @@ impl Binder<'_> {
     pub(super) fn call(&mut self, call: &Function) -> Bind<Typed> {
         let name = function_name(call)?;
         if call.over.is_some() {
-            let instead = "a query engine for them isn't there yet; group in a subquery and join it";
+            let instead = "it isn't there yet; group in a subquery and join it";
             return Err(Refused::unsupported(At::of(&call.name), "a window function", instead));
         }
         if Aggregate::is_name(&name) {
@@ -100,7 +100,11 @@ impl Binder<'_> {
     fn sequence_named(&self, argument: &Typed) -> Bind<ObjectNo> {
         let Some(Value::Text(written)) = argument.expression.constant() else {
             let instead = "write the sequence's name as a text: nextval('name')";
-            return Err(Refused::unsupported(At::NOWHERE, "a sequence by a computed name", instead));
+            return Err(Refused::unsupported(
+                At::NOWHERE,
+                "a sequence by a computed name",
+                instead,
+            ));
         };
         let name = written.strip_prefix("public.").unwrap_or(written);
         let name = match name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
@@ -120,7 +124,8 @@ impl Binder<'_> {
 }
 
 /// What `version()` says. Programs of PostgreSQL's look for its name and a number.
-const VERSION: &str = concat!("PostgreSQL 15.0 compatible (Forebay ", env!("CARGO_PKG_VERSION"), ")");
+const VERSION: &str =
+    concat!("PostgreSQL 15.0 compatible (Forebay ", env!("CARGO_PKG_VERSION"), ")");
 
 /// The name of a function, without its schema.
 fn function_name(call: &Function) -> Bind<String> {

@@ -17,9 +17,7 @@ use super::from::Part;
 use super::group::Collector;
 use super::joins::JoinAs;
 use super::scope::{Border, Scope};
-use super::{
-    Binder, ConflictAction, Delete, Insert, OnConflict, Query, Update, typed_columns,
-};
+use super::{Binder, ConflictAction, Delete, Insert, OnConflict, Query, Update, typed_columns};
 use crate::logical::{Logical, conjuncts};
 use crate::names::{Name, fold};
 use crate::refuse::{At, Bind, Refused};
@@ -111,8 +109,7 @@ impl Binder<'_> {
         let mut expressions = Vec::with_capacity(width);
         for place in 0..width {
             let number = given.number_of(place).filter(|number| *number < typed.len());
-            let is_ignored =
-                given.is_identity(place) && given.overriding == Some(Overriding::User);
+            let is_ignored = given.is_identity(place) && given.overriding == Some(Overriding::User);
             expressions.push(match number.and_then(|number| typed[number].take()) {
                 Some(typed) if !is_ignored => {
                     given.check_generated(place, At::NOWHERE)?;
@@ -137,7 +134,9 @@ impl Binder<'_> {
             Some(syntax::ConflictTarget::Columns(names)) => {
                 Some(arbiter(definition, &Binder::places_of(definition, names)?)?)
             }
-            Some(syntax::ConflictTarget::Constraint(name)) => Some(arbiter_named(definition, name)?),
+            Some(syntax::ConflictTarget::Constraint(name)) => {
+                Some(arbiter_named(definition, name)?)
+            }
         };
         let action = match &written.action {
             syntax::ConflictAction::Nothing => ConflictAction::Nothing,

@@ -5,7 +5,7 @@
 use expression::build::{self, LikeOptions, TypedBranch};
 use expression::{Comparison, Expression, Operator, Typed};
 use sqlparser::ast::{
-    BinaryOperator, CaseWhen, CeilFloorKind, Expr, Ident, InTarget, TrimWhereField, UnaryOperator,
+    BinaryOperator, CaseWhen, CeilFloorKind, Expr, Ident, TrimWhereField, UnaryOperator,
 };
 use stop::SqlState;
 use value::Value;
@@ -16,6 +16,9 @@ use super::scope::Wanted;
 use crate::logical::is_volatile;
 use crate::names::{Name, fold};
 use crate::refuse::{At, Bind, Placed, Refused};
+
+/// Oracle's functions that are called without brackets.
+const CALLED_BY_NAME: [&str; 2] = ["sysdate", "systimestamp"];
 
 impl Binder<'_> {
     /// An expression over the innermost level's row.
@@ -53,7 +56,10 @@ impl Binder<'_> {
             Expr::Case { operand, conditions, else_result, .. } => {
                 self.case(operand.as_deref(), conditions, else_result.as_deref())
             }
-            Expr::In { expr, target, negated, .. } => self.is_in(expr, target, *negated),
+            Expr::InList { expr, list, negated } => self.in_list(expr, list, *negated),
+            Expr::InSubquery { expr, subquery, negated } => {
+                self.in_subquery(expr, subquery, *negated)
+            }
             Expr::Between { expr, negated, low, high } => self.between(expr, low, high, *negated),
             Expr::Exists { subquery, negated } => self.exists(subquery, *negated),
             Expr::Subquery(query) => self.scalar(query),
@@ -116,6 +122,14 @@ impl Binder<'_> {
                 arguments.extend(self.expressions(trim_characters.as_deref().unwrap_or(&[]))?);
                 Ok(build::call(name, arguments)?)
             }
+            Expr::Collate { expr, collation } => {
+                let name = collation.to_string().to_lowercase();
+                if matches!(name.as_str(), "c" | "posix" | "binary" | "\"c\"" | "\"posix\"") {
+                    return self.expression(expr);
+                }
+                let instead = "texts compare by their bytes (collation C)";
+                Err(Refused::unsupported(At::NOWHERE, "a collation", instead))
+            }
             Expr::Overlay { expr, overlay_what, overlay_from, overlay_for } => {
                 let mut arguments = vec![
                     self.expression(expr)?,
@@ -127,27 +141,7 @@ impl Binder<'_> {
                 }
                 Ok(build::call("overlay", arguments)?)
             }
-            Expr::Collate { expr, collation } => {
-                let name = collation.to_string().to_lowercase();
-                if matches!(name.as_str(), "c" | "posix" | "binary" | "\"c\"" | "\"posix\"") {
-                    return self.expression(expr);
-                }
-                let instead = "texts compare by their bytes (collation C)";
-                Err(Refused::unsupported(At::NOWHERE, "a collation", instead))
-            }
-            Expr::Tuple(_) => {
-                let instead = "compare rows by =, <>, <, <=, >, >= or IN, or name their columns";
-                Err(Refused::unsupported(At::NOWHERE, "a row as a value", instead))
-            }
-            Expr::AtTimeZone { .. } => {
-                let instead = "keep moments in UTC, and add an INTERVAL";
-                Err(Refused::unsupported(At::NOWHERE, "a time zone", instead))
-            }
-            other => {
-                let what = format!("the expression {other}");
-                let instead = "see which expressions there are in the documentation of SQL";
-                Err(Refused::unsupported(At::NOWHERE, &what, instead))
-            }
+            other => Err(no_such(other)),
         }
     }
 
@@ -182,7 +176,13 @@ impl Binder<'_> {
         if let Some(value) = self.oracle_sequence(&parts)? {
             return Ok(value);
         }
-        self.levels.column(&wanted, at).map(|found| found.typed)
+        match (self.levels.column(&wanted, at), &parts[..]) {
+            (Ok(found), _) => Ok(found.typed),
+            (Err(_), [name]) if CALLED_BY_NAME.contains(&name.as_str()) => {
+                Ok(build::call(name, Vec::new())?)
+            }
+            (Err(refused), _) => Err(refused),
+        }
     }
 
     /// `s.nextval` and `s.currval`; none if that is a column, or no sequence.
@@ -294,21 +294,14 @@ impl Binder<'_> {
         Ok(build::case(operand, branches, otherwise)?)
     }
 
-    fn is_in(&mut self, expr: &Expr, target: &InTarget, negated: bool) -> Bind<Typed> {
-        match target {
-            InTarget::Subquery(query) => self.in_subquery(expr, query, negated),
-            InTarget::List(list) => match row_of(expr) {
-                None => {
-                    let value = self.expression(expr)?;
-                    let list = self.expressions(list)?;
-                    Ok(build::in_list(value, list, negated)?)
-                }
-                Some(row) => self.row_in_list(row, list, negated),
-            },
-            InTarget::Unnest(_) | InTarget::Table { .. } => {
-                let instead = "write a list or a subquery behind IN";
-                Err(Refused::unsupported(At::NOWHERE, "this kind of IN", instead))
+    fn in_list(&mut self, expr: &Expr, list: &[Expr], negated: bool) -> Bind<Typed> {
+        match row_of(expr) {
+            None => {
+                let value = self.expression(expr)?;
+                let list = self.expressions(list)?;
+                Ok(build::in_list(value, list, negated)?)
             }
+            Some(row) => self.row_in_list(row, list, negated),
         }
     }
 
@@ -351,7 +344,7 @@ impl Binder<'_> {
         }
         let options = LikeOptions { ignore_case, negated: *negated };
         let (value, pattern) = (self.expression(expr)?, self.expression(pattern)?);
-        let escape = escape_char.as_ref().map(|escape| self.expression(escape)).transpose()?;
+        let escape = escape_char.as_ref().map(|escape| self.literal(&escape.value)).transpose()?;
         Ok(build::like(value, pattern, escape, options)?)
     }
 
@@ -377,6 +370,25 @@ impl Binder<'_> {
         let (left, right) = (self.expression(left)?, self.expression(right)?);
         Ok(build::is_distinct(left, right, negated)?)
     }
+}
+
+/// The refusal of an expression that isn't there.
+#[cold]
+fn no_such(expr: &Expr) -> Refused {
+    let (what, instead) = match expr {
+        Expr::Tuple(_) => {
+            let instead = "compare rows by =, <>, <, <=, >, >= or IN, or name their columns";
+            ("a row as a value".to_string(), instead)
+        }
+        Expr::AtTimeZone { .. } => {
+            ("a time zone".to_string(), "keep moments in UTC, and add an INTERVAL")
+        }
+        other => {
+            let instead = "see which expressions there are in the documentation of SQL";
+            (format!("the expression {other}"), instead)
+        }
+    };
+    Refused::unsupported(At::NOWHERE, &what, instead)
 }
 
 /// The operands of a chain of one operator, left to right: `a AND b AND c` is nested to the left.
@@ -416,8 +428,8 @@ pub(super) fn compare_rows(
     right: Vec<Typed>,
 ) -> Bind<Typed> {
     if left.len() != right.len() || left.is_empty() {
-        let message =
-            format!("a row of {} columns can't be compared with one of {}", left.len(), right.len());
+        let (one, other) = (left.len(), right.len());
+        let message = format!("a row of {one} columns can't be compared with one of {other}");
         return Err(Refused::new(SqlState::SYNTAX_ERROR, At::NOWHERE, message));
     }
     let pairs: Vec<(Typed, Typed)> = left.into_iter().zip(right).collect();

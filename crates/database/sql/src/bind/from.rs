@@ -127,18 +127,13 @@ impl Binder<'_> {
     }
 
     /// A part that sees what is to its left.
-    fn lateral(
-        &mut self,
-        bind: impl FnOnce(&mut Self, usize) -> Bind<Query>,
-    ) -> Bind<Part> {
+    fn lateral(&mut self, bind: impl FnOnce(&mut Self, usize) -> Bind<Query>) -> Bind<Part> {
         let outer = self.levels.depth();
         self.levels.enter(Border::Plan, Scope::default(), outer);
         let query = settle(bind(self, outer + 1)?)?;
         let level = self.levels.leave();
-        let slot = |capture: super::scope::Capture| SlotFrom {
-            slot: capture.slot,
-            value: capture.value,
-        };
+        let slot =
+            |capture: super::scope::Capture| SlotFrom { slot: capture.slot, value: capture.value };
         let slots = level.captures.into_iter().map(slot).collect();
         Ok(Part { logical: query.logical, scope: output_scope(&query.columns), slots })
     }
@@ -294,7 +289,8 @@ pub(super) fn check_aliases(scope: &Scope) -> Bind<()> {
 
 /// Refuses what a table of other databases may have behind it.
 fn check_table(factor: &TableFactor) -> Bind<()> {
-    let TableFactor::Table { with_hints, version, with_ordinality, partitions, sample, .. } = factor
+    let TableFactor::Table { with_hints, version, with_ordinality, partitions, sample, .. } =
+        factor
     else {
         return Ok(());
     };

@@ -23,7 +23,7 @@ use stop::SqlState;
 
 use super::call::plain_arguments;
 use super::{AGGREGATES, Binder};
-use crate::logical::AggregateCall;
+use crate::logical::{AggregateCall, SortKey};
 use crate::refuse::{At, Bind, Placed, Refused};
 
 /// The aggregates of one level, and whether one may stand where the binder is.
@@ -82,8 +82,7 @@ impl Binder<'_> {
         call: &Function,
         list: &FunctionArgumentList,
     ) -> Bind<Typed> {
-        let is_star =
-            matches!(&list.args[..], [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)]);
+        let is_star = matches!(&list.args[..], [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)]);
         let mut arguments = Vec::new();
         if !is_star {
             for argument in plain_arguments(list)? {
@@ -101,10 +100,9 @@ impl Binder<'_> {
             converted.push(argument.implicit(*kind)?.expression);
         }
         let order = self.aggregate_order(list)?;
-        let filter = match (&call.filter, inner_filter(list)) {
-            (Some(filter), _) => Some(self.condition(filter, "FILTER")?),
-            (None, Some(filter)) => Some(self.condition(filter, "FILTER")?),
-            (None, None) => None,
+        let filter = match &call.filter {
+            Some(filter) => Some(self.condition(filter, "FILTER")?),
+            None => None,
         };
         let distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
         let minds_order = resolved.aggregate.minds_order();
@@ -120,20 +118,17 @@ impl Binder<'_> {
     }
 
     /// ORDER BY within the arguments.
-    fn aggregate_order(&mut self, list: &FunctionArgumentList) -> Bind<Vec<crate::logical::SortKey>> {
-        for clause in &list.clauses {
-            match clause {
-                FunctionArgumentClause::OrderBy(keys) => {
-                    return keys.iter().map(|key| self.sort_key(key)).collect();
-                }
-                FunctionArgumentClause::Where(_) => {}
-                other => {
-                    let what = format!("{other} in the arguments of an aggregate");
-                    return Err(Refused::unsupported(At::NOWHERE, &what, "leave it out"));
-                }
+    fn aggregate_order(&mut self, list: &FunctionArgumentList) -> Bind<Vec<SortKey>> {
+        match &list.clauses[..] {
+            [] => Ok(Vec::new()),
+            [FunctionArgumentClause::OrderBy(keys)] => {
+                keys.iter().map(|key| self.sort_key(key)).collect()
+            }
+            [other, ..] => {
+                let what = format!("{other} in the arguments of an aggregate");
+                Err(Refused::unsupported(At::NOWHERE, &what, "leave it out"))
             }
         }
-        Ok(Vec::new())
     }
 
     /// The column of an aggregate; an equal one that was met before has one already.
@@ -148,19 +143,9 @@ impl Binder<'_> {
     }
 }
 
-fn inner_filter(list: &FunctionArgumentList) -> Option<&sqlparser::ast::Expr> {
-    list.clauses.iter().find_map(|clause| match clause {
-        FunctionArgumentClause::Where(filter) => Some(filter),
-        _ => None,
-    })
-}
-
 /// Makes an expression over a level's rows one over its groups. An error is a column that is in no
 /// group.
-pub(super) fn over_groups(
-    expression: &mut Expression,
-    groups: &[Expression],
-) -> Result<(), usize> {
+pub(super) fn over_groups(expression: &mut Expression, groups: &[Expression]) -> Result<(), usize> {
     if let Some(place) = groups.iter().position(|group| group == expression) {
         *expression = Expression::Column(place);
         return Ok(());

@@ -61,7 +61,8 @@ impl Binder<'_> {
             JoinConstraint::On(condition) => {
                 let both = left.scope.clone().joined(right.scope.clone(), width);
                 self.set_scope(both);
-                let on = self.without_aggregates("ON", |binder| binder.condition(condition, "ON"))?;
+                let on =
+                    self.without_aggregates("ON", |binder| binder.condition(condition, "ON"))?;
                 self.join(left, right, JoinAs { kind, on: conjuncts(on) })
             }
             JoinConstraint::Using(names) => {
@@ -85,11 +86,6 @@ impl Binder<'_> {
                     Err(Refused::new(SqlState::SYNTAX_ERROR, At::of(&join.relation), message))
                 }
             },
-            JoinConstraint::UsingAlias(..) => {
-                let instead = "name the columns of the tables";
-                let at = At::of(&join.relation);
-                Err(Refused::unsupported(at, "USING with a name", instead))
-            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Literals: numbers, texts, dates, spans of time.
 //!
-//! A number without a point that 64 bits hold is a whole number, any other a NUMBER, and one with an
-//! exponent a NUMBER too, as in PostgreSQL. A text in quotes takes the kind of what it meets.
+//! A number without a point that 64 bits hold is a whole number, any other a NUMBER, and one with
+//! an exponent a NUMBER too, as in PostgreSQL. A text in quotes takes the kind of what it meets.
 //!
 //! Callers: `expression`.
 
@@ -148,7 +148,7 @@ fn bytes(digits: &str) -> Bind<Typed> {
     match all {
         Some(bytes) if digits.len() % 2 == 0 => Ok(Typed::value(Value::Bytes(&bytes))),
         _ => {
-            let message = format!("X'{digits}' isn't made of pairs of the digits 0 to 9 and A to F");
+            let message = format!("X'{digits}' isn't made of pairs of the digits 0 to F");
             Err(Refused::new(SqlState::SYNTAX_ERROR, At::NOWHERE, message))
         }
     }

@@ -1,7 +1,7 @@
 //! MERGE.
 //!
 //! ```text
-//!   source of the plan:   address or NULL │ is there a source row │ the table's row │ the source's row
+//!   source of the plan:   address or NULL │ is there a source row │ source's row │ table's row
 //!
 //!   WHEN NOT MATCHED BY TARGET   the source's rows are kept: a left join
 //!   WHEN NOT MATCHED BY SOURCE   the table's rows are kept: a full join
@@ -53,10 +53,8 @@ impl Binder<'_> {
         let kind = if keeps_target { JoinKind::Full } else { JoinKind::Left };
         let Part { logical, .. } = self.join(source, target, JoinAs { kind, on })?;
         // The columns that say what matched come first.
-        let mut expressions = vec![
-            Expression::Column(widths.0 + address),
-            Expression::Column(widths.0 - 1),
-        ];
+        let mut expressions =
+            vec![Expression::Column(widths.0 + address), Expression::Column(widths.0 - 1)];
         expressions.extend((0..widths.0 + widths.1).map(Expression::Column));
         let behind = both.joined_behind(AHEAD);
         self.set_scope(behind.clone());
@@ -101,11 +99,8 @@ impl Binder<'_> {
                     false => Binder::places_of(table, columns)?,
                 };
                 if values.len() > places.len() {
-                    let message = format!(
-                        "MERGE gives {} values for {} columns",
-                        values.len(),
-                        places.len()
-                    );
+                    let message =
+                        format!("MERGE gives {} values for {} columns", values.len(), places.len());
                     return Err(Refused::new(SqlState::SYNTAX_ERROR, At::NOWHERE, message));
                 }
                 let mut row = Vec::with_capacity(table.columns.len());

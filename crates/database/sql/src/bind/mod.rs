@@ -45,6 +45,9 @@ mod statement;
 mod subquery;
 mod tables;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;

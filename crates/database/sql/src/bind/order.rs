@@ -6,8 +6,7 @@
 
 use expression::{Expression, Kind};
 use sqlparser::ast::{
-    Expr, LimitClause, OrderBy, OrderByExpr, OrderByKind, OrderBySort, Query as SqlQuery,
-    Value as Literal,
+    Expr, LimitClause, OrderBy, OrderByExpr, OrderByKind, Query as SqlQuery, Value as Literal,
 };
 use stop::SqlState;
 
@@ -98,14 +97,10 @@ pub(super) fn keys_of(order: Option<&OrderBy>) -> Bind<&[OrderByExpr]> {
 
 /// A value with the direction that a part of an order says.
 pub(super) fn directed(key: &OrderByExpr, value: Expression) -> Bind<SortKey> {
-    let descending = match &key.options.sort {
-        None | Some(OrderBySort::Asc) => false,
-        Some(OrderBySort::Desc) => true,
-        Some(OrderBySort::Using(_)) => {
-            let instead = "write ASC or DESC";
-            return Err(Refused::unsupported(At::of(&key.expr), "ORDER BY USING", instead));
-        }
-    };
+    if key.with_fill.is_some() {
+        return Err(Refused::unsupported(At::of(&key.expr), "WITH FILL", "leave it out"));
+    }
+    let descending = key.options.asc == Some(false);
     let nulls_first = key.options.nulls_first.unwrap_or(descending);
     Ok(SortKey { value, descending, nulls_first })
 }
@@ -119,9 +114,11 @@ pub(super) fn output_of(
     match strip(expr) {
         Expr::Value(literal) => match &literal.value {
             Literal::Number(digits, _) => {
-                let place = digits.parse::<usize>().ok().filter(|n| (1..=columns.len()).contains(n));
+                let place =
+                    digits.parse::<usize>().ok().filter(|n| (1..=columns.len()).contains(n));
                 place.map(|place| Some(place - 1)).ok_or_else(|| {
-                    let message = format!("{clause} {digits} isn't one of {} columns", columns.len());
+                    let width = columns.len();
+                    let message = format!("{clause} {digits} isn't one of {width} columns");
                     Refused::new(SqlState::INVALID_COLUMN_REFERENCE, At::of(expr), message)
                 })
             }

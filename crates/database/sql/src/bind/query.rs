@@ -151,11 +151,7 @@ fn names_itself(cte: &sqlparser::ast::Cte) -> bool {
 }
 
 /// Gives columns the names of a list, which may be shorter.
-pub(super) fn rename(
-    columns: &mut [OutputColumn],
-    names: &[String],
-    of: &str,
-) -> Bind<()> {
+pub(super) fn rename(columns: &mut [OutputColumn], names: &[String], of: &str) -> Bind<()> {
     if names.len() > columns.len() {
         let message =
             format!("{of} has {} columns, and {} names are given", columns.len(), names.len());

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   FROM ─▶ WHERE ─▶ GROUP BY, aggregates ─▶ HAVING ─▶ SELECT ─▶ DISTINCT ─▶ ORDER BY
-//!                                                       └ and what is only sorted by, cut off at the end
+//!                                                       └ and what is only sorted by
 //! ```
 //!
 //! Callers: `query`.
@@ -51,9 +51,8 @@ impl Binder<'_> {
         self.levels.levels.last_mut().expect("it was entered").has_addresses = is_locked;
         let mut logical = self.from(&select.from)?;
         if let Some(selection) = &select.selection {
-            let condition = self.without_aggregates("WHERE", |binder| {
-                binder.condition(selection, "WHERE")
-            })?;
+            let condition =
+                self.without_aggregates("WHERE", |binder| binder.condition(selection, "WHERE"))?;
             logical = logical.filtered(conjuncts(condition));
         }
         let bound = self.selected(logical, select, order)?;
@@ -304,9 +303,12 @@ impl Binder<'_> {
         }
         let is_name = matches!(inner, Expr::Identifier(_));
         let is_of_from = match inner {
-            Expr::Identifier(name) => self.levels.scope().columns.iter().any(|column| {
-                column.is_plain && column.name == fold(name)
-            }),
+            Expr::Identifier(name) => self
+                .levels
+                .scope()
+                .columns
+                .iter()
+                .any(|column| column.is_plain && column.name == fold(name)),
             _ => false,
         };
         if is_name && is_of_from {

@@ -10,7 +10,7 @@ use super::group::Collector;
 use super::scope::{Border, Scope};
 use super::{Binder, OutputColumn, Query, check_width, typed_columns};
 use crate::logical::{Logical, SetKind, SetOperation};
-use crate::names::{Name, fold};
+use crate::names::Name;
 use crate::refuse::{At, Bind, Placed, Refused};
 
 /// An operation of a chain, with its right side.
@@ -53,7 +53,8 @@ impl Binder<'_> {
         for row in &values.rows {
             if row.content.len() != width {
                 let message = "the rows of VALUES have different numbers of columns";
-                return Err(Refused::new(SqlState::SYNTAX_ERROR, At::of(row), message));
+                let at = row.content.first().map_or(At::NOWHERE, At::of);
+                return Err(Refused::new(SqlState::SYNTAX_ERROR, at, message));
             }
             for (column, expr) in columns.iter_mut().zip(&row.content) {
                 column.push(self.expression(expr)?);
@@ -64,7 +65,11 @@ impl Binder<'_> {
         for (place, column) in columns.into_iter().enumerate() {
             let unified = build::unify("VALUES", column)?;
             let kind = unified.first().map_or(Kind::Text, |one| one.kind);
-            outputs.push(OutputColumn { name: format!("column{}", place + 1), kind, declared: None });
+            outputs.push(OutputColumn {
+                name: format!("column{}", place + 1),
+                kind,
+                declared: None,
+            });
             for (row, typed) in rows.iter_mut().zip(unified) {
                 self.note_kinds(&typed.expression);
                 row.push(typed.expression);
@@ -78,9 +83,8 @@ impl Binder<'_> {
         let Some(written) = &table.table_name else {
             return Err(Refused::new(SqlState::SYNTAX_ERROR, At::NOWHERE, "TABLE needs a name"));
         };
-        let schema = table.schema_name.as_ref().map(fold);
-        let name = Name { schema, name: fold(written) };
-        let part = self.named_table(&name, At::begin(written.span))?;
+        let name = Name { schema: table.schema_name.clone(), name: written.clone() };
+        let part = self.named_table(&name, At::NOWHERE)?;
         let columns = part.scope.columns.iter().map(|column| OutputColumn {
             name: column.name.clone(),
             kind: column.kind,

@@ -158,8 +158,8 @@ pub(crate) struct Delete {
     pub(crate) returning: Option<Returning>,
 }
 
-/// MERGE. Its source has the address of the table's row, or NULL if none matches; whether there is
-/// a row of the source; the table's columns, and then the source's.
+/// MERGE. Its source has the address of the table's row, or NULL if none matches; TRUE if there is
+/// a row of the source, or NULL; and then the columns of both.
 #[derive(Debug)]
 pub(crate) struct Merge {
     pub(crate) table: Arc<TableInfo>,
@@ -167,8 +167,7 @@ pub(crate) struct Merge {
     pub(crate) branches: Vec<MergeBranch>,
     /// Over the source's row, with the table's columns as they are afterwards.
     pub(crate) returning: Option<Returning>,
-    /// The number of the first of the table's columns in the source, and for each column of the
-    /// table its number there.
+    /// For each column of the table its number in the source, if it is there.
     pub(crate) target: Vec<Option<usize>>,
 }
 
@@ -244,8 +243,8 @@ impl Binder<'_> {
     ) -> Bind<Statement> {
         let at = At::byte(locking.position);
         if locking.lock == RowLock::Share {
-            let instead = "rows that are read are never waited for; write FOR UPDATE to keep others \
-                           from changing them";
+            let instead = "rows that are read are never waited for; write FOR UPDATE to keep \
+                           others from changing them";
             return Err(Refused::unsupported(at, "FOR SHARE", instead));
         }
         let query = &written.query;

@@ -89,8 +89,7 @@ impl Binder<'_> {
             let instead = "write a subquery, or IN and a list";
             return Err(Refused::unsupported(At::of(right), "ANY and ALL of an array", instead));
         };
-        let question =
-            if is_all { Question::All(comparison) } else { Question::Any(comparison) };
+        let question = if is_all { Question::All(comparison) } else { Question::Any(comparison) };
         let row = row_of(left).unwrap_or(std::slice::from_ref(left));
         self.tested(row, question, query)
     }

@@ -51,12 +51,7 @@ impl Binder<'_> {
     }
 
     /// The rows of a table: all of its columns, and the rows' addresses behind them.
-    pub(super) fn table(
-        &mut self,
-        table: &Arc<TableInfo>,
-        name: &Name,
-        has_address: bool,
-    ) -> Part {
+    pub(super) fn table(&mut self, table: &Arc<TableInfo>, name: &Name, has_address: bool) -> Part {
         self.objects.insert(ObjectId::Table(table.object()));
         let definition = &table.definition;
         let there = |(_, column): &(usize, &ColumnDefinition)| !column.is_dropped();

@@ -9,7 +9,9 @@ use expression::Expression;
 use relation::OnDelete;
 use sqlparser::ast::{Expr, Ident};
 use stop::{SqlState, Stop};
-use syntax::{Bound as SequenceBound, ColumnDefinition, Constraint, ConstraintRule, TypeName, Written};
+use syntax::{
+    Bound as SequenceBound, ColumnDefinition, Constraint, ConstraintRule, TypeName, Written,
+};
 use value::{OwnedValue, Type};
 
 use crate::bind::{Binder, CheckedColumn, Query, Statement};
@@ -167,9 +169,7 @@ pub(super) fn folded(names: &[Ident]) -> Vec<String> {
 }
 
 /// How a new sequence counts.
-pub(super) fn sequence_options(
-    written: &syntax::SequenceOptions,
-) -> Result<SequenceOptions, Stop> {
+pub(super) fn sequence_options(written: &syntax::SequenceOptions) -> Result<SequenceOptions, Stop> {
     let bound = |bound: Option<SequenceBound>| match bound {
         Some(SequenceBound::At(value)) => Some(value),
         Some(SequenceBound::OfType) | None => None,

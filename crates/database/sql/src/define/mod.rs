@@ -81,7 +81,7 @@ impl Frame<'_> {
 
 /// Whether something was done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Done {
+pub(crate) enum Done {
     Yes,
     /// It was there already, or it wasn't there.
     Skipped,

@@ -6,8 +6,8 @@ use catalog::{ColumnSpec, TableSpec};
 use stop::{RefusalKind, Stop};
 use syntax::{ColumnDefinition, Constraint, CreateTable, TableContent};
 
-use super::columns::Present;
 use super::Done;
+use super::columns::Present;
 use crate::bind::CheckedColumn;
 use crate::engine::Frame;
 use crate::names::{Name, fold};
@@ -29,8 +29,7 @@ impl Frame<'_> {
         match &create.content {
             TableContent::Defined { columns, constraints } => {
                 written.check()?;
-                let spec =
-                    self.table_spec(name, tablespace, columns, constraints, written.text)?;
+                let spec = self.table_spec(name, tablespace, columns, constraints, written.text)?;
                 let wait = self.state.own.ddl_lock_wait();
                 let made = self.catalog.create_table(&spec, wait, self.session).map(|_| ());
                 let skips = create.if_not_exists;

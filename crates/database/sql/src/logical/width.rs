@@ -155,7 +155,8 @@ impl Logical {
         reads || self.inputs().into_iter().any(|input| input.reads_slots(wanted))
     }
 
-    /// Whether an expression of a node, or of one below it, may differ from one evaluation to the next.
+    /// Whether an expression of a node, or of one below it, may differ from one evaluation to the
+    /// next.
     pub(crate) fn is_volatile(&self) -> bool {
         let mut is = false;
         self.each_expression(&mut |one| is |= is_volatile(one));

@@ -6,9 +6,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use expression::{Expression, Kind};
-use rowsource::{
-    JoinKey, JoinKind as SourceKind, JoinPlan, KeyOrder, LoopPlan, SlotFrom,
-};
+use rowsource::{JoinKey, JoinKind as SourceKind, JoinPlan, KeyOrder, LoopPlan, SlotFrom};
 use value::{Direction, NullOrdering};
 
 use super::access::{Path, all_of, columns_of};
@@ -54,8 +52,11 @@ impl Planner<'_> {
                 let Sides { left, right, keys, condition } = sides;
                 let plan = JoinPlan { kind: kind_of(block.kind), keys, condition };
                 let build = *build;
-                paired(block.kind, part.estimate, left, right, |left, right| {
-                    Operation::HashJoin { left, right, plan, build }
+                paired(block.kind, part.estimate, left, right, |left, right| Operation::HashJoin {
+                    left,
+                    right,
+                    plan,
+                    build,
                 })
             }
             Way::Merge { left, right, keys, sorts } => {
@@ -229,7 +230,8 @@ impl Planner<'_> {
         slots_read(&input, &mut read);
         slots_set(&input, &mut set);
         // Parameters are the same for the whole statement, and what it sets itself is its own.
-        let depends = read.range(self.binds..).filter(|slot| !set.contains(slot)).copied().collect();
+        let depends =
+            read.range(self.binds..).filter(|slot| !set.contains(slot)).copied().collect();
         let (columns, estimate) = (input.columns.clone(), input.estimate);
         node(Operation::Materialise { input: Box::new(input), depends }, columns, estimate)
     }

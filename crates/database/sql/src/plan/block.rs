@@ -8,8 +8,8 @@
 //!     c
 //! ```
 //!
-//! Inner joins that stand next to one another are one block, and so is any other join by itself. The
-//! columns of a block are those of its leaves, one after the other.
+//! Inner joins that stand next to one another are one block, and so is any other join by itself.
+//! The columns of a block are those of its leaves, one after the other.
 //!
 //! Invariant: the expected rows of a part depend on its leaves alone, and not on the order in which
 //! they are joined.
@@ -167,9 +167,8 @@ impl<'l> Block<'l> {
 
     /// Notes that two columns are equal.
     fn add_to_class(&mut self, a: usize, b: usize) {
-        let class = |column: usize| {
-            self.classes.iter().position(|one| one.columns.contains(&column))
-        };
+        let class =
+            |column: usize| self.classes.iter().position(|one| one.columns.contains(&column));
         let (of_a, of_b) = (class(a), class(b));
         match (of_a, of_b) {
             (None, None) => self.classes.push(Class { columns: vec![a, b] }),

@@ -65,8 +65,8 @@ impl Planner<'_> {
     }
 }
 
-/// `a IN (select b)` is a join of `a` with the different values of `b`, which may come first: a tree
-/// that says so. None if there are conditions other than equalities.
+/// `a IN (select b)` is a join of `a` with the different values of `b`, which may come first: a
+/// tree that says so. None if there are conditions other than equalities.
 fn distinct_first(join: &Join) -> Option<Logical> {
     if join.kind != JoinKind::Semi || semi_joins(&join.left) >= TRIED_MAX || join.on.is_empty() {
         return None;

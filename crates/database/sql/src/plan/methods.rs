@@ -36,9 +36,8 @@ pub(super) const OUTSIDE: usize = 1 << 30;
 impl Block<'_> {
     /// Whether a condition is about both of two parts, and about nothing else.
     pub(super) fn are_joined(&self, a: Leaves, b: Leaves) -> bool {
-        let is_about_both = |leaves: Leaves| {
-            leaves & a != 0 && leaves & b != 0 && leaves & !(a | b) == 0
-        };
+        let is_about_both =
+            |leaves: Leaves| leaves & a != 0 && leaves & b != 0 && leaves & !(a | b) == 0;
         self.conditions.iter().any(|condition| is_about_both(condition.leaves))
     }
 
@@ -56,9 +55,7 @@ impl Block<'_> {
 
     /// Conditions of inner joins that are about one leaf or none, and stayed with the join.
     pub(super) fn strays(&self) -> Vec<Expression> {
-        let is_stray = |leaves: Leaves| {
-            self.kind == JoinKind::Inner && leaves.count_ones() < 2
-        };
+        let is_stray = |leaves: Leaves| self.kind == JoinKind::Inner && leaves.count_ones() < 2;
         let strays = self.conditions.iter().filter(|condition| is_stray(condition.leaves));
         strays.map(|condition| condition.expression.clone()).collect()
     }
@@ -110,10 +107,7 @@ impl Block<'_> {
     }
 
     fn can_loop(&self) -> bool {
-        matches!(
-            self.kind,
-            JoinKind::Inner | JoinKind::Left | JoinKind::Semi | JoinKind::Anti
-        )
+        matches!(self.kind, JoinKind::Inner | JoinKind::Left | JoinKind::Semi | JoinKind::Anti)
     }
 }
 
@@ -206,11 +200,8 @@ impl Planner<'_> {
             + own.rows * cost::RESTART
             + own.rows * its.rows * share * each
             + pair.rows * cost::ROW;
-        let estimate = Estimate {
-            rows: pair.rows,
-            first: own.first + its.all,
-            all: own.all + its.all + work,
-        };
+        let estimate =
+            Estimate { rows: pair.rows, first: own.first + its.all, all: own.all + its.all + work };
         let estimate = if_wanted(self.surroundings.methods.nested_loop, estimate);
         let way = Way::Loop { left: Rc::clone(left), right: Rc::clone(right) };
         Part { leaves: left.leaves | right.leaves, way, estimate, order: left.order.clone() }
@@ -236,7 +227,8 @@ impl Planner<'_> {
         };
         let (own, its) = (cost_of(left, is_sorted[0]), cost_of(right, is_sorted[1]));
         let in_keys = |number: &usize| keys.iter().any(|key| key.condition == *number);
-        let rest: Vec<usize> = pair.equal.iter().filter(|number| !in_keys(number)).copied().collect();
+        let rest: Vec<usize> =
+            pair.equal.iter().filter(|number| !in_keys(number)).copied().collect();
         let tested = block.tests(&rest) + block.tests(&pair.others);
         let work = (own.rows + its.rows) * cost::COMPARE
             + pair.pairs * (tested + cost::VALUE)
@@ -390,7 +382,8 @@ fn merge_keys(block: &Block<'_>, pair: &Pair<'_>) -> Option<Vec<MergeKey>> {
         let mut keys: Vec<MergeKey> = Vec::new();
         for key in &part.order.keys {
             let is_new = |number: usize| !keys.iter().any(|one| one.condition == number);
-            let found = columns.iter().find(|(number, of)| of[side] == key.column && is_new(*number));
+            let found =
+                columns.iter().find(|(number, of)| of[side] == key.column && is_new(*number));
             let Some((condition, _)) = found else { break };
             keys.push(MergeKey {
                 condition: *condition,

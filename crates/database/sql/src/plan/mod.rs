@@ -13,7 +13,7 @@
 //! |---|---|
 //! | `physical` | [`Plan`]: of a statement, with what is done with its rows |
 //! | `node`, `expressions` | [`Node`], [`Operation`]: the plan of rows, which borrows nothing |
-//! | `statement`, `planner`, `tree` | what plans a statement; a frame; operations other than joins |
+//! | `statement`, `planner`, `tree` | what plans a statement; a frame; what isn't a join |
 //! | `aggregate`, `sorted` | GROUP BY, DISTINCT; ORDER BY and LIMIT |
 //! | `block`, `search`, `methods` | joins: what is joined, in which order, by which methods |
 //! | `assemble`, `join` | the nodes of joins |

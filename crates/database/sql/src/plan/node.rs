@@ -70,11 +70,7 @@ pub(crate) enum Operation {
     /// Rows of a table by an index.
     Index(IndexScan),
     /// The rows of a table that isn't stored, for which these conditions hold.
-    Virtual {
-        table: Arc<dyn VirtualTable>,
-        columns: Vec<usize>,
-        filter: Option<Expression>,
-    },
+    Virtual { table: Arc<dyn VirtualTable>, columns: Vec<usize>, filter: Option<Expression> },
     /// Rows of constants.
     Values { rows: Vec<Vec<Expression>>, width: usize },
     /// `generate_series`.
@@ -170,12 +166,7 @@ pub(crate) enum KeyPart {
 impl Search {
     /// All entries.
     pub(crate) fn all() -> Search {
-        Search {
-            equal: Vec::new(),
-            from: Bound::Unbounded,
-            to: Bound::Unbounded,
-            not_null: false,
-        }
+        Search { equal: Vec::new(), from: Bound::Unbounded, to: Bound::Unbounded, not_null: false }
     }
 
     /// Whether a column behind the equal ones has a bound.

@@ -96,7 +96,13 @@ pub(super) fn sargs(conditions: &[Expression], kind: &dyn Fn(usize) -> Kind) -> 
                     add(column, Form::Key(KeyPart::AnyOf(list.clone())), true);
                 }
             }
-            Expression::Like { value, pattern, escape: None, ignore_case: false, negated: false } => {
+            Expression::Like {
+                value,
+                pattern,
+                escape: None,
+                ignore_case: false,
+                negated: false,
+            } => {
                 if let Expression::Column(column) = **value
                     && kind(column) == Kind::Text
                     && let Some(Value::Text(pattern)) = pattern.constant()

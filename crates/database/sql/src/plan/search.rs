@@ -7,8 +7,8 @@
 //!   {a,b,c,d}              the best of these
 //! ```
 //!
-//! A block of a few leaves is searched through by dynamic programming; of a larger one, the two parts
-//! are joined that make the least, again and again.
+//! A block of a few leaves is searched through by dynamic programming; of a larger one, the two
+//! parts are joined that make the least, again and again.
 //!
 //! Invariants
 //!   * of the ways to a part, those are kept that no other one beats in cost and in order

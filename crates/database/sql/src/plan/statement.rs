@@ -63,10 +63,9 @@ fn parts_of(statement: Statement, tables: &mut Vec<ObjectNo>) -> Parts {
         }
         Statement::Lock(Query { logical, columns }, locking) => {
             let Locking { tables: locked, if_held, limit, offset } = locking;
-            let locked = locked.iter().map(|one| LockedColumn {
-                table: place(one.table.object()),
-                column: one.column,
-            });
+            let locked = locked
+                .iter()
+                .map(|one| LockedColumn { table: place(one.table.object()), column: one.column });
             let tables = locked.collect();
             let cut = Cut { offset, count: limit };
             let width = columns.len();

@@ -193,6 +193,14 @@ fn describe(node: &Node, line: &mut PlanLine) {
             detail("By", keys_text(keys, &own));
             cut.iter().for_each(|cut| describe_cut(cut, &mut detail));
         }
+        Operation::Series { arguments } => detail("Of", listed(arguments, &[])),
+        other => describe_more(other, &mut detail),
+    }
+}
+
+/// Adds what groups and joins do.
+fn describe_more(operation: &Operation, detail: &mut dyn FnMut(&'static str, String)) {
+    match operation {
         Operation::HashAggregate { input, keys, calls }
         | Operation::SortedAggregate { input, keys, calls } => {
             let names = names(&[input]);
@@ -204,12 +212,12 @@ fn describe(node: &Node, line: &mut PlanLine) {
             }
         }
         Operation::HashJoin { left, right, plan, build } => {
-            describe_join(plan, [left, right], &mut detail);
+            describe_join(plan, [left, right], detail);
             let side = if *build == Side::Left { "the first input" } else { "the second input" };
             detail("Table of", side.into());
         }
         Operation::MergeJoin { left, right, plan, .. } => {
-            describe_join(plan, [left, right], &mut detail);
+            describe_join(plan, [left, right], detail);
         }
         Operation::NestedLoop { left, right, plan } => {
             if let Some(condition) = &plan.condition {
@@ -222,13 +230,7 @@ fn describe(node: &Node, line: &mut PlanLine) {
                 detail("Gives", each.collect::<Vec<_>>().join(", "));
             }
         }
-        Operation::Series { arguments } => detail("Of", listed(arguments, &[])),
-        Operation::Shared { .. }
-        | Operation::Distinct { .. }
-        | Operation::Unique { .. }
-        | Operation::Append { .. }
-        | Operation::Set { .. }
-        | Operation::Materialise { .. } => {}
+        _ => {}
     }
 }
 
@@ -238,9 +240,7 @@ fn describe_join(
     detail: &mut dyn FnMut(&'static str, String),
 ) {
     let (of_left, of_right) = (names(&[left]), names(&[right]));
-    let key = |key: &rowsource::JoinKey| {
-        format!("{} = {}", of_left[key.left], of_right[key.right])
-    };
+    let key = |key: &rowsource::JoinKey| format!("{} = {}", of_left[key.left], of_right[key.right]);
     if !plan.keys.is_empty() {
         detail("On", plan.keys.iter().map(key).collect::<Vec<_>>().join(" and "));
     }

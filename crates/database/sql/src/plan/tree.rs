@@ -92,27 +92,21 @@ impl Planner<'_> {
         let paths = self.paths(&target);
         let bytes = row_bytes(&target.columns);
         let memory = self.surroundings.memory_bytes;
-        let cost = |path: &Path| {
-            match wanted.order.is_empty() || path.order.satisfies(&wanted.order) {
+        let cost =
+            |path: &Path| match wanted.order.is_empty() || path.order.satisfies(&wanted.order) {
                 true => path.estimate.cost(wanted.rows),
                 false => {
                     let rows = path.estimate.rows;
                     path.estimate.all + cost::sort(rows, bytes, memory, wanted.rows)
                 }
-            }
-        };
+            };
         let best = paths.into_iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
         let best = best.expect("a scan is always possible");
         Planned::straight(node(best.operation, target.columns, best.estimate), best.order)
     }
 
     /// Conditions on rows that aren't a table's.
-    fn filter(
-        &mut self,
-        input: &Logical,
-        conditions: &[Expression],
-        wanted: &Wanted,
-    ) -> Planned {
+    fn filter(&mut self, input: &Logical, conditions: &[Expression], wanted: &Wanted) -> Planned {
         let Planned { node: input, places, order } = self.plan(input, wanted);
         let over = |one: &Expression| {
             let mut one = one.clone();
@@ -147,9 +141,7 @@ impl Planner<'_> {
         wanted: &Wanted,
     ) -> Planned {
         let below = |key: &OrderKey| match &expressions[key.column] {
-            Expression::Column(column) => {
-                Some(OrderKey { column: *column, ..*key })
-            }
+            Expression::Column(column) => Some(OrderKey { column: *column, ..*key }),
             _ => None,
         };
         let order: Option<Vec<_>> = wanted.order.iter().map(below).collect();
@@ -309,11 +301,8 @@ impl Planner<'_> {
             false => rowsource::JoinKind::Inner,
         };
         let plan = LoopPlan { kind, slots: from, condition: all_of(on) };
-        let operation = Operation::NestedLoop {
-            left: Box::new(left.node),
-            right: Box::new(right.node),
-            plan,
-        };
+        let operation =
+            Operation::NestedLoop { left: Box::new(left.node), right: Box::new(right.node), plan };
         Planned { node: node(operation, columns, estimate), places, order: left.order }
     }
 
@@ -379,9 +368,7 @@ impl Planner<'_> {
     fn union_inputs(&mut self, set: &SetOperation, inputs: &mut Vec<Node>) {
         for side in [&set.left, &set.right] {
             match &**side {
-                Logical::Set(inner)
-                    if inner.kind == SetKind::Union && (inner.all || !set.all) =>
-                {
+                Logical::Set(inner) if inner.kind == SetKind::Union && (inner.all || !set.all) => {
                     self.union_inputs(inner, inputs);
                 }
                 other => inputs.push(self.straight(other, &Wanted::default())),

@@ -74,9 +74,7 @@ fn is_null_of(expression: &Expression, is: &dyn Fn(usize) -> bool) -> bool {
         Expression::Compare { left, right, .. }
         | Expression::Arithmetic { left, right, .. }
         | Expression::Concat { left, right } => is_null_of(left, is) || is_null_of(right, is),
-        Expression::Like { value, pattern, .. } => {
-            is_null_of(value, is) || is_null_of(pattern, is)
-        }
+        Expression::Like { value, pattern, .. } => is_null_of(value, is) || is_null_of(pattern, is),
         Expression::InList { value, list, .. } => !list.is_empty() && is_null_of(value, is),
         _ => false,
     }

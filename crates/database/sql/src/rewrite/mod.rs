@@ -5,7 +5,7 @@
 //!   inline ─▶ fold ─▶ unnest ─▶ push ─▶ pull ─▶ prune
 //!      │        │        │        │       │       └ columns that nobody asks for aren't read
 //!      │        │        │        │       └ inner joins come next to one another
-//!      │        │        │        └ conditions go down to the tables; outer joins become inner ones
+//!      │        │        │        └ conditions go down; outer joins become inner ones
 //!      │        │        └ IN and EXISTS become joins
 //!      │        └ constants are computed
 //!      └ a query of WITH that is read once stands where it is read
@@ -17,7 +17,7 @@
 //!   * an expression that may differ from one evaluation to the next is never evaluated twice, and
 //!     stays above or below what it was above or below (rule SQ21)
 //!
-//! Callers: `plan`.
+//! Callers: `plan`; `define`, for what a view reads.
 //! Sources: Galindo-Legaria and Joshi, Orthogonal Optimization of Subqueries (SIGMOD 2001), for
 //! joins of subqueries and outer joins; PostgreSQL's `prepjointree.c`.
 
@@ -29,6 +29,9 @@ mod prune;
 mod pull;
 mod push;
 mod unnest;
+
+#[cfg(test)]
+mod tests;
 
 use crate::logical::{FrameParts, Logical};
 
@@ -56,4 +59,18 @@ fn shared_query(mut logical: Logical, frame: &mut FrameParts) -> Logical {
     fold::fold(&mut logical);
     let logical = unnest::unnest(logical, frame);
     prune::prune_all(pull::pull(push::push(logical, Vec::new())))
+}
+
+/// The tree of a frame, and those of its subqueries, without columns that nobody asks for, and else
+/// as they were bound.
+pub(crate) fn pruned(logical: Logical, frame: &mut FrameParts) -> Logical {
+    for subplan in &mut frame.subqueries {
+        let inner = std::mem::replace(&mut subplan.logical, Logical::one_row());
+        subplan.logical = pruned(inner, &mut subplan.frame);
+    }
+    for shared in &mut frame.shared {
+        let inner = std::mem::replace(&mut shared.logical, Logical::one_row());
+        shared.logical = prune::prune_all(inner);
+    }
+    prune::prune_all(logical)
 }

@@ -131,11 +131,7 @@ fn prune_values(rows: Vec<Vec<Expression>>, width: usize, wanted: &BTreeSet<usiz
     Pruned { logical: Logical::Values { rows, width: wanted.len() }, places }
 }
 
-fn prune_project(
-    input: Logical,
-    expressions: Vec<Expression>,
-    wanted: &BTreeSet<usize>,
-) -> Pruned {
+fn prune_project(input: Logical, expressions: Vec<Expression>, wanted: &BTreeSet<usize>) -> Pruned {
     let mut wanted = wanted.clone();
     let volatile = (0..expressions.len()).filter(|column| is_volatile(&expressions[*column]));
     wanted.extend(volatile);

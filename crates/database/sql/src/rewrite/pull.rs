@@ -156,7 +156,8 @@ fn above_left(outer: Join, right: Logical, mut on: Vec<Expression>) -> Logical {
     own.iter_mut().for_each(|one| {
         one.remap(&|column| if column < of_a { column } else { column + of_c });
     });
-    let left = Box::new(joined(Join { kind: JoinKind::Inner, left: a, right: Box::new(right), on }));
+    let left =
+        Box::new(joined(Join { kind: JoinKind::Inner, left: a, right: Box::new(right), on }));
     let above = joined(Join { kind: JoinKind::Left, left, right: b, on: own });
     // The rows are a, c, b by now.
     let (c, end) = (of_a..of_a + of_c, of_a + of_c + of_b);

@@ -126,8 +126,7 @@ pub(super) fn merged(input: Logical, expressions: Vec<Expression>) -> Logical {
     });
     match may {
         true => {
-            let expressions =
-                expressions.into_iter().map(|one| substituted(one, &inner)).collect();
+            let expressions = expressions.into_iter().map(|one| substituted(one, &inner)).collect();
             below.projected(expressions)
         }
         false => {

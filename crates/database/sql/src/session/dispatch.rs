@@ -64,12 +64,7 @@ impl Frame<'_> {
 
     /// Appends the next rows of a cursor to `into`, which is emptied first: at most `most`. Returns
     /// false if none come after these; then it is closed.
-    pub fn fetch(
-        &mut self,
-        cursor: CursorNo,
-        most: usize,
-        into: &mut Rows,
-    ) -> Result<bool, Stop> {
+    pub fn fetch(&mut self, cursor: CursorNo, most: usize, into: &mut Rows) -> Result<bool, Stop> {
         into.clear();
         self.with_host(|host, Parts { cursors, transaction, .. }| {
             cursors.fetch(cursor, host, transaction.as_ref(), most, into)

@@ -1,7 +1,7 @@
 //! A session's statements: how they are dispatched, its settings, its transaction, its cursors.
 //!
 //! ```text
-//!   Frame::run(text) ─ prepare ─▶ execute ─┬─ about rows ─▶ rows: plan, run, commit if it stands alone
+//!   Frame::run(text) ─ prepare ─▶ execute ─┬─ about rows ─▶ rows: plan, run, commit if alone
 //!                                          ├─ definitions ─▶ define
 //!                                          └─ the session's own: transactions, settings, names
 //! ```

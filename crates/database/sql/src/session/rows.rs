@@ -147,12 +147,7 @@ impl Frame<'_> {
     }
 
     /// A plan with its tables open. If one of these has gone meanwhile, it is made anew.
-    fn opened(
-        &self,
-        text: &str,
-        mut entry: Arc<Entry>,
-        wish: Wish<'_>,
-    ) -> Result<Planned, Stop> {
+    fn opened(&self, text: &str, mut entry: Arc<Entry>, wish: Wish<'_>) -> Result<Planned, Stop> {
         for _ in 1..TRIES {
             match Opened::open(Arc::clone(&entry.plan), self.catalog, self.session) {
                 Ok(opened) => return Ok(Planned { entry, opened: Rc::new(opened) }),

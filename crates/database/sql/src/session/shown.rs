@@ -49,9 +49,8 @@ impl Frame<'_> {
             return Ok(Outcome::done(tag).with_notice(notice));
         }
         for one in &setting.parameters {
-            let is_of_instance = !Settings::has(&one.name) && Parameters::list().iter().any(|info| {
-                info.name == one.name
-            });
+            let is_of_instance = !Settings::has(&one.name)
+                && Parameters::list().iter().any(|info| info.name == one.name);
             if is_of_instance {
                 let message = format!(
                     "{} is a parameter of the instance; write ALTER SYSTEM SET {0} = ...",

@@ -53,8 +53,7 @@ impl OpenNames {
     /// The last savepoint of this name, by its place.
     fn place_of(&self, name: &str) -> Result<usize, Stop> {
         self.savepoints.iter().rposition(|one| one.name == name).ok_or_else(|| {
-            let meant =
-                did_you_mean(name, self.savepoints.iter().map(|one| one.name.as_str()));
+            let meant = did_you_mean(name, self.savepoints.iter().map(|one| one.name.as_str()));
             let message = format!("the transaction has no savepoint {name}{meant}");
             refuse(SqlState::INVALID_SAVEPOINT_SPECIFICATION, message)
         })
@@ -260,8 +259,8 @@ impl Frame<'_> {
         Ok(Outcome::done("ROLLBACK"))
     }
 
-    /// Closes what has seen changes that a rollback to this savepoint takes back. Whoever rolls back
-    /// by other means calls it first.
+    /// Closes what has seen changes that a rollback to this savepoint takes back. Whoever rolls
+    /// back by other means calls it first.
     pub fn before_rollback_to(&mut self, savepoint: Savepoint) {
         self.with_host(|host, parts| parts.cursors.before_rollback_to(savepoint, host));
     }

@@ -293,8 +293,7 @@ mod tests {
     fn a_column_comes_back_as_it_was_kept() {
         let (column, rows) = (column(), 1e6);
         let statistics = TableStatistics { rows, blocks: 9.0, columns: vec![column.clone()] };
-        let gathered =
-            Gathered { sampled: 100, scn: Scn::new(7), moment: Timestamp::MIN };
+        let gathered = Gathered { sampled: 100, scn: Scn::new(7), moment: Timestamp::MIN };
         let kept = statistics.to_kept(BTreeMap::new(), gathered);
         let mut table = TableDefinition::new(ObjectNo::new(1), "t", ObjectNo::new(1));
         table.columns.push(relation::ColumnDefinition::new("a", Type::Text, false));

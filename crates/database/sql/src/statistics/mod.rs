@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Invariants
-//!   * statistics change plans and never answers (rule SQ30)
+//!   * statistics change plans and never answers (rule SQ35)
 //!   * the same rows give the same statistics: the sample's dice are seeded by the table's number
 //!   * a table without statistics has guesses from the number of its blocks
 //!

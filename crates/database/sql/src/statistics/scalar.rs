@@ -46,10 +46,11 @@ fn of_bytes(texts: [&[u8]; 3]) -> [f64; 3] {
     let shared = low.iter().zip(value).zip(high).take_while(|((a, b), c)| a == b && b == c).count();
     texts.map(|text| {
         let digits = text[shared..].iter().take(BYTES);
-        digits.fold((0.0, 1.0 / 256.0), |(sum, unit), byte| {
-            (sum + f64::from(*byte) * unit, unit / 256.0)
-        })
-        .0
+        digits
+            .fold((0.0, 1.0 / 256.0), |(sum, unit), byte| {
+                (sum + f64::from(*byte) * unit, unit / 256.0)
+            })
+            .0
     })
 }
 
