@@ -3,7 +3,7 @@
 //! Callers: all of `bind`; `define`, for CHECKs and defaults.
 
 use expression::build::{self, LikeOptions, TypedBranch};
-use expression::{Comparison, Expression, Operator, Typed};
+use expression::{CastTo, Comparison, Expression, Kind, Operator, Typed};
 use sqlparser::ast::{
     BinaryOperator, CaseWhen, CeilFloorKind, Expr, Ident, TrimWhereField, UnaryOperator,
 };
@@ -236,14 +236,14 @@ impl Binder<'_> {
         match (row_of(left), row_of(right)) {
             (Some(left), Some(right)) => {
                 let (left, right) = (self.expressions(left)?, self.expressions(right)?);
-                compare_rows(left, comparison, right)
+                Ok(self.compared(compare_rows(left, comparison, right)?))
             }
             (Some(row), None) if matches!(strip(right), Expr::Subquery(_)) => {
                 self.row_with_subquery(row, comparison, right)
             }
             (None, None) => {
                 let (left, right) = (self.expression(left)?, self.expression(right)?);
-                Ok(build::compare(left, comparison, right)?)
+                Ok(self.compared(build::compare(left, comparison, right)?))
             }
             _ => Err(Refused::new(
                 SqlState::SYNTAX_ERROR,
@@ -299,7 +299,7 @@ impl Binder<'_> {
             None => {
                 let value = self.expression(expr)?;
                 let list = self.expressions(list)?;
-                Ok(build::in_list(value, list, negated)?)
+                Ok(self.compared(build::in_list(value, list, negated)?))
             }
             Some(row) => self.row_in_list(row, list, negated),
         }
@@ -328,7 +328,7 @@ impl Binder<'_> {
             return Err(Refused::unsupported(At::NOWHERE, what, instead));
         }
         let (low, high) = (self.expression(low)?, self.expression(high)?);
-        Ok(build::between(value, low, high, negated)?)
+        Ok(self.compared(build::between(value, low, high, negated)?))
     }
 
     fn like(&mut self, expr: &Expr) -> Bind<Typed> {
@@ -368,8 +368,42 @@ impl Binder<'_> {
 
     fn is_distinct(&mut self, left: &Expr, right: &Expr, negated: bool) -> Bind<Typed> {
         let (left, right) = (self.expression(left)?, self.expression(right)?);
-        Ok(build::is_distinct(left, right, negated)?)
+        Ok(self.compared(build::is_distinct(left, right, negated)?))
     }
+
+    /// A comparison in which parameters that are numbers or moments are compared as they are given:
+    /// a CAST to the other side's kind would lose digits. A run takes no other values for them
+    /// (rule SQ13).
+    fn compared(&mut self, mut typed: Typed) -> Typed {
+        self.note_kinds(&typed.expression);
+        let kinds = &self.bind_kinds;
+        let bare = |operand: &mut Expression| {
+            if let Expression::Cast { to: CastTo::Kind(kind), value } = operand
+                && let Expression::Slot(slot) = **value
+                && kinds.get(slot).is_some_and(|own| are_alike(*own, *kind))
+            {
+                *operand = Expression::Slot(slot);
+            }
+        };
+        typed.expression.change(&mut |part| match part {
+            Expression::Compare { left, right, .. }
+            | Expression::IsDistinct { left, right, .. } => {
+                bare(left);
+                bare(right);
+            }
+            Expression::InList { value, list, .. } => {
+                bare(value);
+                list.iter_mut().for_each(bare);
+            }
+            _ => {}
+        });
+        typed
+    }
+}
+
+/// Whether values of both kinds are compared as they are.
+fn are_alike(one: Kind, other: Kind) -> bool {
+    (one.is_number() && other.is_number()) || (one.is_moment() && other.is_moment())
 }
 
 /// The refusal of an expression that isn't there.

@@ -8,11 +8,12 @@
 //!
 //! Callers: `dispatch`; `explain`, `define`, which run statements of their own.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use catalog::Catalog;
-use expression::{Kind, Rows};
+use expression::{Expression, Fault, Kind, Rows, Typed};
 use instance::Instance;
 use os::Session;
 use sort::Budget;
@@ -20,7 +21,7 @@ use sqlparser::ast::Expr;
 use stop::{RefusalKind, SqlState, Stop};
 use syntax::{Binds, Statement};
 use txn::Transaction;
-use value::OwnedValue;
+use value::{OwnedValue, Value};
 
 use super::prepared::{Kept, Planned, Prepared};
 use super::{Columns, Outcome, Parts};
@@ -183,6 +184,8 @@ impl Frame<'_> {
             let planned = self.planned(kept, tried > 0)?;
             let plan = planned.opened.plan();
             check_binds(plan.binds.len(), binds.len())?;
+            let values = taken(binds, &plan.binds)?;
+            let binds: &[OwnedValue] = &values;
             let ran = match plan.action {
                 Action::Query => self.start(&planned.opened, binds, most, into)?,
                 _ => self.change(&planned.opened, binds, most, into)?,
@@ -334,6 +337,47 @@ pub(super) fn check_binds(wanted: usize, given: usize) -> Result<(), Stop> {
     }
     let message = format!("the statement has {wanted} parameters, and {given} values were given");
     Err(refuse(SqlState::PROTOCOL_VIOLATION, message))
+}
+
+/// The values of parameters of these kinds: a text becomes what is needed, and another value that
+/// can't be compared with that is refused (rule SQ13).
+fn taken<'b>(binds: &'b [OwnedValue], kinds: &[Kind]) -> Result<Cow<'b, [OwnedValue]>, Stop> {
+    let is_right = |(value, kind): (&OwnedValue, &Kind)| is_taken(value.get(), *kind);
+    if binds.iter().zip(kinds).all(is_right) {
+        return Ok(Cow::Borrowed(binds));
+    }
+    let mut all = binds.to_vec();
+    for (number, (value, kind)) in all.iter_mut().zip(kinds).enumerate() {
+        if is_taken(value.get(), *kind) {
+            continue;
+        }
+        let own = match Kind::of(value.get()) {
+            Kind::Text => Kind::Unknown,
+            own => own,
+        };
+        let given = Typed::new(Expression::Constant(value.clone()), own);
+        let place = |fault: Fault| {
+            let lead = format!("parameter ${}: ", number + 1);
+            Stop::from(fault).map_refusal(|refusal| refusal.led_by(&lead))
+        };
+        let mut made = given.implicit(*kind).map_err(place)?.expression;
+        made.fold();
+        if let Expression::Constant(made) = made {
+            *value = made;
+        }
+    }
+    Ok(Cow::Owned(all))
+}
+
+/// Whether a value is taken as it is where this kind is needed.
+#[inline]
+fn is_taken(value: Value<'_>, kind: Kind) -> bool {
+    match (kind, value) {
+        (Kind::Unknown | Kind::Text | Kind::Char, _) | (_, Value::Null) => true,
+        (Kind::Whole | Kind::Number | Kind::Double, _) => Kind::of(value).is_number(),
+        (Kind::Date | Kind::Timestamp, _) => Kind::of(value).is_moment(),
+        (kind, value) => Kind::of(value) == kind,
+    }
 }
 
 #[cold]
