@@ -9,7 +9,8 @@
 //!   * a plan is looked at again after the statement has its snapshot, so one that doesn't hold any
 //!     more is never run (rule SQ30)
 //!   * parameters are not looked at: a text has one plan for all their values (rule SQ34)
-//!   * no more than [`TEXTS_MAX`] texts are kept; those that weren't used for longest go first
+//!   * no more than [`TEXTS_MAX`] texts are kept, none longer than [`TEXT_BYTES_MAX`]; those that
+//!     weren't used for longest go first
 //!
 //! Callers: `prepared`; `engine`, for views.
 //! Source: Oracle's shared pool, with its parent and child cursors.
@@ -28,6 +29,10 @@ use crate::plan::{Methods, Plan, fingerprint};
 
 /// The most texts whose plans are kept.
 const TEXTS_MAX: usize = 2_000;
+
+/// The longest text whose plan is kept, in bytes: a longer one has its rows in it, and doesn't come
+/// again.
+pub(crate) const TEXT_BYTES_MAX: usize = 64 << 10;
 
 /// A plan with its text.
 pub(crate) struct Entry {

@@ -20,7 +20,7 @@ use catalog::{Catalog, ObjectId};
 use ids::ObjectNo;
 use latch::{Latch, LatchKind};
 use os::{Os, Session};
-use relation::{IndexDefinition, TableDefinition};
+use relation::{IndexDefinition, Relation, TableDefinition};
 use stop::{RefusalKind, Stop};
 use value::Type;
 use waits::{Nanos, Timestamp};
@@ -66,8 +66,9 @@ pub(crate) struct Dictionary<'a> {
 
 impl Dictionary<'_> {
     /// What is known of a table.
-    fn table_info(&self, definition: Arc<TableDefinition>) -> Result<Arc<TableInfo>, Stop> {
+    fn table_info(&self, relation: &Relation) -> Result<Arc<TableInfo>, Stop> {
         let Dictionary { catalog, engine, session } = self;
+        let definition = Arc::clone(relation.definition());
         let object = definition.object;
         let statistics = catalog.statistics(object, session);
         let now = session.now();
@@ -79,7 +80,7 @@ impl Dictionary<'_> {
         {
             return Ok(known.info);
         }
-        let Size { blocks, block_bytes } = self.size_of(object)?;
+        let Size { blocks, block_bytes } = self.size_of(relation)?;
         let info = Arc::new(info_of(definition, statistics.as_deref(), blocks, block_bytes));
         let known = Known { info: Arc::clone(&info), statistics, sized: now };
         engine.tables.known.exclusive(session).insert(object, known);
@@ -87,9 +88,8 @@ impl Dictionary<'_> {
     }
 
     /// The size of a table: of its blocks for rows that were handed out.
-    fn size_of(&self, object: ObjectNo) -> Result<Size, Stop> {
+    fn size_of(&self, relation: &Relation) -> Result<Size, Stop> {
         let session = self.session;
-        let relation = self.catalog.relation_of(object, session)?;
         let runs = relation.heap().runs(session)?;
         let cache = relation.transactions().changes().cache();
         let block_size = match runs.first() {
@@ -121,9 +121,10 @@ impl Dictionary<'_> {
         loop {
             let Some(object) = catalog.named(name, session) else { return Ok(None) };
             let found = match object {
+                // A relation and not a definition alone: that waits while it is changing.
                 ObjectId::Table(_) => catalog
-                    .table(name, session)
-                    .and_then(|definition| self.table_info(definition))
+                    .relation(name, session)
+                    .and_then(|relation| self.table_info(&relation))
                     .map(|table| Some(Found::Table(table))),
                 ObjectId::View(_) => catalog.view(name, session).map(|view| {
                     Some(Found::View(Arc::new(ViewInfo {
@@ -228,7 +229,7 @@ pub(crate) fn info_of(
         }
     };
     let indexes = definition.indexes.iter().map(index).collect();
-    TableInfo { definition, statistics, is_analysed: kept.is_some(), indexes }
+    TableInfo { definition, statistics, indexes }
 }
 
 #[cold]

@@ -52,8 +52,6 @@ pub(crate) struct TableInfo {
     pub(crate) definition: Arc<TableDefinition>,
     /// What is known of its rows: from ANALYZE, or a guess from its blocks.
     pub(crate) statistics: TableStatistics,
-    /// Whether they are from ANALYZE.
-    pub(crate) is_analysed: bool,
     /// What is known of each index, in the order of the definition.
     pub(crate) indexes: Vec<IndexStatistics>,
 }

@@ -213,7 +213,6 @@ fn table(
             blocks,
             columns: columns.iter().map(statistics).collect(),
         },
-        is_analysed: true,
         indexes: indexes.iter().map(index).collect(),
     })
 }

@@ -56,7 +56,7 @@ impl Binder<'_> {
             Given::Default => self.default_of(table, place),
             Given::Expression(expr) => {
                 let typed = self.expression(expr)?;
-                self.taken(table, place, typed).at(expr)
+                self.taken(table, place, typed).at(&**expr)
             }
         }
     }

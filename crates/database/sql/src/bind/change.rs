@@ -90,7 +90,7 @@ impl Binder<'_> {
             return self.default_of(given.table, place);
         }
         if let Given::Expression(expr) = value {
-            given.check_generated(place, At::of(expr))?;
+            given.check_generated(place, At::of(&**expr))?;
         }
         self.given(given.table, place, value)
     }

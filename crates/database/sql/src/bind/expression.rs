@@ -90,7 +90,7 @@ impl Binder<'_> {
             Expr::Extract { field, expr, .. } => {
                 let field = field.to_string().to_lowercase();
                 let value = self.expression(expr)?;
-                Ok(build::call("date_part", vec![Typed::literal(&field), value])?)
+                Ok(build::call("extract", vec![Typed::literal(&field), value])?)
             }
             Expr::Ceil { expr, field } => self.rounded("ceil", expr, field),
             Expr::Floor { expr, field } => self.rounded("floor", expr, field),

@@ -59,8 +59,8 @@ use value::Type;
 
 pub(crate) use alone::CheckedColumn;
 pub(crate) use statement::{
-    Assigned, Bound, ConflictAction, Delete, Insert, LockRows, LockedTable, Locking, Merge,
-    MergeAction, MergeBranch, MergeRows, OnConflict, Returning, Statement, Update,
+    Assigned, Bound, ConflictAction, Delete, Insert, LockRows, Locking, Merge, MergeAction,
+    MergeBranch, MergeRows, OnConflict, Returning, Statement, Update,
 };
 
 use crate::logical::{FrameParts, Logical};
@@ -198,11 +198,6 @@ impl<'a> Binder<'a> {
                 kinds[slot] = to.kind();
             }
         });
-    }
-
-    /// The kinds of the slots of the innermost frame.
-    fn slot_kinds(&self) -> &[Kind] {
-        self.levels.frames.last().expect("a statement has a frame")
     }
 }
 

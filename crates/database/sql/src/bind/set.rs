@@ -53,7 +53,7 @@ impl Binder<'_> {
         for row in &values.rows {
             if row.content.len() != width {
                 let message = "the rows of VALUES have different numbers of columns";
-                let at = row.content.first().map_or(At::NOWHERE, At::of);
+                let at = row.content.first().map_or(At::NOWHERE, |one| At::of(one));
                 return Err(Refused::new(SqlState::SYNTAX_ERROR, at, message));
             }
             for (column, expr) in columns.iter_mut().zip(&row.content) {

@@ -32,6 +32,9 @@ use crate::refuse::refuse;
 use crate::rewrite::pruned;
 use crate::schema::{Found, Schema, VirtualColumn, VirtualContext, VirtualTable};
 
+/// How often a view is bound anew because a definition has changed meanwhile.
+const TRIES: u32 = 20;
+
 impl Frame<'_> {
     /// CREATE VIEW.
     pub(super) fn create_view(&mut self, create: &CreateView, text: &str) -> Result<Done, Stop> {
@@ -39,6 +42,18 @@ impl Frame<'_> {
         if create.if_not_exists && self.object_named(&name).is_some() {
             return Ok(Done::Skipped);
         }
+        for _ in 0..TRIES {
+            match self.create_view_once(&name, create, text) {
+                // Something that it reads was defined anew meanwhile.
+                Err(stop) if stop.refusal() == Some(RefusalKind::DefinitionChanged) => {}
+                done => return done,
+            }
+        }
+        let message = format!("what view {name} reads is redefined again and again; try later");
+        Err(refuse(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message))
+    }
+
+    fn create_view_once(&self, name: &str, create: &CreateView, text: &str) -> Result<Done, Stop> {
         let bound_in = self.catalog.generation(self.session);
         let dictionary = self.ground().dictionary();
         let query = &create.query.tree;
@@ -47,13 +62,14 @@ impl Frame<'_> {
         let Statement::Query(Query { columns: given, .. }) = &bound.statement else {
             unreachable!("a query was bound")
         };
-        let columns = names_of(&name, given, create)?;
+        let columns = names_of(name, given, create)?;
         let text = match has_star(&query.body) {
             false => create.query.text.clone(),
             true => expanded(&create.query.text, given)?,
         };
         let depends_on = dependencies(dictionary, query)?;
         let replace = create.or_replace;
+        let name = name.to_string();
         let spec = ViewSpec { name, text, columns, depends_on, bound_in, replace };
         let made = self.catalog.create_view(&spec, self.session).map(|_| ());
         Done::unless(create.if_not_exists, RefusalKind::AlreadyExists, made)

@@ -44,10 +44,10 @@ impl Logical {
             | Logical::Distinct { input }
             | Logical::DistinctOn { input, .. }
             | Logical::Sort { input, .. }
-            | Logical::Limit { input, .. } => vec![input],
+            | Logical::Limit { input, .. } => vec![&**input],
             Logical::Join(Join { left, right, .. })
             | Logical::Apply { left, right, .. }
-            | Logical::Set(SetOperation { left, right, .. }) => vec![left, right],
+            | Logical::Set(SetOperation { left, right, .. }) => vec![&**left, &**right],
         }
     }
 
@@ -65,10 +65,10 @@ impl Logical {
             | Logical::Distinct { input }
             | Logical::DistinctOn { input, .. }
             | Logical::Sort { input, .. }
-            | Logical::Limit { input, .. } => vec![input],
+            | Logical::Limit { input, .. } => vec![&mut **input],
             Logical::Join(Join { left, right, .. })
             | Logical::Apply { left, right, .. }
-            | Logical::Set(SetOperation { left, right, .. }) => vec![left, right],
+            | Logical::Set(SetOperation { left, right, .. }) => vec![&mut **left, &mut **right],
         }
     }
 

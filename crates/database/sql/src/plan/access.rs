@@ -185,9 +185,12 @@ impl Planner<'_> {
         let used: Vec<&Expression> =
             matched.used.iter().map(|number| &target.conditions[*number]).collect();
         let part = selectivity::of_all(used, &target.columns);
+        // The columns of a whole key may have to do with one another: the index knows.
+        let of_key = index.distinct.filter(|_| matched.is_whole);
+        let of_key = of_key.map_or(0.0, |distinct| table.rows / distinct.max(1.0));
         let entries = match matched.is_unique {
             true => 1.0,
-            false => (table.rows * part).max(1.0),
+            false => (table.rows * part).max(of_key).max(1.0),
         };
         let ranges = matched.search.equal.iter().map(|part| match part {
             super::KeyPart::AnyOf(values) => values.len() as f64,

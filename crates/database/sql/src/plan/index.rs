@@ -25,6 +25,8 @@ pub(super) struct Matched {
     pub(super) used: Vec<usize>,
     /// Whether one row at most is found.
     pub(super) is_unique: bool,
+    /// Whether it says what each of several columns is.
+    pub(super) is_whole: bool,
     /// The order in which rows come, going up.
     pub(super) order: Order,
 }
@@ -66,6 +68,7 @@ pub(super) fn matched(
     let is_unique = index.unique
         && search.equal.len() == index.columns.len()
         && !search.equal.iter().any(has_nulls);
+    let is_whole = behind.is_none() && search.equal.len() > 1 && !has_list;
     if let Some(of) = behind {
         let column = column_of(of.column);
         for sarg in sargs.iter().filter(|sarg| Some(sarg.column) == column) {
@@ -91,7 +94,7 @@ pub(super) fn matched(
             }
         }
     }
-    Matched { search, done, used, is_unique, order }
+    Matched { search, done, used, is_unique, is_whole, order }
 }
 
 /// Narrows the range of the column behind the equal ones. Returns false if the form says nothing

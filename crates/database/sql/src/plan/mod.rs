@@ -58,15 +58,11 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use cost::Estimate;
 pub(crate) use fingerprint::fingerprint;
-pub(crate) use node::{
-    FramePlan, IndexScan, KeyPart, Node, Operation, Search, SubqueryPlan, TableScan,
-};
+pub(crate) use node::{FramePlan, IndexScan, KeyPart, Node, Operation, Search, TableScan};
 pub(crate) use physical::{
-    Action, Basis, DeleteAction, InsertAction, LockAction, LockedColumn, MergeAction, Plan,
-    UpdateAction,
+    Action, DeleteAction, InsertAction, LockAction, LockedColumn, MergeAction, Plan, UpdateAction,
 };
 pub(crate) use planner::{Methods, Surroundings};
-pub(crate) use statement::{plan_query, plan_statement};
+pub(crate) use statement::plan_statement;
 pub(crate) use text::{PlanLine, lines};

@@ -219,12 +219,12 @@ impl Node {
             | Operation::Unique { input, .. }
             | Operation::HashAggregate { input, .. }
             | Operation::SortedAggregate { input, .. }
-            | Operation::Materialise { input, .. } => vec![input],
+            | Operation::Materialise { input, .. } => vec![&**input],
             Operation::Append { inputs } => inputs.iter().collect(),
             Operation::Set { left, right, .. }
             | Operation::HashJoin { left, right, .. }
             | Operation::MergeJoin { left, right, .. }
-            | Operation::NestedLoop { left, right, .. } => vec![left, right],
+            | Operation::NestedLoop { left, right, .. } => vec![&**left, &**right],
         }
     }
 
@@ -245,12 +245,12 @@ impl Node {
             | Operation::Unique { input, .. }
             | Operation::HashAggregate { input, .. }
             | Operation::SortedAggregate { input, .. }
-            | Operation::Materialise { input, .. } => vec![input],
+            | Operation::Materialise { input, .. } => vec![&mut **input],
             Operation::Append { inputs } => inputs.iter_mut().collect(),
             Operation::Set { left, right, .. }
             | Operation::HashJoin { left, right, .. }
             | Operation::MergeJoin { left, right, .. }
-            | Operation::NestedLoop { left, right, .. } => vec![left, right],
+            | Operation::NestedLoop { left, right, .. } => vec![&mut **left, &mut **right],
         }
     }
 

@@ -8,7 +8,6 @@ use expression::Expression;
 use ids::ObjectNo;
 use rowsource::Cut;
 
-use super::node::FramePlan;
 use super::physical::{
     Action, Basis, DeleteAction, InsertAction, LockAction, LockedColumn, MergeAction, Plan,
     UpdateAction,
@@ -18,7 +17,7 @@ use crate::bind::{
     self, Assigned, Bound, ConflictAction, Locking, MergeBranch, OnConflict, OutputColumn, Query,
     Returning, Statement,
 };
-use crate::logical::{FrameParts, Logical};
+use crate::logical::Logical;
 
 /// Plans a statement that was bound in this generation of the dictionary.
 pub(crate) fn plan_statement(bound: Bound, generation: u64, surroundings: Surroundings) -> Plan {
@@ -31,16 +30,6 @@ pub(crate) fn plan_statement(bound: Bound, generation: u64, surroundings: Surrou
     let nodes = frame.nodes();
     let basis = Basis::new(generation, objects);
     Plan { tables, frame, action, columns, binds, nodes, basis }
-}
-
-/// Plans a query that another statement is made of.
-pub(crate) fn plan_query(
-    query: Query,
-    frame: FrameParts,
-    surroundings: Surroundings,
-    tables: &mut Vec<ObjectNo>,
-) -> FramePlan {
-    plan_frame(query.logical, frame, &[], surroundings, tables)
 }
 
 /// A statement taken apart.

@@ -1,43 +1,87 @@
-//! Queries of WITH: one that is read once, or that the statement says is NOT MATERIALIZED, stands
-//! where it is read. Others are computed once.
+//! Queries of WITH: one that is read once, that reads a row outside, or that the statement says is
+//! NOT MATERIALIZED, stands where it is read. Others are computed once.
 //!
 //! Callers: `rewrite`.
+
+use std::collections::BTreeMap;
+
+use expression::{Expression, Kind};
 
 use crate::logical::{FrameParts, Logical};
 
 /// Puts queries where they are read.
 pub(super) fn inline(mut logical: Logical, frame: &mut FrameParts) -> Logical {
-    let inlined: Vec<Option<Logical>> = {
-        let mut found: Vec<Option<Logical>> = Vec::with_capacity(frame.shared.len());
-        for number in 0..frame.shared.len() {
-            // A query may read those before it.
-            let mut own = frame.shared[number].logical.clone();
-            replace(&mut own, &found);
-            let shared = &mut frame.shared[number];
-            let is_repeatable = !own.is_volatile();
-            let is_inlined = match shared.said {
-                Some(true) => false,
-                Some(false) => is_repeatable || shared.uses <= 1,
-                None => shared.uses <= 1,
-            };
-            found.push(is_inlined.then(|| own.clone()));
-            shared.logical = own;
-        }
-        found
-    };
-    replace(&mut logical, &inlined);
+    let FrameParts { binds, slots, shared, .. } = frame;
+    let mut inlined: Vec<Option<Logical>> = Vec::with_capacity(shared.len());
+    for query in shared {
+        // A query may read those before it.
+        replace(&mut query.logical, &inlined, slots);
+        let is_repeatable = !query.logical.is_volatile();
+        // What reads a row outside has other rows for each of those.
+        let reads_row = query.logical.reads_slots(&|slot| slot >= *binds);
+        let is_inlined = match query.said {
+            _ if reads_row => true,
+            Some(true) => false,
+            Some(false) => is_repeatable || query.uses <= 1,
+            None => query.uses <= 1,
+        };
+        inlined.push(is_inlined.then(|| query.logical.clone()));
+    }
+    replace(&mut logical, &inlined, slots);
     logical
 }
 
 /// Replaces reads of queries by these.
-fn replace(logical: &mut Logical, inlined: &[Option<Logical>]) {
+fn replace(logical: &mut Logical, inlined: &[Option<Logical>], slots: &mut Vec<Kind>) {
     if let Logical::Shared { number, .. } = logical
         && let Some(Some(query)) = inlined.get(*number)
     {
-        *logical = query.clone();
+        *logical = copy(query, slots);
         return;
     }
     for input in logical.inputs_mut() {
-        replace(input, inlined);
+        replace(input, inlined, slots);
     }
+}
+
+/// A copy of a query that may stand beside another one: the slots that it sets itself are its own.
+fn copy(query: &Logical, slots: &mut Vec<Kind>) -> Logical {
+    let mut copy = query.clone();
+    let mut own = BTreeMap::new();
+    collect_set(&copy, &mut own);
+    if own.is_empty() {
+        return copy;
+    }
+    for (slot, new) in &mut own {
+        slots.push(slots[*slot]);
+        *new = slots.len() - 1;
+    }
+    renumber(&mut copy, &own);
+    copy
+}
+
+/// Adds the slots that a tree sets, with any new number.
+fn collect_set(logical: &Logical, own: &mut BTreeMap<usize, usize>) {
+    if let Logical::Apply { slots, .. } = logical {
+        own.extend(slots.iter().map(|from| (from.slot, 0)));
+    }
+    logical.inputs().into_iter().for_each(|input| collect_set(input, own));
+}
+
+fn renumber(logical: &mut Logical, own: &BTreeMap<usize, usize>) {
+    logical.each_expression_mut(&mut |one| {
+        one.change(&mut |part| {
+            if let Expression::Slot(slot) = part
+                && let Some(new) = own.get(slot)
+            {
+                *slot = *new;
+            }
+        });
+    });
+    if let Logical::Apply { slots, .. } = logical {
+        for from in slots {
+            from.slot = own.get(&from.slot).copied().unwrap_or(from.slot);
+        }
+    }
+    logical.inputs_mut().into_iter().for_each(|input| renumber(input, own));
 }

@@ -82,6 +82,11 @@ fn joined(left: Logical, asked: Asked<'_>, frame: &mut FrameParts) -> Option<Log
     }
     let arguments: BTreeMap<usize, &Expression> =
         subplan.arguments.iter().copied().zip(&subquery.arguments).collect();
+    let reads_argument =
+        |logical: &Logical| logical.reads_slots(&|slot| arguments.contains_key(&slot));
+    if subplan.frame.shared.iter().any(|shared| reads_argument(&shared.logical)) {
+        return None;
+    }
     // An uncorrelated EXISTS has one answer for all rows.
     if subquery.question == Question::Exists && arguments.is_empty() {
         return None;

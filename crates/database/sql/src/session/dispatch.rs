@@ -10,6 +10,7 @@ use value::OwnedValue;
 use super::prepared::{Content, Kept, Prepared};
 use super::rows::check_binds;
 use super::{Outcome, Parts};
+use crate::cache::TEXT_BYTES_MAX;
 use crate::engine::Frame;
 use crate::refuse::refuse;
 use crate::run::CursorNo;
@@ -23,7 +24,7 @@ impl Frame<'_> {
         }
         self.instance.halt().check(self.session)?;
         let prepared = self.prepare_as(text, &[])?;
-        if let Content::Rows(_) = prepared.0.content {
+        if text.len() <= TEXT_BYTES_MAX {
             self.state.statements.keep(&prepared);
         }
         Ok(prepared)

@@ -42,8 +42,6 @@ pub use outcome::{Columns, Outcome};
 pub use prepared::Prepared;
 
 pub(crate) use dispatch::Written;
-pub(crate) use prepared::{Content, Kept, Planned};
-pub(crate) use rows::Ground;
 
 use crate::engine::Frame;
 use crate::run::{Connected, Cursors, Host, SequenceValues};

@@ -26,7 +26,7 @@ use value::{OwnedValue, Value};
 use super::prepared::{Kept, Planned, Prepared};
 use super::{Columns, Outcome, Parts};
 use crate::bind::Binder;
-use crate::cache::{Entry, Wish};
+use crate::cache::{Entry, TEXT_BYTES_MAX, Wish};
 use crate::change::{self, Changed};
 use crate::dictionary::Dictionary;
 use crate::engine::{Engine, Frame};
@@ -132,7 +132,10 @@ impl Frame<'_> {
         let ground = self.ground();
         let plan = Arc::new(ground.plan(text, statement, &binds, wish)?);
         let entry = Entry::new(text, statement.tag(), binds, wish, plan);
-        Ok(ground.engine.plans.keep(entry, ground.session))
+        match text.len() <= TEXT_BYTES_MAX {
+            true => Ok(ground.engine.plans.keep(entry, ground.session)),
+            false => Ok(Arc::new(entry)),
+        }
     }
 
     /// The plan of a text, which is made if there is none that holds.
@@ -236,6 +239,7 @@ impl Frame<'_> {
         most: usize,
         into: &mut Rows,
     ) -> Result<Ran<Given>, Stop> {
+        into.set_width(0);
         let is_alone = self.transaction.is_none();
         if is_alone {
             *self.transaction = Some(self.new_transaction(None)?);

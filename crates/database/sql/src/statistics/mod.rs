@@ -23,7 +23,7 @@ mod summary;
 
 pub(crate) use bytes::Gathered;
 pub(crate) use histogram::{BETWEEN_DEFAULT, RANGE_DEFAULT};
-pub use sample::Sample;
+pub(crate) use sample::Sample;
 
 use value::{OwnedValue, Type, Value};
 
@@ -32,52 +32,52 @@ pub(crate) const PARTS_MAX: usize = 100;
 
 /// What is known of a table.
 #[derive(Clone, PartialEq, Debug)]
-pub struct TableStatistics {
+pub(crate) struct TableStatistics {
     /// The number of rows.
-    pub rows: f64,
+    pub(crate) rows: f64,
     /// The number of blocks for rows.
-    pub blocks: f64,
+    pub(crate) blocks: f64,
     /// What is known of each column, in the table's order. It may be shorter than the table, which
     /// may have got columns since.
-    pub columns: Vec<ColumnStatistics>,
+    pub(crate) columns: Vec<ColumnStatistics>,
 }
 
 /// What is known of a column.
 #[derive(Clone, PartialEq, Debug)]
-pub struct ColumnStatistics {
+pub(crate) struct ColumnStatistics {
     /// The number of different values, NULL apart.
-    pub distinct: f64,
+    pub(crate) distinct: f64,
     /// The fraction of rows in which it is NULL.
-    pub nulls: f64,
+    pub(crate) nulls: f64,
     /// The mean length of its values, in bytes.
-    pub width: f64,
+    pub(crate) width: f64,
     /// How far the order of its values is that of the rows' places: 1 if it is, -1 if it is the
     /// reverse, 0 if neither has to do with the other.
-    pub correlation: f64,
+    pub(crate) correlation: f64,
     /// The most common values with their fractions of all rows, the most common one first.
-    pub common: Vec<CommonValue>,
+    pub(crate) common: Vec<CommonValue>,
     /// The other values, cut into parts of equally many rows: the bounds of the parts, ascending.
-    pub bounds: Vec<OwnedValue>,
+    pub(crate) bounds: Vec<OwnedValue>,
 }
 
 /// What is known of an index.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct IndexStatistics {
+pub(crate) struct IndexStatistics {
     /// The number of levels, leaves included.
-    pub height: f64,
+    pub(crate) height: f64,
     /// The number of leaves.
-    pub leaf_blocks: f64,
+    pub(crate) leaf_blocks: f64,
     /// The number of different keys; none if it isn't known.
-    pub distinct: Option<f64>,
+    pub(crate) distinct: Option<f64>,
     /// How often the block of a row differs from that of the row before, in the index's order;
     /// none if it isn't known.
-    pub clustering: Option<f64>,
+    pub(crate) clustering: Option<f64>,
 }
 
 impl IndexStatistics {
     /// What is taken to be true of an index that was never analysed: of a table of this many rows,
     /// with keys of this many bytes, in blocks of this size.
-    pub fn guessed(rows: f64, key_bytes: f64, block_bytes: u32) -> IndexStatistics {
+    pub(crate) fn guessed(rows: f64, key_bytes: f64, block_bytes: u32) -> IndexStatistics {
         let entries = (f64::from(block_bytes) * 0.7 / (key_bytes + 16.0)).max(4.0);
         let leaf_blocks = (rows / entries).ceil().max(1.0);
         let height = 1.0 + (leaf_blocks.ln() / (entries * 0.9).ln()).ceil().max(0.0);
@@ -87,11 +87,11 @@ impl IndexStatistics {
 
 /// A common value.
 #[derive(Clone, PartialEq, Debug)]
-pub struct CommonValue {
+pub(crate) struct CommonValue {
     /// The value.
-    pub value: OwnedValue,
+    pub(crate) value: OwnedValue,
     /// The fraction of all rows that have it.
-    pub fraction: f64,
+    pub(crate) fraction: f64,
 }
 
 /// The number of distinct values that a column is taken to have of which nothing is known.
@@ -110,7 +110,7 @@ const BLOCKS_MIN: f64 = 10.0;
 impl TableStatistics {
     /// What is taken to be true of a table that was never analysed: its columns have these types,
     /// and its rows fill this many blocks of this size.
-    pub fn guessed(types: &[Type], blocks: u32, block_bytes: u32) -> TableStatistics {
+    pub(crate) fn guessed(types: &[Type], blocks: u32, block_bytes: u32) -> TableStatistics {
         let blocks = f64::from(blocks).max(BLOCKS_MIN);
         let widths: f64 = types.iter().map(|kind| width_of(*kind)).sum();
         let rows_per_block = f64::from(block_bytes) * FILLED_DEFAULT / (widths + ROW_BYTES_BESIDE);
@@ -120,13 +120,13 @@ impl TableStatistics {
     }
 
     /// The mean length of a row, in bytes.
-    pub fn row_bytes(&self) -> f64 {
+    pub(crate) fn row_bytes(&self) -> f64 {
         self.columns.iter().map(|column| column.width).sum::<f64>() + ROW_BYTES_BESIDE
     }
 
     /// The same statistics for a table whose rows now fill this many blocks: the number of rows
     /// grows with them.
-    pub fn grown_to(&self, blocks: u32) -> TableStatistics {
+    pub(crate) fn grown_to(&self, blocks: u32) -> TableStatistics {
         let (now, then) = (f64::from(blocks).max(1.0), self.blocks.max(1.0));
         let mut grown = self.clone();
         grown.rows = (self.rows * now / then).round();
@@ -137,7 +137,7 @@ impl TableStatistics {
 
 impl ColumnStatistics {
     /// What is taken to be true of a column of this type, in a table of this many rows.
-    pub fn guessed(kind: Type, rows: f64) -> ColumnStatistics {
+    pub(crate) fn guessed(kind: Type, rows: f64) -> ColumnStatistics {
         let distinct = match kind {
             Type::Boolean => 2.0,
             _ => DISTINCT_DEFAULT,
@@ -153,12 +153,12 @@ impl ColumnStatistics {
     }
 
     /// The fraction of all rows whose value is equal to one that isn't known yet.
-    pub fn fraction_of_any(&self) -> f64 {
+    pub(crate) fn fraction_of_any(&self) -> f64 {
         (1.0 - self.nulls) / self.distinct.max(1.0)
     }
 
     /// The fraction of all rows with this value.
-    pub fn fraction_equal(&self, value: Value<'_>) -> f64 {
+    pub(crate) fn fraction_equal(&self, value: Value<'_>) -> f64 {
         if value.is_null() {
             return 0.0;
         }

@@ -30,7 +30,7 @@ pub(super) const BYTES_MAX: usize = 128;
 const VALUE_BYTES: usize = size_of::<OwnedValue>() + size_of::<u32>();
 
 /// A sample under way.
-pub struct Sample {
+pub(crate) struct Sample {
     /// The columns that are sampled, by their places in the table.
     columns: Vec<usize>,
     rows: Vec<SampledRow>,
@@ -55,7 +55,7 @@ pub(super) struct SampledValue {
 
 impl Sample {
     /// An empty sample of these columns, which takes about this many bytes at most.
-    pub fn new(table: ObjectNo, columns: Vec<usize>, bytes_max: u64) -> Sample {
+    pub(crate) fn new(table: ObjectNo, columns: Vec<usize>, bytes_max: u64) -> Sample {
         let count = columns.len().max(1);
         let wanted = (VALUES_MAX / count).clamp(ROWS_MIN, ROWS_MAX);
         let each = (count * (VALUE_BYTES + BYTES_MAX / 4)) as u64;
@@ -65,13 +65,13 @@ impl Sample {
     }
 
     /// Bytes that a sample of this many columns takes at most.
-    pub fn bytes_wanted(columns: usize) -> u64 {
+    pub(crate) fn bytes_wanted(columns: usize) -> u64 {
         let rows = (VALUES_MAX / columns.max(1)).clamp(ROWS_MIN, ROWS_MAX);
         (rows * columns * (VALUE_BYTES + BYTES_MAX / 4)) as u64
     }
 
     /// Offers a row. It only computes, and so may be called under a block's latch.
-    pub fn offer(&mut self, address: RowAddress, row: &RowView<'_>) -> Result<(), Damaged> {
+    pub(crate) fn offer(&mut self, address: RowAddress, row: &RowView<'_>) -> Result<(), Damaged> {
         self.offered += 1;
         let place = match self.rows.len() < self.rows_max {
             true => self.rows.len(),
@@ -93,13 +93,13 @@ impl Sample {
     }
 
     /// The number of rows that were offered.
-    pub fn offered(&self) -> u64 {
+    pub(crate) fn offered(&self) -> u64 {
         self.offered
     }
 
     /// What the sample says of the table: its columns are these of the sample, by their places; of
     /// any other nothing is known. The rows were those of some of the table's blocks.
-    pub fn summarise(mut self, sampled: Sampled) -> TableStatistics {
+    pub(crate) fn summarise(mut self, sampled: Sampled) -> TableStatistics {
         self.rows.sort_by_key(|row| row.address);
         let last = self.columns.last().map_or(0, |last| last + 1);
         let times = sampled.of as f64 / (sampled.blocks as f64).max(1.0);
