@@ -36,8 +36,7 @@ pub(crate) const TEXT_BYTES_MAX: usize = 64 << 10;
 
 /// A plan with its text.
 pub(crate) struct Entry {
-    pub(crate) text: Arc<str>,
-    pub(crate) id: SqlId,
+    text: Arc<str>,
     /// The word for the statement, such as `SELECT`.
     pub(crate) tag: &'static str,
     /// Its parameters.
@@ -46,8 +45,6 @@ pub(crate) struct Entry {
     said: Vec<Kind>,
     methods: Methods,
     pub(crate) plan: Arc<Plan>,
-    /// `plan_hash_value`.
-    pub(crate) plan_hash: u32,
     pub(crate) counts: Counts,
     /// The time of its last use, by the cache's own clock.
     used: Shared64,
@@ -88,12 +85,10 @@ impl Entry {
     ) -> Entry {
         Entry {
             text: Arc::from(text),
-            id: SqlId::of(text),
             tag,
             binds,
             said: wish.said.to_vec(),
             methods: wish.methods,
-            plan_hash: fingerprint(&plan.frame),
             plan,
             counts: Counts::default(),
             used: Shared64::new(0),
@@ -193,9 +188,9 @@ impl Plans {
         };
         let view = |entry: &Arc<Entry>| StatementView {
             text: Arc::clone(&entry.text),
-            id: entry.id,
+            id: SqlId::of(&entry.text),
             tag: entry.tag,
-            plan_hash: entry.plan_hash,
+            plan_hash: fingerprint(&entry.plan.frame),
             executions: entry.counts.executions.load(session),
             rows: entry.counts.rows.load(session),
             elapsed_us: entry.counts.elapsed_us.load(session),

@@ -18,7 +18,10 @@ pub(super) fn inline(mut logical: Logical, frame: &mut FrameParts) -> Logical {
         replace(&mut query.logical, &inlined, slots);
         let is_repeatable = !query.logical.is_volatile();
         // What reads a row outside has other rows for each of those.
-        let reads_row = query.logical.reads_slots(&|slot| slot >= *binds);
+        let mut own = BTreeMap::new();
+        collect_set(&query.logical, &mut own);
+        let is_outside = |slot: usize| slot >= *binds && !own.contains_key(&slot);
+        let reads_row = query.logical.reads_slots(&is_outside);
         let is_inlined = match query.said {
             _ if reads_row => true,
             Some(true) => false,
@@ -53,7 +56,8 @@ fn copy(query: &Logical, slots: &mut Vec<Kind>) -> Logical {
         return copy;
     }
     for (slot, new) in &mut own {
-        slots.push(slots[*slot]);
+        let kind = slots[*slot];
+        slots.push(kind);
         *new = slots.len() - 1;
     }
     renumber(&mut copy, &own);
