@@ -18,7 +18,6 @@ use stop::Stop;
 use value::Type;
 
 use crate::bind::{Binder, Bound};
-use crate::logical::Logical;
 use crate::names::Name;
 use crate::plan::{Methods, Node, Plan, Surroundings, lines, plan_statement};
 use crate::schema::{Found, Schema, TableInfo, ViewInfo};
@@ -84,14 +83,6 @@ impl World {
         let parsed = syntax::parse(text).map_err(Stop::from)?;
         let binder = Binder::new(self, parsed.binds.count());
         binder.statement(&parsed.statement).map_err(|refused| refused.within(text))
-    }
-
-    /// The tree of a query, as it was bound.
-    pub(crate) fn bound(&self, text: &str) -> Logical {
-        match self.bind(text).expect("sound").statement {
-            crate::bind::Statement::Query(query) => query.logical,
-            other => panic!("{other:?} isn't a query"),
-        }
     }
 
     /// The tree of a query, rewritten, as lines.

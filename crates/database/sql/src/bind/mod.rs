@@ -72,6 +72,9 @@ use scope::Levels;
 /// The most levels of nested expressions and queries.
 const DEPTH_MAX: usize = 400;
 
+/// The most joins and set operations of a statement, views included: each is a level of its tree.
+const OPERATIONS_MAX: usize = 400;
+
 /// The most columns of a result, as in PostgreSQL.
 const COLUMNS_MAX: usize = 1_664;
 
@@ -133,6 +136,8 @@ pub(crate) struct Binder<'a> {
     /// The tables of the last SELECT whose rows are locked: their addresses are the last columns.
     locked: Vec<(Name, Arc<TableInfo>)>,
     depth: usize,
+    /// The number of joins and set operations so far.
+    operations: usize,
 }
 
 impl<'a> Binder<'a> {
@@ -151,6 +156,7 @@ impl<'a> Binder<'a> {
             locks_next: false,
             locked: Vec::new(),
             depth: 0,
+            operations: 0,
         }
     }
 
@@ -165,6 +171,17 @@ impl<'a> Binder<'a> {
         let done = work(self);
         self.depth -= 1;
         done
+    }
+
+    /// Counts a join or a set operation.
+    fn count_operation(&mut self) -> Bind<()> {
+        self.operations += 1;
+        if self.operations <= OPERATIONS_MAX {
+            return Ok(());
+        }
+        let message = format!("the statement has more than {OPERATIONS_MAX} joins and UNIONs");
+        Err(Refused::new(SqlState::STATEMENT_TOO_COMPLEX, At::NOWHERE, message)
+            .hint("make a table of a part of it, or insert many rows by VALUES"))
     }
 
     /// Enters a frame: a subquery with slots of its own, of which the first are the parameters.

@@ -69,6 +69,17 @@ fn what_is_not_there_yet_is_refused_with_what_to_do() {
 }
 
 #[test]
+fn a_statement_has_so_many_joins_and_no_more() {
+    let tables: Vec<String> = (0..500).map(|n| format!("dept d{n}")).collect();
+    let joins = format!("select 1 from {}", tables.join(", "));
+    assert_eq!(refused(&joins).state(), SqlState::STATEMENT_TOO_COMPLEX);
+    let unions = vec!["select 1"; 500].join(" union all ");
+    assert_eq!(refused(&unions).state(), SqlState::STATEMENT_TOO_COMPLEX);
+    let some = vec!["select 1"; 300].join(" union all ");
+    World::new().bind(&some).expect("sound");
+}
+
+#[test]
 fn kinds_that_do_not_go_together_are_refused() {
     for text in [
         "select name + 1 from emp",

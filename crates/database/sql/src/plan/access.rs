@@ -137,7 +137,8 @@ impl Planner<'_> {
         matched: &Matched,
         paths: &mut Vec<Path>,
     ) {
-        let only = only_index(index, target.scan);
+        // One row is found by its key in one call, which reads it.
+        let only = only_index(index, target.scan).filter(|_| !matched.is_unique);
         if matched.used.is_empty() && matched.order.keys.is_empty() && only.is_none() {
             return;
         }
