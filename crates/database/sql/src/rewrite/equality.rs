@@ -11,8 +11,14 @@ use expression::{Comparison, Expression};
 /// The most conditions that are added to those of one join.
 const ADDED_MAX: usize = 32;
 
+/// The most conditions of a join of which consequences are looked for.
+const CONDITIONS_MAX: usize = 64;
+
 /// Adds the conditions that follow from these.
 pub(super) fn add_implied(all: &mut Vec<Expression>) {
+    if all.len() > CONDITIONS_MAX {
+        return;
+    }
     let mut added = 0;
     let mut from = 0;
     // What was added may have consequences of its own.
