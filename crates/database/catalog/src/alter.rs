@@ -7,7 +7,7 @@
 
 use os::Session;
 use relation::{ColumnDefinition, Default, IndexDefinition, TableDefinition};
-use stop::{RefusalKind, Stop};
+use stop::{Refusal, RefusalKind, Stop};
 use txn::{LockWait, TableMode};
 
 use crate::checks::FoundRow;
@@ -180,11 +180,12 @@ impl Statement<'_> {
         let place = place_of(&table, column)?;
         if let Some(FoundRow { address, .. }) = self.find_null(&table, place)? {
             let message = format!(
-                "cannot set column {column} of table {} NOT NULL: row {address} has NULL there; \
-                 give it a value first",
+                "cannot set column {column} of table {} NOT NULL: row {address} has NULL there",
                 table.name
             );
-            return Err(Stop::refuse(RefusalKind::NotNullViolation, message));
+            let refusal = Refusal::new(RefusalKind::NotNullViolation, message);
+            let refusal = refusal.hint("give it a value first");
+            return Err(refusal.table(&table.name).column(column).into());
         }
         table.columns[place].not_null = true;
         self.publish_table(table)

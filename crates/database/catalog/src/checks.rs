@@ -9,7 +9,7 @@ use std::sync::Arc;
 use access::RowAddress;
 use ids::{Dba, ObjectNo};
 use relation::{ForeignKey, Relation, Scratch, TableDefinition, Truth};
-use stop::{RefusalKind, Stop};
+use stop::{Refusal, RefusalKind, Stop};
 use txn::View;
 use value::{OwnedValue, RowView, Value};
 
@@ -109,11 +109,12 @@ impl Statement<'_> {
             None => Ok(()),
             Some(FoundRow { address, text }) => {
                 let message = format!(
-                    "cannot add CHECK {} to table {}: row {address} ({text}) breaks it; change or \
-                     delete the row first",
+                    "cannot add CHECK {} to table {}: row {address} breaks it",
                     check.name, table.name
                 );
-                Err(Stop::refuse(RefusalKind::CheckViolation, message))
+                let refusal = Refusal::new(RefusalKind::CheckViolation, message).detail(text);
+                let refusal = refusal.hint("change or delete the row first");
+                Err(refusal.table(&table.name).constraint(&check.name).into())
             }
         }
     }
@@ -177,12 +178,13 @@ fn no_parent(
 ) -> Stop {
     let values: Vec<String> = values.iter().map(ToString::to_string).collect();
     let message = format!(
-        "cannot add foreign key {} to table {}: row {row} refers to ({}), which table {} hasn't; \
-         insert that, or change or delete the row, first",
+        "cannot add foreign key {} to table {}: row {row} refers to a key that table {} hasn't",
         key.name,
         table.name,
-        values.join(", "),
         parent.definition().name
     );
-    Stop::refuse(RefusalKind::ForeignKeyViolation, message)
+    let refusal = Refusal::new(RefusalKind::ForeignKeyViolation, message);
+    let refusal = refusal.detail(format!("it refers to ({})", values.join(", ")));
+    let refusal = refusal.hint("insert that, or change or delete the row, first");
+    refusal.table(&table.name).constraint(&key.name).into()
 }

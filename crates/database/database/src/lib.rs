@@ -81,13 +81,15 @@ pub use relation::{
     Operand, RowChange, TableDefinition, Truth,
 };
 #[doc(inline)]
-pub use stop::{Failpoints, HaltCause, Refusal, RefusalKind as ErrorKind, Stop as Error};
+pub use stop::{
+    Failpoints, HaltCause, Refusal, RefusalKind as ErrorKind, RefusalParts, SqlState, Stop as Error,
+};
 #[doc(inline)]
 pub use txn::LockWait;
 #[doc(inline)]
 pub use value::{
-    Chars, Damaged, Date, Digits, Direction as IndexDirection, Misfit, MisfitKind, NullOrdering,
-    Number, NumberFault, OwnedValue, RowView as Row, Timestamp, Type, Value,
+    Chars, Damaged, Date, Digits, Direction as IndexDirection, Misfit, MisfitKind, MisfitValue,
+    NullOrdering, Number, NumberFault, OwnedValue, RowView as Row, Timestamp, Type, Value,
 };
 #[doc(inline)]
 pub use waits::{Nanos, Statistic, Totals as Statistics, WaitEvent};

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use access::{Changed, Current, Now, RowAddress};
 use ids::ObjectNo;
-use stop::{Failpoint, RefusalKind, Stop};
+use stop::{Failpoint, Refusal, RefusalKind, Stop};
 use txn::TableMode;
 use value::{OwnedValue, RowView, Value, key_successor};
 
@@ -473,16 +473,19 @@ fn text(relation: &Relation, columns: &[usize], values: &[OwnedValue]) -> String
 
 #[cold]
 fn no_parent(child: &Relation, parent: &Relation, key: &ForeignKey, values: &[OwnedValue]) -> Stop {
+    let (child_name, parent_name) = (&child.definition().name, &parent.definition().name);
     let message = format!(
-        "a row of table {} with {} would refer to no row: table {} has none with {}, as {} asks; \
-         insert that row first, or give another value",
-        child.definition().name,
-        text(child, &key.columns, values),
-        parent.definition().name,
-        text(parent, &key.referenced_columns, values),
+        "a row of table {child_name} would refer to no row of table {parent_name}, as {} asks",
         key.name
     );
-    Stop::refuse(RefusalKind::ForeignKeyViolation, message)
+    let detail = format!(
+        "{} refers to {}",
+        text(child, &key.columns, values),
+        text(parent, &key.referenced_columns, values)
+    );
+    let refusal = Refusal::new(RefusalKind::ForeignKeyViolation, message).detail(detail);
+    let refusal = refusal.hint("insert that row first, or give another value");
+    refusal.table(child_name).constraint(&key.name).into()
 }
 
 #[cold]
@@ -492,13 +495,15 @@ fn has_children(
     key: &ForeignKey,
     values: &[OwnedValue],
 ) -> Stop {
+    let (child_name, parent_name) = (&child.definition().name, &parent.definition().name);
     let message = format!(
-        "the row of table {} with {} can't go or change its key: rows of table {} refer to it, \
-         which {} protects; delete or change those rows first",
-        parent.definition().name,
-        text(parent, &key.referenced_columns, values),
-        child.definition().name,
+        "a row of table {parent_name} can't go or change its key: rows of table {child_name} refer \
+         to it, which {} protects",
         key.name
     );
-    Stop::refuse(RefusalKind::ForeignKeyViolation, message)
+    let refusal = Refusal::new(RefusalKind::ForeignKeyViolation, message);
+    let refusal = refusal.detail(text(parent, &key.referenced_columns, values));
+    let refusal = refusal.hint("delete or change those rows first");
+    // As in PostgreSQL, the table is the one that has the foreign key.
+    refusal.table(child_name).constraint(&key.name).into()
 }

@@ -3,7 +3,7 @@
 //! Callers: the catalog; the embedded API; `update`, for new index entries.
 
 use access::{Inserted, RowAddress};
-use stop::{RefusalKind, Stop};
+use stop::{Refusal, RefusalKind, Stop};
 use value::{Value, shown};
 
 use crate::keys::{RowKey, address_bytes};
@@ -234,11 +234,10 @@ impl Relation {
     #[cold]
     fn not_null(&self, column: usize) -> Stop {
         let definition = self.definition();
-        let message = format!(
-            "column {} of table {} may not be NULL; give it a value",
-            definition.columns[column].name, definition.name
-        );
-        Stop::refuse(RefusalKind::NotNullViolation, message)
+        let (column, table) = (&definition.columns[column].name, &definition.name);
+        let message = format!("column {column} of table {table} may not be NULL");
+        let refusal = Refusal::new(RefusalKind::NotNullViolation, message);
+        refusal.hint("give it a value").table(table).column(column).into()
     }
 
     /// Refuses a row for which a CHECK is false.
@@ -260,29 +259,30 @@ impl Relation {
         let name = |column: usize| &definition.columns[column].name;
         let columns = check.condition.columns();
         let values = columns.into_iter().map(|column| assigned(name(column), value(column)));
-        let message = format!(
-            "a row of table {} can't have {}: check {} forbids it; give other values",
-            definition.name,
-            values.collect::<Vec<_>>().join(", "),
-            check.name
-        );
-        Stop::refuse(RefusalKind::CheckViolation, message)
+        let message = format!("a row of table {} breaks check {}", definition.name, check.name);
+        let refusal = Refusal::new(RefusalKind::CheckViolation, message);
+        let refusal = refusal.detail(values.collect::<Vec<_>>().join(", "));
+        let refusal = refusal.hint("give other values");
+        refusal.table(&definition.name).constraint(&check.name).into()
     }
 
     /// Adds the key's values to the refusal of a lock of a key: the lock manager knows only the
     /// index.
     #[cold]
     pub(crate) fn not_locked(&self, stop: Stop, number: usize, row: &[u8]) -> Stop {
-        let Some(kind) = stop.refusal() else { return stop };
-        let columns = self.index_definition(number).columns.iter().map(|of| of.column);
+        let index = self.index_definition(number);
+        let columns = index.columns.iter().map(|of| of.column);
         let key = || self.key_text(columns, row);
-        match kind {
-            RefusalKind::Busy | RefusalKind::LockTimeout => {
-                Stop::refuse(kind, format!("{stop}; the key is {}", key()))
-            }
-            RefusalKind::Deadlock => Stop::refuse(kind, format!("{stop}\nIts key is {}", key())),
-            _ => stop,
-        }
+        stop.map_refusal(|refusal| {
+            let detail = match (refusal.kind(), &refusal.parts().detail) {
+                (RefusalKind::Busy | RefusalKind::LockTimeout, _) => {
+                    format!("the key is {}", key())
+                }
+                (RefusalKind::Deadlock, Some(waits)) => format!("{waits}\nIts key is {}", key()),
+                _ => return refusal,
+            };
+            refusal.detail(detail).table(&self.definition().name).constraint(&index.name)
+        })
     }
 
     /// The refusal of a key that the index at this place has, of the same row or of another.
@@ -299,13 +299,12 @@ impl Relation {
     fn not_unique(&self, number: usize, row: &[u8]) -> Stop {
         let (index, table) = (self.index_definition(number), &self.definition().name);
         let columns = index.columns.iter().map(|of| of.column);
-        let message = format!(
-            "table {table} has another row with {}, which {} forbids; give another value, or \
-             change that row",
-            self.key_text(columns, row),
-            index.name
-        );
-        Stop::refuse(RefusalKind::UniqueViolation, message)
+        let message =
+            format!("table {table} has another row with this key, which {} forbids", index.name);
+        let refusal = Refusal::new(RefusalKind::UniqueViolation, message);
+        let refusal = refusal.detail(self.key_text(columns, row));
+        let refusal = refusal.hint("give another value, or change that row");
+        refusal.table(table).constraint(&index.name).into()
     }
 
     /// The names and values of these columns of a row, for messages.

@@ -35,7 +35,7 @@ mod row;
 mod types;
 mod value;
 
-pub use fault::{Damaged, Misfit, MisfitKind};
+pub use fault::{Damaged, Misfit, MisfitKind, MisfitValue};
 pub use fit::shown;
 pub use key::{Direction, KeyRange, NullOrdering, encode_key, key_push, key_successor};
 pub use moment::{Date, Timestamp};

@@ -479,8 +479,8 @@ impl Transactions {
                     self.shared.waiting.fetch_sub(1, session);
                 }
                 self.end_by_rollback(log, session)?;
-                let message = format!("the transaction was rolled back instead: {refusal}");
-                return Err(Stop::refuse(refusal.kind(), message));
+                let lead = "the transaction was rolled back instead: ";
+                return Err(refusal.led_by(lead).into());
             }
             Err(halted) => return Err(halted),
         };

@@ -10,7 +10,7 @@ use relation::{Relation, Relations, RowChange, Selection, Work};
 use stop::{RefusalKind, Stop};
 use value::{RowView, Value};
 
-use crate::common::{Client, Known, database, machine, with_instance};
+use crate::common::{Client, Known, database, machine, named, with_instance};
 use crate::shop::{check_all, column, delete, insert, int, set, tables};
 
 /// Runs with some customers, orders, items and notes.
@@ -50,9 +50,10 @@ fn a_check_refuses_what_is_false_and_lets_unknown_pass() {
     with_shop(|client| {
         let refused = insert(client, "orders", &[int(30), int(1), int(0)]).expect_err("false");
         assert_eq!(refused.refusal(), Some(RefusalKind::CheckViolation));
-        let say = "a row of table orders can't have amount = 0: check amount_is_positive forbids \
-                   it; give other values";
+        let say = "a row of table orders breaks check amount_is_positive: amount = 0; give other \
+                   values";
         assert_eq!(refused.to_string(), say);
+        assert_eq!(named(&refused), ["23514", "orders", "", "amount_is_positive"]);
         insert(client, "orders", &[int(30), int(1), Value::Null]).expect("unknown");
         let refused = set(client, ("orders", 30), (2, int(-1))).expect_err("false");
         assert_eq!(refused.refusal(), Some(RefusalKind::CheckViolation));
@@ -62,6 +63,7 @@ fn a_check_refuses_what_is_false_and_lets_unknown_pass() {
             refused.to_string(),
             "column id of table orders may not be NULL; give it a value"
         );
+        assert_eq!(named(&refused), ["23502", "orders", "id", ""]);
         assert_eq!(set(client, ("orders", 30), (2, int(1))).expect("true"), 1);
     });
 }
@@ -71,10 +73,11 @@ fn a_row_refers_to_one_that_is_there_or_to_none() {
     with_shop(|client| {
         let refused = insert(client, "orders", &[int(30), int(10), int(1)]).expect_err("nobody");
         assert_eq!(refused.refusal(), Some(RefusalKind::ForeignKeyViolation));
-        let say = "a row of table orders with customer = 10 would refer to no row: table \
-                   customers has none with id = 10, as orders_fk asks; insert that row first, or \
-                   give another value";
+        let say = "a row of table orders would refer to no row of table customers, as orders_fk \
+                   asks: customer = 10 refers to id = 10; insert that row first, or give another \
+                   value";
         assert_eq!(refused.to_string(), say);
+        assert_eq!(named(&refused), ["23503", "orders", "", "orders_fk"]);
         assert!(!all(client, "orders", 0).contains(&Some(30)));
         insert(client, "orders", &[int(30), Value::Null, int(1)]).expect("refers to none");
         let refused = set(client, ("orders", 30), (1, int(10))).expect_err("nobody");
@@ -92,10 +95,11 @@ fn a_row_that_is_referred_to_stays_and_keeps_its_key() {
     with_shop(|client| {
         let refused = delete(client, "customers", 3).expect_err("it has orders");
         assert_eq!(refused.refusal(), Some(RefusalKind::ForeignKeyViolation));
-        let say = "the row of table customers with id = 3 can't go or change its key: rows of \
-                   table orders refer to it, which orders_fk protects; delete or change those rows \
+        let say = "a row of table customers can't go or change its key: rows of table orders \
+                   refer to it, which orders_fk protects: id = 3; delete or change those rows \
                    first";
         assert_eq!(refused.to_string(), say);
+        assert_eq!(named(&refused), ["23503", "orders", "", "orders_fk"]);
         let refused = set(client, ("customers", 3), (0, int(33))).expect_err("it has orders");
         assert_eq!(refused.refusal(), Some(RefusalKind::ForeignKeyViolation));
         assert_eq!(set(client, ("customers", 3), (1, Value::Null)).expect("another column"), 1);

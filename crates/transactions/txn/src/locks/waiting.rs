@@ -21,7 +21,7 @@
 use ids::TxnId;
 use latch::{Condition, assert_none_held};
 use os::{Session, Waiting};
-use stop::{Failpoint, RefusalKind, Stop};
+use stop::{Failpoint, Stop};
 use waits::{Nanos, Statistic, Timestamp, WaitEvent};
 
 use crate::locks::deadlock::{self, BLOCKERS_MAX, Blocker, Blockers};
@@ -230,15 +230,13 @@ impl Locks {
             WaitEnd::Halted => self.halt.check(session).expect_err("the halt was raised, for good"),
             WaitEnd::Cycle(links) => {
                 session.count(Statistic::EnqueueDeadlocks, 1);
-                let text = deadlock::cycle(&links, session.now(), &names);
-                Stop::refuse(RefusalKind::Deadlock, text)
+                deadlock::cycle(&links, session.now(), &names).into()
             }
             WaitEnd::TimeUp(blockers) => {
                 session.count(Statistic::EnqueueTimeouts, 1);
                 let in_the_way = self.in_the_way(&blockers, session);
                 let waited = session.now().since(began);
-                let text = deadlock::refused(lock, &in_the_way, Some(waited), &names);
-                Stop::refuse(RefusalKind::LockTimeout, text)
+                deadlock::refused(lock, &in_the_way, Some(waited), &names).into()
             }
         }
     }
@@ -251,8 +249,7 @@ impl Locks {
     ) -> Stop {
         session.count(Statistic::EnqueueTimeouts, 1);
         let in_the_way = self.in_the_way(blockers, session);
-        let text = deadlock::refused(lock, &in_the_way, None, &self.namer(session));
-        Stop::refuse(RefusalKind::Busy, text)
+        deadlock::refused(lock, &in_the_way, None, &self.namer(session)).into()
     }
 
     /// The blockers that a message names, with the sessions of those that have asked for a table
