@@ -92,6 +92,12 @@ impl Session {
         self.clock.now()
     }
 
+    /// The wall clock: microseconds since 1970-01-01 00:00 UTC. It may jump, so nothing is measured
+    /// by it (O31).
+    pub fn wall_clock(&self) -> i64 {
+        i64::try_from(self.os.calendar_us()).unwrap_or(i64::MAX)
+    }
+
     pub(crate) fn copier(&self) -> &RefCell<Option<Copier>> {
         &self.copier
     }
