@@ -1,6 +1,7 @@
 //! The calling thread's ticket to the world.
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use waits::{
@@ -8,6 +9,7 @@ use waits::{
     TimeAccount, Timestamp, Totals, WaitEvent, WaitSink,
 };
 
+use crate::call::Calls;
 use crate::copies::Copier;
 use crate::{Clock, Cost, Error, Os, ThreadHandle, ThreadId, ThreadSpec, WaitWord, thread};
 
@@ -28,6 +30,7 @@ pub struct Session {
     /// beginning of the session.
     seen: Cell<Option<Clocks>>,
     pause: WaitWord,
+    pub(crate) calls: Rc<Calls>,
 }
 
 /// A wait about to happen: its session, its event and its parameters. The call that blocks consumes
@@ -68,6 +71,7 @@ impl Session {
             times_at_start,
             seen: Cell::new(None),
             pause: WaitWord::new(os, 0),
+            calls: Rc::default(),
             os: os.clone(),
         };
         session.seen.set(Some(session.clocks()));
