@@ -7,19 +7,22 @@
 //! * [`Halt`]: the instance stops in good order: the data on disk is right, and no more is
 //!   promised.
 //! * [`Stop`]: a refusal or a halt; the error type of calls.
+//! * [`check_call`]: a refusal if the session's call was cancelled, or is out of time.
 //! * [`did_you_mean`]: the end of a refusal of a name that doesn't exist.
 //! * [`Failpoint`]: a way to break the engine on purpose, for tests of the tests.
 //!
-//! Rules K1 to K25 are in the README. Callers: every crate of the engine.
+//! Rules K1 to K27 are in the README. Callers: every crate of the engine.
 
 #![forbid(unsafe_code)]
 
+mod call;
 mod failpoint;
 mod halt;
 mod refusal;
 mod sqlstate;
 mod suggestion;
 
+pub use call::check_call;
 pub use failpoint::{Failpoint, Failpoints};
 pub use halt::{Halt, HaltCause, HaltGuard};
 pub use refusal::{Refusal, RefusalKind, RefusalParts};
@@ -73,6 +76,11 @@ impl Stop {
             Stop::Refused(refusal) => refusal.state(),
             Stop::Halted(_) => SqlState::CRASH_SHUTDOWN,
         }
+    }
+
+    /// Whether the statement was cancelled, or has had its time.
+    pub fn is_cancelled(&self) -> bool {
+        self.refusal() == Some(RefusalKind::Cancelled)
     }
 
     /// Whether something on the medium can't be read, or is damaged.

@@ -50,6 +50,8 @@ pub enum RefusalKind {
     ForeignKeyViolation,
     /// The table's definition has changed since the statement was prepared.
     DefinitionChanged,
+    /// The statement was cancelled, or has had its time.
+    Cancelled,
     /// The bytes on disk aren't what the engine wrote there.
     Corrupt,
     /// The database is in a state in which the operation isn't allowed.
@@ -78,6 +80,7 @@ impl RefusalKind {
             RefusalKind::DefinitionChanged | RefusalKind::WrongState => {
                 SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE
             }
+            RefusalKind::Cancelled => SqlState::QUERY_CANCELED,
             RefusalKind::Corrupt => SqlState::DATA_CORRUPTED,
             RefusalKind::Io => SqlState::IO_ERROR,
         }
