@@ -211,7 +211,7 @@ impl DirectReader<'_> {
     /// The next blocks, or `None` after the last. Waits until they are read.
     pub fn next_run(&mut self) -> Result<Option<DirectRun<'_>>, Stop> {
         latch::assert_none_held("a direct read");
-        self.cache.halt.check(self.session)?;
+        self.cache.halt.check_call(self.session)?;
         self.in_hand = None;
         if self.pieces.is_empty() {
             self.request()?;

@@ -252,7 +252,7 @@ impl<'a> MultiblockReader<'a> {
     /// refused to the get that needs it.
     pub fn read_run(&mut self, first: Dba, count: u32) -> Result<u32, Stop> {
         latch::assert_none_held("a read of many blocks");
-        self.cache.halt.check(self.session)?;
+        self.cache.halt.check_call(self.session)?;
         let file = Arc::new(self.cache.files.of(first, self.session)?);
         let count = count.min(self.cache.run_max(file.block_size, self.session));
         let (mut at, mut brought) = (0, 0);
@@ -308,7 +308,7 @@ impl<'a> MultiblockReader<'a> {
     /// can't be read or isn't whole is refused to the get that needs it.
     pub fn prefetch(&mut self, blocks: &[Dba]) -> Result<u32, Stop> {
         latch::assert_none_held("a read of many blocks");
-        self.cache.halt.check(self.session)?;
+        self.cache.halt.check_call(self.session)?;
         let at_once = self.cache.config.filesystem_io.is_asynchronous() && blocks.len() > 1;
         let brought = match at_once {
             true => self.prefetch_at_once(blocks),
