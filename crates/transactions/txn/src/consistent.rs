@@ -20,7 +20,7 @@ use change::BlockMut;
 use format::{ItlEntry, PayloadFault, RESTORE_ALL, ScnLe};
 use ids::{Dba, Scn, TxnId, UndoAddress};
 use os::Session;
-use stop::{Failpoint, RefusalKind, Stop};
+use stop::{Failpoint, RefusalKind, Stop, check_call};
 use waits::Statistic;
 
 use crate::Transactions;
@@ -228,6 +228,7 @@ impl Transactions {
     ) -> Result<CrCopy, Stop> {
         session.count(Statistic::CrBlocksCreated, 1);
         loop {
+            check_call(session)?;
             let mut newest: Option<(Scn, u8)> = None;
             for number in 0..block::entries(copy) {
                 let entry = *block::entry(copy, number);

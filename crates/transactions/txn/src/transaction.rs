@@ -378,17 +378,19 @@ impl Transactions {
     }
 
     /// Gives the transaction a name, if it has none, and makes room for an undo record with a
-    /// payload of this length. Waits; called without latches.
+    /// payload of this length. Waits; called without latches. Refused before that if the session's
+    /// call is to end; the room itself is made to the end (TX48).
     pub fn prepare(
         &self,
         transaction: &mut Transaction,
         undo_bytes: usize,
         session: &Session,
     ) -> Result<TxnId, Stop> {
-        self.changes.halt().check(session)?;
+        self.changes.halt().check_call(session)?;
         // Each change of a row comes through here, and the first table lock, which needs a name.
         session.charge(Cost::RowChange, 1);
         if transaction.log.is_none() {
+            let _held = session.hold_off();
             let log = self.take_segment(&transaction.alive, session)?.begin();
             self.active.enter(log.id, session);
             transaction.log = Some(log);
@@ -458,6 +460,7 @@ impl Transactions {
         mode: CommitMode,
         session: &Session,
     ) -> Result<Option<Scn>, Stop> {
+        let _held = session.hold_off();
         self.release_snapshot(&mut transaction, session);
         let Some(log) = transaction.log else { return Ok(None) };
         if log.records == 0 {
@@ -515,6 +518,7 @@ impl Transactions {
         savepoint: Savepoint,
         session: &Session,
     ) -> Result<(), Stop> {
+        let _held = session.hold_off();
         let Some(log) = transaction.log.as_mut() else { return Ok(()) };
         transaction.times_back += u64::from(log.records > savepoint.0);
         match log.has_begun {
@@ -592,6 +596,7 @@ impl Transactions {
     }
 
     fn end_by_rollback(&self, mut log: UndoLog, session: &Session) -> Result<(), Stop> {
+        let _held = session.hold_off();
         let mut left = None;
         if log.has_begun {
             self.take_back(&mut log, 0, session)?;
