@@ -153,7 +153,7 @@ impl Catalog {
             if changing {
                 // Waits until the definition was replaced. The holder of this lock waits for redo
                 // at most.
-                drop(self.row_cache_lock.hold(object.get().into(), session));
+                drop(self.row_cache_lock.hold_in_call(object.get().into(), session)?);
                 continue;
             }
             let Catalog { space, transactions, .. } = self;
@@ -199,7 +199,7 @@ impl Catalog {
             }
             // A drop that isn't committed may be given up, so its end is waited for (DC29).
             let object = sequence.object().get().into();
-            let changing = self.row_cache_lock.hold(object, session);
+            let changing = self.row_cache_lock.hold_in_call(object, session)?;
             let is_dropped = sequence.is_dropped(session);
             drop(changing);
             if is_dropped {

@@ -114,7 +114,7 @@ impl Sequence {
             if let Some(value) = self.cache.exclusive(session).give(increment) {
                 return Ok(Some(value));
             }
-            let mut refill = self.refill.hold(self.object().get().into(), session);
+            let mut refill = self.refill.hold_in_call(self.object().get().into(), session)?;
             // Another session may have taken a range, or begun a drop, before this one held the
             // lock.
             if self.cache.shared(session).left > 0 || self.is_dropped(session) {

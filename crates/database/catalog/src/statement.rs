@@ -114,7 +114,7 @@ impl Statement<'_> {
         let is_changing =
             |dictionary: &Dictionary| dictionary.entry(table).is_some_and(|entry| entry.changing);
         if self.read(is_changing) {
-            drop(self.catalog.row_cache_lock.hold(table.get().into(), self.session));
+            drop(self.catalog.row_cache_lock.hold_in_call(table.get().into(), self.session)?);
         }
         Ok(())
     }
@@ -226,7 +226,9 @@ impl Statement<'_> {
         ask: impl FnOnce(&Dictionary) -> T,
     ) -> Result<T, Stop> {
         let (catalog, session) = (self.catalog, self.session);
-        let changing = catalog.row_cache_lock.hold(0, session);
+        let changing = catalog.row_cache_lock.hold_in_call(0, session)?;
+        // From here to the drop of old segments a cancel comes too late (DC17).
+        let _held = session.hold_off();
         let edit =
             self.read(|dictionary| edit(dictionary).and_then(|it| dictionary.complete(it)))?;
         for sequence in &edit.dropped_sequences {

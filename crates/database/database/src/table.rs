@@ -121,7 +121,8 @@ impl Table {
                 let message = format!("table {} was dropped; make it again", self.name());
                 Stop::refuse(RefusalKind::NotFound, message)
             }
-            _ => {
+            Some(RefusalKind::Cancelled) | None => stop,
+            Some(_) => {
                 let lead = format!("table {} can't be used any more: ", self.name());
                 stop.map_refusal(|refusal| refusal.led_by(&lead))
             }

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use access::{Changed, Current, Now, RowAddress};
 use ids::ObjectNo;
-use stop::{Failpoint, Refusal, RefusalKind, Stop};
+use stop::{Failpoint, Refusal, RefusalKind, Stop, check_call};
 use txn::TableMode;
 use value::{OwnedValue, RowView, Value, key_successor};
 
@@ -190,13 +190,16 @@ impl Relation {
 /// before, so the result doesn't depend on the order of foreign keys. SET NULL deletes no row.
 pub(crate) fn process_pending(work: &mut Work<'_>) -> Result<(), Stop> {
     while let Some(item) = work.scratch.pending.cascades.pop() {
+        check_call(work.session)?;
         follow(work, &item)?;
     }
     while let Some(item) = work.scratch.pending.set_nulls.pop() {
+        check_call(work.session)?;
         follow(work, &item)?;
     }
     assert!(work.scratch.pending.cascades.is_empty(), "SET NULL takes no row away");
     while let Some(item) = work.scratch.pending.checks.pop() {
+        check_call(work.session)?;
         match item.side {
             Side::Parent => has_parent(work, &item)?,
             Side::Children => has_no_children(work, &item)?,

@@ -5,7 +5,7 @@
 //!                                 └─ each names the ITL entry that has it locked
 //! ```
 //!
-//! A row is bytes, found by its address; `relation` says what the bytes mean. Rules AC1 to AC40 and
+//! A row is bytes, found by its address; `relation` says what the bytes mean. Rules AC1 to AC41 and
 //! BT1 to BT44 are in the README.
 //!
 //! * [`Heap`]: insert, update, delete and lock rows, one by one or several of a block together;

@@ -37,7 +37,7 @@ impl Heap {
         look: &mut dyn FnMut(&[u8]) -> T,
         session: &Session,
     ) -> Result<Option<T>, Stop> {
-        self.transactions.changes().halt().check(session)?;
+        self.transactions.changes().halt().check_call(session)?;
         session.charge(Cost::RowRead, 1);
         let offsets = Outline::guessed(&self.outline).offsets(address.slot);
         let found = self.read_block(

@@ -15,7 +15,7 @@
 use cache::{Blocks, DirectBlock};
 use ids::Dba;
 use os::Session;
-use stop::Stop;
+use stop::{Stop, check_call};
 use txn::{CrCopy, View};
 
 use super::Heap;
@@ -27,7 +27,8 @@ const LARGE_SHARE: u32 = 10;
 
 impl Heap {
     /// Visits all rows as the view sees them, in the order of their blocks. The view's snapshot was
-    /// taken before. Waits for no other transaction.
+    /// taken before. Waits for no other transaction. Ends with the session's call, between two
+    /// blocks.
     pub fn visit(
         &self,
         view: View,
@@ -75,6 +76,7 @@ impl Heap {
         for span in spans {
             let mut read = 0;
             for at in 0..span.count {
+                check_call(session)?;
                 let block = after(span.first, at);
                 if at == read {
                     read += reader.read_run(block, run_max.min(span.count - at))?;
@@ -105,6 +107,7 @@ impl Heap {
         let (mut copy, mut foreign) = (Vec::new(), Vec::new());
         while let Some(mut run) = reader.next_run()? {
             while let Some(DirectBlock { address, bytes }) = run.next_block()? {
+                check_call(session)?;
                 let Some(block) = bytes else {
                     if !self.has_no_rows(address, session)? {
                         self.visit_block(view, address, visit, session)?;
