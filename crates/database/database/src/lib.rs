@@ -34,7 +34,7 @@
 //! * [`Table`]: a table by its number, with the numbers of its columns and indexes.
 //! * [`Error`]: refused ([`ErrorKind`] says why, nothing was changed) or halted.
 //!
-//! Rules DB1 to DB96 are in the README: threads, isolation, retries, drops, halts, limits, memory.
+//! Rules DB1 to DB98 are in the README: threads, isolation, retries, drops, halts, limits, memory.
 //!
 //! Callers: applications; the loads, the lab.
 
@@ -73,7 +73,7 @@ pub use instance::{
 #[doc(inline)]
 pub use os::probe::DurableWrite;
 #[doc(inline)]
-pub use os::{Disk, FilesystemIo, Session};
+pub use os::{CallNo, CancelHandle, Disk, FilesystemIo, Session};
 #[doc(inline)]
 pub use relation::{
     Bounds, ColumnDefinition, Comparison, Condition, Default as ColumnDefault, ForUpdate,

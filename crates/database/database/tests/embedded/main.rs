@@ -9,6 +9,7 @@
 mod bad_growth;
 mod bad_places;
 mod bad_undo;
+mod cancelled;
 mod cascades;
 mod closures;
 mod committing;

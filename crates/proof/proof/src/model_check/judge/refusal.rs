@@ -61,6 +61,7 @@ impl Round<'_, '_> {
             }
             ErrorKind::Deadlock => ask.act.can_wait() && self.is_another_waiting(event),
             ErrorKind::SnapshotTooOld => self.is_too_old(open, event, ask),
+            ErrorKind::Cancelled => self.judge.plan.cancels,
             ErrorKind::NoSpace | ErrorKind::NoBuffer => self.judge.plan.may_lack(kind),
             // The index was dropped since the session looked it up.
             ErrorKind::NotFound | ErrorKind::DefinitionChanged => {
@@ -90,6 +91,7 @@ impl Round<'_, '_> {
             ErrorKind::LockTimeout => tally.timeouts += 1,
             ErrorKind::SnapshotTooOld => tally.too_old += 1,
             ErrorKind::NoSpace => tally.no_space += 1,
+            ErrorKind::Cancelled => tally.cancelled += 1,
             _ => {}
         }
         Ok(())
