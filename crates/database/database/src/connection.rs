@@ -140,8 +140,8 @@ impl<'s> Connection<'s> {
         &self.session
     }
 
-    /// A handle by which any thread cancels a statement of this connection (DB97). It may outlive the
-    /// connection.
+    /// A handle by which any thread cancels a statement of this connection (DB97). It may outlive
+    /// the connection.
     ///
     /// ```
     /// use database::ErrorKind;

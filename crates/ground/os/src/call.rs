@@ -14,9 +14,9 @@
 //! for the call looks at `call_end` wherever it waits or loops.
 //!
 //! Why no cancel is slept through: a session that is about to sleep first enters the word on which
-//! it sleeps, then looks at the state. A thread that cancels first changes the state, then looks for
-//! the word. Each of them has the lock of the word between its two steps. So either the session sees
-//! the cancel, or the other thread sees the word, raises it and wakes its sleepers.
+//! it sleeps, then looks at the state. A thread that cancels first changes the state, then looks
+//! for the word. Each of them has the lock of the word between its two steps. So either the session
+//! sees the cancel, or the other thread sees the word, raises it and wakes its sleepers.
 //!
 //! Callers: what runs statements begins calls; `latch` sleeps; `stop` makes refusals of ends.
 

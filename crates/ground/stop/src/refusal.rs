@@ -87,7 +87,7 @@ impl RefusalKind {
     }
 }
 
-/// A refusal. It takes one word; its parts are kept apart.
+/// A refusal. What it says is kept apart, so that results stay small.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refusal {
     kind: RefusalKind,

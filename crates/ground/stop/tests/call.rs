@@ -69,8 +69,8 @@ fn ended<R>(report: Report<R>, seed: u64) -> R {
     report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"))
 }
 
-/// The session may be anywhere on its way to sleep when the cancel comes, and wakes at once. Another
-/// session that sleeps on the same condition sleeps on.
+/// The session may be anywhere on its way to sleep when the cancel comes, and wakes at once.
+/// Another session that sleeps on the same condition sleeps on.
 #[test]
 fn a_cancel_wakes_the_session_that_it_is_for() {
     for seed in 0..400 {

@@ -252,8 +252,8 @@ fn a_get_goes_on_when_one_of_the_pinned_buffers_is_let_go() {
     }
 }
 
-/// Three sessions that read a block in a call each; how many of them were refused. `cancels` is given
-/// the handles on their calls.
+/// Three sessions that read a block in a call each; how many of them were refused. `cancels` is
+/// given the handles on their calls.
 fn read_in_calls(bed: &Bed, cancels: impl FnOnce(&[CancelHandle]), session: &Session) -> u32 {
     let os = session.os();
     let handles = Arc::new(Latch::new(os, LatchKind::Innermost, Vec::new()));

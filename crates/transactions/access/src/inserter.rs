@@ -148,9 +148,9 @@ impl HeapInserter {
         self.last.filter(is_behind).map_or(0, |last| last.row.slot.saturating_add(1))
     }
 
-    /// The block that is filled couldn't be pinned. Unless buffers were short, or the call is to end,
-    /// the next insert looks elsewhere. The claim stays, so neither this inserter nor another meets
-    /// the block again meanwhile.
+    /// The block that is filled couldn't be pinned. Unless buffers were short, or the call is to
+    /// end, the next insert looks elsewhere. The claim stays, so neither this inserter nor another
+    /// meets the block again meanwhile.
     fn not_pinned(&mut self, stop: Stop) -> Stop {
         if stop.refusal() != Some(RefusalKind::NoBuffer) && !stop.is_cancelled() {
             (self.filling, self.around) = (None, None);

@@ -115,8 +115,8 @@ fn statements() -> [(&'static str, Statement); 7] {
     ]
 }
 
-/// How long the statement took in a transaction that does something before and after it, and whether
-/// it was refused.
+/// How long the statement took in a transaction that does something before and after it, and
+/// whether it was refused.
 fn tried(
     statement: Statement,
     limit: Option<Nanos>,

@@ -13,8 +13,8 @@ use super::known::Known;
 /// The longest time between two cancels: that of some statements.
 const BETWEEN_US_MAX: u64 = 600;
 
-/// Cancels calls of a session until the round's operations are done. Half of the cancels name a call
-/// that was seen some time before, so mostly it has ended: these do nothing.
+/// Cancels calls of a session until the round's operations are done. Half of the cancels name a
+/// call that was seen some time before, so mostly it has ended: these do nothing.
 pub(super) fn cancel(known: &Outside<Known>, handle: &CancelHandle, seed: u64, session: &Session) {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(!seed);
     while known.with(|known| known.operations > 0 && !known.closing) {

@@ -118,8 +118,8 @@ fn a_wait_ends_by_grant_or_by_time_and_never_both() {
     assert!(granted >= 10 && refused >= 10, "{granted} granted, {refused} refused");
 }
 
-/// A session whose call is cancelled leaves its wait at once, unless it has got what it waits for by
-/// then. Of a request that is refused nothing is left.
+/// A session whose call is cancelled leaves its wait at once, unless it has got what it waits for
+/// by then. Of a request that is refused nothing is left.
 #[test]
 fn a_wait_ends_by_grant_or_by_cancel_and_never_both() {
     let (mut granted, mut refused) = (0, 0);
@@ -172,7 +172,8 @@ fn a_wait_ends_by_grant_or_by_cancel_and_never_both() {
     assert!(granted >= 10 && refused >= 10, "{granted} granted, {refused} refused");
 }
 
-/// A time-out of the call bounds its waits, however long the lock wait is; a rollback isn't bounded.
+/// A time-out of the call bounds its waits, however long the lock wait is; a rollback isn't
+/// bounded.
 #[test]
 fn a_wait_ends_when_the_call_has_had_its_time() {
     let report = calm(|world, session| {
