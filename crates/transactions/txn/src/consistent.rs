@@ -54,6 +54,13 @@ impl View {
         let own = self.own.map(|own| OwnChanges { all: true, ..own });
         View { own, ..self }
     }
+
+    /// The view for a read that goes on in later calls: also when the reader's transaction changes
+    /// more meanwhile, it shows of that transaction's changes what this view shows now (TX51).
+    pub fn for_later(self) -> View {
+        let own = self.own.map(|own| OwnChanges { all: false, ..own });
+        View { own, ..self }
+    }
 }
 
 /// Which of its own transaction's changes a reader sees.
