@@ -21,7 +21,7 @@
 //! `range_state` change nothing.
 //!
 //! The dictionary's own tables are relations too, so this crate doesn't know where a definition
-//! comes from. Rules RL1 to RL54 are in the README.
+//! comes from. Rules RL1 to RL74 are in the README.
 //!
 //! Callers: `catalog`; the embedded API; SQL.
 

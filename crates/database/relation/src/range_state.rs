@@ -87,8 +87,8 @@ impl Relation {
         Ok(RangeState::new(self.indexes()[index].id, view.for_later(), range))
     }
 
-    /// A search through a range of an index by one call. The caller keeps the view's snapshot
-    /// meanwhile. `Ascending` is the order of the index, whatever the directions of its columns are.
+    /// A search through a range of an index. The caller keeps the view's snapshot meanwhile.
+    /// `Ascending` is the order of the index, whatever the directions of its columns are.
     pub fn range(
         &self,
         index: usize,
