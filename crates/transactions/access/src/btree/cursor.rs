@@ -87,7 +87,7 @@ impl IndexRange {
 
     /// The entries at hand.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
-        (self.batch.passed..self.batch.rows.len()).map(|number| self.batch.entry(number))
+        (self.batch.passed..self.batch.rows.len()).map(move |number| self.batch.entry(number))
     }
 
     /// Passes entries at hand.
