@@ -8,6 +8,7 @@
 //! ```
 //!
 //! * [`Relation`]: a table that is open: get, range and scan; insert, update, delete and lock.
+//!   [`ScanState`], [`RangeState`]: a scan and a range between calls.
 //! * [`Work`]: what a statement works with: its transaction, session, buffers and other relations.
 //! * [`Relations`]: finds other relations, for foreign keys.
 //! * [`TableDefinition`] and its parts: what a table is, as values.
@@ -16,10 +17,11 @@
 //! The life of a statement is in `statement` (rules RL10, RL19 to RL22): it locks the table, takes
 //! a snapshot, finds its rows, has a `RowOperation` (`update`, `delete`) done to each, and ends by
 //! doing what foreign keys ask for (`foreign`, rules RL6 to RL9 and RL31 to RL37). `insert`, `load`
-//! and `lock` are the statements that aren't row operations. `read` and `range` change nothing.
+//! and `lock` are the statements that aren't row operations. `read`, `scan`, `range` and
+//! `range_state` change nothing.
 //!
 //! The dictionary's own tables are relations too, so this crate doesn't know where a definition
-//! comes from. Rules RL1 to RL54 are in the README.
+//! comes from. Rules RL1 to RL74 are in the README.
 //!
 //! Callers: `catalog`; the embedded API; SQL.
 
@@ -39,8 +41,10 @@ mod loaded_keys;
 mod lock;
 mod misuse;
 mod range;
+mod range_state;
 mod read;
 mod relation;
+mod scan;
 mod scratch;
 mod search;
 mod sort_key;
@@ -55,8 +59,10 @@ pub use definition::{
 };
 pub use load::{KeySort, Load};
 pub use lock::{ForUpdate, IfHeld};
-pub use range::{Bounds, Rows};
+pub use range::Bounds;
+pub use range_state::{RangeState, Rows};
 pub use relation::Relation;
+pub use scan::ScanState;
 pub use scratch::{Relations, Scratch, Work};
 pub use search::Selection;
 pub use sort_key::{ordered_bytes, split_sorted};

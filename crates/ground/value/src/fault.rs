@@ -1,4 +1,4 @@
-//! The errors of this crate: a value that doesn't fit its column, and a damaged row.
+//! The errors of this crate: a value that doesn't fit its column, a damaged row, a damaged key.
 //!
 //! Callers: `fit` and `row` make them; the layers that store and read rows report them to users.
 
@@ -113,3 +113,18 @@ impl fmt::Display for Damaged {
 }
 
 impl std::error::Error for Damaged {}
+
+/// A key's bytes aren't what [`key_push`](crate::key_push) writes for columns of these types.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DamagedKey {
+    /// The fault in the bytes.
+    pub what: &'static str,
+}
+
+impl fmt::Display for DamagedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the key is damaged: {}", self.what)
+    }
+}
+
+impl std::error::Error for DamagedKey {}

@@ -245,6 +245,17 @@ impl<'a> MultiblockReader<'a> {
         MultiblockReader { only_written: true, ..self }
     }
 
+    /// The reader with the buffer of an earlier one ([`into_buffer`](Self::into_buffer)).
+    #[must_use]
+    pub fn with_buffer(self, buffer: Option<IoBuf>) -> MultiblockReader<'a> {
+        MultiblockReader { buffer, ..self }
+    }
+
+    /// The buffer, for the next reader of a scan that goes on in another call.
+    pub fn into_buffer(self) -> Option<IoBuf> {
+        self.buffer
+    }
+
     /// Brings the blocks of a run into the cache that aren't there yet: of the first `count`, at
     /// most [`run_max`](Cache::run_max). It waits for a free buffer only for the first that it
     /// brings, and ends where there is none for the next. Returns how many blocks, from the first

@@ -54,6 +54,16 @@ impl View {
         let own = self.own.map(|own| OwnChanges { all: true, ..own });
         View { own, ..self }
     }
+
+    /// The view for a read that goes on in later calls, while the reader's transaction may change
+    /// more: of its changes it shows those with fewer undo records before them than
+    /// [`OwnChanges::before`], whatever came since (TX51). That of a
+    /// [`KeptSnapshot`](crate::KeptSnapshot) stays the same; that of a transaction without a
+    /// statement under way has no such bound, and shows all that is there when it is read.
+    pub fn for_later(self) -> View {
+        let own = self.own.map(|own| OwnChanges { all: false, ..own });
+        View { own, ..self }
+    }
 }
 
 /// Which of its own transaction's changes a reader sees.

@@ -6,6 +6,7 @@ mod arrays;
 mod basic;
 mod common;
 mod constraints;
+mod cursors;
 mod failpoints;
 mod model;
 mod races;
