@@ -105,7 +105,7 @@ impl Catalog {
         })
     }
 
-    /// How loads sort the keys of their rows: as index builds do.
+    /// How loads, and statements with late keys, sort the keys of their rows: as index builds do.
     pub fn key_sort(&self) -> KeySort<'_> {
         KeySort { disk: &self.config.disk, config: &self.config.sort }
     }
@@ -212,6 +212,10 @@ impl Catalog {
 impl Relations for Catalog {
     fn relation(&self, object: ObjectNo, session: &Session) -> Result<Arc<Relation>, Stop> {
         self.relation_of(object, session)
+    }
+
+    fn key_sort(&self) -> Option<KeySort<'_>> {
+        Some(Catalog::key_sort(self))
     }
 }
 

@@ -41,9 +41,9 @@ pub(crate) struct Pending {
     set_nulls: Vec<PendingKey>,
     /// Keys that a parent has to have, or that no child may have.
     checks: Vec<PendingKey>,
-    /// An update has taken a key from a row to which others may refer. Another row of the same
-    /// statement may get that key yet (RL35).
-    has_moved_keys: bool,
+    /// All this has to wait for the end of the statement: what is found may be another by then
+    /// (RL34, RL35).
+    waits_for_end: bool,
 }
 
 /// With this many pending keys a statement over many rows works them off, if it may before its end
@@ -74,7 +74,12 @@ impl Pending {
         self.cascades.clear();
         self.set_nulls.clear();
         self.checks.clear();
-        self.has_moved_keys = false;
+        self.waits_for_end = false;
+    }
+
+    /// Nothing of it is worked off before the statement's end (RL34).
+    pub(crate) fn wait_for_end(&mut self) {
+        self.waits_for_end = true;
     }
 
     /// Forgets all pending keys, and gives back each list that takes more than `most` bytes.
@@ -144,7 +149,8 @@ impl Relation {
                 && let Some(lost) = self.pending_key(Side::Children, number, &old, columns)
             {
                 pending.checks.push(lost);
-                pending.has_moved_keys = true;
+                // Another row of the statement may get the key yet (RL35).
+                pending.wait_for_end();
             }
         }
         for (number, key) in definition.foreign_keys.iter().enumerate() {
@@ -180,7 +186,7 @@ impl Relation {
         let definition = self.definition();
         let acts = definition.referenced_by.iter().any(|key| key.on_delete != OnDelete::NoAction);
         let own = definition.foreign_keys.iter().any(|key| key.references == definition.object);
-        !acts && !own && !pending.has_moved_keys
+        !acts && !own && !pending.waits_for_end
     }
 }
 
@@ -296,7 +302,7 @@ fn follow(work: &mut Work<'_>, item: &PendingKey) -> Result<(), Stop> {
                 let mut to_null = |_: &RowView<'_>, change: &mut RowChange<'_>| {
                     key.columns.iter().try_for_each(|column| change.set(*column, Value::Null))
                 };
-                child.update_row(work, row, None, &mut to_null)?
+                child.update_row(work, row, None, &mut to_null, None)?
             }
             OnDelete::Cascade | OnDelete::NoAction => child.delete_row(work, row, None)?,
         };

@@ -1,12 +1,15 @@
 //! Inserting rows.
 //!
-//! Callers: the catalog; the embedded API; `update`, for new index entries.
+//! Callers: the catalog; the embedded API; `driver` and `load`; `update`, for new index entries.
 
 use access::{Inserted, RowAddress};
+use os::Session;
 use stop::{Refusal, RefusalKind, Stop};
+use txn::Transaction;
 use value::{Value, shown};
 
 use crate::keys::{RowKey, address_bytes};
+use crate::late_keys::LateKeys;
 use crate::scratch::{Scratch, Work};
 use crate::{Default, NamedCondition, Relation, Truth};
 
@@ -32,7 +35,7 @@ impl Relation {
         known: usize,
         values: &[Value<'_>],
     ) -> Result<RowAddress, Stop> {
-        self.change_statement(work, |work| self.insert_row(work, known, values))
+        self.change_statement(work, |work| self.insert_row(work, known, values, None))
     }
 
     /// Inserts rows by one statement, and returns how many. If it is refused, none is there. Each
@@ -47,17 +50,28 @@ impl Relation {
         // The iterator is asked for a batch at a time, and not again behind its end.
         let mut rows = rows.into_iter().fuse();
         self.change_statement(work, |work| {
-            let mut count = 0;
-            loop {
-                let made = self.make_batch(work.scratch, known, &mut rows)?;
-                if made == 0 {
-                    return Ok(count);
-                }
-                self.insert_batch(work, made, &mut inserted)?;
-                work.scratch.shrink_batch();
-                count += made as u64;
-            }
+            self.insert_batches(work, known, &mut rows, &mut inserted)
         })
+    }
+
+    /// Inserts rows in batches, and returns how many.
+    pub(crate) fn insert_batches<'v>(
+        &self,
+        work: &mut Work<'_>,
+        known: usize,
+        rows: &mut dyn Iterator<Item = &'v [Value<'v>]>,
+        inserted: &mut dyn FnMut(RowAddress),
+    ) -> Result<u64, Stop> {
+        let mut count = 0;
+        loop {
+            let made = self.make_batch(work.scratch, known, rows)?;
+            if made == 0 {
+                return Ok(count);
+            }
+            self.insert_batch(work, made, inserted)?;
+            work.scratch.shrink_batch();
+            count += made as u64;
+        }
     }
 
     /// Puts the bytes and keys of the next batch of rows into the buffers. Returns how many they
@@ -111,26 +125,38 @@ impl Relation {
         Ok(())
     }
 
-    fn insert_row(
+    /// Inserts a row with its entries, but those of late keys if the statement has them.
+    pub(crate) fn insert_row<'a>(
         &self,
-        work: &mut Work<'_>,
+        work: &mut Work<'a>,
         known: usize,
         values: &[Value<'_>],
+        late: Option<&mut LateKeys<'a>>,
     ) -> Result<RowAddress, Stop> {
-        let mut fitted = work.scratch.take_values();
-        let made = self.make_row(work.scratch, known, values, &mut fitted);
-        work.scratch.give_values(fitted);
-        made?;
+        self.make_one(work.scratch, known, values)?;
         let inserter = work.scratch.inserters.of(self.definition().segment);
         let (row, session) = (&work.scratch.new_row, work.session);
         let address = self.heap().insert(work.transaction, inserter, row, session)?;
-        self.insert_keys(work, address)?;
+        self.insert_keys(work, address, late)?;
         self.foreign_inserted(work.scratch)?;
         Ok(address)
     }
 
+    /// As `make_row`, for a caller without a buffer of values.
+    pub(crate) fn make_one(
+        &self,
+        scratch: &mut Scratch,
+        known: usize,
+        values: &[Value<'_>],
+    ) -> Result<(), Stop> {
+        let mut fitted = scratch.take_values();
+        let made = self.make_row(scratch, known, values, &mut fitted);
+        scratch.give_values(fitted);
+        made
+    }
+
     /// Checks the values of a row, and puts its bytes and its keys into the buffers.
-    pub(crate) fn make_row<'v>(
+    fn make_row<'v>(
         &'v self,
         scratch: &mut Scratch,
         known: usize,
@@ -169,28 +195,69 @@ impl Relation {
         Ok(())
     }
 
-    /// Inserts the index entries of a row's new keys.
-    pub(crate) fn insert_keys(&self, work: &mut Work<'_>, row: RowAddress) -> Result<(), Stop> {
-        let Scratch { new_keys, key, new_row, .. } = &mut *work.scratch;
-        let fixed = work.transaction.fixed_view();
-        for row_key in new_keys.iter() {
-            let number = row_key.index;
-            let bytes = self.entry_key(row_key, row, key);
-            let open = &self.indexes()[number];
-            let is_alone = open.index.is_unique() && !row_key.has_null;
-            // A younger index can't tell whether the view sees the key (RL26).
-            if let Some(view) = fixed.filter(|_| is_alone) {
-                self.check_index_view(open, view)?;
+    /// Inserts the index entries of a row's new keys. Those that stand alone in their index are
+    /// kept for the statement's end if it has late keys (RL28).
+    pub(crate) fn insert_keys<'a>(
+        &self,
+        work: &mut Work<'a>,
+        row: RowAddress,
+        mut late: Option<&mut LateKeys<'a>>,
+    ) -> Result<(), Stop> {
+        let (relations, session) = (work.relations, work.session);
+        let transaction = &mut *work.transaction;
+        let Scratch { new_keys, key: buffer, new_row, pending, .. } = &mut *work.scratch;
+        for key in new_keys.iter() {
+            if let Some(late) = late.as_deref_mut().filter(|_| self.stands_alone(key)) {
+                self.check_key_view(transaction, key)?;
+                self.index(key.index).check_key(key.bytes)?;
+                late.push(self, key.index, key.bytes, row, relations, session)?;
+                pending.wait_for_end();
+                continue;
             }
-            let inserted = open.index.insert(work.transaction, bytes, row, work.session);
-            match inserted.map_err(|stop| self.not_locked(stop, number, new_row))? {
+            match self.insert_key(transaction, key, row, buffer, new_row, session)? {
                 Inserted::Done => {}
                 Inserted::Duplicate(other) => {
-                    return Err(self.is_there(number, other == row, new_row));
+                    return Err(self.is_there(key.index, other == row, new_row));
                 }
             }
         }
         Ok(())
+    }
+
+    /// Inserts an index entry of the row that has these bytes.
+    pub(crate) fn insert_key(
+        &self,
+        transaction: &mut Transaction,
+        key: RowKey<'_>,
+        row: RowAddress,
+        buffer: &mut Vec<u8>,
+        new_row: &[u8],
+        session: &Session,
+    ) -> Result<Inserted, Stop> {
+        self.check_key_view(transaction, key)?;
+        let bytes = self.entry_key(key, row, buffer);
+        let inserted = self.index(key.index).insert(transaction, bytes, row, session);
+        inserted.map_err(|stop| self.not_locked(stop, key.index, new_row))
+    }
+
+    /// Whether no other entry of its index may have the key (RL4).
+    pub(crate) fn stands_alone(&self, key: RowKey<'_>) -> bool {
+        !key.has_null && self.index(key.index).is_unique()
+    }
+
+    /// Refuses a key that stands alone in an index that is younger than the transaction's one
+    /// snapshot: it can't tell whether the snapshot sees the key (RL26).
+    pub(crate) fn check_key_view(
+        &self,
+        transaction: &Transaction,
+        key: RowKey<'_>,
+    ) -> Result<(), Stop> {
+        match transaction.fixed_view() {
+            Some(view) if self.stands_alone(key) => {
+                self.check_index_view(&self.indexes()[key.index], view)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The key of an entry. In a unique index the row's address follows if a column is NULL (RL4).

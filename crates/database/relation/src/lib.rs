@@ -14,10 +14,14 @@
 //! * [`TableDefinition`] and its parts: what a table is, as values.
 //! * [`Condition`]: what a CHECK says, in three-valued logic.
 //!
-//! The life of a statement is in `statement` (rules RL10, RL19 to RL22): it locks the table, takes
-//! a snapshot, finds its rows, has a `RowOperation` (`update`, `delete`) done to each, and ends by
-//! doing what foreign keys ask for (`foreign`, rules RL6 to RL9 and RL31 to RL37). `insert`, `load`
-//! and `lock` are the statements that aren't row operations. `read`, `scan`, `range` and
+//! * [`Statement`], [`StatementWork`]: the driver of statements whose rows are found elsewhere.
+//!
+//! The life of a statement is in `statement` (rules RL10, RL19 to RL22). One that chooses rows is
+//! run by `driver` (rules RL56 to RL60): it locks its tables, takes a snapshot, has its body find
+//! rows and change or lock each (`update`, `delete`, `insert`, `upsert`), and ends by inserting late
+//! keys (`late_keys`, rule RL28) and doing what foreign keys ask for (`foreign`, rules RL6 to RL9
+//! and RL31 to RL37). `selected` and `lock` are its statements over one selection. `insert` and
+//! `load` also have statements without a snapshot. `read`, `scan`, `range` and
 //! `range_state` change nothing.
 //!
 //! The dictionary's own tables are relations too, so this crate doesn't know where a definition
@@ -31,11 +35,14 @@ mod change;
 mod condition;
 mod definition;
 mod delete;
+mod driver;
 mod entry;
 mod foreign;
 mod insert;
 mod insert_keys;
+mod kept_entries;
 mod keys;
+mod late_keys;
 mod load;
 mod loaded_keys;
 mod lock;
@@ -47,9 +54,11 @@ mod relation;
 mod scan;
 mod scratch;
 mod search;
+mod selected;
 mod sort_key;
 mod statement;
 mod update;
+mod upsert;
 
 pub use change::RowChange;
 pub use condition::{Comparison, Condition, Operand, Truth};
@@ -57,6 +66,7 @@ pub use definition::{
     ColumnDefinition, Default, ForeignKey, IndexColumn, IndexDefinition, IndexId, NamedCondition,
     OnDelete, TableDefinition, is_dropped,
 };
+pub use driver::{Done, Flow, Locked, Statement, StatementBody, StatementKind, StatementWork};
 pub use load::{KeySort, Load};
 pub use lock::{ForUpdate, IfHeld};
 pub use range::Bounds;
@@ -66,3 +76,4 @@ pub use scan::ScanState;
 pub use scratch::{Relations, Scratch, Work};
 pub use search::Selection;
 pub use sort_key::{ordered_bytes, split_sorted};
+pub use upsert::{Conflict, InsertAttempt, KeyOrigin};

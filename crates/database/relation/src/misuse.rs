@@ -111,6 +111,20 @@ impl Relation {
         }
     }
 
+    /// Refuses an index that isn't unique where a conflict is looked for.
+    pub(crate) fn check_arbiter(&self, number: usize) -> Result<(), Stop> {
+        let index = self.index_definition(number);
+        match index.unique {
+            true => Ok(()),
+            false => Err(self.invalid(&format!(
+                "cannot look for a conflict by index {} of table {}: it isn't unique; name a \
+                 unique index",
+                index.name,
+                self.definition().name
+            ))),
+        }
+    }
+
     /// The refusal of a value that doesn't fit its column.
     #[cold]
     pub(crate) fn misfit(&self, misfit: &Misfit) -> Stop {

@@ -1,6 +1,6 @@
 //! Updating rows, and the index entries that change with them.
 //!
-//! Callers: `statement`; `foreign`, for SET NULL.
+//! Callers: `driver`; `foreign`, for SET NULL.
 
 use access::{Changed, RowAddress};
 use stop::Stop;
@@ -9,11 +9,17 @@ use value::{Misreads, RowView, Value};
 
 use crate::change::Assignments;
 use crate::keys::Keys;
+use crate::late_keys::LateKeys;
 use crate::scratch::{Scratch, Work};
 use crate::{Relation, RowChange};
 
 /// Says what an update does to a row. It only computes, and may be called again.
 pub(crate) type Changer<'a> = dyn FnMut(&RowView<'_>, &mut RowChange<'_>) -> Result<(), Stop> + 'a;
+
+/// Says what an update does to the row at a place among several, counted from 0. It only computes,
+/// and may be called again.
+pub(crate) type RowsChanger<'a> =
+    dyn FnMut(usize, &RowView<'_>, &mut RowChange<'_>) -> Result<(), Stop> + 'a;
 
 impl Relation {
     /// Updates these rows of one block together, from the first on, and returns how many: up to the
@@ -24,12 +30,13 @@ impl Relation {
         work: &mut Work<'_>,
         rows: &[RowAddress],
         view: View,
-        change: &mut Changer<'_>,
+        change: &mut RowsChanger<'_>,
         sets_keys: &mut bool,
     ) -> Result<usize, Stop> {
         let (set, mut made) = (&mut work.scratch.assignments, Ok(()));
-        let mut apply = |old: &[u8], new: &mut Vec<u8>| {
-            made = self.make_new(old, new, set, change);
+        let mut apply = |place: usize, old: &[u8], new: &mut Vec<u8>| {
+            let mut of_row = |old: &RowView<'_>, new: &mut RowChange<'_>| change(place, old, new);
+            made = self.make_new(old, new, set, &mut of_row);
             *sets_keys |= self.has_key_set(set);
             made.is_ok() && !*sets_keys
         };
@@ -46,13 +53,15 @@ impl Relation {
             || keys.any(|column| set.has(*column))
     }
 
-    /// Updates a row and its entries, if the row is as the view sees it.
-    pub(crate) fn update_row(
+    /// Updates a row and its entries, if the row is as the view sees it. Of its new entries those of
+    /// late keys are left to the statement's end, if it has them.
+    pub(crate) fn update_row<'a>(
         &self,
-        work: &mut Work<'_>,
+        work: &mut Work<'a>,
         row: RowAddress,
         view: Option<View>,
         change: &mut Changer<'_>,
+        late: Option<&mut LateKeys<'a>>,
     ) -> Result<Changed, Stop> {
         let Scratch { inserters, old_row, new_row, assignments, .. } = &mut *work.scratch;
         let mut made = Ok(());
@@ -72,7 +81,7 @@ impl Relation {
             heap.update(work.transaction, inserter, row, view, &mut apply, work.session)?;
         made?;
         if changed == Changed::Yes {
-            self.change_keys(work, row)?;
+            self.change_keys(work, row, late)?;
             self.foreign_updated(work.scratch)?;
         }
         Ok(changed)
@@ -103,7 +112,12 @@ impl Relation {
 
     /// Replaces the index entries of a row whose keys differ between the old bytes and the new
     /// ones.
-    fn change_keys(&self, work: &mut Work<'_>, row: RowAddress) -> Result<(), Stop> {
+    fn change_keys<'a>(
+        &self,
+        work: &mut Work<'a>,
+        row: RowAddress,
+        late: Option<&mut LateKeys<'a>>,
+    ) -> Result<(), Stop> {
         let Scratch { old_row, new_row, old_keys, new_keys, assignments, .. } = &mut *work.scratch;
         old_keys.clear();
         new_keys.clear();
@@ -119,7 +133,7 @@ impl Relation {
             }
         }
         self.delete_keys(work, row)?;
-        self.insert_keys(work, row)
+        self.insert_keys(work, row, late)
     }
 
     /// Appends the key of a row in the index at this place.

@@ -30,6 +30,7 @@ mod handed_around;
 mod handles;
 mod headers;
 mod hints;
+mod late_keys;
 mod life;
 mod limits;
 mod load;
