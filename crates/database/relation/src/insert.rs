@@ -8,7 +8,7 @@ use value::{Value, shown};
 
 use crate::keys::{RowKey, address_bytes};
 use crate::scratch::{Scratch, Work};
-use crate::{Default, NamedCondition, Relation, Truth};
+use crate::{Default, Relation, Truth};
 
 /// The most rows of one batch, which are inserted before their index entries: of short rows, as
 /// many as a block or two have room for.
@@ -151,13 +151,16 @@ impl Relation {
             }
         }
         for (column, of) in columns.iter().enumerate().skip(known) {
-            // An identity column is never added to an existing table.
-            let Default::Constant(value) = &of.default else {
-                return Err(self.wrong_row(known, columns.len()));
+            let value = match &of.default {
+                Default::Constant(value) => value.get(),
+                Default::Expression(_) => return Err(self.not_evaluated(column)),
+                // An identity column is never added to an existing table.
+                Default::Identity { .. } => return Err(self.wrong_row(known, columns.len())),
             };
-            fitted.push(self.fit(column, value.get())?);
+            fitted.push(self.fit(column, value)?);
         }
         self.check_conditions(&|column| fitted[column])?;
+        self.check_expressions(fitted)?;
         scratch.new_row.clear();
         let encoded = self.layout().encode(fitted, &mut scratch.new_row);
         encoded.map_err(|misfit| self.misfit(&misfit))?;
@@ -232,6 +235,17 @@ impl Relation {
     }
 
     #[cold]
+    fn not_evaluated(&self, column: usize) -> Stop {
+        let definition = self.definition();
+        let message = format!(
+            "cannot insert a row into table {} without a value for column {}: its DEFAULT is an \
+             expression, which only SQL evaluates; ask for the table again, and give it a value",
+            definition.name, definition.columns[column].name
+        );
+        Stop::refuse(RefusalKind::Invalid, message)
+    }
+
+    #[cold]
     fn not_null(&self, column: usize) -> Stop {
         let definition = self.definition();
         let message = format!(
@@ -248,23 +262,39 @@ impl Relation {
     ) -> Result<(), Stop> {
         for check in &self.definition().checks {
             if check.condition.evaluate(value) == Truth::False {
-                return Err(self.not_true(check, value));
+                return Err(self.not_true(&check.name, &check.condition.columns(), value));
             }
         }
         Ok(())
     }
 
+    /// Refuses a row for which a CHECK that is an expression is false. Called without latches
+    /// (RL60).
+    pub(crate) fn check_expressions(&self, row: &[Value<'_>]) -> Result<(), Stop> {
+        for (check, predicate) in self.definition().expressions.iter().zip(self.predicates()) {
+            let predicate = predicate.as_ref().map_err(Stop::clone)?;
+            if predicate.truth(row)? == Truth::False {
+                return Err(self.not_true(&check.name, &check.columns, &|column| row[column]));
+            }
+        }
+        Ok(())
+    }
+
+    /// The refusal of a row by the check of this name, which reads these columns.
     #[cold]
-    fn not_true<'v>(&self, check: &NamedCondition, value: &dyn Fn(usize) -> Value<'v>) -> Stop {
+    fn not_true<'v>(
+        &self,
+        check: &str,
+        columns: &[usize],
+        value: &dyn Fn(usize) -> Value<'v>,
+    ) -> Stop {
         let definition = self.definition();
         let name = |column: usize| &definition.columns[column].name;
-        let columns = check.condition.columns();
-        let values = columns.into_iter().map(|column| assigned(name(column), value(column)));
+        let values = columns.iter().map(|column| assigned(name(*column), value(*column)));
         let message = format!(
-            "a row of table {} can't have {}: check {} forbids it; give other values",
+            "a row of table {} can't have {}: check {check} forbids it; give other values",
             definition.name,
             values.collect::<Vec<_>>().join(", "),
-            check.name
         );
         Stop::refuse(RefusalKind::CheckViolation, message)
     }

@@ -12,6 +12,7 @@
 //! * [`Relations`]: finds other relations, for foreign keys.
 //! * [`TableDefinition`] and its parts: what a table is, as values.
 //! * [`Condition`]: what a CHECK says, in three-valued logic.
+//! * [`CheckCompiler`], [`Predicate`]: CHECKs that are expressions of SQL, which SQL evaluates.
 //!
 //! The life of a statement is in `statement` (rules RL10, RL19 to RL22): it locks the table, takes
 //! a snapshot, finds its rows, has a `RowOperation` (`update`, `delete`) done to each, and ends by
@@ -19,7 +20,7 @@
 //! and `lock` are the statements that aren't row operations. `read` and `range` change nothing.
 //!
 //! The dictionary's own tables are relations too, so this crate doesn't know where a definition
-//! comes from. Rules RL1 to RL54 are in the README.
+//! comes from. Rules RL1 to RL54 and RL60 are in the README.
 //!
 //! Callers: `catalog`; the embedded API; SQL.
 
@@ -30,6 +31,7 @@ mod condition;
 mod definition;
 mod delete;
 mod entry;
+mod expression;
 mod foreign;
 mod insert;
 mod insert_keys;
@@ -50,9 +52,10 @@ mod update;
 pub use change::RowChange;
 pub use condition::{Comparison, Condition, Operand, Truth};
 pub use definition::{
-    ColumnDefinition, Default, ForeignKey, IndexColumn, IndexDefinition, IndexId, NamedCondition,
-    OnDelete, TableDefinition, is_dropped,
+    CheckExpression, ColumnDefinition, Default, ForeignKey, IndexColumn, IndexDefinition, IndexId,
+    NamedCondition, OnDelete, TableDefinition, is_dropped,
 };
+pub use expression::{CheckCompiler, NoExpressions, Predicate};
 pub use load::{KeySort, Load};
 pub use lock::{ForUpdate, IfHeld};
 pub use range::{Bounds, Rows};
