@@ -36,6 +36,14 @@ pub(crate) fn unknown<'a>(
     Stop::refuse(RefusalKind::NotFound, format!("there is no {what} {name}{within}{meant}"))
 }
 
+/// The refusal of a name that an object of another kind has.
+pub(crate) fn of_another(what: &str, name: &str, kind: &str) -> Stop {
+    let name = shown(name);
+    let article = if kind.starts_with('e') { "an" } else { "a" };
+    let message = format!("there is no {what} {name}: this is {article} {kind}");
+    Stop::refuse(RefusalKind::NotFound, message)
+}
+
 /// The refusal of a name that is taken.
 pub(crate) fn taken(what: &str, name: &str) -> Stop {
     let message = format!("{what} {name} exists already; drop it first, or choose another name");

@@ -280,6 +280,12 @@ impl Relation {
         Ok(())
     }
 
+    /// The truth value of the CHECK expression at this place in the definition, for a row with
+    /// these values. Called without latches (RL60).
+    pub fn truth_of(&self, expression: usize, row: &[Value<'_>]) -> Result<Truth, Stop> {
+        self.predicates()[expression].as_ref().map_err(Stop::clone)?.truth(row)
+    }
+
     /// The refusal of a row by the check of this name, which reads these columns.
     #[cold]
     fn not_true<'v>(
