@@ -20,8 +20,12 @@ pub(crate) fn check(what: &str, name: &str) -> Result<(), Stop> {
         }
         () => return Ok(()),
     };
-    let name = shown(name);
-    Err(Stop::refuse(RefusalKind::Invalid, format!("the name {name} of a {what} {wrong}")))
+    let (name, article) = (shown(name), article(what));
+    Err(Stop::refuse(RefusalKind::Invalid, format!("the name {name} of {article} {what} {wrong}")))
+}
+
+fn article(what: &str) -> &'static str {
+    if what.starts_with('e') { "an" } else { "a" }
 }
 
 /// The refusal of a name that isn't there, with one that may have been meant.
@@ -38,8 +42,7 @@ pub(crate) fn unknown<'a>(
 
 /// The refusal of a name that an object of another kind has.
 pub(crate) fn of_another(what: &str, name: &str, kind: &str) -> Stop {
-    let name = shown(name);
-    let article = if kind.starts_with('e') { "an" } else { "a" };
+    let (name, article) = (shown(name), article(kind));
     let message = format!("there is no {what} {name}: this is {article} {kind}");
     Stop::refuse(RefusalKind::NotFound, message)
 }

@@ -189,6 +189,7 @@ impl Db {
                 let default = match &column.default {
                     relation::Default::Constant(value) => value.get().to_string(),
                     relation::Default::Identity { .. } => "identity".into(),
+                    relation::Default::Expression(text) => text.clone(),
                 };
                 let (name, kind, missing) = (&column.name, column.kind, column.missing.get());
                 let not_null = column.not_null;
