@@ -120,7 +120,7 @@ impl Statement<'_> {
     }
 
     /// Refuses a table with a row that breaks its last CHECK that is an expression. The rows of a
-    /// block are copied, and looked at with no latch held (rule relation/RL60).
+    /// block are copied, and looked at with no latch held (rule relation/RL80).
     pub(crate) fn check_rows_by_expression(&self, table: &TableDefinition) -> Result<(), Stop> {
         self.catalog.check_expressions(table)?;
         let number = table.expressions.len() - 1;

@@ -32,7 +32,7 @@ pub struct TableDefinition {
     pub indexes: Vec<IndexDefinition>,
     /// The CHECK constraints that are conditions.
     pub checks: Vec<NamedCondition>,
-    /// The CHECK constraints that are expressions (RL60).
+    /// The CHECK constraints that are expressions (RL80).
     pub expressions: Vec<CheckExpression>,
     /// The foreign keys of this table.
     pub foreign_keys: Vec<ForeignKey>,
@@ -195,7 +195,7 @@ pub struct NamedCondition {
 }
 
 /// A CHECK constraint that is an expression of SQL. This crate knows its text and no more: what
-/// evaluates it comes with the opening of the table (RL60).
+/// evaluates it comes with the opening of the table (RL80).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CheckExpression {
     /// The constraint's name.

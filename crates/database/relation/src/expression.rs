@@ -1,4 +1,4 @@
-//! CHECKs that are expressions of SQL: what evaluates them is made when a table is opened (RL60).
+//! CHECKs that are expressions of SQL: what evaluates them is made when a table is opened (RL80).
 //!
 //! ```text
 //!   CheckExpression (a text) ── CheckCompiler ──▶ Predicate, kept in the open relation

@@ -269,7 +269,7 @@ impl Relation {
     }
 
     /// Refuses a row for which a CHECK that is an expression is false. Called without latches
-    /// (RL60).
+    /// (RL80).
     pub(crate) fn check_expressions(&self, row: &[Value<'_>]) -> Result<(), Stop> {
         for (check, predicate) in self.definition().expressions.iter().zip(self.predicates()) {
             let predicate = predicate.as_ref().map_err(Stop::clone)?;
@@ -281,7 +281,7 @@ impl Relation {
     }
 
     /// The truth value of the CHECK expression at this place in the definition, for a row with
-    /// these values. Called without latches (RL60).
+    /// these values. Called without latches (RL80).
     pub fn truth_of(&self, expression: usize, row: &[Value<'_>]) -> Result<Truth, Stop> {
         self.predicates()[expression].as_ref().map_err(Stop::clone)?.truth(row)
     }

@@ -20,7 +20,7 @@
 //! and `lock` are the statements that aren't row operations. `read` and `range` change nothing.
 //!
 //! The dictionary's own tables are relations too, so this crate doesn't know where a definition
-//! comes from. Rules RL1 to RL54 and RL60 are in the README.
+//! comes from. Rules RL1 to RL54 and RL80 are in the README.
 //!
 //! Callers: `catalog`; the embedded API; SQL.
 

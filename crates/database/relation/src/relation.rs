@@ -34,7 +34,7 @@ pub struct Relation {
     layout: RowLayout,
     heap: Heap,
     indexes: Vec<OpenIndex>,
-    /// What evaluates the CHECK expressions of the definition, in its order (RL60).
+    /// What evaluates the CHECK expressions of the definition, in its order (RL80).
     predicates: Vec<Compiled>,
     transactions: Transactions,
     /// Raised by DDL that changes the definition, under a table lock that keeps changes out (RL3).
@@ -71,7 +71,7 @@ impl Relation {
     }
 
     /// As [`Relation::open`], with what makes predicates of CHECK expressions. One that can't be
-    /// compiled has changes refused, and not the opening (RL60).
+    /// compiled has changes refused, and not the opening (RL80).
     pub fn open_with(
         definition: Arc<TableDefinition>,
         compiler: &dyn CheckCompiler,

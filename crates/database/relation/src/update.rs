@@ -18,7 +18,7 @@ pub(crate) type Changer<'a> = dyn FnMut(&RowView<'_>, &mut RowChange<'_>) -> Res
 impl Relation {
     /// Updates these rows of one block together, from the first on, and returns how many: up to the
     /// first that isn't as the view sees it, or sets a column of a key; none if a CHECK is an
-    /// expression (RL60). The statement meets each row once, so it has changed none of them yet
+    /// expression (RL80). The statement meets each row once, so it has changed none of them yet
     /// (RL13).
     pub(crate) fn update_together(
         &self,
@@ -107,7 +107,7 @@ impl Relation {
     }
 
     /// Refuses a row that was just changed if a CHECK that is an expression is false for it. The
-    /// change is taken back with the statement (RL60).
+    /// change is taken back with the statement (RL80).
     fn check_changed(&self, row: &[u8]) -> Result<(), Stop> {
         if self.definition().expressions.is_empty() {
             return Ok(());
