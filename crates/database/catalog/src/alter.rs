@@ -155,7 +155,7 @@ impl Statement<'_> {
         let what = format!("drop column {column} of table {}", table.name);
         let edit = |dictionary: &Dictionary| {
             dictionary.check_column_unread(table.object, place, &what)?;
-            Ok(Edit { dropped_sequences, ..Edit::of(table) })
+            Ok::<_, Stop>(Edit { dropped_sequences, ..Edit::of(table) })
         };
         self.publish(edit, &[])
     }
@@ -226,7 +226,7 @@ impl Statement<'_> {
         table.columns[place].name = to.into();
         let edit = |dictionary: &Dictionary| {
             dictionary.check_column_unread(table.object, place, &what)?;
-            Ok(Edit::of(table))
+            Ok::<_, Stop>(Edit::of(table))
         };
         self.publish(edit, &[])
     }

@@ -37,7 +37,7 @@ impl Catalog {
             let edit = |dictionary: &Dictionary| {
                 let on = commented(name, column, dictionary)?;
                 let comments = BTreeMap::from([(on, comment.map(str::to_owned))]);
-                Ok(Edit { comments, ..Edit::default() })
+                Ok::<_, Stop>(Edit { comments, ..Edit::default() })
             };
             statement.publish(edit, &[])
         })
@@ -74,7 +74,7 @@ impl Catalog {
                     of.keep(is_there, has);
                 }
                 let statistics = BTreeMap::from([(table, statistics)]);
-                Ok(Edit { statistics, ..Edit::default() })
+                Ok::<_, Stop>(Edit { statistics, ..Edit::default() })
             };
             statement.publish(edit, &[])
         })

@@ -57,7 +57,7 @@ impl Catalog {
                     let object = ObjectId::Sequence(sequence.object());
                     dictionary.drop_dependents(&mut edit, object, cascade, &what)?;
                 }
-                Ok(edit)
+                Ok::<_, Stop>(edit)
             };
             statement.publish(edit, &segments_of(&table))
         })

@@ -33,7 +33,7 @@ impl Catalog {
                 let ExternalSpec { name, columns, options } = spec.clone();
                 let external = ExternalDefinition { object, name, columns, options };
                 let externals = BTreeMap::from([(object, Some(external))]);
-                Ok(Edit { externals, ..Edit::default() })
+                Ok::<_, Stop>(Edit { externals, ..Edit::default() })
             };
             statement.publish(edit, &[])?;
             Ok(object)
@@ -51,7 +51,7 @@ impl Catalog {
                 let what = format!("drop external table {name}");
                 let object = ObjectId::External(object);
                 dictionary.drop_dependents(&mut edit, object, cascade, &what)?;
-                Ok(edit)
+                Ok::<_, Stop>(edit)
             };
             statement.publish(edit, &[])
         })

@@ -25,7 +25,7 @@
 //!
 //! Each DDL statement (`create`, `alter`, `set_type`, `drop`, …) makes an `edit` and runs as a
 //! `statement`, whose order of locks, commit and publication is that of the README: rules DC1
-//! to DC41. What was decided, and why: decisions 0007 and 0015.
+//! to DC43. What was decided, and why: decisions 0007 and 0015.
 //!
 //! Callers: the embedded API; SQL; tools.
 

@@ -99,7 +99,7 @@ impl Statement<'_> {
         let what = retyped.what(&table);
         let edit = |dictionary: &Dictionary| {
             dictionary.check_column_unread(table.object, retyped.place, &what)?;
-            Ok(Edit::of(table))
+            Ok::<_, Stop>(Edit::of(table))
         };
         self.publish(edit, drops)
     }

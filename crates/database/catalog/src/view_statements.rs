@@ -41,7 +41,7 @@ impl Catalog {
                 let mut edit = Edit { views: BTreeMap::from([(object, None)]), ..Edit::default() };
                 let what = format!("drop view {name}");
                 dictionary.drop_dependents(&mut edit, ObjectId::View(object), cascade, &what)?;
-                Ok(edit)
+                Ok::<_, Stop>(edit)
             };
             statement.publish(edit, &[])
         })

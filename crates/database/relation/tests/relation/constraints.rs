@@ -122,8 +122,7 @@ fn a_check_that_is_an_expression_is_asked_by_a_program_that_knows_it_and_else_re
         let refused = refused.expect_err("false for some");
         assert_eq!(refused.refusal(), Some(RefusalKind::CheckViolation));
         assert_eq!(all(client, "items", 0), before);
-        let mut change =
-            |_: &RowView<'_>, change: &mut RowChange<'_>| change.set(1, int(2));
+        let mut change = |_: &RowView<'_>, change: &mut RowChange<'_>| change.set(1, int(2));
         let changed = items.update_where(&mut client.work(), Selection::All, None, &mut change);
         assert_eq!(changed.expect("true for all"), before.len() as u64);
         let ignorant = open(&NoExpressions);
