@@ -23,6 +23,7 @@ use waits::{Nanos, WaitEvent};
 
 use crate::ObjectId;
 use crate::dictionary::Dictionary;
+use crate::dictionary_table::DictionaryTable;
 use crate::rows::{self, Definitions};
 use crate::sequence::Sequence;
 use crate::store::{Ground, Store, StoreOpened, corrupt};
@@ -98,9 +99,9 @@ impl Catalog {
         // No session has begun a transaction yet, so all active ones are dead.
         let dead = transactions.active().all(session);
         let ground = Ground { tablespace: &config.tablespace, space, transactions, session };
-        let StoreOpened { store, rows, is_new } = Store::open(ground)?;
+        let StoreOpened { store, rows, is_new, absent } = Store::open(ground)?;
         let found = rows::read(&rows).map_err(|what| corrupt(&what))?;
-        let orphans = drop_orphans(ground, found.tables.values(), &dead)?;
+        let orphans = drop_orphans(ground, found.tables.values(), absent, &dead)?;
         let opened = CatalogOpened {
             is_new,
             tables: found.tables.len(),
@@ -355,10 +356,12 @@ fn wait_for(dead: &[TxnId], ground: Ground<'_>) -> Result<bool, Stop> {
 }
 
 /// Drops segments of users' tables and indexes that no definition names (DC12), and returns how
-/// many.
+/// many. Drops too what a crash has left of dictionary's tables that its version doesn't have
+/// (DC32).
 fn drop_orphans<'a>(
     ground: Ground<'_>,
     tables: impl Iterator<Item = &'a TableDefinition>,
+    absent: &[DictionaryTable],
     dead: &[TxnId],
 ) -> Result<usize, Stop> {
     let Ground { space, session, .. } = ground;
@@ -367,13 +370,17 @@ fn drop_orphans<'a>(
         std::iter::once(table.segment).chain(indexes)
     });
     let mut named: BTreeSet<ObjectNo> = segments.collect();
-    let mut orphans = Vec::new();
+    let is_absent =
+        |name: &str| absent.iter().any(|table| table.name() == name || table.index_name() == name);
+    let (mut orphans, mut leftovers) = (Vec::new(), Vec::new());
     // A header that can't be read is a fault of its own table only. A segment that is temporary
     // still couldn't be dropped a moment ago.
     for (object, name) in space.names(session) {
         let is_kept = || space.state(object, session) == Some(SegmentState::Permanent);
         if !named.remove(&object) && name.starts_with(NAMED_BY_NUMBER) && is_kept() {
             orphans.push(object);
+        } else if is_absent(&name) && is_kept() {
+            leftovers.push(object);
         }
     }
     if let Some(lost) = named.first() {
@@ -385,13 +392,16 @@ fn drop_orphans<'a>(
              have changed them are still rolled back",
             orphans.len()
         ));
-        return Ok(0);
+        orphans.clear();
     }
     let mut dropped = 0;
     for orphan in orphans {
         dropped += usize::from(space.drop_leftover(orphan, session)?);
     }
-    if dropped > 0 {
+    for leftover in &leftovers {
+        space.drop_leftover(*leftover, session)?;
+    }
+    if dropped > 0 || !leftovers.is_empty() {
         let redo = space.changes().redo();
         redo.make_durable(redo.last_scn(session), session, WaitEvent::LogFileSync)?;
     }

@@ -62,6 +62,22 @@ type StoredColumn = (&'static str, Type, bool);
 const NO: bool = false;
 const NULL: bool = true;
 
+/// The columns of the tables of version 2.
+const TEXTS: &[StoredColumn] = &[
+    ("kind", Type::BigInt, NO),
+    ("object", Type::BigInt, NO),
+    ("place", Type::BigInt, NO),
+    ("name", Type::Text, NULL),
+    ("text", Type::Text, NO),
+    ("details", Type::Bytea, NULL),
+];
+const STATISTICS: &[StoredColumn] = &[
+    ("table_object", Type::BigInt, NO),
+    ("kind", Type::BigInt, NO),
+    ("number", Type::BigInt, NO),
+    ("content", Type::Bytea, NO),
+];
+
 impl DictionaryTable {
     /// All of them, each version's behind those of the versions before.
     pub const ALL: [DictionaryTable; 9] = [
@@ -81,6 +97,12 @@ impl DictionaryTable {
     pub fn of(version: u32) -> &'static [DictionaryTable] {
         let all: &'static [DictionaryTable] = &Self::ALL;
         if version > DICTIONARY_VERSION_FIRST { all } else { &all[..FIRST] }
+    }
+
+    /// The tables that aren't in a dictionary of this version yet.
+    pub(crate) fn after(version: u32) -> &'static [DictionaryTable] {
+        let all: &'static [DictionaryTable] = &Self::ALL;
+        &all[Self::of(version).len()..]
     }
 
     /// The first version that has the table.
@@ -180,20 +202,8 @@ impl DictionaryTable {
                 ("cache", Type::BigInt, NO),
                 ("next_value", Type::BigInt, NULL),
             ],
-            Self::Texts => &[
-                ("kind", Type::BigInt, NO),
-                ("object", Type::BigInt, NO),
-                ("place", Type::BigInt, NO),
-                ("name", Type::Text, NULL),
-                ("text", Type::Text, NO),
-                ("details", Type::Bytea, NULL),
-            ],
-            Self::Statistics => &[
-                ("table_object", Type::BigInt, NO),
-                ("kind", Type::BigInt, NO),
-                ("number", Type::BigInt, NO),
-                ("content", Type::Bytea, NO),
-            ],
+            Self::Texts => TEXTS,
+            Self::Statistics => STATISTICS,
         }
     }
 

@@ -27,11 +27,11 @@ use space::{Holds, NAMED_BY_NUMBER};
 use stop::{RefusalKind, Stop};
 use txn::{LockWait, RowRequest, RowWait, RowWanted, TableMode, Transaction, View};
 
-use crate::Catalog;
 use crate::dictionary::Dictionary;
 use crate::draft::{Draft, renumber};
 use crate::edit::Edit;
 use crate::store::corrupt;
+use crate::{Catalog, DICTIONARY_VERSION_FIRST};
 
 /// A DDL statement under way.
 pub(crate) struct Statement<'a> {
@@ -289,7 +289,10 @@ impl Statement<'_> {
         let (catalog, session) = (self.catalog, self.session);
         let mut rows = self.read(|dictionary| edit.rows(dictionary));
         edit.add_sequences(&mut rows, session);
-        if rows.version().is_some_and(|version| version > catalog.store.version(session)) {
+        let is_new = |version: u32| {
+            version > DICTIONARY_VERSION_FIRST && version > catalog.store.version(session)
+        };
+        if rows.version().is_some_and(is_new) {
             catalog.store.upgrade(catalog.ground(session))?;
         }
         for segment in self.made.iter().filter(|segment| !self.kept.contains(segment)) {

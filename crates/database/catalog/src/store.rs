@@ -48,6 +48,8 @@ pub(crate) struct StoreOpened {
     pub(crate) rows: Rows,
     /// Whether there was no dictionary, and it was made.
     pub(crate) is_new: bool,
+    /// The tables of later versions. What there is of them is what a crash has left.
+    pub(crate) absent: &'static [DictionaryTable],
 }
 
 /// Where the dictionary's tables are made and opened, and by whom.
@@ -71,8 +73,7 @@ impl Relations for NoRelations {
 
 impl Store {
     /// Opens the dictionary's tables, and makes those of the first version if there are none.
-    /// Refused if the dictionary has a version that this program doesn't know. What an attempt to
-    /// get a later version has left is dropped.
+    /// Refused if the dictionary has a version that this program doesn't know.
     pub(crate) fn open(ground: Ground<'_>) -> Result<StoreOpened, Stop> {
         let Ground { space, session, .. } = ground;
         let of_first = DictionaryTable::of(FIRST);
@@ -90,16 +91,13 @@ impl Store {
         read(of_first, &first, session, &mut rows)?;
         let version = version::take(&mut rows).map_err(|what| corrupt(&what))?;
         version::check_known(version)?;
-        let has = DictionaryTable::of(version);
-        let of_later = &has[of_first.len()..];
+        let of_later = &DictionaryTable::of(version)[of_first.len()..];
         let tables = open_tables(of_later, ground)?;
         read(of_later, &tables, session, &mut rows)?;
-        if !is_new {
-            drop_leftovers(&DictionaryTable::ALL[has.len()..], space, session)?;
-        }
+        let absent = DictionaryTable::after(version);
         let later = LaterTables { version, tables };
         let later = Latch::new(session.os(), LatchKind::Innermost, later);
-        Ok(StoreOpened { store: Store { first, later }, rows, is_new })
+        Ok(StoreOpened { store: Store { first, later }, rows, is_new, absent })
     }
 
     /// The version that the dictionary has.
@@ -112,7 +110,7 @@ impl Store {
     pub(crate) fn upgrade(&self, ground: Ground<'_>) -> Result<(), Stop> {
         let Ground { space, transactions, session, .. } = ground;
         let before = self.version(session);
-        let new = &DictionaryTable::ALL[DictionaryTable::of(before).len()..];
+        let new = DictionaryTable::after(before);
         // A failed attempt may have left some.
         drop_leftovers(new, space, session)?;
         let made = make(new, ground).map_err(|stop| match stop.refusal() {
