@@ -116,7 +116,7 @@ fn a_check_that_is_an_expression_is_asked_by_a_program_that_knows_it_and_else_re
         // The last rows break it, and those before go back with them.
         let before = all(client, "items", 0);
         let mut change = |row: &RowView<'_>, change: &mut RowChange<'_>| {
-            change.set(0, int(row.get_i64(0).expect("not NULL") + 298))
+            change.set(0, int(row.get_i64(0).expect("not NULL") + 300))
         };
         let refused = items.update_where(&mut client.work(), Selection::All, None, &mut change);
         let refused = refused.expect_err("false for some");
