@@ -20,8 +20,12 @@ pub(crate) fn check(what: &str, name: &str) -> Result<(), Stop> {
         }
         () => return Ok(()),
     };
-    let name = shown(name);
-    Err(Stop::refuse(RefusalKind::Invalid, format!("the name {name} of a {what} {wrong}")))
+    let (name, article) = (shown(name), article(what));
+    Err(Stop::refuse(RefusalKind::Invalid, format!("the name {name} of {article} {what} {wrong}")))
+}
+
+fn article(what: &str) -> &'static str {
+    if what.starts_with('e') { "an" } else { "a" }
 }
 
 /// The refusal of a name that isn't there, with one that may have been meant.
@@ -40,6 +44,13 @@ pub(crate) fn unknown<'a>(
         _ => SqlState::UNDEFINED_OBJECT,
     };
     Refusal::new(RefusalKind::NotFound, message).with_state(state).into()
+}
+
+/// The refusal of a name that an object of another kind has.
+pub(crate) fn of_another(what: &str, name: &str, kind: &str) -> Stop {
+    let (name, article) = (shown(name), article(kind));
+    let message = format!("there is no {what} {name}: this is {article} {kind}");
+    Stop::refuse(RefusalKind::NotFound, message)
 }
 
 /// The refusal of a name that is taken.

@@ -57,9 +57,11 @@ pub use work::{NewRow, Savepoint, Tx, is_worth_repeating};
 pub use access::{Direction, RowAddress};
 #[doc(inline)]
 pub use catalog::{
-    Alteration, Catalog, CatalogOpened, ColumnSpec, ConstraintSpec, DefaultSpec, ForeignKeySpec,
-    IndexColumnSpec, IndexSpec, IndexView, Rule, SequenceDefinition, SequenceOptions, SequenceView,
-    TableSpec, TableView,
+    Alteration, Catalog, CatalogOpened, ColumnSpec, ColumnStatistics, ConstraintSpec, DefaultSpec,
+    Dependency, ExternalColumn, ExternalDefinition, ExternalSpec, ForeignKeySpec, IndexColumnSpec,
+    IndexSpec, IndexStatistics, IndexView, ObjectId, Restart, Rule, SequenceAlteration,
+    SequenceBound, SequenceDefinition, SequenceOptions, SequenceView, TableSpec, TableStatistics,
+    TableView, ViewDefinition, ViewSpec,
 };
 #[doc(inline)]
 pub use ids::{BlockSize, ObjectNo, Scn};
@@ -76,9 +78,9 @@ pub use os::probe::DurableWrite;
 pub use os::{CallNo, CancelHandle, Disk, FilesystemIo, Session};
 #[doc(inline)]
 pub use relation::{
-    Bounds, ColumnDefinition, Comparison, Condition, Default as ColumnDefault, ForUpdate,
-    ForeignKey, IfHeld, IndexColumn, IndexDefinition, IndexId, Load, NamedCondition, OnDelete,
-    Operand, RowChange, TableDefinition, Truth,
+    Bounds, CheckExpression, ColumnDefinition, Comparison, Condition, Default as ColumnDefault,
+    ForUpdate, ForeignKey, IfHeld, IndexColumn, IndexDefinition, IndexId, Load, NamedCondition,
+    OnDelete, Operand, RowChange, TableDefinition, Truth,
 };
 #[doc(inline)]
 pub use stop::{

@@ -11,7 +11,7 @@ use value::{Value, shown};
 use crate::keys::{RowKey, address_bytes};
 use crate::late_keys::LateKeys;
 use crate::scratch::{Scratch, Work};
-use crate::{Default, NamedCondition, Relation, Truth};
+use crate::{Default, Relation, Truth};
 
 /// The most rows of one batch, which are inserted before their index entries: of short rows, as
 /// many as a block or two have room for.
@@ -177,13 +177,16 @@ impl Relation {
             }
         }
         for (column, of) in columns.iter().enumerate().skip(known) {
-            // An identity column is never added to an existing table.
-            let Default::Constant(value) = &of.default else {
-                return Err(self.wrong_row(known, columns.len()));
+            let value = match &of.default {
+                Default::Constant(value) => value.get(),
+                Default::Expression(_) => return Err(self.not_evaluated(column)),
+                // An identity column is never added to an existing table.
+                Default::Identity { .. } => return Err(self.wrong_row(known, columns.len())),
             };
-            fitted.push(self.fit(column, value.get())?);
+            fitted.push(self.fit(column, value)?);
         }
         self.check_conditions(&|column| fitted[column])?;
+        self.check_expressions(fitted)?;
         scratch.new_row.clear();
         let encoded = self.layout().encode(fitted, &mut scratch.new_row);
         encoded.map_err(|misfit| self.misfit(&misfit))?;
@@ -299,6 +302,17 @@ impl Relation {
     }
 
     #[cold]
+    fn not_evaluated(&self, column: usize) -> Stop {
+        let definition = self.definition();
+        let message = format!(
+            "cannot insert a row into table {} without a value for column {}: its DEFAULT is an \
+             expression, which only SQL evaluates; ask for the table again, and give it a value",
+            definition.name, definition.columns[column].name
+        );
+        Stop::refuse(RefusalKind::Invalid, message)
+    }
+
+    #[cold]
     fn not_null(&self, column: usize) -> Stop {
         let definition = self.definition();
         let (column, table) = (&definition.columns[column].name, &definition.name);
@@ -314,23 +328,46 @@ impl Relation {
     ) -> Result<(), Stop> {
         for check in &self.definition().checks {
             if check.condition.evaluate(value) == Truth::False {
-                return Err(self.not_true(check, value));
+                return Err(self.not_true(&check.name, &check.condition.columns(), value));
             }
         }
         Ok(())
     }
 
+    /// Refuses a row for which a CHECK that is an expression is false. Called without latches
+    /// (RL80).
+    pub(crate) fn check_expressions(&self, row: &[Value<'_>]) -> Result<(), Stop> {
+        for (check, predicate) in self.definition().expressions.iter().zip(self.predicates()) {
+            let predicate = predicate.as_ref().map_err(Stop::clone)?;
+            if predicate.truth(row)? == Truth::False {
+                return Err(self.not_true(&check.name, &check.columns, &|column| row[column]));
+            }
+        }
+        Ok(())
+    }
+
+    /// The truth value of the CHECK expression at this place in the definition, for a row with
+    /// these values. Called without latches (RL80).
+    pub fn truth_of(&self, expression: usize, row: &[Value<'_>]) -> Result<Truth, Stop> {
+        self.predicates()[expression].as_ref().map_err(Stop::clone)?.truth(row)
+    }
+
+    /// The refusal of a row by the check of this name, which reads these columns.
     #[cold]
-    fn not_true<'v>(&self, check: &NamedCondition, value: &dyn Fn(usize) -> Value<'v>) -> Stop {
+    fn not_true<'v>(
+        &self,
+        check: &str,
+        columns: &[usize],
+        value: &dyn Fn(usize) -> Value<'v>,
+    ) -> Stop {
         let definition = self.definition();
         let name = |column: usize| &definition.columns[column].name;
-        let columns = check.condition.columns();
-        let values = columns.into_iter().map(|column| assigned(name(column), value(column)));
-        let message = format!("a row of table {} breaks check {}", definition.name, check.name);
+        let values = columns.iter().map(|column| assigned(name(*column), value(*column)));
+        let message = format!("a row of table {} breaks check {check}", definition.name);
         let refusal = Refusal::new(RefusalKind::CheckViolation, message);
         let refusal = refusal.detail(values.collect::<Vec<_>>().join(", "));
         let refusal = refusal.hint("give other values");
-        refusal.table(&definition.name).constraint(&check.name).into()
+        refusal.table(&definition.name).constraint(check).into()
     }
 
     /// Adds the key's values to the refusal of a lock of a key: the lock manager knows only the

@@ -13,6 +13,7 @@
 //! * [`Relations`]: finds other relations, for foreign keys.
 //! * [`TableDefinition`] and its parts: what a table is, as values.
 //! * [`Condition`]: what a CHECK says, in three-valued logic.
+//! * [`CheckCompiler`], [`Predicate`]: CHECKs that are expressions of SQL, which SQL evaluates.
 //!
 //! * [`Statement`], [`StatementWork`]: the driver of statements whose rows are found elsewhere.
 //!
@@ -25,7 +26,7 @@
 //! `range_state` change nothing.
 //!
 //! The dictionary's own tables are relations too, so this crate doesn't know where a definition
-//! comes from. Rules RL1 to RL74 are in the README.
+//! comes from. Rules RL1 to RL80 are in the README.
 //!
 //! Callers: `catalog`; the embedded API; SQL.
 
@@ -37,6 +38,7 @@ mod definition;
 mod delete;
 mod driver;
 mod entry;
+mod expression;
 mod foreign;
 mod insert;
 mod insert_keys;
@@ -63,10 +65,11 @@ mod upsert;
 pub use change::RowChange;
 pub use condition::{Comparison, Condition, Operand, Truth};
 pub use definition::{
-    ColumnDefinition, Default, ForeignKey, IndexColumn, IndexDefinition, IndexId, NamedCondition,
-    OnDelete, TableDefinition, is_dropped,
+    CheckExpression, ColumnDefinition, Default, ForeignKey, IndexColumn, IndexDefinition, IndexId,
+    NamedCondition, OnDelete, TableDefinition, is_dropped,
 };
 pub use driver::{Done, Flow, Locked, Statement, StatementBody, StatementKind, StatementWork};
+pub use expression::{CheckCompiler, NoExpressions, Predicate};
 pub use load::{KeySort, Load};
 pub use lock::{ForUpdate, IfHeld};
 pub use range::Bounds;

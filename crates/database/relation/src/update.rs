@@ -23,8 +23,9 @@ pub(crate) type RowsChanger<'a> =
 
 impl Relation {
     /// Updates these rows of one block together, from the first on, and returns how many: up to the
-    /// first that isn't as the view sees it, or sets a column of a key. The statement meets each
-    /// row once, so it has changed none of them yet (RL13).
+    /// first that isn't as the view sees it, or sets a column of a key; none if a CHECK is an
+    /// expression (RL80). The statement meets each row once, so it has changed none of them yet
+    /// (RL13).
     pub(crate) fn update_together(
         &self,
         work: &mut Work<'_>,
@@ -33,6 +34,9 @@ impl Relation {
         change: &mut RowsChanger<'_>,
         sets_keys: &mut bool,
     ) -> Result<usize, Stop> {
+        if !self.definition().expressions.is_empty() {
+            return Ok(0);
+        }
         let (set, mut made) = (&mut work.scratch.assignments, Ok(()));
         let mut apply = |place: usize, old: &[u8], new: &mut Vec<u8>| {
             let mut of_row = |old: &RowView<'_>, new: &mut RowChange<'_>| change(place, old, new);
@@ -81,6 +85,7 @@ impl Relation {
             heap.update(work.transaction, inserter, row, view, &mut apply, work.session)?;
         made?;
         if changed == Changed::Yes {
+            self.check_changed(&work.scratch.new_row)?;
             self.change_keys(work, row, late)?;
             self.foreign_updated(work.scratch)?;
         }
@@ -108,6 +113,19 @@ impl Relation {
         let new = self.row(new)?;
         // A row that was just encoded can be read.
         self.check_conditions(&|column| new.get(column).unwrap_or(Value::Null))
+    }
+
+    /// Refuses a row that was just changed if a CHECK that is an expression is false for it. The
+    /// change is taken back with the statement (RL80).
+    fn check_changed(&self, row: &[u8]) -> Result<(), Stop> {
+        if self.definition().expressions.is_empty() {
+            return Ok(());
+        }
+        let row = self.row(row)?;
+        // A row that was just encoded can be read.
+        let value = |column| row.get(column).unwrap_or(Value::Null);
+        let values: Vec<Value<'_>> = (0..self.layout().columns()).map(value).collect();
+        self.check_expressions(&values)
     }
 
     /// Replaces the index entries of a row whose keys differ between the old bytes and the new

@@ -6,11 +6,14 @@ use std::sync::Arc;
 use ids::ObjectNo;
 use instance::Instance;
 use os::Session;
-use relation::{Relation, Relations, RowChange, Selection, Work};
+use relation::{
+    CheckCompiler, CheckExpression, NoExpressions, Predicate, Relation, Relations, RowChange,
+    Selection, TableDefinition, Truth, Work,
+};
 use stop::{RefusalKind, Stop};
 use value::{RowView, Value};
 
-use crate::common::{Client, Known, database, machine, named, with_instance};
+use crate::common::{Client, Known, database, machine, named, rows, with_instance};
 use crate::shop::{check_all, column, delete, insert, int, set, tables};
 
 /// Runs with some customers, orders, items and notes.
@@ -65,6 +68,70 @@ fn a_check_refuses_what_is_false_and_lets_unknown_pass() {
         );
         assert_eq!(named(&refused), ["23502", "orders", "id", ""]);
         assert_eq!(set(client, ("orders", 30), (2, int(1))).expect("true"), 1);
+    });
+}
+
+/// Plays SQL: it knows expressions `id < n`.
+struct Below(i64);
+
+impl CheckCompiler for Below {
+    fn compile(
+        &self,
+        check: &CheckExpression,
+        _: &TableDefinition,
+    ) -> Result<Box<dyn Predicate>, Stop> {
+        let most = check.text.strip_prefix("id < ").expect("one of these");
+        Ok(Box::new(Below(most.parse().expect("a number"))))
+    }
+}
+
+impl Predicate for Below {
+    fn truth(&self, row: &[Value<'_>]) -> Result<Truth, Stop> {
+        Ok(match row[0] {
+            Value::Int(id) if id < self.0 => Truth::True,
+            Value::Int(_) => Truth::False,
+            _ => Truth::Unknown,
+        })
+    }
+}
+
+#[test]
+fn a_check_that_is_an_expression_is_asked_by_a_program_that_knows_it_and_else_refuses() {
+    with_shop(|client| {
+        let (instance, session) = (client.instance, client.session);
+        let mut definition = TableDefinition::clone(client.known.named("items").definition());
+        let (name, text) = ("low".to_string(), "id < 500".to_string());
+        definition.expressions.push(CheckExpression { name, text, columns: vec![0] });
+        let definition = Arc::new(definition);
+        let open = |compiler: &dyn CheckCompiler| {
+            let (space, transactions) = (instance.space(), instance.transactions());
+            let definition = Arc::clone(&definition);
+            Relation::open_with(definition, compiler, space, transactions, session).expect("opened")
+        };
+        let items = open(&Below(0));
+        items.insert(&mut client.work(), &[int(499), int(1)]).expect("true");
+        let refused = items.insert(&mut client.work(), &[int(500), int(1)]).expect_err("false");
+        assert_eq!(refused.refusal(), Some(RefusalKind::CheckViolation));
+        let say = "a row of table items can't have id = 500: check low forbids it; give other \
+                   values";
+        assert_eq!(refused.to_string(), say);
+        // The last rows break it, and those before go back with them.
+        let before = all(client, "items", 0);
+        let mut change = |row: &RowView<'_>, change: &mut RowChange<'_>| {
+            change.set(0, int(row.get_i64(0).expect("not NULL") + 300))
+        };
+        let refused = items.update_where(&mut client.work(), Selection::All, None, &mut change);
+        let refused = refused.expect_err("false for some");
+        assert_eq!(refused.refusal(), Some(RefusalKind::CheckViolation));
+        assert_eq!(all(client, "items", 0), before);
+        let mut change = |_: &RowView<'_>, change: &mut RowChange<'_>| change.set(1, int(2));
+        let changed = items.update_where(&mut client.work(), Selection::All, None, &mut change);
+        assert_eq!(changed.expect("true for all"), before.len() as u64);
+        let ignorant = open(&NoExpressions);
+        assert_eq!(rows(&ignorant, client.view(), session).len(), before.len());
+        let refused = ignorant.insert(&mut client.work(), &[int(3), int(1)]).expect_err("unknown");
+        assert_eq!(refused.refusal(), Some(RefusalKind::WrongState));
+        assert!(refused.to_string().contains("its check low is an expression"), "{refused}");
     });
 }
 
