@@ -83,7 +83,11 @@ fn writer(instance: &instance::Instance, session: &Session, keys: (i64, i64), se
                 done => done.expect("no other refusal"),
             }
         }
-        if dice.below(4) == 0 { client.rollback() } else { client.commit() }
+        if dice.below(4) == 0 {
+            client.rollback()
+        } else {
+            client.commit()
+        }
         pause(Nanos::from_micros(dice.below(500)), session);
     }
 }
@@ -164,7 +168,7 @@ impl Reader<'_, '_> {
         loop {
             let mut look = |row, seen: RowView<'_>| found.push((row, kept(&seen)));
             let mut look_at_key = |row, values: &[Value<'_>]| {
-                let values: Row = values.iter().map(|value| value.to_owned()).collect();
+                let values: Row = values.iter().copied().map(Value::to_owned).collect();
                 keys.push((row, values));
             };
             let goes_on = match how {

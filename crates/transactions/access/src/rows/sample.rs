@@ -13,7 +13,7 @@
 use cache::Blocks;
 use ids::Dba;
 use os::Session;
-use stop::Stop;
+use stop::{Stop, check_call};
 use txn::View;
 
 use super::Heap;
@@ -45,7 +45,7 @@ impl Heap {
         session: &Session,
     ) -> Result<Sampled, Stop> {
         let spans = self.spans(session)?;
-        let of = spans.iter().map(|span| u64::from(span.count)).sum();
+        let of: u64 = spans.iter().map(|span| u64::from(span.count)).sum();
         let wanted = (of as f64 * share.clamp(0.0, 1.0)).ceil() as u64;
         let blocks = wanted.clamp(1, of.max(1)).min(of);
         let cache = self.transactions.changes().cache();
@@ -61,6 +61,7 @@ impl Heap {
             }
             reader.prefetch(&batch)?;
             for block in &batch {
+                check_call(session)?;
                 let visited = self.visit_block(view, *block, visit, session);
                 self.or_without_rows(*block, visited.map(|()| true), session)?;
             }
