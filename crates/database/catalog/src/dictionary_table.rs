@@ -17,8 +17,9 @@
 //! (`dictionary_version`).
 //!
 //! Invariants (rule DC1)
-//!   * a table of the dictionary has the segments `_x` and `_x_key`; the segment of the index of the
-//!     last table of version 1 is made permanent last: where it isn't, there is no dictionary (DC10)
+//!   * a table of the dictionary has the segments `_x` and `_x_key`; the segment of the index of
+//!     the last table of version 1 is made permanent last: where it isn't, there is no dictionary
+//!     (DC10)
 //!   * a table's columns never change: a version has tables, and each has its columns for ever
 //!
 //! Callers: `store`; `rows`; `dictionary_check`; `verify`, which reads the tables without opening

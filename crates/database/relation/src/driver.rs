@@ -1,5 +1,5 @@
-//! The driver of statements: rows are found elsewhere, and changed or locked here as the statement's
-//! view saw them, or the whole statement begins again (RL56 to RL58).
+//! The driver of statements: rows are found elsewhere, and changed or locked here as the
+//! statement's view saw them, or the whole statement begins again (RL56 to RL58).
 //!
 //! ```text
 //!   lock the tables ─▶ snapshot ─▶ the body finds rows by any reads with the view, and has each
@@ -8,8 +8,8 @@
 //!                         └─ take all back                 late keys ─▶ foreign keys ─▶ done
 //! ```
 //!
-//! A step that finds a row changed since the view is refused to the body. The body hands the refusal
-//! on as any other; the driver knows it and begins again.
+//! A step that finds a row changed since the view is refused to the body. The body hands the
+//! refusal on as any other; the driver knows it and begins again.
 //!
 //! Callers: SQL; `selected` and `lock`, for statements over one selection.
 

@@ -19,9 +19,9 @@
 //!
 //! The life of a statement is in `statement` (rules RL10, RL19 to RL22). One that chooses rows is
 //! run by `driver` (rules RL56 to RL60): it locks its tables, takes a snapshot, has its body find
-//! rows and change or lock each (`update`, `delete`, `insert`, `upsert`), and ends by inserting late
-//! keys (`late_keys`, rule RL28) and doing what foreign keys ask for (`foreign`, rules RL6 to RL9
-//! and RL31 to RL37). `selected` and `lock` are its statements over one selection. `insert` and
+//! rows and change or lock each (`update`, `delete`, `insert`, `upsert`), and ends by inserting
+//! late keys (`late_keys`, rule RL28) and doing what foreign keys ask for (`foreign`, rules RL6 to
+//! RL9 and RL31 to RL37). `selected` and `lock` are its statements over one selection. `insert` and
 //! `load` also have statements without a snapshot. `read`, `scan`, `range` and
 //! `range_state` change nothing.
 //!

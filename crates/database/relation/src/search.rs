@@ -63,8 +63,8 @@ pub(crate) type VisitRows<'a> =
     dyn FnMut(&mut StatementWork<'_, '_>, &[RowAddress]) -> Result<bool, Stop> + 'a;
 
 impl Relation {
-    /// Visits the rows that a statement's search finds: by a key, in the order of an index range, or
-    /// block by block. Returns false if a visit ended it.
+    /// Visits the rows that a statement's search finds: by a key, in the order of an index range,
+    /// or block by block. Returns false if a visit ended it.
     pub(crate) fn visit_rows(
         &self,
         statement: &mut StatementWork<'_, '_>,

@@ -57,8 +57,8 @@ impl Relation {
             || keys.any(|column| set.has(*column))
     }
 
-    /// Updates a row and its entries, if the row is as the view sees it. Of its new entries those of
-    /// late keys are left to the statement's end, if it has them.
+    /// Updates a row and its entries, if the row is as the view sees it. Of its new entries those
+    /// of late keys are left to the statement's end, if it has them.
     pub(crate) fn update_row<'a>(
         &self,
         work: &mut Work<'a>,

@@ -12,8 +12,8 @@
 //! changes.
 //!
 //! A read is a [`DirectScan`], which may be kept between calls, and while a call works with it, a
-//! [`DirectReader`]. When the reader goes, it waits for the pieces that are on their way; these stay
-//! in the scan, and the next reader begins with them (CB70).
+//! [`DirectReader`]. When the reader goes, it waits for the pieces that are on their way; these
+//! stay in the scan, and the next reader begins with them (CB70).
 //!
 //! A block may be written home while it is read here. Then it may come torn, or older than the
 //! version that its writer has noted meanwhile. So a block that isn't whole is read again through

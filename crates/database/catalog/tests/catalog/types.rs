@@ -148,7 +148,7 @@ fn a_conversion_of_the_callers_is_asked_once_for_each_row() {
         assert!(db.rows("customer", session).contains("3, 6, 'city 3'"));
         let unique = index("by_name", "customer", &["name"], true);
         let made = db.catalog.create_index(&unique, WAIT, session);
-        refused(made, RefusalKind::UniqueViolation, "both have name");
+        refused(made, RefusalKind::UniqueViolation, "have the same key: name = ");
     });
 }
 

@@ -5,7 +5,8 @@
 //! meanwhile to the leaves that it has left or will come to, it neither misses an entry nor gives
 //! one twice.
 //!
-//! An [`IndexRange`] is what stays between calls; a [`Cursor`] has one, with the index and the view.
+//! An [`IndexRange`] is what stays between calls; a [`Cursor`] has one, with the index and the
+//! view.
 //!
 //! Callers: users of indexes.
 
