@@ -27,6 +27,8 @@ use crate::{IndexId, Relation};
 pub struct RangeState {
     index: IndexId,
     view: View,
+    /// The view that the next call takes instead: own changes behind that call may make it wrong.
+    renewed: Option<View>,
     /// None if no key can lie in the range.
     range: Option<IndexRange>,
     /// The most rows that one call gives.
@@ -45,7 +47,7 @@ pub struct Rows<'a> {
 impl RangeState {
     pub(crate) fn new(index: IndexId, view: View, range: Option<IndexRange>) -> RangeState {
         let (keys, values) = (KeyDecoder::default(), Vec::new());
-        RangeState { index, view, range, most: usize::MAX, keys, values }
+        RangeState { index, view, renewed: None, range, most: usize::MAX, keys, values }
     }
 
     /// The state with a bound for the rows of one call: a caller that needs few doesn't get those
@@ -55,14 +57,19 @@ impl RangeState {
         RangeState { most: rows.max(1), ..self }
     }
 
-    /// Takes the view of the same snapshot, as it is now. Without this the state sees the same
-    /// entries, but copies each block that its own transaction has changed.
+    /// Has the next call take the view of the same snapshot, as it is now. Without this the state
+    /// sees the same entries, but copies each block that its own transaction has changed.
     ///
     /// # Panics
     /// When it is the view of another snapshot.
     pub fn renew(&mut self, view: View) {
         assert_eq!(view.scn, self.view.scn, "a range has one snapshot");
-        self.view = view;
+        self.renewed = Some(view);
+    }
+
+    /// The view of this call.
+    fn take_view(&mut self) -> View {
+        self.renewed.take().unwrap_or(self.view)
     }
 
     /// The range, of which entries are at hand.
@@ -110,8 +117,8 @@ impl Relation {
         look: &mut dyn FnMut(RowAddress, RowView<'_>) -> T,
         session: &Session,
     ) -> Result<Option<T>, Stop> {
-        let Some(place) = self.fill(state, session)? else { return Ok(None) };
-        let view = state.view;
+        let view = state.take_view();
+        let Some(place) = self.fill(state, view, session)? else { return Ok(None) };
         let range = state.at_hand();
         let rows = range.rows();
         if let [row, next, ..] = rows
@@ -134,8 +141,8 @@ impl Relation {
         visit: &mut dyn FnMut(RowAddress, RowView<'_>),
         session: &Session,
     ) -> Result<bool, Stop> {
-        let Some(place) = self.fill(state, session)? else { return Ok(false) };
-        let (view, most) = (state.view, state.most);
+        let (view, most) = (state.take_view(), state.most);
+        let Some(place) = self.fill(state, view, session)? else { return Ok(false) };
         let range = state.at_hand();
         let count = range.rows().len().min(most);
         self.visit_entries(place, &range.rows()[..count], view, visit, session)?;
@@ -153,8 +160,8 @@ impl Relation {
         look: &mut dyn FnMut(RowAddress, &[Value<'_>]),
         session: &Session,
     ) -> Result<bool, Stop> {
-        let Some(place) = self.fill(state, session)? else { return Ok(false) };
-        let most = state.most;
+        let (view, most) = (state.take_view(), state.most);
+        let Some(place) = self.fill(state, view, session)? else { return Ok(false) };
         let RangeState { range, keys, values: buffer, .. } = state;
         let range = range.as_mut().expect("there are entries at hand");
         let damaged = |damaged: DamagedKey| self.damaged_key(place, damaged);
@@ -188,27 +195,34 @@ impl Relation {
     ) -> Result<Option<u64>, Stop> {
         let place = self.place_of(state.index)?;
         let open = &self.indexes()[place];
-        self.check_index_view(open, state.view)?;
+        let view = state.take_view();
+        self.check_index_view(open, view)?;
         let Some(range) = &mut state.range else { return Ok(None) };
         let mut count = range.rows().len() as u64;
         if count > 0 {
             range.pass(range.rows().len());
+            self.check_there(session)?;
             return Ok(Some(count));
         }
         let mut add = |_: &[u8], _: RowAddress| count += 1;
-        let visited = open.index.visit_range(range, state.view, &mut add, session);
+        let visited = open.index.visit_range(range, view, &mut add, session);
         self.check_there(session)?;
         Ok(visited?.then_some(count))
     }
 
     /// Has the next entries of a range at hand. Returns the place of the index; none behind the
     /// last entry.
-    fn fill(&self, state: &mut RangeState, session: &Session) -> Result<Option<usize>, Stop> {
+    fn fill(
+        &self,
+        state: &mut RangeState,
+        view: View,
+        session: &Session,
+    ) -> Result<Option<usize>, Stop> {
         let place = self.place_of(state.index)?;
         let open = &self.indexes()[place];
-        self.check_index_view(open, state.view)?;
+        self.check_index_view(open, view)?;
         let Some(range) = &mut state.range else { return Ok(None) };
-        let filled = open.index.fill(range, state.view, session);
+        let filled = open.index.fill(range, view, session);
         self.check_there(session)?;
         Ok(filled?.then_some(place))
     }
@@ -257,7 +271,8 @@ impl Rows<'_> {
 
     /// The address of the next row.
     pub fn next_address(&mut self, session: &Session) -> Result<Option<RowAddress>, Stop> {
-        if self.relation.fill(&mut self.state, session)?.is_none() {
+        let view = self.state.take_view();
+        if self.relation.fill(&mut self.state, view, session)?.is_none() {
             return Ok(None);
         }
         let range = self.state.at_hand();

@@ -18,18 +18,20 @@ use crate::Relation;
 #[derive(Debug)]
 pub struct ScanState {
     view: View,
+    /// The view that the next call takes instead: own changes behind that call may make it wrong.
+    renewed: Option<View>,
     scan: HeapScan,
 }
 
 impl ScanState {
-    /// Takes the view of the same snapshot, as it is now. Without this the state sees the same
-    /// rows, but copies each block that its own transaction has changed.
+    /// Has the next call take the view of the same snapshot, as it is now. Without this the state
+    /// sees the same rows, but copies each block that its own transaction has changed.
     ///
     /// # Panics
     /// When it is the view of another snapshot.
     pub fn renew(&mut self, view: View) {
         assert_eq!(view.scn, self.view.scn, "a scan has one snapshot");
-        self.view = view;
+        self.renewed = Some(view);
     }
 }
 
@@ -40,7 +42,8 @@ impl Relation {
     pub fn begin_scan(&self, view: View, session: &Session) -> Result<ScanState, Stop> {
         self.check_view(view)?;
         self.check_there(session)?;
-        Ok(ScanState { view: view.for_later(), scan: self.heap().begin_scan() })
+        let scan = self.heap().begin_scan();
+        Ok(ScanState { view: view.for_later(), renewed: None, scan })
     }
 
     /// Visits the rows of the next block, under its latch if possible, or of the next run of a
@@ -52,13 +55,14 @@ impl Relation {
         visit: &mut dyn FnMut(RowAddress, RowView<'_>),
         session: &Session,
     ) -> Result<bool, Stop> {
-        self.check_view(state.view)?;
+        let view = state.renewed.take().unwrap_or(state.view);
+        self.check_view(view)?;
         let (mut damaged, misreads) = (Ok(()), Misreads::default());
         let mut visit = |address, row: &[u8]| match self.row_for(row, &misreads) {
             Ok(row) => visit(address, row),
             Err(stop) => damaged = Err(stop),
         };
-        let scanned = self.heap().scan_next(&mut state.scan, state.view, &mut visit, session);
+        let scanned = self.heap().scan_next(&mut state.scan, view, &mut visit, session);
         self.check_there(session)?;
         let goes_on = scanned?;
         damaged?;

@@ -112,8 +112,7 @@ fn a_check_that_is_an_expression_is_asked_by_a_program_that_knows_it_and_else_re
         items.insert(&mut client.work(), &[int(499), int(1)]).expect("true");
         let refused = items.insert(&mut client.work(), &[int(500), int(1)]).expect_err("false");
         assert_eq!(refused.refusal(), Some(RefusalKind::CheckViolation));
-        let say = "a row of table items can't have id = 500: check low forbids it; give other \
-                   values";
+        let say = "a row of table items breaks check low: id = 500; give other values";
         assert_eq!(refused.to_string(), say);
         // The last rows break it, and those before go back with them.
         let before = all(client, "items", 0);

@@ -218,7 +218,9 @@ impl Reader<'_, '_> {
     fn compare_keys(&self, place: usize, direction: Direction, keys: Vec<(RowAddress, Row)>) {
         let columns = &self.relation.definition().indexes[place].columns;
         let with_row = |(address, values): (RowAddress, Row)| {
-            let row = self.expected.get(&address).expect("the snapshot sees the row").clone();
+            let row = self.expected.get(&address);
+            let row =
+                row.unwrap_or_else(|| panic!("{address} {place} {values:?} {direction:?}")).clone();
             for (of, value) in columns.iter().zip(&values) {
                 assert_eq!(row[of.column], *value, "{address}");
             }
@@ -420,8 +422,8 @@ fn a_state_is_refused_when_its_table_is_gone_or_is_another() {
             relation.sample_blocks(view, 1.0, 1, &mut nothing, session).map(drop),
             relation.begin_scan(view, session).map(drop),
         ];
-        for refused in refusals {
-            let stop = refused.expect_err("it is gone");
+        for (number, refused) in refusals.into_iter().enumerate() {
+            let stop = refused.expect_err(&format!("it is gone ({number})"));
             assert_eq!(stop.refusal(), Some(RefusalKind::DefinitionChanged), "{stop}");
         }
         kept.close(session);

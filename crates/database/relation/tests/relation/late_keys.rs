@@ -181,8 +181,8 @@ fn keys_that_two_rows_would_have_at_the_end_are_refused_with_their_values() {
             let refused = set(client, from, to).expect_err("two rows with one key");
             assert_eq!(refused.refusal(), Some(RefusalKind::UniqueViolation));
             let say = format!(
-                "table numbers has another row with k = {to}, which numbers_k forbids; give \
-                 another value, or change that row"
+                "table numbers has another row with this key, which numbers_k forbids: k = {to}; \
+                 give another value, or change that row"
             );
             assert_eq!(refused.to_string(), say);
             assert_eq!(now(client), before);
