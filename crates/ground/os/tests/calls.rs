@@ -1,6 +1,10 @@
 //! Calls of a session: their numbers, and how they end before their work is done.
 
-#![allow(clippy::disallowed_types, reason = "a test shares a word among threads")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a test shares words and channels among threads"
+)]
 
 mod common;
 

@@ -263,7 +263,8 @@ fn a_body_may_ask_to_begin_again_and_a_refusal_of_its_own_comes_first() {
 /// Each row gets its own value, in whichever way it is changed: together with others or alone.
 #[test]
 fn rows_that_are_updated_together_get_the_values_of_their_places() {
-    let tables: [(fn() -> Vec<Table>, FileSystem, usize); 3] =
+    type Tables = fn() -> Vec<Table>;
+    let tables: [(Tables, FileSystem, usize); 3] =
         [(numbers, base(), 1), (numbers, base(), 2), (whole::counters, whole::base(), 1)];
     for (tables, base, column) in tables {
         with_instance(machine(1, base), move |instance, session| {

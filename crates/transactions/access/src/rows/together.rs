@@ -66,18 +66,20 @@ struct ChangedRows {
     needed: Option<usize>,
 }
 
+/// Makes the new bytes of the old ones of the row at a place among several, and says whether it may
+/// be changed together with others. It only computes, and may be called again.
+type Together<'c> = dyn FnMut(usize, &[u8], &mut Vec<u8>) -> bool + 'c;
+
 impl Heap {
     /// Changes rows of one block together, from the first on, and returns how many. The next row
     /// has to be changed alone, which says why it can't be if it can't. `change` is given the place
-    /// of the row among `rows`, makes the new bytes of the old ones and says whether the row may be
-    /// changed together with others; it only computes, and may be called again. The view sees the
-    /// rows, and its statement has changed none of them.
+    /// of the row among `rows`. The view sees the rows, and its statement has changed none of them.
     pub fn update_together(
         &self,
         transaction: &mut Transaction,
         rows: &[RowAddress],
         view: View,
-        change: &mut dyn FnMut(usize, &[u8], &mut Vec<u8>) -> bool,
+        change: &mut Together<'_>,
         session: &Session,
     ) -> Result<usize, Stop> {
         let (mut done, mut needed) = (0, Op::HEAD_BYTES_MAX);
