@@ -6,6 +6,9 @@
 //!   golden/format5.txt               what is in both: tables, rows, indexes, as text
 //! ```
 //!
+//! Its dictionary has version 1 (rule catalog/DC32), and it must open in every later program, and
+//! keep that version until a statement needs another.
+//!
 //! A golden database is written by a simulated machine (`made`), from a fixed seed, so it can be
 //! written again: the newest one has to be the same, byte for byte, as what is written today. So
 //! nobody changes the format without noticing, here or in a row's bytes, a key's, in redo or undo.
@@ -25,6 +28,7 @@ mod made;
 #[path = "golden/packed.rs"]
 mod packed;
 
+use catalog::{DICTIONARY_VERSION, DICTIONARY_VERSION_FIRST, Dependency, ObjectId, ViewSpec};
 use database::{Database, Value};
 use format::{BlockHeader, BlockKind, FORMAT};
 use os::Session;
@@ -55,10 +59,28 @@ fn a_database_of_every_format_opens_and_has_every_row() {
             let files = packed::unpacked(packed);
             let said = BlockHeader::at(&files["control01.ctl"], 0).format();
             assert_eq!(said, format, "{what}");
-            let (found, recovered) = opened(files, &what);
-            assert_eq!(found, text, "{what}");
-            assert_eq!(recovered, (recovers, recovers), "{what}: applied redo, rolled back");
+            let found = opened(files, &what);
+            assert_eq!(found.text, text, "{what}");
+            assert_eq!(found.recovered, (recovers, recovers), "{what}: applied, rolled back");
+            assert_eq!(found.version, DICTIONARY_VERSION_FIRST, "{what}: it is as it was");
         }
+    }
+}
+
+/// What came with the newest version of the dictionary, in a database that is made today.
+#[test]
+fn a_database_with_a_dictionary_of_the_newest_version_opens_and_has_everything() {
+    let (shut, crashed) = made::databases_of_texts();
+    let text = made::text_of(shut.clone());
+    for wanted in ["view item_names", "external table lines", "comment on item", "statistics"] {
+        assert!(text.contains(wanted), "{wanted}: {text}");
+    }
+    for (name, disk, recovers) in [("shut", shut, false), ("crashed", crashed, true)] {
+        let what = format!("newest dictionary, {name}");
+        let found = opened(files_of(disk), &what);
+        assert_eq!(found.text, text, "{what}");
+        assert_eq!(found.recovered, (recovers, recovers), "{what}: applied, rolled back");
+        assert_eq!(found.version, DICTIONARY_VERSION, "{what}");
     }
 }
 
@@ -118,9 +140,19 @@ fn write_files(world: &World, files: &Files, session: &Session) {
     }
 }
 
-/// Opens the database of these files: what is in it, and whether redo was applied, and transactions
-/// were rolled back. Then tables are changed, and before and after that the database is verified.
-fn opened(files: Files, what: &str) -> (String, (bool, bool)) {
+/// What was found in a database that was opened.
+struct Found {
+    /// What is in it.
+    text: String,
+    /// Whether redo was applied, and whether transactions were rolled back.
+    recovered: (bool, bool),
+    /// The version of its dictionary.
+    version: u32,
+}
+
+/// Opens the database of these files, and looks at it. Then tables are changed; before and after
+/// that the database is verified.
+fn opened(files: Files, what: &str) -> Found {
     let name = what.to_string();
     let report = machine(5, FileSystem::new(1 << 30)).run(move |world, session| {
         write_files(world, &files, session);
@@ -133,6 +165,7 @@ fn opened(files: Files, what: &str) -> (String, (bool, bool)) {
         let opened = database.instance().opened();
         let recovered = (opened.recovered.applied > 0, opened.rolled_back > 0);
         let text = made::text(&database, session);
+        let version = database.catalog().dictionary_version(session);
         database.shutdown_by(session).expect("shut in good order");
         verify(world, &name, session);
         let database = open();
@@ -140,7 +173,7 @@ fn opened(files: Files, what: &str) -> (String, (bool, bool)) {
         assert_ne!(made::text(&database, session), text, "{name}: it can be changed");
         database.shutdown_by(session).expect("shut in good order");
         verify(world, &name, session);
-        (text, recovered)
+        Found { text, recovered, version }
     });
     ended(report, what)
 }
@@ -181,4 +214,15 @@ fn change(database: &Database, session: &Session) {
     let sequence = catalog.sequence("ticket", session).expect("there");
     let next = catalog.next_value(&sequence, session).expect("a value");
     assert!(next > made::TICKETS, "{next} was given before");
+    let kind = catalog.table("kind", session).expect("there");
+    let spec = ViewSpec {
+        name: "kind_names".into(),
+        text: "select name from kind".into(),
+        columns: vec!["name".into()],
+        depends_on: vec![Dependency { object: ObjectId::Table(kind.object), columns: vec![1] }],
+        bound_in: catalog.generation(session),
+        replace: false,
+    };
+    catalog.create_view(&spec, session).expect("its dictionary gets what it needs");
+    assert_eq!(catalog.dictionary_version(session), DICTIONARY_VERSION);
 }
