@@ -15,16 +15,16 @@ pub fn is_reserved(word: &str) -> bool {
     match word {
         "all" | "analyse" | "analyze" | "and" | "any" | "array" | "as" | "asc" | "asymmetric"
         | "between" | "both" | "case" | "cast" | "check" | "collate" | "column" | "constraint"
-        | "create" | "cross" | "current_catalog" | "current_date" | "current_role"
-        | "current_time" | "current_timestamp" | "current_user" | "default" | "deferrable"
-        | "desc" | "distinct" | "do" | "else" | "end" | "except" | "exists" | "false" | "fetch"
-        | "for" | "foreign" | "from" | "full" | "grant" | "group" | "having" | "in"
-        | "initially" | "inner" | "intersect" | "into" | "is" | "join" | "lateral" | "leading"
-        | "like" | "limit" | "localtime" | "localtimestamp" | "natural" | "not" | "null"
-        | "offset" | "on" | "only" | "or" | "order" | "outer" | "placing" | "primary"
-        | "references" | "returning" | "select" | "session_user" | "some" | "symmetric"
-        | "table" | "then" | "to" | "trailing" | "true" | "union" | "unique" | "user" | "using"
-        | "variadic" | "when" | "where" | "window" | "with" => true,
+        | "create" | "cross" | "current_catalog" | "current_date" | "current_time"
+        | "current_timestamp" | "current_user" | "default" | "deferrable" | "desc" | "distinct"
+        | "do" | "else" | "end" | "except" | "exists" | "false" | "fetch" | "for" | "foreign"
+        | "from" | "full" | "grant" | "group" | "having" | "in" | "initially" | "inner"
+        | "intersect" | "into" | "is" | "join" | "lateral" | "leading" | "like" | "limit"
+        | "localtime" | "localtimestamp" | "natural" | "not" | "null" | "offset" | "on"
+        | "only" | "or" | "order" | "outer" | "placing" | "primary" | "references"
+        | "returning" | "select" | "session_user" | "some" | "symmetric" | "table" | "then"
+        | "to" | "trailing" | "true" | "union" | "unique" | "user" | "using" | "variadic"
+        | "when" | "where" | "window" | "with" => true,
         _ => false,
     }
 }
@@ -55,7 +55,7 @@ const KEYWORDS: &str = "\
 
 /// A name as it is written in SQL: in double quotes if it needs them.
 pub fn quote_ident(name: &str) -> String {
-    let is_plain = name.starts_with(|c| is_name_start(c))
+    let is_plain = name.starts_with(is_name_start)
         && name.chars().all(is_name_part)
         && name.to_lowercase() == name
         && !is_reserved(name);
