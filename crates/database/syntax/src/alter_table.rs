@@ -162,8 +162,8 @@ fn read_actions(
         }
         () if reader.take("modify") => match reader.sees_open() {
             true => {
-                let each = |reader: &mut Reader<'_>| read_modify(reader, actions);
-                reader.bracketed(|reader| reader.list(each)).map(drop)
+                reader.bracketed(|reader| reader.list(|reader| read_modify(reader, actions)))?;
+                Ok(())
             }
             false => {
                 reader.take("column");
@@ -180,17 +180,19 @@ fn read_actions(
 
 fn read_add(reader: &mut Reader<'_>, actions: &mut Vec<TableAction>) -> Result<(), SyntaxError> {
     if reader.sees_open() {
-        let each = |reader: &mut Reader<'_>| {
-            actions.push(match Constraint::read(reader, None)? {
-                Some(constraint) => TableAction::AddConstraint(constraint),
-                None => {
-                    let column = Box::new(ColumnDefinition::read(reader)?);
-                    TableAction::AddColumn { column, if_not_exists: false }
-                }
-            });
-            Ok(())
-        };
-        return reader.bracketed(|reader| reader.list(each)).map(drop);
+        reader.bracketed(|reader| {
+            reader.list(|reader| {
+                actions.push(match Constraint::read(reader, None)? {
+                    Some(constraint) => TableAction::AddConstraint(constraint),
+                    None => {
+                        let column = Box::new(ColumnDefinition::read(reader)?);
+                        TableAction::AddColumn { column, if_not_exists: false }
+                    }
+                });
+                Ok(())
+            })
+        })?;
+        return Ok(());
     }
     let is_column = reader.take("column");
     let if_not_exists = reader.take("if not exists");

@@ -106,11 +106,12 @@ impl CreateIndex {
 
 impl IndexKey {
     fn read(reader: &mut Reader<'_>) -> Result<IndexKey, SyntaxError> {
+        let place = reader.place();
         let written = reader.written(|reader| reader.short_expression())?;
         let of = match written.tree {
             Expr::Identifier(column) => KeyOf::Column(column),
             Expr::Value(_) | Expr::CompoundIdentifier(_) => {
-                return Err(reader.wrong_for("the name of a column before"));
+                return Err(reader.wrong_at(place, "the name of a column"));
             }
             // The brackets around an expression say no more than that it is one.
             Expr::Nested(inner) => KeyOf::Expression(Written { tree: *inner, text: written.text }),

@@ -48,6 +48,8 @@ pub struct Locking {
     pub wait: LockWait,
     /// The clause's first byte.
     pub position: usize,
+    /// The byte behind its last one.
+    pub end: usize,
 }
 
 impl Locking {
@@ -117,7 +119,9 @@ impl Clause<'_> {
             true => self.names()?,
             false => Vec::new(),
         };
-        Ok(Locking { lock, of, wait: self.wait()?, position })
+        let wait = self.wait()?;
+        let last = self.tokens.get(self.at - 1).and_then(|token| byte_of(token.span.end));
+        Ok(Locking { lock, of, wait, position, end: last.unwrap_or(self.text.len()) })
     }
 
     fn wait(&mut self) -> Result<LockWait, SyntaxError> {

@@ -43,6 +43,8 @@ pub(crate) struct Reader<'a> {
     wanted_at: usize,
     /// The statement's FOR UPDATE, which was taken out of its tokens and belongs to a query.
     pub(crate) locking: Option<Locking>,
+    /// Where that clause ends; 0 without one.
+    locking_end: usize,
     /// Whether a hint asks for the direct path.
     pub(crate) asks_append: bool,
 }
@@ -69,6 +71,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn new(
         text: &'a str,
         tokens: Vec<TokenWithSpan>,
+        locking: Option<Locking>,
         dialect: &'a Forebay,
     ) -> Reader<'a> {
         let parser = Parser::new(dialect)
@@ -80,7 +83,8 @@ impl<'a> Reader<'a> {
             parser,
             wanted: Vec::new(),
             wanted_at: 0,
-            locking: None,
+            locking_end: locking.as_ref().map_or(0, |locking| locking.end),
+            locking,
             asks_append: false,
         }
     }
@@ -90,9 +94,11 @@ impl<'a> Reader<'a> {
         byte_of(self.next().span.start).unwrap_or(self.text.len())
     }
 
-    /// The text from this byte to the end of the last token that was read.
+    /// The text from this byte to the end of what was read last.
     pub(crate) fn text_from(&self, start: usize) -> &'a str {
         let end = byte_of(self.parser.get_current_token().span.end).unwrap_or(self.text.len());
+        let is_within = self.locking_end > end && self.is_at_end();
+        let end = if is_within { self.locking_end } else { end };
         self.text.get(start..end).unwrap_or_default().trim_end()
     }
 
@@ -150,6 +156,14 @@ impl<'a> Reader<'a> {
         let word = self.word().map(str::to_owned)?;
         self.parser.advance_token();
         Some(word)
+    }
+
+    /// Takes a name in double quotes if one comes next.
+    pub(crate) fn take_quoted_name(&mut self) -> Option<String> {
+        let Token::Word(word) = &self.next().token else { return None };
+        let name = word.quote_style.map(|_| word.value.clone())?;
+        self.parser.advance_token();
+        Some(name)
     }
 
     // Marks.
@@ -400,7 +414,7 @@ impl<'a> Reader<'a> {
     /// Refuses what stands behind the statement.
     pub(crate) fn end(&mut self) -> Result<(), SyntaxError> {
         let mut is_ended = false;
-        while self.take_mark(";") {
+        while self.skip_mark(";") {
             is_ended = true;
         }
         if self.is_at_end() {
@@ -428,7 +442,12 @@ impl<'a> Reader<'a> {
 
     /// The statement is wrong at the next token, where `what` should stand.
     pub(crate) fn wrong_for(&self, what: &str) -> SyntaxError {
-        SyntaxError::at(self.text, self.place(), &format!("; expected {what}"))
+        self.wrong_at(self.place(), what)
+    }
+
+    /// The statement is wrong at this byte, where `what` should stand.
+    pub(crate) fn wrong_at(&self, place: usize, what: &str) -> SyntaxError {
+        SyntaxError::at(self.text, place, &format!("; expected {what}"))
     }
 
     /// Forebay doesn't do what the next token begins.

@@ -160,8 +160,7 @@ pub(crate) fn read<T>(
     types::read_oracle(&mut tokens);
     let locking = Locking::take_out(text, &mut tokens)?;
     let dialect = Forebay::new(tokens.len());
-    let mut reader = Reader::new(text, tokens, &dialect);
-    reader.locking = locking;
+    let mut reader = Reader::new(text, tokens, locking, &dialect);
     reader.asks_append = asks_append;
     let tree = one(&mut reader)?;
     reader.end()?;
