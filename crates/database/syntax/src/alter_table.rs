@@ -73,7 +73,7 @@ pub enum TableAction {
         /// The column.
         column: Ident,
         /// The default; none if it is dropped.
-        default: Option<Written<Expr>>,
+        default: Option<Box<Written<Expr>>>,
     },
     /// A column refuses NULL, or takes it.
     SetNotNull {
@@ -89,7 +89,7 @@ pub enum TableAction {
         /// The type.
         kind: TypeName,
         /// USING: the new value of a row; by default the old one, cast.
-        using: Option<Written<Expr>>,
+        using: Option<Box<Written<Expr>>>,
     },
     /// A column gets its values from a sequence.
     AddIdentity {
@@ -245,7 +245,8 @@ pub(crate) fn take_cascade(reader: &mut Reader<'_>) -> bool {
 }
 
 fn read_alter(reader: &mut Reader<'_>, column: Ident) -> Result<TableAction, SyntaxError> {
-    let whole = |reader: &mut Reader<'_>| reader.written(|reader| reader.expression());
+    let whole =
+        |reader: &mut Reader<'_>| reader.written(|reader| reader.expression()).map(Box::new);
     match () {
         () if reader.take("set data type") || reader.take("type") => {
             let kind = reader.type_name()?;
@@ -290,7 +291,7 @@ fn read_modify(reader: &mut Reader<'_>, actions: &mut Vec<TableAction>) -> Resul
         actions.push(match () {
             () if reader.take("default") => {
                 let default = reader.written(|reader| reader.short_expression())?;
-                TableAction::SetDefault { column, default: Some(default) }
+                TableAction::SetDefault { column, default: Some(Box::new(default)) }
             }
             () if reader.take("not null") => TableAction::SetNotNull { column, not_null: true },
             () if reader.take("null") => TableAction::SetNotNull { column, not_null: false },

@@ -11,7 +11,7 @@ use crate::reader::Reader;
 #[derive(Clone, PartialEq, Debug)]
 pub enum Given {
     /// What the expression gives.
-    Expression(Expr),
+    Expression(Box<Expr>),
     /// DEFAULT.
     Default,
 }
@@ -39,7 +39,7 @@ impl Given {
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Given, SyntaxError> {
         match reader.take("default") {
             true => Ok(Given::Default),
-            false => reader.expression().map(Given::Expression),
+            false => reader.expression().map(|it| Given::Expression(Box::new(it))),
         }
     }
 }

@@ -70,7 +70,7 @@ pub enum ConstraintRule {
         tablespace: Option<Ident>,
     },
     /// CHECK.
-    Check(Written<Expr>),
+    Check(Box<Written<Expr>>),
     /// FOREIGN KEY.
     ForeignKey {
         /// The columns that refer.
@@ -209,7 +209,8 @@ impl Constraint {
             () if reader.take("unique") => ConstraintRule::key(reader, of, false)?,
             () if reader.take("check") => {
                 let condition = |reader: &mut Reader<'_>| reader.expression();
-                ConstraintRule::Check(reader.bracketed(|reader| reader.written(condition))?)
+                let check = reader.bracketed(|reader| reader.written(condition))?;
+                ConstraintRule::Check(Box::new(check))
             }
             () if of.is_none() && reader.take("foreign key") => {
                 let columns = reader.names("the name of a column")?;

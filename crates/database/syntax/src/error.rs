@@ -150,12 +150,17 @@ fn near(text: &str, position: usize) -> Option<String> {
 
 /// A user's text in a message: one line in quotes, cut to `SHOWN_MAX` characters.
 pub(crate) fn shown(text: &str) -> String {
-    let mut cut: String = text.chars().take(SHOWN_MAX).collect();
-    if cut.len() < text.len() {
-        cut.push('…');
+    format!("\"{}\"", one_line(text, SHOWN_MAX))
+}
+
+/// A text on one line, cut to so many characters.
+pub(crate) fn one_line(text: &str, most: usize) -> String {
+    let cut = text.chars().take(most).map(|c| if c.is_control() { ' ' } else { c });
+    let mut line: String = cut.collect();
+    if text.chars().nth(most).is_some() {
+        line.push('…');
     }
-    let line: String = cut.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    format!("\"{line}\"")
+    line
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ pub enum KeyOf {
     /// A column.
     Column(Ident),
     /// What an expression gives.
-    Expression(Written<Expr>),
+    Expression(Box<Written<Expr>>),
 }
 
 /// ALTER INDEX ... RENAME.
@@ -114,8 +114,10 @@ impl IndexKey {
                 return Err(reader.wrong_at(place, "the name of a column"));
             }
             // The brackets around an expression say no more than that it is one.
-            Expr::Nested(inner) => KeyOf::Expression(Written { tree: *inner, text: written.text }),
-            tree => KeyOf::Expression(Written { tree, text: written.text }),
+            Expr::Nested(inner) => {
+                KeyOf::Expression(Box::new(Written { tree: *inner, text: written.text }))
+            }
+            tree => KeyOf::Expression(Box::new(Written { tree, text: written.text })),
         };
         reader.refuse("collate")?;
         let descending = reader.take("desc");

@@ -88,7 +88,7 @@ pub enum ConflictAction {
         /// Its new values; `excluded` is the row that was to be inserted.
         set: Vec<Assignment>,
         /// Which of the rows that are there are updated.
-        filter: Option<Expr>,
+        filter: Option<Box<Expr>>,
     },
 }
 
@@ -165,7 +165,7 @@ impl OnConflict {
         }
         reader.expect("do update set")?;
         let set = Assignment::read_list(reader)?;
-        let filter = reader.filter()?;
+        let filter = reader.filter()?.map(Box::new);
         Ok(OnConflict { target, action: ConflictAction::Update { set, filter } })
     }
 }

@@ -20,7 +20,7 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::dialect::Forebay;
-use crate::error::{INVALID_PARAMETER, Place, SyntaxError, TOO_COMPLEX};
+use crate::error::{INVALID_PARAMETER, Place, SyntaxError, TOO_COMPLEX, one_line};
 use crate::lexer::byte_of;
 use crate::locking::Locking;
 use crate::names::Name;
@@ -32,6 +32,9 @@ pub const RECURSION_MAX: usize = 64;
 
 /// The most things that a message names as expected.
 const EXPECTED_MAX: usize = 12;
+
+/// The most characters of what the parser says.
+const SAID_MAX: usize = 100;
 
 /// A statement's tokens, and how far they are read.
 pub(crate) struct Reader<'a> {
@@ -97,7 +100,8 @@ impl<'a> Reader<'a> {
     /// The text from this byte to the end of what was read last.
     pub(crate) fn text_from(&self, start: usize) -> &'a str {
         let end = byte_of(self.parser.get_current_token().span.end).unwrap_or(self.text.len());
-        let is_within = self.locking_end > end && self.is_at_end();
+        let is_last = matches!(self.next().token, Token::EOF | Token::SemiColon);
+        let is_within = self.locking_end > end && is_last;
         let end = if is_within { self.locking_end } else { end };
         self.text.get(start..end).unwrap_or_default().trim_end()
     }
@@ -547,7 +551,7 @@ impl SaidByParser {
             .and_then(|rest| rest.split_once(", found: "));
         let (more, found) = match expected {
             Some((what, found)) => (format!("; expected {}", plain(what)), found),
-            None => (format!("; {}", lower_first(said)), ""),
+            None => (format!("; {}", lower_first(&one_line(said, SAID_MAX))), ""),
         };
         SaidByParser {
             more,
