@@ -145,6 +145,7 @@ pub(crate) const HOUSE: &[Floor] = &[
                     "typed tables: rows with their indexes and constraints kept together",
                 ),
                 Room::new("instance", "create, open, shut; the background threads; parameters"),
+                Room::new("syntax", "from the text of SQL to statements; knows no tables"),
             ],
             &[Room::new(
                 "catalog",

@@ -160,10 +160,6 @@ impl Dialect for Forebay {
         true
     }
 
-    fn supports_comma_separated_trim(&self) -> bool {
-        true
-    }
-
     fn supports_parens_around_table_factor(&self) -> bool {
         true
     }

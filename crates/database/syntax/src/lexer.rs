@@ -3,7 +3,7 @@
 //! Names without quotes are folded to small letters here, once for all (rule SY3). A token's span
 //! says bytes: the column is the byte's number in the text, counted from 1, and the line is always
 //! 1 (rule SY2). Binds of all kinds become `$1`, `$2`, ... (rule SY5). Blanks and comments are no
-//! tokens.
+//! tokens. PostgreSQL's `ISNULL` becomes `IS NULL`, which the parser knows.
 //!
 //! Callers: `reader`.
 
@@ -91,6 +91,10 @@ impl Lexer<'_> {
                 self.asks_append |= hint.is_some_and(|hint| hint.contains("append"));
                 return Ok(());
             }
+            Kind::Word if text.eq_ignore_ascii_case("isnull") && !self.is_call(piece.end) => {
+                self.push(piece, Token::make_word("is", None));
+                Token::make_word("null", None)
+            }
             Kind::Word => self.word(piece)?,
             Kind::Name => self.name(piece)?,
             Kind::Text(prefix) => match self.text_token(piece, prefix)? {
@@ -108,8 +112,17 @@ impl Lexer<'_> {
             Kind::Open(open) => return Err(self.open(piece, open)),
             Kind::Strange => return Err(self.strange(piece)),
         };
-        self.tokens.push(TokenWithSpan::new(token, span(piece.start, piece.end)));
+        self.push(piece, token);
         Ok(())
+    }
+
+    fn push(&mut self, piece: Piece, token: Token) {
+        self.tokens.push(TokenWithSpan::new(token, span(piece.start, piece.end)));
+    }
+
+    /// Whether an opening bracket stands behind this byte.
+    fn is_call(&self, end: usize) -> bool {
+        self.text[end..].trim_start().starts_with('(')
     }
 
     fn word(&self, piece: Piece) -> Result<Token, SyntaxError> {

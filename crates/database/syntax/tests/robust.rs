@@ -38,7 +38,8 @@ fn use_statement(text: &str) {
 
 /// Pieces of which statements are made, and some of which they aren't.
 fn pieces() -> Vec<&'static str> {
-    let all = "select from where group by order having limit offset union all insert into values update \
+    let all = "\
+        select from where group by order having limit offset union all insert into values update \
         set delete merge using on when matched then not create table index view sequence alter \
         add drop column constraint primary key references check default null case else end cast \
         as interval date timestamp exists in between and or like is distinct join left outer \
