@@ -101,7 +101,9 @@ impl Lexer<'_> {
                 Some(token) => token,
                 None => return Ok(()),
             },
-            Kind::Dollar => Token::SingleQuotedString(between_dollars(text).into()),
+            Kind::Dollar => {
+                Token::SingleQuotedString(self.sound(piece, between_dollars(text).into())?)
+            }
             Kind::Number => Token::Number(number(text), false),
             Kind::Bind => {
                 let number = self.numbering.number(text);
@@ -174,10 +176,7 @@ impl Lexer<'_> {
                     .with_hint("write bytes as X'1F'"));
             }
         };
-        if value.contains('\0') {
-            let say = "; a text can't have the character of number 0";
-            return Err(SyntaxError::at(self.text, piece.start, say));
-        }
+        let value = self.sound(piece, value)?;
         let goes_on = open == 0 && self.is_below_text(piece.start);
         match self.tokens.last_mut() {
             Some(TokenWithSpan { token: Token::SingleQuotedString(before), span: of })
@@ -188,6 +187,17 @@ impl Lexer<'_> {
                 Ok(None)
             }
             _ => Ok(Some(Token::SingleQuotedString(value))),
+        }
+    }
+
+    /// Refuses a character that texts can't have.
+    fn sound(&self, piece: Piece, value: String) -> Result<String, SyntaxError> {
+        match value.contains('\0') {
+            true => {
+                let say = "; a text can't have the character of number 0";
+                Err(SyntaxError::at(self.text, piece.start, say))
+            }
+            false => Ok(value),
         }
     }
 
