@@ -85,7 +85,10 @@ pub(crate) fn markdown(
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     if !display.no_header {
         let names = columns.iter().map(|column| markdown_cell(&column.name)).collect();
-        let rule = |column: &Column| if column.right_aligned { "---:" } else { "---" }.to_string();
+        let rule = |column: &Column| match column.right_aligned {
+            true => "---:".to_string(),
+            false => "---".to_string(),
+        };
         put(out, &(line(names) + &line(columns.iter().map(rule).collect())))?;
     }
     each(rows, out, |row| {

@@ -83,11 +83,8 @@ fn for_people(
         Expanded::Off => false,
         Expanded::Auto => !table.fits,
     };
-    let more: &mut Rows<'_> = match &failed {
-        Some(_) => &mut std::iter::empty(),
-        None => rows,
-    };
-    let mut all = first.into_iter().map(Ok).chain(more);
+    let left = if failed.is_some() { 0 } else { usize::MAX };
+    let mut all = first.into_iter().map(Ok).chain(rows.take(left));
     let shown = match is_expanded {
         true => expanded::show(columns, &mut all, display, limit, out),
         false => aligned::show(&table, &mut all, display, out),

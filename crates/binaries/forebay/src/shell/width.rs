@@ -59,7 +59,7 @@ fn end_of_piece(text: &str, columns: usize) -> usize {
         if taken > columns && at > 0 {
             return blank.unwrap_or(at);
         }
-        if c == ' ' && taken > columns / 2 {
+        if c == ' ' && 2 * taken >= columns {
             blank = Some(at + 1);
         }
     }
