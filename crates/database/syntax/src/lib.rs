@@ -1,7 +1,7 @@
 //! From the text of SQL to statements.
 //!
 //! ```text
-//!   text ─ scan ─▶ pieces ─ lexer ─▶ tokens ─ limits ─ types ─ locking ─▶ reader ─▶ Statement
+//!   text ─ scan ─▶ pieces ─ lexer ─▶ tokens ─ limits ─ rewrite ─ locking ─▶ reader ─▶ Statement
 //!            │                                                              │
 //!            └─ split ─▶ where statements end                               └─ sqlparser:
 //!                                                                  queries and expressions
@@ -21,6 +21,7 @@
 //! | `types` | [`type_of`]: names of types of PostgreSQL and Oracle |
 //! | `names` | [`Name`]: an object and its schema |
 //! | `limits`, `dialect` | how deep and how long a statement may be; what the parser is told |
+//! | `rewrite` | tokens that the parser would read wrongly |
 //! | `locking` | [`Locking`]: FOR UPDATE with its waits |
 //! | `reader` | reads tokens; says what was expected where a statement is wrong |
 //! | `statement` | [`parse`], [`Statement`] |
@@ -61,6 +62,7 @@ mod merge;
 mod names;
 mod prepared;
 mod reader;
+mod rewrite;
 mod scan;
 mod schema;
 mod sequence;

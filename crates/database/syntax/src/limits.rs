@@ -82,7 +82,7 @@ enum Role {
 /// Refuses tokens whose tree would be too deep.
 pub(crate) fn check(tokens: &[TokenWithSpan]) -> Result<(), SyntaxError> {
     let mut levels = vec![Level::default()];
-    let mut brackets = 0;
+    let mut brackets = 0_usize;
     for token in tokens {
         let role = role(&token.token);
         match role {

@@ -31,13 +31,13 @@ use crate::locking::Locking;
 use crate::merge::Merge;
 use crate::prepared::{Execute, Prepare};
 use crate::reader::Reader;
+use crate::rewrite::rewrite;
 use crate::schema::CreateSchema;
 use crate::sequence::{AlterSequence, CreateSequence};
 use crate::setting::{Setting, Show};
 use crate::system::{AlterSystem, Kill};
 use crate::tablespace::{AlterTablespace, CreateTablespace};
 use crate::transaction::{Commit, TransactionModes};
-use crate::types;
 use crate::update::{Delete, Update};
 use crate::view::CreateView;
 
@@ -157,7 +157,7 @@ pub(crate) fn read<T>(
 ) -> Result<Read<T>, SyntaxError> {
     let Lexed { mut tokens, binds, asks_append } = lex(text)?;
     limits::check(&tokens)?;
-    types::read_oracle(&mut tokens);
+    rewrite(&mut tokens);
     let locking = Locking::take_out(text, &mut tokens)?;
     let dialect = Forebay::new(tokens.len());
     let mut reader = Reader::new(text, tokens, locking, &dialect);

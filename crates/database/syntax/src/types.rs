@@ -17,7 +17,6 @@
 //! Sources: PostgreSQL's documentation, "Data Types"; Oracle's SQL Language Reference, the same.
 
 use sqlparser::ast::{CharacterLength, DataType, ExactNumberInfo, TimezoneInfo};
-use sqlparser::tokenizer::{Token, TokenWithSpan};
 use stop::did_you_mean;
 use value::{CHARS_MAX, Misfit, Type};
 
@@ -172,51 +171,6 @@ fn unsupported(named: &DataType) -> SyntaxError {
     }
 }
 
-/// Takes out of types what only Oracle writes, so that the parser can read them: `VARCHAR2(9 CHAR)`
-/// becomes `VARCHAR2(9)`, `NUMBER(9,2)` becomes `NUMERIC(9,2)`, and a `*` for its precision 38.
-pub(crate) fn read_oracle(tokens: &mut Vec<TokenWithSpan>) {
-    let mut taken_out = Vec::new();
-    for at in 1..tokens.len() {
-        if tokens[at].token != Token::LParen {
-            continue;
-        }
-        if has_length_unit(&tokens[at - 1..]) {
-            taken_out.push(at + 2);
-        }
-        let inside = tokens.get(at + 1).map(|inside| &inside.token);
-        let is_any = inside == Some(&Token::Mul);
-        let is_sized = is_any || matches!(inside, Some(Token::Number(..)));
-        if is_sized && is_word(&tokens[at - 1], "number") {
-            tokens[at - 1].token = Token::make_word("numeric", None);
-            if is_any {
-                tokens[at + 1].token = Token::Number("38".into(), false);
-            }
-        }
-    }
-    if !taken_out.is_empty() {
-        let mut at = 0;
-        tokens.retain(|_| {
-            at += 1;
-            taken_out.binary_search(&(at - 1)).is_err()
-        });
-    }
-}
-
-fn is_word(token: &TokenWithSpan, word: &str) -> bool {
-    matches!(&token.token, Token::Word(of) if of.quote_style.is_none() && of.value == word)
-}
-
-/// Whether tokens begin as in `VARCHAR2 ( 9 CHAR )`.
-fn has_length_unit(tokens: &[TokenWithSpan]) -> bool {
-    const TYPES: [&str; 7] =
-        ["varchar2", "varchar", "char", "character", "varying", "nvarchar2", "nchar"];
-    let [name, _, number, unit, close, ..] = tokens else { return false };
-    TYPES.iter().any(|word| is_word(name, word))
-        && matches!(number.token, Token::Number(..))
-        && (is_word(unit, "char") || is_word(unit, "byte"))
-        && close.token == Token::RParen
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -283,14 +237,5 @@ mod tests {
         assert!(refused("interval year").contains("no fields"));
         assert!(refused("json").contains("isn't supported"));
         assert!(refused("int[]").contains("isn't supported"));
-    }
-
-    #[test]
-    fn only_types_are_rewritten() {
-        let mut tokens =
-            crate::lexer::lex("select number, char(9) from number").expect("ok").tokens;
-        let before = tokens.clone();
-        read_oracle(&mut tokens);
-        assert_eq!(tokens, before);
     }
 }

@@ -52,7 +52,6 @@ impl CreateView {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::Statement;
     use crate::testing::{refused, statement};
 

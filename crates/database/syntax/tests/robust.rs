@@ -6,8 +6,12 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, Tokenizer};
 use syntax::{
-    NOT_SUPPORTED, Place, SYNTAX_ERROR, TOO_COMPLEX, is_complete, parse, parse_expression, split,
+    NOT_SUPPORTED, Place, SYNTAX_ERROR, TOO_COMPLEX, is_complete, parse, parse_expression,
+    parse_query, split,
 };
 
 /// Everything that is done with a text, and what holds of each.
@@ -72,6 +76,10 @@ const STATEMENTS: [&str; 12] = [
     "alter system set db_cache_size = 100M commit_wait = nowait scope = memory",
 ];
 
+fn cases() -> u32 {
+    std::env::var("CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(20_000)
+}
+
 fn config(cases: u32) -> ProptestConfig {
     ProptestConfig { failure_persistence: None, cases, ..Default::default() }
 }
@@ -104,6 +112,74 @@ proptest! {
         use_text(&damaged.into_iter().collect::<String>());
     }
 }
+
+/// The names and literals of a text, sorted. Names that are keywords somewhere are left out.
+fn names_and_literals(text: &str) -> Vec<String> {
+    let dialect = PostgreSqlDialect {};
+    let tokens = Tokenizer::new(&dialect, text).tokenize().expect("it was read");
+    let mut found: Vec<String> = tokens
+        .into_iter()
+        .filter_map(|token| match token {
+            Token::Word(word) if word.keyword == Keyword::NoKeyword => Some(word.value),
+            Token::Number(..) | Token::SingleQuotedString(_) => Some(token.to_string()),
+            _ => None,
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+/// Pieces of queries whose names and literals a tree shows as they are written.
+fn query_pieces() -> Vec<&'static str> {
+    let all = "\
+        select select from from where group by order having limit offset union all values and or \
+        not null case when then else end cast as exists in between like is distinct on using join \
+        left right full outer inner cross natural lateral with table filter over partition rows \
+        asc desc nulls first last fetch next only row for update of a a a b b t t u \"Q\" 'x' 'y' 1 \
+        2 3 ( ( ) ) , , , . = < :: || * - + int text date interval extract substring trim position \
+        overlay leading placing count any some escape collate at time zone window top into value";
+    all.split_whitespace().collect()
+}
+
+proptest! {
+    #![proptest_config(config(cases()))]
+
+    /// What the parser reads is in its tree: it has passed over nothing (rule SY4).
+    #[test]
+    fn nothing_of_a_query_is_lost(
+        query in select(QUERIES.to_vec()),
+        changes in vec((0_usize..60, 0_usize..2, select(query_pieces())), 1..4),
+    ) {
+        let mut words: Vec<&str> = query.split_whitespace().collect();
+        for (at, drops, put) in changes {
+            let start = at.min(words.len());
+            let end = (start + drops).min(words.len());
+            words.splice(start..end, [put]);
+        }
+        let text = words.join(" ");
+        if let Ok(query) = parse_query(&text) {
+            let shown = query.to_string();
+            let (there, here) = (names_and_literals(&text), names_and_literals(&shown));
+            prop_assert_eq!(there, here, "{}\n{}", text, shown);
+        }
+    }
+}
+
+/// Queries in which each word stands by itself.
+const QUERIES: [&str; 12] = [
+    "select a , b as c from t where a = 1 and b in ( 1 , 2 ) order by a desc nulls last limit 3",
+    "select count ( * ) filter ( where a > 1 ) , sum ( distinct b ) over ( partition by a ) from t",
+    "select t . * , u . a from t left join u on t . a = u . a cross join ( select 1 ) as x ( y )",
+    "with a ( b ) as ( select 1 union all select 2 ) select * from a offset 1 rows fetch next 2 rows only",
+    "select case a when 1 then 'x' else 'y' end , cast ( a as int ) , a :: text from t group by a",
+    "select substring ( a from 2 for 3 ) , trim ( both 'x' from a ) , extract ( year from b ) from t",
+    "select position ( 'x' in a ) , overlay ( a placing b from 1 ) , interval '1' day , date '2026'",
+    "select a like 'x' escape 'y' , a between 1 and 2 , a is distinct from b , a is not null from t",
+    "select a = any ( select 1 ) , exists ( select 1 ) , ( a , b ) in ( select 1 , 2 ) from t , u",
+    "( select a from t for update ) union ( values ( 1 , 'x' ) , ( 2 , 'y' ) ) except table u",
+    "select string_agg ( a , ',' order by b ) , f ( ) , g ( a => 1 ) from h ( 1 , 2 ) as k , lateral ( select 2 ) l",
+    "select distinct on ( a ) a , array [ 1 , 2 ] , row ( 1 , 2 ) from t join u using ( a ) having a > 1 window w as ( order by a )",
+];
 
 #[test]
 fn the_statements_are_sound_before_they_are_damaged() {
