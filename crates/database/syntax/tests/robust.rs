@@ -170,15 +170,18 @@ const QUERIES: [&str; 12] = [
     "select a , b as c from t where a = 1 and b in ( 1 , 2 ) order by a desc nulls last limit 3",
     "select count ( * ) filter ( where a > 1 ) , sum ( distinct b ) over ( partition by a ) from t",
     "select t . * , u . a from t left join u on t . a = u . a cross join ( select 1 ) as x ( y )",
-    "with a ( b ) as ( select 1 union all select 2 ) select * from a offset 1 rows fetch next 2 rows only",
+    "with a ( b ) as ( select 1 union all select 2 ) select * from a offset 1 rows fetch next 2 \
+     rows only",
     "select case a when 1 then 'x' else 'y' end , cast ( a as int ) , a :: text from t group by a",
     "select substring ( a from 2 for 3 ) , trim ( both 'x' from a ) , extract ( year from b ) from t",
     "select position ( 'x' in a ) , overlay ( a placing b from 1 ) , interval '1' day , date '2026'",
     "select a like 'x' escape 'y' , a between 1 and 2 , a is distinct from b , a is not null from t",
     "select a = any ( select 1 ) , exists ( select 1 ) , ( a , b ) in ( select 1 , 2 ) from t , u",
     "( select a from t for update ) union ( values ( 1 , 'x' ) , ( 2 , 'y' ) ) except table u",
-    "select string_agg ( a , ',' order by b ) , f ( ) , g ( a => 1 ) from h ( 1 , 2 ) as k , lateral ( select 2 ) l",
-    "select distinct on ( a ) a , array [ 1 , 2 ] , row ( 1 , 2 ) from t join u using ( a ) having a > 1 window w as ( order by a )",
+    "select string_agg ( a , ',' order by b ) , f ( ) , g ( a => 1 ) from h ( 1 , 2 ) as k , lateral \
+     ( select 2 ) l",
+    "select distinct on ( a ) a , array [ 1 , 2 ] , row ( 1 , 2 ) from t join u using ( a ) having \
+     a > 1 window w as ( order by a )",
 ];
 
 #[test]

@@ -14,9 +14,9 @@
 //! Callers: `render`.
 //! Sources: PostgreSQL's psql, for the form and its marks.
 
-use super::backend::Column;
+use super::backend::{Column, Row};
 use super::display::Display;
-use super::render::{Ended, Out, Row, Rows, count_line, put};
+use super::render::{Ended, Out, Rows, count_line, put};
 use super::width::{broken, lines, padded, width};
 
 /// The narrowest column that a wide text is broken into.

@@ -50,8 +50,8 @@ pub(crate) enum Answer<'b> {
     Rows {
         /// Their columns.
         columns: Vec<Column>,
-        /// The rows, each with as many values as there are columns; none for NULL.
-        rows: Box<dyn Iterator<Item = Result<Vec<Option<String>>, Failure>> + 'b>,
+        /// The rows, each with as many values as there are columns.
+        rows: Box<dyn Iterator<Item = Result<Row, Failure>> + 'b>,
     },
     /// Nothing but its name, perhaps with a number of rows: "INSERT 3".
     Done {
@@ -59,6 +59,9 @@ pub(crate) enum Answer<'b> {
         tag: String,
     },
 }
+
+/// A row's values; none for NULL.
+pub(crate) type Row = Vec<Option<String>>;
 
 /// A column of rows.
 #[derive(Clone, PartialEq, Eq, Debug)]

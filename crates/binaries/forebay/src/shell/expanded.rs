@@ -10,9 +10,9 @@
 //! Callers: `render`.
 
 use super::aligned::NULL;
-use super::backend::Column;
+use super::backend::{Column, Row};
 use super::display::Display;
-use super::render::{Ended, Out, Row, Rows, count_line, put};
+use super::render::{Ended, Out, Rows, count_line, put};
 use super::width::{broken, lines, padded, visible, width};
 
 /// The narrowest place for values.

@@ -10,15 +10,12 @@
 //! Callers: `shell`.
 
 use super::aligned::{self, Table};
-use super::backend::{Column, Failure};
+use super::backend::{Column, Failure, Row};
 use super::display::{Display, Expanded, Format};
 use super::{expanded, machine};
 
 /// How many rows decide the widths of columns.
 const ROWS_LOOKED_AT: usize = 1_000;
-
-/// A row: none for NULL.
-pub(crate) type Row = Vec<Option<String>>;
 
 /// Rows as they come.
 pub(crate) type Rows<'r> = dyn Iterator<Item = Result<Row, Failure>> + 'r;

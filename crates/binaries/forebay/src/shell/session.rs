@@ -58,6 +58,8 @@ pub(crate) struct Session<'s> {
     last: Option<String>,
     includes: usize,
     has_failed: bool,
+    /// Whether a person is there, who goes on behind a script.
+    is_talking: bool,
     /// The instance has halted, or a script was cancelled.
     why_ended: Option<output::Failure>,
 }
@@ -78,6 +80,7 @@ impl<'s> Session<'s> {
             last: None,
             includes: 0,
             has_failed: false,
+            is_talking: false,
             why_ended: None,
         }
     }
@@ -95,6 +98,7 @@ impl<'s> Session<'s> {
 
     /// Talks with a person, until they leave.
     pub(crate) fn talk(&mut self) {
+        self.is_talking = true;
         loop {
             let names = match self.names.take() {
                 Some(names) => names,
@@ -207,14 +211,17 @@ impl<'s> Session<'s> {
         }
         let started = self.console.now();
         self.console.begin_statement(self.backend.watch());
+        self.console.begin_answer();
         let ran = match self.backend.run(text) {
             Ok(answer) => show(answer, &self.display, self.console),
             Err(failure) => Err(failure),
         };
         self.console.end_statement();
         let took = self.console.now().saturating_sub(started);
+        // A person may stay in the pager for long.
+        let ended = self.console.end_answer();
         let told = self.tell_times(took);
-        ran.and(told)
+        ran.and(ended).and(told)
     }
 
     fn tell_times(&mut self, took: Duration) -> Result<(), Failure> {
@@ -255,7 +262,9 @@ impl<'s> Session<'s> {
             return Next::Stop;
         }
         if failure.is_cancel() && !is_person {
-            self.why_ended = Some(output::Failure::stopped("cancelled; nothing follows"));
+            if !self.is_talking {
+                self.why_ended = Some(output::Failure::stopped("cancelled; nothing follows"));
+            }
             return Next::Stop;
         }
         match is_person || self.keeps_going {
@@ -325,12 +334,13 @@ impl<'s> Session<'s> {
 
     fn describe(&mut self, what: &Describe) -> Result<(), Failure> {
         self.console.begin_statement(self.backend.watch());
+        self.console.begin_answer();
         let shown = match self.backend.describe(what) {
             Ok(answer) => show(answer, &self.display, self.console),
             Err(failure) => Err(failure),
         };
         self.console.end_statement();
-        shown
+        shown.and(self.console.end_answer())
     }
 
     fn include(&mut self, file: &str, origin: &Origin, line: usize) -> Next {
@@ -363,7 +373,8 @@ impl<'s> Session<'s> {
     fn copy_statement(&self, rest: &str) -> Result<String, Failure> {
         let text = format!("COPY {rest}");
         // Places are told in what was typed, and this isn't.
-        let placeless = |error| Failure { position: None, ..Failure::from(error) };
+        let placeless =
+            |error: syntax::SyntaxError| Failure { position: None, ..Failure::from(error) };
         let parsed = syntax::parse(&text).map_err(placeless)?;
         let syntax::Statement::Copy(copy) = parsed.statement else {
             return Err(Failure::of_shell("\\copy is read as COPY"));
@@ -401,23 +412,21 @@ impl<'s> Session<'s> {
     }
 }
 
-/// Shows what a statement gave.
+/// Shows what a statement gave, within an answer of the console.
 fn show(answer: Answer<'_>, display: &Display, console: &mut dyn Console) -> Result<(), Failure> {
     let (columns, mut rows) = match answer {
         Answer::Rows { columns, rows } => (columns, rows),
-        Answer::Done { tag } if display.is_for_people() => {
-            console.begin_answer();
-            console.put(&(tag + "\n"));
-            return console.end_answer();
+        Answer::Done { tag } => {
+            if display.is_for_people() {
+                console.put(&(tag + "\n"));
+            }
+            return Ok(());
         }
-        Answer::Done { .. } => return Ok(()),
     };
-    console.begin_answer();
     let limit = console.columns();
-    let shown = render(&columns, &mut *rows, display, limit, &mut |text| console.put(text));
-    let ended = console.end_answer();
-    match shown {
-        Ok(_) | Err(Ended::Unread) => ended,
+    match render(&columns, &mut *rows, display, limit, &mut |text| console.put(text)) {
+        // What couldn't be written is told when the answer ends.
+        Ok(_) | Err(Ended::Unread) => Ok(()),
         Err(Ended::Failed(failure)) => Err(failure),
     }
 }

@@ -278,6 +278,9 @@ fn a_cancel_ends_a_script_and_no_person() {
     let came = talk(memory(), Paper::default(), &["long;", "next;"]);
     assert_eq!(came.memory.ran, ["long", "next"]);
     assert!(!came.is_failed());
+    let files = [(PathBuf::from("/a.sql"), "long; never;".to_string())].into();
+    let came = talk(memory(), Paper { files, ..Paper::default() }, &["\\i /a.sql", "next;"]);
+    assert_eq!(came.memory.ran, ["long", "next"]);
 }
 
 #[test]
