@@ -2,7 +2,8 @@
 //!
 //! | written | becomes |
 //! |---|---|
-//! | `VARCHAR2(9 CHAR)`, `NUMBER(9,2)`, `NUMBER(*)` | `VARCHAR2(9)`, `NUMERIC(9,2)`, `NUMERIC(38)` |
+//! | `VARCHAR2(9 CHAR)` | `VARCHAR2(9)` |
+//! | `NUMBER(9,2)`, `NUMBER(*)` | `NUMERIC(9,2)`, `NUMERIC(38)` |
 //! | `TABLE t`, as a query | `SELECT * FROM t`: the parser drops two words behind `TABLE t` |
 //!
 //! What stands in for a token has its place.

@@ -135,8 +135,8 @@ fn query_pieces() -> Vec<&'static str> {
         select select from from where group by order having limit offset union all values and or \
         not null case when then else end cast as exists in between like is distinct on using join \
         left right full outer inner cross natural lateral with table filter over partition rows \
-        asc desc nulls first last fetch next only row for update of a a a b b t t u \"Q\" 'x' 'y' 1 \
-        2 3 ( ( ) ) , , , . = < :: || * - + int text date interval extract substring trim position \
+        asc desc nulls first last fetch next only row for update of a a a b b t t u \"Q\" 'x' 'y' \
+        1 2 3 ( ( ) ) , , , . = < :: || * - + int text date interval extract substring trim position \
         overlay leading placing count any some escape collate at time zone window top into value";
     all.split_whitespace().collect()
 }
@@ -173,13 +173,16 @@ const QUERIES: [&str; 12] = [
     "with a ( b ) as ( select 1 union all select 2 ) select * from a offset 1 rows fetch next 2 \
      rows only",
     "select case a when 1 then 'x' else 'y' end , cast ( a as int ) , a :: text from t group by a",
-    "select substring ( a from 2 for 3 ) , trim ( both 'x' from a ) , extract ( year from b ) from t",
-    "select position ( 'x' in a ) , overlay ( a placing b from 1 ) , interval '1' day , date '2026'",
-    "select a like 'x' escape 'y' , a between 1 and 2 , a is distinct from b , a is not null from t",
+    "select substring ( a from 2 for 3 ) , trim ( both 'x' from a ) , extract ( year from b ) \
+     from t",
+    "select position ( 'x' in a ) , overlay ( a placing b from 1 ) , interval '1' day , date \
+     '2026'",
+    "select a like 'x' escape 'y' , a between 1 and 2 , a is distinct from b , a is not null \
+     from t",
     "select a = any ( select 1 ) , exists ( select 1 ) , ( a , b ) in ( select 1 , 2 ) from t , u",
     "( select a from t for update ) union ( values ( 1 , 'x' ) , ( 2 , 'y' ) ) except table u",
-    "select string_agg ( a , ',' order by b ) , f ( ) , g ( a => 1 ) from h ( 1 , 2 ) as k , lateral \
-     ( select 2 ) l",
+    "select string_agg ( a , ',' order by b ) , f ( ) , g ( a => 1 ) from h ( 1 , 2 ) as k , \
+     lateral ( select 2 ) l",
     "select distinct on ( a ) a , array [ 1 , 2 ] , row ( 1 , 2 ) from t join u using ( a ) having \
      a > 1 window w as ( order by a )",
 ];
