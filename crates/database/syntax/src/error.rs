@@ -33,12 +33,19 @@ pub struct SyntaxError {
     message: String,
     hint: Option<String>,
     position: Option<usize>,
+    character: Option<u32>,
 }
 
 impl SyntaxError {
     /// An error with this SQLSTATE and message.
     pub(crate) fn new(sqlstate: &'static str, message: impl Into<String>) -> SyntaxError {
-        SyntaxError { sqlstate, message: message.into(), hint: None, position: None }
+        SyntaxError {
+            sqlstate,
+            message: message.into(),
+            hint: None,
+            position: None,
+            character: None,
+        }
     }
 
     /// The text isn't SQL at this byte; `more` follows the place in the message.
@@ -68,6 +75,13 @@ impl SyntaxError {
         SyntaxError { position: Some(position), ..self }
     }
 
+    /// The same, which knows its place in characters too, of the whole text.
+    pub(crate) fn counted(self, text: &str) -> SyntaxError {
+        let number = |position| 1 + text[..floor(text, position)].chars().count();
+        let character = self.position.map(number).and_then(|number| u32::try_from(number).ok());
+        SyntaxError { character, ..self }
+    }
+
     /// The five characters by which a client knows the kind of error.
     pub fn sqlstate(&self) -> &'static str {
         self.sqlstate
@@ -86,6 +100,11 @@ impl SyntaxError {
     /// The byte of the text at which it stops being a statement.
     pub fn position(&self) -> Option<usize> {
         self.position
+    }
+
+    /// The number of the character at that byte, counted from 1, as clients want it.
+    pub fn character(&self) -> Option<u32> {
+        self.character
     }
 }
 

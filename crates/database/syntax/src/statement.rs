@@ -155,6 +155,13 @@ pub(crate) fn read<T>(
     text: &str,
     one: impl FnOnce(&mut Reader<'_>) -> Result<T, SyntaxError>,
 ) -> Result<Read<T>, SyntaxError> {
+    read_placed(text, one).map_err(|error| error.counted(text))
+}
+
+fn read_placed<T>(
+    text: &str,
+    one: impl FnOnce(&mut Reader<'_>) -> Result<T, SyntaxError>,
+) -> Result<Read<T>, SyntaxError> {
     let Lexed { mut tokens, binds, asks_append } = lex(text)?;
     limits::check(&tokens)?;
     rewrite(&mut tokens);

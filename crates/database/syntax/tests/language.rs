@@ -204,6 +204,12 @@ fn messages_say_where_and_what_was_expected() {
 }
 
 #[test]
+fn a_place_is_a_byte_and_a_character() {
+    let error = parse("select 'ü' fro t x").expect_err("wrong");
+    assert_eq!((error.position(), error.character()), (Some(16), Some(16)));
+}
+
+#[test]
 fn statements_of_a_script_have_their_places_and_names() {
     let script = "-- tables\ncreate table t (a int);\n\ninsert into t values (';');\nselect 1";
     let parts: Vec<_> = split(script).collect();
