@@ -76,10 +76,6 @@ const STATEMENTS: [&str; 12] = [
     "alter system set db_cache_size = 100M commit_wait = nowait scope = memory",
 ];
 
-fn cases() -> u32 {
-    std::env::var("CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(20_000)
-}
-
 fn config(cases: u32) -> ProptestConfig {
     ProptestConfig { failure_persistence: None, cases, ..Default::default() }
 }
@@ -143,7 +139,7 @@ fn query_pieces() -> Vec<&'static str> {
 }
 
 proptest! {
-    #![proptest_config(config(cases()))]
+    #![proptest_config(config(20_000))]
 
     /// What the parser reads is in its tree: it has passed over nothing (rule SY4).
     #[test]
