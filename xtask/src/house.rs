@@ -149,6 +149,7 @@ pub(crate) const HOUSE: &[Floor] = &[
                     "expression",
                     "SQL's expressions over rows: kinds, functions, three-valued logic, aggregates",
                 ),
+                Room::new("syntax", "from the text of SQL to statements; knows no tables"),
             ],
             &[
                 Room::new(

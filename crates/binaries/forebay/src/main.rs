@@ -40,6 +40,9 @@ mod probe;
 mod progress;
 mod recover;
 mod settings;
+#[cfg(test)]
+#[expect(dead_code, reason = "no command reaches it until there is a database that speaks SQL")]
+mod shell;
 mod verification;
 
 use std::path::{Path, PathBuf};

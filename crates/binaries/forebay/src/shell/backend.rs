@@ -1,0 +1,167 @@
+//! What the shell asks of a database: the one seam between them.
+//!
+//! Callers: all of the shell; its tests put another one behind it.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// A database that runs statements for one session.
+pub(crate) trait Backend {
+    /// Runs one statement. Its rows come as they are asked for.
+    fn run(&mut self, statement: &str) -> Result<Answer<'_>, Failure>;
+
+    /// What `\d` and its like ask for, as rows.
+    fn describe(&mut self, what: &Describe) -> Result<Answer<'_>, Failure>;
+
+    /// The names that can be completed.
+    fn names(&mut self) -> Names;
+
+    /// Where the time of the last statement went, as text in 80 columns.
+    fn last_profile(&mut self) -> Option<String>;
+
+    /// Whether a transaction is open.
+    fn transaction(&self) -> Transaction;
+
+    /// A handle for another thread, while a statement runs.
+    fn watch(&self) -> Arc<dyn Watch>;
+}
+
+/// Looks at a running statement from another thread, and ends it.
+pub(crate) trait Watch: Send + Sync {
+    /// Has the statement that runs now refused; nothing if none runs.
+    fn cancel(&self);
+
+    /// How far the statement is, where it knows.
+    fn progress(&self) -> Option<Progress>;
+}
+
+/// How far a statement is.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Progress {
+    /// What it does: "filling index orders_key".
+    pub(crate) what: String,
+    /// The share that is done, 0 to 1.
+    pub(crate) share: f64,
+}
+
+/// What a statement gives.
+pub(crate) enum Answer<'b> {
+    /// Rows.
+    Rows {
+        /// Their columns.
+        columns: Vec<Column>,
+        /// The rows, each with as many values as there are columns.
+        rows: Box<dyn Iterator<Item = Result<Row, Failure>> + 'b>,
+    },
+    /// Nothing but its name, perhaps with a number of rows: "INSERT 3".
+    Done {
+        /// The text.
+        tag: String,
+    },
+}
+
+/// A row's values; none for NULL.
+pub(crate) type Row = Vec<Option<String>>;
+
+/// A column of rows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Column {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its type, as SQL writes it.
+    pub(crate) kind: String,
+    /// Whether values are numbers.
+    pub(crate) right_aligned: bool,
+}
+
+/// Whether a transaction is open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Transaction {
+    /// No.
+    None,
+    /// Yes.
+    Open,
+    /// Yes, and it can only be rolled back.
+    Failed,
+}
+
+/// What `\d` and its like show.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Describe {
+    /// `\d`: everything.
+    All,
+    /// `\d name`: one object.
+    Object(String),
+    /// `\dt`, with a pattern or without.
+    Tables(Option<String>),
+    /// `\di`.
+    Indexes(Option<String>),
+    /// `\dv`.
+    Views(Option<String>),
+}
+
+/// Why a statement was refused.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Failure {
+    /// The five characters that say which kind of failure it is.
+    pub(crate) sqlstate: String,
+    /// What failed, on what.
+    pub(crate) message: String,
+    /// More about it: values.
+    pub(crate) detail: Option<String>,
+    /// What to do.
+    pub(crate) hint: Option<String>,
+    /// The byte of the statement at which it is wrong.
+    pub(crate) position: Option<usize>,
+    /// Whether no statement can be run any more, because the instance has halted.
+    pub(crate) is_final: bool,
+}
+
+/// SQLSTATE of a statement that was cancelled.
+pub(crate) const CANCELLED: &str = "57014";
+
+impl Failure {
+    /// A failure of the shell's own.
+    pub(crate) fn of_shell(message: impl fmt::Display) -> Failure {
+        Failure { message: message.to_string(), ..Failure::default() }
+    }
+
+    /// Whether somebody has cancelled the statement.
+    pub(crate) fn is_cancel(&self) -> bool {
+        self.sqlstate == CANCELLED
+    }
+}
+
+impl From<syntax::SyntaxError> for Failure {
+    fn from(error: syntax::SyntaxError) -> Failure {
+        Failure {
+            sqlstate: error.sqlstate().into(),
+            message: error.message().into(),
+            hint: error.hint().map(str::to_owned),
+            position: error.position(),
+            ..Failure::default()
+        }
+    }
+}
+
+/// The names that can be completed, in small letters where they need no quotes.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Names {
+    /// Tables and views.
+    pub(crate) tables: Vec<TableNames>,
+    /// Indexes, sequences, tablespaces.
+    pub(crate) others: Vec<String>,
+    /// Functions.
+    pub(crate) functions: Vec<String>,
+    /// Parameters.
+    pub(crate) parameters: Vec<String>,
+}
+
+/// A table's name and those of its columns.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct TableNames {
+    /// The table's name.
+    pub(crate) name: String,
+    /// Its columns' names.
+    pub(crate) columns: Vec<String>,
+}

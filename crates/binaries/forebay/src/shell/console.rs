@@ -1,0 +1,68 @@
+//! What the shell asks of the world: lines, a place for text, files, the time.
+//!
+//! Callers: the shell, over `terminal`; its tests over one in memory.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::backend::{Failure, Names, Watch};
+
+/// What a person has typed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Typed {
+    /// A text of whole statements, or a command.
+    Text(String),
+    /// Ctrl-C: nothing, after all.
+    Nothing,
+    /// Ctrl-D: no more.
+    End,
+}
+
+/// The world around a shell.
+pub(crate) trait Console {
+    /// Asks a person for statements.
+    fn ask(&mut self, prompt: &str, names: &Names) -> Result<Typed, Failure>;
+
+    /// The next line of standard input; none behind the last one.
+    fn input_line(&mut self) -> Result<Option<String>, Failure>;
+
+    /// How many columns a line of an answer may have; none if nobody looks at it.
+    fn columns(&self) -> Option<usize>;
+
+    /// Begins an answer. A long one is shown page by page, if a person looks at it.
+    fn begin_answer(&mut self);
+
+    /// A part of an answer; false if its reader wants no more of it.
+    fn put(&mut self, text: &str) -> bool;
+
+    /// Ends an answer.
+    ///
+    /// # Errors
+    /// It couldn't be written.
+    fn end_answer(&mut self) -> Result<(), Failure>;
+
+    /// Writes answers into this file from now on; none: to standard output.
+    fn set_output(&mut self, path: Option<&Path>) -> Result<(), Failure>;
+
+    /// Tells a failure or a notice, beside answers.
+    fn tell(&mut self, text: &str);
+
+    /// The text of a file.
+    fn read_file(&mut self, path: &Path) -> Result<String, Failure>;
+
+    /// A path from the root on.
+    fn absolute(&self, path: &str) -> Result<PathBuf, Failure>;
+
+    /// The time since some moment.
+    fn now(&self) -> Duration;
+
+    /// Waits; false if somebody has pressed Ctrl-C meanwhile.
+    fn pause(&mut self, length: Duration) -> bool;
+
+    /// A statement begins: Ctrl-C cancels it, and its progress is shown if it takes long.
+    fn begin_statement(&mut self, watch: Arc<dyn Watch>);
+
+    /// The statement has ended.
+    fn end_statement(&mut self);
+}
