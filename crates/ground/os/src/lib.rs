@@ -39,6 +39,7 @@ mod disk;
 mod error;
 mod file;
 mod file_operation;
+mod file_totals;
 mod huge;
 pub mod linux;
 mod made_once;
@@ -64,6 +65,7 @@ pub use disk::{Disk, TEMPORARY_NAME_END};
 pub use error::{Cause, Error};
 pub use file::File;
 pub use file_operation::FileOperation;
+pub use file_totals::{FileTotals, IoTotals};
 pub use huge::huge_table;
 pub use made_once::MadeOnce;
 pub use options::{Alignment, FileOptions, FilesystemIo, OpenMode};
@@ -73,7 +75,7 @@ pub use port::{
     Woken,
 };
 pub use prefetch::{CACHE_LINE, prefetch, prefetch_all};
-pub use registry::{RunningSession, SessionTimes, WaitSinks};
+pub use registry::{Census, EndedTimes, RunningSession, SessionNo, SessionTimes, WaitSinks};
 pub use ring::{Completion, Request, Ring, RingBackend, RingConfig};
 pub use session::{Session, SessionReading, Waiting};
 pub use thread::{CpuSet, Panicked, Priority, ThreadHandle, ThreadId, ThreadSpec, is_process};

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32};
 use waits::{SessionKind, Timestamp};
 
 use crate::registry::Registry;
-use crate::{Clock, Error, Port, RunningSession, Session, SessionTimes};
+use crate::{Census, Clock, Error, Port, RunningSession, Session, SessionTimes};
 
 /// The default of [`Os::check_effort`]: the share of a structure in memory that a debug build
 /// checks for each change of it.
@@ -97,6 +97,11 @@ impl Os {
     /// The sessions that run now.
     pub fn running(&self) -> Vec<RunningSession> {
         self.shared.registry.running()
+    }
+
+    /// The running sessions, and the times of the ended ones, at one moment.
+    pub fn census(&self) -> Census {
+        self.shared.registry.census()
     }
 
     /// The totals of all waits and statistics in this world, ended sessions included.
