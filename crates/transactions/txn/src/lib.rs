@@ -15,7 +15,8 @@
 //! * [`Locks`]: table locks, and waits for the ends of transactions.
 //! * [`OwnItlEntry`]: a transaction's entry in a block that it changes.
 //! * [`View`]: what a read sees; [`Transactions::make_consistent`]: a block as a view sees it.
-//! * [`Active`]: which transactions are active, and when the last ones ended.
+//! * [`Active`]: which transactions are active, and when the last ones ended; [`TransactionSeen`]: one
+//!   of them, for views.
 //! * [`undo`]: undo segments, their rings of blocks, and transaction tables.
 //! * [`block`]: the bytes that blocks with rows or keys have in common, ITL included.
 //!
@@ -32,6 +33,7 @@ mod locks;
 mod needed;
 mod overwritten;
 mod retention;
+mod seen;
 mod snapshots;
 mod take_back;
 mod transaction;
@@ -47,4 +49,5 @@ pub use locks::{
     LockHeld, LockName, LockNames, LockWait, LockWaiting, LockWanted, Locks, RowRequest, RowWait,
     RowWanted, TableMode,
 };
+pub use seen::{TransactionSeen, TransactionState};
 pub use transaction::{Savepoint, Snapshot, Transaction, Transactions};
