@@ -6,7 +6,7 @@ use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
 
 use access::Direction;
-use instance::LockWaits;
+use instance::{Connected, LockWaits};
 use os::Session;
 use relation::{Bounds, IndexId, Relation, Scratch};
 use stop::Stop;
@@ -29,6 +29,8 @@ pub struct Connection<'s> {
     pub(crate) shared: Arc<Shared>,
     /// By this reference the database counts its connections.
     _counted: Arc<()>,
+    /// By this reference the instance lists its connected sessions.
+    _connected: Arc<Connected>,
     pub(crate) session: Held<'s>,
     pub(crate) scratch: Scratch,
     /// The lock wait of DDL.
@@ -64,7 +66,18 @@ impl<'s> Connection<'s> {
         let LockWaits { locks: lock_wait, definitions: ddl_lock_wait } =
             shared.instance.lock_waits();
         let (relations, scratch) = (Relations::default(), Scratch::default());
-        Connection { relations, shared, _counted, session, scratch, ddl_lock_wait, open, lock_wait }
+        let _connected = shared.instance.connect(&session);
+        Connection {
+            relations,
+            shared,
+            _counted,
+            _connected,
+            session,
+            scratch,
+            ddl_lock_wait,
+            open,
+            lock_wait,
+        }
     }
 
     /// Rolls back the open transactions, also those of forgotten `Tx`s (DB20). Within a closure of

@@ -34,7 +34,7 @@
 //! * [`Table`]: a table by its number, with the numbers of its columns and indexes.
 //! * [`Error`]: refused ([`ErrorKind`] says why, nothing was changed) or halted.
 //!
-//! Rules DB1 to DB96 are in the README: threads, isolation, retries, drops, halts, limits, memory.
+//! Rules DB1 to DB99 are in the README: threads, isolation, retries, drops, halts, limits, memory.
 //!
 //! Callers: applications; the loads, the lab.
 

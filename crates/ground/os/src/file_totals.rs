@@ -1,7 +1,7 @@
 //! What was read from a file and written to it since it was opened.
 //!
-//! No thread acts by these numbers, so they need no order among themselves, and counting is no point
-//! at which the simulator switches.
+//! No thread acts by these numbers, so they need no order among themselves, and counting is no
+//! point at which the simulator switches.
 //!
 //! Callers: `file` and `ring` count; views read.
 

@@ -14,7 +14,7 @@
 //! A block lives in a frame. A session that uses it pins the frame, and touches its bytes under the
 //! frame's latch. A changed block stands in the checkpoint queue of its working set until a writer
 //! has written it; the lowest redo address in the queues is the checkpoint position. The cache
-//! doesn't know the redo: it asks a [`RedoGate`] before it writes. Rules CB1 to CB67, with their
+//! doesn't know the redo: it asks a [`RedoGate`] before it writes. Rules CB1 to CB80, with their
 //! reasons, are in the README.
 //!
 //! * [`Cache`]: [`pin`](Cache::pin), [`pin_shared`](Cache::pin_shared) and

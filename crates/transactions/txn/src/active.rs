@@ -236,6 +236,11 @@ impl Active {
         (0..).zip(words).filter_map(|(number, word)| unpacked(number, word)).collect()
     }
 
+    /// The number of active transactions, the dead ones included.
+    pub fn count(&self, session: &Session) -> usize {
+        self.state.shared(session).active
+    }
+
     /// Every transaction that has locks, with its owner, in order of segments. Each is of one
     /// moment: an owner is noted before its transaction is active, and forgotten after.
     pub(crate) fn owned(&self, session: &Session) -> Vec<Owned> {

@@ -15,8 +15,8 @@
 //! * [`Locks`]: table locks, and waits for the ends of transactions.
 //! * [`OwnItlEntry`]: a transaction's entry in a block that it changes.
 //! * [`View`]: what a read sees; [`Transactions::make_consistent`]: a block as a view sees it.
-//! * [`Active`]: which transactions are active, and when the last ones ended; [`TransactionSeen`]: one
-//!   of them, for views.
+//! * [`Active`]: which transactions are active, and when the last ones ended.
+//! * [`TransactionSeen`]: an active transaction, for views.
 //! * [`undo`]: undo segments, their rings of blocks, and transaction tables.
 //! * [`block`]: the bytes that blocks with rows or keys have in common, ITL included.
 //!

@@ -245,8 +245,8 @@ impl Undo {
         Ok(group.commit(session))
     }
 
-    /// How many undo records the transaction of a segment has, as the blocks in the cache tell; none
-    /// if they don't. Waits for latches only.
+    /// How many undo records the transaction of a segment has, as the blocks in the cache tell;
+    /// none if they don't. Waits for latches only.
     pub(crate) fn records_seen(&self, id: TxnId, table: Dba, session: &Session) -> Option<u32> {
         let cache = self.changes.cache();
         let some = |address: DbaLe| (address != DbaLe::NONE).then(|| address.get());
