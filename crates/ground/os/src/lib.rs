@@ -75,7 +75,9 @@ pub use port::{
     Woken,
 };
 pub use prefetch::{CACHE_LINE, prefetch, prefetch_all};
-pub use registry::{Census, EndedTimes, RunningSession, SessionNo, SessionTimes, WaitSinks};
+pub use registry::{
+    Census, EndedTimes, RunningSession, SessionNo, SessionTimes, TotalsByKind, WaitSinks,
+};
 pub use ring::{Completion, Request, Ring, RingBackend, RingConfig};
 pub use session::{Session, SessionReading, Waiting};
 pub use thread::{CpuSet, Panicked, Priority, ThreadHandle, ThreadId, ThreadSpec, is_process};

@@ -48,6 +48,24 @@ pub struct EndedTimes {
     pub run_queue: Nanos,
 }
 
+/// The totals of all sessions of a world, ended ones included.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TotalsByKind {
+    /// Of the sessions that work for users.
+    pub foreground: Totals,
+    /// Of the sessions that work for the instance.
+    pub background: Totals,
+}
+
+impl TotalsByKind {
+    fn of(&mut self, kind: SessionKind) -> &mut Totals {
+        match kind {
+            SessionKind::Foreground => &mut self.foreground,
+            SessionKind::Background => &mut self.background,
+        }
+    }
+}
+
 /// All sessions of a world at one moment: each is either running or among the ended (O28).
 #[derive(Clone, Debug)]
 pub struct Census {
@@ -85,7 +103,7 @@ pub(crate) struct Registry {
 struct Inner {
     running: Vec<RunningSession>,
     numbers: Numbers,
-    ended: Totals,
+    ended: TotalsByKind,
     ended_foreground: EndedTimes,
     ended_background: EndedTimes,
     level: Option<Level>,
@@ -155,7 +173,7 @@ impl Registry {
         let mut inner = self.lock();
         inner.running.retain(|session| session.number != number);
         inner.numbers.take_back(number);
-        inner.ended.add(&totals);
+        inner.ended.of(account.kind()).add(&totals);
         let ended = match account.kind() {
             SessionKind::Foreground => &mut inner.ended_foreground,
             SessionKind::Background => &mut inner.ended_background,
@@ -178,13 +196,13 @@ impl Registry {
     /// The list of running sessions and the totals of ended ones are read in one step. The sum is
     /// made outside the lock, because it takes microseconds per session. An account that ends
     /// meanwhile keeps its figures.
-    pub(crate) fn totals(&self) -> Totals {
+    pub(crate) fn totals(&self) -> TotalsByKind {
         let (mut totals, running) = {
             let inner = self.lock();
             (inner.ended.clone(), inner.running.clone())
         };
         for session in running {
-            totals.add(&session.account.totals());
+            totals.of(session.account.kind()).add(&session.account.totals());
         }
         totals
     }

@@ -1,4 +1,4 @@
-//! Data files and extents as views show them.
+//! Data files, segments and extents as views show them.
 //!
 //! Callers: views.
 
@@ -11,8 +11,9 @@ use latch::FrameOrder;
 use os::Session;
 use stop::Stop;
 
+use crate::index::Entry;
 use crate::segment::{check_live, extents};
-use crate::{Space, TablespaceNo};
+use crate::{Holds, Segment, SegmentState, Space, TablespaceNo};
 
 /// A data file of an open database.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -53,6 +54,19 @@ impl Space {
             growth_blocks: of.growth_blocks,
         });
         seen.collect()
+    }
+
+    /// Every segment that is made and isn't being dropped, the directory's own excepted, in the order
+    /// of their numbers: from memory, without a look at its header.
+    pub fn listed(&self, session: &Session) -> Vec<Segment> {
+        let index = self.shared.index.shared(session);
+        let listed = index.all().filter(|entry| entry.holds != Holds::Directory);
+        let listed = listed.filter_map(|entry| {
+            let (header, state) = entry.at?;
+            let Entry { name, object, holds, .. } = entry.clone();
+            (state != SegmentState::Dropping).then_some(Segment { name, object, header, holds })
+        });
+        listed.collect()
     }
 
     /// The extents of the segment with this header. Refused as [`Space::blocks`] is.
