@@ -197,9 +197,12 @@ fn data_files(engine: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> {
 }
 
 fn tablespaces(engine: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> {
-    engine.instance.space().tablespaces(engine.session).iter().try_for_each(|one| {
-        give(&[count(one.number.0), Value::Text(&one.name), yes_no(false)])
-    })
+    engine
+        .instance
+        .space()
+        .tablespaces(engine.session)
+        .iter()
+        .try_for_each(|one| give(&[count(one.number.0), Value::Text(&one.name), yes_no(false)]))
 }
 
 fn file_statistics(engine: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> {

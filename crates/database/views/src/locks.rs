@@ -131,15 +131,7 @@ fn converts(wait: &LockWaiting) -> Option<((TxnId, u32), u8)> {
 /// The lock that a transaction is: whoever waits for a row of it waits for this.
 fn of_transaction(one: &TransactionSeen, blocks: bool, engine: &Engine<'_>) -> Lock {
     let since = or_null(one.since.map(|since| engine.seconds_since(since)));
-    Lock {
-        session: one.session,
-        kind: "TX",
-        ids: ids_of(one.id),
-        has: 6,
-        wants: 0,
-        since,
-        blocks,
-    }
+    Lock { session: one.session, kind: "TX", ids: ids_of(one.id), has: 6, wants: 0, since, blocks }
 }
 
 fn of_table(one: &LockHeld, wants: u8, engine: &Engine<'_>) -> Lock {

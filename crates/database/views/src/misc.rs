@@ -64,11 +64,7 @@ fn version(_: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> {
 
 fn dict(_: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> {
     all().try_for_each(|view| {
-        give(&[
-            Value::Text(view.name),
-            Value::Text(view.meaning),
-            Value::Text(view.schema.name()),
-        ])
+        give(&[Value::Text(view.name), Value::Text(view.meaning), Value::Text(view.schema.name())])
     })
 }
 

@@ -167,9 +167,8 @@ fn session(
     let account = &one.running.account;
     let (wait, statement) = (account.current_wait(), account.current_statement());
     let is_background = one.is_background();
-    let is_active = is_background
-        || statement.is_some()
-        || wait.is_some_and(|wait| !wait.event.is_idle());
+    let is_active =
+        is_background || statement.is_some() || wait.is_some_and(|wait| !wait.event.is_idle());
     let began = match &one.connected {
         Some(connected) => moment_of(connected.since_us),
         None => engine.calendar(account.started()),

@@ -81,9 +81,10 @@ fn system(engine: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> {
 }
 
 fn of_sessions(engine: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> {
-    engine.sessions().iter().try_for_each(|one| {
-        of_session(one.running.number.sid, &one.running.account.totals(), give)
-    })
+    engine
+        .sessions()
+        .iter()
+        .try_for_each(|one| of_session(one.running.number.sid, &one.running.account.totals(), give))
 }
 
 fn of_this_session(engine: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> {

@@ -66,7 +66,10 @@ fn a_transaction_is_shown_with_its_session() {
             instance.rollback(transaction, session).expect("rolled back");
         });
         pause(Nanos::from_secs(1), session);
-        assert_eq!((transactions.seen(session).len(), transactions.active().count(session)), (2, 2));
+        assert_eq!(
+            (transactions.seen(session).len(), transactions.active().count(session)),
+            (2, 2)
+        );
         other.join(session).expect("no panic");
         instance.commit(transaction, session).expect("committed");
         assert_eq!(transactions.seen(session), []);

@@ -30,8 +30,7 @@ fn views_show_who_has_what_and_who_waits_for_whom() {
             assert!(held.since <= asked);
             let (owner, session, number, mode) = (one, "main".to_string(), mine, RX);
             let since = held.since;
-            let expected =
-                LockHeld { owner, session, number, object, mode, since, is_waited_for };
+            let expected = LockHeld { owner, session, number, object, mode, since, is_waited_for };
             assert_eq!(*held, expected);
         };
         assert_eq!(held.len(), 2);
