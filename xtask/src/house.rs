@@ -150,6 +150,10 @@ pub(crate) const HOUSE: &[Floor] = &[
                 "catalog",
                 "the data dictionary: definitions in tables of its own, DDL, sequences",
             )],
+            &[Room::new(
+                "views",
+                "the instance and its dictionary as rows: v$ views, dba_ views, pg_catalog",
+            )],
             &[
                 Room::new(
                     "database",

@@ -66,13 +66,13 @@ impl Engine<'_> {
 
     /// The active transactions, by their sessions.
     pub(crate) fn transactions_by_session(&self) -> BTreeMap<SessionNo, TransactionSeen> {
-        let seen = self.instance.transactions().seen(self.session).into_iter();
+        let seen = self.instance.transactions().all_seen(self.session).into_iter();
         seen.filter_map(|one| Some((one.session?, one))).collect()
     }
 
     /// The sessions of active transactions.
     pub(crate) fn sessions_of_transactions(&self) -> BTreeMap<TxnId, SessionNo> {
-        let seen = self.instance.transactions().seen(self.session).into_iter();
+        let seen = self.instance.transactions().all_seen(self.session).into_iter();
         seen.filter_map(|one| Some((one.id, one.session?))).collect()
     }
 

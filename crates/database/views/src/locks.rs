@@ -96,7 +96,7 @@ fn locks(engine: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> {
     let (transactions, session) = (engine.instance.transactions(), engine.session);
     let waiting = transactions.locks().waiting(session);
     let held = transactions.locks().held(session);
-    let seen = transactions.seen(session);
+    let seen = transactions.all_seen(session);
     let awaited = waiting.iter().filter_map(|wait| match wait.wanted {
         LockWanted::Row { holder, .. } => Some(holder),
         LockWanted::Table { .. } => None,
@@ -157,7 +157,7 @@ fn request(wait: &LockWaiting, engine: &Engine<'_>) -> Lock {
 }
 
 fn transactions(engine: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> {
-    for one in engine.instance.transactions().seen(engine.session) {
+    for one in engine.instance.transactions().all_seen(engine.session) {
         let status = match one.state {
             TransactionState::Active => "ACTIVE",
             TransactionState::Committing => "COMMITTING",

@@ -8,8 +8,8 @@ use waits::Nanos;
 
 /// The statements in memory, with their plans.
 pub trait SqlCache {
-    /// Gives each statement to `look`, which only computes. What it returns ends the walk. No
-    /// session waits for this beyond a latch (VW1).
+    /// Gives each statement to `look`, under no latch. An error that it returns ends the walk, and
+    /// is returned. No session waits for this beyond a latch (VW1).
     fn statements(
         &self,
         look: &mut dyn FnMut(&SqlStatement<'_>) -> Result<(), Stop>,

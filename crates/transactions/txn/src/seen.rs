@@ -41,7 +41,7 @@ pub struct TransactionSeen {
 
 impl Transactions {
     /// Every transaction that has locks, in the order of undo segments (TX60).
-    pub fn seen(&self, session: &Session) -> Vec<TransactionSeen> {
+    pub fn all_seen(&self, session: &Session) -> Vec<TransactionSeen> {
         let seen = |owned: Owned| {
             let Owned { id, is_committing, is_dead, began } = owned;
             let table = self.active().table_of(id, session);

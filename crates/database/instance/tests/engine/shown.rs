@@ -47,11 +47,11 @@ fn a_transaction_is_shown_with_its_session() {
         let (transactions, began) = (instance.transactions(), session.now());
         let table = Rows::open(instance, TABLE, session).expect("there");
         let all = rows(&table, session);
-        assert_eq!(transactions.seen(session), []);
+        assert_eq!(transactions.all_seen(session), []);
         let mut transaction = Transaction::new();
         for (count, row) in (1..).zip(&all) {
             add(&table, &mut transaction, *row, 1, session).expect("changed");
-            let seen = transactions.seen(session);
+            let seen = transactions.all_seen(session);
             let [one] = seen[..] else { panic!("{seen:?}") };
             assert_eq!((Some(one.id), one.state), (transaction.id(), TransactionState::Active));
             assert_eq!((one.session, one.records), (Some(session.number()), Some(count)));
@@ -67,12 +67,12 @@ fn a_transaction_is_shown_with_its_session() {
         });
         pause(Nanos::from_secs(1), session);
         assert_eq!(
-            (transactions.seen(session).len(), transactions.active().count(session)),
+            (transactions.all_seen(session).len(), transactions.active().count(session)),
             (2, 2)
         );
         other.join(session).expect("no panic");
         instance.commit(transaction, session).expect("committed");
-        assert_eq!(transactions.seen(session), []);
+        assert_eq!(transactions.all_seen(session), []);
     });
 }
 
@@ -93,12 +93,12 @@ fn what_a_crash_left_is_shown_as_dead() {
     });
     run_kept(machine(1, disk), |world, session| {
         let instance = open(world, session);
-        for one in instance.transactions().seen(session) {
+        for one in instance.transactions().all_seen(session) {
             assert_eq!((one.state, one.session), (TransactionState::Dead, None));
             assert_eq!(one.since, None);
         }
         instance.wait_for_dead(session);
-        assert_eq!(instance.transactions().seen(session), []);
+        assert_eq!(instance.transactions().all_seen(session), []);
         shut(instance, session);
     });
 }
