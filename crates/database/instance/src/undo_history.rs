@@ -68,13 +68,15 @@ impl Reading {
 }
 
 impl Intervals {
+    /// The interval under way. A reading of before it, which a reader may have, is as if nothing
+    /// had come since.
     fn up_to(&self, now: Reading) -> UndoInterval {
         let Reading { us, blocks, transactions, .. } = self.under_way;
         UndoInterval {
             began_us: us,
-            ended_us: now.us,
-            blocks: now.blocks.wrapping_sub(blocks),
-            transactions: now.transactions.wrapping_sub(transactions),
+            ended_us: now.us.max(us),
+            blocks: now.blocks.saturating_sub(blocks),
+            transactions: now.transactions.saturating_sub(transactions),
             active_max: self.active_max,
         }
     }
@@ -145,6 +147,8 @@ mod tests {
         let now = intervals.up_to(reading(700, 9, 17));
         assert_eq!((now.began_us, now.blocks, now.transactions), (600_000_000, 1, 0));
         assert_eq!(now.active_max, 0);
+        let early = intervals.up_to(reading(599, 7, 16));
+        assert_eq!((early.ended_us, early.blocks, early.transactions), (600_000_000, 0, 0));
         for number in 2..1_000 {
             intervals.end(reading(600 * number, 8, 17));
         }
