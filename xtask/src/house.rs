@@ -161,7 +161,13 @@ pub(crate) const HOUSE: &[Floor] = &[
                     "what makes rows of rows: filters, sorts, joins, groups; spills within a bound",
                 ),
             ],
-            &[Room::new("sql", "statements: bound to the dictionary, planned, and run")],
+            &[
+                Room::new("sql", "statements: bound to the dictionary, planned, and run"),
+                Room::new(
+                    "views",
+                    "the instance and its dictionary as rows: v$ views, dba_ views, pg_catalog",
+                ),
+            ],
             &[
                 Room::new(
                     "database",

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::Direction;
-use instance::LockWaits;
+use instance::{Connected, LockWaits};
 use os::{CancelHandle, Session};
 use relation::{Bounds, IndexId, Relation, Scratch};
 use stop::Stop;
@@ -31,6 +31,8 @@ pub struct Connection<'s> {
     pub(crate) shared: Arc<Shared>,
     /// By this reference the database counts its connections.
     _counted: Arc<()>,
+    /// By this reference the instance lists its connected sessions.
+    _connected: Arc<Connected>,
     pub(crate) session: Held<'s>,
     pub(crate) scratch: Scratch,
     /// The lock wait of DDL.
@@ -71,10 +73,12 @@ impl<'s> Connection<'s> {
             shared.instance.lock_waits();
         let (relations, scratch) = (Relations::default(), Scratch::default());
         let sql = OfSql::new(shared.number_session(&session), lock_wait, ddl_lock_wait);
+        let _connected = shared.instance.connect(&session);
         Connection {
             relations,
             shared,
             _counted,
+            _connected,
             session,
             scratch,
             ddl_lock_wait,

@@ -60,6 +60,7 @@ impl Instance {
             wanted.check_sga(self.cache().block_size(), settings.buffer_bytes, bound)?;
         }
         self.take_over(&wanted, &mut settings, session)?;
+        self.show(&wanted, session);
         settings.parameters = wanted;
         Ok(())
     }

@@ -29,6 +29,7 @@ use crate::logs::keep_members;
 use crate::mount::{LAYERS, Mounted};
 use crate::planted::PlantedDelay;
 use crate::processes::{Processes, join_all, process};
+use crate::sessions::Sessions;
 
 /// What an opening had to do.
 #[derive(Clone, Debug)]
@@ -63,6 +64,11 @@ pub struct Instance {
     pub(crate) lock_timeouts: LockTimeouts,
     pub(crate) planted: PlantedDelay,
     pub(crate) work_areas: Budget,
+    pub(crate) sessions: Sessions,
+    /// The parameters as views show them.
+    pub(crate) shown: Latch<Arc<Parameters>>,
+    /// When it was opened: microseconds since 1970-01-01 00:00 UTC.
+    pub(crate) opened_us: u64,
 }
 
 impl Instance {
@@ -252,8 +258,8 @@ fn start(
     let control = Arc::clone(&storage.control);
     let (of_cache, of_redo) = (Arc::clone(&cache), Arc::clone(&redo));
     let bounds = Latch::new(&os, LatchKind::Innermost, Bounds::of(parameters));
-    let checkpointer =
-        Checkpointer::new(wanted, of_cache, of_redo, halt.clone(), control, bounds, pace);
+    let at = content.checkpoint;
+    let checkpointer = Checkpointer::new(wanted, of_cache, of_redo, control, bounds, pace, at);
     let changes = Changes::new(cache, redo, halt.clone(), parameters.redo_consistency, &os);
     let mut processes = Processes::start(&checkpointer, parameters, session)?;
     let upper = match take_into_use(changes, storage, &halt, parameters, session) {
@@ -284,6 +290,9 @@ fn start(
         lock_timeouts: LockTimeouts::of(parameters),
         planted: PlantedDelay::new(parameters),
         work_areas: Budget::new(&os, parameters.work_area_bytes(os.memory_bytes())),
+        sessions: Sessions::new(&os),
+        shown: Latch::new(&os, LatchKind::Innermost, Arc::new(parameters.clone())),
+        opened_us: os.calendar_us(),
     };
     instance.schedule_at_opening(session);
     Ok(instance)
@@ -375,7 +384,7 @@ fn take_into_use(
     transactions.set_undo_retention(parameters.retention(), session);
     wake_at_halt(halt, transactions.locks(), Locks::wake_all, session);
     let dead = logs.len();
-    let cleaners = Cleaners::new(session.os(), transactions.clone(), dead, halt.clone());
+    let cleaners = Cleaners::new(transactions.clone(), dead, halt.clone(), session);
     wake_at_halt(halt, &cleaners, Cleaners::wake_all, session);
     let inside = space.clone();
     let body = move |session: &Session| inside.run_ahead(session);

@@ -142,6 +142,7 @@ impl Instance {
             settings.parameters.high_priority_processes = usual.high_priority_processes;
             settings.parameters.process_affinity = usual.process_affinity;
         }
+        self.show(&settings.parameters, session);
     }
 
     /// Gives the processes the priorities and CPUs that are wanted. If one of them can't have its

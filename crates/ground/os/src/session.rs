@@ -5,13 +5,16 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use waits::{
-    Account, Nanos, OffCpuTime, OpenWait, Recorder, SessionKind, Statistic, ThreadTimes,
-    TimeAccount, Timestamp, Totals, WaitEvent, WaitSink,
+    Account, CurrentStatement, Nanos, OffCpuTime, OpenWait, Recorder, SessionKind, Statistic,
+    ThreadTimes, TimeAccount, Timestamp, Totals, WaitEvent, WaitSink,
 };
 
 use crate::call::Calls;
 use crate::copies::Copier;
-use crate::{Clock, Cost, Error, Os, ThreadHandle, ThreadId, ThreadSpec, WaitWord, thread};
+use crate::registry::{EndedTimes, Entered};
+use crate::{
+    Clock, Cost, Error, Os, SessionNo, ThreadHandle, ThreadId, ThreadSpec, WaitWord, thread,
+};
 
 /// One thread's session: its account and its world. Every call that can block takes a [`Waiting`]
 /// made from it. It belongs to one thread and can't be shared.
@@ -23,6 +26,7 @@ pub struct Session {
     clock: Clock,
     simulated: bool,
     os: Os,
+    number: SessionNo,
     thread: ThreadId,
     /// The thread's clocks when the session began; the thread may be older than the session.
     times_at_start: ThreadTimes,
@@ -60,13 +64,15 @@ impl Session {
         let thread = port.current_thread();
         let started = os.now();
         let recorder = Recorder::open(name, kind, started, port.sampling());
-        recorder.set_sink(os.registry().enter(recorder.account(), thread));
+        let Entered { number, sink } = os.registry().enter(recorder.account(), thread);
+        recorder.set_sink(sink);
         let times_at_start = port.thread_times(thread);
         let session = Session {
             copier: RefCell::new(None),
             recorder,
             clock: os.clock().clone(),
             simulated: os.clock().is_virtual(),
+            number,
             thread,
             times_at_start,
             seen: Cell::new(None),
@@ -106,6 +112,11 @@ impl Session {
         &self.copier
     }
 
+    /// Its number in its world (O73).
+    pub fn number(&self) -> SessionNo {
+        self.number
+    }
+
     /// Its thread.
     pub fn thread(&self) -> ThreadId {
         self.thread
@@ -120,6 +131,19 @@ impl Session {
     #[inline]
     pub fn count(&self, statistic: Statistic, amount: u64) {
         self.recorder.count(statistic, amount);
+    }
+
+    /// Publishes the statement of this number, which isn't 0, as what the session works for from
+    /// `now` on, and returns what it worked for before (rule waits/W20).
+    #[inline]
+    pub fn begin_statement(&self, number: u64, now: Timestamp) -> Option<CurrentStatement> {
+        self.recorder.begin_statement(number, now)
+    }
+
+    /// Ends the work for a statement; the session goes on with `outer`, which the begin returned.
+    #[inline]
+    pub fn end_statement(&self, outer: Option<CurrentStatement>, now: Timestamp) {
+        self.recorder.end_statement(outer, now);
     }
 
     /// Sets the receiver of ended waits at level trace.
@@ -289,7 +313,14 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.os.registry().leave(self.recorder.account());
+        let (port, account) = (self.os.port(), self.recorder.account());
+        let since = |now: Nanos, start: Nanos| Nanos(now.0.saturating_sub(start.0));
+        let times = EndedTimes {
+            elapsed: self.clock.now().since(account.started()),
+            cpu: since(port.own_cpu(), self.times_at_start.cpu),
+            run_queue: since(port.own_run_queue(), self.times_at_start.run_queue),
+        };
+        self.os.registry().leave(account, self.number, times);
     }
 }
 
@@ -314,10 +345,19 @@ impl<'s> Waiting<'s> {
     /// timed out.
     #[inline]
     pub(crate) fn around<R>(self, block: impl FnOnce(&'s Session, WaitEvent) -> (R, bool)) -> R {
+        self.around_timed(block).0
+    }
+
+    /// As `around`. Also returns how long the wait was; zero if it wasn't recorded.
+    #[inline]
+    pub(crate) fn around_timed<R>(
+        self,
+        block: impl FnOnce(&'s Session, WaitEvent) -> (R, bool),
+    ) -> (R, Nanos) {
         let session = self.session;
         if std::thread::panicking() {
             // The thread may be inside a wait that it hasn't unwound out of yet (waits/W3).
-            return block(session, self.event).0;
+            return (block(session, self.event).0, Nanos::ZERO);
         }
         if session.recorder.sample_due() {
             return self.around_sampled(block);
@@ -326,16 +366,18 @@ impl<'s> Waiting<'s> {
         let open = session.recorder.begin(self.event, self.p, || session.clock.now());
         let mut wait = Unended { session, open };
         let (result, timed_out) = block(session, self.event);
-        if let Some(open) = wait.open.take() {
-            let _ = session.recorder.end(open, session.clock.now(), timed_out);
-        }
-        result
+        let end = |open| session.recorder.end(open, session.clock.now(), timed_out);
+        let elapsed = wait.open.take().map_or(Nanos::ZERO, end);
+        (result, elapsed)
     }
 
     /// Does the same with the thread's clocks read around the wait. The cost of reading them is the
     /// session's CPU time, not part of the wait.
     #[cold]
-    fn around_sampled<R>(self, block: impl FnOnce(&'s Session, WaitEvent) -> (R, bool)) -> R {
+    fn around_sampled<R>(
+        self,
+        block: impl FnOnce(&'s Session, WaitEvent) -> (R, bool),
+    ) -> (R, Nanos) {
         let session = self.session;
         let asked = session.clock.now();
         let before = session.clocks();
@@ -347,9 +389,10 @@ impl<'s> Waiting<'s> {
         session.recorder.began_sampled(clocks);
         let mut wait = Unended { session, open };
         let (result, timed_out) = block(session, self.event);
+        let mut elapsed = Nanos::ZERO;
         if let Some(open) = wait.open.take() {
             let ended = session.clock.now();
-            let elapsed = session.recorder.end(open, ended, timed_out);
+            elapsed = session.recorder.end(open, ended, timed_out);
             let after = session.clocks();
             let away = session.away(before, after);
             let (away, lost) = split_at_end(away, elapsed, after.at.since(ended));
@@ -358,7 +401,7 @@ impl<'s> Waiting<'s> {
             session.recorder.sampled(self.event, elapsed, away, cost, after.done);
             session.seen.set(Some(after));
         }
-        result
+        (result, elapsed)
     }
 }
 

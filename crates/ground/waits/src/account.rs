@@ -79,6 +79,20 @@ pub struct Account {
     pub(crate) current_is_sampled: Cell64,
     pub(crate) current_cpu_ns: Cell64,
     pub(crate) current_run_queue_ns: Cell64,
+    /// The number of the statement that the session runs; 0 if it runs none.
+    pub(crate) statement: Cell64,
+    pub(crate) statement_since_ns: Cell64,
+    /// The time in statements that have ended.
+    pub(crate) in_statements_ns: Cell64,
+}
+
+/// The statement that a session runs right now, as an observer sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CurrentStatement {
+    /// The number of the statement: the 64 bits of its `sql_id`.
+    pub number: u64,
+    /// When the session began to work for it.
+    pub since: Timestamp,
 }
 
 /// The wait that a session is in right now, as an observer sees it.
@@ -110,6 +124,9 @@ impl Account {
             current_is_sampled: Cell64::default(),
             current_cpu_ns: Cell64::default(),
             current_run_queue_ns: Cell64::default(),
+            statement: Cell64::default(),
+            statement_since_ns: Cell64::default(),
+            in_statements_ns: Cell64::default(),
         }
     }
 
@@ -154,6 +171,13 @@ impl Account {
                 ..ThreadTimes::default()
             }),
         })
+    }
+
+    /// The statement that the session runs, if any (W20).
+    pub fn current_statement(&self) -> Option<CurrentStatement> {
+        let number = self.statement.get();
+        let since = Timestamp::from_nanos(self.statement_since_ns.get());
+        (number != 0).then_some(CurrentStatement { number, since })
     }
 
     /// Whether the session is in a wait.

@@ -35,7 +35,7 @@ mod time;
 mod time_account;
 mod totals;
 
-pub use account::{Account, CurrentWait, SessionKind};
+pub use account::{Account, CurrentStatement, CurrentWait, SessionKind};
 pub use away::OffCpuTime;
 pub use event::{EventInfo, WaitClass, WaitEvent};
 pub use histogram::{HISTOGRAM_BUCKETS, STRATA, bucket_of, bucket_upper_bound_us};

@@ -18,8 +18,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::histogram::{bucket_of, stratum_of};
 use crate::sampler::Sampler;
 use crate::{
-    Account, Level, Nanos, OffCpuTime, Sampling, SessionKind, Statistic, ThreadTimes, Timestamp,
-    WaitEvent,
+    Account, CurrentStatement, Level, Nanos, OffCpuTime, Sampling, SessionKind, Statistic,
+    ThreadTimes, Timestamp, WaitEvent,
 };
 
 /// A wait that has begun. It ends through [`Recorder::end`], or through [`Recorder::break_off`] if
@@ -186,6 +186,31 @@ impl Recorder {
         self.account.gaps.add(away);
     }
 
+    /// Publishes the statement that the session works for from `now` on (W20). Returns the one that
+    /// it worked for before, of which this one is a part, for [`Recorder::end_statement`].
+    #[inline]
+    pub fn begin_statement(&self, number: u64, now: Timestamp) -> Option<CurrentStatement> {
+        let outer = self.account.current_statement();
+        self.account.statement_since_ns.set(now.as_nanos());
+        self.account.statement.set(number);
+        outer
+    }
+
+    /// Ends the work for a statement: the session goes on with `outer`, if there is one. Only the
+    /// outermost statement's time is filed, because it contains that of the others.
+    #[inline]
+    pub fn end_statement(&self, outer: Option<CurrentStatement>, now: Timestamp) {
+        if let Some(CurrentStatement { number, since }) = outer {
+            self.account.statement_since_ns.set(since.as_nanos());
+            self.account.statement.set(number);
+            return;
+        }
+        if let Some(ended) = self.account.current_statement() {
+            self.account.statement.set(0);
+            self.account.in_statements_ns.add(now.since(ended.since).0);
+        }
+    }
+
     /// Raises a statistic, at any level.
     #[inline]
     pub fn count(&self, statistic: Statistic, amount: u64) {
@@ -256,6 +281,32 @@ mod tests {
         assert!(!r.sample_due());
         r.count(Statistic::ShortIo, 2);
         assert_eq!(r.account().statistic(Statistic::ShortIo), 2);
+    }
+
+    /// The statement that a session works for can be seen while it lasts, and the one within it
+    /// while that lasts. Time within time isn't counted twice.
+    #[test]
+    fn the_outermost_statement_has_the_time() {
+        let r = recorder();
+        let at = Timestamp::from_nanos;
+        let seen = || r.account().current_statement().map(|it| (it.number, it.since.as_nanos()));
+        assert_eq!((r.begin_statement(7, at(100)), seen()), (None, Some((7, 100))));
+        let outer = r.begin_statement(8, at(150));
+        assert_eq!((outer.map(|it| it.number), seen()), (Some(7), Some((8, 150))));
+        r.end_statement(outer, at(180));
+        assert_eq!((seen(), r.account().totals().in_statements()), (Some((7, 100)), Nanos::ZERO));
+        r.end_statement(None, at(300));
+        assert_eq!((seen(), r.account().totals().in_statements()), (None, Nanos(200)));
+        // A session that ends what it hasn't begun has spent nothing.
+        r.end_statement(None, at(900));
+        assert_eq!(r.account().totals().in_statements(), Nanos(200));
+        let before = r.account().totals();
+        let _ = r.begin_statement(7, at(1_000));
+        r.end_statement(None, at(1_001));
+        assert_eq!(r.account().totals().since(&before).in_statements(), Nanos(1));
+        let mut both = before.clone();
+        both.add(&before);
+        assert_eq!(both.in_statements(), Nanos(400));
     }
 
     /// A wait that began before the level went off still ends: nothing stays published.

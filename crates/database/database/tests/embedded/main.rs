@@ -14,6 +14,7 @@ mod cascades;
 mod closures;
 mod committing;
 mod common;
+mod connected;
 mod counted;
 mod crowded;
 mod cut_again;
