@@ -60,6 +60,8 @@ pub use work::{NewRow, Savepoint, Tx, is_worth_repeating};
 
 // What the signatures of these name, so that a program needs this crate alone.
 #[doc(inline)]
+pub use ::sql::{Columns, OutputColumn as Column};
+#[doc(inline)]
 pub use access::{Direction, RowAddress};
 #[doc(inline)]
 pub use catalog::{
@@ -69,8 +71,6 @@ pub use catalog::{
     SequenceBound, SequenceDefinition, SequenceOptions, SequenceView, TableSpec, TableStatistics,
     TableView, ViewDefinition, ViewSpec,
 };
-#[doc(inline)]
-pub use ::sql::{Columns, OutputColumn as Column};
 #[doc(inline)]
 pub use expression::Kind;
 #[doc(inline)]

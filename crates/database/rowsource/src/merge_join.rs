@@ -344,7 +344,9 @@ impl<W: World, L: Source<W>, R: Source<W>> Source<W> for MergeJoin<L, R> {
         while has_room(into, most) {
             world.check()?;
             match self.phase {
-                Phase::Seeking if self.lefts.is_dry() => self.lefts.refill(&mut self.left, world)?,
+                Phase::Seeking if self.lefts.is_dry() => {
+                    self.lefts.refill(&mut self.left, world)?
+                }
                 Phase::Seeking if self.group_row.is_empty() && self.rights.is_dry() => {
                     self.rights.refill(&mut self.right, world)?;
                 }

@@ -40,7 +40,10 @@ const COUNT_BYTES: u64 = size_of::<Count>() as u64;
 enum Phase {
     Start,
     /// The rows of a pass are counted, and come out from this one on, so many times yet.
-    Giving { group: u32, times: u64 },
+    Giving {
+        group: u32,
+        times: u64,
+    },
     Over,
 }
 

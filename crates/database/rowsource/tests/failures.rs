@@ -55,9 +55,7 @@ fn sources(left: &Given, right: &Given) -> Vec<(&'static str, Boxed)> {
     let slots = vec![SlotFrom { column: 2, slot: 1 }];
     let each = LoopPlan { kind: JoinKind::Inner, slots, condition: None };
     let none = LoopPlan { kind: JoinKind::Left, slots: vec![], condition: Some(is_low()) };
-    let few = |count| {
-        Limit::new(left.clone(), Cut { offset: None, count: Some(constant(count)) })
-    };
+    let few = |count| Limit::new(left.clone(), Cut { offset: None, count: Some(constant(count)) });
     let merged = {
         let order = KeyOrder { direction, nulls };
         MergeJoin::new(left.clone(), right.clone(), merge, vec![order])

@@ -240,8 +240,7 @@ fn each_different_row_comes_once() {
 /// INTERSECT and EXCEPT, with and without ALL, count as the naive count does.
 #[test]
 fn set_operations_count_both_sides() {
-    let kinds =
-        [SetKind::Intersect, SetKind::IntersectAll, SetKind::Except, SetKind::ExceptAll];
+    let kinds = [SetKind::Intersect, SetKind::IntersectAll, SetKind::Except, SetKind::ExceptAll];
     for (seed, (left, right)) in
         [(0, 0), (0, 30), (30, 0), (60, 60), (500, 300), (900, 900)].into_iter().enumerate()
     {

@@ -93,9 +93,9 @@ fn model(left: &[Row], right: &[Row], plan: &JoinPlan) -> Vec<Row> {
 /// What `left.0 NOT IN (right.0)` leaves of the left rows.
 fn not_in_model(left: &[Row], right: &[Row]) -> Vec<Row> {
     let passes = |row: &&Row| {
-        right.iter().all(|other| {
-            row[0].get().compare(other[0].get()).is_some_and(|order| order.is_ne())
-        })
+        right
+            .iter()
+            .all(|other| row[0].get().compare(other[0].get()).is_some_and(|order| order.is_ne()))
     };
     left.iter().filter(passes).cloned().collect()
 }
@@ -330,8 +330,8 @@ fn nested_loops_give_what_a_naive_join_gives() {
                     for budget in BUDGETS {
                         let slots = vec![SlotFrom { column: 0, slot: 2 }];
                         let plan = LoopPlan { kind, slots, condition: condition.clone() };
-                        let looked_up =
-                            Given { by_slot: Some(2), ..Given::new(WIDTH, &right) };
+                        let mut looked_up = Given::new(WIDTH, &right);
+                        looked_up.by_slot = Some(2);
                         let left = Given::new(WIDTH, &left);
                         let mut join =
                             NestedLoop::new(left.clone(), looked_up.clone(), plan.clone());

@@ -149,10 +149,8 @@ fn limits_are_read_at_each_start() {
         let rows = rows(&mut Dice(1), 2_500, 40, 0);
         let mut world = TestWorld::new(0, simulated, session);
         let slot = |slot| Some(Expression::Slot(slot));
-        let mut limit = Limit::new(
-            Given::new(WIDTH, &rows),
-            Cut { offset: slot(0), count: slot(1) },
-        );
+        let mut limit =
+            Limit::new(Given::new(WIDTH, &rows), Cut { offset: slot(0), count: slot(1) });
         for (offset, count) in [(0, 2_500), (0, 1), (2_499, 5), (1_500, 700), (9_000, 1), (5, 0)] {
             for (slot, value) in [(0, offset), (1, count)] {
                 rowsource::World::set_slot(&mut world, slot, Value::Int(value).to_owned());

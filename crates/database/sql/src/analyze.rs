@@ -257,7 +257,7 @@ impl Looked {
         if !is_same {
             self.distinct += 1;
             self.key.clear();
-            self.key.extend(key.iter().map(|value| value.to_owned()));
+            self.key.extend(key.iter().copied().map(Value::to_owned));
         }
     }
 }

@@ -23,9 +23,7 @@ use stop::{Halt, RefusalKind, Stop, check_call};
 
 use crate::Grant;
 use crate::chunk::Chunk;
-use crate::config::{
-    FIRST_CHUNK_BYTES, Plan, RECORD_BYTES_MAX, SORT_AREA_BYTES_MIN, SortConfig,
-};
+use crate::config::{FIRST_CHUNK_BYTES, Plan, RECORD_BYTES_MAX, SORT_AREA_BYTES_MIN, SortConfig};
 use crate::merge::Merge;
 use crate::passes;
 use crate::record;

@@ -157,10 +157,7 @@ fn whatever_fails_the_rows_are_right_or_there_are_none() {
     }
 }
 
-fn deal_in(
-    simulation: Simulation,
-    io: FilesystemIo,
-) -> (Result<(), Stop>, sim::fs::FileSystem) {
+fn deal_in(simulation: Simulation, io: FilesystemIo) -> (Result<(), Stop>, sim::fs::FileSystem) {
     let mut report = simulation.run(move |world, session| {
         let mut file = file(world, io, SHAPE, session);
         let dealt = deal(&mut file, &rows(&mut Dice(7), 400, 700), session);

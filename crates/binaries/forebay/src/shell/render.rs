@@ -65,7 +65,7 @@ fn for_people(
 ) -> Result<u64, Ended> {
     let mut first = Vec::new();
     let mut failed = None;
-    for row in rows.by_ref().take(ROWS_LOOKED_AT) {
+    for row in (&mut *rows).take(ROWS_LOOKED_AT) {
         match row {
             Ok(row) => first.push(row),
             Err(failure) => {

@@ -167,6 +167,7 @@ fn without_what_evaluates_a_check_its_table_is_read_and_not_changed() {
             area_bytes: sort::SORT_AREA_BYTES_MIN,
             filesystem_io: FilesystemIo::SetAll,
             file: FileNo::new(999),
+            budget: None,
         };
         let config = CatalogConfig { tablespace: "system".into(), disk: world.disk(), sort };
         let (space, transactions) = (instance.space(), instance.transactions());

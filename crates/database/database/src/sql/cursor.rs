@@ -12,12 +12,10 @@
 //!
 //! Callers: applications.
 
-use std::sync::Arc;
-
-use expression::{Kind, Rows};
-use sql::CursorNo;
+use ::sql::{Columns, CursorNo, OutputColumn as Column};
+use expression::Rows;
 use stop::Stop;
-use value::{OwnedValue, Type, Value};
+use value::{OwnedValue, Value};
 
 use super::Within;
 use super::from_value::{ColumnIndex, FromValue, converted};
@@ -53,7 +51,8 @@ impl Batch {
 
     /// A row, by its number from 0.
     ///
-    /// # Panics When there is no such row.
+    /// # Panics
+    /// When there is no such row.
     pub fn row(&self, number: usize) -> CursorRow<'_> {
         assert!(number < self.len(), "a batch of {} rows has no row {number}", self.len());
         CursorRow { batch: self, number }

@@ -142,16 +142,18 @@ fn function_name(call: &Function) -> Bind<String> {
 
 /// The arguments of a call, each an expression.
 pub(super) fn plain_arguments(list: &FunctionArgumentList) -> Bind<Vec<&Expr>> {
-    let plain = |argument| match argument {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Ok(expr),
-        FunctionArg::Unnamed(_) => {
-            let message = "* stands for all columns in count(*) only";
-            Err(Refused::new(SqlState::SYNTAX_ERROR, At::NOWHERE, message))
+    fn plain(argument: &FunctionArg) -> Bind<&Expr> {
+        match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Ok(expr),
+            FunctionArg::Unnamed(_) => {
+                let message = "* stands for all columns in count(*) only";
+                Err(Refused::new(SqlState::SYNTAX_ERROR, At::NOWHERE, message))
+            }
+            FunctionArg::Named { .. } | FunctionArg::ExprNamed { .. } => {
+                let instead = "give arguments by their places";
+                Err(Refused::unsupported(At::NOWHERE, "an argument by its name", instead))
+            }
         }
-        FunctionArg::Named { .. } | FunctionArg::ExprNamed { .. } => {
-            let instead = "give arguments by their places";
-            Err(Refused::unsupported(At::NOWHERE, "an argument by its name", instead))
-        }
-    };
+    }
     list.args.iter().map(plain).collect()
 }

@@ -53,7 +53,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use catalog::ObjectId;
-use expression::{Expression, Kind, Typed};
+use ::expression::{Expression, Kind, Typed};
 use stop::SqlState;
 use value::Type;
 

@@ -140,10 +140,10 @@ impl Binder<'_> {
         for item in items {
             match item {
                 SelectItem::UnnamedExpr(expr) => {
-                    self.target(expr, name_of(expr), &mut targets)?;
+                    self.item(expr, name_of(expr), &mut targets)?;
                 }
                 SelectItem::ExprWithAlias { expr, alias } => {
-                    self.target(expr, fold(alias), &mut targets)?;
+                    self.item(expr, fold(alias), &mut targets)?;
                 }
                 SelectItem::ExprWithAliases { .. } => {
                     let instead = "give one name";
@@ -167,7 +167,7 @@ impl Binder<'_> {
         Ok((targets.expressions, targets.columns))
     }
 
-    fn target(&mut self, expr: &Expr, name: String, targets: &mut Targets) -> Bind<()> {
+    fn item(&mut self, expr: &Expr, name: String, targets: &mut Targets) -> Bind<()> {
         let Typed { expression, kind } = self.expression(expr)?;
         self.note_kinds(&expression);
         let declared = self.declared(&expression);

@@ -53,12 +53,11 @@ mod volatile;
 
 pub use cursor::CursorNo;
 
-pub(crate) use address::{address_in, value_of as value_of_address};
+pub(crate) use address::address_in;
 pub(crate) use cursor::{Cursor, Cursors, KeptCursor, start};
-pub(crate) use execution::Execution;
 pub(crate) use host::{Connected, Host, SequenceValues};
 pub(crate) use host_calls::HostAnswers;
 pub(crate) use kept::KeptRows;
-pub(crate) use machine::{Env, Machine, Running};
+pub(crate) use machine::{Env, Machine};
 pub(crate) use opened::{Opened, Ran};
 pub(crate) use short::{Short, evaluation};

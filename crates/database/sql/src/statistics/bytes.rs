@@ -284,7 +284,7 @@ mod tests {
         ];
         let mut column = ColumnStatistics::guessed(Type::Text, 1e6);
         column.correlation = -0.5;
-        column.bounds = values.iter().map(|value| value.to_owned()).collect();
+        column.bounds = values.iter().copied().map(Value::to_owned).collect();
         column.common = vec![CommonValue { value: Value::Text("x").to_owned(), fraction: 0.125 }];
         column
     }

@@ -11,6 +11,7 @@ mod tables;
 
 use crate::view::View;
 
+#[cfg(test)]
 pub(crate) use tables::internal_name;
 
 /// The views.
