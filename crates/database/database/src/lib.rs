@@ -33,10 +33,11 @@
 //!   ([`ForUpdate`]); savepoints, commit. [`Savepoint`], [`NewRow`], [`Load`].
 //! * [`Table`]: a table by its number, with the numbers of its columns and indexes.
 //! * SQL: [`Connection::execute`], [`Connection::query`], [`Connection::prepare`]; [`Cursor`],
-//!   [`CursorRow`], [`FromValue`]; [`OpenCursor`] and [`Batch`] for several at a time.
+//!   [`CursorRow`], [`FromValue`]; [`OpenCursor`] and [`Batch`] for several at a time;
+//!   [`Connection::answer`] for a text of any kind.
 //! * [`Error`]: refused ([`ErrorKind`] says why, nothing was changed) or halted.
 //!
-//! Rules DB1 to DB113 are in the README: threads, isolation, retries, drops, halts, limits, memory.
+//! Rules DB1 to DB114 are in the README: threads, isolation, retries, drops, halts, limits, memory.
 //!
 //! Callers: applications; the loads, the lab.
 
@@ -51,7 +52,7 @@ mod under_way;
 mod work;
 
 pub use crate::sql::{
-    Batch, ColumnIndex, Cursor, CursorRow, Done, FromValue, OpenCursor, Prepared,
+    Answer, Batch, ColumnIndex, Cursor, CursorRow, Done, FromValue, OpenCursor, Prepared,
 };
 pub use connection::Connection;
 pub use database::{Database, Notices, Options};

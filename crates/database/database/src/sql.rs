@@ -17,6 +17,7 @@
 //!
 //! Callers: applications; the server.
 
+mod answer;
 mod cursor;
 mod from_value;
 
@@ -26,6 +27,7 @@ use stop::{Refusal, RefusalKind, SqlState, Stop};
 use txn::{LockWait, Transaction};
 use value::{OwnedValue, Value};
 
+pub use answer::Answer;
 pub use cursor::{Batch, Cursor, CursorRow, OpenCursor};
 pub use from_value::{ColumnIndex, FromValue};
 pub use sql::Prepared;

@@ -275,3 +275,35 @@ fn a_prepared_statement_follows_definitions() {
     run_with(&mut other, "insert into emp values ($1, 'y')", &[Value::Int(3)]);
     assert_eq!(width(&mut connection), 2);
 }
+
+/// DB114: a text of any kind says whether it gives rows, and gives each of them once.
+#[test]
+fn a_text_of_any_kind_is_answered() {
+    let small = Small::new("sql-answer");
+    let mut connection = small.connect("app");
+    let mut answer = |text: &str| {
+        let mut answer = connection.answer(text, &[]).unwrap_or_else(|stop| panic!("{text}: {stop}"));
+        let mut found = answer.first.len();
+        if let Some(cursor) = &answer.cursor {
+            let mut goes_on = true;
+            while goes_on {
+                goes_on = connection.fetch(cursor, 100, &mut answer.first).expect("rows");
+                found += answer.first.len();
+            }
+        }
+        (answer.done.tag(), answer.done.rows(), answer.gives_rows().then_some(found))
+    };
+    assert_eq!(answer("create table n (a bigint)"), ("CREATE TABLE", 0, None));
+    assert_eq!(answer("select a from n").2, Some(0));
+    assert_eq!(answer("begin"), ("BEGIN", 0, None));
+    for (rows, all) in [(20, 20), (1_000, 1_020)] {
+        let insert = format!("insert into n select g from generate_series(1, {rows}) as s (g)");
+        assert_eq!(answer(&insert), ("INSERT", rows, None));
+        assert_eq!(answer("select a from n").2, Some(all));
+    }
+    assert_eq!(answer("show transaction_isolation").2, Some(1));
+    assert_eq!(answer("delete from n where a = 1 returning a"), ("DELETE", 2, Some(2)));
+    assert!(connection.has_open_transaction());
+    connection.execute("commit", &[]).expect("done");
+    assert!(!connection.has_open_transaction());
+}

@@ -22,26 +22,17 @@ pub(crate) trait Backend {
     /// Whether a transaction is open.
     fn transaction(&self) -> Transaction;
 
-    /// A handle for another thread, while a statement runs.
-    fn watch(&self) -> Arc<dyn Watch>;
+    /// A handle for another thread, on the statement that is run or described next.
+    fn watch(&mut self) -> Arc<dyn Watch>;
 }
 
 /// Looks at a running statement from another thread, and ends it.
 pub(crate) trait Watch: Send + Sync {
-    /// Has the statement that runs now refused; nothing if none runs.
-    fn cancel(&self);
+    /// Has the statement refused, unless it has ended. The session is the calling thread's.
+    fn cancel(&self, session: &os::Session);
 
-    /// How far the statement is, where it knows.
-    fn progress(&self) -> Option<Progress>;
-}
-
-/// How far a statement is.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Progress {
-    /// What it does: "filling index orders_key".
-    pub(crate) what: String,
-    /// The share that is done, 0 to 1.
-    pub(crate) share: f64,
+    /// What the statement has done so far and is at, in a few words.
+    fn doing(&self) -> String;
 }
 
 /// What a statement gives.
@@ -57,6 +48,8 @@ pub(crate) enum Answer<'b> {
     Done {
         /// The text.
         tag: String,
+        /// What a person should know, though it was done.
+        notice: Option<String>,
     },
 }
 
@@ -81,8 +74,6 @@ pub(crate) enum Transaction {
     None,
     /// Yes.
     Open,
-    /// Yes, and it can only be rolled back.
-    Failed,
 }
 
 /// What `\d` and its like show.
@@ -113,6 +104,8 @@ pub(crate) struct Failure {
     pub(crate) hint: Option<String>,
     /// The byte of the statement at which it is wrong.
     pub(crate) position: Option<usize>,
+    /// Whether a statement that was cancelled had had its time, and nobody asked for its end.
+    pub(crate) is_timeout: bool,
     /// Whether no statement can be run any more, because the instance has halted.
     pub(crate) is_final: bool,
 }
@@ -126,9 +119,15 @@ impl Failure {
         Failure { message: message.to_string(), ..Failure::default() }
     }
 
+    /// A statement that was cancelled while no call of the database ran.
+    pub(crate) fn cancelled() -> Failure {
+        let message = "the statement was cancelled".into();
+        Failure { sqlstate: CANCELLED.into(), message, ..Failure::default() }
+    }
+
     /// Whether somebody has cancelled the statement.
     pub(crate) fn is_cancel(&self) -> bool {
-        self.sqlstate == CANCELLED
+        self.sqlstate == CANCELLED && !self.is_timeout
     }
 }
 

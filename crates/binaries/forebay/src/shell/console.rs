@@ -60,6 +60,9 @@ pub(crate) trait Console {
     /// Waits; false if somebody has pressed Ctrl-C meanwhile.
     fn pause(&mut self, length: Duration) -> bool;
 
+    /// Whether somebody has pressed Ctrl-C since a person was asked last, or since this was.
+    fn take_cancel(&mut self) -> bool;
+
     /// A statement begins: Ctrl-C cancels it, and its progress is shown if it takes long.
     fn begin_statement(&mut self, watch: Arc<dyn Watch>);
 

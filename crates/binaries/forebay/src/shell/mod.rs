@@ -9,6 +9,7 @@
 //! | module | what it has |
 //! |---|---|
 //! | `backend` | [`backend::Backend`]: what is asked of a database |
+//! | `open_database` | the real one; `describe`, `definitions`: its dictionary; `profile`: times |
 //! | `console` | what is asked of the world; `terminal` is the real one |
 //! | `collect` | lines to statements and commands |
 //! | `command` | commands with a backslash |
@@ -21,7 +22,7 @@
 //! A script stops at its first failure, with exit status 1, unless `--keep-going`. A person is told
 //! of a failure, and the shell goes on.
 //!
-//! Callers: `main`, once there is a database that speaks SQL.
+//! Callers: `main`.
 
 mod aligned;
 mod backend;
@@ -29,10 +30,14 @@ mod collect;
 mod command;
 mod complete;
 mod console;
+mod definitions;
+mod describe;
 mod display;
 mod expanded;
 mod failure;
 mod machine;
+mod open_database;
+mod profile;
 mod render;
 mod session;
 mod terminal;
@@ -41,24 +46,31 @@ mod tests;
 mod watcher;
 mod width;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
+use database::Database;
+use os::{Disk, Session as OsSession};
+use waits::SessionKind;
 
 use self::backend::Backend;
 use self::console::Console;
 use self::display::{Display, Expanded, Format};
+use self::open_database::OpenDatabase;
 use self::session::{Origin, Session};
 use self::terminal::Terminal;
-use crate::output::{CommandResult, Failure};
-use crate::settings::Settings;
+use crate::opening::Opening;
+use crate::output::{CommandResult, Failure, start_world, tell};
+use crate::recover::tell_if_recovered;
 
 /// The command line of `forebay sql`.
 #[derive(Args)]
 pub(crate) struct Sql {
-    /// The database's directory.
-    #[arg(value_name = "DIR")]
-    directory: PathBuf,
+    #[command(flatten)]
+    opening: Opening,
+    /// Makes the database first, if DIR is empty or isn't there.
+    #[arg(long)]
+    create: bool,
     /// Runs these statements and ends; may be given several times.
     #[arg(short = 'c', long = "command", value_name = "SQL")]
     commands: Vec<String>,
@@ -74,18 +86,46 @@ pub(crate) struct Sql {
     /// Goes on behind a statement of a script that failed.
     #[arg(long)]
     keep_going: bool,
-    #[command(flatten)]
-    settings: Settings,
 }
 
 impl Sql {
-    /// Opens the database by `open`, and runs the shell on it.
-    pub(crate) fn carry_out<B: Backend>(
-        self,
-        open: impl FnOnce(&Path, &Settings, &os::Os) -> Result<B, Failure>,
-    ) -> CommandResult {
-        let mut terminal = Terminal::start();
-        let mut backend = open(&self.directory, &self.settings, terminal.os())?;
+    /// Opens the database, runs the shell on it, and shuts it.
+    pub(crate) fn carry_out(self) -> CommandResult {
+        let os = start_world("");
+        let session = os.adopt("forebay", SessionKind::Foreground);
+        let database = self.open(&os::linux::disk(), &session)?;
+        let status = self.work(&database, &session);
+        match (status, database.shutdown_by(&session)) {
+            (status, Ok(())) => status,
+            (Ok(_), Err(stop)) => Err(stop.into()),
+            (Err(failure), Err(stop)) => {
+                // A statement has told of a halt already.
+                if stop.refusal().is_some() {
+                    tell(&format!("forebay: {stop}"));
+                }
+                Err(failure)
+            }
+        }
+    }
+
+    /// Opens the database. Where there is none it is made, if that is wanted.
+    fn open(&self, disk: &Disk, session: &OsSession) -> Result<Database, Failure> {
+        if self.opening.has_nothing(disk, session)? {
+            if self.create {
+                return self.opening.create(disk, session);
+            }
+            let directory = self.opening.directory.display();
+            let message = format!("there is no database in {directory}; --create makes one");
+            return Err(Failure::new(message));
+        }
+        let database = self.opening.open(disk, session)?;
+        tell_if_recovered(database.instance().opened());
+        Ok(database)
+    }
+
+    fn work(self, database: &Database, session: &OsSession) -> CommandResult {
+        let mut terminal = Terminal::start(session);
+        let mut backend = OpenDatabase::connect(database, session);
         let status = self.run(&mut backend, &mut terminal);
         terminal.end();
         status

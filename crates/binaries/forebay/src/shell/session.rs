@@ -87,6 +87,10 @@ impl<'s> Session<'s> {
 
     /// What the program says at its end.
     pub(crate) fn end(self) -> CommandResult {
+        if self.backend.transaction() == Transaction::Open {
+            let notice = "NOTICE: the open transaction is rolled back; COMMIT keeps its changes\n";
+            self.console.tell(notice);
+        }
         match (self.why_ended, self.has_failed) {
             (Some(why), _) => Err(why),
             (None, true) => Err(output::Failure::found()),
@@ -128,7 +132,6 @@ impl<'s> Session<'s> {
         match self.backend.transaction() {
             Transaction::None => "forebay=> ",
             Transaction::Open => "forebay*> ",
-            Transaction::Failed => "forebay!> ",
         }
     }
 
@@ -197,6 +200,10 @@ impl<'s> Session<'s> {
     // Statements.
 
     fn statement(&mut self, text: &str, origin: &Origin, line: usize) -> Next {
+        // Between two statements there was none to be cancelled.
+        if *origin != Origin::Person && self.console.take_cancel() {
+            return self.fail(&Failure::cancelled(), text, origin, line);
+        }
         self.last = Some(text.to_owned());
         match self.run(text) {
             Ok(()) => Next::GoOn,
@@ -399,16 +406,19 @@ impl<'s> Session<'s> {
         let Some(last) = self.last.clone() else {
             return Err(Failure::of_shell("there is no statement yet that \\watch could run"));
         };
-        loop {
+        let ended = loop {
             match self.run(&last) {
                 Ok(()) => {}
-                Err(failure) if failure.is_cancel() => return Ok(()),
-                Err(failure) => return Err(failure),
+                Err(failure) if failure.is_cancel() => break Ok(()),
+                Err(failure) => break Err(failure),
             }
-            if !self.console.pause(every) {
-                return Ok(());
+            if self.console.take_cancel() || !self.console.pause(every) {
+                break Ok(());
             }
-        }
+        };
+        // What has ended this ends nothing else.
+        self.console.take_cancel();
+        ended
     }
 }
 
@@ -416,9 +426,12 @@ impl<'s> Session<'s> {
 fn show(answer: Answer<'_>, display: &Display, console: &mut dyn Console) -> Result<(), Failure> {
     let (columns, mut rows) = match answer {
         Answer::Rows { columns, rows } => (columns, rows),
-        Answer::Done { tag } => {
+        Answer::Done { tag, notice } => {
             if display.is_for_people() {
                 console.put(&(tag + "\n"));
+            }
+            if let Some(notice) = notice {
+                console.tell(&format!("NOTICE: {notice}\n"));
             }
             return Ok(());
         }

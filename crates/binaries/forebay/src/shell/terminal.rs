@@ -24,14 +24,14 @@ use rustyline::hint::Hinter;
 use rustyline::history::DefaultHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{CompletionType, Config, Context, Editor};
-use waits::{Nanos, SessionKind, WaitEvent};
+use waits::{Nanos, WaitEvent};
 
 use super::backend::{Failure, Names, Watch};
 use super::complete::{Offered, offered};
 use super::console::{Console, Typed};
 use super::is_command;
 use super::watcher::Watcher;
-use crate::output::{print, start_world, tell};
+use crate::output::{print, tell};
 
 const OPTIONS: FileOptions = FileOptions { direct: false, write_through: false };
 /// The columns of a terminal that doesn't tell.
@@ -48,8 +48,8 @@ const HISTORY: &str = ".forebay_history";
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// A terminal, or what stands in its place.
-pub(crate) struct Terminal {
-    session: Session,
+pub(crate) struct Terminal<'s> {
+    session: &'s Session,
     disk: Disk,
     watcher: Option<Watcher>,
     editor: Option<Editor<Helper, DefaultHistory>>,
@@ -76,18 +76,17 @@ struct Answering {
     wrong: Option<Failure>,
 }
 
-impl Terminal {
-    pub(crate) fn start() -> Terminal {
-        let os = start_world("");
+impl<'s> Terminal<'s> {
+    /// The terminal, and Ctrl-C as a request to cancel. Waiting for a person is this session's.
+    pub(crate) fn start(session: &'s Session) -> Terminal<'s> {
         os::linux::listen_for_cancel();
-        let session = os.adopt("forebay", SessionKind::Foreground);
         let is_looked_at = std::io::stdout().is_terminal();
         let editor = match is_looked_at || input_is_terminal() {
             true => editor(),
             false => None,
         };
         let mut terminal = Terminal {
-            watcher: Watcher::start(&session, is_looked_at).ok(),
+            watcher: Watcher::start(session, is_looked_at).ok(),
             session,
             disk: os::linux::disk(),
             editor,
@@ -108,14 +107,9 @@ impl Terminal {
         terminal
     }
 
-    /// The world that it stands in.
-    pub(crate) fn os(&self) -> &os::Os {
-        self.session.os()
-    }
-
     pub(crate) fn end(self) {
         if let Some(watcher) = self.watcher {
-            watcher.end(&self.session);
+            watcher.end(self.session);
         }
     }
 
@@ -159,7 +153,7 @@ impl Terminal {
             return;
         }
         let written = match &mut self.output {
-            Some(file) => file.append(&text, &self.session).map_err(Failure::of_shell),
+            Some(file) => file.append(&text, self.session).map_err(Failure::of_shell),
             None => print(&text).map_err(|_| Failure::of_shell("standard output is gone")),
         };
         if let Err(failure) = written {
@@ -177,7 +171,7 @@ fn editor() -> Option<Editor<Helper, DefaultHistory>> {
     Some(editor)
 }
 
-impl Console for Terminal {
+impl Console for Terminal<'_> {
     fn ask(&mut self, prompt: &str, names: &Names) -> Result<Typed, Failure> {
         let Some(editor) = &mut self.editor else {
             return Err(Failure::of_shell(
@@ -190,6 +184,8 @@ impl Console for Terminal {
         let waiting = self.session.waiting(WaitEvent::PlSqlLockTimer);
         let read = wait_for_person(waiting, || editor.readline(prompt));
         self.look_at_size();
+        // What was pressed until now was meant for something before.
+        self.take_cancel();
         match read {
             Ok(text) if text.trim().is_empty() => Ok(Typed::Nothing),
             Ok(text) => {
@@ -219,7 +215,7 @@ impl Console for Terminal {
     fn put(&mut self, text: &str) -> bool {
         // What comes from here on isn't to be mixed with a line of progress.
         if let Some(watcher) = self.watcher.as_ref().filter(|_| self.answer.lines == 0) {
-            watcher.be_quiet(&self.session);
+            watcher.be_quiet(self.session);
         }
         if !self.answer.is_left {
             self.answer.lines += text.matches('\n').count();
@@ -243,7 +239,7 @@ impl Console for Terminal {
     fn set_output(&mut self, path: Option<&Path>) -> Result<(), Failure> {
         self.output = None;
         if let Some(path) = path {
-            let made = OutputFile::make(path, &self.disk, &self.session);
+            let made = OutputFile::make(path, &self.disk, self.session);
             self.output = Some(made.map_err(Failure::of_shell)?);
         }
         Ok(())
@@ -251,13 +247,13 @@ impl Console for Terminal {
 
     fn tell(&mut self, text: &str) {
         if let Some(watcher) = &self.watcher {
-            watcher.be_quiet(&self.session);
+            watcher.be_quiet(self.session);
         }
         tell(text.trim_end_matches('\n'));
     }
 
     fn read_file(&mut self, path: &Path) -> Result<String, Failure> {
-        let read = read_file(path, &self.disk, &self.session).map_err(Failure::of_shell)?;
+        let read = read_file(path, &self.disk, self.session).map_err(Failure::of_shell)?;
         String::from_utf8(read)
             .map_err(|_| Failure::of_shell(format!("{} is no text in UTF-8", path.display())))
     }
@@ -284,15 +280,21 @@ impl Console for Terminal {
         !os::linux::take_cancel()
     }
 
+    fn take_cancel(&mut self) -> bool {
+        let watcher = self.watcher.as_ref();
+        let was_pressed = watcher.is_some_and(|watcher| watcher.take_pressed(self.session));
+        os::linux::take_cancel() || was_pressed
+    }
+
     fn begin_statement(&mut self, watch: Arc<dyn Watch>) {
         if let Some(watcher) = &self.watcher {
-            watcher.begin(watch, &self.session);
+            watcher.begin(watch, self.session);
         }
     }
 
     fn end_statement(&mut self) {
         if let Some(watcher) = &self.watcher {
-            watcher.end_statement(&self.session);
+            watcher.end_statement(self.session);
         }
     }
 }

@@ -9,7 +9,7 @@ use clap::{Args, FromArgMatches};
 
 use super::Sql;
 use super::backend::{
-    Answer, Backend, CANCELLED, Column, Describe, Failure, Names, Progress, Transaction, Watch,
+    Answer, Backend, CANCELLED, Column, Describe, Failure, Names, Transaction, Watch,
 };
 use super::console::{Console, Typed};
 use super::display::{Display, Format};
@@ -34,10 +34,10 @@ struct Memory {
 struct NoWatch;
 
 impl Watch for NoWatch {
-    fn cancel(&self) {}
+    fn cancel(&self, _session: &os::Session) {}
 
-    fn progress(&self) -> Option<Progress> {
-        None
+    fn doing(&self) -> String {
+        String::new()
     }
 }
 
@@ -61,11 +61,16 @@ impl Memory {
                 let rows = rows.iter().map(move |row| Ok(row.iter().map(value).collect()));
                 Ok(Answer::Rows { columns, rows: Box::new(rows) })
             }
-            Some(Canned::Done(tag)) => Ok(Answer::Done { tag: tag.to_string() }),
+            Some(Canned::Done(tag)) => Ok(done(tag)),
             Some(Canned::Fails(failure)) => Err(failure.clone()),
-            None => Ok(Answer::Done { tag: "DONE".into() }),
+            None => Ok(done("DONE")),
         }
     }
+}
+
+fn done(tag: &str) -> Answer<'static> {
+    let notice = tag.strip_suffix('!').map(|_| "it was done already".to_owned());
+    Answer::Done { tag: tag.trim_end_matches('!').to_owned(), notice }
 }
 
 impl Backend for Memory {
@@ -92,7 +97,7 @@ impl Backend for Memory {
         }
     }
 
-    fn watch(&self) -> Arc<dyn Watch> {
+    fn watch(&mut self) -> Arc<dyn Watch> {
         Arc::new(NoWatch)
     }
 }
@@ -110,6 +115,8 @@ struct Paper {
     output: Option<PathBuf>,
     /// How often a pause is waited out, before Ctrl-C.
     pauses: usize,
+    /// How often somebody asks for Ctrl-C until it was pressed; none: it never is.
+    cancelled_after: Option<usize>,
     now: Duration,
 }
 
@@ -166,6 +173,12 @@ impl Console for Paper {
     fn pause(&mut self, _length: Duration) -> bool {
         self.pauses = self.pauses.saturating_sub(1);
         self.pauses > 0
+    }
+
+    fn take_cancel(&mut self) -> bool {
+        let left = self.cancelled_after;
+        self.cancelled_after = left.and_then(|left| left.checked_sub(1));
+        left == Some(0)
     }
 
     fn begin_statement(&mut self, _watch: Arc<dyn Watch>) {
@@ -283,6 +296,37 @@ fn a_cancel_ends_a_script_and_no_person() {
     assert_eq!(came.memory.ran, ["long", "next"]);
 }
 
+/// Ctrl-C between two statements of a script ends it too.
+#[test]
+fn a_script_of_short_statements_can_be_cancelled() {
+    let origin = Origin::Script("a.sql".into());
+    let paper = Paper { cancelled_after: Some(2), ..Paper::default() };
+    let came = work(Memory::default(), paper, Display::default(), true, |session| {
+        session.run_text("one; two; three; four;", &origin);
+    });
+    assert_eq!(came.memory.ran, ["one", "two"]);
+    assert!(came.is_failed());
+    assert!(came.paper.told.starts_with("a.sql:1: ERROR 57014: "), "{}", came.paper.told);
+}
+
+/// Nobody has cancelled what took too long: the script says whether it goes on.
+#[test]
+fn a_time_out_is_a_failure_as_others_are() {
+    let slow = Failure { sqlstate: CANCELLED.into(), is_timeout: true, ..failure(0) };
+    let memory = Memory::default().knows("slow", Canned::Fails(slow));
+    assert_eq!(script(memory, "slow; next;", true).memory.ran, ["slow", "next"]);
+}
+
+#[test]
+fn a_notice_and_a_transaction_that_is_left_open_are_told() {
+    let memory = Memory::default().knows("begin", Canned::Done("BEGIN!"));
+    let came = script(memory, "begin;", false);
+    assert!(!came.is_failed());
+    assert_eq!(came.paper.out, "BEGIN\n");
+    let told = "NOTICE: it was done already\nNOTICE: the open transaction is rolled back";
+    assert!(came.paper.told.starts_with(told), "{}", came.paper.told);
+}
+
 #[test]
 fn time_and_waits_are_shown_behind_each_answer() {
     let memory = Memory { profile: Some("CPU 3 ms\n".into()), ..Memory::default() };
@@ -379,7 +423,7 @@ fn standard_input_is_a_script() {
     assert!(came.paper.told.starts_with("stdin:3: ERROR"), "{}", came.paper.told);
 }
 
-/// The command line, which `main` doesn't know yet.
+/// The command line behind `forebay`.
 fn parsed(arguments: &[&str]) -> Result<Sql, clap::Error> {
     let command = Sql::augment_args(clap::Command::new("sql"));
     Sql::from_arg_matches(&command.try_get_matches_from(arguments)?)

@@ -31,6 +31,8 @@ struct Shared {
     /// The statement that runs, and what is shown of it. The line is drawn and wiped under the
     /// latch, so that none is drawn behind the first row of an answer.
     state: Latch<State>,
+    /// Whether Ctrl-C was pressed while a statement ran.
+    was_pressed: SharedFlag,
     /// Whether the shell ends.
     ends: SharedFlag,
 }
@@ -53,16 +55,21 @@ impl Watcher {
     /// Starts the thread; `shows` says whether a person looks at progress.
     pub(crate) fn start(session: &Session, shows: bool) -> Result<Watcher, Failure> {
         let state = Latch::new(session.os(), LatchKind::Innermost, State::default());
-        let shared = Arc::new(Shared { state, ends: SharedFlag::new(false) });
+        let (was_pressed, ends) = (SharedFlag::new(false), SharedFlag::new(false));
+        let shared = Arc::new(Shared { state, was_pressed, ends });
         let inside = Arc::clone(&shared);
         let spec = ThreadSpec::foreground("fb_sql_watch");
         let thread = session.spawn(spec, move |session| inside.look(shows, session))?;
         Ok(Watcher { shared, thread })
     }
 
-    /// A statement begins. A Ctrl-C from before isn't meant for it.
+    /// Whether Ctrl-C was pressed while a statement ran, since this was asked last.
+    pub(crate) fn take_pressed(&self, session: &Session) -> bool {
+        self.shared.was_pressed.lower(session)
+    }
+
+    /// A statement begins.
     pub(crate) fn begin(&self, watch: Arc<dyn Watch>, session: &Session) {
-        os::linux::take_cancel();
         let running = Some(Running { watch, since: session.now() });
         let mut state = self.shared.state.exclusive(session);
         *state = State { running, ..State::default() };
@@ -104,7 +111,8 @@ impl Shared {
             let running = self.state.shared(session).running.clone();
             if let Some(running) = running {
                 if os::linux::take_cancel() {
-                    running.watch.cancel();
+                    self.was_pressed.raise(session);
+                    running.watch.cancel(session);
                 }
                 if shows && session.now().since(running.since) >= SHOWN_AFTER {
                     self.show(&running, session);
@@ -116,7 +124,7 @@ impl Shared {
 
     fn show(&self, running: &Running, session: &Session) {
         // The database is asked before the latch is taken.
-        let progress = running.watch.progress();
+        let doing = running.watch.doing();
         let seconds = session.now().since(running.since).as_secs_f64();
         let mut state = self.state.exclusive(session);
         let is_same = state.running.as_ref().is_some_and(|now| now.since == running.since);
@@ -124,9 +132,6 @@ impl Shared {
             return;
         }
         let line = state.line.get_or_insert_with(Progress::new);
-        match progress {
-            Some(of) => line.show_share(&format!("{} ({seconds:.0} s)", of.what), of.share),
-            None => line.show(|| format!("{seconds:.0} s; Ctrl-C cancels the statement"), session),
-        }
+        line.show(|| format!("{seconds:.0} s: {doing}; Ctrl-C cancels the statement"), session);
     }
 }

@@ -1,0 +1,372 @@
+//! What `\d` and its like show, and the names that can be completed: from the dictionary.
+//!
+//! ```text
+//!   \d, \dt, \di, \dv   a line for each object
+//!   \d name             a line for each part of one: columns, indexes, constraints
+//! ```
+//!
+//! Callers: `open_database`.
+
+use std::collections::BTreeSet;
+
+use database::{
+    Catalog, ExternalDefinition, Instance, ObjectId, Parameters, SequenceView, TableDefinition,
+    ViewDefinition,
+};
+use os::Session;
+use stop::did_you_mean;
+use syntax::quote_ident;
+
+use super::backend::{Answer, Column, Describe, Failure, Names, Row, TableNames};
+use super::definitions;
+use super::open_database::failure_of;
+
+/// SQLSTATE of an object that doesn't exist.
+const UNDEFINED: &str = "42P01";
+
+/// The dictionary of an open database, as one session sees it.
+pub(crate) struct Dictionary<'s> {
+    pub(crate) instance: &'s Instance,
+    pub(crate) catalog: &'s Catalog,
+    pub(crate) session: &'s Session,
+}
+
+impl Dictionary<'_> {
+    /// What is asked for, as rows.
+    pub(crate) fn describe(&self, what: &Describe) -> Result<Answer<'static>, Failure> {
+        match what {
+            Describe::All => Ok(self.all()),
+            Describe::Object(name) => self.object(&folded(name)),
+            Describe::Tables(pattern) => self.tables(pattern.as_deref()),
+            Describe::Indexes(pattern) => self.indexes(pattern.as_deref()),
+            Describe::Views(pattern) => Ok(self.views(pattern.as_deref())),
+        }
+    }
+
+    /// Everything that has a name of its own in the schema.
+    fn objects(&self) -> Vec<Object> {
+        let (catalog, session) = (self.catalog, self.session);
+        let object = |name: &String, id| Object { name: name.clone(), id };
+        let tables = catalog.definitions(session);
+        let mut all: Vec<Object> =
+            tables.iter().map(|of| object(&of.name, ObjectId::Table(of.object))).collect();
+        let views = catalog.views(session);
+        all.extend(views.iter().map(|of| object(&of.name, ObjectId::View(of.object))));
+        let externals = catalog.externals(session);
+        all.extend(externals.iter().map(|of| object(&of.name, ObjectId::External(of.object))));
+        for of in catalog.sequences(session) {
+            all.push(object(&of.definition.name, ObjectId::Sequence(of.definition.object)));
+        }
+        all.sort_by(|one, other| one.name.cmp(&other.name));
+        all
+    }
+
+    fn all(&self) -> Answer<'static> {
+        let row = |of: Object| -> Row {
+            let comment = self.catalog.comment(of.id, None, self.session);
+            vec![Some(of.name), Some(of.id.kind().into()), comment]
+        };
+        let rows = self.objects().into_iter().map(row).collect();
+        answer(vec![text("name"), text("kind"), text("comment")], rows)
+    }
+
+    fn tables(&self, pattern: Option<&str>) -> Result<Answer<'static>, Failure> {
+        let (catalog, session) = (self.catalog, self.session);
+        let tables = catalog.tables(session).map_err(|stop| failure_of(&stop, None))?;
+        let named = tables.iter().filter(|table| is_meant(pattern, &table.definition.name));
+        let rows = named.map(|table| {
+            let definition = &table.definition;
+            let rows = catalog.statistics(definition.object, session).map(|of| of.rows.to_string());
+            let comment = catalog.comment(ObjectId::Table(definition.object), None, session);
+            let indexes = definition.indexes.len().to_string();
+            let blocks = table.blocks.to_string();
+            vec![Some(definition.name.clone()), rows, Some(blocks), Some(indexes), comment]
+        });
+        let rows = rows.collect();
+        let columns = vec![
+            text("table"),
+            number("rows at ANALYZE"),
+            number("blocks"),
+            number("indexes"),
+            text("comment"),
+        ];
+        Ok(answer(columns, rows))
+    }
+
+    fn indexes(&self, pattern: Option<&str>) -> Result<Answer<'static>, Failure> {
+        let tables = self.catalog.tables(self.session).map_err(|stop| failure_of(&stop, None))?;
+        let mut rows: Vec<Row> = Vec::new();
+        for table in &tables {
+            let definition = &table.definition;
+            for (index, size) in definition.indexes.iter().zip(&table.indexes) {
+                if !is_meant(pattern, &index.name) {
+                    continue;
+                }
+                let (name, of) = (index.name.clone(), definition.name.clone());
+                let columns = definitions::index(definition, index);
+                rows.push(vec![Some(name), Some(of), Some(columns), Some(size.blocks.to_string())]);
+            }
+        }
+        rows.sort();
+        let columns = vec![text("index"), text("table"), text("columns"), number("blocks")];
+        Ok(answer(columns, rows))
+    }
+
+    fn views(&self, pattern: Option<&str>) -> Answer<'static> {
+        let views = self.catalog.views(self.session);
+        let named = views.iter().filter(|view| is_meant(pattern, &view.name));
+        let row = |view: &std::sync::Arc<ViewDefinition>| -> Row {
+            let columns = view.columns.join(", ");
+            vec![Some(view.name.clone()), Some(columns), Some(view.text.clone())]
+        };
+        let rows = named.map(row).collect();
+        answer(vec![text("view"), text("columns"), text("query")], rows)
+    }
+
+    /// One object, part by part.
+    fn object(&self, name: &str) -> Result<Answer<'static>, Failure> {
+        let (catalog, session) = (self.catalog, self.session);
+        let unknown = || self.unknown(name);
+        let refused = |stop| failure_of(&stop, None);
+        let rows = match catalog.named(name, session) {
+            Some(ObjectId::Table(number)) => {
+                let all = catalog.definitions(session);
+                // It may be dropped meanwhile.
+                let table = all.iter().find(|table| table.object == number);
+                self.table(table.ok_or_else(unknown)?)
+            }
+            Some(id @ ObjectId::View(_)) => {
+                let view = catalog.view(name, session).map_err(refused)?;
+                self.view(id, &view)
+            }
+            Some(id @ ObjectId::External(_)) => {
+                let external = catalog.external(name, session).map_err(refused)?;
+                self.external(id, &external)
+            }
+            Some(ObjectId::Sequence(_)) => {
+                let all = catalog.sequences(session);
+                let sequence = all.iter().find(|one| one.definition.name == name);
+                sequence_parts(sequence.ok_or_else(unknown)?)
+            }
+            None => self.index(name).ok_or_else(unknown)?,
+        };
+        Ok(parts(rows))
+    }
+
+    fn unknown(&self, name: &str) -> Failure {
+        let all = self.objects();
+        let meant = did_you_mean(name, all.iter().map(|one| one.name.as_str()));
+        Failure {
+            sqlstate: UNDEFINED.into(),
+            message: format!("there is no table, view, sequence or index {name}{meant}"),
+            hint: Some("\\d lists what there is".into()),
+            ..Failure::default()
+        }
+    }
+
+    fn table(&self, table: &TableDefinition) -> Vec<Row> {
+        let (catalog, session, id) = (self.catalog, self.session, ObjectId::Table(table.object));
+        let mut rows = Vec::new();
+        for (place, column) in table.columns.iter().enumerate() {
+            if !column.is_dropped() {
+                let comment = catalog.comment(id, Some(place), session);
+                rows.push(part("column", &column.name, definitions::column(column), comment));
+            }
+        }
+        for index in &table.indexes {
+            rows.push(part("index", &index.name, definitions::index(table, index), None));
+        }
+        for check in &table.checks {
+            let condition = definitions::condition(&check.condition, table);
+            rows.push(part("check", &check.name, format!("({condition})"), None));
+        }
+        for check in &table.expressions {
+            rows.push(part("check", &check.name, format!("({})", check.text), None));
+        }
+        let others = catalog.definitions(session);
+        let other = |number| others.iter().find(|other| other.object == number);
+        for key in &table.foreign_keys {
+            let parent = other(key.references).map(|parent| &**parent);
+            let text = definitions::foreign_key(key, table, parent);
+            rows.push(part("foreign key", &key.name, text, None));
+        }
+        for key in &table.referenced_by {
+            let Some(child) = other(key.table) else { continue };
+            let text = definitions::foreign_key(key, child, Some(table));
+            let text = format!("{} {text}", quote_ident(&child.name));
+            rows.push(part("referred to by", &key.name, text, None));
+        }
+        rows.extend(self.comment(id, &table.name));
+        rows
+    }
+
+    fn view(&self, id: ObjectId, view: &ViewDefinition) -> Vec<Row> {
+        let comment = |place| self.catalog.comment(id, Some(place), self.session);
+        let columns = view.columns.iter().enumerate();
+        let mut rows: Vec<Row> = columns
+            .map(|(place, column)| part("column", column, String::new(), comment(place)))
+            .collect();
+        rows.push(part("query", &view.name, view.text.clone(), None));
+        rows.extend(self.comment(id, &view.name));
+        rows
+    }
+
+    fn external(&self, id: ObjectId, external: &ExternalDefinition) -> Vec<Row> {
+        let kind = |kind: &database::Type| kind.to_string().to_lowercase();
+        let columns = external.columns.iter();
+        let mut rows: Vec<Row> =
+            columns.map(|column| part("column", &column.name, kind(&column.kind), None)).collect();
+        rows.push(part("file", &external.name, external.options.clone(), None));
+        rows.extend(self.comment(id, &external.name));
+        rows
+    }
+
+    /// An index, if there is one of this name.
+    fn index(&self, name: &str) -> Option<Vec<Row>> {
+        let all = self.catalog.definitions(self.session);
+        all.iter().find_map(|table| {
+            let index = table.indexes.iter().find(|index| index.name == name)?;
+            let text = definitions::index(table, index);
+            let text = format!("{} {text}", quote_ident(&table.name));
+            Some(vec![part("index", name, text, None)])
+        })
+    }
+
+    fn comment(&self, id: ObjectId, name: &str) -> Option<Row> {
+        let comment = self.catalog.comment(id, None, self.session)?;
+        Some(part(id.kind(), name, String::new(), Some(comment)))
+    }
+
+    /// The names that can be completed.
+    pub(crate) fn names(&self) -> Names {
+        let (catalog, session) = (self.catalog, self.session);
+        let named = |name: &str, columns: &mut dyn Iterator<Item = &str>| TableNames {
+            name: quote_ident(name),
+            columns: columns.map(quote_ident).collect(),
+        };
+        let (mut tables, mut others) = (Vec::new(), Vec::new());
+        for table in catalog.definitions(session) {
+            let columns = table.columns.iter().filter(|column| !column.is_dropped());
+            tables.push(named(&table.name, &mut columns.map(|column| column.name.as_str())));
+            others.extend(table.indexes.iter().map(|index| quote_ident(&index.name)));
+        }
+        for view in catalog.views(session) {
+            tables.push(named(&view.name, &mut view.columns.iter().map(String::as_str)));
+        }
+        for external in catalog.externals(session) {
+            let columns = external.columns.iter().map(|column| column.name.as_str());
+            tables.push(named(&external.name, &mut { columns }));
+        }
+        let sequences = catalog.sequences(session);
+        others.extend(sequences.iter().map(|one| quote_ident(&one.definition.name)));
+        let tablespaces = self.instance.space().tablespaces(session);
+        others.extend(tablespaces.iter().map(|one| quote_ident(&one.name)));
+        let functions: BTreeSet<&str> = expression::functions().map(|one| one.name()).collect();
+        let parameters = Parameters::list();
+        Names {
+            tables,
+            others,
+            functions: functions.into_iter().map(str::to_owned).collect(),
+            parameters: parameters.iter().map(|info| info.name.to_owned()).collect(),
+        }
+    }
+}
+
+/// An object with a name of its own in the schema.
+struct Object {
+    name: String,
+    id: ObjectId,
+}
+
+fn sequence_parts(sequence: &SequenceView) -> Vec<Row> {
+    let of = &sequence.definition;
+    let option = |name: &str, value: String| part("option", name, value, None);
+    let next = sequence.next.map_or_else(|| "none: it is at its end".into(), |at| at.to_string());
+    vec![
+        option("START WITH", of.start.to_string()),
+        option("INCREMENT BY", of.increment.to_string()),
+        option("MINVALUE", of.min.to_string()),
+        option("MAXVALUE", of.max.to_string()),
+        option("CYCLE", if of.cycles { "yes" } else { "no" }.to_owned()),
+        option("CACHE", of.cache.to_string()),
+        part("next value", &of.name, next, None),
+    ]
+}
+
+/// A part of an object: what it is, its name, its definition, a comment on it.
+fn part(what: &str, name: &str, definition: String, comment: Option<String>) -> Row {
+    vec![Some(what.to_owned()), Some(name.to_owned()), Some(definition), comment]
+}
+
+/// An object's parts; without the column of comments if it has none.
+fn parts(mut rows: Vec<Row>) -> Answer<'static> {
+    let mut columns = vec![text("part"), text("name"), text("definition"), text("comment")];
+    if rows.iter().all(|row| row[3].is_none()) {
+        columns.truncate(3);
+        rows.iter_mut().for_each(|row| row.truncate(3));
+    }
+    answer(columns, rows)
+}
+
+fn answer(columns: Vec<Column>, rows: Vec<Row>) -> Answer<'static> {
+    Answer::Rows { columns, rows: Box::new(rows.into_iter().map(Ok)) }
+}
+
+fn text(name: &str) -> Column {
+    Column { name: name.to_owned(), kind: "text".to_owned(), right_aligned: false }
+}
+
+fn number(name: &str) -> Column {
+    Column { name: name.to_owned(), kind: "bigint".to_owned(), right_aligned: true }
+}
+
+/// A name as it is typed, as the dictionary has it.
+fn folded(typed: &str) -> String {
+    let typed = typed.strip_prefix("public.").unwrap_or(typed);
+    match typed.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        Some(inner) => inner.replace("\"\"", "\""),
+        None => typed.to_lowercase(),
+    }
+}
+
+/// Whether a name is meant by a pattern; all are without one.
+fn is_meant(pattern: Option<&str>, name: &str) -> bool {
+    let letters = |text: &str| text.chars().collect::<Vec<char>>();
+    pattern.is_none_or(|pattern| matches(&letters(&folded(pattern)), &letters(name)))
+}
+
+/// Whether a name is as a pattern says: `*` is any letters, `?` is one.
+fn matches(pattern: &[char], name: &[char]) -> bool {
+    match (pattern.split_first(), name.split_first()) {
+        (None, _) => name.is_empty(),
+        (Some(('*', rest)), None) => matches(rest, name),
+        (Some(('*', rest)), Some((_, behind))) => matches(rest, name) || matches(pattern, behind),
+        (Some(_), None) => false,
+        (Some((wanted, rest)), Some((letter, behind))) => {
+            (*wanted == '?' || wanted == letter) && matches(rest, behind)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_means_names() {
+        for (pattern, name, is) in [
+            ("ord*", "orders", true),
+            ("ORD*", "orders", true),
+            ("\"ORD*\"", "orders", false),
+            ("\"A\"\"b\"", "A\"b", true),
+            ("*", "", true),
+            ("o?d*s", "orders", true),
+            ("o?", "orders", false),
+            ("*der", "orders", false),
+            ("public.orders", "orders", true),
+        ] {
+            assert_eq!(is_meant(Some(pattern), name), is, "{pattern} {name}");
+        }
+        assert!(is_meant(None, "orders"));
+    }
+}
