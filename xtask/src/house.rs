@@ -228,7 +228,7 @@ pub(crate) const HOUSE: &[Floor] = &[
         meaning: "the programs that users run",
         levels: &[&[Room::new(
             "forebay",
-            "the lean binary: loads, the lab, and what a DBA does with a database's files",
+            "the lean binary: loads, the lab, a shell, and what a DBA does with a database's files",
         )]],
     },
     Floor {

@@ -282,7 +282,8 @@ fn a_text_of_any_kind_is_answered() {
     let small = Small::new("sql-answer");
     let mut connection = small.connect("app");
     let mut answer = |text: &str| {
-        let mut answer = connection.answer(text, &[]).unwrap_or_else(|stop| panic!("{text}: {stop}"));
+        let mut answer =
+            connection.answer(text, &[]).unwrap_or_else(|stop| panic!("{text}: {stop}"));
         let mut found = answer.first.len();
         if let Some(cursor) = &answer.cursor {
             let mut goes_on = true;
@@ -297,7 +298,7 @@ fn a_text_of_any_kind_is_answered() {
     assert_eq!(answer("select a from n").2, Some(0));
     assert_eq!(answer("begin"), ("BEGIN", 0, None));
     for (rows, all) in [(20, 20), (1_000, 1_020)] {
-        let insert = format!("insert into n select g from generate_series(1, {rows}) as s (g)");
+        let insert = format!("insert into n select g from generate_series(1, {rows}) g");
         assert_eq!(answer(&insert), ("INSERT", rows, None));
         assert_eq!(answer("select a from n").2, Some(all));
     }

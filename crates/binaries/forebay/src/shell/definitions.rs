@@ -114,7 +114,7 @@ fn name_of(table: &TableDefinition, place: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use database::{ObjectNo, OwnedValue, Type, Value};
+    use database::{ObjectNo, Scn, Type, Value};
 
     use super::*;
 
@@ -131,7 +131,7 @@ mod tests {
         let table = table();
         assert_eq!(column(&table.columns[0]), "text");
         assert_eq!(column(&table.columns[1]), "bigint NOT NULL DEFAULT 5");
-        let zero = Operand::Constant(OwnedValue::from(Value::Int(0)));
+        let zero = Operand::Constant(Value::Int(0).to_owned());
         let more = Condition::Compare(Operand::Column(1), Comparison::Greater, zero);
         let none = Condition::Not(Box::new(Condition::IsNull(Operand::Column(0))));
         let both = Condition::And(vec![more, none]);
@@ -149,7 +149,7 @@ mod tests {
             columns: vec![IndexColumn::ascending(0), last],
             unique: true,
             primary: false,
-            since: database::Scn::ZERO,
+            since: Scn::ZERO,
         };
         assert_eq!(index(&table(), &of), "UNIQUE (id, \"Amount\" DESC NULLS LAST)");
         of.primary = true;

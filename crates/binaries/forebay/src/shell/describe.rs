@@ -8,13 +8,14 @@
 //! Callers: `open_database`.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use database::{
     Catalog, ExternalDefinition, Instance, ObjectId, Parameters, SequenceView, TableDefinition,
     ViewDefinition,
 };
 use os::Session;
-use stop::did_you_mean;
+use stop::{Stop, did_you_mean};
 use syntax::quote_ident;
 
 use super::backend::{Answer, Column, Describe, Failure, Names, Row, TableNames};
@@ -115,7 +116,7 @@ impl Dictionary<'_> {
     fn views(&self, pattern: Option<&str>) -> Answer<'static> {
         let views = self.catalog.views(self.session);
         let named = views.iter().filter(|view| is_meant(pattern, &view.name));
-        let row = |view: &std::sync::Arc<ViewDefinition>| -> Row {
+        let row = |view: &Arc<ViewDefinition>| -> Row {
             let columns = view.columns.join(", ");
             vec![Some(view.name.clone()), Some(columns), Some(view.text.clone())]
         };
@@ -127,7 +128,7 @@ impl Dictionary<'_> {
     fn object(&self, name: &str) -> Result<Answer<'static>, Failure> {
         let (catalog, session) = (self.catalog, self.session);
         let unknown = || self.unknown(name);
-        let refused = |stop| failure_of(&stop, None);
+        let refused = |stop: Stop| failure_of(&stop, None);
         let rows = match catalog.named(name, session) {
             Some(ObjectId::Table(number)) => {
                 let all = catalog.definitions(session);
@@ -240,22 +241,18 @@ impl Dictionary<'_> {
     /// The names that can be completed.
     pub(crate) fn names(&self) -> Names {
         let (catalog, session) = (self.catalog, self.session);
-        let named = |name: &str, columns: &mut dyn Iterator<Item = &str>| TableNames {
-            name: quote_ident(name),
-            columns: columns.map(quote_ident).collect(),
-        };
         let (mut tables, mut others) = (Vec::new(), Vec::new());
         for table in catalog.definitions(session) {
             let columns = table.columns.iter().filter(|column| !column.is_dropped());
-            tables.push(named(&table.name, &mut columns.map(|column| column.name.as_str())));
+            tables.push(named(&table.name, columns.map(|column| column.name.as_str())));
             others.extend(table.indexes.iter().map(|index| quote_ident(&index.name)));
         }
         for view in catalog.views(session) {
-            tables.push(named(&view.name, &mut view.columns.iter().map(String::as_str)));
+            tables.push(named(&view.name, view.columns.iter().map(String::as_str)));
         }
         for external in catalog.externals(session) {
             let columns = external.columns.iter().map(|column| column.name.as_str());
-            tables.push(named(&external.name, &mut { columns }));
+            tables.push(named(&external.name, columns));
         }
         let sequences = catalog.sequences(session);
         others.extend(sequences.iter().map(|one| quote_ident(&one.definition.name)));
@@ -270,6 +267,11 @@ impl Dictionary<'_> {
             parameters: parameters.iter().map(|info| info.name.to_owned()).collect(),
         }
     }
+}
+
+/// A table's name and those of its columns, as statements write them.
+fn named<'n>(name: &str, columns: impl Iterator<Item = &'n str>) -> TableNames {
+    TableNames { name: quote_ident(name), columns: columns.map(quote_ident).collect() }
 }
 
 /// An object with a name of its own in the schema.
