@@ -61,10 +61,11 @@ impl Backend for OpenDatabase<'_> {
         self.profile = None;
         let answered = match self.watching.is_asked(self.session) {
             true => Err(Failure::cancelled()),
-            false => self.connection.answer(statement, &[]).map_err(|stop| {
-                let failure = failure_of(&stop, Some(statement));
-                Failure { is_timeout: !self.watching.is_asked(self.session), ..failure }
-            }),
+            false => {
+                let answered = self.connection.answer(statement, &[]);
+                answered
+                    .map_err(|stop| self.watching.failure_of(&stop, Some(statement), self.session))
+            }
         };
         let answer = match answered {
             Ok(answer) if answer.gives_rows() => answer,
@@ -143,8 +144,7 @@ impl Fetched<'_, '_> {
             Ok(false) => self.cursor = None,
             Err(stop) => {
                 (self.cursor, self.batch) = (None, Batch::default());
-                let is_timeout = !self.watching.is_asked(self.session);
-                return Err(Failure { is_timeout, ..failure_of(&stop, None) });
+                return Err(self.watching.failure_of(&stop, None, self.session));
             }
         }
         Ok(true)
@@ -204,6 +204,12 @@ impl Watching {
 
     fn is_asked(&self, session: &Session) -> bool {
         self.is_asked.is_raised(session)
+    }
+
+    /// Why the statement ended, with the place in this text.
+    fn failure_of(&self, stop: &Stop, statement: Option<&str>, session: &Session) -> Failure {
+        let is_timeout = stop.is_cancelled() && !self.is_asked(session);
+        Failure { is_timeout, ..failure_of(stop, statement) }
     }
 }
 
