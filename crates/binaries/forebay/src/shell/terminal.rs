@@ -31,7 +31,7 @@ use super::complete::{Offered, offered};
 use super::console::{Console, Typed};
 use super::is_command;
 use super::watcher::Watcher;
-use crate::output::{print, tell};
+use crate::output::{print_to_reader, tell};
 
 const OPTIONS: FileOptions = FileOptions { direct: false, write_through: false };
 /// The columns of a terminal that doesn't tell.
@@ -153,13 +153,11 @@ impl<'s> Terminal<'s> {
             return;
         }
         let written = match &mut self.output {
-            Some(file) => file.append(&text, self.session).map_err(Failure::of_shell),
-            None => print(&text).map_err(|_| Failure::of_shell("standard output is gone")),
+            Some(file) => file.append(&text, self.session).map(|()| true),
+            None => print_to_reader(&text),
         };
-        if let Err(failure) = written {
-            self.answer.is_left = true;
-            self.answer.wrong = Some(failure);
-        }
+        self.answer.is_left = !matches!(written, Ok(true));
+        self.answer.wrong = written.err().map(Failure::of_shell);
     }
 }
 

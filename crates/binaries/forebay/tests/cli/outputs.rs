@@ -208,6 +208,7 @@ fn output_to_a_full_device_is_a_failure_of_every_command() {
         // Nobody can be told of commits any more, so none are made.
         &["load", "run", "db", "--seconds", "3600", "--acknowledge"],
         &["load", "create", "other", "--megabytes", "1"],
+        &["sql", "db", "-c", "select 1"],
     ] {
         let full = std::fs::File::options().write(true).open("/dev/full").expect("Linux has it");
         let output = folder.briefly(command).stdout(full).output().expect("it starts");

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
-use crate::folder::{Folder, interrupt, refused, said, text};
+use crate::folder::{Folder, heard, interrupt, refused, said, text};
 
 /// A folder with a database that has one small table.
 fn with_accounts(name: &str) -> Folder {
@@ -159,6 +159,23 @@ fn copying_is_refused_until_there_is_copy() {
     assert!(told.starts_with("ERROR 0A000: COPY isn't supported yet"), "{told}");
 }
 
+/// As `| head` does: nobody wants the other rows, and that is no failure.
+#[test]
+fn a_reader_that_has_seen_enough_ends_the_rows() {
+    let folder = with_accounts("sql-unread");
+    let rows = "select g from generate_series(1, 1000000000) g; insert into account values \
+                (3, 'Eve', 1)";
+    let mut command = folder.briefly(&["sql", "db", "--format", "csv", "-c", rows]);
+    let mut running = command.stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut out = std::io::BufReader::new(running.stdout.take().expect("a pipe"));
+    heard(&mut out, "1000");
+    drop(out);
+    assert!(running.wait().expect("it ends").success());
+    let count =
+        folder.said(&["sql", "db", "--format", "csv", "-c", "select count(*) from account"]);
+    assert!(count.ends_with("\n3\n"), "what followed was done: {count}");
+}
+
 /// Ctrl-C ends the statement and the script, and the database is shut in good order.
 #[test]
 fn ctrl_c_cancels_the_statement_that_runs() {
@@ -172,7 +189,7 @@ fn ctrl_c_cancels_the_statement_that_runs() {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut running = command.spawn().expect("it starts");
     let mut out = std::io::BufReader::new(running.stdout.take().expect("a pipe"));
-    crate::folder::heard(&mut out, "begun");
+    heard(&mut out, "begun");
     std::thread::sleep(Duration::from_millis(300));
     interrupt(running.id());
     let output = running.wait_with_output().expect("it ends");
