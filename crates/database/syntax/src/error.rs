@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use stop::{RefusalKind, Stop};
+use stop::{Refusal, RefusalKind, SqlState, Stop};
 
 /// SQLSTATE of a text that isn't SQL.
 pub const SYNTAX_ERROR: &str = "42601";
@@ -122,7 +122,15 @@ impl std::error::Error for SyntaxError {}
 
 impl From<SyntaxError> for Stop {
     fn from(error: SyntaxError) -> Stop {
-        Stop::refuse(RefusalKind::Invalid, error.to_string())
+        let state = SqlState::read(error.sqlstate).expect("all that this crate has are codes");
+        let mut refusal = Refusal::new(RefusalKind::Invalid, error.message).with_state(state);
+        if let Some(hint) = error.hint {
+            refusal = refusal.hint(hint);
+        }
+        if let Some(character) = error.character {
+            refusal = refusal.at(character);
+        }
+        refusal.into()
     }
 }
 
@@ -214,8 +222,12 @@ mod tests {
     }
 
     #[test]
-    fn an_error_becomes_a_refusal_with_its_hint() {
+    fn an_error_becomes_a_refusal_with_its_parts() {
         let error = SyntaxError::new(SYNTAX_ERROR, "it is wrong").with_hint("do it right");
-        assert_eq!(Stop::from(error).to_string(), "it is wrong; do it right");
+        let stop = Stop::from(error.with_position(2).counted("é x"));
+        assert_eq!(stop.to_string(), "it is wrong; do it right");
+        assert_eq!(stop.state().as_str(), SYNTAX_ERROR);
+        let Stop::Refused(refusal) = stop else { panic!("nothing has halted") };
+        assert_eq!(refusal.parts().position, Some(2));
     }
 }

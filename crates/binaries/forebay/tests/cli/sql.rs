@@ -80,6 +80,12 @@ fn a_failure_has_its_place_and_ends_the_script() {
     assert_eq!(folder.said(&count), "3\n", "it went on");
     let output = folder.forebay(&["sql", "db", "-c", "insert into account values (4, 'x', -1)"]);
     assert!(text(&output.stderr).starts_with("ERROR 23514: "), "{}", text(&output.stderr));
+    let output = folder.forebay(&["sql", "db", "-c", "selec 1"]);
+    let told = text(&output.stderr);
+    assert!(
+        told.starts_with("ERROR 42601: ") && told.contains("LINE 1: selec 1\n        ^\n"),
+        "{told}"
+    );
     assert!(refused(&folder.forebay(&["sql", "db", "-f", "no.sql"])).contains("no.sql"));
 }
 
