@@ -15,6 +15,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use expression::Rows;
 use stop::{SqlState, Stop};
@@ -26,6 +27,7 @@ use super::host::Host;
 use super::kept::{KeptReader, KeptRows};
 use super::opened::{Opened, Ran};
 use super::short;
+use crate::cache::Entry;
 use crate::refuse::refuse;
 
 /// Rows of a statement that are still to be given.
