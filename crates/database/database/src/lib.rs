@@ -46,6 +46,7 @@ mod connection;
 mod database;
 mod definition;
 mod sql;
+mod system;
 mod table;
 mod under_way;
 mod work;
