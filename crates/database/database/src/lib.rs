@@ -36,7 +36,7 @@
 //!   [`CursorRow`], [`FromValue`]; [`OpenCursor`] and [`Batch`] for several at a time.
 //! * [`Error`]: refused ([`ErrorKind`] says why, nothing was changed) or halted.
 //!
-//! Rules DB1 to DB113 are in the README: threads, isolation, retries, drops, halts, limits, memory.
+//! Rules DB1 to DB114 are in the README: threads, isolation, retries, drops, halts, limits, memory.
 //!
 //! Callers: applications; the loads, the lab.
 

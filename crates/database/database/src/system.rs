@@ -39,10 +39,8 @@ struct SystemView {
 
 impl SystemView {
     fn of(view: &'static views::View) -> SystemView {
-        let column = |of: &views::ViewColumn| VirtualColumn {
-            name: Cow::Borrowed(of.name),
-            kind: of.kind,
-        };
+        let column =
+            |of: &views::ViewColumn| VirtualColumn { name: Cow::Borrowed(of.name), kind: of.kind };
         SystemView { view, columns: view.columns.iter().map(column).collect() }
     }
 }

@@ -132,8 +132,8 @@ pub(crate) fn system_cast(name: &str, value: &Typed) -> Option<SystemCast> {
         "date" => SystemCast::To(Type::Date),
         "timestamp" => SystemCast::To(Type::Timestamp),
         // There are no arrays: the catalogue has them as texts.
-        "name" | "text" | "varchar" | "bpchar" | "char" | "regproc" | "int2vector" | "oidvector"
-        | "array" => SystemCast::To(Type::Text),
+        "name" | "text" | "varchar" | "bpchar" | "char" | "regproc" | "int2vector"
+        | "oidvector" | "array" => SystemCast::To(Type::Text),
         _ => return None,
     })
 }

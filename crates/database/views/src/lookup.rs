@@ -163,8 +163,7 @@ fn made(engine: &Engine<'_>) -> Vec<(i64, String)> {
     let sequences = known.sequences.iter().map(|one| &one.definition);
     let sequences = sequences.map(|of| (oids::of_sequence(of.object), of.name.clone()));
     let views = known.views.iter().map(|view| (ObjectId::View(view.object), &view.name));
-    let externals =
-        known.externals.iter().map(|one| (ObjectId::External(one.object), &one.name));
+    let externals = known.externals.iter().map(|one| (ObjectId::External(one.object), &one.name));
     let others = views.chain(externals).map(|(id, name)| (oids::of_id(id), name.clone()));
     tables.chain(indexes).chain(sequences).chain(others).collect()
 }

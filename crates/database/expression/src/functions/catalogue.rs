@@ -128,10 +128,7 @@ fn array_of<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<
     }
 }
 
-fn array_to_string<'a>(
-    arguments: &[Value<'a>],
-    with: &Evaluation<'a>,
-) -> Result<Value<'a>, Fault> {
+fn array_to_string<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     let [Value::Text(array), Value::Text(between)] = *arguments else { unexpected(arguments) };
     let mut text = with.arena.writer();
     for (at, part) in parts(array).enumerate() {
@@ -157,9 +154,7 @@ fn array_element<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Valu
 
 /// How many elements it has; NULL without any.
 fn array_upper<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
-    let (Value::Text(array), rest) = (arguments[0], &arguments[1..]) else {
-        unexpected(arguments)
-    };
+    let (Value::Text(array), rest) = (arguments[0], &arguments[1..]) else { unexpected(arguments) };
     let count = i64::try_from(parts(array).count()).unwrap_or(i64::MAX);
     // With a dimension an empty array has none, as in PostgreSQL.
     let is_null = !rest.is_empty() && (count == 0 || rest != [Value::Int(1)]);

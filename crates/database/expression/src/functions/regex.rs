@@ -78,7 +78,10 @@ struct Piece {
 
 enum Node {
     /// One of these characters, or one that is none of them.
-    One { of: Vec<Range>, negated: bool },
+    One {
+        of: Vec<Range>,
+        negated: bool,
+    },
     Begin,
     End,
     Group(Vec<Branch>),
@@ -343,9 +346,9 @@ impl Search<'_> {
         self.step()?;
         let Some((piece, rest)) = pieces.split_first() else { return then(at) };
         match &piece.node {
-            Node::One { of, negated } => self.run(piece, of, *negated, at, &|at| {
-                self.all(rest, at, then)
-            }),
+            Node::One { of, negated } => {
+                self.run(piece, of, *negated, at, &|at| self.all(rest, at, then))
+            }
             _ => self.repeated(piece, 0, at, &|at| self.all(rest, at, then)),
         }
     }

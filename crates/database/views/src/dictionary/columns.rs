@@ -10,8 +10,14 @@ use crate::names::PUBLIC;
 use crate::objects::{Identity, Known, OtherColumn, columns, default_text};
 use crate::view::{Give, View, ViewColumn, int, text, without_first};
 
-pub(crate) const VIEWS: &[View] =
-    of_owners!("tab_columns", "one row for each column of each table and view of users'", 500, COLUMNS, 1, rows);
+pub(crate) const VIEWS: &[View] = of_owners!(
+    "tab_columns",
+    "one row for each column of each table and view of users'",
+    500,
+    COLUMNS,
+    1,
+    rows
+);
 
 const COLUMNS: &[ViewColumn] = &[
     text("owner", "the schema of the table"),

@@ -62,7 +62,7 @@ fn rows(_: Whose, engine: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> 
         let of = |what: fn(&TableStatistics) -> u64| {
             or_null(statistics.as_deref().map(|statistics| count(what(statistics))))
         };
-        let analyzed = statistics.as_deref().map(|statistics| Value::Timestamp(statistics.analyzed));
+        let analyzed = statistics.as_deref().map(|of| Value::Timestamp(of.analyzed));
         let comment = catalog.comment(ObjectId::Table(table.object), None, session);
         give(&[
             Value::Text(PUBLIC),

@@ -97,7 +97,7 @@ pub(crate) fn name_of(oid: i64) -> Option<&'static str> {
 }
 
 /// The oids of all types.
-pub(crate) fn oids() -> impl Iterator<Item = i64> {
+pub(crate) fn all_oids() -> impl Iterator<Item = i64> {
     TYPES.iter().map(|(oid, ..)| *oid)
 }
 
