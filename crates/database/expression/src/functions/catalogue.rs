@@ -64,7 +64,7 @@ pub(super) const TABLE: &[Entry] = &[
     entry("array", &[ANY], TEXT, array_of).with_nulls(),
     entry("array_to_string", &[TEXT, TEXT], TEXT, array_to_string),
     entry("array_position", &[TEXT, TEXT], WHOLE, array_position),
-    entry("array_element", &[TEXT, WHOLE], TEXT, array_element),
+    entry("array_element", &[TEXT, WHOLE], WHOLE, array_element),
     entry("array_upper", &[TEXT, WHOLE], WHOLE, array_upper),
     entry("array_length", &[TEXT, WHOLE], WHOLE, array_upper),
     entry("cardinality", &[TEXT], WHOLE, array_upper),
@@ -107,7 +107,8 @@ fn schemas<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>,
 
 /// The catalogue has expressions as texts already.
 fn first<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
-    arguments.first().copied().map_or_else(|| unexpected(arguments), Ok)
+    let [first, ..] = *arguments else { unexpected(arguments) };
+    Ok(first)
 }
 
 /// The parts of an array that is a text, or of a vector; none are in quotes in the catalogue.
@@ -146,10 +147,14 @@ fn array_position<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Val
     Ok(place.map_or(Value::Null, |(place, _)| Value::Int(place)))
 }
 
+/// An element that is a number, as those of the catalogue are that clients take one by one. The
+/// first one of a vector has the number 0, that of an array 1.
 fn array_element<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     let [Value::Text(array), Value::Int(place)] = *arguments else { unexpected(arguments) };
-    let found = (1..).zip(parts(array)).find(|(number, _)| *number == place);
-    Ok(found.map_or(Value::Null, |(_, part)| Value::Text(part)))
+    let first = i64::from(array.starts_with('{'));
+    let found = (first..).zip(parts(array)).find(|(number, _)| *number == place);
+    let number = found.and_then(|(_, part)| part.parse().ok());
+    Ok(number.map_or(Value::Null, Value::Int))
 }
 
 /// How many elements it has; NULL without any.
@@ -181,7 +186,9 @@ mod tests {
         let upper = |text| array_upper(&[Value::Text(text), Value::Int(1)], &with);
         assert_eq!(upper("{a,b}").expect("sound"), Value::Int(2));
         assert_eq!(upper("{}").expect("sound"), Value::Null);
-        let element = array_element(&[array, Value::Int(2)], &with).expect("sound");
-        assert_eq!(element, Value::Text("2"));
+        let element = |array, place| array_element(&[array, Value::Int(place)], &with);
+        assert_eq!(element(array, 3).expect("sound"), Value::Int(30));
+        assert_eq!(element(vector, 0).expect("sound"), Value::Int(4));
+        assert_eq!(element(vector, 2).expect("sound"), Value::Null);
     }
 }
