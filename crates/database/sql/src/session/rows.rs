@@ -337,14 +337,14 @@ pub(super) struct Watch {
 impl Watch {
     #[inline]
     pub(super) fn start(is_measured: bool, session: &Session) -> Watch {
-        let cpu = is_measured.then(|| session.thread_times().cpu);
+        let cpu = is_measured.then(|| session.thread_cpu());
         Watch { began: session.now(), cpu }
     }
 
     #[inline]
     pub(super) fn took(&self, session: &Session) -> Took {
         let elapsed = session.now().since(self.began);
-        let on_cpu = |before: Nanos| session.thread_times().cpu.0.saturating_sub(before.0);
+        let on_cpu = |before: Nanos| session.thread_cpu().0.saturating_sub(before.0);
         let cpu = self.cpu.map(|before| Nanos(on_cpu(before).min(elapsed.0)));
         Took { elapsed, cpu }
     }
