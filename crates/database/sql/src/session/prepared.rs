@@ -37,7 +37,8 @@ const COUNTED_ALONE: u64 = 64;
 const COUNTED_AT_RUNS: u64 = 64;
 const COUNTED_AT: Nanos = Nanos::from_micros(500);
 
-/// A run is measured if the one before took this long: reading a thread's clock twice takes a microsecond.
+/// A run is measured if the one before took this long: to read a thread's clock twice takes about a
+/// microsecond.
 const MEASURED_AT: Nanos = Nanos::from_micros(200);
 
 /// A statement that can be run again and again.
