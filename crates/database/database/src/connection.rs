@@ -72,7 +72,7 @@ impl<'s> Connection<'s> {
         let LockWaits { locks: lock_wait, definitions: ddl_lock_wait } =
             shared.instance.lock_waits();
         let (relations, scratch) = (Relations::default(), Scratch::default());
-        let sql = OfSql::new(shared.number_session(&session), lock_wait, ddl_lock_wait);
+        let sql = OfSql::new(session.number(), lock_wait, ddl_lock_wait);
         let _connected = shared.instance.connect(&session);
         Connection {
             relations,

@@ -16,7 +16,7 @@ use std::sync::{Arc, Weak};
 use catalog::{Catalog, CatalogConfig};
 use ids::FileNo;
 use instance::{Creation, Instance, Parameters, Progress};
-use latch::{Shared64, SharedFlag};
+use latch::SharedFlag;
 use os::{Cause, Disk, NoticeSink, Os, Session};
 use sort::SortConfig;
 use stop::{Halt, RefusalKind, Stop};
@@ -106,19 +106,10 @@ pub(crate) struct Shared {
     pub(crate) catalog: Catalog,
     /// SQL's own: plans, what is known of tables.
     pub(crate) engine: sql::Engine,
-    /// The number of the last session.
-    sessions: Shared64,
     /// Each connection has a clone of it, and so they are counted.
     pub(crate) connections: Arc<()>,
     /// Whether the instance was shut or aborted.
     ended: SharedFlag,
-}
-
-impl Shared {
-    /// The number of a new session.
-    pub(crate) fn number_session(&self, session: &Session) -> i64 {
-        (self.sessions.fetch_add(1, session) + 1).cast_signed()
-    }
 }
 
 impl Database {
@@ -228,8 +219,7 @@ impl Database {
             halt: instance.halt().clone(),
             instance,
             catalog,
-            engine: sql::Engine::new(session.os()),
-            sessions: Shared64::new(0),
+            engine: crate::system::engine(session.os()),
             connections: Arc::new(()),
             ended: SharedFlag::new(false),
         };

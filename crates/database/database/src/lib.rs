@@ -47,6 +47,7 @@ mod connection;
 mod database;
 mod definition;
 mod sql;
+mod system;
 mod table;
 mod under_way;
 mod work;

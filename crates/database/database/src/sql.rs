@@ -22,6 +22,7 @@ mod cursor;
 mod from_value;
 
 use expression::Rows;
+use os::SessionNo;
 use sql::{Frame, Outcome, State, StateOptions};
 use stop::{Refusal, RefusalKind, SqlState, Stop};
 use txn::{LockWait, Transaction};
@@ -37,9 +38,6 @@ use crate::under_way::UnderWay;
 use crate::work::{OPEN, Tx};
 use cursor::FIRST_ROWS;
 
-/// The user of all connections: there are no others yet.
-const USER: &str = "forebay";
-
 /// The most bytes of a batch that is kept for the next query.
 const SPARE_BYTES_MAX: usize = 64 << 10;
 
@@ -53,11 +51,15 @@ pub(crate) struct OfSql {
 }
 
 impl OfSql {
-    /// Of a connection that has just begun, the one with this number.
-    pub(crate) fn new(number: i64, lock_wait: LockWait, ddl_lock_wait: LockWait) -> OfSql {
-        let user = USER.to_string();
-        let options = StateOptions { user, number, lock_wait, ddl_lock_wait };
-        OfSql { state: State::new(options), transaction: None, spare: None }
+    /// Of a connection that has just begun, whose session has this number: `v$session.sid` is what
+    /// `pg_backend_pid()` says (DB114).
+    pub(crate) fn new(session: SessionNo, lock_wait: LockWait, ddl_lock_wait: LockWait) -> OfSql {
+        let (user, number) = (views::names::USER.to_string(), i64::from(session.sid));
+        let mut state = State::new(StateOptions { user, number, lock_wait, ddl_lock_wait });
+        // A later session of the same number has dice of its own.
+        let seed = u64::from(session.serial) << 32 | u64::from(session.sid);
+        state.set_dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        OfSql { state, transaction: None, spare: None }
     }
 
     /// Whether a statement has begun a transaction that hasn't ended.

@@ -14,6 +14,8 @@
 //! | `moments` | days, moments and spans |
 //! | `formats` | TO_CHAR, TO_DATE, TO_NUMBER |
 //! | `general` | values of any kind, and the session |
+//! | `catalogue` | PostgreSQL's catalogue, as far as one answer is right for all |
+//! | `regex` | regular expressions |
 //!
 //! Invariants
 //!   * an entry's body gets as many values as the entry takes, each of its kind or NULL; NULL only
@@ -24,12 +26,14 @@
 //! Sources: PostgreSQL's documentation, "Functions and Operators", and its rules for the choice
 //! among functions of one name; Oracle's for the names that PostgreSQL doesn't have.
 
+mod catalogue;
 mod formats;
 mod general;
 mod md5;
 mod moments;
 mod number_pattern;
 mod numbers;
+mod regex;
 mod text;
 
 use std::fmt;
@@ -125,8 +129,10 @@ struct Fit {
 }
 
 /// All tables.
-fn tables() -> [&'static [Entry]; 5] {
-    [text::TABLE, numbers::TABLE, moments::TABLE, formats::TABLE, general::TABLE]
+fn tables() -> [&'static [Entry]; 7] {
+    let own = [text::TABLE, numbers::TABLE, moments::TABLE, formats::TABLE, general::TABLE];
+    let [text, numbers, moments, formats, general] = own;
+    [text, numbers, moments, formats, general, regex::TABLE, catalogue::TABLE]
 }
 
 /// A function.

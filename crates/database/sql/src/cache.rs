@@ -25,7 +25,7 @@ use os::{Os, Session};
 use syntax::{Binds, SqlId};
 use waits::Nanos;
 
-use crate::plan::{Methods, Plan, fingerprint};
+use crate::plan::{FramePlan, Methods, Plan, PlanLine, fingerprint, lines};
 
 /// The most texts whose plans are kept.
 const TEXTS_MAX: usize = 2_000;
@@ -37,6 +37,8 @@ pub(crate) const TEXT_BYTES_MAX: usize = 64 << 10;
 /// A plan with its text.
 pub(crate) struct Entry {
     text: Arc<str>,
+    /// The name of the text.
+    pub(crate) id: SqlId,
     /// The word for the statement, such as `SELECT`.
     pub(crate) tag: &'static str,
     /// Its parameters.
@@ -48,23 +50,49 @@ pub(crate) struct Entry {
     pub(crate) counts: Counts,
     /// The time of its last use, by the cache's own clock.
     used: Shared64,
+    /// How often it was looked for and found.
+    found: Shared64,
+    /// When it was made, by the wall clock.
+    made_us: Shared64,
 }
 
 /// What a statement has done so far, in all sessions.
 #[derive(Default)]
 pub(crate) struct Counts {
     executions: Shared64,
+    fetches: Shared64,
     rows: Shared64,
-    elapsed_us: Shared64,
+    elapsed_ns: Shared64,
+    cpu_ns: Shared64,
+    /// When it was run last, by the wall clock.
+    last_us: Shared64,
+}
+
+/// What runs of a statement, and fetches of its rows, have done.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Work {
+    pub(crate) runs: u64,
+    pub(crate) fetches: u64,
+    pub(crate) rows: u64,
+    pub(crate) elapsed: Nanos,
+    pub(crate) cpu: Nanos,
 }
 
 impl Counts {
-    /// Counts so many runs.
-    pub(crate) fn add(&self, runs: u64, rows: u64, elapsed: Nanos, session: &Session) {
+    /// Counts what was done.
+    pub(crate) fn add(&self, work: Work, session: &Session) {
+        let Work { runs, fetches, rows, elapsed, cpu } = work;
         self.executions.fetch_add(runs, session);
+        self.fetches.fetch_add(fetches, session);
         self.rows.fetch_add(rows, session);
-        self.elapsed_us.fetch_add(elapsed.0 / 1_000, session);
+        self.elapsed_ns.fetch_add(elapsed.0, session);
+        self.cpu_ns.fetch_add(cpu.0, session);
+        self.last_us.store(wall_clock(session), session);
     }
+}
+
+fn wall_clock(session: &Session) -> u64 {
+    u64::try_from(session.wall_clock()).unwrap_or(0)
 }
 
 /// What a plan is made for beside its text.
@@ -85,6 +113,7 @@ impl Entry {
     ) -> Entry {
         Entry {
             text: Arc::from(text),
+            id: SqlId::of(text),
             tag,
             binds,
             said: wish.said.to_vec(),
@@ -92,6 +121,8 @@ impl Entry {
             plan,
             counts: Counts::default(),
             used: Shared64::new(0),
+            found: Shared64::new(0),
+            made_us: Shared64::new(0),
         }
     }
 
@@ -131,12 +162,14 @@ impl Plans {
             return None;
         }
         found.used.store(self.clock.fetch_add(1, session), session);
+        found.found.fetch_add(1, session);
         Some(found)
     }
 
     /// Keeps a plan in place of another one for the same wish.
     pub(crate) fn keep(&self, entry: Entry, session: &Session) -> Arc<Entry> {
         entry.used.store(self.clock.fetch_add(1, session), session);
+        entry.made_us.store(wall_clock(session), session);
         let entry = Arc::new(entry);
         let wish = Wish { said: &entry.said, methods: entry.methods };
         let is_full = {
@@ -182,38 +215,111 @@ impl Plans {
 
     /// What is kept, in the order of the texts.
     pub(crate) fn views(&self, session: &Session) -> Vec<StatementView> {
-        let entries: Vec<Arc<Entry>> = {
+        let entries: Vec<(u32, Arc<Entry>)> = {
             let texts = self.texts.shared(session);
-            texts.values().flatten().cloned().collect()
+            let of_text = |entries: &Vec<Arc<Entry>>| -> Vec<(u32, Arc<Entry>)> {
+                (0..).zip(entries.iter().cloned()).collect()
+            };
+            texts.values().flat_map(of_text).collect()
         };
-        let view = |entry: &Arc<Entry>| StatementView {
-            text: Arc::clone(&entry.text),
-            id: SqlId::of(&entry.text),
-            tag: entry.tag,
-            plan_hash: fingerprint(&entry.plan.frame),
-            executions: entry.counts.executions.load(session),
-            rows: entry.counts.rows.load(session),
-            elapsed_us: entry.counts.elapsed_us.load(session),
+        let view = |(child, entry): (u32, Arc<Entry>)| {
+            let of = |count: &Shared64| count.load(session);
+            let counts = &entry.counts;
+            StatementView {
+                child,
+                tag: entry.tag,
+                plan_hash: fingerprint(&entry.plan.frame),
+                executions: of(&counts.executions),
+                fetches: of(&counts.fetches),
+                rows: of(&counts.rows),
+                elapsed: Nanos(of(&counts.elapsed_ns)),
+                cpu: Nanos(of(&counts.cpu_ns)),
+                parse_calls: of(&entry.found) + 1,
+                first_load_us: of(&entry.made_us),
+                last_active_us: of(&counts.last_us).max(of(&entry.made_us)),
+                entry,
+            }
         };
-        entries.iter().map(view).collect()
+        entries.into_iter().map(view).collect()
     }
 }
 
 /// A statement whose plan is kept, for views into the instance.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct StatementView {
-    /// Its text.
-    pub text: Arc<str>,
-    /// Its name.
-    pub id: SqlId,
+    entry: Arc<Entry>,
+    /// The number of this plan among those of the same text.
+    pub child: u32,
     /// The word for it, such as `SELECT`.
     pub tag: &'static str,
     /// `plan_hash_value`: plans that do the same have the same.
     pub plan_hash: u32,
     /// How often it was run.
     pub executions: u64,
+    /// How often rows were asked for after its first ones.
+    pub fetches: u64,
     /// How many rows it gave or changed.
     pub rows: u64,
-    /// How long it took, in microseconds.
-    pub elapsed_us: u64,
+    /// How long it took.
+    pub elapsed: Nanos,
+    /// The part of that on a CPU. Of frequent short runs it is a sample.
+    pub cpu: Nanos,
+    /// How often it was planned, or its plan was found by its text.
+    pub parse_calls: u64,
+    /// When it came into memory: microseconds since 1970-01-01 00:00 UTC.
+    pub first_load_us: u64,
+    /// When runs of it were counted last, in the same way.
+    pub last_active_us: u64,
+}
+
+impl StatementView {
+    /// Its text.
+    pub fn text(&self) -> &str {
+        &self.entry.text
+    }
+
+    /// Its name.
+    pub fn id(&self) -> SqlId {
+        self.entry.id
+    }
+
+    /// The operations of its plan, each before those that feed it.
+    pub fn operations(&self) -> Vec<OperationView> {
+        operations(&self.entry.plan.frame)
+    }
+}
+
+/// An operation of a plan, for views into the instance.
+#[derive(Clone, PartialEq, Debug)]
+pub struct OperationView {
+    /// How many operations are above it.
+    pub depth: u32,
+    /// What it does, such as `Hash join`.
+    pub operation: String,
+    /// What it reads: a table, and the index by which it does.
+    pub object: Option<String>,
+    /// The rows that it was thought to give.
+    pub rows: f64,
+    /// What it was thought to cost: microseconds.
+    pub cost: f64,
+    /// How it finds rows.
+    pub access: Option<String>,
+    /// By what it drops rows.
+    pub filter: Option<String>,
+}
+
+fn operations(plan: &FramePlan) -> Vec<OperationView> {
+    let detail = |line: &PlanLine, wanted: &[&str]| {
+        line.details.iter().find(|one| wanted.contains(&one.about)).map(|one| one.text.clone())
+    };
+    let operation = |line: PlanLine| OperationView {
+        access: detail(&line, &["Search", "On"]),
+        filter: detail(&line, &["Filter", "Condition"]),
+        depth: u32::try_from(line.depth).unwrap_or(u32::MAX),
+        rows: line.estimate.map_or(0.0, |estimate| estimate.rows),
+        cost: line.estimate.map_or(0.0, |estimate| estimate.all),
+        operation: line.operation,
+        object: line.object,
+    };
+    lines(plan).into_iter().map(operation).collect()
 }

@@ -11,17 +11,20 @@
 
 use std::sync::Arc;
 
-use catalog::{Catalog, ExternalDefinition};
+use catalog::{Catalog, ExternalDefinition, ViewDefinition};
 use instance::Instance;
 use os::{Os, Session};
 use sort::Budget;
 use stop::Stop;
 use txn::Transaction;
+use value::Type;
 
+use crate::bind::{Binder, OutputColumn, Query, Statement};
 use crate::cache::{Plans, StatementView};
-use crate::dictionary::Tables;
+use crate::dictionary::{Dictionary, Tables};
 use crate::schema::VirtualTable;
 use crate::session::State;
+use crate::system::CatalogFunctions;
 
 /// Gives external tables to SQL: their files are read by others.
 pub trait ExternalTables: Send + Sync {
@@ -35,13 +38,14 @@ pub struct Engine {
     pub(crate) tables: Tables,
     virtuals: Vec<Arc<dyn VirtualTable>>,
     pub(crate) external: Option<Arc<dyn ExternalTables>>,
+    pub(crate) functions: Option<Arc<dyn CatalogFunctions>>,
 }
 
 impl Engine {
     /// An engine without tables that aren't stored.
     pub fn new(os: &Os) -> Engine {
         let (plans, tables) = (Plans::new(os), Tables::new(os));
-        Engine { plans, tables, virtuals: Vec::new(), external: None }
+        Engine { plans, tables, virtuals: Vec::new(), external: None, functions: None }
     }
 
     /// The same engine with this table too, which isn't stored.
@@ -55,6 +59,32 @@ impl Engine {
     #[must_use]
     pub fn with_external(self, external: Arc<dyn ExternalTables>) -> Engine {
         Engine { external: Some(external), ..self }
+    }
+
+    /// The same engine with functions that ask the catalogue.
+    #[must_use]
+    pub fn with_functions(self, functions: Arc<dyn CatalogFunctions>) -> Engine {
+        Engine { functions: Some(functions), ..self }
+    }
+
+    /// The types of a view's columns, in their order. Its query is bound, which waits while what it
+    /// reads is being redefined.
+    pub fn view_types(
+        &self,
+        view: &ViewDefinition,
+        catalog: &Catalog,
+        session: &Session,
+    ) -> Result<Vec<Type>, Stop> {
+        let query = syntax::parse_query(&view.text).map_err(Stop::from)?;
+        let dictionary = Dictionary { catalog, engine: self, session };
+        let bound = Binder::new(&dictionary, 0).query_alone(&query);
+        let bound = bound.map_err(|refused| refused.within(&view.text))?;
+        let Statement::Query(Query { columns, .. }) = &bound.statement else {
+            unreachable!("a query was bound")
+        };
+        // An interval has no type of columns: it is shown as a text.
+        let own = |column: &OutputColumn| column.declared.or(column.kind.column_type());
+        Ok(columns.iter().map(|column| own(column).unwrap_or(Type::Text)).collect())
     }
 
     /// The tables that aren't stored.

@@ -23,6 +23,7 @@
 //! | `run`, `change` | plans that run: queries, and statements that change rows |
 //! | `cache`, `dictionary` | plans by text; tables with what is known of them |
 //! | `define`, `check` | DDL; CHECKs as predicates |
+//! | `system` | functions that ask the catalogue |
 //! | `explain`, `show` | plans and expressions as text |
 //! | `refuse` | refusals with SQLSTATE and place |
 //!
@@ -51,13 +52,15 @@ mod schema;
 mod session;
 mod show;
 mod statistics;
+mod system;
 #[cfg(test)]
 mod testing;
 
 pub use bind::OutputColumn;
-pub use cache::StatementView;
+pub use cache::{OperationView, StatementView};
 pub use check::Checks;
 pub use engine::{Engine, ExternalTables, Frame};
 pub use run::CursorNo;
 pub use schema::{VirtualColumn, VirtualContext, VirtualTable};
 pub use session::{Columns, Outcome, Prepared, State, StateOptions};
+pub use system::{CatalogFunctions, CatalogQuestion};

@@ -5,10 +5,18 @@
 //! | `pg_get_indexdef(oid)` | [`index_definition`] |
 //! | `pg_get_constraintdef(oid)` | [`constraint_definition`] |
 //! | `format_type(oid, modifier)` | [`type_definition`] |
+//! | `pg_get_indexdef(oid, n)` | [`index_column`] |
+//! | `pg_get_viewdef(oid)` | [`view_definition`] |
 //! | `obj_description(oid, 'pg_class')`, `col_description(oid, n)` | [`description`] |
+//! | `pg_table_is_visible(oid)` | [`is_visible`] |
+//! | a cast of a name to `regtype`, of an oid to `regnamespace` | [`type_oid`], [`schema_name`] |
 //! | a cast of an oid to `regclass`, and back | [`relation_name`], [`relation_oid`] |
 //!
 //! Callers: SQL's front door, which plugs them into SQL's functions.
+
+use std::sync::Arc;
+
+use catalog::{ObjectId, ViewDefinition};
 
 use crate::Engine;
 use crate::list::{all, view};
@@ -16,8 +24,8 @@ use crate::names::PUBLIC;
 use crate::objects::Known;
 use crate::oids;
 use crate::pg;
-use crate::texts::{constraint_text, index_text, quoted};
-use crate::view::View;
+use crate::texts::{constraint_text, index_column_text, index_text, quoted};
+use crate::view::{Schema, View};
 
 /// The statement that makes the index with this oid; none if there is none.
 pub fn index_definition(oid: i64, engine: &Engine<'_>) -> Option<String> {
@@ -25,6 +33,51 @@ pub fn index_definition(oid: i64, engine: &Engine<'_>) -> Option<String> {
     let mut indexes = known.indexes();
     let found = indexes.find(|(_, index)| oids::of_object(index.object) == oid);
     found.map(|(table, index)| index_text(table, index))
+}
+
+/// The column of an index at this place, from 1 on, with its order; none if there is none.
+pub fn index_column(oid: i64, column: i64, engine: &Engine<'_>) -> Option<String> {
+    let known = Known::of(engine);
+    let mut indexes = known.indexes();
+    let (table, index) = indexes.find(|(_, index)| oids::of_object(index.object) == oid)?;
+    let place = usize::try_from(column).ok()?.checked_sub(1)?;
+    index.columns.get(place).map(|of| index_column_text(table, of))
+}
+
+/// The query of the user's view with this oid; none if there is none.
+pub fn view_definition(oid: i64, engine: &Engine<'_>) -> Option<String> {
+    let views = engine.catalog.views(engine.session);
+    let is_it = |view: &&Arc<ViewDefinition>| oids::of_id(ObjectId::View(view.object)) == oid;
+    views.iter().find(is_it).map(|view| view.text.clone())
+}
+
+/// Whether the name of the relation with this oid is found without its schema; none if there is no
+/// such relation.
+pub fn is_visible(oid: i64, engine: &Engine<'_>) -> Option<bool> {
+    let of_view = all().find(|view| oids::of_view(view) == oid);
+    match of_view {
+        Some(of_view) => Some(of_view.schema == Schema::PgCatalog),
+        None => made(engine).into_iter().find(|(of, _)| *of == oid).map(|(_, name)| {
+            // A view of the instance is found before it.
+            view(&name).is_none()
+        }),
+    }
+}
+
+/// The name of the schema with this oid.
+pub fn schema_name(oid: i64) -> Option<&'static str> {
+    let of = |schema: Schema| (oids::of_schema(schema), schema.name());
+    let all = [of(Schema::PgCatalog), of(Schema::InformationSchema), (oids::PUBLIC, PUBLIC)];
+    all.into_iter().find(|(of, _)| *of == oid).map(|(_, name)| name)
+}
+
+/// The oid of the type of this name: one of `pg_type`, or one that [`type_definition`] gives.
+pub fn type_oid(name: &str) -> Option<i64> {
+    let name = name.strip_prefix("pg_catalog.").unwrap_or(name);
+    let is_it = |oid: &i64| {
+        pg::type_name(*oid) == Some(name) || type_definition(*oid, -1).as_deref() == Some(name)
+    };
+    pg::type_oids().find(is_it)
 }
 
 /// What a table's definition says of the constraint with this oid; none if there is none.
@@ -65,7 +118,15 @@ pub fn type_definition(oid: i64, modifier: i64) -> Option<String> {
 }
 
 /// The comment on the object with this oid, or on a column of it, from 1 on; 0 is the object.
-pub fn description(oid: i64, column: usize) -> Option<String> {
+pub fn description(oid: i64, column: usize, engine: &Engine<'_>) -> Option<String> {
+    of_system(oid, column).or_else(|| {
+        let of = Known::of(engine).commented().into_iter().find(|of| oids::of_id(of.id) == oid)?;
+        engine.catalog.comment(of.id, column.checked_sub(1), engine.session)
+    })
+}
+
+/// The same of a view of this room.
+fn of_system(oid: i64, column: usize) -> Option<String> {
     let view = all().find(|view| oids::of_view(view) == oid)?;
     match column {
         0 => Some(view.meaning.to_string()),
@@ -79,14 +140,14 @@ pub fn relation_name(oid: i64, engine: &Engine<'_>) -> Option<String> {
 }
 
 /// The oid of the table, index, sequence or view of this name, as a catalogue has it: without
-/// quotes. What users have made comes before views of the instance.
+/// quotes. Views of the instance come before what users have made, as in FROM.
 pub fn relation_oid(schema: Option<&str>, name: &str, engine: &Engine<'_>) -> Option<i64> {
     let of_user = || {
         let mut made = made(engine).into_iter();
         made.find(|(_, other)| other == name).map(|(oid, _)| oid)
     };
     match schema {
-        None => of_user().or_else(|| view(name).map(oids::of_view)),
+        None => view(name).map(oids::of_view).or_else(of_user),
         Some(PUBLIC) => of_user(),
         Some(schema) => crate::view_in(schema, name).map(oids::of_view),
     }
@@ -101,7 +162,10 @@ fn made(engine: &Engine<'_>) -> Vec<(i64, String)> {
     let indexes = indexes.map(|(_, index)| (oids::of_object(index.object), index.name.clone()));
     let sequences = known.sequences.iter().map(|one| &one.definition);
     let sequences = sequences.map(|of| (oids::of_sequence(of.object), of.name.clone()));
-    tables.chain(indexes).chain(sequences).collect()
+    let views = known.views.iter().map(|view| (ObjectId::View(view.object), &view.name));
+    let externals = known.externals.iter().map(|one| (ObjectId::External(one.object), &one.name));
+    let others = views.chain(externals).map(|(id, name)| (oids::of_id(id), name.clone()));
+    tables.chain(indexes).chain(sequences).chain(others).collect()
 }
 
 /// The oids and names of all.
@@ -148,9 +212,19 @@ mod tests {
     fn views_have_comments() {
         let session = view("v$session").expect("there");
         let oid = oids::of_view(session);
-        assert_eq!(description(oid, 0).as_deref(), Some(session.meaning));
-        assert_eq!(description(oid, 1).as_deref(), Some(session.columns[0].meaning));
-        assert_eq!(description(oid, 1_000), None);
-        assert_eq!(description(1, 0), None);
+        assert_eq!(of_system(oid, 0).as_deref(), Some(session.meaning));
+        assert_eq!(of_system(oid, 1).as_deref(), Some(session.columns[0].meaning));
+        assert_eq!(of_system(oid, 1_000), None);
+        assert_eq!(of_system(1, 0), None);
+    }
+
+    #[test]
+    fn a_type_is_found_by_each_of_its_names() {
+        for name in ["int4", "integer", "pg_catalog.int4"] {
+            assert_eq!(type_oid(name), Some(23), "{name}");
+        }
+        assert_eq!(type_oid("mood"), None);
+        assert_eq!(schema_name(oids::PUBLIC), Some("public"));
+        assert_eq!(schema_name(1), None);
     }
 }

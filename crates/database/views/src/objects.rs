@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use catalog::SequenceView;
+use catalog::{ExternalDefinition, ObjectId, SequenceView, ViewDefinition};
 use ids::{Dba, FileNo, ObjectNo};
 use relation::{ColumnDefinition, Default, ForeignKey, IndexDefinition, OnDelete, TableDefinition};
 use space::TablespaceNo;
+use value::Type;
 
 use crate::Engine;
 use crate::texts::condition_text;
@@ -20,12 +21,27 @@ pub(crate) struct Known {
     pub(crate) tables: Vec<Arc<TableDefinition>>,
     /// In the order of their names.
     pub(crate) sequences: Vec<SequenceView>,
+    /// Users' views, in the order of their names.
+    pub(crate) views: Vec<Arc<ViewDefinition>>,
+    /// External tables, in the order of their names.
+    pub(crate) externals: Vec<Arc<ExternalDefinition>>,
 }
 
 impl Known {
     pub(crate) fn of(engine: &Engine<'_>) -> Known {
-        let tables = engine.catalog.definitions(engine.session);
-        Known { tables, sequences: engine.catalog.sequences(engine.session) }
+        let Engine { catalog, session, .. } = engine;
+        Known {
+            tables: catalog.definitions(session),
+            sequences: catalog.sequences(session),
+            views: catalog.views(session),
+            externals: catalog.externals(session),
+        }
+    }
+
+    /// Users' views and external tables, with the types of their columns.
+    pub(crate) fn others(&self, engine: &Engine<'_>) -> Vec<Other<'_>> {
+        let views = self.views.iter().map(|view| Other::of_view(view, engine));
+        views.chain(self.externals.iter().map(|external| Other::of_external(external))).collect()
     }
 
     /// The table of this number; none if it was dropped between two looks.
@@ -56,6 +72,71 @@ impl Known {
     }
 }
 
+/// An object on which, and on whose columns, there may be comments.
+pub(crate) struct Commented {
+    pub(crate) id: ObjectId,
+    /// The places of its columns. The number of a column, as PostgreSQL counts, is its place and 1.
+    pub(crate) places: Vec<usize>,
+}
+
+impl Known {
+    /// The objects on which there may be comments.
+    pub(crate) fn commented(&self) -> Vec<Commented> {
+        let tables = self.tables.iter().map(|table| Commented {
+            id: ObjectId::Table(table.object),
+            places: (0..table.columns.len()).collect(),
+        });
+        let views = self.views.iter().map(|view| Commented {
+            id: ObjectId::View(view.object),
+            places: (0..view.columns.len()).collect(),
+        });
+        let externals = self.externals.iter().map(|external| Commented {
+            id: ObjectId::External(external.object),
+            places: (0..external.columns.len()).collect(),
+        });
+        let sequences = self.sequences.iter().map(|sequence| Commented {
+            id: ObjectId::Sequence(sequence.definition.object),
+            places: Vec::new(),
+        });
+        tables.chain(views).chain(externals).chain(sequences).collect()
+    }
+}
+
+/// A view or an external table of users'.
+pub(crate) struct Other<'d> {
+    pub(crate) id: ObjectId,
+    pub(crate) name: &'d str,
+    pub(crate) columns: Vec<OtherColumn<'d>>,
+}
+
+/// A column of one.
+pub(crate) struct OtherColumn<'d> {
+    pub(crate) name: &'d str,
+    pub(crate) kind: Type,
+}
+
+impl<'d> Other<'d> {
+    /// A view. Whoever knows SQL tells the types; a view whose query can't be bound any more is
+    /// shown with texts.
+    fn of_view(view: &'d ViewDefinition, engine: &Engine<'_>) -> Other<'d> {
+        let told = engine.sql.and_then(|sql| sql.view_types(view).ok()).unwrap_or_default();
+        let types = told.into_iter().chain(std::iter::repeat(Type::Text));
+        let columns = view.columns.iter().zip(types);
+        let columns = columns.map(|(name, kind)| OtherColumn { name, kind }).collect();
+        Other { id: ObjectId::View(view.object), name: &view.name, columns }
+    }
+
+    fn of_external(external: &'d ExternalDefinition) -> Other<'d> {
+        let column = external.columns.iter();
+        let columns = column.map(|of| OtherColumn { name: &of.name, kind: of.kind }).collect();
+        Other { id: ObjectId::External(external.object), name: &external.name, columns }
+    }
+
+    pub(crate) fn is_view(&self) -> bool {
+        matches!(self.id, ObjectId::View(_))
+    }
+}
+
 /// The columns of a table that aren't dropped, with their places in rows, numbered from 1 on.
 pub(crate) fn columns(
     table: &TableDefinition,
@@ -66,8 +147,11 @@ pub(crate) fn columns(
 
 /// The text of a column's DEFAULT; none if it has none, or takes numbers of a sequence.
 pub(crate) fn default_text(column: &ColumnDefinition) -> Option<String> {
-    let Default::Constant(value) = &column.default else { return None };
-    (!value.get().is_null()).then(|| value.get().to_string())
+    match &column.default {
+        Default::Constant(value) => (!value.get().is_null()).then(|| value.get().to_string()),
+        Default::Expression(text) => Some(text.clone()),
+        Default::Identity { .. } => None,
+    }
 }
 
 /// Whether a column takes numbers of a sequence, and whether an insert may give another value.
@@ -133,6 +217,15 @@ pub(crate) fn constraints(table: &TableDefinition) -> Vec<Constraint<'_>> {
         foreign: None,
         index: None,
     });
+    let expressions = table.expressions.iter().map(|check| Constraint {
+        table,
+        name: &check.name,
+        kind: ConstraintKind::Check,
+        columns: check.columns.clone(),
+        condition: Some(check.text.clone()),
+        foreign: None,
+        index: None,
+    });
     let foreign = table.foreign_keys.iter().map(|key| Constraint {
         table,
         name: &key.name,
@@ -142,7 +235,7 @@ pub(crate) fn constraints(table: &TableDefinition) -> Vec<Constraint<'_>> {
         foreign: Some(key),
         index: None,
     });
-    keys.chain(checks).chain(foreign).collect()
+    keys.chain(checks).chain(expressions).chain(foreign).collect()
 }
 
 /// What a delete of a parent's row does, as the standard names it.

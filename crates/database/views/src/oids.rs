@@ -4,7 +4,7 @@
 //!   below 10000          what PostgreSQL itself names so: types, its tables of the catalogue
 //!   10000 to 16383       the other views of this room, by their place in the list
 //!   16384 + 4 n          a table or an index of number n       (one series of numbers)
-//!   16384 + 4 n + 1      a sequence                            (another series)
+//!   16384 + 4 n + 1      a sequence, view or external table    (another series)
 //!   16384 + 4 n + 2      the constraint of index n
 //!   2^31 and above       another constraint, by a hash of its table's number and its name
 //! ```
@@ -17,6 +17,7 @@
 //!
 //! Callers: `pg`, `lookup`.
 
+use catalog::ObjectId;
 use ids::ObjectNo;
 use value::Type;
 
@@ -80,6 +81,16 @@ pub(crate) fn of_object(object: ObjectNo) -> i64 {
 /// The oid of a sequence.
 pub(crate) fn of_sequence(object: ObjectNo) -> i64 {
     FIRST + 4 * i64::from(object.get()) + 1
+}
+
+/// The oid of an object of any kind.
+pub(crate) fn of_id(id: ObjectId) -> i64 {
+    match id {
+        ObjectId::Table(object) => of_object(object),
+        ObjectId::View(object) | ObjectId::Sequence(object) | ObjectId::External(object) => {
+            of_sequence(object)
+        }
+    }
 }
 
 /// The oid of a constraint.

@@ -3,7 +3,9 @@
 //!
 //! Callers: `sql_views`; SQL's front door implements it.
 
+use catalog::ViewDefinition;
 use stop::Stop;
+use value::Type;
 use waits::Nanos;
 
 /// The statements in memory, with their plans.
@@ -20,6 +22,13 @@ pub trait SqlCache {
         &self,
         look: &mut dyn FnMut(&PlanOperation<'_>) -> Result<(), Stop>,
     ) -> Result<(), Stop>;
+
+    /// The types of the columns of a user's view, in their order: they follow from its query. Those
+    /// that aren't told are shown as texts.
+    fn view_types(&self, view: &ViewDefinition) -> Result<Vec<Type>, Stop> {
+        let _ = view;
+        Ok(Vec::new())
+    }
 }
 
 /// A statement in memory, with a plan: a child cursor in Oracle's words.

@@ -16,6 +16,7 @@ use super::Binder;
 use crate::logical::{HostCall, asked};
 use crate::names::{PUBLIC, parts_of};
 use crate::refuse::{At, Bind, Placed, Refused};
+use crate::system::CatalogQuestion;
 
 /// The schemas in which functions are found.
 const SCHEMAS: [&str; 3] = ["pg_catalog", "sys", PUBLIC];
@@ -78,7 +79,10 @@ impl Binder<'_> {
             ("version", 0) => text(VERSION),
             ("current_database" | "current_catalog", 0) => text("forebay"),
             ("current_schema", 0) => text(PUBLIC),
-            _ => Ok(build::call(name, arguments)?),
+            (name, count) => match CatalogQuestion::of(name, count) {
+                Some(question) => self.catalog_call(question, arguments),
+                None => Ok(build::call(name, arguments)?),
+            },
         }
     }
 
@@ -90,7 +94,7 @@ impl Binder<'_> {
         self.host_call(call, Vec::new())
     }
 
-    fn host_call(&mut self, call: HostCall, arguments: Vec<Expression>) -> Typed {
+    pub(super) fn host_call(&mut self, call: HostCall, arguments: Vec<Expression>) -> Typed {
         let frame = self.frame();
         frame.calls.push(call);
         asked(call, frame.calls.len() - 1, arguments)

@@ -11,8 +11,8 @@ use stop::SqlState;
 use value::Value;
 
 use super::Binder;
-use super::literal::cast_to;
 use super::scope::Wanted;
+use super::system::{is_bytewise, pattern, plain_operator};
 use crate::logical::is_volatile;
 use crate::names::{Name, fold};
 use crate::refuse::{At, Bind, Placed, Refused};
@@ -48,10 +48,8 @@ impl Binder<'_> {
             Expr::Nested(inner) => self.expression(inner),
             Expr::BinaryOp { left, op, right } => self.binary(left, op, right),
             Expr::UnaryOp { op, expr } => self.unary(op, expr),
-            Expr::Cast { expr, data_type, .. } => {
-                let to = cast_to(data_type)?;
-                Ok(self.expression(expr)?.cast(to)?)
-            }
+            Expr::Cast { expr, data_type, .. } => self.cast(expr, data_type),
+            Expr::CompoundFieldAccess { root, access_chain } => self.element(root, access_chain),
             Expr::Function(call) => self.call(call),
             Expr::Case { operand, conditions, else_result, .. } => {
                 self.case(operand.as_deref(), conditions, else_result.as_deref())
@@ -123,8 +121,7 @@ impl Binder<'_> {
                 Ok(build::call(name, arguments)?)
             }
             Expr::Collate { expr, collation } => {
-                let name = collation.to_string().to_lowercase();
-                if matches!(name.as_str(), "c" | "posix" | "binary" | "\"c\"" | "\"posix\"") {
+                if is_bytewise(&collation.to_string()) {
                     return self.expression(expr);
                 }
                 let instead = "texts compare by their bytes (collation C)";
@@ -209,6 +206,9 @@ impl Binder<'_> {
                 _ => build::or(parts)?,
             });
         }
+        if let BinaryOperator::PGCustomBinaryOperator(parts) = op {
+            return self.binary(left, &plain_operator(parts)?, right);
+        }
         if let Some(comparison) = comparison_of(op) {
             return self.comparison(left, comparison, right);
         }
@@ -224,10 +224,7 @@ impl Binder<'_> {
             BinaryOperator::PGILikeMatch => build::like(left, right, None, like(true, false))?,
             BinaryOperator::PGNotILikeMatch => build::like(left, right, None, like(true, true))?,
             BinaryOperator::PGStartsWith => build::call("starts_with", vec![left, right])?,
-            _ => {
-                let message = format!("there is no operator {op}");
-                return Err(Refused::new(SqlState::UNDEFINED_FUNCTION, At::NOWHERE, message));
-            }
+            other => pattern(left, other, right)?,
         })
     }
 

@@ -13,7 +13,7 @@
 //! | `query`, `set`, `order` | WITH, UNION, VALUES; ORDER BY, LIMIT |
 //! | `select`, `group` | one SELECT; GROUP BY and aggregates |
 //! | `from`, `joins`, `tables` | FROM: tables, views, subqueries, joins |
-//! | `expression`, `literal`, `call`, `subquery` | expressions |
+//! | `expression`, `literal`, `call`, `subquery`, `system` | expressions |
 //! | `change`, `assign`, `merge` | INSERT, UPDATE, DELETE, MERGE; RETURNING |
 //! | `statement`, `alone` | what comes out: a [`Statement`] with its frame |
 //!
@@ -43,6 +43,7 @@ mod select;
 mod set;
 mod statement;
 mod subquery;
+mod system;
 mod tables;
 
 #[cfg(test)]

@@ -10,6 +10,8 @@
 use expression::{Expression, Kind, Question, Subquery, Typed};
 use ids::ObjectNo;
 
+use crate::system::CatalogQuestion;
+
 /// Questions to the connection have numbers from here on.
 const HOST_CALLS: usize = 1 << 20;
 
@@ -26,18 +28,21 @@ pub(crate) enum HostCall {
     Setting,
     /// The number of the session.
     SessionNumber,
+    /// A question to the catalogue.
+    Catalog(CatalogQuestion),
 }
 
 impl HostCall {
     /// Whether two calls may be answered differently.
     fn is_volatile(self) -> bool {
-        !matches!(self, HostCall::SessionNumber)
+        !matches!(self, HostCall::SessionNumber | HostCall::Catalog(_))
     }
 
     /// The kind of the answer.
     fn kind(self) -> Kind {
         match self {
             HostCall::Setting => Kind::Text,
+            HostCall::Catalog(question) => question.kind(),
             _ => Kind::Whole,
         }
     }

@@ -15,6 +15,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use expression::Rows;
 use stop::{SqlState, Stop};
@@ -26,6 +27,7 @@ use super::host::Host;
 use super::kept::{KeptReader, KeptRows};
 use super::opened::{Opened, Ran};
 use super::short;
+use crate::cache::Entry;
 use crate::refuse::refuse;
 
 /// Rows of a statement that are still to be given.
@@ -136,6 +138,8 @@ pub(crate) struct Cursors {
 
 struct OpenCursor {
     cursor: Cursor,
+    /// The shared plan in which its fetches are counted.
+    counted_in: Option<Arc<Entry>>,
     /// Whether it outlives a commit.
     is_held: bool,
     /// Whether the transaction in which it was opened hasn't ended.
@@ -152,8 +156,21 @@ impl Cursors {
     pub(crate) fn add(&mut self, cursor: Cursor, is_held: bool) -> CursorNo {
         self.last += 1;
         let number = CursorNo(self.last);
-        self.open.insert(number, OpenCursor { cursor, is_held, is_of_transaction: true });
+        let (counted_in, is_of_transaction) = (None, true);
+        self.open.insert(number, OpenCursor { cursor, counted_in, is_held, is_of_transaction });
         number
+    }
+
+    /// Has the fetches of a cursor counted in this plan.
+    pub(crate) fn count_in(&mut self, number: CursorNo, entry: &Arc<Entry>) {
+        if let Some(open) = self.open.get_mut(&number) {
+            open.counted_in = Some(Arc::clone(entry));
+        }
+    }
+
+    /// The plan in which the fetches of a cursor are counted.
+    pub(crate) fn counted_in(&self, number: CursorNo) -> Option<Arc<Entry>> {
+        self.open.get(&number)?.counted_in.clone()
     }
 
     /// Appends the next rows of a cursor to `into`, which is empty: at most `most`. Returns false

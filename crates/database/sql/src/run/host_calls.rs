@@ -10,6 +10,7 @@ use stop::SqlState;
 use value::Value;
 
 use super::host::Host;
+use super::subquery::copied;
 use crate::logical::{HostCall, host_call_of};
 use crate::plan::FramePlan;
 
@@ -49,6 +50,13 @@ impl HostAnswers<'_> {
                     None => return Err(no_setting(name)),
                 },
                 _ => Value::Null,
+            },
+            HostCall::Catalog(question) => match &self.host.engine.functions {
+                Some(functions) => {
+                    let of = self.host.virtual_context();
+                    copied(functions.answer(question, arguments, &of)?.get(), arena)
+                }
+                None => Value::Null,
             },
         })
     }

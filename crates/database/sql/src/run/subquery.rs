@@ -300,7 +300,7 @@ fn truth(is: Option<bool>) -> Value<'static> {
 }
 
 /// The value, with its text in the arena.
-fn copied<'a>(value: Value<'_>, arena: &'a Arena) -> Value<'a> {
+pub(super) fn copied<'a>(value: Value<'_>, arena: &'a Arena) -> Value<'a> {
     match value {
         Value::Text(text) => Value::Text(arena.text(text)),
         Value::Bytes(bytes) => Value::Bytes(arena.copy(bytes)),

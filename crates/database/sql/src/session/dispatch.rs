@@ -4,13 +4,13 @@
 
 use expression::{Kind, Rows};
 use stop::{SqlState, Stop};
-use syntax::{Binds, Statement, TypeName};
+use syntax::{Binds, SqlId, Statement, TypeName};
 use value::OwnedValue;
 
-use super::prepared::{Content, Kept, Prepared};
-use super::rows::check_binds;
+use super::prepared::{Content, Kept, Prepared, Took};
+use super::rows::{Watch, check_binds};
 use super::{Outcome, Parts};
-use crate::cache::TEXT_BYTES_MAX;
+use crate::cache::{TEXT_BYTES_MAX, Work};
 use crate::engine::Frame;
 use crate::refuse::refuse;
 use crate::run::CursorNo;
@@ -53,20 +53,47 @@ impl Frame<'_> {
         into: &mut Rows,
     ) -> Result<Outcome, Stop> {
         let kept: &Kept = &prepared.0;
-        match &kept.content {
-            Content::Rows(_) => self.execute_rows(kept, binds, most, into),
+        self.named_by(kept.id, |frame| match &kept.content {
+            Content::Rows(_) => frame.execute_rows(kept, binds, most, into),
             Content::Other(statement, of) => {
                 into.set_width(0);
                 let written = Written { text: &kept.text, binds: of, values: binds, most };
-                self.other(statement, written, into)
+                frame.other(statement, written, into)
             }
-        }
+        })
+    }
+
+    /// Does work for the statement of this name, which views into the instance show as the
+    /// session's meanwhile (rule SQ63).
+    fn named_by<T>(&mut self, id: SqlId, work: impl FnOnce(&mut Self) -> T) -> T {
+        let session = self.session;
+        let outer = session.begin_statement(id.number(), session.now());
+        let done = work(self);
+        session.end_statement(outer, session.now());
+        done
     }
 
     /// Appends the next rows of a cursor to `into`, which is emptied first: at most `most`. Returns
     /// false if none come after these; then it is closed.
     pub fn fetch(&mut self, cursor: CursorNo, most: usize, into: &mut Rows) -> Result<bool, Stop> {
         into.clear();
+        let Some(entry) = self.state.cursors.counted_in(cursor) else {
+            return self.fetch_plainly(cursor, most, into);
+        };
+        let watch = Watch::start(true, self.session);
+        let fetched = self.named_by(entry.id, |frame| frame.fetch_plainly(cursor, most, into));
+        let (Took { elapsed, cpu }, rows) = (watch.took(self.session), into.len() as u64);
+        let cpu = cpu.unwrap_or_default();
+        entry.counts.add(Work { runs: 0, fetches: 1, rows, elapsed, cpu }, self.session);
+        fetched
+    }
+
+    fn fetch_plainly(
+        &mut self,
+        cursor: CursorNo,
+        most: usize,
+        into: &mut Rows,
+    ) -> Result<bool, Stop> {
         self.with_host(|host, Parts { cursors, transaction, .. }| {
             cursors.fetch(cursor, host, transaction.as_ref(), most, into)
         })
@@ -143,7 +170,8 @@ impl Frame<'_> {
     ) -> Result<Outcome, Stop> {
         let prepared = self.state.statements.named(&execute.name)?;
         let values = self.values_of(&execute.values, &prepared.0.said, written.text)?;
-        self.execute_rows(&prepared.0, &values, written.most, into)
+        let (id, most) = (prepared.0.id, written.most);
+        self.named_by(id, |frame| frame.execute_rows(&prepared.0, &values, most, into))
     }
 }
 

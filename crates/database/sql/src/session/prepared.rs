@@ -21,19 +21,25 @@ use std::sync::Arc;
 use expression::Kind;
 use os::Session;
 use stop::{SqlState, Stop};
-use syntax::{Binds, Statement};
+use syntax::{Binds, SqlId, Statement};
 use waits::Nanos;
 
-use crate::cache::{Entry, Wish};
+use crate::cache::{Entry, Wish, Work};
 use crate::refuse::refuse;
 use crate::run::Opened;
 
 /// The most texts that a session keeps for statements that it wasn't asked to keep.
 const TEXTS_MAX: usize = 200;
 
-/// Runs are counted in the shared plan after so many of them, or after so long.
+/// The first runs are counted in the shared plan one by one, with the time that they were on a
+/// CPU. From then on it is done after so many runs, or after so long.
+const COUNTED_ALONE: u64 = 64;
 const COUNTED_AT_RUNS: u64 = 64;
 const COUNTED_AT: Nanos = Nanos::from_micros(500);
+
+/// A run is measured if the one before took this long: to read a thread's clock twice takes about a
+/// microsecond.
+const MEASURED_AT: Nanos = Nanos::from_micros(200);
 
 /// A statement that can be run again and again.
 #[derive(Clone)]
@@ -42,6 +48,8 @@ pub struct Prepared(pub(crate) Rc<Kept>);
 /// What is kept of a statement.
 pub(crate) struct Kept {
     pub(crate) text: Rc<str>,
+    /// The name of the text.
+    pub(crate) id: SqlId,
     /// The kinds that were said of its parameters.
     pub(crate) said: Vec<Kind>,
     pub(crate) content: Content,
@@ -66,22 +74,50 @@ pub(crate) struct Planned {
 /// Runs that are to be counted in the shared plan.
 #[derive(Default)]
 struct Tally {
+    /// What isn't counted there yet.
+    work: Cell<Work>,
+    /// All runs.
     runs: Cell<u64>,
-    rows: Cell<u64>,
-    elapsed: Cell<u64>,
+    /// How long the last one took.
+    last: Cell<Nanos>,
+    /// The runs whose time on a CPU is known: their time, and that on a CPU.
+    measured: Cell<Measured>,
+}
+
+/// Runs whose time on a CPU is known.
+#[derive(Clone, Copy, Default)]
+struct Measured {
+    elapsed: u64,
+    cpu: u64,
+}
+
+impl Measured {
+    /// The part of a time that was on a CPU, if it was as in these runs.
+    fn share(self, elapsed: Nanos) -> Nanos {
+        let part = u128::from(elapsed.0) * u128::from(self.cpu) / u128::from(self.elapsed.max(1));
+        Nanos(u64::try_from(part).unwrap_or(u64::MAX).min(elapsed.0))
+    }
+}
+
+/// A run: how long it took, and the part of that on a CPU, if that was measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Took {
+    pub(crate) elapsed: Nanos,
+    pub(crate) cpu: Option<Nanos>,
 }
 
 impl Kept {
     /// A statement about rows with this plan.
     pub(crate) fn planned(text: &str, said: Vec<Kind>, planned: Planned) -> Kept {
+        let id = planned.entry.id;
         let content = Content::Rows(RefCell::new(Some(planned)));
-        Kept { text: Rc::from(text), said, content, tally: Tally::default() }
+        Kept { text: Rc::from(text), id, said, content, tally: Tally::default() }
     }
 
     /// Another statement.
     pub(crate) fn other(text: &str, statement: Statement, binds: Binds) -> Kept {
-        let content = Content::Other(Box::new(statement), binds);
-        Kept { text: Rc::from(text), said: Vec::new(), content, tally: Tally::default() }
+        let (content, id) = (Content::Other(Box::new(statement), binds), SqlId::of(text));
+        Kept { text: Rc::from(text), id, said: Vec::new(), content, tally: Tally::default() }
     }
 
     /// The plan that it has, if that is what is wished for.
@@ -102,15 +138,41 @@ impl Kept {
         }
     }
 
+    /// Whether the time of the next run on a CPU is to be measured: of the first ones, of long
+    /// ones, and of some of the others.
+    #[inline]
+    pub(crate) fn is_measured(&self) -> bool {
+        let Tally { runs, last, .. } = &self.tally;
+        let is_sample = runs.get().is_multiple_of(COUNTED_AT_RUNS);
+        runs.get() < COUNTED_ALONE || last.get() >= MEASURED_AT || is_sample
+    }
+
     /// Counts a run.
     #[inline]
-    pub(crate) fn count(&self, entry: &Entry, rows: u64, elapsed: Nanos, session: &Session) {
-        let Tally { runs, rows: of_rows, elapsed: time } = &self.tally;
+    pub(crate) fn count(&self, entry: &Entry, rows: u64, took: Took, session: &Session) {
+        let Tally { work, runs, last, measured } = &self.tally;
+        let elapsed = took.elapsed;
+        if let Some(cpu) = took.cpu {
+            let Measured { elapsed: before, cpu: of } = measured.get();
+            measured.set(Measured { elapsed: before + elapsed.0, cpu: of + cpu.0 });
+        }
+        let cpu = took.cpu.unwrap_or_else(|| measured.get().share(elapsed));
+        let before = work.get();
+        let now = Work {
+            runs: before.runs + 1,
+            fetches: before.fetches,
+            rows: before.rows + rows,
+            elapsed: Nanos(before.elapsed.0 + elapsed.0),
+            cpu: Nanos(before.cpu.0 + cpu.0),
+        };
         runs.set(runs.get() + 1);
-        of_rows.set(of_rows.get() + rows);
-        time.set(time.get() + elapsed.0);
-        if runs.get() >= COUNTED_AT_RUNS || time.get() >= COUNTED_AT.0 {
-            entry.counts.add(runs.take(), of_rows.take(), Nanos(time.take()), session);
+        last.set(elapsed);
+        let is_due = now.runs >= COUNTED_AT_RUNS || now.elapsed >= COUNTED_AT;
+        if is_due || runs.get() <= COUNTED_ALONE {
+            work.set(Work::default());
+            entry.counts.add(now, session);
+        } else {
+            work.set(now);
         }
     }
 }
@@ -200,5 +262,19 @@ impl Statements {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_was_not_measured_is_taken_to_be_like_those_that_were() {
+        let measured = Measured { elapsed: 1_000, cpu: 250 };
+        assert_eq!(measured.share(Nanos(400)), Nanos(100));
+        assert_eq!(Measured::default().share(Nanos(400)), Nanos(0));
+        let odd = Measured { elapsed: 10, cpu: 20 };
+        assert_eq!(odd.share(Nanos(5)), Nanos(5), "a clock of microseconds may say too much");
     }
 }

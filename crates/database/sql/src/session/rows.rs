@@ -22,8 +22,9 @@ use stop::{RefusalKind, SqlState, Stop};
 use syntax::{Binds, Statement};
 use txn::Transaction;
 use value::{OwnedValue, Value};
+use waits::{Nanos, Timestamp};
 
-use super::prepared::{Kept, Planned, Prepared};
+use super::prepared::{Kept, Planned, Prepared, Took};
 use super::{Columns, Outcome, Parts};
 use crate::bind::Binder;
 use crate::cache::{Entry, TEXT_BYTES_MAX, Wish};
@@ -182,7 +183,7 @@ impl Frame<'_> {
         most: usize,
         into: &mut Rows,
     ) -> Result<Outcome, Stop> {
-        let began = self.session.now();
+        let watch = Watch::start(kept.is_measured(), self.session);
         for tried in 0..TRIES {
             let planned = self.planned(kept, tried > 0)?;
             let plan = planned.opened.plan();
@@ -194,8 +195,10 @@ impl Frame<'_> {
                 _ => self.change(&planned.opened, binds, most, into)?,
             };
             if let Ran::Done(given) = ran {
-                let elapsed = self.session.now().since(began);
-                kept.count(&planned.entry, given.rows, elapsed, self.session);
+                kept.count(&planned.entry, given.rows, watch.took(self.session), self.session);
+                if let Some(cursor) = given.cursor {
+                    self.state.cursors.count_in(cursor, &planned.entry);
+                }
                 return Ok(Outcome {
                     tag: planned.entry.tag,
                     rows: given.rows,
@@ -321,6 +324,29 @@ impl Frame<'_> {
             }
         }
         Err(changes_all_the_time())
+    }
+}
+
+/// Measures how long a run takes.
+pub(super) struct Watch {
+    began: Timestamp,
+    /// The thread's time on a CPU before, if that is measured.
+    cpu: Option<Nanos>,
+}
+
+impl Watch {
+    #[inline]
+    pub(super) fn start(is_measured: bool, session: &Session) -> Watch {
+        let cpu = is_measured.then(|| session.thread_cpu());
+        Watch { began: session.now(), cpu }
+    }
+
+    #[inline]
+    pub(super) fn took(&self, session: &Session) -> Took {
+        let elapsed = session.now().since(self.began);
+        let on_cpu = |before: Nanos| session.thread_cpu().0.saturating_sub(before.0);
+        let cpu = self.cpu.map(|before| Nanos(on_cpu(before).min(elapsed.0)));
+        Took { elapsed, cpu }
     }
 }
 

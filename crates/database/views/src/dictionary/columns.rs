@@ -1,17 +1,23 @@
 //! `user_tab_columns`, `all_tab_columns`, `dba_tab_columns`.
 
 use stop::Stop;
-use value::{Type, Value};
+use value::{Digits, Type, Value};
 
 use crate::Engine;
 use crate::cells::{count, or_null, text_or_null, y_n, yes_no};
 use crate::dictionary::{Whose, of_owners};
 use crate::names::PUBLIC;
-use crate::objects::{Identity, Known, columns, default_text};
+use crate::objects::{Identity, Known, OtherColumn, columns, default_text};
 use crate::view::{Give, View, ViewColumn, int, text, without_first};
 
-pub(crate) const VIEWS: &[View] =
-    of_owners!("tab_columns", "one row for each column of each table", 500, COLUMNS, 1, rows);
+pub(crate) const VIEWS: &[View] = of_owners!(
+    "tab_columns",
+    "one row for each column of each table and view of users'",
+    500,
+    COLUMNS,
+    1,
+    rows
+);
 
 const COLUMNS: &[ViewColumn] = &[
     text("owner", "the schema of the table"),
@@ -33,14 +39,15 @@ const CHAR_BYTES: u64 = 4;
 
 fn rows(_: Whose, engine: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> {
     let known = Known::of(engine);
+    for other in known.others(engine) {
+        for (number, column) in (1_u64..).zip(&other.columns) {
+            other_row(other.name, number, column, give)?;
+        }
+    }
     for table in &known.tables {
         for (number, _, column) in columns(table) {
             let kind = column.kind.to_string();
-            let (digits, chars) = match column.kind {
-                Type::Number(digits) => (digits, None),
-                Type::Varchar(chars) | Type::Char(chars) => (None, Some(u64::from(chars.get()))),
-                _ => (None, None),
-            };
+            let (digits, chars) = sizes(column.kind);
             give(&[
                 Value::Text(PUBLIC),
                 Value::Text(&table.name),
@@ -58,6 +65,40 @@ fn rows(_: Whose, engine: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> 
         }
     }
     Ok(())
+}
+
+/// A column of a view or of an external table.
+fn other_row(
+    table: &str,
+    number: u64,
+    column: &OtherColumn<'_>,
+    give: &mut Give<'_>,
+) -> Result<(), Stop> {
+    let kind = column.kind.to_string();
+    let (digits, chars) = sizes(column.kind);
+    give(&[
+        Value::Text(PUBLIC),
+        Value::Text(table),
+        Value::Text(column.name),
+        Value::Text(kind.split('(').next().unwrap_or_default()),
+        or_null(bytes_max(column.kind).map(count)),
+        or_null(digits.map(|digits| count(digits.precision()))),
+        or_null(digits.map(|digits| Value::Int(digits.scale().into()))),
+        y_n(true),
+        count(number),
+        Value::Null,
+        or_null(chars.map(count)),
+        yes_no(false),
+    ])
+}
+
+/// The digits of a NUMBER, and the characters of a text of bounded length.
+fn sizes(kind: Type) -> (Option<Digits>, Option<u64>) {
+    match kind {
+        Type::Number(digits) => (digits, None),
+        Type::Varchar(chars) | Type::Char(chars) => (None, Some(u64::from(chars.get()))),
+        _ => (None, None),
+    }
 }
 
 /// The most bytes of a value of this type.

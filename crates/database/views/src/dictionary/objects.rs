@@ -1,10 +1,11 @@
 //! Sequences, views and all objects: `user_`, `all_` and `dba_`.
 
+use catalog::ObjectId;
 use stop::Stop;
 use value::Value;
 
 use crate::Engine;
-use crate::cells::{count, or_null, y_n};
+use crate::cells::{count, length, or_null, text_or_null, y_n};
 use crate::dictionary::{Whose, of_owners};
 use crate::list::all;
 use crate::names::PUBLIC;
@@ -82,7 +83,18 @@ fn sequences(_: Whose, engine: &Engine<'_>, give: &mut Give<'_>) -> Result<(), S
     })
 }
 
-fn views(whose: Whose, _: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> {
+fn views(whose: Whose, engine: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> {
+    let Engine { catalog, session, .. } = engine;
+    for view in catalog.views(session) {
+        let comment = catalog.comment(ObjectId::View(view.object), None, session);
+        give(&[
+            Value::Text(PUBLIC),
+            Value::Text(&view.name),
+            length(view.text.chars().count()),
+            Value::Text(&view.text),
+            text_or_null(comment.as_deref()),
+        ])?;
+    }
     // Those that the instance has itself are no user's.
     let mut listed = all().filter(|_| whose == Whose::All);
     listed.try_for_each(|view| {
@@ -129,6 +141,15 @@ fn objects(whose: Whose, engine: &Engine<'_>, give: &mut Give<'_>) -> Result<(),
         let of = &sequence.definition;
         let (oid, name) = (oids::of_sequence(of.object), of.name.as_str());
         Object { owner: PUBLIC, name, oid, segment: None, kind: "SEQUENCE" }.give(give)?;
+    }
+    for view in &known.views {
+        let (oid, name) = (oids::of_id(ObjectId::View(view.object)), view.name.as_str());
+        Object { owner: PUBLIC, name, oid, segment: None, kind: "VIEW" }.give(give)?;
+    }
+    for external in &known.externals {
+        let oid = oids::of_id(ObjectId::External(external.object));
+        let name = external.name.as_str();
+        Object { owner: PUBLIC, name, oid, segment: None, kind: "TABLE" }.give(give)?;
     }
     for view in all().filter(|_| whose == Whose::All) {
         let (owner, name, oid) = (view.schema.name(), view.name, oids::of_view(view));

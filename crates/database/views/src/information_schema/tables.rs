@@ -34,7 +34,7 @@ pub(crate) const VIEWS: &[View] = &[
             text("table_catalog", "the database"),
             text("table_schema", "the schema that it is in"),
             text("table_name", "its name"),
-            text("table_type", "BASE TABLE, or VIEW"),
+            text("table_type", "BASE TABLE, VIEW, or FOREIGN: an external table"),
             text("self_referencing_column_name", "NULL"),
             text("reference_generation", "NULL"),
             text("user_defined_type_catalog", "NULL"),
@@ -128,24 +128,27 @@ fn schemata(_: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> {
 }
 
 fn tables(engine: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> {
-    let mut table = |schema: &str, name: &str, is_table: bool| {
+    let mut table = |schema: &str, name: &str, kind: &str| {
         give(&[
             CATALOG,
             Value::Text(schema),
             Value::Text(name),
-            Value::Text(if is_table { "BASE TABLE" } else { "VIEW" }),
+            Value::Text(kind),
             Value::Null,
             Value::Null,
             Value::Null,
             Value::Null,
             Value::Null,
-            yes_no(is_table),
+            yes_no(kind == "BASE TABLE"),
             yes_no(false),
             Value::Null,
         ])
     };
-    Known::of(engine).tables.iter().try_for_each(|one| table(PUBLIC, &one.name, true))?;
-    all().try_for_each(|view| table(view.schema.name(), view.name, false))
+    let known = Known::of(engine);
+    known.tables.iter().try_for_each(|one| table(PUBLIC, &one.name, "BASE TABLE"))?;
+    known.views.iter().try_for_each(|one| table(PUBLIC, &one.name, "VIEW"))?;
+    known.externals.iter().try_for_each(|one| table(PUBLIC, &one.name, "FOREIGN"))?;
+    all().try_for_each(|view| table(view.schema.name(), view.name, "VIEW"))
 }
 
 /// A column of a table or of a view.
@@ -179,20 +182,17 @@ fn columns(engine: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> {
             one.give(give)?;
         }
     }
+    for other in known.others(engine) {
+        for (number, column) in (1..).zip(&other.columns) {
+            let (kind, name) = (column.kind, column.name);
+            Column { number, ..Column::plain(PUBLIC, other.name, name, kind) }.give(give)?;
+        }
+    }
     for view in all() {
         for (number, column) in (1..).zip(view.columns) {
-            let one = Column {
-                schema: view.schema.name(),
-                table: view.name,
-                name: column.name,
-                number,
-                default: None,
-                not_null: false,
-                kind: column.kind,
-                identity: None,
-                is_of_table: false,
-            };
-            one.give(give)?;
+            let (kind, name) = (column.kind, column.name);
+            let schema = view.schema.name();
+            Column { number, ..Column::plain(schema, view.name, name, kind) }.give(give)?;
         }
     }
     Ok(())
@@ -233,7 +233,22 @@ pub(crate) fn internal_name(kind: Type) -> &'static str {
     }
 }
 
-impl Column<'_> {
+impl<'a> Column<'a> {
+    /// A column of what isn't a table.
+    fn plain(schema: &'a str, table: &'a str, name: &'a str, kind: Type) -> Column<'a> {
+        Column {
+            schema,
+            table,
+            name,
+            number: 1,
+            default: None,
+            not_null: false,
+            kind,
+            identity: None,
+            is_of_table: false,
+        }
+    }
+
     fn give(&self, give: &mut Give<'_>) -> Result<(), Stop> {
         let (chars, bytes) = match self.kind {
             Type::Varchar(chars) | Type::Char(chars) => {
@@ -302,7 +317,11 @@ fn sequences(engine: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> {
     })
 }
 
-fn views(_: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> {
+fn views(engine: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> {
+    for view in engine.catalog.views(engine.session) {
+        let (name, query, no) = (Value::Text(&view.name), Value::Text(&view.text), yes_no(false));
+        give(&[CATALOG, Value::Text(PUBLIC), name, query, Value::Text("NONE"), no, no])?;
+    }
     all().try_for_each(|view| {
         let (schema, name) = (Value::Text(view.schema.name()), Value::Text(view.name));
         let no = yes_no(false);

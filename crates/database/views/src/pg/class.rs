@@ -1,6 +1,7 @@
 //! Tables, indexes, sequences and views, and their columns: `pg_class`, `pg_attribute`,
 //! `pg_attrdef`.
 
+use catalog::ObjectId;
 use relation::{ColumnDefinition, TableDefinition};
 use stop::Stop;
 use value::{Type, Value};
@@ -27,14 +28,14 @@ pub(crate) const VIEWS: &[View] = &[
             int("relam", "its access method; 0 for sequences and views"),
             int("relfilenode", "the segment that it has now"),
             int("reltablespace", "its tablespace; 0 for the system tablespace"),
-            int("relpages", "0: its blocks are told by dba_segments"),
-            double("reltuples", "-1: its rows aren't counted"),
+            int("relpages", "its blocks when ANALYZE looked last; 0 if it never did"),
+            double("reltuples", "its rows when ANALYZE looked last; -1 if it never did"),
             int("relallvisible", "0: none"),
             int("reltoastrelid", "0: long values are in the table itself"),
             truth("relhasindex", "whether it has an index"),
             truth("relisshared", "false"),
             text("relpersistence", "p: it is permanent"),
-            text("relkind", "r table, i index, S sequence, v view"),
+            text("relkind", "r table, i index, S sequence, v view, f external table"),
             int("relnatts", "its columns, dropped ones included"),
             int("relchecks", "its checks"),
             truth("relhasrules", "false"),
@@ -47,6 +48,7 @@ pub(crate) const VIEWS: &[View] = &[
             truth("relispartition", "false"),
             text("relacl", "NULL"),
             text("reloptions", "NULL"),
+            text("relpartbound", "NULL"),
         ],
         classes,
     )
@@ -107,6 +109,8 @@ struct Class<'a> {
     columns: usize,
     checks: usize,
     refers: bool,
+    pages: u64,
+    rows: f64,
 }
 
 impl Class<'_> {
@@ -122,8 +126,8 @@ impl Class<'_> {
             Value::Int(self.method),
             count(self.segment),
             Value::Int(oids::of_tablespace_or_default(self.tablespace)),
-            zero,
-            Value::Double(-1.0),
+            count(self.pages),
+            Value::Double(self.rows),
             zero,
             zero,
             Value::Boolean(self.has_index),
@@ -142,6 +146,7 @@ impl Class<'_> {
             no,
             Value::Null,
             Value::Null,
+            Value::Null,
         ])
     }
 }
@@ -150,6 +155,7 @@ fn classes(engine: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> {
     let (known, places) = (Known::of(engine), Places::of(engine));
     let tablespace = |segment| places.tablespace_number(segment).map_or(0, |number| number.0);
     for table in &known.tables {
+        let statistics = engine.catalog.statistics(table.object, engine.session);
         let of = Class {
             oid: oids::of_object(table.object),
             name: &table.name,
@@ -160,8 +166,10 @@ fn classes(engine: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> {
             has_index: !table.indexes.is_empty(),
             kind: "r",
             columns: table.columns.len(),
-            checks: table.checks.len(),
+            checks: table.checks.len() + table.expressions.len(),
             refers: !table.foreign_keys.is_empty() || !table.referenced_by.is_empty(),
+            pages: statistics.as_deref().map_or(0, |of| of.blocks),
+            rows: statistics.as_deref().map_or(-1.0, |of| of.rows as f64),
         };
         of.give(give)?;
     }
@@ -178,13 +186,15 @@ fn classes(engine: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> {
             columns: index.columns.len(),
             checks: 0,
             refers: false,
+            pages: 0,
+            rows: -1.0,
         };
         of.give(give)?;
     }
     without_segments(&known, give)
 }
 
-/// Sequences, and the views of this room.
+/// Sequences, users' views and external tables, and the views of this room.
 fn without_segments(known: &Known, give: &mut Give<'_>) -> Result<(), Stop> {
     let plain = Class {
         oid: 0,
@@ -198,7 +208,18 @@ fn without_segments(known: &Known, give: &mut Give<'_>) -> Result<(), Stop> {
         columns: 0,
         checks: 0,
         refers: false,
+        pages: 0,
+        rows: -1.0,
     };
+    for view in &known.views {
+        let (oid, columns) = (oids::of_id(ObjectId::View(view.object)), view.columns.len());
+        Class { oid, name: &view.name, kind: "v", columns, ..plain }.give(give)?;
+    }
+    for external in &known.externals {
+        let oid = oids::of_id(ObjectId::External(external.object));
+        let (name, columns) = (external.name.as_str(), external.columns.len());
+        Class { oid, name, kind: "f", columns, ..plain }.give(give)?;
+    }
     for sequence in &known.sequences {
         let oid = oids::of_sequence(sequence.definition.object);
         Class { oid, name: &sequence.definition.name, ..plain }.give(give)?;
@@ -305,6 +326,12 @@ fn attributes(engine: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> {
         for (number, of) in (1..).zip(&index.columns) {
             let column = &table.columns[of.column];
             Attribute::plain(oid, &column.name, column.kind, number).give(give)?;
+        }
+    }
+    for other in known.others(engine) {
+        let oid = oids::of_id(other.id);
+        for (number, column) in (1..).zip(&other.columns) {
+            Attribute::plain(oid, column.name, column.kind, number).give(give)?;
         }
     }
     for view in all() {

@@ -14,7 +14,7 @@ mod types;
 
 use crate::view::View;
 
-pub(crate) use types::name_of as type_name;
+pub(crate) use types::{all_oids as type_oids, name_of as type_name};
 
 /// The views.
 pub(crate) const GROUPS: &[&[View]] =

@@ -8,6 +8,7 @@ use crate::Engine;
 use crate::cells::length;
 use crate::list::all;
 use crate::names::{DATABASE, PUBLIC, USER};
+use crate::objects::Known;
 use crate::oids;
 use crate::view::{Give, Schema, View, int, moment, text, truth};
 
@@ -94,7 +95,7 @@ pub(crate) const VIEWS: &[View] = &[
     .expecting(3),
     View::new(
         "pg_description",
-        "one row for each comment: those of the views and of their columns",
+        "one row for each comment on a table, view, sequence or column",
         &[
             int("objoid", "the object"),
             int("classoid", "pg_class: the object is a table or view"),
@@ -169,7 +170,16 @@ fn tablespaces(engine: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> {
     })
 }
 
-fn descriptions(_: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> {
+fn descriptions(engine: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> {
+    let Engine { catalog, session, .. } = engine;
+    for commented in Known::of(engine).commented() {
+        let oid = Value::Int(oids::of_id(commented.id));
+        let places = (1..).zip(commented.places.into_iter().map(Some));
+        for (number, place) in std::iter::once((0, None)).chain(places) {
+            let Some(comment) = catalog.comment(commented.id, place, session) else { continue };
+            give(&[oid, Value::Int(oids::PG_CLASS), length(number), Value::Text(&comment)])?;
+        }
+    }
     for view in all() {
         let (oid, class) = (Value::Int(oids::of_view(view)), Value::Int(oids::PG_CLASS));
         give(&[oid, class, Value::Int(0), Value::Text(view.meaning)])?;

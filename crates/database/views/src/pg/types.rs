@@ -96,6 +96,11 @@ pub(crate) fn name_of(oid: i64) -> Option<&'static str> {
     TYPES.iter().find(|(of, ..)| *of == oid).map(|(_, name, ..)| *name)
 }
 
+/// The oids of all types.
+pub(crate) fn all_oids() -> impl Iterator<Item = i64> {
+    TYPES.iter().map(|(oid, ..)| *oid)
+}
+
 fn types(_: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> {
     for (oid, name, bytes, category, is_preferred) in TYPES {
         let zero = Value::Int(0);
