@@ -42,6 +42,7 @@ pub use outcome::{Columns, Outcome};
 pub use prepared::Prepared;
 
 pub(crate) use dispatch::Written;
+pub(crate) use rows::{TRIES, binds_for, changes_all_the_time};
 
 use crate::engine::Frame;
 use crate::run::{Connected, Cursors, Host, SequenceValues};
