@@ -228,7 +228,7 @@ impl Database {
             halt: instance.halt().clone(),
             instance,
             catalog,
-            engine: sql::Engine::new(session.os()),
+            engine: sql::Engine::new(session.os()).with_external(Arc::new(sql::FileTables)),
             sessions: Shared64::new(0),
             connections: Arc::new(()),
             ended: SharedFlag::new(false),

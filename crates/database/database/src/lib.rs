@@ -51,7 +51,8 @@ mod under_way;
 mod work;
 
 pub use crate::sql::{
-    Batch, ColumnIndex, Cursor, CursorRow, Done, FromValue, OpenCursor, Prepared,
+    Batch, ColumnIndex, CopySink, CopySource, Cursor, CursorRow, Done, FromValue, OpenCursor,
+    Prepared,
 };
 pub use connection::Connection;
 pub use database::{Database, Notices, Options};

@@ -23,6 +23,7 @@
 //! | `run`, `change` | plans that run: queries, and statements that change rows |
 //! | `cache`, `dictionary` | plans by text; tables with what is known of them |
 //! | `define`, `check` | DDL; CHECKs as predicates |
+//! | `files` | COPY, and external tables |
 //! | `explain`, `show` | plans and expressions as text |
 //! | `refuse` | refusals with SQLSTATE and place |
 //!
@@ -41,6 +42,7 @@ mod define;
 mod dictionary;
 mod engine;
 mod explain;
+mod files;
 mod logical;
 mod names;
 mod plan;
@@ -58,6 +60,7 @@ pub use bind::OutputColumn;
 pub use cache::StatementView;
 pub use check::Checks;
 pub use engine::{Engine, ExternalTables, Frame};
+pub use files::{ClientEnd, CopySink, CopySource, FileTables, FromSource, ToSink};
 pub use run::CursorNo;
-pub use schema::{VirtualColumn, VirtualContext, VirtualTable};
+pub use schema::{VirtualColumn, VirtualContext, VirtualReader, VirtualTable};
 pub use session::{Columns, Outcome, Prepared, State, StateOptions};
