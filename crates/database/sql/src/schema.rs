@@ -129,7 +129,8 @@ pub trait VirtualTable: Send + Sync + fmt::Debug {
 /// Rows of a virtual table that come bit by bit. Between two calls it has a place, and no latch,
 /// no pin and no I/O in flight.
 pub trait VirtualReader {
-    /// Appends rows to `into`, until that has `most`. Returns false if none come after these.
+    /// Appends rows to `into`, until that has `most` or is large. Returns false if none come after
+    /// these.
     fn next(&mut self, of: &VirtualContext<'_>, most: usize, into: &mut Rows)
     -> Result<bool, Stop>;
 

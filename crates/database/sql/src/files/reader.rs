@@ -20,6 +20,7 @@ use std::sync::Arc;
 use catalog::ExternalColumn;
 use expression::{Arena, Evaluation, Rows, read_text};
 use latch::Shared64;
+use rowsource::BATCH_BYTES_MAX;
 use stop::{SqlState, Stop};
 use value::{Timestamp, Type, Value};
 
@@ -142,16 +143,15 @@ impl FileReader {
         Ok(true)
     }
 
-    /// Looks for the next record, in whichever file it is. Returns how many bytes of the buffer it
-    /// took; none if there is no record any more.
+    /// Looks for the next record, in whichever file it is. Returns where it was in the buffer; none
+    /// if there is no record any more.
     fn next_record(&mut self, of: &VirtualContext<'_>) -> Result<Option<Taken>, Stop> {
         loop {
             if self.input.is_none() && !self.open(of)? {
                 return Ok(None);
             }
-            let layout = Arc::clone(&self.layout);
             let rest = &self.buffer[self.at..];
-            match scan(&layout.form, rest, self.is_last, &mut self.record) {
+            match scan(&self.layout.form, rest, self.is_last, &mut self.record) {
                 Err(Unclosed) => {
                     let lead = self.lead(self.line, None);
                     let message = format!("{lead}: a quote isn't closed before the file ends");
@@ -268,7 +268,7 @@ impl VirtualReader for FileReader {
         most: usize,
         into: &mut Rows,
     ) -> Result<bool, Stop> {
-        while into.len() < most {
+        while into.len() < most && into.bytes_used() < BATCH_BYTES_MAX {
             let Some(Taken { line, from, to }) = self.next_record(of)? else {
                 self.rejects.end(of)?;
                 return Ok(false);
