@@ -3,7 +3,7 @@
 use database::{Connection, OwnedValue, Value};
 use sim::Perturbation;
 
-use crate::common::{made, racing_as};
+use crate::simulated::{made, racing_as};
 
 /// The lines of a statement's one column.
 fn lines(connection: &mut Connection<'_>, text: &str) -> Vec<String> {

@@ -47,7 +47,7 @@ impl Input {
         of: &VirtualContext<'_>,
     ) -> Result<Input, Stop> {
         let file = of.disk().open_read_only(path, PLAIN, of.session)?;
-        let mut pieces = Pieces { end: file.length()?, file, at: 0 };
+        let pieces = Pieces { end: file.length()?, file, at: 0 };
         let is_packed = match compression {
             Some(compression) => compression == Compression::Gzip,
             None => pieces.begins_with(GZIP, of.session)?,
@@ -97,11 +97,7 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    fn begins_with<const N: usize>(
-        &mut self,
-        sign: [u8; N],
-        session: &Session,
-    ) -> Result<bool, Stop> {
+    fn begins_with<const N: usize>(&self, sign: [u8; N], session: &Session) -> Result<bool, Stop> {
         if self.end < N as u64 {
             return Ok(false);
         }
