@@ -39,7 +39,7 @@ use crate::schema::{
 };
 use crate::session::{Outcome, TRIES, Written, changes_all_the_time};
 
-/// The name of the file's rows in the INSERT: a schema that no statement of a user's can name.
+/// The name of the file's rows in the INSERT. No other statement finds them by it.
 const SCHEMA: &str = "forebay copy";
 const ROWS: &str = "rows";
 
