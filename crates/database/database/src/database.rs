@@ -219,7 +219,7 @@ impl Database {
             halt: instance.halt().clone(),
             instance,
             catalog,
-            engine: crate::system::engine(session.os()),
+            engine: crate::system::engine(session.os()).with_external(Arc::new(sql::FileTables)),
             connections: Arc::new(()),
             ended: SharedFlag::new(false),
         };

@@ -53,7 +53,8 @@ mod under_way;
 mod work;
 
 pub use crate::sql::{
-    Answer, Batch, ColumnIndex, Cursor, CursorRow, Done, FromValue, OpenCursor, Prepared,
+    Answer, Batch, ColumnIndex, CopySink, CopySource, Cursor, CursorRow, Done, FromValue,
+    OpenCursor, Prepared,
 };
 pub use connection::Connection;
 pub use database::{Database, Notices, Options};

@@ -18,12 +18,13 @@
 //! Callers: applications; the server.
 
 mod answer;
+mod copy;
 mod cursor;
 mod from_value;
 
 use expression::Rows;
 use os::SessionNo;
-use sql::{Frame, Outcome, State, StateOptions};
+use sql::{ClientEnd, Frame, Outcome, State, StateOptions};
 use stop::{Refusal, RefusalKind, SqlState, Stop};
 use txn::{LockWait, Transaction};
 use value::{OwnedValue, Value};
@@ -31,7 +32,7 @@ use value::{OwnedValue, Value};
 pub use answer::Answer;
 pub use cursor::{Batch, Cursor, CursorRow, OpenCursor};
 pub use from_value::{ColumnIndex, FromValue};
-pub use sql::Prepared;
+pub use sql::{CopySink, CopySource, Prepared};
 
 use crate::connection::Connection;
 use crate::under_way::UnderWay;
@@ -247,6 +248,16 @@ impl<'s> Connection<'s> {
         within: Within,
         work: impl FnOnce(&mut Frame<'_>) -> Result<T, Stop>,
     ) -> Result<T, Stop> {
+        self.lend_with(within, None, work)
+    }
+
+    /// The same with the client's end of a COPY.
+    fn lend_with<T>(
+        &mut self,
+        within: Within,
+        client: Option<&dyn ClientEnd>,
+        work: impl FnOnce(&mut Frame<'_>) -> Result<T, Stop>,
+    ) -> Result<T, Stop> {
         let Connection { shared, session, open, sql, .. } = self;
         let OfSql { state, transaction, .. } = sql;
         let mut of_tx = None;
@@ -266,6 +277,7 @@ impl<'s> Connection<'s> {
             session,
             state,
             transaction,
+            client,
         };
         let done = work(&mut frame);
         if within == Within::Tx {

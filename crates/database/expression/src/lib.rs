@@ -60,7 +60,7 @@ pub use accumulator::Accumulator;
 pub use aggregate::{Aggregate, ResolvedAggregate};
 pub use arena::Arena;
 pub use build::Typed;
-pub use cast::write_text;
+pub use cast::{read_text, write_text};
 pub use comparison::Comparison;
 pub use evaluation::{Asked, Bare, Evaluation, Subqueries};
 pub use expression::{Branch, CastTo, Expression, Operator, Question, Subquery};

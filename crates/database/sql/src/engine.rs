@@ -22,11 +22,12 @@ use value::Type;
 use crate::bind::{Binder, OutputColumn, Query, Statement};
 use crate::cache::{Plans, StatementView};
 use crate::dictionary::{Dictionary, Tables};
+use crate::files::ClientEnd;
 use crate::schema::VirtualTable;
 use crate::session::State;
 use crate::system::CatalogFunctions;
 
-/// Gives external tables to SQL: their files are read by others.
+/// Gives external tables to SQL. [`FileTables`](crate::FileTables) reads files with delimiters.
 pub trait ExternalTables: Send + Sync {
     /// The rows of an external table, as a table that isn't stored.
     fn table(&self, definition: &ExternalDefinition) -> Result<Arc<dyn VirtualTable>, Stop>;
@@ -119,4 +120,6 @@ pub struct Frame<'a> {
     pub state: &'a mut State,
     /// The transaction that the connection has open.
     pub transaction: &'a mut Option<Transaction>,
+    /// The client's end, if the call is a COPY from it or to it.
+    pub client: Option<&'a dyn ClientEnd>,
 }

@@ -23,6 +23,7 @@
 //! | `run`, `change` | plans that run: queries, and statements that change rows |
 //! | `cache`, `dictionary` | plans by text; tables with what is known of them |
 //! | `define`, `check` | DDL; CHECKs as predicates |
+//! | `files` | COPY, and external tables |
 //! | `system` | functions that ask the catalogue |
 //! | `explain`, `show` | plans and expressions as text |
 //! | `refuse` | refusals with SQLSTATE and place |
@@ -42,6 +43,7 @@ mod define;
 mod dictionary;
 mod engine;
 mod explain;
+mod files;
 mod logical;
 mod names;
 mod plan;
@@ -60,7 +62,8 @@ pub use bind::OutputColumn;
 pub use cache::{OperationView, StatementView};
 pub use check::Checks;
 pub use engine::{Engine, ExternalTables, Frame};
+pub use files::{ClientEnd, CopySink, CopySource, FileTables, FromSource, ToSink};
 pub use run::CursorNo;
-pub use schema::{VirtualColumn, VirtualContext, VirtualTable};
+pub use schema::{VirtualColumn, VirtualContext, VirtualReader, VirtualTable};
 pub use session::{Columns, Outcome, Prepared, State, StateOptions};
 pub use system::{CatalogFunctions, CatalogQuestion};

@@ -14,11 +14,15 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use catalog::ObjectId;
+use expression::Rows;
 use ids::ObjectNo;
 use relation::TableDefinition;
+use rowsource::BATCH_ROWS_MAX;
 use stop::Stop;
 use value::{Type, Value};
 
+use crate::files::ClientEnd;
 use crate::names::Name;
 use crate::statistics::{IndexStatistics, TableStatistics};
 
@@ -97,6 +101,11 @@ pub trait VirtualTable: Send + Sync + fmt::Debug {
     /// The columns.
     fn columns(&self) -> &[VirtualColumn];
 
+    /// What it is in the dictionary, if it is there: plans rest on that.
+    fn object(&self) -> Option<ObjectId> {
+        None
+    }
+
     /// About how many rows it has.
     fn rows_expected(&self) -> f64 {
         100.0
@@ -108,6 +117,45 @@ pub trait VirtualTable: Send + Sync + fmt::Debug {
         of: &VirtualContext<'_>,
         give: &mut dyn FnMut(&[Value<'_>]) -> Result<(), Stop>,
     ) -> Result<(), Stop>;
+
+    /// A reader of these columns, if the rows can be had bit by bit. Then `rows` isn't asked by
+    /// queries.
+    fn reader(&self, columns: &[usize]) -> Option<Box<dyn VirtualReader>> {
+        let _ = columns;
+        None
+    }
+}
+
+/// Rows of a virtual table that come bit by bit. Between two calls it has a place, and no latch,
+/// no pin and no I/O in flight.
+pub trait VirtualReader {
+    /// Appends rows to `into`, until that has `most` or is large. Returns false if none come after
+    /// these.
+    fn next(&mut self, of: &VirtualContext<'_>, most: usize, into: &mut Rows)
+    -> Result<bool, Stop>;
+
+    /// Gives back what it has, also before its end.
+    fn close(&mut self, of: &VirtualContext<'_>);
+}
+
+/// Gives all rows of a reader of this many columns to `give`.
+pub(crate) fn give_each(
+    reader: &mut dyn VirtualReader,
+    width: usize,
+    of: &VirtualContext<'_>,
+    give: &mut dyn FnMut(&[Value<'_>]) -> Result<(), Stop>,
+) -> Result<(), Stop> {
+    let (mut rows, mut goes_on) = (Rows::new(width), true);
+    while goes_on {
+        rows.clear();
+        goes_on = reader.next(of, BATCH_ROWS_MAX, &mut rows)?;
+        for row in rows.iter() {
+            let values: Vec<Value<'_>> = (0..width).map(|column| row.get(column)).collect();
+            give(&values)?;
+        }
+    }
+    reader.close(of);
+    Ok(())
 }
 
 /// What a virtual table may look at.
@@ -120,4 +168,13 @@ pub struct VirtualContext<'a> {
     pub engine: &'a crate::Engine,
     /// The session that asks.
     pub session: &'a os::Session,
+    /// The client's end of a COPY, if the call has one.
+    pub client: Option<&'a dyn ClientEnd>,
+}
+
+impl<'a> VirtualContext<'a> {
+    /// The disk of the server's files.
+    pub(crate) fn disk(&self) -> &'a os::Disk {
+        self.catalog.key_sort().disk
+    }
 }

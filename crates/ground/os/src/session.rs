@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use waits::{
-    Account, CurrentStatement, Nanos, OffCpuTime, OpenWait, Recorder, SessionKind, Statistic,
-    ThreadTimes, TimeAccount, Timestamp, Totals, WaitEvent, WaitSink,
+    Account, CurrentStatement, Nanos, OffCpuTime, OpenWait, Recorder, Sampling, SessionKind,
+    Statistic, ThreadTimes, TimeAccount, Timestamp, Totals, WaitEvent, WaitSink,
 };
 
 use crate::call::Calls;
@@ -45,6 +45,21 @@ pub struct Waiting<'s> {
     session: &'s Session,
     event: WaitEvent,
     p: [u64; 3],
+}
+
+/// As long as this lives, every wait of a session is sampled.
+#[derive(Debug)]
+#[must_use = "waits are sampled as before once this is dropped"]
+pub struct EveryWaitSampled<'s> {
+    session: &'s Session,
+    before: Sampling,
+}
+
+impl Drop for EveryWaitSampled<'_> {
+    fn drop(&mut self) {
+        let EveryWaitSampled { session, before } = self;
+        let _ = session.recorder.set_sampling(*before, session.now());
+    }
 }
 
 /// A session's account and its thread's clocks at one moment.
@@ -239,6 +254,14 @@ impl Session {
     /// cost of [`thread_times`](Session::thread_times).
     pub fn thread_cpu(&self) -> Nanos {
         Nanos(self.os.port().own_cpu().0.saturating_sub(self.times_at_start.cpu.0))
+    }
+
+    /// Has the thread's clocks read around every wait until what this returns is dropped, so that
+    /// an account over that while is exact (rule waits/W21). Each wait costs some microseconds
+    /// more.
+    pub fn sample_every_wait(&self) -> EveryWaitSampled<'_> {
+        let before = self.recorder.set_sampling(Sampling::EveryWait, self.now());
+        EveryWaitSampled { session: self, before }
     }
 
     /// A reading from which [`time_account_since`](Session::time_account_since) starts. It is taken

@@ -162,6 +162,11 @@ impl Recorder {
         self.account.level() != Level::Off && self.sampler.due()
     }
 
+    /// Has waits chosen for sampling in another way from `now` on. Returns the way until now.
+    pub fn set_sampling(&self, sampling: Sampling, now: Timestamp) -> Sampling {
+        self.sampler.set(sampling, now)
+    }
+
     /// Adds the figures of one sampled wait of `elapsed`: the thread was `away` from its CPU, and
     /// on it for the rest. `cost` is the time that reading the clocks took; the sampler limits its
     /// share of all time.

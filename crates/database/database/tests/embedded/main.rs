@@ -25,6 +25,7 @@ mod descriptors;
 mod emptied;
 mod ends;
 mod equality;
+mod explained;
 mod first_opening;
 mod full;
 mod handed_around;

@@ -53,8 +53,8 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use catalog::ObjectId;
 use ::expression::{Expression, Kind, Typed};
+use catalog::ObjectId;
 use stop::SqlState;
 use value::Type;
 

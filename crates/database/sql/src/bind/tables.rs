@@ -40,7 +40,10 @@ impl Binder<'_> {
                 Ok(self.table(&table, name, has_address))
             }
             Some(Found::View(view)) => self.view(&view, name),
-            Some(Found::Virtual(table)) => Ok(virtual_table(&table, name)),
+            Some(Found::Virtual(table)) => {
+                self.objects.extend(table.object());
+                Ok(virtual_table(&table, name))
+            }
             None => {
                 let names = self.schema.names();
                 let meant = did_you_mean(&name.name, names.iter().map(String::as_str));

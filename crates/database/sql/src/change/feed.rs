@@ -8,7 +8,7 @@
 use std::ops::ControlFlow;
 
 use expression::{Arena, Evaluation, Expression, Rows};
-use rowsource::BATCH_ROWS_MAX;
+use rowsource::{BATCH_ROWS_MAX, Figures};
 use stop::Stop;
 use value::OwnedValue;
 
@@ -41,16 +41,28 @@ enum Way<'g> {
     },
 }
 
+impl Way<'_> {
+    fn sources(machine: Machine) -> Self {
+        Way::Sources { machine: Box::new(machine), is_begun: false, last: None }
+    }
+}
+
 impl<'g> Feed<'g> {
     /// The rows of a plan, with these parameters.
     pub(super) fn new(ground: Ground<'g>, binds: &'g [OwnedValue]) -> Feed<'g> {
         let way = match ground.opened.short() {
             Some(short) => Way::Short(short),
-            None => {
-                let machine = Box::new(ground.opened.machine(binds));
-                Way::Sources { machine, is_begun: false, last: None }
-            }
+            None => Way::sources(ground.opened.machine(binds)),
         };
+        Feed::by(way, ground, binds)
+    }
+
+    /// The same by sources, which are measured.
+    pub(super) fn measured(ground: Ground<'g>, binds: &'g [OwnedValue]) -> Feed<'g> {
+        Feed::by(Way::sources(ground.opened.measured_machine(binds)), ground, binds)
+    }
+
+    fn by(way: Way<'g>, ground: Ground<'g>, binds: &'g [OwnedValue]) -> Feed<'g> {
         let width = ground.opened.plan().frame.root.width();
         Feed { ground, binds, way, arena: Arena::new(), batch: Rows::new(width) }
     }
@@ -121,13 +133,17 @@ impl<'g> Feed<'g> {
         work(&evaluation(binds, ground.moment, arena, &answers))
     }
 
-    /// Gives memory and files back, also after a refusal.
-    pub(super) fn close(self) {
+    /// Gives memory and files back, also after a refusal. What measured sources did is added to
+    /// `figures`.
+    pub(super) fn close(self, figures: Option<&mut Vec<Figures>>) {
         let Feed { ground, way, .. } = self;
         let Way::Sources { mut machine, last, .. } = way else { return };
         if let Some(env) = last {
             machine.close(&env);
         }
-        ground.opened.give_back(*machine);
+        match figures {
+            Some(figures) => machine.add_figures(figures),
+            None => ground.opened.give_back(*machine),
+        }
     }
 }

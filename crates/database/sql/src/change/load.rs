@@ -121,6 +121,6 @@ pub(crate) fn fill(
     let (relations, session) = (host.catalog, host.session);
     let mut work = Work { transaction, scratch, relations, session };
     let done = load(ground, &mut feed, relation, &mut work);
-    feed.close();
+    feed.close(None);
     opened.ran(done, host)
 }

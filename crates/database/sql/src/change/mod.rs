@@ -37,6 +37,7 @@ mod update;
 use std::rc::Rc;
 
 use relation::{Relation, Scratch, Work};
+use rowsource::Figures;
 use stop::{SqlState, Stop};
 use txn::{Transaction, View};
 use value::{OwnedValue, Timestamp};
@@ -83,17 +84,22 @@ impl<'g> Ground<'g> {
     }
 }
 
-/// Runs a statement that changes or locks rows. If it is refused, nothing of it is left.
+/// Runs a statement that changes or locks rows. If it is refused, nothing of it is left. If
+/// `figures` are wanted, those of its sources are added to them.
 pub(crate) fn run(
     opened: &Rc<Opened>,
     binds: &[OwnedValue],
     host: &Host<'_>,
     transaction: &mut Transaction,
     scratch: &mut Scratch,
+    figures: Option<&mut Vec<Figures>>,
 ) -> Result<Ran<Changed>, Stop> {
     host.check()?;
     let ground = Ground::of(opened, host);
-    let mut feed = Feed::new(ground, binds);
+    let mut feed = match figures.is_some() {
+        true => Feed::measured(ground, binds),
+        false => Feed::new(ground, binds),
+    };
     let (relations, session) = (host.catalog, host.session);
     let mut work = Work { transaction, scratch, relations, session };
     let done = match &opened.plan().action {
@@ -104,7 +110,7 @@ pub(crate) fn run(
         Action::Delete(action) => delete::run(ground, &mut feed, action, &mut work),
         Action::Merge(action) => merge::run(ground, &mut feed, action, &mut work),
     };
-    feed.close();
+    feed.close(figures);
     opened.ran(done, host)
 }
 

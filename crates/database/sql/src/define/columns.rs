@@ -150,7 +150,7 @@ impl Frame<'_> {
 }
 
 /// The type of a column.
-pub(super) fn stored(kind: TypeName, column: &str) -> Result<Type, Stop> {
+pub(crate) fn stored(kind: TypeName, column: &str) -> Result<Type, Stop> {
     match kind {
         TypeName::Stored(kind) => Ok(kind),
         TypeName::Interval => {

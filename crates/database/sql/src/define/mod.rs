@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `table`, `columns` | CREATE TABLE; columns and constraints |
 //! | `filled` | CREATE TABLE AS |
+//! | `external` | CREATE EXTERNAL TABLE |
 //! | `alter` | ALTER TABLE |
 //! | `view` | CREATE VIEW, and what a view reads |
 //! | `objects` | indexes, sequences, comments, DROP, TRUNCATE |
@@ -21,6 +22,7 @@
 
 mod alter;
 mod columns;
+mod external;
 mod filled;
 mod instance;
 mod objects;
@@ -30,6 +32,8 @@ mod view;
 use catalog::ObjectId;
 use stop::{RefusalKind, SqlState, Stop};
 use syntax::Statement;
+
+pub(crate) use columns::stored;
 
 use crate::engine::Frame;
 use crate::refuse::refuse;
@@ -52,6 +56,7 @@ impl Frame<'_> {
         self.check_may_define(tag)?;
         let done = match statement {
             Statement::CreateTable(create) => return self.create_table(create, written),
+            Statement::CreateExternalTable(create) => self.create_external(create, written.text)?,
             Statement::CreateIndex(create) => self.create_index(create)?,
             Statement::CreateView(create) => self.create_view(create, written.text)?,
             Statement::CreateSequence(create) => self.create_sequence(create)?,

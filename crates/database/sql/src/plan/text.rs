@@ -94,7 +94,7 @@ fn name_of(operation: &Operation) -> String {
     match operation {
         Operation::Scan(_) => "Table scan".into(),
         Operation::Index(index) => index_name(index),
-        Operation::Virtual { .. } => "Rows of a view of the instance".into(),
+        Operation::Virtual { .. } => "Rows that aren't stored".into(),
         Operation::Values { .. } => "Values".into(),
         Operation::Series { .. } => "Series".into(),
         Operation::Shared { number } => format!("Rows of query {} of WITH", number + 1),

@@ -17,6 +17,7 @@ use stop::{Halt, SqlState, Stop};
 use value::Timestamp;
 
 use crate::Engine;
+use crate::files::ClientEnd;
 use crate::refuse::refuse;
 use crate::schema::VirtualContext;
 
@@ -41,6 +42,8 @@ pub(crate) struct Host<'a> {
     pub(crate) scratch: &'a RefCell<Scratch>,
     /// The state of `random()`.
     pub(crate) dice: &'a Cell<u64>,
+    /// The client's end of a COPY, if the call has one.
+    pub(crate) client: Option<&'a dyn ClientEnd>,
 }
 
 /// What expressions ask of a connection.
@@ -85,6 +88,7 @@ impl<'a> Host<'a> {
             catalog: self.catalog,
             engine: self.engine,
             session: self.session,
+            client: self.client,
         }
     }
 }

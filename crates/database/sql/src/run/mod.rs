@@ -55,6 +55,7 @@ pub use cursor::CursorNo;
 
 pub(crate) use address::address_in;
 pub(crate) use cursor::{Cursor, Cursors, KeptCursor, start};
+pub(crate) use execution::Execution;
 pub(crate) use host::{Connected, Host, SequenceValues};
 pub(crate) use host_calls::HostAnswers;
 pub(crate) use kept::KeptRows;

@@ -1,7 +1,7 @@
-//! The rows of a virtual table: made when the statement asks, kept, and given.
+//! The rows of a virtual table: made when the statement asks, kept, and given; or read bit by bit.
 //!
-//! Invariant: a virtual table gives its rows at once and may hold latches meanwhile. So they are
-//! kept before an expression looks at them (rule SQ42).
+//! Invariant: a virtual table without a reader gives its rows at once and may hold latches
+//! meanwhile. So they are kept before an expression looks at them (rule SQ42).
 //!
 //! Callers: `build`.
 
@@ -14,13 +14,15 @@ use stop::Stop;
 use super::kept::{KeptReader, KeptRows};
 use super::machine::{Env, Running};
 use super::pending::{Pending, has_room};
-use crate::schema::VirtualTable;
+use crate::schema::{VirtualReader, VirtualTable};
 
 /// The rows of a virtual table for which a filter is true.
 pub(super) struct VirtualRows {
     table: Arc<dyn VirtualTable>,
     columns: Vec<usize>,
     filter: Option<Expression>,
+    /// Reads the rows, if they can be had bit by bit; then none are kept.
+    direct: Option<Box<dyn VirtualReader>>,
     kept: KeptRows,
     reader: KeptReader,
     /// Whether more rows are kept than were read.
@@ -39,6 +41,7 @@ impl VirtualRows {
             table: Arc::clone(table),
             columns: columns.to_vec(),
             filter: filter.cloned(),
+            direct: None,
             kept: KeptRows::new(columns.len(), 1),
             reader: KeptReader::default(),
             goes_on: false,
@@ -62,6 +65,12 @@ impl VirtualRows {
         kept.append(&batch, host)?;
         kept.finish(host)
     }
+
+    fn close_direct(&mut self, env: &Env<'_>) {
+        if let Some(mut reader) = self.direct.take() {
+            reader.close(&env.host.virtual_context());
+        }
+    }
 }
 
 impl<'a> Source<Running<'a>> for VirtualRows {
@@ -70,7 +79,12 @@ impl<'a> Source<Running<'a>> for VirtualRows {
         self.reader = KeptReader::default();
         self.pending.restart();
         self.goes_on = true;
-        self.keep(world.env)
+        self.close_direct(world.env);
+        self.direct = self.table.reader(&self.columns);
+        match self.direct {
+            Some(_) => Ok(()),
+            None => self.keep(world.env),
+        }
     }
 
     fn fetch(&mut self, world: &mut Running<'a>, into: &mut Rows) -> Result<bool, Stop> {
@@ -84,13 +98,17 @@ impl<'a> Source<Running<'a>> for VirtualRows {
             if !self.goes_on {
                 return Ok(false);
             }
-            let rows = self.pending.refill();
-            self.goes_on = self.kept.read(&mut self.reader, most, rows, world.env.host)?;
+            let (rows, host) = (self.pending.refill(), world.env.host);
+            self.goes_on = match &mut self.direct {
+                Some(reader) => reader.next(&host.virtual_context(), most, rows)?,
+                None => self.kept.read(&mut self.reader, most, rows, host)?,
+            };
         }
     }
 
     fn close(&mut self, world: &mut Running<'a>) {
         self.goes_on = false;
+        self.close_direct(world.env);
         self.kept.clear(world.env.host);
         self.pending.close(world);
     }

@@ -73,6 +73,19 @@ impl Frame<'_> {
         done
     }
 
+    /// Runs a COPY whose other end is the client's, which the frame has.
+    pub fn run_copy(&mut self, text: &str) -> Result<Outcome, Stop> {
+        self.instance.halt().check(self.session)?;
+        let parsed = syntax::parse(text).map_err(Stop::from)?;
+        let Statement::Copy(copy) = &parsed.statement else {
+            let tag = parsed.statement.tag();
+            let message = format!("{tag} copies nothing from a client or to it: execute it");
+            return Err(refuse(SqlState::WRONG_OBJECT_TYPE, message));
+        };
+        let written = Written { text, binds: &parsed.binds, values: &[], most: 0 };
+        self.copy(copy, written)
+    }
+
     /// Appends the next rows of a cursor to `into`, which is emptied first: at most `most`. Returns
     /// false if none come after these; then it is closed.
     pub fn fetch(&mut self, cursor: CursorNo, most: usize, into: &mut Rows) -> Result<bool, Stop> {
@@ -136,7 +149,8 @@ impl Frame<'_> {
                 self.state.statements.forget(name.as_deref())?;
                 Ok(Outcome::done("DEALLOCATE"))
             }
-            Statement::Copy(_) | Statement::CreateExternalTable(_) | Statement::Kill(_) => {
+            Statement::Copy(copy) => self.copy(copy, written),
+            Statement::Kill(_) => {
                 let message = format!("{} isn't supported yet", statement.tag());
                 Err(refuse(SqlState::FEATURE_NOT_SUPPORTED, message))
             }

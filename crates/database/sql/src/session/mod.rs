@@ -42,6 +42,7 @@ pub use outcome::{Columns, Outcome};
 pub use prepared::Prepared;
 
 pub(crate) use dispatch::Written;
+pub(crate) use rows::{TRIES, binds_for, changes_all_the_time};
 
 use crate::engine::Frame;
 use crate::run::{Connected, Cursors, Host, SequenceValues};
@@ -167,7 +168,7 @@ impl Frame<'_> {
     /// Does `work` with what a statement runs with.
     #[inline]
     pub(crate) fn with_host<T>(&mut self, work: impl FnOnce(&Host<'_>, Parts<'_>) -> T) -> T {
-        let Frame { instance, catalog, engine, budget, session, state, transaction } = self;
+        let Frame { instance, catalog, engine, budget, session, state, transaction, client } = self;
         let State { own, cursors, scratch, open, .. } = &mut **state;
         let own: &Own = own;
         let asked = Asked { own, open, instance, session };
@@ -181,6 +182,7 @@ impl Frame<'_> {
             connected: &asked,
             scratch: &own.scratch,
             dice: &own.dice,
+            client: *client,
         };
         work(&host, Parts { cursors, scratch, transaction })
     }

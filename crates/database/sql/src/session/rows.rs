@@ -16,6 +16,7 @@ use catalog::Catalog;
 use expression::{Expression, Fault, Kind, Rows, Typed};
 use instance::Instance;
 use os::Session;
+use rowsource::Figures;
 use sort::Budget;
 use sqlparser::ast::Expr;
 use stop::{RefusalKind, SqlState, Stop};
@@ -36,7 +37,7 @@ use crate::refuse::refuse;
 use crate::run::{self, Cursor, Opened, Ran};
 
 /// How often a statement is planned anew because a definition has changed meanwhile.
-const TRIES: u32 = 20;
+pub(crate) const TRIES: u32 = 20;
 
 /// What is needed to bind and plan.
 #[derive(Clone, Copy)]
@@ -187,8 +188,7 @@ impl Frame<'_> {
         for tried in 0..TRIES {
             let planned = self.planned(kept, tried > 0)?;
             let plan = planned.opened.plan();
-            check_binds(plan.binds.len(), binds.len())?;
-            let values = taken(binds, &plan.binds)?;
+            let values = binds_for(plan, binds)?;
             let binds: &[OwnedValue] = &values;
             let ran = match plan.action {
                 Action::Query => self.start(&planned.opened, binds, most, into)?,
@@ -234,7 +234,7 @@ impl Frame<'_> {
         })
     }
 
-    /// Runs a statement that changes or locks rows; alone it is a transaction of its own.
+    /// Runs a statement that changes or locks rows, and gives the first of those that it returns.
     fn change(
         &mut self,
         opened: &Rc<Opened>,
@@ -244,13 +244,28 @@ impl Frame<'_> {
     ) -> Result<Ran<Given>, Stop> {
         into.set_width(0);
         let is_alone = self.transaction.is_none();
+        Ok(match self.changed(opened, binds, None)? {
+            Ran::Stale => Ran::Stale,
+            Ran::Done(changed) => Ran::Done(self.give(opened, changed, most, into, is_alone)?),
+        })
+    }
+
+    /// Runs a statement that changes or locks rows; alone it is a transaction of its own. If
+    /// `figures` are wanted, its sources are measured.
+    pub(crate) fn changed(
+        &mut self,
+        opened: &Rc<Opened>,
+        binds: &[OwnedValue],
+        figures: Option<&mut Vec<Figures>>,
+    ) -> Result<Ran<Changed>, Stop> {
+        let is_alone = self.transaction.is_none();
         if is_alone {
             *self.transaction = Some(self.new_transaction(None)?);
         }
         let ran = self.check_may_change(is_alone).and_then(|()| {
             self.with_host(|host, Parts { scratch, transaction, .. }| {
                 let transaction = transaction.as_mut().expect("it was begun");
-                change::run(opened, binds, host, transaction, scratch)
+                change::run(opened, binds, host, transaction, scratch, figures)
             })
         });
         if is_alone {
@@ -260,10 +275,7 @@ impl Frame<'_> {
                 _ => self.instance.rollback(own, self.session)?,
             }
         }
-        Ok(match ran? {
-            Ran::Stale => Ran::Stale,
-            Ran::Done(changed) => Ran::Done(self.give(opened, changed, most, into, is_alone)?),
-        })
+        ran
     }
 
     /// Gives the first of the rows that a statement returns.
@@ -369,6 +381,15 @@ pub(super) fn check_binds(wanted: usize, given: usize) -> Result<(), Stop> {
     Err(refuse(SqlState::PROTOCOL_VIOLATION, message))
 }
 
+/// The values of a plan's parameters, as it takes them.
+pub(crate) fn binds_for<'b>(
+    plan: &Plan,
+    given: &'b [OwnedValue],
+) -> Result<Cow<'b, [OwnedValue]>, Stop> {
+    check_binds(plan.binds.len(), given.len())?;
+    taken(given, &plan.binds)
+}
+
 /// The values of parameters of these kinds: a text becomes what is needed, and another value that
 /// can't be compared with that is refused (rule SQ13).
 fn taken<'b>(binds: &'b [OwnedValue], kinds: &[Kind]) -> Result<Cow<'b, [OwnedValue]>, Stop> {
@@ -411,7 +432,7 @@ fn is_taken(value: Value<'_>, kind: Kind) -> bool {
 }
 
 #[cold]
-fn changes_all_the_time() -> Stop {
+pub(crate) fn changes_all_the_time() -> Stop {
     let message = "what the statement reads is redefined again and again; run it later";
     refuse(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
 }

@@ -1,4 +1,5 @@
-//! EXPLAIN: the plan of a statement as lines or as JSON.
+//! EXPLAIN: the plan of a statement as lines or as JSON. With ANALYZE the statement runs, and what
+//! it did is said beside.
 //!
 //! ```text
 //!   Update of emp
@@ -7,23 +8,35 @@
 //!   Plan hash value: 2731904462
 //! ```
 //!
-//! A cost is an expected time in microseconds.
+//! A cost is an expected time in microseconds. `rows` in the first brackets is what is expected of
+//! one start; what is measured is of all starts together, as in Oracle.
+//!
+//! | module | what it has |
+//! |---|---|
+//! | `analyze` | the statement runs and is measured |
+//! | `figures` | what a row source did, as text and as JSON |
+//! | `profile` | where the statement's time went, as text and as JSON |
 //!
 //! Callers: `session`.
+
+mod analyze;
+mod figures;
+mod profile;
 
 use std::fmt::Write;
 use std::sync::Arc;
 
 use expression::{Kind, Rows};
-use stop::{SqlState, Stop};
+use rowsource::Figures;
+use stop::Stop;
 use syntax::{Explain, ExplainFormat, Statement, TableContent};
 use value::Value;
 
 use crate::cache::Wish;
 use crate::engine::Frame;
 use crate::plan::{Action, Plan, PlanLine, fingerprint, lines};
-use crate::refuse::refuse;
 use crate::session::{Columns, Outcome, Written};
+use analyze::Measured;
 
 /// The name of the one column.
 const COLUMN: &str = "QUERY PLAN";
@@ -36,13 +49,17 @@ impl Frame<'_> {
         written: Written<'_>,
         into: &mut Rows,
     ) -> Result<Outcome, Stop> {
-        if explain.analyze {
-            let message = "EXPLAIN ANALYZE isn't supported yet; EXPLAIN shows the plan";
-            return Err(refuse(SqlState::FEATURE_NOT_SUPPORTED, message));
-        }
-        let plan = self.plan_to_explain(&explain.statement, written)?;
+        let measured = match explain.analyze {
+            true => Some(self.analyze_run(&explain.statement, written)?),
+            false => None,
+        };
+        let plan = match &measured {
+            Some(measured) => Arc::clone(&measured.plan),
+            None => self.plan_to_explain(&explain.statement, written)?,
+        };
         let action = self.action_line(&plan)?;
-        let all = Explained { plan: &plan, action, lines: lines(&plan.frame) };
+        let (plan, measured) = (&*plan, measured.as_ref());
+        let all = Explained { plan, action, lines: lines(&plan.frame), measured };
         into.set_width(1);
         match explain.format {
             ExplainFormat::Text => all.text(explain.verbose).iter().for_each(|line| {
@@ -104,12 +121,18 @@ struct Explained<'p> {
     plan: &'p Plan,
     action: Option<String>,
     lines: Vec<PlanLine>,
+    /// What it did, if it has run.
+    measured: Option<&'p Measured>,
 }
 
 impl Explained<'_> {
     /// The plan as lines of text.
     fn text(&self, verbose: bool) -> Vec<String> {
-        let mut out: Vec<String> = self.action.iter().cloned().collect();
+        let mut out = Vec::new();
+        if let Some(action) = &self.action {
+            let rows = self.measured.map(|measured| format!(" (actual rows={})", measured.rows));
+            out.push(format!("{action}{}", rows.unwrap_or_default()));
+        }
         let inward = usize::from(self.action.is_some());
         for line in &self.lines {
             let depth = line.depth + inward;
@@ -119,13 +142,27 @@ impl Explained<'_> {
                 0 => String::new(),
                 depth => " ".repeat(2 + 6 * (depth - 1)),
             };
-            out.push(format!("{lead}{arrow}{}", heading(line, verbose)));
+            let figures = self.figures_of(line);
+            let actual = figures.map(figures::beside).unwrap_or_default();
+            out.push(format!("{lead}{arrow}{}{actual}", heading(line, verbose)));
             let inner = " ".repeat(lead.len() + arrow.len() + 2);
             let details = line.details.iter();
             out.extend(details.map(|one| format!("{inner}{}: {}", one.about, one.text)));
+            let work = figures.and_then(figures::below);
+            out.extend(work.map(|work| format!("{inner}{work}")));
         }
         out.push(format!("Plan hash value: {}", fingerprint(&self.plan.frame)));
+        if let Some(measured) = self.measured {
+            out.extend(profile::text(&measured.account, measured.planning));
+        }
         out
+    }
+
+    /// What the row source of a line did; none if the statement wasn't run, or for a heading. A
+    /// source that was never started did nothing.
+    fn figures_of(&self, line: &PlanLine) -> Option<Figures> {
+        let (measured, place) = (self.measured?, line.place?);
+        Some(measured.figures.get(place).copied().unwrap_or_default())
     }
 
     /// The plan as JSON.
@@ -134,6 +171,9 @@ impl Explained<'_> {
         let _ = write!(out, "{}", fingerprint(&self.plan.frame));
         if let Some(action) = &self.action {
             let _ = write!(out, ", \"Action\": {}", quoted(action));
+        }
+        if let Some(measured) = self.measured {
+            let _ = write!(out, ", \"Actual Rows\": {}", measured.rows);
         }
         out.push_str(", \"Nodes\": [");
         for (number, line) in self.lines.iter().enumerate() {
@@ -153,9 +193,16 @@ impl Explained<'_> {
             for detail in &line.details {
                 let _ = write!(out, ", {}: {}", quoted(detail.about), quoted(&detail.text));
             }
+            if let Some(figures) = self.figures_of(line) {
+                out.push_str(&figures::json(figures));
+            }
             out.push('}');
         }
-        out.push_str("\n]}]");
+        out.push_str("\n]");
+        if let Some(measured) = self.measured {
+            out.push_str(&profile::json(&measured.account, measured.planning));
+        }
+        out.push_str("}]");
         out
     }
 }
