@@ -37,13 +37,37 @@ use sim::fs::FileSystem;
 
 use made::{Files, directory, ended, file_options, files_of, machine, options};
 
-/// Golden databases: format, shut, crashed, and what is in them.
-const GOLDEN: [(u8, &[u8], &[u8], &str); 1] = [(
-    5,
-    include_bytes!("golden/format5.shut"),
-    include_bytes!("golden/format5.crashed"),
-    include_str!("golden/format5.txt"),
-)];
+/// A golden database.
+#[derive(Clone, Copy)]
+struct Golden {
+    format: u8,
+    /// The version of its dictionary.
+    version: u32,
+    shut: &'static [u8],
+    crashed: &'static [u8],
+    /// What is in it.
+    text: &'static str,
+}
+
+const GOLDEN: [Golden; 2] = [
+    Golden {
+        format: 5,
+        version: DICTIONARY_VERSION_FIRST,
+        shut: include_bytes!("golden/format5.shut"),
+        crashed: include_bytes!("golden/format5.crashed"),
+        text: include_str!("golden/format5.txt"),
+    },
+    Golden {
+        format: 5,
+        version: 2,
+        shut: include_bytes!("golden/format5.dictionary2.shut"),
+        crashed: include_bytes!("golden/format5.dictionary2.crashed"),
+        text: include_str!("golden/format5.dictionary2.txt"),
+    },
+];
+
+/// The one of the first version of the dictionary.
+const FIRST: Golden = GOLDEN[0];
 
 /// Bytes of its blocks.
 const BLOCK: usize = 2_048;
@@ -53,42 +77,39 @@ const ANEW: &str = "if layouts have changed, that needs another format, unless t
 
 #[test]
 fn a_database_of_every_format_opens_and_has_every_row() {
-    for (format, shut, crashed, text) in GOLDEN {
+    for Golden { format, version, shut, crashed, text } in GOLDEN {
         for (name, packed, recovers) in [("shut", shut, false), ("crashed", crashed, true)] {
-            let what = format!("format {format}, {name}");
+            let what = format!("format {format}, dictionary {version}, {name}");
             let files = packed::unpacked(packed);
             let said = BlockHeader::at(&files["control01.ctl"], 0).format();
             assert_eq!(said, format, "{what}");
             let found = opened(files, &what);
             assert_eq!(found.text, text, "{what}");
             assert_eq!(found.recovered, (recovers, recovers), "{what}: applied, rolled back");
-            assert_eq!(found.version, DICTIONARY_VERSION_FIRST, "{what}: it is as it was");
+            assert_eq!(found.version, version, "{what}: it is as it was");
         }
     }
 }
 
-/// What came with the newest version of the dictionary, in a database that is made today.
 #[test]
-fn a_database_with_a_dictionary_of_the_newest_version_opens_and_has_everything() {
-    let (shut, crashed) = made::databases_of_texts();
-    let text = made::text_of(shut.clone());
+fn a_dictionary_of_the_newest_version_has_what_came_with_it() {
+    let Golden { version, text, .. } = &GOLDEN[GOLDEN.len() - 1];
+    assert_eq!(*version, DICTIONARY_VERSION, "a new version needs a golden database");
     for wanted in ["view item_names", "external table lines", "comment on item", "statistics"] {
         assert!(text.contains(wanted), "{wanted}: {text}");
-    }
-    for (name, disk, recovers) in [("shut", shut, false), ("crashed", crashed, true)] {
-        let what = format!("newest dictionary, {name}");
-        let found = opened(files_of(disk), &what);
-        assert_eq!(found.text, text, "{what}");
-        assert_eq!(found.recovered, (recovers, recovers), "{what}: applied, rolled back");
-        assert_eq!(found.version, DICTIONARY_VERSION, "{what}");
     }
 }
 
 #[test]
 fn the_newest_format_is_written_byte_for_byte_as_its_golden_database() {
-    let (format, shut, crashed, text) = GOLDEN[GOLDEN.len() - 1];
+    is_written_as(&FIRST, made::databases());
+    is_written_as(&GOLDEN[GOLDEN.len() - 1], made::databases_of_texts());
+}
+
+/// Databases that are made today, shut and crashed, have the bytes of the golden ones.
+fn is_written_as(golden: &Golden, (now_shut, now_crashed): (FileSystem, FileSystem)) {
+    let Golden { format, shut, crashed, text, .. } = *golden;
     assert_eq!(format, FORMAT, "a new format needs a golden database, here");
-    let (now_shut, now_crashed) = made::databases();
     assert_eq!(made::text_of(now_shut.clone()), text);
     for (name, golden, now) in [("shut", shut, now_shut), ("crashed", crashed, now_crashed)] {
         let (packed, golden, now) = (golden, packed::unpacked(golden), files_of(now));
@@ -108,7 +129,7 @@ fn the_newest_format_is_written_byte_for_byte_as_its_golden_database() {
 /// What lies in pieces, what has moved and what goes on is there, in heaps as they lie on disk.
 #[test]
 fn a_golden_database_has_rows_of_every_kind() {
-    let (_, shut, crashed, _) = GOLDEN[GOLDEN.len() - 1];
+    let Golden { shut, crashed, .. } = FIRST;
     for packed in [shut, crashed] {
         let files = packed::unpacked(packed);
         let is_heap = |block: &&[u8]| {
