@@ -53,7 +53,7 @@ pub(crate) struct OfSql {
 
 impl OfSql {
     /// Of a connection that has just begun, whose session has this number: `v$session.sid` is what
-    /// `pg_backend_pid()` says (DB114).
+    /// `pg_backend_pid()` says (DB115).
     pub(crate) fn new(session: SessionNo, lock_wait: LockWait, ddl_lock_wait: LockWait) -> OfSql {
         let (user, number) = (views::names::USER.to_string(), i64::from(session.sid));
         let mut state = State::new(StateOptions { user, number, lock_wait, ddl_lock_wait });

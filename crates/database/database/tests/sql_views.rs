@@ -26,7 +26,7 @@ fn with_tables(small: &Small) -> Connection<'static> {
     connection
 }
 
-/// DB114: every view is a table of SQL's, by its name and with its schema, and has the columns that
+/// DB115: every view is a table of SQL's, by its name and with its schema, and has the columns that
 /// it is declared with.
 #[test]
 fn each_view_can_be_selected() {
@@ -65,7 +65,7 @@ fn views_are_joined_with_tables() {
     assert_eq!(rows(&mut connection, text), ["sales"]);
 }
 
-/// DB114: the number of a session is one everywhere.
+/// DB115: the number of a session is one everywhere.
 #[test]
 fn a_session_has_one_number() {
     let small = Small::new("sql-views-number");

@@ -131,10 +131,6 @@ impl<'d> Other<'d> {
         let columns = column.map(|of| OtherColumn { name: &of.name, kind: of.kind }).collect();
         Other { id: ObjectId::External(external.object), name: &external.name, columns }
     }
-
-    pub(crate) fn is_view(&self) -> bool {
-        matches!(self.id, ObjectId::View(_))
-    }
 }
 
 /// The columns of a table that aren't dropped, with their places in rows, numbered from 1 on.

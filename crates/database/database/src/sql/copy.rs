@@ -1,4 +1,4 @@
-//! COPY with the caller at its other end.
+//! COPY with the caller at its other end (DB116).
 //!
 //! ```text
 //!   copy_in("copy t from stdin csv", source) ─ bytes, as the source gives them ─▶ rows

@@ -9,7 +9,8 @@
 //!
 //! Invariants
 //!   * a search takes at most [`STEPS_MAX`] steps, however bad the pattern is: then it is refused
-//!   * the stack holds: groups are nested, and repeated, [`DEPTH_MAX`] times at most
+//!   * the stack holds: groups are nested, and ways to go on are open, [`DEPTH_MAX`] deep at most; a
+//!     character that comes once takes no stack, so a pattern may be as long as a text
 //!
 //! Callers: the table of functions.
 //! Source: PostgreSQL's documentation, "POSIX Regular Expressions".
@@ -40,9 +41,9 @@ fn like<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fa
         [Value::Text(text), Value::Text(pattern), Value::Text(flags)] => (text, pattern, flags),
         _ => unexpected(arguments),
     };
-    if let Some(other) = flags.chars().find(|flag| !"ic".contains(*flag)) {
-        let say = format!("there is no flag {other} of regular expressions: i ignores case");
-        return Err(Fault::new(SqlState::INVALID_PARAMETER_VALUE, say));
+    if flags.chars().any(|flag| !"ic".contains(flag)) {
+        let say = "regular expressions have the flags i, which ignores case, and c, which doesn't";
+        return Err(Fault::parameter(say).showing(Value::Text(flags)));
     }
     let ignores_case = flags.ends_with('i');
     matches(text, pattern, ignores_case).map(Value::Boolean)
@@ -94,6 +95,13 @@ struct Range {
     last: char,
 }
 
+impl Piece {
+    /// Whether it comes once, neither more nor less.
+    fn is_once(&self) -> bool {
+        self.least == 1 && self.most == Some(1)
+    }
+}
+
 impl Range {
     fn one(of: char) -> Range {
         Range { first: of, last: of }
@@ -113,8 +121,21 @@ struct Parser<'p> {
 impl Parser<'_> {
     #[cold]
     fn wrong(&self, what: &str) -> Fault {
-        let say = format!("{} isn't a regular expression: {what}", self.pattern);
-        Fault::new(SqlState::INVALID_REGULAR_EXPRESSION, say)
+        let say = format!("invalid regular expression: {what}");
+        Fault::new(SqlState::INVALID_REGULAR_EXPRESSION, say).showing(Value::Text(self.pattern))
+    }
+
+    /// The character that one behind a backslash stands for.
+    fn escaped(&self, c: char) -> Result<char, Fault> {
+        Ok(match c {
+            'n' => '\n',
+            't' => '\t',
+            'r' => '\r',
+            other if other.is_alphanumeric() => {
+                return Err(self.wrong("behind a backslash is a letter that has no meaning here"));
+            }
+            other => other,
+        })
     }
 
     fn takes(&mut self, wanted: char) -> bool {
@@ -153,13 +174,11 @@ impl Parser<'_> {
             '[' => self.set()?,
             '\\' => match self.rest.next() {
                 None => return Err(self.wrong("it ends with a \\")),
-                Some(c @ '1'..='9') => {
-                    return Err(self.wrong(&format!("\\{c}, a back reference, isn't supported")));
-                }
+                Some('1'..='9') => return Err(self.wrong("a back reference isn't supported")),
                 Some(c) => {
                     let of = class(c.to_ascii_lowercase());
                     match of.is_empty() {
-                        true => one(vec![Range::one(escaped(c))], false),
+                        true => one(vec![Range::one(self.escaped(c)?)], false),
                         false => one(of, c.is_ascii_uppercase()),
                     }
                 }
@@ -199,7 +218,7 @@ impl Parser<'_> {
                         of.extend(class);
                         continue;
                     }
-                    escaped(c)
+                    self.escaped(c)?
                 }
                 other => other,
             };
@@ -237,7 +256,7 @@ impl Parser<'_> {
                 .map(|(first, last)| range(first, last))
                 .to_vec(),
             "xdigit" => vec![range('0', '9'), range('a', 'f'), range('A', 'F')],
-            _ => return Err(self.wrong(&format!("there is no class {name}"))),
+            _ => return Err(self.wrong("there is no class of this name")),
         };
         match self.takes(':') && self.takes(']') {
             true => Ok(of),
@@ -303,15 +322,6 @@ fn class(letter: char) -> Vec<Range> {
     }
 }
 
-fn escaped(c: char) -> char {
-    match c {
-        'n' => '\n',
-        't' => '\t',
-        'r' => '\r',
-        other => other,
-    }
-}
-
 /// What comes behind: whether the rest matches from this place on.
 type Then<'f> = &'f dyn Fn(usize) -> Result<bool, Fault>;
 
@@ -342,18 +352,41 @@ impl Search<'_> {
         Ok(false)
     }
 
-    fn all(&self, pieces: &[Piece], at: usize, then: Then<'_>) -> Result<bool, Fault> {
-        self.step()?;
-        let Some((piece, rest)) = pieces.split_first() else { return then(at) };
-        match &piece.node {
-            Node::One { of, negated } => {
-                self.run(piece, of, *negated, at, &|at| self.all(rest, at, then))
+    fn all(&self, mut pieces: &[Piece], mut at: usize, then: Then<'_>) -> Result<bool, Fault> {
+        loop {
+            self.step()?;
+            let Some((piece, rest)) = pieces.split_first() else { return then(at) };
+            let behind = |at: usize| self.all(rest, at, then);
+            match &piece.node {
+                Node::One { of, negated } if piece.is_once() => {
+                    match self.one_at(at, of, *negated) {
+                        Some(end) => (pieces, at) = (rest, end),
+                        None => return Ok(false),
+                    }
+                }
+                Node::One { of, negated } => {
+                    return self.run(piece, of, *negated, at, &|at| self.deeper(|| behind(at)));
+                }
+                _ => return self.repeated(piece, 0, at, &behind),
             }
-            _ => self.repeated(piece, 0, at, &|at| self.all(rest, at, then)),
         }
     }
 
-    /// A run of single characters: the longest one first. It needs no stack.
+    /// Does `work` one level further in, which its first step checks.
+    fn deeper(&self, work: impl FnOnce() -> Result<bool, Fault>) -> Result<bool, Fault> {
+        self.depth.set(self.depth.get() + 1);
+        let done = work();
+        self.depth.set(self.depth.get() - 1);
+        done
+    }
+
+    /// The end of a single character at a place; none if another one is there, or none.
+    fn one_at(&self, at: usize, of: &[Range], negated: bool) -> Option<usize> {
+        let c = self.text[at..].chars().next()?;
+        (self.is_one_of(c, of) != negated).then(|| at + c.len_utf8())
+    }
+
+    /// A run of single characters: the longest one first.
     fn run(
         &self,
         piece: &Piece,
@@ -390,20 +423,17 @@ impl Search<'_> {
     /// A group or a place, again and again.
     fn repeated(&self, piece: &Piece, done: u32, at: usize, then: Then<'_>) -> Result<bool, Fault> {
         self.step()?;
-        self.depth.set(self.depth.get() + 1);
-        let mut found = false;
-        if piece.most.is_none_or(|most| done < most) {
-            found = self.once(&piece.node, at, &|end| {
-                // Nothing, again and again, is nothing.
-                match end == at && done >= piece.least {
-                    true => Ok(false),
-                    false => self.repeated(piece, done + 1, end, then),
-                }
-            })?;
-        }
-        let found = found || (done >= piece.least && then(at)?);
-        self.depth.set(self.depth.get() - 1);
-        Ok(found)
+        self.deeper(|| {
+            let found = piece.most.is_none_or(|most| done < most)
+                && self.once(&piece.node, at, &|end| {
+                    // Nothing, again and again, is nothing.
+                    match end == at && done >= piece.least {
+                        true => Ok(false),
+                        false => self.repeated(piece, done + 1, end, then),
+                    }
+                })?;
+            Ok(found || (done >= piece.least && then(at)?))
+        })
     }
 
     fn once(&self, node: &Node, at: usize, then: Then<'_>) -> Result<bool, Fault> {
@@ -460,7 +490,9 @@ mod tests {
 
     #[test]
     fn a_wrong_pattern_is_refused() {
-        for pattern in ["(", ")", "[a", "a{2", "*a", "a**", "\\", "(?=a)", "[[:word:]]", "\\1"] {
+        for pattern in
+            ["(", ")", "[a", "a{2", "*a", "a**", "\\", "(?=a)", "[[:word:]]", "\\1", "\\m", "[\\D]"]
+        {
             let refused = matches("a", pattern, false).expect_err(pattern);
             assert_eq!(refused.state(), SqlState::INVALID_REGULAR_EXPRESSION, "{pattern}");
         }
@@ -473,5 +505,7 @@ mod tests {
         assert!(matches(&text, "^(a*)*b$", false).is_err());
         assert!(is(&text, "^a*$"));
         assert!(matches(&text, &"(".repeat(10_000), false).is_err());
+        assert!(is(&"a".repeat(60_000), &"a".repeat(50_000)));
+        assert!(matches(&text, &"a?".repeat(1_000), false).is_err(), "it takes too much stack");
     }
 }
