@@ -7,6 +7,8 @@
 //! Callers: the table of functions.
 //! Source: PostgreSQL's documentation, "System Information Functions", "Array Functions".
 
+use std::borrow::Cow;
+
 use value::Value;
 
 use super::{Body, Entry, entry, unexpected};
@@ -63,6 +65,7 @@ pub(super) const TABLE: &[Entry] = &[
     entry("pg_partition_ancestors", &[ANY], WHOLE, none),
     entry("array", &[ANY], TEXT, array_of).with_nulls(),
     entry("array_to_string", &[TEXT, TEXT], TEXT, array_to_string),
+    entry("array_contains", &[TEXT, TEXT], TRUTH, array_contains),
     entry("array_position", &[TEXT, TEXT], WHOLE, array_position),
     entry("array_element", &[TEXT, WHOLE], WHOLE, array_element),
     entry("array_upper", &[TEXT, WHOLE], WHOLE, array_upper),
@@ -111,12 +114,75 @@ fn first<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, F
     Ok(first)
 }
 
-/// The parts of an array that is a text, or of a vector; none are in quotes in the catalogue.
-fn parts(array: &str) -> impl Iterator<Item = &str> {
-    let inner = array.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
-    let between = if inner.is_some() { ',' } else { ' ' };
-    let parts = inner.unwrap_or(array).split(between);
-    parts.filter(|part| !part.is_empty())
+/// The elements of an array that is a text, as `{1,"a b",NULL}`, or of a vector, as `1 2`; NULL is
+/// none.
+struct Elements<'t> {
+    rest: &'t str,
+    between: char,
+    is_over: bool,
+}
+
+impl<'t> Elements<'t> {
+    fn of(array: &'t str) -> Elements<'t> {
+        let inner = array.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+        let (rest, between) = match inner {
+            Some(inner) => (inner.trim(), ','),
+            None => (array.trim(), ' '),
+        };
+        Elements { rest, between, is_over: rest.is_empty() }
+    }
+
+    /// An element in quotes, whose first one was taken: a backslash takes the next sign as it is.
+    fn quoted(&mut self) -> Cow<'t, str> {
+        let (mut text, mut is_escaped) = (String::new(), false);
+        let mut end = self.rest.len();
+        for (at, c) in self.rest.char_indices() {
+            match c {
+                _ if is_escaped => {
+                    text.push(c);
+                    is_escaped = false;
+                }
+                '\\' => is_escaped = true,
+                '"' => {
+                    end = at + 1;
+                    break;
+                }
+                other => text.push(other),
+            }
+        }
+        self.rest = &self.rest[end..];
+        Cow::Owned(text)
+    }
+}
+
+impl<'t> Iterator for Elements<'t> {
+    type Item = Option<Cow<'t, str>>;
+
+    fn next(&mut self) -> Option<Option<Cow<'t, str>>> {
+        if self.is_over {
+            return None;
+        }
+        let quoted = match self.rest.strip_prefix('"') {
+            Some(rest) => {
+                self.rest = rest;
+                Some(self.quoted())
+            }
+            None => None,
+        };
+        let (plain, rest) = match self.rest.split_once(self.between) {
+            Some((plain, rest)) => (plain.trim(), rest.trim_start()),
+            None => {
+                self.is_over = true;
+                (self.rest.trim(), "")
+            }
+        };
+        self.rest = rest;
+        Some(match quoted {
+            None if plain.eq_ignore_ascii_case("null") => None,
+            None => Some(Cow::Borrowed(plain)),
+            quoted => quoted,
+        })
+    }
 }
 
 /// `array(SELECT ...)` of one row at most.
@@ -132,18 +198,33 @@ fn array_of<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<
 fn array_to_string<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     let [Value::Text(array), Value::Text(between)] = *arguments else { unexpected(arguments) };
     let mut text = with.arena.writer();
-    for (at, part) in parts(array).enumerate() {
+    for (at, element) in Elements::of(array).flatten().enumerate() {
         if at > 0 {
             text.push_str(between);
         }
-        text.push_str(part);
+        text.push_str(&element);
     }
     Ok(Value::Text(text.into_bump_str()))
 }
 
+/// `x = ANY (array)`: unknown if no element is equal and one is NULL.
+fn array_contains<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
+    let [Value::Text(array), Value::Text(wanted)] = *arguments else { unexpected(arguments) };
+    let mut has_null = false;
+    for element in Elements::of(array) {
+        match element {
+            Some(element) if element == wanted => return Ok(Value::Boolean(true)),
+            Some(_) => {}
+            None => has_null = true,
+        }
+    }
+    Ok(if has_null { Value::Null } else { Value::Boolean(false) })
+}
+
 fn array_position<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     let [Value::Text(array), Value::Text(wanted)] = *arguments else { unexpected(arguments) };
-    let place = (1..).zip(parts(array)).find(|(_, part)| *part == wanted);
+    let is_it = |element: &Option<Cow<'_, str>>| element.as_deref() == Some(wanted);
+    let place = (1..).zip(Elements::of(array)).find(|(_, element)| is_it(element));
     Ok(place.map_or(Value::Null, |(place, _)| Value::Int(place)))
 }
 
@@ -152,15 +233,15 @@ fn array_position<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Val
 fn array_element<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     let [Value::Text(array), Value::Int(place)] = *arguments else { unexpected(arguments) };
     let first = i64::from(array.starts_with('{'));
-    let found = (first..).zip(parts(array)).find(|(number, _)| *number == place);
-    let number = found.and_then(|(_, part)| part.parse().ok());
+    let found = (first..).zip(Elements::of(array)).find(|(number, _)| *number == place);
+    let number = found.and_then(|(_, element)| element?.parse().ok());
     Ok(number.map_or(Value::Null, Value::Int))
 }
 
 /// How many elements it has; NULL without any.
 fn array_upper<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     let (Value::Text(array), rest) = (arguments[0], &arguments[1..]) else { unexpected(arguments) };
-    let count = i64::try_from(parts(array).count()).unwrap_or(i64::MAX);
+    let count = i64::try_from(Elements::of(array).count()).unwrap_or(i64::MAX);
     // With a dimension an empty array has none, as in PostgreSQL.
     let is_null = !rest.is_empty() && (count == 0 || rest != [Value::Int(1)]);
     Ok(if is_null { Value::Null } else { Value::Int(count) })
@@ -177,18 +258,36 @@ mod tests {
         let bare = Bare::new();
         let with = bare.evaluation();
         let (array, vector) = (Value::Text("{1,2,30}"), Value::Text("4 5"));
-        let place = |array, part| array_position(&[array, Value::Text(part)], &with);
+        let place = |array, part: &'static str| array_position(&[array, Value::Text(part)], &with);
         assert_eq!(place(array, "30").expect("sound"), Value::Int(3));
         assert_eq!(place(array, "3").expect("sound"), Value::Null);
         assert_eq!(place(vector, "5").expect("sound"), Value::Int(2));
         let joined = array_to_string(&[array, Value::Text(", ")], &with).expect("sound");
         assert_eq!(joined, Value::Text("1, 2, 30"));
-        let upper = |text| array_upper(&[Value::Text(text), Value::Int(1)], &with);
+        let upper = |text: &'static str| array_upper(&[Value::Text(text), Value::Int(1)], &with);
         assert_eq!(upper("{a,b}").expect("sound"), Value::Int(2));
         assert_eq!(upper("{}").expect("sound"), Value::Null);
         let element = |array, place| array_element(&[array, Value::Int(place)], &with);
         assert_eq!(element(array, 3).expect("sound"), Value::Int(30));
         assert_eq!(element(vector, 0).expect("sound"), Value::Int(4));
         assert_eq!(element(vector, 2).expect("sound"), Value::Null);
+    }
+
+    /// Clients send arrays as texts, with quotes around what holds a comma.
+    #[test]
+    fn elements_may_be_in_quotes_or_null() {
+        let bare = Bare::new();
+        let with = bare.evaluation();
+        let contains = |array: &'static str, wanted: &'static str| {
+            array_contains(&[Value::Text(array), Value::Text(wanted)], &with).expect("sound")
+        };
+        let array = r#"{"a, \"b\"", c ,"NULL",""}"#;
+        for wanted in ["a, \"b\"", "c", "NULL", ""] {
+            assert_eq!(contains(array, wanted), Value::Boolean(true), "{wanted}");
+        }
+        assert_eq!(contains(array, "b"), Value::Boolean(false));
+        assert_eq!(contains("{1,NULL}", "1"), Value::Boolean(true));
+        assert_eq!(contains("{1,NULL}", "2"), Value::Null);
+        assert_eq!(contains("{}", ""), Value::Boolean(false));
     }
 }

@@ -51,8 +51,7 @@ impl Binder<'_> {
             let message = format!("ANY needs an array or a subquery, and this is {}", array.kind);
             return Err(Refused::new(SqlState::WRONG_OBJECT_TYPE, At::NOWHERE, message));
         }
-        let place = build::call("array_position", vec![array.cast(text)?, value.cast(text)?])?;
-        Ok(build::is_null(place, true))
+        Ok(build::call("array_contains", vec![array.cast(text)?, value.cast(text)?])?)
     }
 
     /// `array[n]`.
