@@ -17,7 +17,7 @@ use super::stream::no_client;
 use crate::refuse::refuse;
 use crate::schema::VirtualContext;
 
-/// The bytes of one read of a plain file, or more.
+/// The most bytes of one read of a plain file.
 const PIECE_BYTES: usize = 256 << 10;
 /// The same of a packed one. Gzip makes at most a thousand bytes of one: what a piece unpacks to
 /// stays within some MiB.
@@ -65,8 +65,7 @@ impl Input {
         of: &VirtualContext<'_>,
     ) -> Result<bool, Stop> {
         match self {
-            // A long record is looked at anew with each piece, so pieces grow with it.
-            Input::Plain(pieces) => pieces.read(PIECE_BYTES.max(into.len()), into, of.session),
+            Input::Plain(pieces) => pieces.read(PIECE_BYTES, into, of.session),
             Input::Packed(pieces, decoder) => {
                 let mut packed = Vec::new();
                 let goes_on = pieces.read(PACKED_BYTES, &mut packed, of.session)?;

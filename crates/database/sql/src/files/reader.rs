@@ -188,9 +188,17 @@ impl FileReader {
             );
             return Err(refuse(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
         }
+        // A record that goes on is looked at anew from its beginning. So there is to be twice as
+        // much of it: else a long one would be looked at for each of many small pieces.
+        let enough = 2 * self.buffer.len();
         let input = self.input.as_mut().expect("a file is open");
-        self.is_last = !input.read(&mut self.buffer, of)?;
-        Ok(())
+        loop {
+            self.is_last = !input.read(&mut self.buffer, of)?;
+            if self.is_last || self.buffer.len() >= enough {
+                return Ok(());
+            }
+            of.instance.halt().check_call(of.session)?;
+        }
     }
 
     /// Adds the row of the record. If it is refused, nothing of it is left in `into`.

@@ -104,6 +104,8 @@ pub(super) fn scan(
 fn scan_text(form: &Form, input: &[u8], is_last: bool, into: &mut Record) -> Scanned {
     let null = form.null.as_bytes();
     let (mut at, mut raw, mut lines) = (0, 0, 0);
+    // Up to here a backslash has taken signs for its own: an end of line begins behind it.
+    let mut taken = 0;
     loop {
         let is_sign = |byte: &u8| *byte == b'\n' || *byte == b'\\' || *byte == form.delimiter;
         let run = input[at..].iter().position(is_sign).unwrap_or(input.len() - at);
@@ -121,9 +123,11 @@ fn scan_text(form: &Form, input: &[u8], is_last: bool, into: &mut Record) -> Sca
             into.end_field(input[raw..at - 1] == *null);
             raw = at;
         } else if sign == b'\n' {
-            let has_return = at >= raw + 2 && input[at - 2] == b'\r';
+            let has_return = at >= taken.max(raw) + 2 && input[at - 2] == b'\r';
             let end = if has_return { at - 2 } else { at - 1 };
-            into.without_return();
+            if has_return {
+                into.without_return();
+            }
             into.end_field(input[raw..end] == *null);
             return ended(&input[..end], at, lines + 1, into);
         } else {
@@ -133,6 +137,7 @@ fn scan_text(form: &Form, input: &[u8], is_last: bool, into: &mut Record) -> Sca
             }
             lines += u64::from(input.get(at) == Some(&b'\n'));
             at += unescape(&input[at..], &mut into.bytes);
+            taken = at;
         }
     }
 }
@@ -290,6 +295,7 @@ mod tests {
         check(&text(), "a\\tb\\\\\\n\\x41\\102\\q\r\nlast", &[&["a\tb\\\nABq"], &["last"]]);
         check(&text(), "a\\\nb\tc\n", &[&["a\nb", "c"]]);
         check(&text(), "\\\\N\n\\.\nbehind\n", &[&["\\N"]]);
+        check(&text(), "a\\r\nb\\\r\nc\r\n", &[&["a\r"], &["b\r"], &["c"]]);
         check(&text(), "\n", &[&[""]]);
         check(&text(), "", &[]);
     }

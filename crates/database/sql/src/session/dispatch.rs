@@ -83,7 +83,7 @@ impl Frame<'_> {
             return Err(refuse(SqlState::WRONG_OBJECT_TYPE, message));
         };
         let written = Written { text, binds: &parsed.binds, values: &[], most: 0 };
-        self.copy(copy, written)
+        self.named_by(SqlId::of(text), |frame| frame.copy(copy, written))
     }
 
     /// Appends the next rows of a cursor to `into`, which is emptied first: at most `most`. Returns
