@@ -266,10 +266,8 @@ fn oid_of(
         (Ok(oid), _) => Some(oid),
         (Err(_), CatalogQuestion::TypeOid) => lookup::type_oid(written),
         (Err(_), _) => {
-            let (schema, name) = match written.rsplit_once('.') {
-                Some((schema, name)) => (Some(folded(schema)), folded(name)),
-                None => (None, folded(written)),
-            };
+            let (schema, name) = parted(written);
+            let (schema, name) = (schema.map(folded), folded(name));
             lookup::relation_oid(schema.as_deref(), &name, engine)
         }
     };
@@ -291,6 +289,19 @@ fn unknown(state: SqlState, message: String) -> Stop {
     Refusal::new(RefusalKind::NotFound, message).with_state(state).into()
 }
 
+/// The schema of a written name, if there is one, and the rest. A dot within quotes is no border.
+fn parted(written: &str) -> (Option<&str>, &str) {
+    let mut is_quoted = false;
+    let is_border = |c: char| {
+        is_quoted ^= c == '"';
+        c == '.' && !is_quoted
+    };
+    match written.split_once(is_border) {
+        Some((schema, name)) => (Some(schema), name),
+        None => (None, written),
+    }
+}
+
 /// A name as a statement writes it, as the dictionary has it.
 fn folded(name: &str) -> String {
     match name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
@@ -307,5 +318,12 @@ mod tests {
     fn a_name_in_quotes_is_taken_as_it_is() {
         let names = ["Emp", "\"Emp\"", "\"a\"\"b\""].map(folded);
         assert_eq!(names, ["emp", "Emp", "a\"b"]);
+    }
+
+    #[test]
+    fn a_dot_in_quotes_is_part_of_a_name() {
+        assert_eq!(parted("public.emp"), (Some("public"), "emp"));
+        assert_eq!(parted("\"a.b\""), (None, "\"a.b\""));
+        assert_eq!(parted("\"s.t\".\"a.\"\"b\""), (Some("\"s.t\""), "\"a.\"\"b\""));
     }
 }

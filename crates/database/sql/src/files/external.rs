@@ -57,17 +57,16 @@ pub(crate) fn layout_of(create: &CreateExternalTable) -> Result<Layout, Stop> {
         Some(RejectLimit::Lines(lines)) => *lines,
         Some(RejectLimit::Unlimited) => u64::MAX,
     };
-    Ok(Layout {
-        columns,
-        form: Form::of(options)?,
-        files: paths.iter().map(place).collect::<Result<_, Stop>>()?,
-        rejects: RejectRule {
-            limit: Some(limit),
-            file: reject_file.as_ref().map(place).transpose()?,
-        },
-        line: Shared64::new(0),
-        asked: Shared64::new(0),
-    })
+    let files: Vec<PathBuf> = paths.iter().map(place).collect::<Result<_, Stop>>()?;
+    let file = reject_file.as_ref().map(place).transpose()?;
+    if let Some(file) = file.as_ref().filter(|file| files.contains(file)) {
+        let message =
+            format!("{} can't be the reject file too: its rows lie in it", file.display());
+        return Err(refuse(SqlState::INVALID_PARAMETER_VALUE, message));
+    }
+    let rejects = RejectRule { limit: Some(limit), file };
+    let (form, line, asked) = (Form::of(options)?, Shared64::new(0), Shared64::new(0));
+    Ok(Layout { columns, form, files, rejects, line, asked })
 }
 
 /// The whole path of a file.
@@ -106,6 +105,14 @@ mod tests {
     fn a_path_without_a_directory_is_refused() {
         let refused = layout("create external table w (a int) location 'a.dat'").err();
         let state = refused.expect("it is no whole path").state();
+        assert_eq!(state, SqlState::INVALID_PARAMETER_VALUE);
+    }
+
+    /// Rejected lines would take the place of the rows.
+    #[test]
+    fn a_file_of_rows_is_no_reject_file() {
+        let text = "create external table w (a int) location 'a' directory '/d' reject file '/d/a'";
+        let state = layout(text).err().expect("the file is both").state();
         assert_eq!(state, SqlState::INVALID_PARAMETER_VALUE);
     }
 }

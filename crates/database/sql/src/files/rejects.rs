@@ -1,16 +1,20 @@
 //! Lines that are no rows: how many are passed over, and where they are kept.
 //!
-//! Invariant: the file of rejected lines has those of the last read, as they were. A read without
-//! rejected lines leaves it alone.
+//! Invariants
+//!   * the file of rejected lines has those of the last read, as they were; a read without rejected
+//!     lines leaves it alone
+//!   * a file that somebody has locked isn't put away for it: not another read's, and not one of
+//!     the database's own, which are locked while it is open
 //!
 //! Callers: `reader`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use os::{File, FileOperation};
 use stop::{SqlState, Stop};
 
 use super::input::PLAIN;
+use crate::refuse::refuse;
 use crate::schema::VirtualContext;
 
 /// What is done with lines that are no rows.
@@ -59,14 +63,7 @@ impl Rejects {
         let Some(path) = &rule.file else { return Ok(()) };
         let Kept { file, end } = match &mut self.file {
             Some(kept) => kept,
-            none => {
-                let (disk, session) = (of.disk(), of.session);
-                if disk.has_name(path, session)? {
-                    disk.remove(path, session)?;
-                }
-                let file = disk.create(path, 0, PLAIN, session)?;
-                none.insert(Kept { file, end: 0 })
-            }
+            none => none.insert(Kept { file: made(path, of)?, end: 0 }),
         };
         let mut bytes = line.to_vec();
         if !bytes.ends_with(b"\n") {
@@ -84,6 +81,22 @@ impl Rejects {
             None => Ok(()),
         }
     }
+}
+
+/// A new file in the place of that of an earlier read.
+fn made(path: &Path, of: &VirtualContext<'_>) -> Result<File, Stop> {
+    let (disk, session) = (of.disk(), of.session);
+    if disk.has_name(path, session)? {
+        let earlier = disk.open(path, PLAIN, session)?;
+        if !earlier.try_lock()? {
+            let message = format!("the reject file {} is in use", path.display());
+            let stop = refuse(SqlState::OBJECT_IN_USE, message);
+            let hint = "read the external table when nobody else reads it, or name another file";
+            return Err(stop.map_refusal(|refusal| refusal.hint(hint)));
+        }
+        disk.remove(path, session)?;
+    }
+    Ok(disk.create(path, 0, PLAIN, session)?)
 }
 
 /// Whether a refusal says that a line has no right values: class 22, or a NULL too many.
