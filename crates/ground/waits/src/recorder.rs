@@ -216,8 +216,8 @@ impl Recorder {
         }
     }
 
-    /// Publishes that the session begins long work of so many units (W22). Returns the work of which
-    /// this is a part, for [`Recorder::end_work`].
+    /// Publishes that the session begins long work of so many units (W22). Returns the work of
+    /// which this is a part, for [`Recorder::end_work`].
     pub fn begin_work(&self, work: LongWork, total: u64) -> Option<CurrentWork> {
         let outer = self.account.current_work();
         self.set_work(Some(CurrentWork { work, done: 0, total }));
