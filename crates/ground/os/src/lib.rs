@@ -82,7 +82,7 @@ pub use registry::{
     Census, EndedTimes, RunningSession, SessionNo, SessionTimes, TotalsByKind, WaitSinks,
 };
 pub use ring::{Completion, Request, Ring, RingBackend, RingConfig};
-pub use session::{EveryWaitSampled, Session, SessionReading, Waiting};
+pub use session::{EveryWaitSampled, Session, SessionReading, Waiting, WorkUnderWay};
 pub use thread::{CpuSet, Panicked, Priority, ThreadHandle, ThreadId, ThreadSpec, is_process};
 pub use word::WaitWord;
 pub use world::{NoticeSink, Os};

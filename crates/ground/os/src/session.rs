@@ -5,8 +5,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use waits::{
-    Account, CurrentStatement, Nanos, OffCpuTime, OpenWait, Recorder, Sampling, SessionKind,
-    Statistic, ThreadTimes, TimeAccount, Timestamp, Totals, WaitEvent, WaitSink,
+    Account, CurrentStatement, CurrentWork, LongWork, Nanos, OffCpuTime, OpenWait, Recorder,
+    Sampling, SessionKind, Statistic, ThreadTimes, TimeAccount, Timestamp, Totals, WaitEvent,
+    WaitSink,
 };
 
 use crate::call::Calls;
@@ -59,6 +60,29 @@ impl Drop for EveryWaitSampled<'_> {
     fn drop(&mut self) {
         let EveryWaitSampled { session, before } = self;
         let _ = session.recorder.set_sampling(*before, session.now());
+    }
+}
+
+/// Long work of a session, published until this is dropped.
+#[derive(Debug)]
+#[must_use = "the work has ended once this is dropped"]
+pub struct WorkUnderWay<'s> {
+    session: &'s Session,
+    /// The work of which this is a part.
+    outer: Option<CurrentWork>,
+}
+
+impl WorkUnderWay<'_> {
+    /// So many more of its units are done.
+    #[inline]
+    pub fn done(&self, units: u64) {
+        self.session.recorder.work_done(units);
+    }
+}
+
+impl Drop for WorkUnderWay<'_> {
+    fn drop(&mut self) {
+        self.session.recorder.end_work(self.outer);
     }
 }
 
@@ -159,6 +183,12 @@ impl Session {
     #[inline]
     pub fn end_statement(&self, outer: Option<CurrentStatement>, now: Timestamp) {
         self.recorder.end_statement(outer, now);
+    }
+
+    /// Publishes that the session does long work of so many units, until what this returns is
+    /// dropped (rule waits/W22).
+    pub fn begin_work(&self, work: LongWork, total: u64) -> WorkUnderWay<'_> {
+        WorkUnderWay { session: self, outer: self.recorder.begin_work(work, total) }
     }
 
     /// Sets the receiver of ended waits at level trace.

@@ -7,7 +7,10 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use crate::cell::Cell64;
 use crate::histogram::{HISTOGRAM_BUCKETS, STRATA};
-use crate::{Level, Nanos, OffCpuTime, Statistic, ThreadTimes, Timestamp, Totals, WaitEvent};
+use crate::{
+    CurrentWork, Level, LongWork, Nanos, OffCpuTime, Statistic, ThreadTimes, Timestamp, Totals,
+    WaitEvent,
+};
 
 /// Whether a session works for a user or for the instance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,6 +87,10 @@ pub struct Account {
     pub(crate) statement_since_ns: Cell64,
     /// The time in statements that have ended.
     pub(crate) in_statements_ns: Cell64,
+    /// The number plus one of the long work that the session does; 0 if it does none.
+    pub(crate) work: Cell64,
+    pub(crate) work_done: Cell64,
+    pub(crate) work_total: Cell64,
 }
 
 /// The statement that a session runs right now, as an observer sees it.
@@ -127,6 +134,9 @@ impl Account {
             statement: Cell64::default(),
             statement_since_ns: Cell64::default(),
             in_statements_ns: Cell64::default(),
+            work: Cell64::default(),
+            work_done: Cell64::default(),
+            work_total: Cell64::default(),
         }
     }
 
@@ -178,6 +188,13 @@ impl Account {
         let number = self.statement.get();
         let since = Timestamp::from_nanos(self.statement_since_ns.get());
         (number != 0).then_some(CurrentStatement { number, since })
+    }
+
+    /// The long work that the session does, if any (W22).
+    pub fn current_work(&self) -> Option<CurrentWork> {
+        let number = usize::try_from(self.work.get().checked_sub(1)?).ok()?;
+        let work = *LongWork::ALL.get(number)?;
+        Some(CurrentWork { work, done: self.work_done.get(), total: self.work_total.get() })
     }
 
     /// Whether the session is in a wait.

@@ -18,8 +18,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::histogram::{bucket_of, stratum_of};
 use crate::sampler::Sampler;
 use crate::{
-    Account, CurrentStatement, Level, Nanos, OffCpuTime, Sampling, SessionKind, Statistic,
-    ThreadTimes, Timestamp, WaitEvent,
+    Account, CurrentStatement, CurrentWork, Level, LongWork, Nanos, OffCpuTime, Sampling,
+    SessionKind, Statistic, ThreadTimes, Timestamp, WaitEvent,
 };
 
 /// A wait that has begun. It ends through [`Recorder::end`], or through [`Recorder::break_off`] if
@@ -216,6 +216,34 @@ impl Recorder {
         }
     }
 
+    /// Publishes that the session begins long work of so many units (W22). Returns the work of
+    /// which this is a part, for [`Recorder::end_work`].
+    pub fn begin_work(&self, work: LongWork, total: u64) -> Option<CurrentWork> {
+        let outer = self.account.current_work();
+        self.set_work(Some(CurrentWork { work, done: 0, total }));
+        outer
+    }
+
+    /// So many more units of the long work are done.
+    #[inline]
+    pub fn work_done(&self, units: u64) {
+        self.account.work_done.add(units);
+    }
+
+    /// Ends the long work: the session goes on with `outer`, if there is one.
+    pub fn end_work(&self, outer: Option<CurrentWork>) {
+        self.set_work(outer);
+    }
+
+    fn set_work(&self, now: Option<CurrentWork>) {
+        self.account.work.set(0);
+        if let Some(CurrentWork { work, done, total }) = now {
+            self.account.work_done.set(done);
+            self.account.work_total.set(total);
+            self.account.work.set(work as u64 + 1);
+        }
+    }
+
     /// Raises a statistic, at any level.
     #[inline]
     pub fn count(&self, statistic: Statistic, amount: u64) {
@@ -312,6 +340,27 @@ mod tests {
         let mut both = before.clone();
         both.add(&before);
         assert_eq!(both.in_statements(), Nanos(400));
+    }
+
+    /// Rule W22: how far long work is can be seen while it lasts. Work within work is seen while it
+    /// lasts, and then the outer one goes on where it was.
+    #[test]
+    fn long_work_is_published_while_it_lasts() {
+        let r = recorder();
+        let seen = || r.account().current_work().map(|it| (it.work, it.done, it.total));
+        r.work_done(3);
+        assert_eq!(seen(), None);
+        assert_eq!(r.begin_work(LongWork::TableScan, 10), None);
+        assert_eq!(seen(), Some((LongWork::TableScan, 0, 10)));
+        r.work_done(4);
+        let outer = r.begin_work(LongWork::IndexBuild, 2);
+        r.work_done(1);
+        assert_eq!(seen(), Some((LongWork::IndexBuild, 1, 2)));
+        r.end_work(outer);
+        r.work_done(1);
+        assert_eq!(seen(), Some((LongWork::TableScan, 5, 10)));
+        r.end_work(None);
+        assert_eq!(seen(), None);
     }
 
     /// A wait that began before the level went off still ends: nothing stays published.

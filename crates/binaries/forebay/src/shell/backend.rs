@@ -10,6 +10,18 @@ pub(crate) trait Backend {
     /// Runs one statement. Its rows come as they are asked for.
     fn run(&mut self, statement: &str) -> Result<Answer<'_>, Failure>;
 
+    /// Runs a COPY FROM STDIN. `give` puts the next data into its argument, which is empty; if it
+    /// stays empty, there are no more.
+    fn copy_in(&mut self, statement: &str, give: &mut Give<'_>)
+    -> Result<Answer<'static>, Failure>;
+
+    /// Runs a COPY TO STDOUT. `take` takes whole lines; false: it wants no more.
+    fn copy_out(
+        &mut self,
+        statement: &str,
+        take: &mut Take<'_>,
+    ) -> Result<Answer<'static>, Failure>;
+
     /// What `\d` and its like ask for, as rows.
     fn describe(&mut self, what: &Describe) -> Result<Answer<'_>, Failure>;
 
@@ -26,13 +38,28 @@ pub(crate) trait Backend {
     fn watch(&mut self) -> Arc<dyn Watch>;
 }
 
+/// Gives data.
+pub(crate) type Give<'g> = dyn FnMut(&mut Vec<u8>) -> Result<(), Failure> + 'g;
+
+/// Takes data.
+pub(crate) type Take<'t> = dyn FnMut(&str) -> bool + 't;
+
 /// Looks at a running statement from another thread, and ends it.
 pub(crate) trait Watch: Send + Sync {
     /// Has the statement refused, unless it has ended. The session is the calling thread's.
     fn cancel(&self, session: &os::Session);
 
-    /// What the statement has done so far and is at, in a few words.
-    fn doing(&self) -> String;
+    /// What the statement has done so far and is at.
+    fn doing(&self) -> Doing;
+}
+
+/// What a statement has done so far and is at.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Doing {
+    /// The same in a few words.
+    pub(crate) what: String,
+    /// The share that is done, 0 to 1, of what it is at; none if that can't be known.
+    pub(crate) share: Option<f64>,
 }
 
 /// What a statement gives.
@@ -89,6 +116,8 @@ pub(crate) enum Describe {
     Indexes(Option<String>),
     /// `\dv`.
     Views(Option<String>),
+    /// `\ds`.
+    Sequences(Option<String>),
 }
 
 /// Why a statement was refused.
@@ -146,8 +175,10 @@ impl From<syntax::SyntaxError> for Failure {
 /// The names that can be completed, in small letters where they need no quotes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Names {
-    /// Tables and views.
+    /// Tables and views of users.
     pub(crate) tables: Vec<TableNames>,
+    /// Views of the system; those that need their schema have it in their names.
+    pub(crate) system: Vec<TableNames>,
     /// Indexes, sequences, tablespaces.
     pub(crate) others: Vec<String>,
     /// Functions.

@@ -1,8 +1,14 @@
 //! From lines to statements and commands.
 //!
-//! Callers: `shell`, for what is typed and for scripts.
+//! ```text
+//!   select 1;            a statement
+//!   \timing on           a command
+//!   select 1 \watch 2    a statement, and the command that sends it
+//! ```
+//!
+//! Callers: `shell`, for what is typed and for scripts; `terminal` asks whether a text is whole.
 
-use super::is_command;
+use super::command::is_command;
 
 /// What lines come to.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -11,14 +17,16 @@ pub(crate) enum Item {
     Statement {
         /// Its text, without semicolon.
         text: String,
-        /// The line on which it begins, counted from 1.
+        /// The number of the line on which it begins.
         line: usize,
+        /// The command behind it that sends it, if no semicolon does.
+        command: Option<String>,
     },
     /// A command of the shell.
     Command {
-        /// Its text, from the backslash on.
+        /// Its text.
         text: String,
-        /// Its line.
+        /// The number of its line.
         line: usize,
     },
 }
@@ -27,26 +35,28 @@ pub(crate) enum Item {
 #[derive(Default)]
 pub(crate) struct Collector {
     text: String,
-    /// The number of lines that were given.
-    lines: usize,
-    /// The line on which `text` begins.
+    /// The number of the line on which `text` begins.
     begins: usize,
 }
 
 impl Collector {
-    /// Takes a line, with its end or without, and gives what it completes.
-    pub(crate) fn line(&mut self, line: &str) -> Vec<Item> {
-        self.lines += 1;
+    /// Takes the line of this number, with its end or without, and gives what it completes.
+    pub(crate) fn line(&mut self, line: &str, number: usize) -> Vec<Item> {
         if self.text.trim().is_empty() {
             self.text.clear();
-            self.begins = self.lines;
+            self.begins = number;
             if is_command(line) {
-                return vec![Item::Command { text: line.trim().into(), line: self.lines }];
+                return vec![Item::Command { text: line.trim().into(), line: number }];
             }
         }
         self.text.push_str(line);
         if !line.ends_with('\n') {
             self.text.push('\n');
+        }
+        if line.contains('\\')
+            && let Some(at) = command_at(&self.text)
+        {
+            return self.sent(at);
         }
         // Nothing else ends a statement, so that a long one isn't read again with each line.
         match line.contains(';') {
@@ -64,11 +74,26 @@ impl Collector {
                 rest = part.start;
                 break;
             }
-            items.push(Item::Statement { text: part.text.into(), line: self.line_of(part.start) });
+            let (text, line) = (part.text.into(), self.line_of(part.start));
+            items.push(Item::Statement { text, line, command: None });
         }
         let begins = self.line_of(rest);
         self.text.drain(..rest);
         self.begins = begins;
+        items
+    }
+
+    /// The statements before the command that begins at this byte, which sends the last one.
+    fn sent(&mut self, at: usize) -> Vec<Item> {
+        let (sends, line) = (self.text[at..].trim().to_owned(), self.line_of(at));
+        self.text.truncate(at);
+        let mut items = self.take();
+        items.push(match self.end() {
+            Some(Item::Statement { text, line, .. }) => {
+                Item::Statement { text, line, command: Some(sends) }
+            }
+            _ => Item::Command { text: sends, line },
+        });
         items
     }
 
@@ -81,8 +106,25 @@ impl Collector {
         let text = std::mem::take(&mut self.text);
         let part = syntax::split(&text).next()?;
         let line = self.begins + text[..part.start].bytes().filter(|byte| *byte == b'\n').count();
-        Some(Item::Statement { text: text[part.start..].trim_end().into(), line })
+        let text = text[part.start..].trim_end().into();
+        Some(Item::Statement { text, line, command: None })
     }
+}
+
+/// Whether a text that is typed is whole, so that Enter sends it.
+pub(crate) fn is_whole(text: &str) -> bool {
+    is_command(text) || command_at(text).is_some() || syntax::is_complete(text)
+}
+
+/// The byte at which the command begins that sends the statement before it, if the last line of
+/// the text has one.
+fn command_at(text: &str) -> Option<usize> {
+    let at = text.rfind('\\')?;
+    let command = text[at..].trim_end();
+    let name = command.split_whitespace().next()?;
+    let sends = matches!(name, "\\g" | "\\gx" | "\\watch") && !command.contains('\n');
+    // Within quotes or a comment it would be a part of that.
+    (sends && syntax::is_complete(&format!("{};", &text[..at]))).then_some(at)
 }
 
 #[cfg(test)]
@@ -91,14 +133,23 @@ mod tests {
 
     fn collected(text: &str) -> Vec<Item> {
         let mut collector = Collector::default();
-        let lines = text.split_inclusive('\n');
-        let mut items: Vec<Item> = lines.flat_map(|line| collector.line(line)).collect();
+        let lines = text.split_inclusive('\n').zip(1..);
+        let mut items: Vec<Item> =
+            lines.flat_map(|(line, number)| collector.line(line, number)).collect();
         items.extend(collector.end());
         items
     }
 
     fn statement(text: &str, line: usize) -> Item {
-        Item::Statement { text: text.into(), line }
+        Item::Statement { text: text.into(), line, command: None }
+    }
+
+    fn sent(text: &str, line: usize, command: &str) -> Item {
+        Item::Statement { text: text.into(), line, command: Some(command.into()) }
+    }
+
+    fn command(text: &str, line: usize) -> Item {
+        Item::Command { text: text.into(), line }
     }
 
     #[test]
@@ -115,13 +166,32 @@ mod tests {
 
     #[test]
     fn a_command_is_a_line_that_begins_with_a_backslash_outside_of_statements() {
-        let text = "\\timing on\n select 1\n \\d;\n;\n  \\q\n";
+        let text = "\\timing on\n select 1\n \\d;\n;\n  \\q\nexit\n";
         let expected = [
-            Item::Command { text: "\\timing on".into(), line: 1 },
+            command("\\timing on", 1),
             statement("select 1\n \\d", 2),
-            Item::Command { text: "\\q".into(), line: 5 },
+            command("\\q", 5),
+            command("exit", 6),
         ];
         assert_eq!(collected(text), expected);
+    }
+
+    #[test]
+    fn a_command_behind_a_statement_sends_it() {
+        let text = "select 1 \\g\nselect 2; select\n 3 \\watch 0.5\nselect 4; \\gx\n\\g\n";
+        let expected = [
+            sent("select 1", 1, "\\g"),
+            statement("select 2", 2),
+            sent("select\n 3", 2, "\\watch 0.5"),
+            statement("select 4", 4),
+            command("\\gx", 4),
+            command("\\g", 5),
+        ];
+        assert_eq!(collected(text), expected);
+        for text in ["select '\\g", "select 1 -- \\g", "select 1 \\gone"] {
+            assert!(command_at(text).is_none() && !is_whole(text), "{text}");
+        }
+        assert!(is_whole("select 1 \\gx") && is_whole("help") && is_whole("select '\\g';"));
     }
 
     #[test]

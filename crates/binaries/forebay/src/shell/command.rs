@@ -1,13 +1,15 @@
-//! Commands of the shell: lines that begin with a backslash.
+//! Commands of the shell: lines that begin with a backslash, or with a word by which other shells
+//! are commanded.
 //!
 //! Callers: `shell`; `complete` for their names.
 
 use std::time::Duration;
 
+use clap::ValueEnum;
 use stop::did_you_mean;
 
 use super::backend::{Describe, Failure};
-use super::display::Expanded;
+use super::display::{Expanded, Format};
 
 /// A command.
 #[derive(Clone, PartialEq, Debug)]
@@ -24,12 +26,27 @@ pub(crate) enum Command {
     Waits(Option<bool>),
     /// `\x`.
     Expanded(Option<Expanded>),
+    /// `\format`; none asks for the present one.
+    Format(Option<Format>),
+    /// `\t`.
+    RowsOnly(Option<bool>),
+    /// `\pager`.
+    Pager(Option<bool>),
     /// `\i file`.
     Include(String),
     /// `\o file`; none for the terminal again.
     Output(Option<String>),
     /// `\copy ...`, as it stands.
     Copy(String),
+    /// `\echo ...`.
+    Echo(String),
+    /// `\e`.
+    Edit,
+    /// `\g`, `\gx`.
+    Again {
+        /// Whether each value has a line of its own.
+        is_expanded: bool,
+    },
     /// `\watch [seconds]`.
     Watch(Duration),
 }
@@ -40,20 +57,28 @@ const WATCH: Duration = Duration::from_secs(2);
 const WATCH_SECONDS_MAX: f64 = 86_400.0;
 
 /// All commands: name, what stands behind it, what it does.
-static ALL: [[&str; 3]; 13] = [
-    ["\\q", "", "leaves the shell; so does Ctrl-D"],
-    ["\\?", "", "shows this"],
+static ALL: [[&str; 3]; 21] = [
+    ["\\q", "", "leaves the shell; so do exit, quit and Ctrl-D"],
+    ["\\?", "", "shows this; so does help"],
     ["\\d", "[name]", "lists tables, views and sequences, or describes one"],
     ["\\dt", "[pattern]", "lists tables; * stands for any characters, ? for one"],
     ["\\di", "[pattern]", "lists indexes"],
+    ["\\ds", "[pattern]", "lists sequences"],
     ["\\dv", "[pattern]", "lists views"],
     ["\\timing", "[on|off]", "shows how long each statement takes"],
     ["\\waits", "[on|off]", "shows where the time of each statement went"],
     ["\\x", "[on|off|auto]", "shows one value a line; auto: if columns don't fit"],
+    ["\\format", "[form]", "shows rows as aligned, csv, json, markdown, unaligned"],
+    ["\\t", "[on|off]", "shows rows without the names of columns"],
+    ["\\pager", "[on|off]", "shows long answers page by page, or all at once"],
+    ["\\g", "", "runs the last statement again; \\gx: one value a line"],
+    ["\\watch", "[seconds]", "runs it again and again, until Ctrl-C"],
+    ["\\e", "", "opens the last statement in your editor, and runs it"],
     ["\\i", "file", "runs the statements and commands of a file"],
     ["\\o", "[file]", "writes answers into a file, or to the terminal again"],
     ["\\copy", "...", "is COPY with a path from the shell's directory on"],
-    ["\\watch", "[seconds]", "runs the last statement again and again, until Ctrl-C"],
+    ["\\echo", "text", "shows a text"],
+    ["\\gx", "", "runs the last statement again, one value a line"],
 ];
 
 /// All commands, for help and completion.
@@ -64,56 +89,95 @@ pub(crate) fn all() -> impl Iterator<Item = &'static [&'static str; 3]> {
 /// What `\?` shows.
 pub(crate) fn help() -> String {
     let mut text = String::from(
-        "Statements end with a semicolon and may have several lines.\nCommands of the shell:\n\n",
+        "Statements end with a semicolon, or with \\g, and may have several lines.\n\
+         Commands of the shell:\n\n",
     );
-    for [name, argument, does] in all() {
+    for [name, argument, does] in all().filter(|[name, ..]| *name != "\\gx") {
         let call = format!("{name} {argument}");
         text += &format!("  {call:<22} {does}\n");
     }
-    text + "\nCtrl-C cancels the statement that runs, or empties the line.\n\
+    text + "\n\\g, \\gx and \\watch may stand behind a statement in place of the semicolon.\n\
+            \\o | program and PAGER=program give answers to a program.\n\
+            SQL*Plus's desc name, @file and / are understood too.\n\
+            Ctrl-C cancels the statement that runs, or empties the line.\n\
             Tab completes words, tables and columns.\n"
 }
 
-/// Reads a line that begins with a backslash.
-pub(crate) fn parse(line: &str) -> Result<Command, Failure> {
-    let line = line.trim();
-    let (name, rest) = match line.find(char::is_whitespace) {
+/// Whether a line is a command, where a statement would begin.
+pub(crate) fn is_command(line: &str) -> bool {
+    let first = line.trim_start().lines().next().unwrap_or_default();
+    named(first.trim_end()).0.starts_with('\\')
+}
+
+/// The command that a line without blanks around it names, and what stands behind it.
+fn named(line: &str) -> (&str, &str) {
+    if let Some(file) = line.strip_prefix('@') {
+        return ("\\i", file);
+    }
+    let (word, rest) = match line.find(char::is_whitespace) {
         Some(at) => line.split_at(at),
         None => (line, ""),
     };
-    let argument = unquoted(rest.trim().trim_end_matches(';').trim_end());
+    let word = word.trim_end_matches(';');
+    let name = match word.to_ascii_lowercase().as_str() {
+        "exit" | "quit" => "\\q",
+        "help" => "\\?",
+        "desc" | "describe" => "\\d",
+        "/" if rest.is_empty() => "\\g",
+        // As psql has them: what it shows more of is shown anyhow.
+        _ if word.starts_with("\\d") => word.trim_end_matches(['+', 'S']),
+        _ => word,
+    };
+    (name, rest)
+}
+
+/// Reads a line that is a command.
+pub(crate) fn parse(line: &str) -> Result<Command, Failure> {
+    let (name, rest) = named(line.trim());
+    let bare = rest.trim().trim_end_matches(';').trim_end();
+    let argument = unquoted(bare);
     let given = (!argument.is_empty()).then(|| argument.clone());
-    let command = match name {
+    Ok(match name {
         "\\q" => Command::Quit,
         "\\?" | "\\h" | "\\help" => Command::Help,
-        "\\d" => Command::Describe(given.map_or(Describe::All, Describe::Object)),
+        "\\d" => Command::Describe(match bare {
+            "" => Describe::All,
+            name => Describe::Object(name.to_owned()),
+        }),
         "\\dt" => Command::Describe(Describe::Tables(given)),
         "\\di" => Command::Describe(Describe::Indexes(given)),
+        "\\ds" => Command::Describe(Describe::Sequences(given)),
         "\\dv" => Command::Describe(Describe::Views(given)),
         "\\timing" => Command::Timing(on_off(name, given)?),
         "\\waits" => Command::Waits(on_off(name, given)?),
+        "\\t" => Command::RowsOnly(on_off(name, given)?),
+        "\\pager" => Command::Pager(on_off(name, given)?),
         "\\x" => Command::Expanded(match given.as_deref() {
             Some("auto") => Some(Expanded::Auto),
             _ => on_off(name, given)?.map(|on| if on { Expanded::On } else { Expanded::Off }),
         }),
+        "\\format" => Command::Format(given.map(|given| format(&given)).transpose()?),
+        "\\pset" => pset(&argument)?,
         "\\i" => match given {
             Some(file) => Command::Include(file),
             None => return Err(Failure::of_shell("\\i needs the name of a file")),
         },
         "\\o" => Command::Output(given),
         "\\copy" => Command::Copy(rest.trim().trim_end_matches(';').into()),
+        "\\echo" => Command::Echo(unquoted(rest.trim())),
+        "\\e" | "\\edit" => Command::Edit,
+        "\\g" | "\\gx" => Command::Again { is_expanded: name == "\\gx" },
         "\\watch" => Command::Watch(seconds(given)?),
         _ => {
             let meant = did_you_mean(name, all().map(|[name, ..]| *name));
             let say = format!("there is no command {name}{meant}");
             return Err(Failure { hint: Some("\\? lists them".into()), ..Failure::of_shell(say) });
         }
-    };
-    Ok(command)
+    })
 }
 
 /// A text without the single quotes around it.
-fn unquoted(text: &str) -> String {
+pub(super) fn unquoted(text: &str) -> String {
     let inner = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\''));
     inner.map_or_else(|| text.to_owned(), |inner| inner.replace("''", "'"))
 }
@@ -125,6 +189,33 @@ fn on_off(name: &str, given: Option<String>) -> Result<Option<bool>, Failure> {
         Some("off") => Ok(Some(false)),
         Some(other) => {
             Err(Failure::of_shell(format!("{name} is on or off, not {other}; nothing was changed")))
+        }
+    }
+}
+
+fn format(given: &str) -> Result<Format, Failure> {
+    Format::from_str(given, true).map_err(|_| {
+        let names: Vec<String> = formats().collect();
+        Failure::of_shell(format!("rows are shown as {}, not as {given}", names.join(", ")))
+    })
+}
+
+/// The names of all forms of rows.
+pub(crate) fn formats() -> impl Iterator<Item = String> {
+    let values = Format::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    values.map(|value| value.get_name().to_owned())
+}
+
+/// psql's word for the ways of showing rows.
+fn pset(argument: &str) -> Result<Command, Failure> {
+    match argument.split_whitespace().collect::<Vec<_>>()[..] {
+        ["format", given] => Ok(Command::Format(Some(format(given)?))),
+        ["expanded" | "x"] => Ok(Command::Expanded(None)),
+        ["pager"] => Ok(Command::Pager(None)),
+        ["tuples_only" | "t"] => Ok(Command::RowsOnly(None)),
+        _ => {
+            let say = "\\pset knows format NAME, expanded, pager and tuples_only";
+            Err(Failure { hint: Some("\\? lists all".into()), ..Failure::of_shell(say) })
         }
     }
 }
@@ -149,18 +240,44 @@ mod tests {
             ("\\q", Command::Quit),
             ("\\d", Command::Describe(Describe::All)),
             ("\\d s.orders;", Command::Describe(Describe::Object("s.orders".into()))),
+            ("\\d+ \"A b\"", Command::Describe(Describe::Object("\"A b\"".into()))),
             ("\\dt  ord* ", Command::Describe(Describe::Tables(Some("ord*".into())))),
             ("\\timing", Command::Timing(None)),
             ("\\waits on", Command::Waits(Some(true))),
             ("\\x auto", Command::Expanded(Some(Expanded::Auto))),
             ("\\x off", Command::Expanded(Some(Expanded::Off))),
+            ("\\format CSV", Command::Format(Some(Format::Csv))),
+            ("\\pset format json", Command::Format(Some(Format::Json))),
+            ("\\t", Command::RowsOnly(None)),
+            ("\\pager off", Command::Pager(Some(false))),
             ("\\i 'a b.sql'", Command::Include("a b.sql".into())),
             ("\\o", Command::Output(None)),
+            ("\\o | wc -l", Command::Output(Some("| wc -l".into()))),
             ("\\copy t from 'f' csv;", Command::Copy("t from 'f' csv".into())),
+            ("\\echo 'it''s done;'", Command::Echo("it's done;".into())),
+            ("\\gx", Command::Again { is_expanded: true }),
             ("\\watch", Command::Watch(WATCH)),
             ("\\watch 0.5", Command::Watch(Duration::from_millis(500))),
         ] {
             assert_eq!(parse(line), Ok(command), "{line}");
+        }
+    }
+
+    #[test]
+    fn words_of_other_shells_are_understood() {
+        for (line, command) in [
+            ("exit", Command::Quit),
+            ("QUIT;", Command::Quit),
+            ("help", Command::Help),
+            ("desc account", Command::Describe(Describe::Object("account".into()))),
+            ("@load.sql", Command::Include("load.sql".into())),
+            ("/", Command::Again { is_expanded: false }),
+        ] {
+            assert!(is_command(line), "{line}");
+            assert_eq!(parse(line), Ok(command), "{line}");
+        }
+        for line in ["", "select 1", "/* c */ select", "-- desc", "exits", "(select 1)", "1\\d"] {
+            assert!(!is_command(line), "{line}");
         }
     }
 
@@ -172,6 +289,8 @@ mod tests {
         assert!(refused("\\watch -1").contains("seconds"));
         assert!(refused("\\watch inf").contains("seconds"));
         assert!(refused("\\i").contains("the name of a file"));
+        assert!(refused("\\format xml").contains("aligned, csv, json, markdown, unaligned"));
+        assert!(refused("\\pset border 2").contains("format NAME"));
     }
 
     #[test]

@@ -1,9 +1,10 @@
-//! What the Tab key offers: commands, keywords, tables, columns, functions, parameters.
+//! What the Tab key offers: commands, keywords, tables, columns, functions, parameters. Views of
+//! the system come with their first letter only, because there are many.
 //!
 //! Callers: `terminal`.
 
 use super::backend::{Names, TableNames};
-use super::{command, is_command};
+use super::command::{self, is_command};
 
 /// Words that can stand at a place.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -56,10 +57,13 @@ fn of_command(before: &str, start: usize, names: &Names) -> Vec<String> {
     let called = before[..start].split_whitespace().next();
     match called {
         None => command::all().map(|[name, ..]| (*name).to_owned()).collect(),
-        Some("\\d") => objects(names).collect(),
+        Some("\\d" | "\\d+" | "desc" | "describe") => {
+            objects(names).chain(system(names, &before[start..])).collect()
+        }
         Some("\\dt" | "\\dv" | "\\copy") => tables(names).collect(),
-        Some("\\di") => names.others.clone(),
-        Some("\\timing" | "\\waits") => vec!["on".into(), "off".into()],
+        Some("\\di" | "\\ds") => names.others.clone(),
+        Some("\\timing" | "\\waits" | "\\t" | "\\pager") => vec!["on".into(), "off".into()],
+        Some("\\format") => command::formats().collect(),
         Some("\\x") => vec!["on".into(), "off".into(), "auto".into()],
         _ => Vec::new(),
     }
@@ -67,6 +71,12 @@ fn of_command(before: &str, start: usize, names: &Names) -> Vec<String> {
 
 fn tables(names: &Names) -> impl Iterator<Item = String> {
     names.tables.iter().map(|table| table.name.clone())
+}
+
+/// Views of the system, if something of the name is typed.
+fn system<'n>(names: &'n Names, typed: &str) -> impl Iterator<Item = String> + use<'n> {
+    let all: &[TableNames] = if typed.is_empty() { &[] } else { &names.system };
+    all.iter().map(|view| view.name.clone())
 }
 
 fn objects(names: &Names) -> impl Iterator<Item = String> {
@@ -81,7 +91,9 @@ fn of_statement(text: &str, before: &str, start: usize, names: &Names) -> Vec<St
     let previous = left.trim_end();
     let previous = previous[word_start(previous)..].to_lowercase();
     match previous.as_str() {
-        word if BEFORE_TABLES.contains(&word) => tables(names).collect(),
+        word if BEFORE_TABLES.contains(&word) => {
+            tables(names).chain(system(names, &before[start..])).collect()
+        }
         word if BEFORE_PARAMETERS.contains(&word) => {
             let keywords = syntax::keywords().map(|word| cased(word, &before[start..]));
             let columns = named_tables(text, names).flat_map(|table| table.columns.iter().cloned());
@@ -111,8 +123,9 @@ fn cased(word: &str, typed: &str) -> String {
 fn named_tables<'n>(text: &str, names: &'n Names) -> impl Iterator<Item = &'n TableNames> {
     let words = words(text);
     let is_named = move |table: &TableNames| words.contains(&table.name);
-    let any = names.tables.iter().any(&is_named);
-    names.tables.iter().filter(move |table| !any || is_named(table))
+    let any = names.tables.iter().chain(&names.system).any(&is_named);
+    let others: &[TableNames] = if any { &names.system } else { &[] };
+    names.tables.iter().chain(others).filter(move |table| !any || is_named(table))
 }
 
 fn words(text: &str) -> Vec<String> {
@@ -130,9 +143,21 @@ fn columns_of(owner: &str, text: &str, names: &Names) -> Vec<String> {
             |three: &[String]| three[0] == table.name && three[1] == "as" && three[2] == owner;
         words.windows(2).any(followed) || words.windows(3).any(named)
     };
-    let table = names.tables.iter().find(|table| table.name == owner);
-    let table = table.or_else(|| names.tables.iter().find(|table| is_alias_of(table)));
-    table.map(|table| table.columns.clone()).unwrap_or_default()
+    let all = || names.tables.iter().chain(&names.system);
+    let table = all().find(|table| table.name == owner);
+    match table.or_else(|| all().find(|table| is_alias_of(table))) {
+        Some(table) => table.columns.clone(),
+        None => views_of(&owner, names),
+    }
+}
+
+/// The views of the system that are in this schema.
+fn views_of(schema: &str, names: &Names) -> Vec<String> {
+    let within = |view: &TableNames| {
+        let name = view.name.strip_prefix(schema)?.strip_prefix('.')?;
+        Some(name.to_owned())
+    };
+    names.system.iter().filter_map(within).collect()
 }
 
 #[cfg(test)]
@@ -148,6 +173,10 @@ mod tests {
             tables: vec![
                 table("orders", &["o_id", "o_total"]),
                 table("customer", &["c_id", "c_name"]),
+            ],
+            system: vec![
+                table("v$session", &["sid", "status"]),
+                table("information_schema.tables", &["table_name"]),
             ],
             others: vec!["orders_key".into()],
             functions: vec!["upper".into()],
@@ -180,6 +209,16 @@ mod tests {
     }
 
     #[test]
+    fn views_of_the_system_come_with_their_first_letter() {
+        assert_eq!(at_end("select * from v"), ["v$session"]);
+        assert!(at_end("select sid from v$session where s").contains(&"status".to_string()));
+        assert_eq!(at_end("select * from v$session s where s.st"), ["status"]);
+        assert_eq!(at_end("select * from information_schema."), ["tables"]);
+        assert_eq!(at_end("\\d v$"), ["v$session"]);
+        assert!(!at_end("select ").contains(&"sid".to_string()));
+    }
+
+    #[test]
     fn keywords_are_in_capitals_if_they_were_begun_so() {
         assert_eq!(at_end("sel"), ["select"]);
         assert_eq!(at_end("SEL"), ["SELECT"]);
@@ -191,6 +230,8 @@ mod tests {
     fn commands_and_what_stands_behind_them_are_completed() {
         assert_eq!(at_end("\\ti"), ["\\timing"]);
         assert_eq!(at_end("\\timing o"), ["off", "on"]);
+        assert_eq!(at_end("\\format c"), ["csv"]);
+        assert_eq!(at_end("desc ord"), ["orders", "orders_key"]);
         assert_eq!(at_end("\\d ord"), ["orders", "orders_key"]);
         assert!(at_end("\\").len() > 10);
     }

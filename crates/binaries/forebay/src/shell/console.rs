@@ -24,7 +24,16 @@ pub(crate) trait Console {
     /// Asks a person for statements.
     fn ask(&mut self, prompt: &str, names: &Names) -> Result<Typed, Failure>;
 
-    /// The next line of standard input; none behind the last one.
+    /// Asks a person for a line of data; its end is left out.
+    fn ask_data(&mut self) -> Result<Typed, Failure>;
+
+    /// Has a person change a text in their editor.
+    fn edit(&mut self, text: &str) -> Result<String, Failure>;
+
+    /// The next line of standard input, with its end; none behind the last one.
+    ///
+    /// # Errors
+    /// It can't be read, or somebody has pressed Ctrl-C: then the failure is a cancel.
     fn input_line(&mut self) -> Result<Option<String>, Failure>;
 
     /// How many columns a line of an answer may have; none if nobody looks at it.
@@ -42,8 +51,13 @@ pub(crate) trait Console {
     /// It couldn't be written.
     fn end_answer(&mut self) -> Result<(), Failure>;
 
-    /// Writes answers into this file from now on; none: to standard output.
-    fn set_output(&mut self, path: Option<&Path>) -> Result<(), Failure>;
+    /// Writes answers into this file from now on, or gives them to this program if a bar stands
+    /// before its name; none: to standard output.
+    fn set_output(&mut self, to: Option<&str>) -> Result<(), Failure>;
+
+    /// Shows long answers page by page, or doesn't; none: the other way than until now. Whether
+    /// they are from now on.
+    fn set_pager(&mut self, on: Option<bool>) -> bool;
 
     /// Tells a failure or a notice, beside answers.
     fn tell(&mut self, text: &str);
@@ -56,6 +70,9 @@ pub(crate) trait Console {
 
     /// The time since some moment.
     fn now(&self) -> Duration;
+
+    /// The time of day, as a person reads it.
+    fn clock(&self) -> String;
 
     /// Waits; false if somebody has pressed Ctrl-C meanwhile.
     fn pause(&mut self, length: Duration) -> bool;

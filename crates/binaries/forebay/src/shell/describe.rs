@@ -1,8 +1,8 @@
 //! What `\d` and its like show, and the names that can be completed: from the dictionary.
 //!
 //! ```text
-//!   \d, \dt, \di, \dv   a line for each object
-//!   \d name             a line for each part of one: columns, indexes, constraints
+//!   \d, \dt, \di, \ds, \dv   a line for each object
+//!   \d name                  a line for each part of one: columns, indexes, constraints
 //! ```
 //!
 //! Callers: `open_database`.
@@ -11,12 +11,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use database::{
-    Catalog, ExternalDefinition, Instance, ObjectId, Parameters, SequenceView, TableDefinition,
-    ViewDefinition,
+    Catalog, ExternalDefinition, Instance, ObjectId, ObjectNo, Parameters, SequenceView,
+    TableDefinition, ViewDefinition,
 };
 use os::Session;
 use stop::{Stop, did_you_mean};
 use syntax::quote_ident;
+use views::{Schema, View};
 
 use super::backend::{Answer, Column, Describe, Failure, Names, Row, TableNames};
 use super::definitions;
@@ -37,10 +38,14 @@ impl Dictionary<'_> {
     pub(crate) fn describe(&self, what: &Describe) -> Result<Answer<'static>, Failure> {
         match what {
             Describe::All => Ok(self.all()),
-            Describe::Object(name) => self.object(&folded(name)),
+            Describe::Object(name) => match system_view(name) {
+                Some(view) => Ok(system_parts(view)),
+                None => self.object(&folded(name)),
+            },
             Describe::Tables(pattern) => self.tables(pattern.as_deref()),
             Describe::Indexes(pattern) => self.indexes(pattern.as_deref()),
             Describe::Views(pattern) => Ok(self.views(pattern.as_deref())),
+            Describe::Sequences(pattern) => Ok(self.sequences(pattern.as_deref())),
         }
     }
 
@@ -124,6 +129,19 @@ impl Dictionary<'_> {
         answer(vec![text("view"), text("columns"), text("query")], rows)
     }
 
+    fn sequences(&self, pattern: Option<&str>) -> Answer<'static> {
+        let sequences = self.catalog.sequences(self.session);
+        let named = sequences.iter().filter(|one| is_meant(pattern, &one.definition.name));
+        let row = |one: &SequenceView| -> Row {
+            let (of, next) = (&one.definition, one.next.map(|next| next.to_string()));
+            let comment = self.catalog.comment(ObjectId::Sequence(of.object), None, self.session);
+            vec![Some(of.name.clone()), next, Some(of.increment.to_string()), comment]
+        };
+        let rows = named.map(row).collect();
+        let columns = vec![text("sequence"), number("next"), number("by"), text("comment")];
+        answer(columns, rows)
+    }
+
     /// One object, part by part.
     fn object(&self, name: &str) -> Result<Answer<'static>, Failure> {
         let (catalog, session) = (self.catalog, self.session);
@@ -156,7 +174,8 @@ impl Dictionary<'_> {
 
     fn unknown(&self, name: &str) -> Failure {
         let all = self.objects();
-        let meant = did_you_mean(name, all.iter().map(|one| one.name.as_str()));
+        let there = all.iter().map(|one| one.name.as_str());
+        let meant = did_you_mean(name, there.chain(bare_views().map(|view| view.name)));
         Failure {
             sqlstate: UNDEFINED.into(),
             message: format!("there is no table, view, sequence or index {name}{meant}"),
@@ -185,7 +204,7 @@ impl Dictionary<'_> {
             rows.push(part("check", &check.name, format!("({})", check.text), None));
         }
         let others = catalog.definitions(session);
-        let other = |number| others.iter().find(|other| other.object == number);
+        let other = |number: ObjectNo| others.iter().find(|other| other.object == number);
         for key in &table.foreign_keys {
             let parent = other(key.references).map(|parent| &**parent);
             let text = definitions::foreign_key(key, table, parent);
@@ -262,6 +281,7 @@ impl Dictionary<'_> {
         let parameters = Parameters::list();
         Names {
             tables,
+            system: views::all().map(system_names).collect(),
             others,
             functions: functions.into_iter().map(str::to_owned).collect(),
             parameters: parameters.iter().map(|info| info.name.to_owned()).collect(),
@@ -272,6 +292,41 @@ impl Dictionary<'_> {
 /// A table's name and those of its columns, as statements write them.
 fn named<'n>(name: &str, columns: impl Iterator<Item = &'n str>) -> TableNames {
     TableNames { name: quote_ident(name), columns: columns.map(quote_ident).collect() }
+}
+
+/// Views of the system whose names need no schema.
+fn bare_views() -> impl Iterator<Item = &'static View> {
+    views::all().filter(|view| view.schema == Schema::PgCatalog)
+}
+
+/// The view of the system that is meant by a name as it is typed. SQL finds it before a user's
+/// table of the same name, which is `public.name`.
+fn system_view(typed: &str) -> Option<&'static View> {
+    let name = typed.to_lowercase();
+    match name.split_once('.') {
+        Some((schema, name)) => views::view_in(schema, name),
+        None => views::view(&name),
+    }
+}
+
+/// A view of the system, column by column.
+fn system_parts(view: &View) -> Answer<'static> {
+    let row = |column: &views::ViewColumn| -> Row {
+        let kind = column.kind.to_string().to_lowercase();
+        vec![Some(column.name.to_owned()), Some(kind), Some(column.meaning.to_owned())]
+    };
+    let rows = view.columns.iter().map(row).collect();
+    answer(vec![text("column"), text("type"), text("meaning")], rows)
+}
+
+/// The name of a view of the system, with its schema if it needs that, and those of its columns.
+fn system_names(view: &View) -> TableNames {
+    let name = match view.schema {
+        Schema::PgCatalog => view.name.to_owned(),
+        Schema::InformationSchema => format!("{}.{}", view.schema.name(), view.name),
+    };
+    let columns = view.columns.iter().map(|column| column.name.to_owned()).collect();
+    TableNames { name, columns }
 }
 
 /// An object with a name of its own in the schema.
@@ -370,5 +425,16 @@ mod tests {
             assert_eq!(is_meant(Some(pattern), name), is, "{pattern} {name}");
         }
         assert!(is_meant(None, "orders"));
+    }
+
+    #[test]
+    fn a_view_of_the_system_is_found_as_sql_finds_it() {
+        let found = |typed: &str| system_view(typed).map(|view| (view.schema.name(), view.name));
+        assert_eq!(found("V$Session"), Some(("pg_catalog", "v$session")));
+        assert_eq!(found("pg_catalog.pg_class"), Some(("pg_catalog", "pg_class")));
+        assert_eq!(found("information_schema.tables"), Some(("information_schema", "tables")));
+        for typed in ["tables", "public.dict", "orders", "\"V$SESSION\""] {
+            assert_eq!(found(typed), None, "{typed}");
+        }
     }
 }

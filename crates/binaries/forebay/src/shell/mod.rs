@@ -13,7 +13,8 @@
 //! | `console` | what is asked of the world; `terminal` is the real one |
 //! | `collect` | lines to statements and commands |
 //! | `command` | commands with a backslash |
-//! | `session` | runs statements and commands, one after the other |
+//! | `session`, `lines` | runs statements and commands, one after the other |
+//! | `perform`, `copy` | what commands do; COPY with the shell at its other end |
 //! | `display`, `render`, `aligned`, `expanded`, `machine`, `width` | rows as text |
 //! | `failure` | a failure with its place under the statement |
 //! | `complete` | what the Tab key offers |
@@ -30,13 +31,16 @@ mod collect;
 mod command;
 mod complete;
 mod console;
+mod copy;
 mod definitions;
 mod describe;
 mod display;
 mod expanded;
 mod failure;
+mod lines;
 mod machine;
 mod open_database;
+mod perform;
 mod profile;
 mod render;
 mod session;
@@ -74,7 +78,8 @@ pub(crate) struct Sql {
     /// Runs these statements and ends; may be given several times.
     #[arg(short = 'c', long = "command", value_name = "SQL")]
     commands: Vec<String>,
-    /// Runs a file's statements and ends, behind those of -c; may be given several times.
+    /// Runs a file's statements and ends, behind those of -c; may be given several times. - is
+    /// standard input.
     #[arg(short = 'f', long = "file", value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The form of rows.
@@ -153,14 +158,14 @@ impl Sql {
         }
         match () {
             () if is_script => {}
-            () if os::linux::terminal::input_is_terminal() => session.talk(),
-            () => session.run_input(),
+            () if os::linux::terminal::input_is_terminal() => {
+                session.greet();
+                session.talk();
+            }
+            () => {
+                session.run_input();
+            }
         }
         session.end()
     }
-}
-
-/// Whether a line is a command of the shell.
-fn is_command(line: &str) -> bool {
-    line.trim_start().starts_with('\\')
 }

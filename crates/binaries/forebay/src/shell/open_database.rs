@@ -3,6 +3,7 @@
 //! ```text
 //!   run ─▶ Connection::answer ─┬─ rows: fetched, batch by batch, as they are shown
 //!                              └─ none: its tag
+//!   copy_in, copy_out ─▶ COPY, with the shell at its other end
 //!   another thread ─▶ Watching: ends the call that runs, or else the rows that are to come
 //! ```
 //!
@@ -13,17 +14,19 @@
 use std::sync::Arc;
 
 use database::{
-    Batch, CancelHandle, Column as OutputColumn, Connection, CursorRow, Database, Done, Kind,
-    OpenCursor,
+    Batch, CancelHandle, Column as OutputColumn, Connection, CopySink, CopySource, CursorRow,
+    Database, Done, Kind, OpenCursor,
 };
 use expression::write_text;
 use latch::SharedFlag;
 use os::{Session, SessionReading};
-use report::number::counted;
+use report::number::{counted, grouped};
 use stop::{RefusalParts, Stop};
-use waits::{Account, TimeAccount};
+use waits::{Account, CurrentWork, Statistic, TimeAccount, Totals};
 
-use super::backend::{Answer, Backend, Column, Describe, Failure, Names, Row, Transaction, Watch};
+use super::backend::{
+    Answer, Backend, Column, Describe, Doing, Failure, Give, Names, Row, Take, Transaction, Watch,
+};
 use super::describe::Dictionary;
 use super::profile;
 
@@ -52,6 +55,24 @@ impl<'s> OpenDatabase<'s> {
     fn dictionary(&self) -> Dictionary<'s> {
         let (instance, catalog) = (self.database.instance(), self.database.catalog());
         Dictionary { instance, catalog, session: self.session }
+    }
+
+    /// Runs a COPY by `work`, and notes where its time went.
+    fn copied(
+        &mut self,
+        statement: &str,
+        work: impl FnOnce(&mut Connection<'s>) -> Result<Done, Stop>,
+    ) -> Result<Answer<'static>, Failure> {
+        if self.watching.is_asked(self.session) {
+            return Err(Failure::cancelled());
+        }
+        let start = self.session.reading();
+        let copied = work(&mut self.connection);
+        self.profile = Some(self.session.time_account_since(&start));
+        match copied {
+            Ok(copied) => Ok(done(&copied)),
+            Err(stop) => Err(self.watching.failure_of(&stop, Some(statement), self.session)),
+        }
     }
 }
 
@@ -88,6 +109,32 @@ impl Backend for OpenDatabase<'_> {
         Ok(Answer::Rows { columns, rows: Box::new(fetched) })
     }
 
+    fn copy_in(
+        &mut self,
+        statement: &str,
+        give: &mut Give<'_>,
+    ) -> Result<Answer<'static>, Failure> {
+        let mut source = Source { give, failure: None };
+        let copied =
+            self.copied(statement, |connection| connection.copy_in(statement, &mut source));
+        // What the shell couldn't give is why the database took nothing.
+        source.failure.map_or(copied, Err)
+    }
+
+    fn copy_out(
+        &mut self,
+        statement: &str,
+        take: &mut Take<'_>,
+    ) -> Result<Answer<'static>, Failure> {
+        let mut sink = Sink { take, is_left: false };
+        let copied = self.copied(statement, |connection| connection.copy_out(statement, &mut sink));
+        match sink.is_left {
+            // As of rows that nobody reads any more, that is no failure.
+            true => Ok(Answer::Done { tag: "COPY".to_owned(), notice: None }),
+            false => copied,
+        }
+    }
+
     fn describe(&mut self, what: &Describe) -> Result<Answer<'_>, Failure> {
         let halt = self.database.instance().halt();
         halt.check(self.session).map_err(|stop| failure_of(&stop, None))?;
@@ -112,6 +159,45 @@ impl Backend for OpenDatabase<'_> {
     fn watch(&mut self) -> Arc<dyn Watch> {
         self.watching = Arc::new(Watching::of(&self.connection, self.session));
         Arc::clone(&self.watching) as Arc<dyn Watch>
+    }
+}
+
+/// The shell's end of a COPY FROM STDIN.
+struct Source<'g, 'f> {
+    give: &'g mut Give<'f>,
+    /// Why it gave nothing more.
+    failure: Option<Failure>,
+}
+
+impl CopySource for Source<'_, '_> {
+    fn read(&mut self, into: &mut Vec<u8>, _: &Session) -> Result<(), String> {
+        (self.give)(into).map_err(|failure| {
+            let said = failure.message.clone();
+            self.failure = Some(failure);
+            said
+        })
+    }
+}
+
+/// The shell's end of a COPY TO STDOUT.
+struct Sink<'t, 'f> {
+    take: &'t mut Take<'f>,
+    /// Whether its reader wants no more.
+    is_left: bool,
+}
+
+impl CopySink for Sink<'_, '_> {
+    fn write(&mut self, bytes: &[u8], _: &Session) -> Result<(), String> {
+        let Ok(text) = std::str::from_utf8(bytes) else {
+            return Err("a line is no text in UTF-8".to_owned());
+        };
+        match (self.take)(text) {
+            true => Ok(()),
+            false => {
+                self.is_left = true;
+                Err("its reader wants no more".to_owned())
+            }
+        }
     }
 }
 
@@ -185,8 +271,8 @@ impl Drop for Fetched<'_, '_> {
 struct Watching {
     handle: CancelHandle,
     account: Arc<Account>,
-    /// The logical reads of the session when the statement began.
-    reads_before: u64,
+    /// The figures of the session when the statement began.
+    before: Totals,
     /// Whether somebody wants the statement to end.
     is_asked: SharedFlag,
 }
@@ -196,7 +282,7 @@ impl Watching {
         let account = Arc::clone(session.account());
         Watching {
             handle: connection.cancel_handle(),
-            reads_before: account.totals().logical_reads(),
+            before: account.totals(),
             account,
             is_asked: SharedFlag::new(false),
         }
@@ -219,19 +305,36 @@ impl Watch for Watching {
         self.handle.cancel_running();
     }
 
-    fn doing(&self) -> String {
-        let reads = self.account.totals().logical_reads().saturating_sub(self.reads_before);
-        let reads = counted(reads, "logical read");
-        match self.account.current_wait() {
-            Some(wait) => format!("{reads}; it waits: {}", wait.event.name()),
-            None => reads,
+    fn doing(&self) -> Doing {
+        let waits = match self.account.current_wait() {
+            Some(wait) => format!(", in {}", wait.event.name()),
+            None => String::new(),
+        };
+        if let Some(work) = self.account.current_work() {
+            let CurrentWork { work: at, done, total } = work;
+            let (done, total) = (grouped(done), counted(total, at.unit().trim_end_matches('s')));
+            let what = format!("{}, {done} of {total}{waits}", at.name());
+            return Doing { what, share: Some(work.share()) };
         }
+        let now = self.account.totals().since(&self.before);
+        let mut what = counted(now.logical_reads(), "logical read");
+        for (statistic, noun) in [
+            (Statistic::PhysicalReads, "block read"),
+            (Statistic::RedoEntries, "redo record"),
+            (Statistic::PhysicalWritesDirectTemporary, "temporary block"),
+        ] {
+            match now.statistic(statistic) {
+                0 => {}
+                some => what += &format!(", {}", counted(some, noun)),
+            }
+        }
+        Doing { what: what + &waits, share: None }
     }
 }
 
 /// A statement that gives no rows, by its tag: with a number of rows if it is about rows.
 fn done(done: &Done) -> Answer<'static> {
-    let is_about_rows = matches!(done.tag(), "INSERT" | "UPDATE" | "DELETE" | "MERGE");
+    let is_about_rows = matches!(done.tag(), "INSERT" | "UPDATE" | "DELETE" | "MERGE" | "COPY");
     let tag = match is_about_rows || done.rows() > 0 {
         true => format!("{} {}", done.tag(), done.rows()),
         false => done.tag().to_owned(),

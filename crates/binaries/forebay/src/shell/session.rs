@@ -1,22 +1,25 @@
 //! Runs statements and commands, one after the other.
 //!
+//! ```text
+//!   lines ─▶ collect ─▶ item ─┬─ statement ─▶ database ─▶ render ─▶ console
+//!                             └─ command    (`perform`)
+//! ```
+//!
 //! Callers: `shell`.
 
 use std::path::Path;
 use std::time::Duration;
 
-use super::backend::{Answer, Backend, Describe, Failure, Names, Transaction};
+use super::backend::{Answer, Backend, Failure, Names, Transaction};
 use super::collect::{Collector, Item};
 use super::command::{self, Command};
 use super::console::{Console, Typed};
+use super::copy::{self, Copying, Data};
 use super::display::{Display, Expanded};
 use super::failure;
-use super::is_command;
+use super::lines::Lines;
 use super::render::{Ended, render};
 use crate::output::{self, CommandResult};
-
-/// How deep `\i` may nest.
-const INCLUDES_MAX: usize = 16;
 
 /// Where statements come from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,39 +32,34 @@ pub(crate) enum Origin {
     Script(String),
 }
 
-/// Lines as they come.
-enum Lines<'t> {
-    /// Of a text.
-    Text(std::str::SplitInclusive<'t, char>),
-    /// Of standard input.
-    Input,
-}
-
 /// What comes after a statement or a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Next {
+pub(super) enum Next {
     /// The next one.
     GoOn,
+    /// What a person types next, and nothing of what was typed with it.
+    Ask,
     /// Nothing more.
     Stop,
 }
 
 /// A shell at work.
 pub(crate) struct Session<'s> {
-    backend: &'s mut dyn Backend,
-    console: &'s mut dyn Console,
-    display: Display,
+    pub(super) backend: &'s mut dyn Backend,
+    pub(super) console: &'s mut dyn Console,
+    pub(super) display: Display,
     keeps_going: bool,
     /// The names for completion; none if they may have changed.
     names: Option<Names>,
-    /// The last statement, for `\watch`.
-    last: Option<String>,
-    includes: usize,
+    /// The last statement, for `\g`, `\watch` and `\e`.
+    pub(super) last: Option<String>,
+    /// How many files are being included, within each other.
+    pub(super) includes: usize,
     has_failed: bool,
     /// Whether a person is there, who goes on behind a script.
     is_talking: bool,
     /// The instance has halted, or a script was cancelled.
-    why_ended: Option<output::Failure>,
+    pub(super) why_ended: Option<output::Failure>,
 }
 
 impl<'s> Session<'s> {
@@ -112,7 +110,9 @@ impl<'s> Session<'s> {
             let typed = self.console.ask(prompt, &names);
             self.names = Some(names);
             let next = match typed {
-                Ok(Typed::Text(text)) => self.typed(&text),
+                Ok(Typed::Text(text)) => {
+                    self.run_lines(&mut Lines::of_text(&text), &Origin::Person)
+                }
                 Ok(Typed::Nothing) => Next::GoOn,
                 Ok(Typed::End) => Next::Stop,
                 Err(failure) => {
@@ -135,93 +135,148 @@ impl<'s> Session<'s> {
         }
     }
 
-    fn typed(&mut self, text: &str) -> Next {
-        if is_command(text) {
-            return self.command(text, &Origin::Person, 1);
-        }
-        for part in syntax::split(text) {
-            if self.statement(part.text, &Origin::Person, 1) == Next::Stop {
-                return Next::Stop;
-            }
-        }
-        Next::GoOn
-    }
-
     /// Runs all that a text has; false if nothing is to follow.
     pub(crate) fn run_text(&mut self, text: &str, origin: &Origin) -> bool {
-        self.run_lines(&mut Lines::Text(text.split_inclusive('\n')), origin) == Next::GoOn
+        self.run_lines(&mut Lines::of_text(text), origin) != Next::Stop
     }
 
-    /// Runs a file; false if nothing is to follow.
+    /// Runs a file, or standard input for `-`; false if nothing is to follow.
     pub(crate) fn run_file(&mut self, path: &Path) -> bool {
+        if path == Path::new("-") {
+            return self.run_input();
+        }
         let origin = Origin::Script(path.display().to_string());
         match self.console.read_file(path) {
             Ok(text) => self.run_text(&text, &origin),
-            Err(failure) => self.fail(&failure, "", &Origin::Command, 1) == Next::GoOn,
+            Err(failure) => self.fail(&failure, "", &Origin::Command, 1) != Next::Stop,
         }
     }
 
-    /// Runs standard input.
-    pub(crate) fn run_input(&mut self) {
-        self.run_lines(&mut Lines::Input, &Origin::Script("stdin".into()));
+    /// Runs standard input; false if nothing is to follow.
+    pub(crate) fn run_input(&mut self) -> bool {
+        self.run_lines(&mut Lines::of_input(), &Origin::Script("stdin".into())) != Next::Stop
     }
 
-    fn run_lines(&mut self, lines: &mut Lines<'_>, origin: &Origin) -> Next {
+    pub(super) fn run_lines(&mut self, lines: &mut Lines<'_>, origin: &Origin) -> Next {
         let mut collector = Collector::default();
         loop {
-            let line = match lines {
-                Lines::Text(lines) => Ok(lines.next().map(str::to_owned)),
-                Lines::Input => self.console.input_line(),
-            };
-            let items = match line {
-                Ok(Some(line)) => collector.line(&line),
+            let items = match lines.next(self.console) {
+                Ok(Some(line)) => collector.line(&line, lines.number),
                 Ok(None) => break,
-                Err(failure) => return self.fail(&failure, "", origin, 1),
+                Err(failure) => return self.fail(&failure, "", origin, lines.number),
             };
             for item in items {
-                if self.item(item, origin) == Next::Stop {
-                    return Next::Stop;
+                match self.item(item, origin, lines) {
+                    Next::GoOn => {}
+                    next => return next,
                 }
             }
         }
         match collector.end() {
-            Some(item) => self.item(item, origin),
+            Some(item) => self.item(item, origin, lines),
             None => Next::GoOn,
         }
     }
 
-    fn item(&mut self, item: Item, origin: &Origin) -> Next {
+    fn item(&mut self, item: Item, origin: &Origin, lines: &mut Lines<'_>) -> Next {
+        // On the command line there is no place for data: they come from standard input.
+        let mut input = Lines::of_input();
+        let data = match origin {
+            Origin::Command => &mut input,
+            Origin::Person | Origin::Script(_) => lines,
+        };
         match item {
-            Item::Statement { text, line } => self.statement(&text, origin, line),
-            Item::Command { text, line } => self.command(&text, origin, line),
+            Item::Statement { text, line, command: None } => {
+                self.statement(&text, origin, line, data)
+            }
+            Item::Statement { text, line, command: Some(command) } => {
+                self.sent(&text, &command, origin, line, data)
+            }
+            Item::Command { text, line } => self.command(&text, origin, line, data),
         }
     }
 
     // Statements.
 
-    fn statement(&mut self, text: &str, origin: &Origin, line: usize) -> Next {
+    /// Runs a statement as the command behind it says.
+    fn sent(
+        &mut self,
+        text: &str,
+        command: &str,
+        origin: &Origin,
+        line: usize,
+        data: &mut Lines<'_>,
+    ) -> Next {
+        match command::parse(command) {
+            Ok(Command::Watch(every)) => {
+                self.last = Some(text.to_owned());
+                self.watch(every, origin, line)
+            }
+            Ok(Command::Again { is_expanded: true }) => self.expanded(text, origin, line, data),
+            Ok(_) => self.statement(text, origin, line, data),
+            Err(failure) => self.fail(&failure, command, origin, line),
+        }
+    }
+
+    /// Runs a statement, and shows one value a line.
+    pub(super) fn expanded(
+        &mut self,
+        text: &str,
+        origin: &Origin,
+        line: usize,
+        data: &mut Lines<'_>,
+    ) -> Next {
+        let before = std::mem::replace(&mut self.display.expanded, Expanded::On);
+        let next = self.statement(text, origin, line, data);
+        self.display.expanded = before;
+        next
+    }
+
+    pub(super) fn statement(
+        &mut self,
+        text: &str,
+        origin: &Origin,
+        line: usize,
+        data: &mut Lines<'_>,
+    ) -> Next {
         // Between two statements there was none to be cancelled.
         if *origin != Origin::Person && self.console.take_cancel() {
             return self.fail(&Failure::cancelled(), text, origin, line);
         }
         self.last = Some(text.to_owned());
-        match self.run(text) {
+        match self.run(text, origin, data) {
             Ok(()) => Next::GoOn,
             Err(failure) => self.fail(&failure, text, origin, line),
         }
     }
 
     /// Runs a statement, shows its answer, and what is to be shown behind it.
-    fn run(&mut self, text: &str) -> Result<(), Failure> {
+    pub(super) fn run(
+        &mut self,
+        text: &str,
+        origin: &Origin,
+        data: &mut Lines<'_>,
+    ) -> Result<(), Failure> {
         if changes_names(text) {
             self.names = None;
         }
+        let copying = copy::copying(text);
+        // A person is asked before the statement begins, and has all the time.
+        let typed = match (copying, origin) {
+            (Some(Copying::In), Origin::Person) => Some(copy::typed(data, self.console)?),
+            _ => None,
+        };
         let started = self.console.now();
         self.console.begin_statement(self.backend.watch());
         self.console.begin_answer();
-        let ran = match self.backend.run(text) {
-            Ok(answer) => show(answer, &self.display, self.console),
-            Err(failure) => Err(failure),
+        let ran = match (copying, typed) {
+            (None, _) => match self.backend.run(text) {
+                Ok(answer) => show(answer, &self.display, self.console),
+                Err(failure) => Err(failure),
+            },
+            (Some(Copying::Out), _) => self.copy_out(text),
+            (Some(Copying::In), Some(typed)) => self.copy_typed(text, typed),
+            (Some(Copying::In), None) => self.copy_in(text, origin, data),
         };
         self.console.end_statement();
         let took = self.console.now().saturating_sub(started);
@@ -229,6 +284,42 @@ impl<'s> Session<'s> {
         let ended = self.console.end_answer();
         let told = self.tell_times(took);
         ran.and(ended).and(told)
+    }
+
+    /// COPY TO STDOUT: its lines are an answer, and nothing else is one.
+    fn copy_out(&mut self, text: &str) -> Result<(), Failure> {
+        let console = &mut *self.console;
+        self.backend.copy_out(text, &mut |lines| console.put(lines)).map(drop)
+    }
+
+    /// COPY FROM STDIN of what a person has typed.
+    fn copy_typed(&mut self, text: &str, mut typed: Vec<u8>) -> Result<(), Failure> {
+        let answer = self.backend.copy_in(text, &mut |into| {
+            into.append(&mut typed);
+            Ok(())
+        })?;
+        show(answer, &self.display, self.console)
+    }
+
+    /// COPY FROM STDIN of the lines that follow.
+    fn copy_in(
+        &mut self,
+        text: &str,
+        origin: &Origin,
+        lines: &mut Lines<'_>,
+    ) -> Result<(), Failure> {
+        let mut data = Data { lines, console: &mut *self.console, are_over: false };
+        let copied = self.backend.copy_in(text, &mut |into| data.give(into));
+        match copied {
+            Ok(answer) => show(answer, &self.display, self.console),
+            Err(failure) => {
+                // The rest of the data stands in the way of the script's other statements.
+                if matches!(origin, Origin::Script(_)) && !failure.is_cancel() {
+                    data.skip()?;
+                }
+                Err(failure)
+            }
+        }
     }
 
     fn tell_times(&mut self, took: Duration) -> Result<(), Failure> {
@@ -246,14 +337,20 @@ impl<'s> Session<'s> {
     }
 
     /// Shows a text as an answer.
-    fn say(&mut self, text: &str) -> Result<(), Failure> {
+    pub(super) fn say(&mut self, text: &str) -> Result<(), Failure> {
         self.console.begin_answer();
         self.console.put(text);
         self.console.end_answer()
     }
 
     /// Tells a failure, and says whether something follows.
-    fn fail(&mut self, failure: &Failure, text: &str, origin: &Origin, line: usize) -> Next {
+    pub(super) fn fail(
+        &mut self,
+        failure: &Failure,
+        text: &str,
+        origin: &Origin,
+        line: usize,
+    ) -> Next {
         self.has_failed = true;
         let place = match origin {
             Origin::Script(name) => {
@@ -268,162 +365,27 @@ impl<'s> Session<'s> {
             self.why_ended = Some(output::Failure::found());
             return Next::Stop;
         }
-        if failure.is_cancel() && !is_person {
-            if !self.is_talking {
-                self.why_ended = Some(output::Failure::stopped("cancelled; nothing follows"));
+        match (failure.is_cancel(), is_person) {
+            (true, true) => Next::Ask,
+            (true, false) => {
+                if !self.is_talking {
+                    self.why_ended = Some(output::Failure::stopped("cancelled; nothing follows"));
+                }
+                Next::Stop
             }
-            return Next::Stop;
+            (false, true) => Next::GoOn,
+            (false, false) if self.keeps_going => Next::GoOn,
+            (false, false) => Next::Stop,
         }
-        match is_person || self.keeps_going {
-            true => Next::GoOn,
-            false => Next::Stop,
-        }
-    }
-
-    // Commands.
-
-    fn command(&mut self, text: &str, origin: &Origin, line: usize) -> Next {
-        let command = match command::parse(text) {
-            Ok(command) => command,
-            Err(failure) => return self.fail(&failure, text, origin, line),
-        };
-        let done = match command {
-            Command::Quit => return Next::Stop,
-            Command::Include(file) => return self.include(&file, origin, line),
-            Command::Copy(rest) => return self.copy(&rest, origin, line),
-            Command::Help => self.say(&command::help()),
-            Command::Describe(what) => self.describe(&what),
-            Command::Timing(on) => {
-                self.display.timing = on.unwrap_or(!self.display.timing);
-                self.tell_switch("timing", self.display.timing)
-            }
-            Command::Waits(on) => {
-                self.display.waits = on.unwrap_or(!self.display.waits);
-                self.tell_switch("waits", self.display.waits)
-            }
-            Command::Expanded(chosen) => {
-                self.display.expanded = chosen.unwrap_or(match self.display.expanded {
-                    Expanded::On => Expanded::Auto,
-                    Expanded::Off | Expanded::Auto => Expanded::On,
-                });
-                self.tell_expanded()
-            }
-            Command::Output(path) => self.set_output(path.as_deref()),
-            Command::Watch(every) => self.watch(every),
-        };
-        match done {
-            Ok(()) => Next::GoOn,
-            Err(failure) => self.fail(&failure, text, origin, line),
-        }
-    }
-
-    fn tell_switch(&mut self, what: &str, is_on: bool) -> Result<(), Failure> {
-        let is = if is_on { "on" } else { "off" };
-        self.say_to_people(&format!("{what} is {is}\n"))
-    }
-
-    fn tell_expanded(&mut self) -> Result<(), Failure> {
-        let is = match self.display.expanded {
-            Expanded::On => "each value has a line of its own\n",
-            Expanded::Off => "columns stand beside one another\n",
-            Expanded::Auto => "each value has a line of its own if the columns don't fit\n",
-        };
-        self.say_to_people(is)
-    }
-
-    /// Says something that would disturb a program.
-    fn say_to_people(&mut self, text: &str) -> Result<(), Failure> {
-        match self.display.is_for_people() {
-            true => self.say(text),
-            false => Ok(()),
-        }
-    }
-
-    fn describe(&mut self, what: &Describe) -> Result<(), Failure> {
-        self.console.begin_statement(self.backend.watch());
-        self.console.begin_answer();
-        let shown = match self.backend.describe(what) {
-            Ok(answer) => show(answer, &self.display, self.console),
-            Err(failure) => Err(failure),
-        };
-        self.console.end_statement();
-        shown.and(self.console.end_answer())
-    }
-
-    fn include(&mut self, file: &str, origin: &Origin, line: usize) -> Next {
-        if self.includes == INCLUDES_MAX {
-            let say = format!("\\i {file} stands in {INCLUDES_MAX} files that include each other");
-            return self.fail(&Failure::of_shell(say), "", origin, line);
-        }
-        let text = match self.console.read_file(Path::new(file)) {
-            Ok(text) => text,
-            Err(failure) => return self.fail(&failure, "", origin, line),
-        };
-        self.includes += 1;
-        let goes_on = self.run_text(&text, &Origin::Script(file.to_owned()));
-        self.includes -= 1;
-        // A person's file stops at its first failure, and the person goes on.
-        match goes_on || (*origin == Origin::Person && self.why_ended.is_none()) {
-            true => Next::GoOn,
-            false => Next::Stop,
-        }
-    }
-
-    /// `\copy`: COPY, with the path seen from the shell's directory.
-    fn copy(&mut self, rest: &str, origin: &Origin, line: usize) -> Next {
-        match self.copy_statement(rest) {
-            Ok(statement) => self.statement(&statement, origin, line),
-            Err(failure) => self.fail(&failure, "", origin, line),
-        }
-    }
-
-    fn copy_statement(&self, rest: &str) -> Result<String, Failure> {
-        let text = format!("COPY {rest}");
-        // Places are told in what was typed, and this isn't.
-        let placeless =
-            |error: syntax::SyntaxError| Failure { position: None, ..Failure::from(error) };
-        let parsed = syntax::parse(&text).map_err(placeless)?;
-        let syntax::Statement::Copy(copy) = parsed.statement else {
-            return Err(Failure::of_shell("\\copy is read as COPY"));
-        };
-        let syntax::CopyEnd::File(path) = copy.end else {
-            return Err(Failure::of_shell("\\copy needs the path of a file in quotes"));
-        };
-        let absolute = self.console.absolute(&path)?;
-        let (from, to) = (syntax::quote_text(&path), absolute.display().to_string());
-        if !text.contains(&from) {
-            return Err(Failure::of_shell("\\copy takes the path between single quotes"));
-        }
-        Ok(text.replacen(&from, &syntax::quote_text(&to), 1))
-    }
-
-    fn set_output(&mut self, path: Option<&str>) -> Result<(), Failure> {
-        self.console.set_output(path.map(Path::new))
-    }
-
-    /// `\watch`: the last statement again and again, until somebody wants no more.
-    fn watch(&mut self, every: Duration) -> Result<(), Failure> {
-        let Some(last) = self.last.clone() else {
-            return Err(Failure::of_shell("there is no statement yet that \\watch could run"));
-        };
-        let ended = loop {
-            match self.run(&last) {
-                Ok(()) => {}
-                Err(failure) if failure.is_cancel() => break Ok(()),
-                Err(failure) => break Err(failure),
-            }
-            if self.console.take_cancel() || !self.console.pause(every) {
-                break Ok(());
-            }
-        };
-        // What has ended this ends nothing else.
-        self.console.take_cancel();
-        ended
     }
 }
 
 /// Shows what a statement gave, within an answer of the console.
-fn show(answer: Answer<'_>, display: &Display, console: &mut dyn Console) -> Result<(), Failure> {
+pub(super) fn show(
+    answer: Answer<'_>,
+    display: &Display,
+    console: &mut dyn Console,
+) -> Result<(), Failure> {
     let (columns, mut rows) = match answer {
         Answer::Rows { columns, rows } => (columns, rows),
         Answer::Done { tag, notice } => {
@@ -447,5 +409,6 @@ fn show(answer: Answer<'_>, display: &Display, console: &mut dyn Console) -> Res
 /// Whether a statement may give or take names.
 fn changes_names(text: &str) -> bool {
     let first: String = text.chars().take_while(char::is_ascii_alphabetic).collect();
-    matches!(first.to_ascii_lowercase().as_str(), "create" | "alter" | "drop" | "execute")
+    let first = first.to_ascii_lowercase();
+    matches!(first.as_str(), "create" | "alter" | "drop" | "rollback" | "execute")
 }

@@ -2,55 +2,60 @@
 //!
 //! ```text
 //!   ask ─▶ rustyline: editing, history, completion; Enter ends a text of whole statements
-//!   put ─▶ \o file │ standard output, or $PAGER once an answer is longer than the terminal
+//!   put ─▶ \o file, program │ standard output, or a pager once an answer is longer than the
+//!          terminal
 //! ```
 //!
-//! Waiting for a person is an idle wait of the shell's session.
+//! Waiting for a person is an idle wait of the shell's session, and so is writing to whoever reads
+//! its answers.
 //!
 //! Callers: `shell`.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use os::linux::terminal::{Pager, StandardInput, input_is_terminal, variable, wait_for_person};
-use os::{Disk, File, FileOperation, FileOptions, Session};
+use database::Timestamp;
+use os::linux::terminal::{
+    self, InputLine, Pager, StandardInput, TextFile, input_is_terminal, variable, wait_for_person,
+};
+use os::{FileOperation, Session, Waiting};
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
 use rustyline::history::DefaultHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{CompletionType, Config, Context, Editor};
+use rustyline::{Behavior, CompletionType, Config, Context, Editor};
 use waits::{Nanos, WaitEvent};
 
 use super::backend::{Failure, Names, Watch};
+use super::collect::is_whole;
 use super::complete::{Offered, offered};
 use super::console::{Console, Typed};
-use super::is_command;
 use super::watcher::Watcher;
 use crate::output::{print_to_reader, tell};
 
-const OPTIONS: FileOptions = FileOptions { direct: false, write_through: false };
 /// The columns of a terminal that doesn't tell.
 const COLUMNS: usize = 80;
 /// The lines of a terminal that doesn't tell.
 const LINES: usize = 24;
 /// How much text is written at once.
 const WRITTEN_AT_ONCE: usize = 64 << 10;
-/// The most bytes of a file of statements.
-const FILE_BYTES_MAX: u64 = 1 << 30;
 /// The file of the history, in the home directory.
 const HISTORY: &str = ".forebay_history";
+/// How many texts the history keeps.
+const HISTORY_MAX: usize = 10_000;
+/// What stands before a line of data that a person types.
+const DATA_PROMPT: &str = ">> ";
 /// How often a pause looks for Ctrl-C.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// A terminal, or what stands in its place.
 pub(crate) struct Terminal<'s> {
     session: &'s Session,
-    disk: Disk,
     watcher: Option<Watcher>,
     editor: Option<Editor<Helper, DefaultHistory>>,
     history: Option<PathBuf>,
@@ -58,10 +63,18 @@ pub(crate) struct Terminal<'s> {
     /// Whether a person looks at standard output.
     is_looked_at: bool,
     pager_command: Option<OsString>,
-    output: Option<OutputFile>,
+    /// Whether long answers are shown page by page, if there is a pager.
+    pages: bool,
+    output: Option<Output>,
     answer: Answering,
     columns: usize,
     lines: usize,
+}
+
+/// Where answers go that don't go to standard output.
+enum Output {
+    File(TextFile),
+    Program(Pager),
 }
 
 /// What of an answer isn't written yet, and who takes it.
@@ -86,14 +99,14 @@ impl<'s> Terminal<'s> {
             false => None,
         };
         let mut terminal = Terminal {
-            watcher: Watcher::start(session, is_looked_at).ok(),
+            watcher: Watcher::start(session, std::io::stderr().is_terminal()).ok(),
             session,
-            disk: os::linux::disk(),
             editor,
             history: variable("HOME").map(|home| PathBuf::from(home).join(HISTORY)),
             input: None,
             is_looked_at,
-            pager_command: variable("PAGER"),
+            pager_command: terminal::pager(),
+            pages: true,
             output: None,
             answer: Answering::default(),
             columns: COLUMNS,
@@ -107,7 +120,8 @@ impl<'s> Terminal<'s> {
         terminal
     }
 
-    pub(crate) fn end(self) {
+    pub(crate) fn end(mut self) {
+        self.end_output();
         if let Some(watcher) = self.watcher {
             watcher.end(self.session);
         }
@@ -121,6 +135,13 @@ impl<'s> Terminal<'s> {
         }
     }
 
+    /// Whether what a person types next is a line of data.
+    fn set_data(&mut self, is_of_data: bool) {
+        if let Some(helper) = self.editor.as_mut().and_then(Editor::helper_mut) {
+            helper.is_of_data = is_of_data;
+        }
+    }
+
     /// Keeps a text for the next shell too.
     fn remember(&mut self, text: &str) {
         let Some(editor) = &mut self.editor else { return };
@@ -131,9 +152,41 @@ impl<'s> Terminal<'s> {
         }
     }
 
+    /// The wait for a person, or for whoever reads answers.
+    fn client(&self) -> Waiting<'s> {
+        self.session.waiting(WaitEvent::SqlNetMessageFromClient)
+    }
+
+    /// Ends what answers went to.
+    fn end_output(&mut self) {
+        if let Some(Output::Program(program)) = self.output.take() {
+            program.end(self.client());
+        }
+    }
+
+    /// Reads what a person types behind this prompt.
+    fn read(&mut self, prompt: &str) -> Result<Typed, Failure> {
+        let waiting = self.client();
+        let Some(editor) = &mut self.editor else {
+            return Err(Failure::of_shell(
+                "this terminal can't be used; give statements by -c or -f",
+            ));
+        };
+        let read = wait_for_person(waiting, || editor.readline(prompt));
+        self.look_at_size();
+        // What was pressed until now was meant for something before.
+        self.take_cancel();
+        match read {
+            Ok(text) => Ok(Typed::Text(text)),
+            Err(ReadlineError::Interrupted | ReadlineError::Signal(_)) => Ok(Typed::Nothing),
+            Err(ReadlineError::Eof) => Ok(Typed::End),
+            Err(error) => Err(Failure::of_shell(format!("can't read from the terminal: {error}"))),
+        }
+    }
+
     /// Writes what has been put, if it is much, or `all` of it.
     fn write(&mut self, all: bool) {
-        let pages = self.is_looked_at && self.output.is_none();
+        let pages = self.pages && self.is_looked_at && self.output.is_none();
         if pages && self.answer.pager.is_none() && self.answer.lines >= self.lines {
             self.answer.pager = self.pager_command.as_ref().and_then(|it| Pager::start(it).ok());
             if self.answer.pager.is_none() {
@@ -147,14 +200,14 @@ impl<'s> Terminal<'s> {
             return;
         }
         let text = std::mem::take(&mut self.answer.text);
-        let waiting = self.session.waiting(WaitEvent::PlSqlLockTimer);
-        if let Some(pager) = &mut self.answer.pager {
-            self.answer.is_left = !pager.write(&text, waiting);
-            return;
-        }
-        let written = match &mut self.output {
-            Some(file) => file.append(&text, self.session).map(|()| true),
-            None => print_to_reader(&text),
+        let waiting = self.client();
+        let written = match (&mut self.answer.pager, &mut self.output) {
+            (Some(pager), _) => Ok(pager.write(&text, waiting)),
+            (None, Some(Output::Program(program))) => Ok(program.write(&text, waiting)),
+            (None, Some(Output::File(file))) => {
+                file.append(&text, FileOperation::Fill.waiting(self.session)).map(|()| true)
+            }
+            (None, None) => wait_for_person(waiting, || print_to_reader(&text)),
         };
         self.answer.is_left = !matches!(written, Ok(true));
         self.answer.wrong = written.err().map(Failure::of_shell);
@@ -163,7 +216,11 @@ impl<'s> Terminal<'s> {
 
 /// An editor, where the terminal has what it needs.
 fn editor() -> Option<Editor<Helper, DefaultHistory>> {
-    let config = Config::builder().completion_type(CompletionType::List).build();
+    let config = Config::builder().completion_type(CompletionType::List);
+    // A line that begins with a blank isn't kept, as in other shells; nor are its secrets.
+    let config = config.history_ignore_space(true).max_history_size(HISTORY_MAX).ok()?;
+    // Prompts don't go where answers are sent.
+    let config = config.behavior(Behavior::PreferTerm).build();
     let mut editor = Editor::with_config(config).ok()?;
     editor.set_helper(Some(Helper::default()));
     Some(editor)
@@ -171,35 +228,55 @@ fn editor() -> Option<Editor<Helper, DefaultHistory>> {
 
 impl Console for Terminal<'_> {
     fn ask(&mut self, prompt: &str, names: &Names) -> Result<Typed, Failure> {
-        let Some(editor) = &mut self.editor else {
-            return Err(Failure::of_shell(
-                "this terminal can't be used; give statements by -c or -f",
-            ));
-        };
-        if let Some(helper) = editor.helper_mut().filter(|helper| helper.names != *names) {
+        if let Some(helper) = self.editor.as_mut().and_then(Editor::helper_mut)
+            && helper.names != *names
+        {
             helper.names = names.clone();
         }
-        let waiting = self.session.waiting(WaitEvent::PlSqlLockTimer);
-        let read = wait_for_person(waiting, || editor.readline(prompt));
-        self.look_at_size();
-        // What was pressed until now was meant for something before.
-        self.take_cancel();
-        match read {
-            Ok(text) if text.trim().is_empty() => Ok(Typed::Nothing),
-            Ok(text) => {
-                self.remember(&text);
-                Ok(Typed::Text(text))
-            }
-            Err(ReadlineError::Interrupted | ReadlineError::Signal(_)) => Ok(Typed::Nothing),
-            Err(ReadlineError::Eof) => Ok(Typed::End),
-            Err(error) => Err(Failure::of_shell(format!("can't read from the terminal: {error}"))),
+        let typed = self.read(prompt)?;
+        match &typed {
+            Typed::Text(text) if text.trim().is_empty() => return Ok(Typed::Nothing),
+            Typed::Text(text) => self.remember(text),
+            Typed::Nothing | Typed::End => {}
         }
+        Ok(typed)
+    }
+
+    fn ask_data(&mut self) -> Result<Typed, Failure> {
+        self.set_data(true);
+        let typed = self.read(DATA_PROMPT);
+        self.set_data(false);
+        typed
+    }
+
+    fn edit(&mut self, text: &str) -> Result<String, Failure> {
+        let edited = terminal::edit(text, self.client()).map_err(Failure::of_shell)?;
+        self.remember(&edited);
+        self.take_cancel();
+        Ok(edited)
     }
 
     fn input_line(&mut self) -> Result<Option<String>, Failure> {
-        let input = self.input.get_or_insert_with(StandardInput::new);
-        let waiting = self.session.waiting(WaitEvent::PlSqlLockTimer);
-        input.read_line(waiting).map_err(Failure::of_shell)
+        let waiting = self.client();
+        let input = match &mut self.input {
+            Some(input) => input,
+            none => none.insert(StandardInput::new().map_err(Failure::of_shell)?),
+        };
+        // Between statements nobody but this takes Ctrl-C, and within one the watcher does.
+        let (watcher, session) = (self.watcher.as_ref(), self.session);
+        let is_wanted = || {
+            let was_pressed = watcher.is_some_and(|watcher| watcher.is_pressed(session));
+            !was_pressed && !os::linux::cancel_is_asked()
+        };
+        match input.read_line(&is_wanted, waiting) {
+            Ok(InputLine::Line(line)) => Ok(Some(line)),
+            Ok(InputLine::End) => Ok(None),
+            Ok(InputLine::Unwanted) => {
+                self.take_cancel();
+                Err(Failure::cancelled())
+            }
+            Err(error) => Err(Failure::of_shell(error)),
+        }
     }
 
     fn columns(&self) -> Option<usize> {
@@ -229,18 +306,30 @@ impl Console for Terminal<'_> {
         }
         let answer = std::mem::take(&mut self.answer);
         if let Some(pager) = answer.pager {
-            pager.end(self.session.waiting(WaitEvent::PlSqlLockTimer));
+            pager.end(self.client());
         }
         answer.wrong.map_or(Ok(()), Err)
     }
 
-    fn set_output(&mut self, path: Option<&Path>) -> Result<(), Failure> {
-        self.output = None;
-        if let Some(path) = path {
-            let made = OutputFile::make(path, &self.disk, self.session);
-            self.output = Some(made.map_err(Failure::of_shell)?);
-        }
+    fn set_output(&mut self, to: Option<&str>) -> Result<(), Failure> {
+        self.end_output();
+        let made = match to.map(|to| (to, to.strip_prefix('|'))) {
+            None => return Ok(()),
+            Some((_, Some(program))) => {
+                Pager::start(OsStr::new(program.trim())).map(Output::Program)
+            }
+            Some((path, None)) => {
+                let waiting = FileOperation::Create.waiting(self.session);
+                TextFile::create(Path::new(path), waiting).map(Output::File)
+            }
+        };
+        self.output = Some(made.map_err(Failure::of_shell)?);
         Ok(())
+    }
+
+    fn set_pager(&mut self, on: Option<bool>) -> bool {
+        self.pages = on.unwrap_or(!self.pages);
+        self.pages
     }
 
     fn tell(&mut self, text: &str) {
@@ -251,9 +340,8 @@ impl Console for Terminal<'_> {
     }
 
     fn read_file(&mut self, path: &Path) -> Result<String, Failure> {
-        let read = read_file(path, &self.disk, self.session).map_err(Failure::of_shell)?;
-        String::from_utf8(read)
-            .map_err(|_| Failure::of_shell(format!("{} is no text in UTF-8", path.display())))
+        let waiting = FileOperation::Read.waiting(self.session);
+        terminal::read_text(path, waiting).map_err(Failure::of_shell)
     }
 
     fn absolute(&self, path: &str) -> Result<PathBuf, Failure> {
@@ -262,6 +350,12 @@ impl Console for Terminal<'_> {
 
     fn now(&self) -> Duration {
         Duration::from_nanos(self.session.now().as_nanos())
+    }
+
+    fn clock(&self) -> String {
+        let seconds = self.session.wall_clock() / 1_000_000;
+        let now = Timestamp::from_us(seconds * 1_000_000);
+        now.map_or_else(String::new, |now| format!("{now} UTC"))
     }
 
     fn pause(&mut self, length: Duration) -> bool {
@@ -297,47 +391,12 @@ impl Console for Terminal<'_> {
     }
 }
 
-fn read_file(path: &Path, disk: &Disk, session: &Session) -> Result<Vec<u8>, os::Error> {
-    let file = disk.open_read_only(path, OPTIONS, session)?;
-    let length = file.length()?;
-    if length > FILE_BYTES_MAX {
-        let what = format!("read {}", path.display());
-        return Err(os::Error::new(what, os::Cause::Invalid, "it is larger than 1 GiB"));
-    }
-    let mut bytes = vec![0; length as usize];
-    file.read_at(0, &mut bytes, FileOperation::Read.waiting(session))?;
-    Ok(bytes)
-}
-
-/// The file of `\o`.
-struct OutputFile {
-    file: File,
-    length: u64,
-}
-
-impl OutputFile {
-    /// A new file, or one that was there and is emptied.
-    fn make(path: &Path, disk: &Disk, session: &Session) -> Result<OutputFile, os::Error> {
-        let file = match disk.has_name(path, session)? {
-            true => disk.open(path, OPTIONS, session)?,
-            false => disk.create(path, 0, OPTIONS, session)?,
-        };
-        file.set_len(0, FileOperation::Resize.waiting(session))?;
-        Ok(OutputFile { file, length: 0 })
-    }
-
-    fn append(&mut self, text: &str, session: &Session) -> Result<(), os::Error> {
-        let waiting = FileOperation::Fill.waiting(session);
-        self.file.write_at(self.length, text.as_bytes(), waiting)?;
-        self.length += text.len() as u64;
-        Ok(())
-    }
-}
-
 /// What the editor asks while a person types.
 #[derive(Default)]
 struct Helper {
     names: Names,
+    /// Whether data are typed, and no statement: each line is whole.
+    is_of_data: bool,
 }
 
 impl rustyline::Helper for Helper {}
@@ -356,6 +415,9 @@ impl Completer for Helper {
         pos: usize,
         _context: &Context<'_>,
     ) -> rustyline::Result<(usize, Vec<String>)> {
+        if self.is_of_data {
+            return Ok((pos, Vec::new()));
+        }
         let Offered { start, words } = offered(line, pos, &self.names);
         Ok((start, words))
     }
@@ -365,8 +427,7 @@ impl Validator for Helper {
     /// Enter ends a text that is whole, and begins another line in one that isn't.
     fn validate(&self, context: &mut ValidationContext) -> rustyline::Result<ValidationResult> {
         let text = context.input();
-        let is_whole = is_command(text) || syntax::is_complete(text);
-        Ok(match is_whole {
+        Ok(match self.is_of_data || is_whole(text) {
             true => ValidationResult::Valid(None),
             false => ValidationResult::Incomplete,
         })

@@ -9,7 +9,8 @@ use clap::{Args, FromArgMatches};
 
 use super::Sql;
 use super::backend::{
-    Answer, Backend, CANCELLED, Column, Describe, Failure, Names, Transaction, Watch,
+    Answer, Backend, CANCELLED, Column, Describe, Doing, Failure, Give, Names, Take, Transaction,
+    Watch,
 };
 use super::console::{Console, Typed};
 use super::display::{Display, Format};
@@ -28,6 +29,8 @@ enum Canned {
 struct Memory {
     answers: BTreeMap<String, Canned>,
     ran: Vec<String>,
+    /// The data that it has taken.
+    taken: String,
     profile: Option<String>,
 }
 
@@ -36,8 +39,8 @@ struct NoWatch;
 impl Watch for NoWatch {
     fn cancel(&self, _session: &os::Session) {}
 
-    fn doing(&self) -> String {
-        String::new()
+    fn doing(&self) -> Doing {
+        Doing::default()
     }
 }
 
@@ -78,6 +81,35 @@ impl Backend for Memory {
         self.answer(statement)
     }
 
+    fn copy_in(
+        &mut self,
+        statement: &str,
+        give: &mut Give<'_>,
+    ) -> Result<Answer<'static>, Failure> {
+        self.ran.push(statement.into());
+        if let Some(Canned::Fails(failure)) = self.answers.get(statement) {
+            return Err(failure.clone());
+        }
+        loop {
+            let mut data = Vec::new();
+            give(&mut data)?;
+            if data.is_empty() {
+                return Ok(done("COPY"));
+            }
+            self.taken.push_str(&String::from_utf8(data).expect("text"));
+        }
+    }
+
+    fn copy_out(
+        &mut self,
+        statement: &str,
+        take: &mut Take<'_>,
+    ) -> Result<Answer<'static>, Failure> {
+        self.ran.push(statement.into());
+        let _ = take("1\ta\n") && take("2\tb\n");
+        Ok(done("COPY"))
+    }
+
     fn describe(&mut self, what: &Describe) -> Result<Answer<'_>, Failure> {
         self.answer(&format!("{what:?}"))
     }
@@ -106,6 +138,7 @@ impl Backend for Memory {
 #[derive(Default)]
 struct Paper {
     typed: VecDeque<Typed>,
+    data: VecDeque<Typed>,
     input: VecDeque<String>,
     files: BTreeMap<PathBuf, String>,
     columns: Option<usize>,
@@ -124,6 +157,14 @@ impl Console for Paper {
     fn ask(&mut self, prompt: &str, _names: &Names) -> Result<Typed, Failure> {
         self.prompts.push(prompt.into());
         Ok(self.typed.pop_front().unwrap_or(Typed::End))
+    }
+
+    fn ask_data(&mut self) -> Result<Typed, Failure> {
+        Ok(self.data.pop_front().unwrap_or(Typed::End))
+    }
+
+    fn edit(&mut self, text: &str) -> Result<String, Failure> {
+        Ok(text.replace("1", "2"))
     }
 
     fn input_line(&mut self) -> Result<Option<String>, Failure> {
@@ -148,9 +189,13 @@ impl Console for Paper {
         Ok(())
     }
 
-    fn set_output(&mut self, path: Option<&Path>) -> Result<(), Failure> {
-        self.output = path.map(Path::to_path_buf);
+    fn set_output(&mut self, to: Option<&str>) -> Result<(), Failure> {
+        self.output = to.map(PathBuf::from);
         Ok(())
+    }
+
+    fn set_pager(&mut self, on: Option<bool>) -> bool {
+        on.unwrap_or(false)
     }
 
     fn tell(&mut self, text: &str) {
@@ -168,6 +213,10 @@ impl Console for Paper {
 
     fn now(&self) -> Duration {
         self.now
+    }
+
+    fn clock(&self) -> String {
+        "noon".into()
     }
 
     fn pause(&mut self, _length: Duration) -> bool {
@@ -362,14 +411,49 @@ fn answers_go_into_a_file_and_back() {
 
 #[test]
 fn copy_has_its_path_from_here_on() {
-    let came = talk(
-        Memory::default(),
-        Paper::default(),
-        &["\\copy t from 'a.csv' csv", "\\copy t from stdin", "\\copy t frm 'x'"],
-    );
-    assert_eq!(came.memory.ran, ["COPY t from '/here/a.csv' csv"]);
-    assert!(came.paper.told.contains("needs the path of a file"), "{}", came.paper.told);
-    assert!(came.paper.told.contains("expected FROM or TO"), "{}", came.paper.told);
+    let texts = ["\\copy t from a.csv csv", "\\copy t to 'b'", "\\copy t frm 'x'"];
+    let came = talk(Memory::default(), Paper::default(), &texts);
+    assert_eq!(came.memory.ran, ["COPY t from '/here/a.csv' csv", "COPY t to '/here/b'"]);
+    assert!(came.paper.told.contains("needs FROM or TO"), "{}", came.paper.told);
+}
+
+/// The data of a script stand behind their statement; what is left of them when it fails is no
+/// statement, and places behind them are right.
+#[test]
+fn a_script_has_its_data_in_it() {
+    let text = "copy t from stdin;\n1\ta;\n2\tb\n\\.\ngood;\n\\copy t from stdin\n3\n\\.\nbad;\n";
+    let memory = || Memory::default().knows("bad", Canned::Fails(failure(0)));
+    let came = script(memory(), text, false);
+    assert_eq!(came.memory.ran, ["copy t from stdin", "good", "COPY t from STDIN", "bad"]);
+    assert_eq!(came.memory.taken, "1\ta;\n2\tb\n3\n");
+    assert!(came.paper.told.starts_with("a.sql:9: ERROR"), "{}", came.paper.told);
+    let refuses = memory().knows("copy t from stdin", Canned::Fails(failure(0)));
+    let came = script(refuses, text, true);
+    assert_eq!(came.memory.ran, ["copy t from stdin", "good", "COPY t from STDIN", "bad"]);
+    assert_eq!(came.memory.taken, "3\n");
+}
+
+#[test]
+fn a_person_types_data_and_may_think_again() {
+    let lines = |texts: &[&str]| texts.iter().map(|text| Typed::Text(text.to_string())).collect();
+    let paper = Paper { data: lines(&["2", "", "\\.", "never"]), ..Paper::default() };
+    let came = talk(Memory::default(), paper, &["copy t from stdin;\n1\n", "next;"]);
+    assert_eq!(came.memory.taken, "1\n2\n\n");
+    assert!(came.paper.told.contains("Data end with"), "{}", came.paper.told);
+    let paper = Paper { data: [Typed::Nothing].into(), ..Paper::default() };
+    let came = talk(Memory::default(), paper, &["copy t from stdin; dropped;", "next;"]);
+    assert_eq!(came.memory.ran, ["next"]);
+}
+
+/// On the command line there is no place for data.
+#[test]
+fn data_of_a_command_come_from_standard_input() {
+    let paper = Paper { input: ["1\n".into(), "2\n".into()].into(), ..Paper::default() };
+    let came = work(Memory::default(), paper, Display::default(), false, |session| {
+        session.run_text("copy t from stdin; copy t to stdout", &Origin::Command);
+    });
+    assert_eq!(came.memory.taken, "1\n2\n");
+    assert_eq!(came.paper.out, "COPY\n1\ta\n2\tb\n");
 }
 
 #[test]
@@ -377,8 +461,40 @@ fn watch_runs_the_last_statement_until_ctrl_c() {
     let paper = Paper { pauses: 3, ..Paper::default() };
     let came = talk(Memory::default(), paper, &["\\watch", "x;", "\\watch 1", "\\watch no"]);
     assert_eq!(came.memory.ran, ["x", "x", "x", "x"]);
+    assert!(came.paper.out.starts_with("DONE\nnoon, every 1 s\nDONE\n"), "{}", came.paper.out);
     assert!(came.paper.told.contains("no statement yet"));
     assert!(came.paper.told.contains("waits for seconds"));
+    let paper = Paper { pauses: 2, ..Paper::default() };
+    let came = talk(Memory::default(), paper, &["x \\watch 0.5", "\\g"]);
+    assert_eq!(came.memory.ran, ["x", "x", "x"]);
+}
+
+#[test]
+fn the_last_statement_is_run_again_and_changed() {
+    let answer = || Canned::Rows(vec!["n"], vec![vec!["1"]]);
+    let memory = Memory::default().knows("select 1", answer()).knows("select 2", answer());
+    let came = talk(memory, Paper::default(), &["\\g", "select 1 \\gx", "\\g", "\\e", "\\e"]);
+    assert_eq!(came.memory.ran, ["select 1", "select 1", "select 2"]);
+    assert_eq!(came.paper.out.matches("RECORD 1").count(), 1, "{}", came.paper.out);
+    assert!(came.paper.told.contains("no statement yet"));
+}
+
+#[test]
+fn the_form_of_rows_is_changed_between_statements() {
+    let memory = Memory::default().knows("x", Canned::Rows(vec!["n"], vec![vec!["1"]]));
+    let texts =
+        ["\\format csv", "x;", "\\t", "x;", "\\echo so", "\\format", "\\t off", "exit", "x;"];
+    let came = talk(memory, Paper::default(), &texts);
+    assert_eq!(came.paper.out, "n\n1\n1\nso\n");
+}
+
+/// What was typed behind a statement that was cancelled isn't run.
+#[test]
+fn a_cancel_drops_what_was_typed_with_it() {
+    let cancelled = Failure { sqlstate: CANCELLED.into(), ..failure(0) };
+    let memory = Memory::default().knows("long", Canned::Fails(cancelled));
+    let came = talk(memory, Paper::default(), &["long; drop table t;", "next;"]);
+    assert_eq!(came.memory.ran, ["long", "next"]);
 }
 
 #[test]
@@ -418,7 +534,9 @@ fn standard_input_is_a_script() {
     let input = ["one;\n", "two\n", "three; four"].map(str::to_string).into();
     let paper = Paper { input, ..Paper::default() };
     let memory = Memory::default().knows("four", Canned::Fails(failure(0)));
-    let came = work(memory, paper, Display::default(), false, |session| session.run_input());
+    let came = work(memory, paper, Display::default(), false, |session| {
+        session.run_input();
+    });
     assert_eq!(came.memory.ran, ["one", "two\nthree", "four"]);
     assert!(came.paper.told.starts_with("stdin:3: ERROR"), "{}", came.paper.told);
 }

@@ -1,14 +1,14 @@
 //! Ctrl-C and progress while a statement runs: a thread that looks at both.
 //!
 //! The thread that runs the statement is within the database, where it can't look at the keyboard.
-//! This one looks ten times a second, asks for the statement to be cancelled, and shows how far it
-//! is once it has taken a while.
+//! This one looks ten times a second, has the statement cancelled, and shows how far it is once it
+//! has taken a while.
 //!
 //! Callers: `terminal`.
 
 use std::sync::Arc;
 
-use latch::{Latch, LatchKind, SharedFlag};
+use latch::{Latch, LatchKind, SharedFlag, Signal};
 use os::{Session, ThreadHandle, ThreadSpec};
 use waits::{Nanos, Timestamp, WaitEvent};
 
@@ -33,8 +33,9 @@ struct Shared {
     state: Latch<State>,
     /// Whether Ctrl-C was pressed while a statement ran.
     was_pressed: SharedFlag,
-    /// Whether the shell ends.
+    /// Whether the shell ends, and what wakes the thread for that.
     ends: SharedFlag,
+    wake: Signal,
 }
 
 #[derive(Default)]
@@ -56,7 +57,8 @@ impl Watcher {
     pub(crate) fn start(session: &Session, shows: bool) -> Result<Watcher, Failure> {
         let state = Latch::new(session.os(), LatchKind::Innermost, State::default());
         let (was_pressed, ends) = (SharedFlag::new(false), SharedFlag::new(false));
-        let shared = Arc::new(Shared { state, was_pressed, ends });
+        let wake = Signal::new(session.os());
+        let shared = Arc::new(Shared { state, was_pressed, ends, wake });
         let inside = Arc::clone(&shared);
         let spec = ThreadSpec::foreground("fb_sql_watch");
         let thread = session.spawn(spec, move |session| inside.look(shows, session))?;
@@ -66,6 +68,11 @@ impl Watcher {
     /// Whether Ctrl-C was pressed while a statement ran, since this was asked last.
     pub(crate) fn take_pressed(&self, session: &Session) -> bool {
         self.shared.was_pressed.lower(session)
+    }
+
+    /// As `take_pressed`, which will tell of it still.
+    pub(crate) fn is_pressed(&self, session: &Session) -> bool {
+        self.shared.was_pressed.is_raised(session)
     }
 
     /// A statement begins.
@@ -92,6 +99,7 @@ impl Watcher {
     /// Ends the thread.
     pub(crate) fn end(self, session: &Session) {
         self.shared.ends.raise(session);
+        self.shared.wake.post(session);
         // It looks and shows, and can leave nothing half done.
         let _ = self.thread.join(session);
     }
@@ -112,13 +120,16 @@ impl Shared {
             if let Some(running) = running {
                 if os::linux::take_cancel() {
                     self.was_pressed.raise(session);
+                }
+                // Again and again: the statement may be between two calls of the database.
+                if self.was_pressed.is_raised(session) {
                     running.watch.cancel(session);
                 }
                 if shows && session.now().since(running.since) >= SHOWN_AFTER {
                     self.show(&running, session);
                 }
             }
-            session.pause(LOOK_EVERY, session.waiting(WaitEvent::PlSqlLockTimer));
+            self.wake.wait(session.waiting(WaitEvent::PlSqlLockTimer), Some(LOOK_EVERY));
         }
     }
 
@@ -132,6 +143,10 @@ impl Shared {
             return;
         }
         let line = state.line.get_or_insert_with(Progress::new);
-        line.show(|| format!("{seconds:.0} s: {doing}; Ctrl-C cancels the statement"), session);
+        let text = format!("{seconds:.0} s: {}; Ctrl-C cancels it", doing.what);
+        match doing.share {
+            Some(share) => line.show_share(&text, share),
+            None => line.show(|| text, session),
+        }
     }
 }

@@ -36,17 +36,26 @@ pub(crate) fn visible(text: &str) -> String {
     shown
 }
 
-/// A text in pieces of so many columns at most, at least one; a blank is a good place to break.
+/// How much further in the rest of a line stands that begins with blanks, as those of a plan do.
+const HANGING: usize = 4;
+
+/// A text in pieces of so many columns at most, at least one; a blank is a good place to break. If
+/// it begins with blanks, its other pieces do too.
 pub(crate) fn broken(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(1);
+    let blanks = match text.len() - text.trim_start_matches(' ').len() {
+        0 => 0,
+        blanks => (blanks + HANGING).min(columns / 2),
+    };
     let mut pieces = Vec::new();
-    let mut rest = text;
-    while width(rest) > columns {
-        let end = end_of_piece(rest, columns);
-        pieces.push(rest[..end].to_owned());
+    let (mut rest, mut before, mut room) = (text, String::new(), columns);
+    while width(rest) > room {
+        let end = end_of_piece(rest, room);
+        pieces.push(before + &rest[..end]);
         rest = &rest[end..];
+        (before, room) = (" ".repeat(blanks), columns - blanks);
     }
-    pieces.push(rest.to_owned());
+    pieces.push(before + rest);
     pieces
 }
 
@@ -97,6 +106,9 @@ mod tests {
         assert_eq!(broken("日本語", 4), ["日本", "語"]);
         assert_eq!(broken("日本", 1), ["日", "本"]);
         assert_eq!(broken("", 4), [""]);
+        assert_eq!(broken("  ->  Table scan", 12), ["  ->  Table ", "      scan"]);
+        assert_eq!(broken(" abcdef", 4), [" abc", "  de", "  f"]);
+        assert_eq!(broken(" ", 4), [" "]);
         assert_eq!(broken("e\u{301}e\u{301}e\u{301}", 2).concat(), "e\u{301}e\u{301}e\u{301}");
     }
 

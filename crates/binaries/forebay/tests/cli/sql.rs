@@ -156,13 +156,51 @@ fn times_are_told_behind_a_statement() {
     }
 }
 
+/// Files are seen from the shell's directory; data stand in scripts, or come from standard input.
 #[test]
-fn copying_is_refused_until_there_is_copy() {
+fn data_are_copied_from_and_to_files_scripts_and_pipes() {
     let folder = with_accounts("sql-copy");
-    let output = folder.forebay(&["sql", "db", "-c", "\\copy account from 'a.csv' csv"]);
+    let script = "copy account (id, balance) from stdin csv;\n7,70\n8,80.5\n\\.\n\\echo copied\n";
+    std::fs::write(folder.0.join("a.sql"), script).expect("written");
+    assert_eq!(folder.said(&["sql", "db", "-f", "a.sql"]), "COPY 2\ncopied\n");
+    let out = "\\copy (select id, balance from account where id > 6 order by id) to out.csv csv";
+    assert_eq!(folder.said(&["sql", "db", "-c", out]), "COPY 2\n");
+    let written = std::fs::read_to_string(folder.0.join("out.csv")).expect("it is there");
+    assert_eq!(written, "7,70\n8,80.5\n");
+    folder.said(&["sql", "db", "-c", "delete from account where id > 6"]);
+    let output =
+        fed(&folder, &["sql", "db", "-c", "\\copy account (id, balance) from stdin csv"], &written);
+    assert_eq!(said(&output), "COPY 2\n");
+    let back = folder.said(&["sql", "db", "-c", "copy account (id) to stdout"]);
+    assert_eq!(back.lines().count(), 4, "{back}");
+    // What is refused leaves nothing, and its data are no statements.
+    let script = "copy account (id, balance) from stdin csv;\n9,1\n9,2\nselect 1\n\\.\nselect 2;\n";
+    let output = fed(&folder, &["sql", "db", "--keep-going", "--format", "csv"], script);
     let told = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.starts_with("ERROR 0A000: COPY isn't supported yet"), "{told}");
+    assert_eq!((output.status.code(), told.matches("ERROR").count()), (Some(1), 1), "{told}");
+    assert!(told.starts_with("stdin:1: ERROR ") && text(&output.stdout).contains("2\n"), "{told}");
+    let back = folder.said(&["sql", "db", "-c", "copy account (id) to stdout"]);
+    assert_eq!(back.lines().count(), 4, "{back}");
+}
+
+#[test]
+fn answers_go_where_they_are_sent() {
+    let folder = with_accounts("sql-output");
+    let input = "\\o rows.csv\n\\format csv\nselect id from account order by id;\n\\o | sort -r\n\
+                 select id from account order by id \\g\n\\o\n\\t\nselect 5;\n\\o /dev/null\n\
+                 select 6;\nquit\nselect 7;\n";
+    assert_eq!(said(&fed(&folder, &["sql", "db"], input)), "id\n2\n1\n5\n");
+    let written = std::fs::read_to_string(folder.0.join("rows.csv")).expect("it is there");
+    assert_eq!(written, "id\n1\n2\n");
+}
+
+#[test]
+fn views_of_the_system_are_described_and_queried() {
+    let folder = with_accounts("sql-views");
+    let told = |command: &str| folder.said(&["sql", "db", "--format", "unaligned", "-c", command]);
+    assert!(told("\\d v$session").starts_with("column|type|meaning\nsid|"));
+    assert!(told("desc information_schema.tables").contains("\ntable_name|"));
+    assert_eq!(told("select count(*) as n from v$session where sid > 0").lines().count(), 2);
 }
 
 /// As `| head` does: nobody wants the other rows, and that is no failure.
@@ -204,4 +242,61 @@ fn ctrl_c_cancels_the_statement_that_runs() {
     assert!(told.starts_with("ERROR 57014: the statement was cancelled"), "{told}");
     let recovered = folder.said(&["recover", "db"]);
     assert!(recovered.contains("nothing was to be recovered"), "{recovered}");
+}
+
+/// A script that waits for its next line ends by Ctrl-C too, and so does a copy of what is typed.
+#[test]
+fn ctrl_c_ends_a_shell_that_waits_for_input() {
+    let folder = with_accounts("sql-waits");
+    for begun in ["select 'begun' as it;\n", "\\echo begun\ncopy account (id) from stdin;\n9\n"] {
+        let mut command = std::process::Command::new("env");
+        command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_forebay")]);
+        command.args(["sql", "db", "--format", "csv"]).current_dir(&folder.0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut running = command.spawn().expect("it starts");
+        let mut input = running.stdin.take().expect("a pipe");
+        input.write_all(begun.as_bytes()).expect("it reads");
+        let mut out = std::io::BufReader::new(running.stdout.take().expect("a pipe"));
+        heard(&mut out, "begun");
+        std::thread::sleep(Duration::from_millis(300));
+        interrupt(running.id());
+        let output = running.wait_with_output().expect("it ends");
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(130), "{told}");
+        assert!(told.contains("ERROR 57014: the statement was cancelled"), "{told}");
+        drop(input);
+        let count =
+            folder.said(&["sql", "db", "--format", "csv", "-c", "select count(*) from account"]);
+        assert!(count.ends_with("\n2\n"), "{count}");
+    }
+}
+
+/// The page that shows the shell to a new user: its statements run, and what no clock decides is as
+/// it says.
+#[test]
+fn the_page_about_the_shell_is_true() {
+    let folder = Folder::new("sql-page");
+    let page = include_str!("../../../../../docs/SHELL.md");
+    let minutes = page.split("## Typing").next().expect("a beginning");
+    let mut script = String::new();
+    let mut is_open = false;
+    for line in minutes.lines() {
+        let typed = match line.strip_prefix("forebay=> ") {
+            Some(typed) => typed,
+            None if is_open => line,
+            None => continue,
+        };
+        script += &format!("{typed}\n");
+        is_open = !typed.starts_with('\\') && !typed.ends_with(';');
+    }
+    assert!(script.matches(';').count() >= 6 && !is_open, "{script}");
+    // Two of these rows are of the owner that is looked for.
+    let script = script.replace("1000000", "104711");
+    let out = said(&fed(&folder, &["sql", "shop", "--create"], &script));
+    let described = minutes.split("\\d account\n").nth(1).expect("a description");
+    let described = described.split("forebay=>").next().expect("its end");
+    assert!(out.contains(described), "{out}");
+    assert!(out.contains("INSERT 104711\n") && out.contains("Table scan of account"), "{out}");
+    assert_eq!(out.matches("\n 1422\n(1 row)\n").count(), 2, "{out}");
+    assert_eq!(out.matches(" elapsed ").count(), 6, "{out}");
 }

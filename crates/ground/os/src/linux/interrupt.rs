@@ -52,6 +52,11 @@ pub fn take_cancel() -> bool {
     CANCELLED.swap(false, Ordering::Relaxed)
 }
 
+/// Whether somebody has pressed Ctrl-C, and [`take_cancel`] hasn't told of it yet.
+pub fn cancel_is_asked() -> bool {
+    CANCELLED.load(Ordering::Relaxed)
+}
+
 /// Makes Ctrl-C (SIGINT) raise a flag, each time. Other signals keep their effects. If the process
 /// was started to ignore it, it stays ignored.
 pub fn listen_for_cancel() {

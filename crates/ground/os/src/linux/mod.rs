@@ -27,7 +27,7 @@ mod threads;
 pub(crate) mod tsc;
 mod uring;
 
-pub use interrupt::{interrupted, listen, listen_for_cancel, take_cancel};
+pub use interrupt::{cancel_is_asked, interrupted, listen, listen_for_cancel, take_cancel};
 pub use tsc::ClockCheck;
 
 /// Opens the real world; notices go to standard error.
