@@ -54,6 +54,8 @@ const TERMS: Terms = Terms {
 
 /// Ten times the table and more, so that scans of ours go through the cache.
 const CACHE_BYTES: u64 = 10 << 30;
+/// The workload that makes a table of the file.
+const LOAD: &str = "load";
 const LOAD_GOAL: f64 = 1.5;
 
 /// The table to be joined, in words that both sides take.
@@ -115,12 +117,16 @@ pub(crate) fn run(setup: &Setup) -> Run {
     let ours = Ours::load(&embedded, &file)?;
     let theirs = server.as_ref().map(|server| Theirs::load(server, &file)).transpose()?;
     let sides = Sides { ours: &ours, theirs: theirs.as_ref(), length: setup.plan.length };
+    // What isn't asked for needs no minutes before the race either.
+    let is_wanted = |name: &str| setup.only.as_deref().is_none_or(|only| name.contains(only));
     let mut workloads = Vec::new();
-    for query in &QUERIES {
+    for query in QUERIES.iter().filter(|query| is_wanted(query.name)) {
         eprintln!("race web-returns: {}: PostgreSQL's fastest setting is looked for", query.name);
         workloads.push(sides.query(query)?);
     }
-    workloads.push(sides.load()?);
+    if is_wanted(LOAD) {
+        workloads.push(sides.load()?);
+    }
     let race = Race {
         name: "web-returns".into(),
         description: "TPC-DS's web_returns: loaded, added up, joined, grouped, against PostgreSQL"
@@ -193,9 +199,8 @@ impl<'a> Sides<'a, '_> {
 
     fn load(self) -> bench::Result<Workload<'a>> {
         let Sides { ours, theirs, .. } = self;
-        let name = "load";
         Ok(Workload {
-            name: name.into(),
+            name: LOAD.into(),
             settings: vec![
                 "ours: an external table over the file, CREATE TABLE loaded AS SELECT * from it"
                     .into(),
@@ -204,7 +209,7 @@ impl<'a> Sides<'a, '_> {
                     .into(),
                 ours.profile_of_load()?,
             ],
-            cases: cases(name, "rows/s", Some(LOAD_GOAL)),
+            cases: cases(LOAD, "rows/s", Some(LOAD_GOAL)),
             ours: Box::new(move |_| ours.measure_load()),
             rival: Box::new(move |_| theirs.expect(STARTED).measure_load()),
         })
