@@ -56,6 +56,28 @@ impl Cell {
         }
     }
 
+    /// Makes it a value of the kind of another one, if it can be read as that.
+    fn read_like(&mut self, model: &Cell) {
+        let read = match (&*self, model) {
+            (Cell::Text(text), Cell::Number(_)) => text.parse().ok().map(Cell::Number),
+            (Cell::Text(text), Cell::Double(_)) => text.parse().ok().map(Cell::Double),
+            (Cell::Text(text), Cell::Truth(_)) => match text.as_str() {
+                "t" => Some(Cell::Truth(true)),
+                "f" => Some(Cell::Truth(false)),
+                _ => None,
+            },
+            (Cell::Number(number), Cell::Truth(_)) => match number.to_i64() {
+                Some(0) => Some(Cell::Truth(false)),
+                Some(1) => Some(Cell::Truth(true)),
+                _ => None,
+            },
+            _ => None,
+        };
+        if let Some(read) = read {
+            *self = read;
+        }
+    }
+
     /// The value of SQL that the cell is; texts borrow from it.
     fn value(&self) -> Value<'_> {
         match self {
@@ -125,6 +147,27 @@ pub enum Answer {
     Done(u64),
     /// It was refused.
     Refused(Refused),
+}
+
+impl Answer {
+    /// The answer of another program with its values as ours are: a program that tells texts alone
+    /// means numbers where we tell numbers, and SQLite means 1 by true.
+    pub fn read_like(self, ours: &Answer) -> Answer {
+        let (Answer::Rows(own), Answer::Rows(mut rows)) = (ours, self.clone()) else {
+            return self;
+        };
+        let width = own.first().map_or(0, Vec::len);
+        let model = |place: usize| own.iter().map(|row| &row[place]).find(|it| **it != Cell::Null);
+        let models: Vec<Option<&Cell>> = (0..width).map(model).collect();
+        for row in &mut rows {
+            for (cell, model) in row.iter_mut().zip(&models) {
+                if let Some(model) = model {
+                    cell.read_like(model);
+                }
+            }
+        }
+        Answer::Rows(rows)
+    }
 }
 
 /// Why a statement was refused.
@@ -234,6 +277,25 @@ mod tests {
         assert_ne!(Cell::Text("1".into()), number("1"));
         assert_ne!(Cell::Text(String::new()), Cell::Null);
         assert_ne!(number("9007199254740993"), Cell::Double(9_007_199_254_740_992.0));
+    }
+
+    #[test]
+    fn texts_and_bits_are_read_as_what_ours_are() {
+        let ours = Answer::Rows(vec![
+            vec![Cell::Null, Cell::Null, Cell::Null],
+            vec![number("1"), Cell::Truth(true), Cell::Text("7".into())],
+        ]);
+        let text = |text: &str| Cell::Text(text.into());
+        let theirs = Answer::Rows(vec![
+            vec![Cell::Null, Cell::Null, Cell::Null],
+            vec![text("1.0"), text("t"), text("7")],
+        ]);
+        assert_ne!(ours, theirs);
+        assert_eq!(theirs.read_like(&ours), ours);
+        let bits = Answer::Rows(vec![vec![number("0")], vec![number("2")]]);
+        let truths = Answer::Rows(vec![vec![Cell::Truth(true)]]);
+        let read = Answer::Rows(vec![vec![Cell::Truth(false)], vec![number("2")]]);
+        assert_eq!(bits.read_like(&truths), read);
     }
 
     #[test]

@@ -127,7 +127,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     // Decimals. With SQLite they are quarters, which doubles hold exactly.
     all(&[Number, Number], Number, "({0} + {1})"),
     all(&[Number, Number], Number, "({0} - {1})"),
-    all(&[Number, Number], Number, "({0} * {1})"),
+    not_sqlite(&[Number, Number], Number, "({0} * {1})"),
     all(&[Number], Number, "(- {0})"),
     all(&[Number], Number, "abs({0})"),
     not_sqlite(&[Number, Number], Number, "({0} / {1})").often().approximate(),

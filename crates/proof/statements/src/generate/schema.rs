@@ -118,7 +118,7 @@ impl Held {
             Held::Number => "numeric(12,2)",
             Held::WideNumber => "numeric(38,6)",
             Held::Double => "double precision",
-            Held::Text => "varchar(20)",
+            Held::Text => "text",
             Held::Date => "date",
             Held::Truth => "boolean",
         }
