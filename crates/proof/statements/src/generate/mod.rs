@@ -40,8 +40,8 @@ mod term;
 pub use case::{Case, Judged, Step, text_of};
 pub use change::{Change, Statement};
 pub use dialect::{Dialect, Rival};
-pub use query::{Body, Common, Join, JoinKind, Query, Select, SetOperator, Source, SourceOf};
-pub use schema::{Column, Held, Index, Literal, Table};
+pub use query::{Body, Common, Join, JoinKind, Key, Query, Select, SetOperator, Source, SourceOf};
+pub use schema::{Column, Forbidden, Held, Index, Literal, Table};
 pub use term::{Arm, Quantity, Term};
 
 use testbed::Dice;

@@ -165,6 +165,40 @@ impl Term {
         }
     }
 
+    /// The same, to be changed.
+    pub(crate) fn parts_mut(&mut self) -> Vec<&mut Term> {
+        match self {
+            Term::Literal(_) | Term::Column { .. } | Term::Exists { .. } | Term::Scalar { .. } => {
+                Vec::new()
+            }
+            Term::Call { arguments: parts, .. } | Term::And(parts) | Term::Or(parts) => {
+                parts.iter_mut().collect()
+            }
+            Term::Case { arms, otherwise, .. } => {
+                let of_arms = arms.iter_mut().flat_map(|arm| [&mut arm.when, &mut arm.then]);
+                of_arms.chain(otherwise.as_deref_mut()).collect()
+            }
+            Term::InList { tested, list, .. } => {
+                std::iter::once(&mut **tested).chain(list).collect()
+            }
+            Term::InQuery { tested, .. } | Term::Quantified { tested, .. } => vec![tested],
+            Term::Aggregate { argument, filter, .. } => {
+                argument.as_deref_mut().into_iter().chain(filter.as_deref_mut()).collect()
+            }
+        }
+    }
+
+    /// The query that is asked here, to be changed.
+    pub(crate) fn query_mut(&mut self) -> Option<&mut Query> {
+        match self {
+            Term::InQuery { query, .. }
+            | Term::Exists { query, .. }
+            | Term::Quantified { query, .. }
+            | Term::Scalar { query, .. } => Some(query),
+            _ => None,
+        }
+    }
+
     /// The query that is asked here, if there is one.
     pub fn query(&self) -> Option<&Query> {
         match self {

@@ -12,7 +12,6 @@
 //! Source: PostgreSQL 15's documentation of psql: variables, `\pset`, `\echo`.
 
 #![expect(
-    clippy::disallowed_methods,
     clippy::disallowed_types,
     reason = "the rival is another program, asked from outside of any simulation"
 )]
