@@ -108,20 +108,38 @@ impl Memory {
     }
 }
 
-/// An engine whose answers are altered on their way: what shows that a check can fail.
-pub struct Lying<'e, E> {
-    /// The engine that is asked.
-    pub engine: &'e mut E,
+/// How answers are altered on their way: what shows that a check can fail.
+#[derive(Clone, Copy, Debug)]
+pub struct Lie {
     /// Alters the answer to a text; says whether it did.
-    pub lie: fn(&str, &mut Answer) -> bool,
-    /// How many answers were altered.
-    pub lies: u64,
+    pub alter: fn(&str, &mut Answer) -> bool,
+    /// Only behind a statement with these words, up to `reset all`; none: always.
+    pub behind: Option<&'static str>,
+}
+
+/// An engine whose answers are altered.
+pub struct Lying<'e, E> {
+    engine: &'e mut E,
+    lie: Lie,
+    is_on: bool,
+}
+
+impl<'e, E> Lying<'e, E> {
+    /// An engine that tells what this one does, and lies now and then.
+    pub fn new(engine: &'e mut E, lie: Lie) -> Lying<'e, E> {
+        Lying { engine, lie, is_on: lie.behind.is_none() }
+    }
 }
 
 impl<E: Engine> Engine for Lying<'_, E> {
     fn run(&mut self, text: &str) -> Answer {
         let mut answer = self.engine.run(text);
-        self.lies += u64::from((self.lie)(text, &mut answer));
+        if let Some(words) = self.lie.behind {
+            self.is_on = (self.is_on || text.contains(words)) && text != "reset all";
+        }
+        if self.is_on {
+            (self.lie.alter)(text, &mut answer);
+        }
         answer
     }
 }

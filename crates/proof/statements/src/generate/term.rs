@@ -9,7 +9,7 @@ use std::fmt::Write;
 use database::Kind;
 
 use super::dialect::Dialect;
-use super::operations::{Operation, Refuses};
+use super::operations::{OPERATIONS, Operation, Refuses};
 use super::query::Query;
 use super::schema::Literal;
 
@@ -126,6 +126,22 @@ pub enum Quantity {
 }
 
 impl Term {
+    /// The condition that is false where this one is true, and unknown where it is.
+    pub fn not(condition: Term) -> Term {
+        Term::Call { operation: of_truth("(not {0})"), arguments: vec![condition] }
+    }
+
+    /// The condition that is true where this one is unknown.
+    pub fn is_null(condition: Term) -> Term {
+        Term::Call { operation: of_truth("({0} is null)"), arguments: vec![condition] }
+    }
+
+    /// 1 where a condition is true, else 0.
+    pub fn one_if(condition: Term) -> Term {
+        let operation = of_truth("(case when {0} then 1 else 0 end)");
+        Term::Call { operation, arguments: vec![condition] }
+    }
+
     /// The kind of its values.
     pub fn kind(&self) -> Kind {
         match self {
@@ -312,6 +328,12 @@ impl Term {
             out.push(')');
         }
     }
+}
+
+/// The operation with these words and one truth value as its argument.
+fn of_truth(usual: &str) -> &'static Operation {
+    let is_it = |one: &&Operation| one.takes[..] == [Kind::Boolean] && one.usual == usual;
+    OPERATIONS.iter().find(is_it).expect("the table has it")
 }
 
 /// The words of a call with its arguments in their places.

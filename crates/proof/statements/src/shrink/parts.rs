@@ -46,7 +46,7 @@ pub(super) fn smaller_terms(term: &Term) -> Vec<Term> {
         }
         Term::Aggregate { name, argument, is_distinct, filter, kind } => {
             let plain = Term::Aggregate {
-                name,
+                name: *name,
                 argument: argument.clone(),
                 is_distinct: false,
                 filter: None,
