@@ -181,8 +181,75 @@ pub(super) fn has_aggregate(term: &Term) -> bool {
 mod tests {
     use super::*;
 
+    use crate::answer::Refused;
+    use crate::generate::{Column, Held, Join, JoinKind, Literal, Source, SourceOf};
+
     fn number(int: i64) -> Cell {
         Cell::Number(int.into())
+    }
+
+    /// Gives these answers, one after the other.
+    struct Told(Vec<Answer>);
+
+    impl Engine for Told {
+        fn run(&mut self, _: &str) -> Answer {
+            self.0.remove(0)
+        }
+    }
+
+    /// `SELECT q1.k from t as q1 where true`.
+    fn query(is_distinct: bool) -> Query {
+        let column =
+            Column { name: "k".into(), held: Held::Whole, is_not_null: false, is_unique: false };
+        let (of, kind, is_wide) = ("q1".to_string(), column.held.kind(), false);
+        let item = Term::Column { of: of.clone(), name: column.name, kind, is_wide };
+        let source = Source { alias: of, of: SourceOf::Name("t".into()) };
+        let select = Select {
+            is_distinct,
+            items: vec![item],
+            from: vec![Join { kind: JoinKind::Cross, source, on: Vec::new() }],
+            filter: vec![Term::Literal(Literal::Truth(true))],
+            groups: Vec::new(),
+            having: Vec::new(),
+        };
+        let body = Body::Select(Box::new(select));
+        Query { with: Vec::new(), body, order: Vec::new(), limit: None, offset: None }
+    }
+
+    fn outcome(is_distinct: bool, answers: &[&[i64]]) -> Outcome {
+        let rows = |row: &&[i64]| Answer::Rows(row.iter().map(|int| vec![number(*int)]).collect());
+        let mut engine = Told(answers.iter().map(rows).collect());
+        check(&mut engine, &query(is_distinct), &Judged::default())
+    }
+
+    /// RA10: a row that is in no part, in two, or in another form, is told.
+    #[test]
+    fn a_row_that_is_not_in_exactly_one_part_is_told() {
+        assert_eq!(outcome(false, &[&[1, 2, 2, 3], &[2, 1], &[2], &[3]]), Outcome::Holds);
+        for parts in [
+            [&[2, 1][..], &[2], &[]],
+            [&[2, 1], &[2], &[3, 3]],
+            [&[2, 1], &[2], &[4]],
+            [&[], &[], &[]],
+        ] {
+            let [a, b, c] = parts;
+            let told = outcome(false, &[&[1, 2, 2, 3], a, b, c]);
+            assert!(matches!(told, Outcome::Broken(_)), "{parts:?}");
+        }
+        assert_eq!(outcome(true, &[&[1, 2, 3], &[2, 1], &[2], &[3]]), Outcome::Holds);
+        assert!(matches!(outcome(true, &[&[1, 2], &[2], &[2], &[]]), Outcome::Broken(_)));
+    }
+
+    #[test]
+    fn a_part_that_is_refused_is_told_unless_it_may_be() {
+        let refused = Refused { state: "22012".into(), message: String::new() };
+        let answers = vec![Answer::Rows(Vec::new()), Answer::Refused(refused)];
+        let of = |is_risky| {
+            let judged = Judged { is_risky, ..Judged::default() };
+            check(&mut Told(answers.clone()), &query(false), &judged)
+        };
+        assert!(matches!(of(false), Outcome::Broken(_)));
+        assert_eq!(of(true), Outcome::NotAsked);
     }
 
     #[test]

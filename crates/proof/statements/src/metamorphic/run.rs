@@ -278,7 +278,8 @@ impl Planned<'_> {
         for (number, Asked { text, judged, answer }) in self.queries.iter().enumerate() {
             if let Some(plans) = &mut plans {
                 let plan = plan_of(engine, text);
-                checked.plans.extend(plan.lines().map(str::to_string));
+                let operation = |line: &str| line.split(" of ").next().unwrap_or(line).to_string();
+                checked.plans.extend(plan.lines().map(operation));
                 plans[number].insert(plan);
             }
             let other = engine.run(text);

@@ -43,5 +43,10 @@ pub enum Style {
     Corpus,
 }
 
+/// The style of a file of a corpus: SQLite's, unless a file beside ours is meant.
+pub fn style_of(path: &str) -> Style {
+    if path.contains("statements/tests/slt/") { Style::Own } else { Style::Corpus }
+}
+
 /// The label by which files name Forebay in `skipif` and `onlyif`.
 pub const LABEL: &str = "forebay";
