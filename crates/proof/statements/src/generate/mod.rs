@@ -40,6 +40,7 @@ mod term;
 pub use case::{Case, Judged, Step, text_of};
 pub use change::{Change, Statement};
 pub use dialect::{Dialect, Rival};
+pub use operations::Operation;
 pub use query::{Body, Common, Join, JoinKind, Key, Query, Select, SetOperator, Source, SourceOf};
 pub use schema::{Column, Forbidden, Held, Index, Literal, Table};
 pub use term::{Arm, Quantity, Term};

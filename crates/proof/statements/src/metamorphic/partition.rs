@@ -226,12 +226,13 @@ mod tests {
     #[test]
     fn a_row_that_is_not_in_exactly_one_part_is_told() {
         assert_eq!(outcome(false, &[&[1, 2, 2, 3], &[2, 1], &[2], &[3]]), Outcome::Holds);
-        for parts in [
-            [&[2, 1][..], &[2], &[]],
+        let wrong: [[&[i64]; 3]; 4] = [
+            [&[2, 1], &[2], &[]],
             [&[2, 1], &[2], &[3, 3]],
             [&[2, 1], &[2], &[4]],
             [&[], &[], &[]],
-        ] {
+        ];
+        for parts in wrong {
             let [a, b, c] = parts;
             let told = outcome(false, &[&[1, 2, 2, 3], a, b, c]);
             assert!(matches!(told, Outcome::Broken(_)), "{parts:?}");
