@@ -363,8 +363,8 @@ impl Corpus {
         }
         let per_cent = *passed as f64 * 100.0 / (passed + failed).max(1) as f64;
         println!(
-            "soak: {passed} records passed, {failed} failed, {skipped} are for others: {per_cent:.3} \
-             per cent"
+            "soak: {passed} records passed, {failed} failed, {skipped} are for others: \
+             {per_cent:.3} per cent"
         );
         match per_cent >= wanted {
             true => Ok(()),

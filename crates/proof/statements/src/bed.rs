@@ -92,9 +92,20 @@ impl<'s> Forebay<'s> {
     }
 }
 
+/// The words of statements whose rows are counted.
+const CHANGES: [&str; 3] = ["insert", "update", "delete"];
+
+/// Whether a statement of a case changes rows. Of others programs count what they like.
+pub(crate) fn is_change(text: &str) -> bool {
+    CHANGES.iter().any(|word| text.starts_with(word))
+}
+
 impl Engine for Forebay<'_> {
     fn run(&mut self, text: &str) -> Answer {
-        self.tell(text).answer
+        match self.tell(text).answer {
+            Answer::Done(_) if !is_change(text) => Answer::Done(0),
+            answer => answer,
+        }
     }
 }
 

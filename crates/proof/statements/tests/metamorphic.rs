@@ -36,7 +36,7 @@ fn two_for_one(text: &str, answer: &mut Answer) -> bool {
     if !text.starts_with("SELECT (case when ") {
         return false;
     }
-    let (one, two) = (Cell::Number(1.into()), Cell::Number(2.into()));
+    let (one, two) = (Cell::Number(1_i64.into()), Cell::Number(2_i64.into()));
     let ones = rows.iter_mut().filter_map(|row| row.first_mut()).filter(|cell| **cell == one);
     ones.map(|cell| *cell = two.clone()).count() > 0
 }

@@ -31,7 +31,7 @@ pub(super) fn check(engine: &mut dyn Engine, query: &Query, judged: &Judged) -> 
             return Outcome::Broken(format!("  {text}\n  {count}\n  {other}\n  {ones}"));
         }
     };
-    let one = Cell::Number(1.into());
+    let one = Cell::Number(1_i64.into());
     let found = ones.iter().filter(|row| row.first() == Some(&one)).count();
     let counted = count.first().and_then(|row| row.first());
     let expected = i64::try_from(found).expect("rows in memory are fewer");

@@ -1,9 +1,13 @@
 //! The programs that Forebay's answers are compared with.
 //!
-//! | rival | how it is asked | why so |
-//! |---|---|---|
-//! | SQLite | in this process, by crate `rusqlite` | a statement takes microseconds, and nothing has to be installed |
-//! | PostgreSQL | one long-lived `psql` with its input and output in our hands | crate `postgres` stands on tokio, which `deny.toml` refuses; psql comes with the server, and tells the SQLSTATE of each statement |
+//! | rival | how it is asked |
+//! |---|---|
+//! | SQLite | in this process, by crate `rusqlite` |
+//! | PostgreSQL | one long-lived `psql` with its input and output in our hands |
+//!
+//! SQLite's statements take microseconds so, and nothing has to be installed. Crate `postgres`
+//! stands on tokio, which `deny.toml` refuses; psql comes with the server, and tells the SQLSTATE
+//! of each statement.
 //!
 //! Rivals are asked outside of the simulation that Forebay runs in: its clock stands still while a
 //! thread of it waits for another program.

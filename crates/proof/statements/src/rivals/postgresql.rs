@@ -22,7 +22,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use super::Program;
 use crate::answer::{Answer, Cell, Refused, Row};
-use crate::bed::Engine;
+use crate::bed::{Engine, is_change};
 
 /// What stands between the values of a row, behind a row, and for NULL.
 const FIELD: char = '\u{1f}';
@@ -99,9 +99,7 @@ impl Postgresql {
         }
         let is_query = text.starts_with("SELECT") || text.starts_with("with ");
         if !is_query {
-            let is_change =
-                ["insert", "update", "delete"].iter().any(|word| text.starts_with(word));
-            return Ok(Answer::Done(if is_change { told.count } else { 0 }));
+            return Ok(Answer::Done(if is_change(text) { told.count } else { 0 }));
         }
         Ok(Answer::Rows(rows_of(&told.output, told.count)))
     }

@@ -10,7 +10,7 @@ use rusqlite::{Connection, Error, ErrorCode};
 
 use super::Program;
 use crate::answer::{Answer, Cell, Refused, Row};
-use crate::bed::Engine;
+use crate::bed::{Engine, is_change};
 
 /// SQLite.
 pub struct Sqlite {
@@ -38,10 +38,8 @@ impl Sqlite {
         let width = statement.column_count();
         if width == 0 {
             let changes = statement.execute([])?;
-            let is_change =
-                ["insert", "update", "delete"].iter().any(|word| text.starts_with(word));
             // Of other statements it says what the last change was.
-            let count = if is_change { changes as u64 } else { 0 };
+            let count = if is_change(text) { changes as u64 } else { 0 };
             return Ok(Answer::Done(count));
         }
         let mut rows = statement.query([])?;

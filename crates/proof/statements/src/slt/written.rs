@@ -2,7 +2,7 @@
 //!
 //! | letter | form |
 //! |---|---|
-//! | I | a whole number: what is behind the point is cut off; of a text its leading digits; true is 1 |
+//! | I | a whole number: digits behind the point are cut off; leading digits of a text; true is 1 |
 //! | R | three digits behind the point |
 //! | T | the text; `(empty)` if it is; each character that can't be printed is `@` |
 //! | any | NULL is `NULL` |
