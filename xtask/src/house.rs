@@ -219,8 +219,15 @@ pub(crate) const HOUSE: &[Floor] = &[
             )
             .in_the_world()
             .for_all_tests()],
-            &[Room::new("proof", "crash sweep, isolation, a model, I/O errors, histories")
-                .in_the_world()],
+            &[
+                Room::new("proof", "crash sweep, isolation, a model, I/O errors, histories")
+                    .in_the_world(),
+                Room::new(
+                    "statements",
+                    "what SQL answers, against files, SQLite, PostgreSQL and itself",
+                )
+                .in_the_world(),
+            ],
         ],
     },
     Floor {

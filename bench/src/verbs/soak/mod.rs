@@ -6,6 +6,9 @@
 //! * `flaky`: the test suite beside a load, some times: does a test depend on a quiet machine?
 //! * `io-errors`: the I/O-error sweep at every place.
 //! * `honesty`: the lab on equals, over and over: how often does it find a difference?
+//! * `sqllogictest`: SQLite's corpus of statements and answers, from a folder.
+//! * `differential`: statements of a generator on Forebay and on SQLite or PostgreSQL.
+//! * `metamorphic`: such statements on Forebay in several ways, which have to agree.
 //!
 //! Ctrl-C ends the children too: they are of the same process group.
 //!
@@ -17,6 +20,8 @@ mod honesty;
 mod io_errors;
 mod memory;
 mod model;
+mod progress;
+mod statements;
 
 use std::path::Path;
 
@@ -39,6 +44,12 @@ pub(crate) enum Soak {
     IoErrors(io_errors::Options),
     /// Work on a database of many times its cache, and hold its memory against its parameters
     Memory(memory::Options),
+    /// Run SQLite's corpus of sqllogictest, and say how many per cent of its records pass
+    Sqllogictest(statements::Sqllogictest),
+    /// Run statements on Forebay and on a rival, and compare every answer
+    Differential(statements::Differential),
+    /// Run statements on Forebay in several ways whose answers have to agree
+    Metamorphic(statements::Metamorphic),
 }
 
 pub(crate) fn run(root: &Path, soak: &Soak) -> Outcome {
@@ -49,5 +60,8 @@ pub(crate) fn run(root: &Path, soak: &Soak) -> Outcome {
         Soak::Honesty(options) => honesty::run(root, options),
         Soak::IoErrors(options) => io_errors::run(root, options),
         Soak::Memory(options) => memory::run(root, options),
+        Soak::Sqllogictest(options) => statements::sqllogictest(root, options),
+        Soak::Differential(options) => statements::differential(root, options),
+        Soak::Metamorphic(options) => statements::metamorphic(root, options),
     }
 }
