@@ -27,12 +27,14 @@
 //! * [`Lives`]: databases that are made, copied, killed and deleted side by side.
 //! * [`Journal`], [`Record`]: what sessions know. [`inspect`], [`compare`]: the oracle.
 //! * [`Breach`]: what doesn't hold, and which [`Check`] noticed it.
+//! * [`By`]: whether sessions call the API, or say what they want in SQL.
 
 #![forbid(unsafe_code)]
 
 pub mod append;
 mod append_check;
 mod breach;
+mod by;
 mod client;
 mod constraints;
 mod damage;
@@ -54,6 +56,7 @@ mod tally;
 
 pub use append_check::{AppendBases, AppendCheck, AppendTally};
 pub use breach::{Breach, Check, Violation};
+pub use by::By;
 pub use damage::{DamageCheck, DamageTally};
 pub use found::{Found, Look, inspect};
 pub use held::held;
