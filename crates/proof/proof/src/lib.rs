@@ -39,7 +39,9 @@ mod client;
 mod constraints;
 mod damage;
 mod define;
+mod defining;
 mod found;
+mod hands;
 mod held;
 pub mod history;
 mod journal;
@@ -53,6 +55,7 @@ pub mod snapshot;
 mod sweep;
 mod tables;
 mod tally;
+mod text;
 
 pub use append_check::{AppendBases, AppendCheck, AppendTally};
 pub use breach::{Breach, Check, Violation};

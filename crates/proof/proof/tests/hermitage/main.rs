@@ -1,6 +1,7 @@
 //! Hermitage over the engine: every case at both levels, each step in the order that the test says,
-//! with the outcome that we promise, by the API and by SQL text. Read committed gives what Hermitage
-//! calls monotonic atomic view and more; serializable is snapshot isolation, so write skew happens.
+//! with the outcome that we promise, by the API and by SQL text. Read committed gives what
+//! Hermitage calls monotonic atomic view and more; serializable is snapshot isolation, so write
+//! skew happens.
 //!
 //! Two rows, (1, 10) and (2, 20), in a table with a primary key and an index of the values. A
 //! predicate reads the whole table, or the whole index. Each transaction has a session of its own,
