@@ -23,10 +23,6 @@ impl<'d, 's> Defining<'d, 's> {
         Defining { by, connection }
     }
 
-    pub(crate) fn by(&self) -> By {
-        self.by
-    }
-
     /// The connection, for what isn't a definition.
     pub(crate) fn connection(&mut self) -> &mut Connection<'s> {
         self.connection

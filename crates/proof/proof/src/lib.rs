@@ -15,7 +15,7 @@
 //!          └──▶ snapshot: the model, which says what each read must be
 //! ```
 //!
-//! Rules PF1 to PF22 are in the README. Only tests use this crate. It builds the engine with its
+//! Rules PF1 to PF24 are in the README. Only tests use this crate. It builds the engine with its
 //! failpoints, so that each check is shown to be able to fail.
 //!
 //! * [`Sweep`]: one load, crashed everywhere; [`Tally`]: what was seen.

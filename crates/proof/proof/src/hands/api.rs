@@ -60,7 +60,8 @@ impl<'a, 's> ByApi<'a, 's> {
 
 /// Does `act` with the rows of this table that are meant.
 fn with<T>(
-    (number, table): (usize, &Table),
+    number: usize,
+    table: &Table,
     which: Which<'_>,
     act: impl FnOnce(Selection<'_>) -> Result<T, Stop>,
 ) -> Result<T, Stop> {
@@ -166,9 +167,8 @@ impl Hands for ByApi<'_, '_> {
             Ok(())
         };
         let of = &self.tables[table];
-        let count = with((table, of), which, |selection| {
-            self.tx.update_where(of, selection, None, change)
-        })?;
+        let count =
+            with(table, of, which, |selection| self.tx.update_where(of, selection, None, change))?;
         assert_eq!(torn, None, "table {}", TABLES[table].name);
         if seen.len() as u64 != count && !matches!(set, Set::Moved { .. }) {
             let is_left =
@@ -193,7 +193,7 @@ impl Hands for ByApi<'_, '_> {
             seen.extend(row.get_i64(ID).map(|id| (id, ())));
             true
         };
-        let count = with((table, of), which, |selection| {
+        let count = with(table, of, which, |selection| {
             self.tx.delete_where(of, selection, Some(&mut filter))
         })?;
         if seen.len() as u64 != count {

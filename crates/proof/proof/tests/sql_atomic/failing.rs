@@ -15,7 +15,7 @@ use sim::fs::FileSystem;
 use sim::fs::faults::Fault;
 
 use crate::bed::{How, in_world, open, shut};
-use crate::kinds::{Class, Kind};
+use crate::kinds::{Class, Halfway, Kind};
 use crate::neighbour::Expected;
 use crate::picture::Picture;
 use crate::probe::Probe;
@@ -142,7 +142,10 @@ fn allowed(said: Said, mode: Mode, probe: &Probe, kind: &Kind) -> Vec<Picture> {
         (Said::Nothing | Said::Refused, _) | (_, Mode::Within) => vec![before],
         (Said::Done, Mode::Alone) => vec![after],
         (Said::Halted, Mode::Alone) => {
-            let halfway = kind.halfway.map(|table| after.emptied(table));
+            let halfway = kind.halfway.map(|halfway| match halfway {
+                Halfway::Empty(table) => after.emptied(table),
+                Halfway::Unconstrained => after.unconstrained(&before),
+            });
             [Some(before), Some(after), halfway].into_iter().flatten().collect()
         }
     }

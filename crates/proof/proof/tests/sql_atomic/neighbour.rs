@@ -13,6 +13,8 @@ use crate::picture::lines;
 
 /// So long it pauses between turns, and whoever waits for it.
 const MOMENT: Nanos = Nanos::from_micros(20);
+/// And before it looks again whether it is wanted.
+const IDLE: Nanos = Nanos::from_micros(100);
 
 /// What it reads, and may see.
 const SUM: &str = "select count(*), sum(v) from t";
@@ -115,7 +117,7 @@ fn run(work: &Outside<Work>, database: &Database, expected: &Expected, session: 
             return;
         }
         if !work.with(|work| work.is_busy) {
-            pause(MOMENT, session);
+            pause(IDLE, session);
             continue;
         }
         let came = take_turn(&mut connection, turn, expected);

@@ -34,7 +34,7 @@ const DICTIONARY: &[(&str, &str)] = &[
     ),
     (
         "columns of indexes",
-        "select index_name, column_position, column_name, descend, nulls from user_ind_columns \
+        "select index_name, column_position, column_name, descend, \"nulls\" from user_ind_columns \
          order by 1, 2",
     ),
     (
@@ -44,7 +44,7 @@ const DICTIONARY: &[(&str, &str)] = &[
     ),
     (
         "columns of constraints",
-        "select constraint_name, position, column_name from user_cons_columns order by 1, 2, 3",
+        "select constraint_name, \"position\", column_name from user_cons_columns order by 1, 2, 3",
     ),
     (
         "sequences",
@@ -209,6 +209,15 @@ impl Picture {
     pub(crate) fn emptied(&self, table: &str) -> Picture {
         let mut picture = self.clone();
         picture.add(&format!("{ROWS}{table}"), String::new());
+        picture
+    }
+
+    /// The same with the constraints that were there before.
+    pub(crate) fn unconstrained(&self, before: &Picture) -> Picture {
+        let mut picture = self.clone();
+        for label in ["constraints", "columns of constraints"] {
+            picture.add(label, before.0.get(label).cloned().unwrap_or_default());
+        }
         picture
     }
 

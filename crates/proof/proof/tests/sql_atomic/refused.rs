@@ -29,8 +29,12 @@ pub(crate) fn refused(
         let expected = Expected { sums, may_fail: false };
         let mut stage = Stage::new(world, &database, expected, session)?;
         let count = by_rows(&mut stage, &inside, how.seed, stride)?;
-        // Behind all that a sound one is done.
-        let (mode, nothing) = (Mode::Alone, Disturbance::Nothing);
+        // Behind all that a sound one is done; of rows it is rolled back, for the neighbour looks.
+        let nothing = Disturbance::Nothing;
+        let mode = match inside.class {
+            Class::Definition => Mode::Alone,
+            Class::Rows | Class::Query => Mode::Within,
+        };
         let before = stage.picture()?;
         let came = stage.try_once(&inside, &(inside.whole)(), mode, nothing, &before)?;
         if !matches!(came, Came::Done) {

@@ -63,8 +63,17 @@ pub(crate) struct Kind {
     /// A sound one, about many rows.
     pub(crate) whole: fn() -> Statement,
     pub(crate) breaks: Vec<Break>,
-    /// The table that a halt may leave empty, for it is filled by a second transaction.
-    pub(crate) halfway: Option<&'static str>,
+    /// What a halt may leave of it, if it is two transactions (see README of `sql`).
+    pub(crate) halfway: Option<Halfway>,
+}
+
+/// What is there when the first of two transactions is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Halfway {
+    /// The table, without rows.
+    Empty(&'static str),
+    /// All but a constraint.
+    Unconstrained,
 }
 
 impl Kind {
