@@ -29,7 +29,7 @@ pub(super) fn kinds() -> Vec<Kind> {
 fn create_table() -> Kind {
     definition("create table", || {
         of("create table n (id bigint generated always as identity primary key, \
-            a varchar(10) unique default 'x', b bigint references t, \
+            a varchar(10) default 'x' unique, b bigint references t, \
             constraint n_b check (b > 0 and length(a) < 9))")
     })
     .refused("a table of this name", |_| of("create table t (id bigint primary key)"))
