@@ -39,6 +39,9 @@ use crate::under_way::UnderWay;
 use crate::work::{OPEN, Tx};
 use cursor::FIRST_ROWS;
 
+/// The word for a statement that only reads, or locks, rows.
+const QUERY: &str = "SELECT";
+
 /// The most bytes of a batch that is kept for the next query.
 const SPARE_BYTES_MAX: usize = 64 << 10;
 
@@ -315,14 +318,24 @@ impl<'s> Connection<'s> {
         let mut rows = self.sql.spare.take().unwrap_or_default();
         let outcome = self.run(within, which, values, FIRST_ROWS, &mut rows)?;
         let Outcome { tag, rows: mut count, cursor, notice, .. } = outcome;
-        if let Some(cursor) = cursor {
+        match cursor {
             // What a query does besides, such as taking values of sequences, is done for all rows.
-            let (mut seen, mut goes_on) = (rows.len() as u64, true);
-            while goes_on {
-                goes_on = self.with_frame(within, |frame| frame.fetch(cursor, 1_024, &mut rows))?;
-                seen += rows.len() as u64;
+            Some(cursor) if tag == QUERY => {
+                let (mut seen, mut goes_on) = (rows.len() as u64, true);
+                while goes_on {
+                    goes_on =
+                        self.with_frame(within, |frame| frame.fetch(cursor, 1_024, &mut rows))?;
+                    seen += rows.len() as u64;
+                }
+                count = count.max(seen);
             }
-            count = count.max(seen);
+            // A change is done and counted. Its rows aren't read: a cancel of that would tell of a
+            // refusal.
+            Some(cursor) => self.with_frame(within, |frame| {
+                frame.close(cursor);
+                Ok(())
+            })?,
+            None => {}
         }
         self.keep_spare(rows);
         Ok(Done { tag, rows: count, notice })

@@ -84,9 +84,13 @@ pub(super) fn run<'g>(
             }
             Ok(ControlFlow::Continue(()))
         })?;
-        Ok(if again { Flow::Again } else { Flow::Done(count) })
+        if again {
+            return Ok(Flow::Again);
+        }
+        returned.finish()?;
+        Ok(Flow::Done(count))
     })?;
-    Ok(Changed { rows, returned: returned.end()? })
+    Ok(Changed { rows, returned: returned.end() })
 }
 
 /// Does what ON CONFLICT says about a row whose key another one has.

@@ -39,7 +39,8 @@ pub(super) fn run<'g>(
             }
             Ok(ControlFlow::Continue(()))
         })?;
+        returned.finish()?;
         Ok(Flow::Done(count))
     })?;
-    Ok(Changed { rows, returned: returned.end()? })
+    Ok(Changed { rows, returned: returned.end() })
 }

@@ -61,9 +61,10 @@ pub(super) fn run<'g>(
             }
             Ok(ControlFlow::Continue(()))
         })?;
+        returned.finish()?;
         Ok(Flow::Done(count))
     })?;
-    Ok(Changed { rows, returned: returned.end()? })
+    Ok(Changed { rows, returned: returned.end() })
 }
 
 /// Inserts the one row that is written out. It needs no snapshot.

@@ -98,10 +98,13 @@ pub(super) fn run<'g>(
         let has_missed = given == 0 && statement.has_passed_newer();
         match statement.will_begin_again() || has_missed {
             true => Ok(Flow::Again),
-            false => Ok(Flow::Done(given)),
+            false => {
+                returned.finish()?;
+                Ok(Flow::Done(given))
+            }
         }
     })?;
-    Ok(Changed { rows, returned: Some(returned.end_rows()?) })
+    Ok(Changed { rows, returned: Some(returned.end_rows()) })
 }
 
 /// The tables of the plan whose rows are locked, each once.

@@ -63,9 +63,10 @@ pub(super) fn run<'g>(
             }
             Ok(ControlFlow::Continue(()))
         })?;
+        returned.finish()?;
         Ok(Flow::Done(count))
     })?;
-    Ok(Changed { rows, returned: returned.end()? })
+    Ok(Changed { rows, returned: returned.end() })
 }
 
 /// The first WHEN that is about the row, and whose conditions hold.

@@ -3,6 +3,7 @@
 //!
 //! Invariants
 //!   * a statement that begins again has given nothing: its rows are thrown away (rule SQ51)
+//!   * once its work is done nothing can fail that would refuse it: its rows are finished before
 //!   * memory is asked of the budget; rows that don't fit go through a temporary file
 //!
 //! Callers: all statements of `change`.
@@ -68,19 +69,21 @@ impl<'r> Returned<'r> {
         self.kept.append(&self.made, self.host)
     }
 
+    /// All rows are there. What fails of keeping them fails here, where the statement can still be
+    /// taken back.
+    pub(super) fn finish(&mut self) -> Result<(), Stop> {
+        self.kept.finish(self.host)
+    }
+
     /// The rows, if the statement gives some; it has ended.
-    pub(super) fn end(mut self) -> Result<Option<KeptCursor>, Stop> {
-        if !self.is_wanted() {
-            return Ok(None);
-        }
-        self.kept.finish(self.host)?;
-        Ok(Some(KeptCursor::new(self.kept)))
+    pub(super) fn end(self) -> Option<KeptCursor> {
+        let is_wanted = self.is_wanted();
+        is_wanted.then(|| KeptCursor::new(self.kept))
     }
 
     /// The rows; the statement has ended.
-    pub(super) fn end_rows(mut self) -> Result<KeptCursor, Stop> {
-        self.kept.finish(self.host)?;
-        Ok(KeptCursor::new(self.kept))
+    pub(super) fn end_rows(self) -> KeptCursor {
+        KeptCursor::new(self.kept)
     }
 }
 

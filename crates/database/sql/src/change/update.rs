@@ -52,9 +52,10 @@ pub(super) fn run<'g>(
             };
             Ok(ControlFlow::Continue(()))
         })?;
+        returned.finish()?;
         Ok(Flow::Done(count))
     })?;
-    Ok(Changed { rows, returned: returned.end()? })
+    Ok(Changed { rows, returned: returned.end() })
 }
 
 /// Updates rows that the statement meets once, those of a block together.

@@ -131,6 +131,8 @@ impl Frame<'_> {
             let constrained =
                 spec.and_then(|spec| self.alter(name, &Alteration::AddConstraint(spec)));
             if let Err(stop) = constrained {
+                // A statement that is cancelled, or has had its time, takes its column away too.
+                let _held = self.session.hold_off();
                 self.alter(name, &Alteration::DropColumn(column_name))?;
                 return Err(stop);
             }

@@ -51,6 +51,8 @@ impl Frame<'_> {
         match self.fill(&name, plan, query, written) {
             Ok(rows) => Ok(Outcome { rows, ..outcome }),
             Err(stop) => {
+                // A statement that is cancelled, or has had its time, takes its table away too.
+                let _held = self.session.hold_off();
                 // A halt is the first thing that a user should know of.
                 let dropped = self.catalog.drop_table(&name, false, wait, self.session);
                 match dropped {

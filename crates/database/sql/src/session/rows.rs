@@ -290,6 +290,8 @@ impl Frame<'_> {
         let Changed { rows, returned } = changed;
         let Some(returned) = returned else { return Ok(Given { rows, cursor: None }) };
         into.set_width(opened.plan().columns.len());
+        // The statement is done: a cancel that comes now doesn't tell of a refusal.
+        let _held = self.session.hold_off();
         self.with_host(|host, Parts { cursors, transaction, .. }| {
             let mut cursor = Cursor::Kept(Box::new(returned));
             let goes_on = cursor.fetch(host, transaction.as_ref(), most, into)?;
