@@ -14,7 +14,9 @@ use super::node::{Node, Operation};
 use super::planner::{Planned, Planner, Wanted};
 use super::selectivity;
 use super::sorted::{Order, OrderKey, source_keys, wanted_of};
-use crate::logical::{Logical, Scan, SetKind, SetOperation, SlotFrom as LogicalSlot, SortKey};
+use crate::logical::{
+    Logical, Scan, SetKind, SetOperation, SlotFrom as LogicalSlot, SortKey, is_volatile,
+};
 
 /// How many rows a series is taken to have.
 const SERIES_ROWS: f64 = 1_000.0;
@@ -252,8 +254,10 @@ impl Planner<'_> {
         // A number that isn't known is taken to be small: it is for a page of a screen.
         let rows = limit.map(|_| known(limit).unwrap_or(20.0) + known(offset).unwrap_or(0.0));
         let cut = rowsource::Cut { offset: offset.cloned(), count: limit.cloned() };
+        // A cut is read by the sort and by the limit above it: both have to read the same.
+        let is_fixed = !limit.into_iter().chain(offset).any(is_volatile);
         match input {
-            Logical::Sort { input, keys } => self.sort(input, keys, Some(cut), rows),
+            Logical::Sort { input, keys } if is_fixed => self.sort(input, keys, Some(cut), rows),
             input => {
                 let planned = self.plan(input, &Wanted { order: Vec::new(), rows });
                 Planned { node: limited(planned.node, cut, rows), ..planned }

@@ -1,0 +1,32 @@
+//! What a hostile reader of binder, planner and row sources tried: statements whose answers were
+//! wrong once, and statements that took a session or the instance with them.
+#![forbid(unsafe_code)]
+
+mod sql_common;
+
+use database::{Connection, SqlState};
+use sql_common::{Small, refused, rows, run, value};
+
+/// A table `t` with rows of `a`: 1 to 30, out of order, and `b`: `a % 3`, NULL for those that 10
+/// divides.
+fn thirty(small: &Small) -> Connection<'static> {
+    let mut connection = small.connect("app");
+    run(&mut connection, "create table t (a integer primary key, b integer)");
+    let text = "insert into t select g * 7 % 31, case when g * 7 % 31 % 10 = 0 then null \
+                else g * 7 % 31 % 3 end from generate_series(1, 30) g";
+    assert_eq!(run(&mut connection, text), 30);
+    connection
+}
+
+/// The first rows of an order are cut, also where the sort keeps more of them than are wanted.
+#[test]
+fn a_sorted_page_has_no_rows_before_it_and_none_behind() {
+    let small = Small::new("hostile-pages");
+    let mut connection = thirty(&small);
+    let page = "select a from t order by a % 5, a limit 3 offset 4";
+    assert_eq!(rows(&mut connection, page), ["25", "30", "1"]);
+    let none = "select a from t order by b, a limit 0 offset 4";
+    assert!(rows(&mut connection, none).is_empty());
+    let all = "select count(*) from (select a from t order by -a limit 5000000 offset 28) s";
+    assert_eq!(value(&mut connection, all), "2");
+}
