@@ -4,8 +4,8 @@
 
 mod sql_common;
 
-use database::{Connection, SqlState};
-use sql_common::{Small, refused, rows, run, value};
+use database::{Connection, SqlState, Value};
+use sql_common::{Small, refused, rows, rows_with, run, value};
 
 /// A table `t` with rows of `a`: 1 to 30, out of order, and `b`: `a % 3`, NULL for those that 10
 /// divides.
@@ -29,4 +29,18 @@ fn a_sorted_page_has_no_rows_before_it_and_none_behind() {
     assert!(rows(&mut connection, none).is_empty());
     let all = "select count(*) from (select a from t order by -a limit 5000000 offset 28) s";
     assert_eq!(value(&mut connection, all), "2");
+}
+
+/// A column whose first value is NULL, and a parameter, are sorted by the kind that they have.
+#[test]
+fn what_begins_with_null_is_sorted() {
+    let small = Small::new("hostile-null-first");
+    let mut connection = small.connect("app");
+    let sorted = "select * from (values (null), (2), (1)) v(a) order by a";
+    assert_eq!(rows(&mut connection, sorted), ["1", "2", "NULL"]);
+    let greatest = "select b, max(a) from (values (null, 1), (5, 1), (3, 2)) v(a, b) \
+                    group by b order by 2";
+    assert_eq!(rows(&mut connection, greatest), ["2|3", "1|5"]);
+    let given = "select $1 as a order by a";
+    assert_eq!(rows_with(&mut connection, given, &[Value::Int(7)]), ["7"]);
 }

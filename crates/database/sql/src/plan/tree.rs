@@ -8,7 +8,7 @@ use expression::{Expression, Kind};
 use rowsource::{LoopPlan, SetKind as SourceSet, SlotFrom};
 
 use super::access::{Path, Target, all_of, tests};
-use super::columns::{ColumnInfo, info_of, row_bytes};
+use super::columns::{ColumnInfo, info_of, kind_of, row_bytes};
 use super::cost::{self, Estimate};
 use super::node::{Node, Operation};
 use super::planner::{Planned, Planner, Wanted};
@@ -44,10 +44,11 @@ impl Planner<'_> {
                 Planned::straight(node(operation, columns.collect(), estimate), Order::none())
             }
             Logical::Values { rows, width } => {
-                let first = rows.first();
-                let column = |place: usize| match first {
-                    Some(row) => info_of(&row[place], &[], &self.slots),
-                    None => ColumnInfo::computed(Kind::Unknown),
+                // A NULL says nothing of its column's kind: another row does.
+                let column = |place: usize| {
+                    let kinds = rows.iter().map(|row| kind_of(&row[place], &[], &self.slots));
+                    let kind = kinds.fold(Kind::Unknown, |a, b| a.with(b).unwrap_or(a));
+                    ColumnInfo::computed(kind)
                 };
                 let columns = (0..*width).map(column).collect();
                 let estimate = Estimate::of_rows(rows.len() as f64);
