@@ -44,3 +44,19 @@ fn what_begins_with_null_is_sorted() {
     let given = "select $1 as a order by a";
     assert_eq!(rows_with(&mut connection, given, &[Value::Int(7)]), ["7"]);
 }
+
+/// A join behind a comma is made before the pairs of the comma, also with a function in it.
+#[test]
+fn a_right_join_behind_a_comma_keeps_its_rows_for_each_row_before_it() {
+    let small = Small::new("hostile-comma");
+    let mut connection = small.connect("app");
+    let text = "select x.v, y.v, g.n from (values (1), (2)) x(v), \
+                (values (7)) y(v) right join generate_series(1, 2) g(n) on y.v = g.n order by 1, 3";
+    assert_eq!(rows(&mut connection, text), ["1|NULL|1", "1|NULL|2", "2|NULL|1", "2|NULL|2"]);
+    let text = "select count(*) from (values (1)) x(n), \
+                (values (2)) y(n) join generate_series(1, 2) g(n) using (n)";
+    assert_eq!(value(&mut connection, text), "1");
+    let text = "select x.v, g.n from (values (1), (2)) x(v), generate_series(1, x.v) g(n) \
+                order by 1, 2";
+    assert_eq!(rows(&mut connection, text), ["1|1", "2|1", "2|2"]);
+}
