@@ -60,3 +60,21 @@ fn a_right_join_behind_a_comma_keeps_its_rows_for_each_row_before_it() {
                 order by 1, 2";
     assert_eq!(rows(&mut connection, text), ["1|1", "2|1", "2|2"]);
 }
+
+/// A column that is named gets a value, and rows of VALUES are of one length.
+#[test]
+fn a_value_that_is_missing_is_no_default() {
+    let small = Small::new("hostile-counts");
+    let mut connection = thirty(&small);
+    for text in [
+        "insert into t (a, b) values (31)",
+        "insert into t values (31, 1), (32)",
+        "insert into t (a, b) select 31",
+        "merge into t using (values (31)) s(v) on t.a = s.v \
+         when not matched then insert (a, b) values (31)",
+    ] {
+        assert_eq!(refused(&mut connection, text), SqlState::SYNTAX_ERROR, "{text}");
+    }
+    assert_eq!(run(&mut connection, "insert into t values (31), (32)"), 2);
+    assert_eq!(value(&mut connection, "select count(*) from t where a > 30 and b is null"), "2");
+}
