@@ -103,3 +103,47 @@ fn an_aggregate_takes_its_rows_in_its_own_order() {
                 from v";
     assert_eq!(value(&mut connection, many), "TRUE");
 }
+
+/// The methods of joining, each of which can be the only one that is wanted.
+const METHODS: [&str; 3] = ["enable_hashjoin", "enable_mergejoin", "enable_nestloop"];
+
+/// Runs `check` with each of the methods of joining alone, and with all.
+fn by_each_method(connection: &mut Connection<'_>, check: &mut dyn FnMut(&mut Connection<'_>)) {
+    for wanted in METHODS {
+        for method in METHODS {
+            let is_on = if method == wanted { "on" } else { "off" };
+            run(connection, &format!("set {method} = {is_on}"));
+        }
+        check(connection);
+    }
+    METHODS.iter().for_each(|method| drop(run(connection, &format!("set {method} = on"))));
+    check(connection);
+}
+
+/// A CHAR is compared with a text as a text, by an index and by each method of joining (X9, Q7).
+#[test]
+fn blanks_at_the_end_of_a_text_are_minded_by_each_method() {
+    let small = Small::new("hostile-blanks");
+    let mut connection = small.connect("app");
+    run(&mut connection, "create table c (k char(4) primary key)");
+    run(&mut connection, "insert into c values ('ab'), ('abc')");
+    run(&mut connection, "create table w (w varchar(6))");
+    run(&mut connection, "insert into w values ('ab'), ('ab  '), ('abc ')");
+    for (condition, count) in [
+        ("k = concat('ab', ' ')", "0"),
+        ("k = 'ab  '", "1"),
+        ("k < concat('ab', ' ')", "1"),
+        ("k <= concat('ab', ' ')", "1"),
+        ("k > concat('ab', ' ')", "1"),
+        ("k in (concat('ab', ' '), concat('abc', ' '))", "0"),
+    ] {
+        let text = format!("select count(*) from c where {condition}");
+        assert_eq!(value(&mut connection, &text), count, "{condition}");
+    }
+    by_each_method(&mut connection, &mut |connection| {
+        let pairs = "select w.w from w join c on c.k = w.w";
+        assert_eq!(rows(connection, pairs), ["ab"]);
+        let kept = "select count(*) from w left join c on c.k = w.w where c.k is null";
+        assert_eq!(value(connection, kept), "2");
+    });
+}

@@ -58,8 +58,8 @@ struct State {
 impl<S> HashAggregate<S> {
     /// Groups the rows of `input` by the columns `keys`, of which there is one at least.
     ///
-    /// # Panics Without keys: then [`crate::SortedAggregate`] gives the one group. With a call whose
-    /// equal arguments come together.
+    /// # Panics Without keys: then [`crate::SortedAggregate`] gives the one group. With a call
+    /// whose equal arguments come together.
     pub fn new(input: S, keys: Vec<usize>, calls: Vec<AggregateCall>) -> HashAggregate<S> {
         assert!(!keys.is_empty(), "a group without keys comes also without rows");
         assert!(!calls.iter().any(|call| call.together), "a table of groups has no order");

@@ -150,8 +150,8 @@ impl Binder<'_> {
     }
 }
 
-/// The order of an aggregate of distinct values: by its arguments alone, and by all of them, so that
-/// equal ones come together. None was asked for: any will do.
+/// The order of an aggregate of distinct values: by its arguments alone, and by all of them, so
+/// that equal ones come together. None was asked for: any will do.
 fn order_of_distinct(mut order: Vec<SortKey>, arguments: &[Expression]) -> Bind<Vec<SortKey>> {
     if order.iter().any(|key| !arguments.contains(&key.value)) {
         let message = "in an aggregate with DISTINCT, ORDER BY can only name its arguments";
