@@ -116,7 +116,9 @@ fn by_each_method(connection: &mut Connection<'_>, check: &mut dyn FnMut(&mut Co
         }
         check(connection);
     }
-    METHODS.iter().for_each(|method| drop(run(connection, &format!("set {method} = on"))));
+    for method in METHODS {
+        run(connection, &format!("set {method} = on"));
+    }
     check(connection);
 }
 
@@ -146,4 +148,25 @@ fn blanks_at_the_end_of_a_text_are_minded_by_each_method() {
         let kept = "select count(*) from w left join c on c.k = w.w where c.k is null";
         assert_eq!(value(connection, kept), "2");
     });
+}
+
+/// Rows that are compared with those of a subquery compare as rows do: the first columns that
+/// differ decide.
+#[test]
+fn rows_compare_with_those_of_a_subquery_column_after_column() {
+    let small = Small::new("hostile-rows-any");
+    let mut connection = small.connect("app");
+    for (condition, others, answer) in [
+        ("(2, 1) < any", "(1, 5)", "FALSE"),
+        ("(1, 9) < any", "(2, 0)", "TRUE"),
+        ("(1, 5) <= all", "(1, 5), (1, 6)", "TRUE"),
+        ("(1, 5) > all", "(1, 4), (1, 5)", "FALSE"),
+        ("(1, null) > any", "(0, 7)", "TRUE"),
+        ("(1, null) > any", "(1, 7)", "NULL"),
+        ("(1, 2) not in", "(1, 3), (2, null)", "TRUE"),
+        ("(1, 2) not in", "(1, null)", "NULL"),
+    ] {
+        let text = format!("select {condition} (select * from (values {others}) v(x, y))");
+        assert_eq!(value(&mut connection, &text), answer, "{text}");
+    }
 }
