@@ -164,7 +164,7 @@ fn rows_compare_with_those_of_a_subquery_column_after_column() {
         ("(1, null) > any", "(0, 7)", "TRUE"),
         ("(1, null) > any", "(1, 7)", "NULL"),
         ("(1, 2) not in", "(1, 3), (2, null)", "TRUE"),
-        ("(1, 2) not in", "(1, null)", "NULL"),
+        ("(1, 2) not in", "(1, null), (9, 9)", "NULL"),
     ] {
         let text = format!("select {condition} (select * from (values {others}) v(x, y))");
         assert_eq!(value(&mut connection, &text), answer, "{text}");
