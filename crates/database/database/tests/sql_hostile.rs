@@ -170,3 +170,22 @@ fn rows_compare_with_those_of_a_subquery_column_after_column() {
         assert_eq!(value(&mut connection, &text), answer, "{text}");
     }
 }
+
+/// What may differ each time is evaluated once for each row that it stands for, and no more.
+#[test]
+fn a_query_of_with_that_may_differ_is_computed_once() {
+    let small = Small::new("hostile-volatile");
+    let mut connection = small.connect("app");
+    run(&mut connection, "create sequence s");
+    let lateral = "with q as (select nextval('s') as n) \
+                   select g, l.n from generate_series(1, 3) g, lateral (select n from q) l order by g";
+    assert_eq!(rows(&mut connection, lateral), ["1|1", "2|1", "3|1"]);
+    let nested = "with q as (select (select nextval('s')) as n) \
+                  select g, l.n from generate_series(1, 2) g, lateral (select n from q) l order by g";
+    assert_eq!(rows(&mut connection, nested), ["1|2", "2|2"]);
+    let twice = "with q as (select nextval('s') as n) select (select n from q), (select n from q)";
+    assert_eq!(refused(&mut connection, twice), SqlState::FEATURE_NOT_SUPPORTED);
+    let few = "select count(*) between 2000 and 3000 from generate_series(1, 10000) \
+               where random() < 0.5 and random() < 0.5";
+    assert_eq!(value(&mut connection, few), "TRUE");
+}

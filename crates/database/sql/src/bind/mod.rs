@@ -113,6 +113,8 @@ struct Cte {
     number: usize,
     /// How many levels it sees.
     outer: usize,
+    /// Whether it may differ from one run to the next.
+    is_volatile: bool,
 }
 
 /// Binds one statement.

@@ -127,12 +127,13 @@ impl Binder<'_> {
                 CteAsMaterialized::Materialized => true,
                 CteAsMaterialized::NotMaterialized => false,
             });
+            let is_volatile = self.frame().is_volatile(&logical, true);
             let shared = &mut self.frame().shared;
             shared.push(SharedQuery { logical, uses: 0, said });
             let number = shared.len() - 1;
             let frame = self.frames.len() - 1;
             let query = Rc::new((*cte.query).clone());
-            self.ctes.push(Cte { name, query, names, columns, frame, number, outer });
+            self.ctes.push(Cte { name, query, names, columns, frame, number, outer, is_volatile });
         }
         Ok(())
     }

@@ -105,6 +105,11 @@ impl Binder<'_> {
             let width = cte.columns.len();
             Query { logical: Logical::Shared { number: cte.number, width }, columns: cte.columns }
         } else {
+            if cte.is_volatile {
+                let instead = "read it in FROM, and not in a subquery of an expression";
+                let what = "a query of WITH that may differ each time, here";
+                return Err(Refused::unsupported(At::NOWHERE, what, instead));
+            }
             // A subquery in an expression runs by itself, so it computes the rows by itself.
             let others = self.ctes.split_off(place);
             let bound = self.query(&cte.query, cte.outer)?;

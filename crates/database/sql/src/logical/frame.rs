@@ -7,7 +7,7 @@
 //!
 //! Callers: `bind` makes frames, `rewrite` empties some of them into others, `plan` plans them.
 
-use expression::Kind;
+use expression::{Expression, Kind};
 
 use super::{HostCall, Logical};
 
@@ -45,4 +45,30 @@ pub(crate) struct SharedQuery {
     pub(crate) uses: usize,
     /// Whether the statement says MATERIALIZED, or NOT MATERIALIZED.
     pub(crate) said: Option<bool>,
+}
+
+impl FrameParts {
+    /// Whether the rows of a tree of this frame may differ from one run to the next, with the same
+    /// slots. Queries that are computed once count if they are computed anew for each run
+    /// (`and_shared`).
+    pub(crate) fn is_volatile(&self, logical: &Logical, and_shared: bool) -> bool {
+        if let (Logical::Shared { number, .. }, true) = (logical, and_shared) {
+            let query = self.shared.get(*number);
+            return query.is_some_and(|query| self.is_volatile(&query.logical, true));
+        }
+        let mut is = false;
+        logical.each_expression(&mut |one| {
+            is |= super::is_volatile(one);
+            one.walk(&mut |part| {
+                if let Expression::Subquery(subquery) = part
+                    && let Some(Subplan { logical, frame, .. }) =
+                        self.subqueries.get(subquery.number)
+                {
+                    // It has a frame of its own, and computes what it reads by itself.
+                    is = is || frame.is_volatile(logical, true);
+                }
+            });
+        });
+        is || logical.inputs().into_iter().any(|input| self.is_volatile(input, and_shared))
+    }
 }
