@@ -177,15 +177,56 @@ fn a_query_of_with_that_may_differ_is_computed_once() {
     let small = Small::new("hostile-volatile");
     let mut connection = small.connect("app");
     run(&mut connection, "create sequence s");
-    let lateral = "with q as (select nextval('s') as n) \
-                   select g, l.n from generate_series(1, 3) g, lateral (select n from q) l order by g";
+    let lateral = "with q as (select nextval('s') as n) select g, l.n \
+                   from generate_series(1, 3) g, lateral (select n from q) l order by g";
     assert_eq!(rows(&mut connection, lateral), ["1|1", "2|1", "3|1"]);
-    let nested = "with q as (select (select nextval('s')) as n) \
-                  select g, l.n from generate_series(1, 2) g, lateral (select n from q) l order by g";
+    let nested = "with q as (select (select nextval('s')) as n) select g, l.n \
+                  from generate_series(1, 2) g, lateral (select n from q) l order by g";
     assert_eq!(rows(&mut connection, nested), ["1|2", "2|2"]);
     let twice = "with q as (select nextval('s') as n) select (select n from q), (select n from q)";
     assert_eq!(refused(&mut connection, twice), SqlState::FEATURE_NOT_SUPPORTED);
     let few = "select count(*) between 2000 and 3000 from generate_series(1, 10000) \
                where random() < 0.5 and random() < 0.5";
     assert_eq!(value(&mut connection, few), "TRUE");
+}
+
+/// Queries of WITH within subqueries within queries of WITH.
+#[test]
+fn a_shared_query_may_have_a_subquery_with_shared_queries() {
+    let small = Small::new("hostile-shared");
+    let mut connection = small.connect("app");
+    let within = "with q as materialized (select x from generate_series(1, 3) x where x in \
+                  (with r as materialized (select g from generate_series(2, 5) g) \
+                  select a.g from r a join r b on a.g = b.g)) select * from q order by 1";
+    assert_eq!(rows(&mut connection, within), ["2", "3"]);
+    let lateral = "select g from generate_series(1, 5) g where exists \
+                   (select 1 from generate_series(1, 3) l, lateral \
+                   (with q as materialized (select l + 1 as n) \
+                   select a.n from q a join q b on a.n = b.n) m where m.n = g) order by g";
+    assert_eq!(rows(&mut connection, lateral), ["2", "3", "4"]);
+}
+
+/// Each level of nesting is more work, and not twice as much.
+#[test]
+fn deep_nesting_is_planned_in_no_time() {
+    let small = Small::new("hostile-nested");
+    let mut connection = thirty(&small);
+    let mut text = "select 1".to_string();
+    for _ in 0..24 {
+        text = format!("select a from t where a in ({text})");
+    }
+    assert_eq!(rows(&mut connection, &text), ["1"]);
+    let mut text = "select 1".to_string();
+    for _ in 0..24 {
+        text = format!("select 1 where exists ({text})");
+    }
+    assert_eq!(rows(&mut connection, &text), ["1"]);
+    let mut text = "select a from t".to_string();
+    for _ in 0..24 {
+        text = format!(
+            "select x.a from ({text}) x left join t y on y.a = x.a left join t z on z.a = x.a \
+             group by x.a"
+        );
+    }
+    assert_eq!(value(&mut connection, &format!("select count(*) from ({text}) q")), "30");
 }

@@ -193,7 +193,7 @@ impl Binder<'_> {
             slots.push(capture.slot);
         }
         let subqueries = &mut self.frame().subqueries;
-        subqueries.push(Subplan { logical, frame, arguments: slots });
+        subqueries.push(Subplan { logical, frame, arguments: slots, is_join: false });
         let number = subqueries.len() - 1;
         let kinds = columns.iter().map(|column| column.kind).collect();
         Ok(Asked { number, arguments, kinds })

@@ -35,6 +35,8 @@ pub(crate) struct Subplan {
     pub(crate) frame: FrameParts,
     /// The slots of its frame that the arguments of a question go into, in their order.
     pub(crate) arguments: Vec<usize>,
+    /// Whether a question to it became a join.
+    pub(crate) is_join: bool,
 }
 
 /// A query that is computed once, however often its rows are read.

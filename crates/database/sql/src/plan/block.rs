@@ -350,7 +350,7 @@ fn leaf<'l>(
         None => {
             let own = own_order(wanted, first, width);
             let mut ways = vec![planner.plan(logical, &Wanted::default())];
-            if !own.is_empty() {
+            if !own.is_empty() && minds_order(logical) && planner.may_try() {
                 ways.push(planner.plan(logical, &Wanted::order(own)));
             }
             ways
@@ -362,6 +362,15 @@ fn leaf<'l>(
         None => rows,
     };
     Leaf { first, width, table, ways, rows, rows_of_all }
+}
+
+/// Whether a tree may be planned otherwise for an order that is wanted of its rows.
+fn minds_order(logical: &Logical) -> bool {
+    match logical {
+        Logical::Scan(_) | Logical::Join(_) | Logical::Apply { .. } => true,
+        Logical::Filter { input, .. } | Logical::Project { input, .. } => minds_order(input),
+        _ => false,
+    }
 }
 
 /// The wanted order over a leaf's columns, if it begins with them.
