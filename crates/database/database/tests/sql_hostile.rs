@@ -230,3 +230,31 @@ fn deep_nesting_is_planned_in_no_time() {
     }
     assert_eq!(value(&mut connection, &format!("select count(*) from ({text}) q")), "30");
 }
+
+/// What is written once and needed several times is bounded, also within itself.
+#[test]
+fn copies_of_copies_are_refused_before_they_fill_the_memory() {
+    let small = Small::new("hostile-copies");
+    let mut connection = thirty(&small);
+    let mut within = "a between 1 and 2".to_string();
+    for _ in 0..40 {
+        within = format!("({within}) between false and true");
+    }
+    let text = format!("select count(*) from t where {within}");
+    assert_eq!(refused(&mut connection, &text), SqlState::STATEMENT_TOO_COMPLEX);
+    let mut text = "a".to_string();
+    for _ in 0..40 {
+        text = format!("decode({text}, 1, 1, 2, 2, 3)");
+    }
+    let text = format!("select {text} from t");
+    assert_eq!(refused(&mut connection, &text), SqlState::STATEMENT_TOO_COMPLEX);
+    run(&mut connection, "create sequence s");
+    for text in [
+        "select decode(nextval('s'), 1, 'one', 2, 'two', 'many')",
+        "select (nextval('s'), 1) < (1, 2)",
+        "select nextval('s') between 1 and 2",
+    ] {
+        assert_eq!(refused(&mut connection, text), SqlState::FEATURE_NOT_SUPPORTED, "{text}");
+    }
+    assert_eq!(value(&mut connection, "select nextval('s')"), "1");
+}

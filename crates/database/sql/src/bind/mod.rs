@@ -64,7 +64,7 @@ pub(crate) use statement::{
     MergeBranch, MergeRows, OnConflict, Returning, Statement, Update,
 };
 
-use crate::logical::{FrameParts, Logical};
+use crate::logical::{FrameParts, Logical, is_volatile};
 use crate::names::Name;
 use crate::refuse::{At, Bind, Refused};
 use crate::schema::{Schema, TableInfo};
@@ -75,6 +75,10 @@ const DEPTH_MAX: usize = 400;
 
 /// The most joins and set operations of a statement, views included: each is a level of its tree.
 const OPERATIONS_MAX: usize = 400;
+
+/// The most parts of a statement's tree that are copies: an expression that is written once may be
+/// needed several times, and such expressions may lie within one another.
+const COPIES_MAX: usize = 1 << 18;
 
 /// The most columns of a result, as in PostgreSQL.
 const COLUMNS_MAX: usize = 1_664;
@@ -141,6 +145,8 @@ pub(crate) struct Binder<'a> {
     depth: usize,
     /// The number of joins and set operations so far.
     operations: usize,
+    /// The number of parts that are copies of others.
+    copies: usize,
 }
 
 impl<'a> Binder<'a> {
@@ -160,6 +166,7 @@ impl<'a> Binder<'a> {
             locked: Vec::new(),
             depth: 0,
             operations: 0,
+            copies: 0,
         }
     }
 
@@ -185,6 +192,28 @@ impl<'a> Binder<'a> {
         let message = format!("the statement has more than {OPERATIONS_MAX} joins and UNIONs");
         Err(Refused::new(SqlState::STATEMENT_TOO_COMPLEX, At::NOWHERE, message)
             .hint("make a table of a part of it, or insert many rows by VALUES"))
+    }
+
+    /// Counts expressions that `what` needs this many times more than they are written. One that
+    /// differs from one evaluation to the next is refused: it would be evaluated each time.
+    fn count_copies(&mut self, of: &[Typed], more: usize, what: &str) -> Bind<()> {
+        if more == 0 {
+            return Ok(());
+        }
+        if of.iter().any(|one| is_volatile(&one.expression)) {
+            let instead = "compute the value in a subquery, and compare it there";
+            let what = format!("{what} of a value that differs from one evaluation to the next");
+            return Err(Refused::unsupported(At::NOWHERE, &what, instead));
+        }
+        let mut parts = 0_usize;
+        of.iter().for_each(|one| one.expression.walk(&mut |_| parts += 1));
+        self.copies = self.copies.saturating_add(parts.saturating_mul(more));
+        if self.copies <= COPIES_MAX {
+            return Ok(());
+        }
+        let message = format!("{what} needs its values several times, and they are too large");
+        Err(Refused::new(SqlState::STATEMENT_TOO_COMPLEX, At::NOWHERE, message)
+            .hint("compute the value in a subquery, and name its column"))
     }
 
     /// Enters a frame: a subquery with slots of its own, of which the first are the parameters.

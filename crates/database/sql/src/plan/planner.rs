@@ -64,8 +64,8 @@ pub(crate) struct Planner<'a> {
     tries: usize,
 }
 
-/// How many times a part of a frame is planned in a second way, to take the better: parts lie within
-/// one another, so without a bound each level of them would double the work.
+/// How many times a part of a frame is planned in a second way, to take the better: parts lie
+/// within one another, so without a bound each level of them would double the work.
 const TRIES_MAX: usize = 100;
 
 /// What is known of a query that is computed once.
