@@ -258,3 +258,33 @@ fn copies_of_copies_are_refused_before_they_fill_the_memory() {
     }
     assert_eq!(value(&mut connection, "select nextval('s')"), "1");
 }
+
+/// What reads another thing twice, which reads another thing twice, and so on.
+#[test]
+fn queries_that_double_at_each_step_are_kept_small_or_refused() {
+    let small = Small::new("hostile-double");
+    let mut connection = thirty(&small);
+    let chain = |said: &str, step: &dyn Fn(usize) -> String| {
+        let first = "q0 as (select 1 as n)".to_string();
+        let more = (1..30).map(|n| format!("q{n} as {said} ({})", step(n - 1)));
+        std::iter::once(first).chain(more).collect::<Vec<_>>().join(", ")
+    };
+    let joined = |n: usize| format!("select a.n from q{n} a join q{n} b on a.n = b.n");
+    for said in ["", "materialized", "not materialized"] {
+        let text = format!("with {} select n from q29", chain(said, &joined));
+        assert_eq!(value(&mut connection, &text), "1", "{said}");
+    }
+    let asked = |n: usize| format!("select (select n from q{n}) + (select n from q{n}) as n");
+    let text = format!("with {} select n from q29", chain("", &asked));
+    assert_eq!(refused(&mut connection, &text), SqlState::STATEMENT_TOO_COMPLEX);
+    let lateral = format!("with {} select n from q29", chain("", &joined));
+    let lateral = lateral.replace("select 1 as n", "select g as n");
+    let text = format!("select l.n from generate_series(1, 2) g, lateral ({lateral}) l");
+    assert_eq!(refused(&mut connection, &text), SqlState::STATEMENT_TOO_COMPLEX);
+    let mut text = "select a from t".to_string();
+    for _ in 0..40 {
+        text = format!("select a + a as a from ({text}) q");
+    }
+    let text = format!("select count(*) from ({text}) q where a > 0");
+    assert_eq!(value(&mut connection, &text), "30");
+}

@@ -184,7 +184,7 @@ impl Binder<'_> {
 
     /// Puts two parts together.
     pub(super) fn join(&mut self, left: Part, right: Part, how: JoinAs) -> Bind<Part> {
-        self.count_operation()?;
+        self.count_operations(1)?;
         let width = left.logical.width();
         let scope = left.scope.joined(right.scope, width);
         let logical = match right.slots.is_empty() {

@@ -74,6 +74,7 @@ use scope::Levels;
 const DEPTH_MAX: usize = 400;
 
 /// The most joins and set operations of a statement, views included: each is a level of its tree.
+/// A view counts as one too, and so does a query of WITH for each place where it is computed anew.
 const OPERATIONS_MAX: usize = 400;
 
 /// The most parts of a statement's tree that are copies: an expression that is written once may be
@@ -117,8 +118,8 @@ struct Cte {
     number: usize,
     /// How many levels it sees.
     outer: usize,
-    /// Whether it may differ from one run to the next.
-    is_volatile: bool,
+    /// How many operations it is made of.
+    operations: usize,
 }
 
 /// Binds one statement.
@@ -143,7 +144,7 @@ pub(crate) struct Binder<'a> {
     /// The tables of the last SELECT whose rows are locked: their addresses are the last columns.
     locked: Vec<(Name, Arc<TableInfo>)>,
     depth: usize,
-    /// The number of joins and set operations so far.
+    /// The number of joins, set operations and views so far.
     operations: usize,
     /// The number of parts that are copies of others.
     copies: usize,
@@ -183,13 +184,14 @@ impl<'a> Binder<'a> {
         done
     }
 
-    /// Counts a join or a set operation.
-    fn count_operation(&mut self) -> Bind<()> {
-        self.operations += 1;
+    /// Counts joins, set operations and views.
+    fn count_operations(&mut self, more: usize) -> Bind<()> {
+        self.operations += more;
         if self.operations <= OPERATIONS_MAX {
             return Ok(());
         }
-        let message = format!("the statement has more than {OPERATIONS_MAX} joins and UNIONs");
+        let message =
+            format!("the statement has more than {OPERATIONS_MAX} joins, UNIONs and views");
         Err(Refused::new(SqlState::STATEMENT_TOO_COMPLEX, At::NOWHERE, message)
             .hint("make a table of a part of it, or insert many rows by VALUES"))
     }
@@ -205,8 +207,7 @@ impl<'a> Binder<'a> {
             let what = format!("{what} of a value that differs from one evaluation to the next");
             return Err(Refused::unsupported(At::NOWHERE, &what, instead));
         }
-        let mut parts = 0_usize;
-        of.iter().for_each(|one| one.expression.walk(&mut |_| parts += 1));
+        let parts: usize = of.iter().map(|one| one.expression.parts()).sum();
         self.copies = self.copies.saturating_add(parts.saturating_mul(more));
         if self.copies <= COPIES_MAX {
             return Ok(());

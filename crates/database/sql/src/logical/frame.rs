@@ -47,6 +47,10 @@ pub(crate) struct SharedQuery {
     pub(crate) uses: usize,
     /// Whether the statement says MATERIALIZED, or NOT MATERIALIZED.
     pub(crate) said: Option<bool>,
+    /// Whether its rows, or those of a query that it reads, may differ from one run to the next.
+    pub(crate) is_volatile: bool,
+    /// Whether it, or a query that it reads, may read a row outside. May say yes where none does.
+    pub(crate) reads_row: bool,
 }
 
 impl FrameParts {
@@ -55,8 +59,7 @@ impl FrameParts {
     /// (`and_shared`).
     pub(crate) fn is_volatile(&self, logical: &Logical, and_shared: bool) -> bool {
         if let (Logical::Shared { number, .. }, true) = (logical, and_shared) {
-            let query = self.shared.get(*number);
-            return query.is_some_and(|query| self.is_volatile(&query.logical, true));
+            return self.shared.get(*number).is_some_and(|query| query.is_volatile);
         }
         let mut is = false;
         logical.each_expression(&mut |one| {
@@ -72,5 +75,18 @@ impl FrameParts {
             });
         });
         is || logical.inputs().into_iter().any(|input| self.is_volatile(input, and_shared))
+    }
+    /// Whether a tree of this frame, of a statement with this many parameters, may read a row
+    /// outside. May say yes where it doesn't.
+    pub(crate) fn reads_row(&self, logical: &Logical, binds: usize) -> bool {
+        let reads = match logical {
+            Logical::Shared { number, .. } => {
+                self.shared.get(*number).is_some_and(|query| query.reads_row)
+            }
+            _ => false,
+        };
+        reads
+            || logical.reads_own_slots(&|slot| slot >= binds)
+            || logical.inputs().into_iter().any(|input| self.reads_row(input, binds))
     }
 }

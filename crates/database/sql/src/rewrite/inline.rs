@@ -1,6 +1,7 @@
 //! Queries of WITH: one that is read once, that reads a row outside, or that the statement says is
 //! NOT MATERIALIZED, stands where it is read. Others are computed once, and so is one that may
-//! differ each time.
+//! differ each time, or that is large and NOT MATERIALIZED in several places: a query that reads
+//! such a one twice, and so on, would double the tree each time.
 //!
 //! Callers: `rewrite`.
 
@@ -9,6 +10,9 @@ use std::collections::BTreeMap;
 use expression::{Expression, Kind};
 
 use crate::logical::{FrameParts, Logical, SharedQuery};
+
+/// The most nodes and parts of expressions that copies of a query that is NOT MATERIALIZED have.
+const COPIED_MAX: usize = 2_000;
 
 /// Puts queries where they are read.
 pub(super) fn inline(mut logical: Logical, frame: &mut FrameParts) -> Logical {
@@ -28,7 +32,10 @@ pub(super) fn inline(mut logical: Logical, frame: &mut FrameParts) -> Logical {
             _ if reads_row => true,
             // It is computed once, also where its one reader starts again and again.
             _ if !is_repeatable => false,
-            Some(said) => !said,
+            Some(true) => false,
+            Some(false) => {
+                query.uses <= 1 || query.logical.parts().saturating_mul(query.uses) <= COPIED_MAX
+            }
             None => query.uses <= 1,
         };
         inlined.push(is_inlined.then(|| query.logical.clone()));

@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use expression::{Comparison, Expression, Question, Subquery};
 
-use super::conditions::{reads_no_row, substituted};
+use super::conditions::{grows_little, reads_no_row, substituted};
 use super::fold::fold;
 use crate::logical::{
     FrameParts, Join, JoinKind, Logical, ScanColumn, Subplan, host_call_of, is_volatile,
@@ -193,6 +193,9 @@ fn open(logical: &Logical, is_outside: &dyn Fn(usize) -> bool) -> Option<Opened>
     loop {
         match rows {
             Logical::Project { input, expressions } => {
+                if !columns.iter().chain(&conditions).all(|one| grows_little(one, expressions)) {
+                    return None;
+                }
                 let below = |one: Expression| substituted(one, expressions);
                 columns = columns.into_iter().map(below).collect();
                 conditions = conditions.into_iter().map(below).collect();
