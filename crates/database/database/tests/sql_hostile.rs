@@ -288,3 +288,40 @@ fn queries_that_double_at_each_step_are_kept_small_or_refused() {
     let text = format!("select count(*) from ({text}) q where a > 0");
     assert_eq!(value(&mut connection, &text), "30");
 }
+
+/// Patterns that are long, or have many ways to match.
+#[test]
+fn a_pattern_neither_fills_the_stack_nor_goes_on_for_ever() {
+    let small = Small::new("hostile-patterns");
+    let mut connection = small.connect("app");
+    for (text, answer) in [
+        ("select repeat('a', 10000) ~ repeat('a', 10000)", "TRUE"),
+        ("select 'aaa' ~ ('^' || repeat('a?', 200) || '$')", "TRUE"),
+        ("select translate('abcabc', 'aab', 'xyz')", "xzcxzc"),
+        ("select btrim('ZZabcZZ', 'ZYXWVUTSRQPONMLKJIHGFEDCBA0123456789')", "abc"),
+        ("select instr('aaaa', 'aa', 1, 3)", "3"),
+        ("select lpad('é', 3, 'ß') || rpad('abc', 2, 'x') || rpad('a', 3, '')", "ßßéaba"),
+    ] {
+        assert_eq!(value(&mut connection, text), answer, "{text}");
+    }
+    for text in [
+        "select repeat('a', 100000) ~ repeat('a', 100000)",
+        "select 'aaa' ~ repeat('a*', 5000)",
+        "select repeat('a', 200000) like '%' || repeat('a', 100000) || 'b'",
+        "select to_char(1, repeat('9', 100000))",
+        "select lpad('x', 2000000000)",
+    ] {
+        assert_eq!(refused(&mut connection, text), SqlState::PROGRAM_LIMIT_EXCEEDED, "{text}");
+    }
+}
+
+/// Rows that are far larger than those that they are made of.
+#[test]
+fn a_batch_of_large_rows_is_cut() {
+    let small = Small::new("hostile-large");
+    let mut connection = small.connect("app");
+    let text = "select count(*), sum(length(v)), max(g) from \
+                (select repeat('x', 100000 + g) as v, g from generate_series(1, 50) g \
+                 union all select 'y', 51) q where length(v || v) > 1";
+    assert_eq!(rows(&mut connection, text), ["51|5001276|51"]);
+}

@@ -124,10 +124,14 @@ impl State {
     fn take_batch<W: World>(&mut self, world: &mut W) -> Result<(), Stop> {
         world.check()?;
         world.reset_arena();
-        let world = &*world;
-        let with = world.evaluation();
+        let mut with = world.evaluation();
         let calls = self.calls.len();
         for number in 0..self.batch.rows.len() {
+            if with.arena.is_large() {
+                world.reset_arena();
+                with = world.evaluation();
+            }
+            let world = &*world;
             let hash = self.batch.hashes[number].expect("each row has a hash");
             let found = self.groups.find(self.batch.rows.row(number), &self.keys, hash);
             let Some(group) = found.or_else(|| self.add_group(number, hash, world)) else {
