@@ -21,8 +21,12 @@ pub(crate) type TextIn<'a> = bumpalo::collections::String<'a>;
 /// Values that are being gathered in an arena.
 pub(crate) type ValuesIn<'a> = bumpalo::collections::Vec<'a, Value<'a>>;
 
-/// The bytes of an arena that a row makes at most: one text of any length, and others.
-const ROW_BYTES_MAX: usize = BYTES_MAX + (64 << 20);
+/// The bytes of an arena that a row makes at most, if nobody says less: one text of any length, and
+/// others.
+const ROW_BYTES_MAX: usize = BYTES_MAX + ROW_BYTES_MIN;
+
+/// The bytes of an arena that a row may make whatever memory there is.
+const ROW_BYTES_MIN: usize = 64 << 20;
 
 /// An arena of more bytes is large.
 const LARGE_BYTES: usize = 1 << 20;
@@ -54,6 +58,13 @@ impl Arena {
         Arena { bump: Bump::new(), limit: bytes }
     }
 
+    /// Has about as many bytes be made between two resets from now on: what the work areas of the
+    /// instance have together, but not less than each row may have, and no more than any needs.
+    pub fn set_limit(&mut self, bytes: u64) {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        self.limit = bytes.clamp(ROW_BYTES_MIN, ROW_BYTES_MAX);
+    }
+
     /// Gives everything back that was made in the arena, and keeps its largest piece of memory if
     /// that is small.
     pub fn reset(&mut self) {
@@ -77,7 +88,8 @@ impl Arena {
         }
         if self.bytes().saturating_add(bytes) > self.limit {
             let say = format!("the texts of one row have more than {} bytes together", self.limit);
-            return Err(Fault::new(SqlState::PROGRAM_LIMIT_EXCEEDED, say));
+            let hint = "make them one by one, or set pga_aggregate_target higher";
+            return Err(Fault::new(SqlState::PROGRAM_LIMIT_EXCEEDED, say).with_hint(hint));
         }
         Ok(())
     }
