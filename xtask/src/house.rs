@@ -219,8 +219,12 @@ pub(crate) const HOUSE: &[Floor] = &[
             )
             .in_the_world()
             .for_all_tests()],
-            &[Room::new("proof", "crash sweep, isolation, a model, I/O errors, histories")
-                .in_the_world()],
+            &[
+                Room::new("proof", "crash sweep, isolation, a model, I/O errors, histories")
+                    .in_the_world(),
+                Room::new("fuzz", "statements that nobody would write, against the front door")
+                    .in_the_world(),
+            ],
         ],
     },
     Floor {

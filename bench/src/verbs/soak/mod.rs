@@ -6,6 +6,7 @@
 //! * `flaky`: the test suite beside a load, some times: does a test depend on a quiet machine?
 //! * `io-errors`: the I/O-error sweep at every place.
 //! * `honesty`: the lab on equals, over and over: how often does it find a difference?
+//! * `fuzz`: statements that nobody would write; none may take the instance down.
 //!
 //! Ctrl-C ends the children too: they are of the same process group.
 //!
@@ -13,6 +14,7 @@
 
 mod crash;
 mod flaky;
+mod fuzz;
 mod honesty;
 mod io_errors;
 mod memory;
@@ -39,6 +41,8 @@ pub(crate) enum Soak {
     IoErrors(io_errors::Options),
     /// Work on a database of many times its cache, and hold its memory against its parameters
     Memory(memory::Options),
+    /// Run statements that nobody would write, and see that none takes the instance down
+    Fuzz(fuzz::Options),
 }
 
 pub(crate) fn run(root: &Path, soak: &Soak) -> Outcome {
@@ -49,5 +53,6 @@ pub(crate) fn run(root: &Path, soak: &Soak) -> Outcome {
         Soak::Honesty(options) => honesty::run(root, options),
         Soak::IoErrors(options) => io_errors::run(root, options),
         Soak::Memory(options) => memory::run(root, options),
+        Soak::Fuzz(options) => fuzz::run(root, options),
     }
 }
