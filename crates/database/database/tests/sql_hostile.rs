@@ -325,3 +325,38 @@ fn a_batch_of_large_rows_is_cut() {
                  union all select 'y', 51) q where length(v || v) > 1";
     assert_eq!(rows(&mut connection, text), ["51|5001276|51"]);
 }
+
+/// What a name or a number in GROUP BY, ORDER BY and DISTINCT ON means.
+#[test]
+fn a_clause_means_a_column_of_the_result_as_it_is() {
+    let small = Small::new("hostile-names");
+    let mut connection = thirty(&small);
+    let ordered = "select *, a from t where a < 3 order by a desc";
+    assert_eq!(rows(&mut connection, ordered).len(), 2);
+    let twice = "select random() as r, random() as r from t order by r";
+    assert_eq!(refused(&mut connection, twice), SqlState::AMBIGUOUS_COLUMN);
+    let starred = "select * from (select b from t where b >= 0) q group by 1 order by 1";
+    assert_eq!(rows(&mut connection, starred), ["0", "1", "2"]);
+    let asked = "select (select max(x.a) from t x where x.b = t.b) as m, count(*) from t \
+                 where b >= 0 group by m order by m";
+    assert_eq!(rows(&mut connection, asked), ["27|9", "28|9", "29|9"]);
+    let counted = "select count(*) as n from t group by n";
+    assert_eq!(refused(&mut connection, counted), SqlState::GROUPING_ERROR);
+    let first = "select distinct on (m) b as m, a from t where b >= 0 order by m, a";
+    assert_eq!(rows(&mut connection, first), ["0|3", "1|1", "2|2"]);
+    let on = "select distinct on (a, b) a, b from t order by a, a, b + 1, b";
+    assert_eq!(refused(&mut connection, on), SqlState::INVALID_COLUMN_REFERENCE);
+}
+
+/// An aggregate that would be of a query outside.
+#[test]
+fn an_aggregate_of_columns_outside_alone_is_refused() {
+    let small = Small::new("hostile-outside");
+    let mut connection = thirty(&small);
+    let outside = "select (select sum(t.a) from (select 1) q) from t";
+    assert_eq!(refused(&mut connection, outside), SqlState::FEATURE_NOT_SUPPORTED);
+    let own = "select (select sum(x.a + t.a) from t x where x.a < 3) from t where a = 1";
+    assert_eq!(value(&mut connection, own), "5");
+    let counted = "select (select count(*) from t x where x.a < t.a) from t where a = 4";
+    assert_eq!(value(&mut connection, counted), "3");
+}

@@ -11,6 +11,8 @@
 //!   * over groups an expression reads groups and aggregates alone: any other column is refused
 //!     (42803)
 //!   * a table whose primary key is in GROUP BY has all its columns there, as in PostgreSQL
+//!   * an aggregate is of the query in whose text it stands. One that reads columns of a query
+//!     outside alone would be of that one in the standard, and is refused
 //!
 //! Callers: `call`, `select`.
 
@@ -113,6 +115,11 @@ impl Binder<'_> {
         };
         let aggregate = resolved.aggregate;
         let made = AggregateCall { aggregate, arguments: converted, distinct, filter, order };
+        if is_of_outside(&made, self.binds) {
+            let instead = "compute it in the query whose columns it reads";
+            let what = "an aggregate of columns of a query outside alone";
+            return Err(Refused::unsupported(At::NOWHERE, what, instead));
+        }
         made.arguments.iter().for_each(|argument| self.note_kinds(argument));
         Ok(Typed::new(Expression::Column(self.collect(made)?), resolved.kind))
     }
@@ -148,6 +155,19 @@ impl Binder<'_> {
         calls.push(made);
         Ok(AGGREGATES + calls.len() - 1)
     }
+}
+
+/// Whether an aggregate reads columns of queries outside, and none of its own.
+fn is_of_outside(call: &AggregateCall, binds: usize) -> bool {
+    let (mut reads_own, mut reads_outside) = (false, false);
+    for read in call.arguments.iter().chain(&call.filter) {
+        read.walk(&mut |part| match part {
+            Expression::Column(_) => reads_own = true,
+            Expression::Slot(slot) => reads_outside |= *slot >= binds,
+            _ => {}
+        });
+    }
+    reads_outside && !reads_own
 }
 
 /// The order of an aggregate of distinct values: by its arguments alone, and by all of them, so

@@ -94,7 +94,7 @@ impl Binder<'_> {
         self.groups.push(Collector::forbidding("ORDER BY of a set operation"));
         let mut keys = Vec::with_capacity(order.len());
         for key in order {
-            keys.push(match output_of(&key.expr, &columns, "ORDER BY")? {
+            keys.push(match output_of(&key.expr, &columns, &|_, _| false, "ORDER BY")? {
                 Some(place) => directed(key, Expression::Column(place))?,
                 None => self.sort_key(key)?,
             });
