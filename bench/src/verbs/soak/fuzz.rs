@@ -2,7 +2,7 @@
 //! own, for some hours. What goes wrong is kept in `target/soak/fuzz`, made smaller: also a process
 //! that was aborted, or that came to no end, for its acts are written down before they run.
 //!
-//! The test `fuzz` of crate `fuzz` does the same in a short form.
+//! The test `short` of crate `fuzz` does the same in a short form.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -36,7 +36,7 @@ pub(crate) struct Options {
 pub(super) fn run(root: &Path, options: &Options) -> Outcome {
     let Options { hours, seed, findings } = *options;
     let built = workspace::cargo()
-        .args(["build", "--profile", "proof", "--package", "fuzz", "--example", "fuzz"])
+        .args(["build", "--profile", "proof", "--package", "fuzz", "--example", "play"])
         .current_dir(root)
         .status()
         .map_err(|error| format!("cannot start cargo: {error}"))?;
@@ -52,7 +52,7 @@ pub(super) fn run(root: &Path, options: &Options) -> Outcome {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     println!("soak: {hours} hours on {cores} cores, from seed {seed} on");
     let soaking = Soaking {
-        program: target.join("proof/examples/fuzz"),
+        program: target.join("proof/examples/play"),
         folder,
         until: Instant::now() + time,
         findings_max: findings,

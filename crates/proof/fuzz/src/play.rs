@@ -10,7 +10,7 @@
 //!   * the first thing that is wrong ends a script: what comes behind it would prove nothing
 //!   * a script is on disk up to the act that runs, if that is asked for (rule FZ6)
 //!
-//! Callers: the example `fuzz`; tests.
+//! Callers: the example `play`; tests.
 
 #![expect(
     clippy::disallowed_methods,

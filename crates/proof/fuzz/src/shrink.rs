@@ -1,7 +1,7 @@
 //! The shortest script that does the same: acts are left out, then tokens of the acts that are
 //! left, in parts that get smaller and smaller.
 //!
-//! Callers: the example `fuzz`, which plays each try in a process of its own.
+//! Callers: the example `play`, which plays each try in a process of its own.
 //! Source: Zeller and Hildebrandt, Simplifying and Isolating Failure-Inducing Input (TSE 2002).
 
 use crate::script::{Act, Script};

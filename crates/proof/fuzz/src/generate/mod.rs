@@ -7,7 +7,7 @@
 //!
 //! Invariant: a seed and a number of acts decide a script (rule FZ1).
 //!
-//! Callers: the example `fuzz`; tests.
+//! Callers: the example `play`; tests.
 
 mod changes;
 mod definitions;

@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         }
         ["replay", file] => script_in(Path::new(file)).and_then(|script| play(script, None)),
         ["shrink", file] => shrunk(Path::new(file)),
-        _ => Err("fuzz: say run FROM TO, seed N TRACE, replay FILE or shrink FILE".into()),
+        _ => Err("play: say run FROM TO, seed N TRACE, replay FILE or shrink FILE".into()),
     };
     match done {
         Ok(said) => {
@@ -57,12 +57,12 @@ fn main() -> ExitCode {
 }
 
 fn number(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("fuzz: {text} is no seed"))
+    text.parse().map_err(|_| format!("play: {text} is no seed"))
 }
 
 fn script_in(file: &Path) -> Result<Script, String> {
     let text = std::fs::read_to_string(file);
-    let text = text.map_err(|error| format!("fuzz: cannot read {}: {error}", file.display()))?;
+    let text = text.map_err(|error| format!("play: cannot read {}: {error}", file.display()))?;
     Ok(script_of_lines(&text))
 }
 
@@ -81,7 +81,7 @@ fn run(from: &str, to: &str) -> Result<String, String> {
         let player = Player::new(&folder);
         let came = on_a_session_thread(move || player.play(&script_of(seed, ACTS)));
         all += came.map_err(|finding| format!("seed {seed}: {finding}"))?;
-        println!("fuzz: seed {seed}: {all}");
+        println!("play: seed {seed}: {all}");
     }
     Ok(all.to_string())
 }
@@ -92,7 +92,7 @@ fn shrunk(file: &Path) -> Result<String, String> {
     let small = PathBuf::from(format!("{}.small", file.display()));
     let attempt = PathBuf::from(format!("{}.attempt", file.display()));
     let Some(wanted) = end_of(&script, &attempt)? else {
-        return Err(format!("fuzz: {} comes to a good end when it is played", file.display()));
+        return Err(format!("play: {} comes to a good end when it is played", file.display()));
     };
     let mut failed = None;
     let mut fails = |script: &[Act]| match end_of(script, &attempt) {
@@ -110,18 +110,18 @@ fn shrunk(file: &Path) -> Result<String, String> {
     }
     let lines = lines_of(&shortest);
     std::fs::write(&small, &lines)
-        .map_err(|error| format!("fuzz: cannot write {}: {error}", small.display()))?;
+        .map_err(|error| format!("play: cannot write {}: {error}", small.display()))?;
     Ok(format!("{wanted}\n{lines}"))
 }
 
 /// How a script ends in a process of its own: none if well, else the sort of trouble.
 fn end_of(script: &[Act], attempt: &Path) -> Result<Option<String>, String> {
     std::fs::write(attempt, lines_of(script))
-        .map_err(|error| format!("fuzz: cannot write {}: {error}", attempt.display()))?;
-    let program = std::env::current_exe().map_err(|error| format!("fuzz: {error}"))?;
+        .map_err(|error| format!("play: cannot write {}: {error}", attempt.display()))?;
+    let program = std::env::current_exe().map_err(|error| format!("play: {error}"))?;
     let line = format!("ulimit -v {KIB_MAX}; exec timeout -s KILL {SECONDS} \"$0\" replay \"$1\"");
     let output = Command::new("sh").args(["-c", &line]).arg(program).arg(attempt).output();
-    let output = output.map_err(|error| format!("fuzz: cannot start sh: {error}"))?;
+    let output = output.map_err(|error| format!("play: cannot start sh: {error}"))?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     Ok(match output.status.code() {
         Some(0) => None,
