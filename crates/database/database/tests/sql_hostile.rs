@@ -253,6 +253,7 @@ fn copies_of_copies_are_refused_before_they_fill_the_memory() {
         "select decode(nextval('s'), 1, 'one', 2, 'two', 'many')",
         "select (nextval('s'), 1) < (1, 2)",
         "select nextval('s') between 1 and 2",
+        "update t set (a, b) = (select nextval('s'), 1) where a = 1",
     ] {
         assert_eq!(refused(&mut connection, text), SqlState::FEATURE_NOT_SUPPORTED, "{text}");
     }
