@@ -227,6 +227,8 @@ pub(crate) const HOUSE: &[Floor] = &[
                     "what SQL answers, against files, SQLite, PostgreSQL and itself",
                 )
                 .in_the_world(),
+                Room::new("fuzz", "statements that nobody would write, against the front door")
+                    .in_the_world(),
             ],
         ],
     },

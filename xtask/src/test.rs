@@ -43,6 +43,11 @@ const STEPS: &[Step] = &[
         cargo: &["test", "--profile", "proof", "-p", "statements", "--", "--nocapture"],
     },
     Step {
+        name: "the fuzz, optimised",
+        env: &[],
+        cargo: &["test", "--profile", "proof", "-p", "fuzz", "--", "--nocapture"],
+    },
+    Step {
         name: "the binary, killed under load",
         env: &[],
         cargo: &["run", "--profile", "proof", "-p", "bench", "kill", "--rounds", "6"],
@@ -75,6 +80,7 @@ const AHEAD: &[&str] = &[
     "test --profile proof -p sim --no-run",
     "test --profile proof -p proof --no-run",
     "test --profile proof -p statements --no-run",
+    "test --profile proof -p fuzz --no-run",
     "build --profile proof -p bench",
     "build --release -p forebay",
 ];

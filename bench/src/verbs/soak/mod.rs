@@ -10,6 +10,7 @@
 //! * `sqllogictest`: SQLite's corpus of statements and answers, from a folder.
 //! * `differential`: statements of a generator on Forebay and on SQLite or PostgreSQL.
 //! * `metamorphic`: such statements on Forebay in several ways, which have to agree.
+//! * `fuzz`: statements that nobody would write; none may take the instance down.
 //!
 //! Ctrl-C ends the children too: they are of the same process group.
 //!
@@ -18,6 +19,7 @@
 mod atomic;
 mod crash;
 mod flaky;
+mod fuzz;
 mod honesty;
 mod io_errors;
 mod memory;
@@ -55,6 +57,8 @@ pub(crate) enum Soak {
     Differential(statements::Differential),
     /// Run statements on Forebay in several ways whose answers have to agree
     Metamorphic(statements::Metamorphic),
+    /// Run statements that nobody would write, and see that none takes the instance down
+    Fuzz(fuzz::Options),
 }
 
 pub(crate) fn run(root: &Path, soak: &Soak) -> Outcome {
@@ -69,5 +73,6 @@ pub(crate) fn run(root: &Path, soak: &Soak) -> Outcome {
         Soak::Sqllogictest(options) => statements::sqllogictest(root, options),
         Soak::Differential(options) => statements::differential(root, options),
         Soak::Metamorphic(options) => statements::metamorphic(root, options),
+        Soak::Fuzz(options) => fuzz::run(root, options),
     }
 }

@@ -63,7 +63,13 @@ fn to_kind<'a>(value: Value<'a>, kind: Kind, with: &Evaluation<'a>) -> Result<Va
         (Kind::Unknown, _) => Ok(value),
         (Kind::Char, Value::Text(text)) => Ok(Value::Text(text.trim_end_matches(' '))),
         (Kind::Text, Value::Text(_)) => Ok(value),
-        (Kind::Text | Kind::Char, _) => Ok(Value::Text(as_text(value, with))),
+        (Kind::Text | Kind::Char, _) => {
+            if let Value::Bytes(bytes) = value {
+                // Two digits for each.
+                with.arena.check(bytes.len().saturating_mul(2).saturating_add(2))?;
+            }
+            Ok(Value::Text(as_text(value, with)))
+        }
         (Kind::Bytes, Value::Bytes(_)) => Ok(value),
         (Kind::Bytes, Value::Text(text)) => bytes_of(text, with),
         (Kind::Whole, _) => whole(value).map(Value::Int),
@@ -234,6 +240,7 @@ fn bytes_of<'a>(text: &'a str, with: &Evaluation<'a>) -> Result<Value<'a>, Fault
     if !text.contains('\\') {
         return Ok(Value::Bytes(text.as_bytes()));
     }
+    with.arena.check(text.len())?;
     let bytes = text::read_bytes(text).ok_or_else(|| unreadable(text, Kind::Bytes))?;
     Ok(Value::Bytes(with.arena.copy(&bytes)))
 }

@@ -247,14 +247,14 @@ fn concat<'a>(left: Value<'a>, right: Value<'a>, arena: &'a Arena) -> Result<Val
     match (left, right) {
         (Value::Null, _) | (_, Value::Null) => Ok(Value::Null),
         (Value::Text(left), Value::Text(right)) => {
-            check_length(left.len() + right.len())?;
+            arena.check(left.len() + right.len())?;
             let mut text = arena.writer_for(left.len() + right.len());
             text.push_str(left);
             text.push_str(right);
             Ok(Value::Text(text.into_bump_str()))
         }
         (Value::Bytes(left), Value::Bytes(right)) => {
-            check_length(left.len() + right.len())?;
+            arena.check(left.len() + right.len())?;
             Ok(Value::Bytes(arena.joined(left, right)))
         }
         (left, _) => {

@@ -45,6 +45,9 @@ pub struct Asked<'q> {
     pub arguments: &'q [Value<'q>],
 }
 
+/// The most bytes of a value that is made before a statement runs, and kept with its plan.
+const KEPT_BYTES_MAX: usize = 64 << 10;
+
 /// A small source of constants: an evaluation without slots, subqueries and a user, for what is
 /// computed before a statement runs.
 #[derive(Debug, Default)]
@@ -57,6 +60,11 @@ impl Bare {
     /// New surroundings.
     pub fn new() -> Bare {
         Bare::default()
+    }
+
+    /// New surroundings in which no large value can be made.
+    pub(crate) fn small() -> Bare {
+        Bare { arena: Arena::limited(KEPT_BYTES_MAX), dice: Cell::default() }
     }
 
     /// The evaluation in them. Only what is constant has its right value here.

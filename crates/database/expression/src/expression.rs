@@ -397,6 +397,13 @@ impl Expression {
         self.each_part(&mut |part| part.walk(visit));
     }
 
+    /// The number of parts, itself among them.
+    pub fn parts(&self) -> usize {
+        let mut parts = 0;
+        self.walk(&mut |_| parts += 1);
+        parts
+    }
+
     /// Visits the expression and all its parts, which may be replaced, each after its own parts.
     pub fn change(&mut self, visit: &mut dyn FnMut(&mut Expression)) {
         self.each_part_mut(&mut |part| part.change(visit));

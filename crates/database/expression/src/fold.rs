@@ -5,6 +5,7 @@
 //!   * what is refused isn't folded: `CASE WHEN x = 0 THEN 0 ELSE 1/0 END` is refused when a row
 //!     needs it, and not before
 //!   * only what is immutable is folded: now() isn't, for a plan outlives a statement
+//!   * a large text that is made isn't folded either: a plan is kept, and short
 //!
 //! Callers: SQL, when a statement was bound; `build`, for casts of literals.
 
@@ -33,7 +34,7 @@ impl Expression {
             *self = simpler;
         }
         if self.is_computable() {
-            let bare = Bare::new();
+            let bare = Bare::small();
             let found = self.evaluate(&NoRow, &bare.evaluation()).ok().map(Value::to_owned);
             if let Some(value) = found {
                 *self = Expression::Constant(value);

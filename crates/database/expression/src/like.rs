@@ -2,7 +2,8 @@
 //!
 //! Invariants
 //!   * characters are Unicode scalar values, never halves of them
-//!   * a search goes back to the last `%` only, so it takes at most text times pattern steps
+//!   * a search goes back to the last `%` only, so it takes at most text times pattern steps, and
+//!     no more than [`STEPS_MAX`] beside some for each byte of the text: then it is refused
 //!
 //! Callers: `evaluate`; SQL, which makes a range of an index of what stands before the first `%`.
 
@@ -16,6 +17,9 @@ use crate::Fault;
 
 /// The character that takes the next one's meaning away, unless ESCAPE says another.
 pub const DEFAULT_ESCAPE: char = '\\';
+
+/// The most characters that are compared, beside four for each byte of the text.
+const STEPS_MAX: usize = 1 << 26;
 
 /// Whether the text is like the pattern; none if one of them is NULL.
 pub(crate) fn is_like(
@@ -104,9 +108,15 @@ struct Retry<'t> {
 }
 
 fn matches(text: &str, pattern: &str, escape: Option<char>) -> Result<bool, Fault> {
+    let mut steps = STEPS_MAX.saturating_add(text.len().saturating_mul(4));
     let (mut text, mut pattern) = (text.chars(), pattern.chars());
     let mut retry: Option<Retry<'_>> = None;
     loop {
+        steps -= 1;
+        if steps == 0 {
+            let say = "the pattern of LIKE has too many ways to match this text";
+            return Err(Fault::new(SqlState::PROGRAM_LIMIT_EXCEEDED, say));
+        }
         let matched = match next(&mut pattern, escape)? {
             Asked::Any => {
                 if pattern.as_str().is_empty() {

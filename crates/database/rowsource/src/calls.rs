@@ -2,7 +2,9 @@
 //!
 //! A DISTINCT call takes each value once in its group. The values that it has taken are kept in a
 //! table of groups and values. Values that don't fit there are set aside, and taken at the end of
-//! the pass, when the accumulators of all groups are still there.
+//! the pass, when the accumulators of all groups are still there. That is another order than the
+//! one in which they came. So where the order matters, equal values come together, and a value is
+//! compared with the one before it.
 //!
 //! Invariants
 //!   * a value is in the table, or set aside, or both are known not to have it: so it is taken once
@@ -79,6 +81,8 @@ pub(crate) struct Calls {
     calls: Vec<AggregateCall>,
     /// For each call that is DISTINCT, if that matters.
     taken: Vec<Option<Taken>>,
+    /// For each call whose equal values come together, those that it has taken last.
+    last: Vec<Option<Rows>>,
 }
 
 /// Where the values of a row go.
@@ -99,9 +103,16 @@ impl Calls {
         let taken = |call: &AggregateCall| {
             assert!(call.arguments.len() <= ARGUMENTS_MAX, "aggregates have at most two arguments");
             let matters = call.distinct && !call.aggregate.ignores_duplicates();
-            matters.then(|| Taken::new(call.arguments.len()))
+            (matters && !call.together).then(|| Taken::new(call.arguments.len()))
         };
-        Calls { taken: calls.iter().map(taken).collect(), calls }
+        let last = |call: &AggregateCall| {
+            (call.distinct && call.together).then(|| Rows::new(call.arguments.len()))
+        };
+        Calls {
+            taken: calls.iter().map(taken).collect(),
+            last: calls.iter().map(last).collect(),
+            calls,
+        }
     }
 
     /// How many calls there are.
@@ -140,6 +151,11 @@ impl Calls {
             for (value, argument) in values.iter_mut().zip(&call.arguments) {
                 *value = argument.evaluate(&row, with)?;
             }
+            if let Some(last) = &mut self.last[number]
+                && is_last(last, &values[..call.arguments.len()])
+            {
+                continue;
+            }
             if self.taken[number].is_some() {
                 let used = used + self.taken_bytes_but(number);
                 let taken = self.taken[number].as_mut().expect("it is there");
@@ -168,6 +184,7 @@ impl Calls {
         world: &W,
     ) -> Result<(), Stop> {
         let calls = self.calls.len();
+        self.last.iter_mut().flatten().for_each(Rows::clear);
         let mut beside = 0;
         for (number, taken) in self.taken.iter_mut().enumerate() {
             let Some(taken) = taken else { continue };
@@ -205,6 +222,7 @@ impl Calls {
         for taken in self.taken.iter_mut().flatten() {
             *taken = Taken::new(taken.columns.len() - 1);
         }
+        self.last.iter_mut().flatten().for_each(Rows::clear);
     }
 
     /// The bytes of all tables of DISTINCT calls but that of this one.
@@ -212,6 +230,17 @@ impl Calls {
         let others = self.taken.iter().enumerate().filter(|(other, _)| *other != number);
         others.filter_map(|(_, taken)| taken.as_ref()).map(|taken| taken.seen.bytes()).sum()
     }
+}
+
+/// Whether these values are those that were taken last. If not, they are now.
+fn is_last(last: &mut Rows, values: &[Value<'_>]) -> bool {
+    let is_same = |(column, value): (usize, &Value<'_>)| last.get(0, column) == *value;
+    if !last.is_empty() && values.iter().enumerate().all(is_same) {
+        return true;
+    }
+    last.clear();
+    last.push(values.iter().copied());
+    false
 }
 
 /// Gives values to an accumulator, and adds to `beside` what it has grown by.

@@ -36,8 +36,12 @@ impl<W: World, S: Source<W>> Source<W> for Filter<S> {
             let more = self.input.fetch(world, &mut self.batch)?;
             world.check()?;
             world.reset_arena();
-            let with = world.evaluation();
+            let mut with = world.evaluation();
             for row in self.batch.iter() {
+                if with.arena.is_large() {
+                    world.reset_arena();
+                    with = world.evaluation();
+                }
                 if self.condition.truth(&row, &with)? == Some(true) {
                     into.push_row(&row);
                 }

@@ -58,9 +58,11 @@ struct State {
 impl<S> HashAggregate<S> {
     /// Groups the rows of `input` by the columns `keys`, of which there is one at least.
     ///
-    /// # Panics Without keys: then [`crate::SortedAggregate`] gives the one group.
+    /// # Panics Without keys: then [`crate::SortedAggregate`] gives the one group. With a call
+    /// whose equal arguments come together.
     pub fn new(input: S, keys: Vec<usize>, calls: Vec<AggregateCall>) -> HashAggregate<S> {
         assert!(!keys.is_empty(), "a group without keys comes also without rows");
+        assert!(!calls.iter().any(|call| call.together), "a table of groups has no order");
         let calls = Calls::new(calls);
         let state = State {
             groups: Groups::new(keys.len()),
@@ -122,10 +124,14 @@ impl State {
     fn take_batch<W: World>(&mut self, world: &mut W) -> Result<(), Stop> {
         world.check()?;
         world.reset_arena();
-        let world = &*world;
-        let with = world.evaluation();
+        let mut with = world.evaluation();
         let calls = self.calls.len();
         for number in 0..self.batch.rows.len() {
+            if with.arena.is_large() {
+                world.reset_arena();
+                with = world.evaluation();
+            }
+            let world = &*world;
             let hash = self.batch.hashes[number].expect("each row has a hash");
             let found = self.groups.find(self.batch.rows.row(number), &self.keys, hash);
             let Some(group) = found.or_else(|| self.add_group(number, hash, world)) else {

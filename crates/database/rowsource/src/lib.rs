@@ -33,7 +33,7 @@
 //! |---|---|---|
 //! | `Filter::new(input, condition)` | the input | of the input |
 //! | `Project::new(input, expressions)` | one column for each expression | of the input |
-//! | `Limit::new(input, cut)` | the input | of the input |
+//! | `Limit::new(input, cut)`, `Limit::one_with(input, cut)` | the input | of the input |
 //! | `Values::new(width, rows)` | `width` columns | as they are listed |
 //! | `Append::new(inputs)` | the first input | one input after the other |
 //! | `Sort::new(input, keys)`, `Sort::top(input, keys, cut)` | the input | of the keys; stable |

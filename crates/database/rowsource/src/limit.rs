@@ -11,7 +11,7 @@ use stop::{SqlState, Stop};
 use value::Value;
 
 use crate::source::with_batches;
-use crate::{BATCH_ROWS_MAX, Cut, Source, World};
+use crate::{BATCH_ROWS_MAX, Cut, Source, WorkArea, World};
 
 /// A cut, as it was read at the start.
 #[derive(Clone, Copy, Debug)]
@@ -61,12 +61,21 @@ pub struct Limit<S> {
     /// How many rows are to be left out yet, and how many are to come.
     left: CutRows,
     batch: Rows,
+    /// Whether what the input takes counts as its own.
+    is_one: bool,
 }
 
 impl<S> Limit<S> {
     /// The rows of `input` that `cut` leaves.
     pub fn new(input: S, cut: Cut) -> Limit<S> {
-        Limit { input, cut, left: CutRows { offset: 0, count: 0 }, batch: Rows::new(0) }
+        let left = CutRows { offset: 0, count: 0 };
+        Limit { input, cut, left, batch: Rows::new(0), is_one: false }
+    }
+
+    /// The same, as one source with its input: what that takes is its own. For a sort that keeps
+    /// no more rows than the cut needs ([`crate::Sort::top`]).
+    pub fn one_with(input: S, cut: Cut) -> Limit<S> {
+        Limit { is_one: true, ..Limit::new(input, cut) }
     }
 
     /// Asks for a batch with rows that are left out in front, and leaves these out.
@@ -119,5 +128,9 @@ impl<W: World, S: Source<W>> Source<W> for Limit<S> {
 
     fn width(&self) -> usize {
         self.input.width()
+    }
+
+    fn work_area(&self) -> WorkArea {
+        if self.is_one { self.input.work_area() } else { WorkArea::default() }
     }
 }

@@ -271,7 +271,7 @@ impl<L, R> MergeJoin<L, R> {
         let left = self.lefts.row().expect("it was compared");
         let Shape { plan, .. } = &self.shape;
         for _ in 0..BATCH_ROWS_MAX {
-            if !has_room(into, most) {
+            if !has_room(into, most) || with.arena.is_large() {
                 return Ok(());
             }
             let is_one_enough = matches!(plan.kind, JoinKind::Semi | JoinKind::Anti);

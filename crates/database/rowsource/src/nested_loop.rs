@@ -112,7 +112,10 @@ impl<L, R> NestedLoop<L, R> {
     fn compare<W: World>(&mut self, world: &W, into: &mut Rows, most: usize) -> Result<(), Stop> {
         let with = world.evaluation();
         let left = self.lefts.rows.row(self.lefts.at);
-        while self.rights.at < self.rights.rows.len() && has_room(into, most) {
+        while self.rights.at < self.rights.rows.len()
+            && has_room(into, most)
+            && !with.arena.is_large()
+        {
             let right = self.rights.rows.row(self.rights.at);
             self.rights.at += 1;
             let joined = Joined::new(&left, &right);

@@ -291,7 +291,9 @@ fn as_kind(value: Value<'_>, kind: Kind) -> Value<'_> {
         (Kind::Double, Value::Number(number)) => Value::Double(number.to_f64()),
         (Kind::Timestamp, Value::Date(day)) => Value::Timestamp(Timestamp::midnight(day)),
         (Kind::Char, Value::Text(text)) => Value::Text(text.trim_end_matches(' ')),
-        (Kind::Unknown | Kind::Text, Value::Text(_)) => value,
+        (Kind::Text, Value::Text(_)) => value,
+        // The planner knows nothing of a column only if all its values are of one kind.
+        (Kind::Unknown, _) => value,
         _ => {
             assert!(Kind::of(value) == kind, "a key of kind {kind} has a value of another kind");
             value

@@ -138,6 +138,9 @@ pub struct AggregateCall {
     pub filter: Option<Expression>,
     /// Whether equal arguments count once in a group.
     pub distinct: bool,
+    /// Whether the rows of a group come with equal arguments next to one another, in an order that
+    /// matters. Only [`crate::SortedAggregate`] takes such a call.
+    pub together: bool,
 }
 
 /// A set operation. UNION ALL is [`crate::Append`], and UNION has [`crate::Distinct`] above that.

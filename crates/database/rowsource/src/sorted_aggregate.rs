@@ -96,9 +96,14 @@ impl State {
     }
 
     /// Gives the rows in hand to the group in hand, until one is of another group.
-    fn take<W: World>(&mut self, world: &W) -> Result<(), Stop> {
-        let with = world.evaluation();
+    fn take<W: World>(&mut self, world: &mut W) -> Result<(), Stop> {
+        let mut with = world.evaluation();
         while self.at < self.batch.len() {
+            if with.arena.is_large() {
+                world.reset_arena();
+                with = world.evaluation();
+            }
+            let world = &*world;
             let row = self.batch.row(self.at);
             if !group_equal(row, &self.keys, self.group.row(0)) {
                 break;

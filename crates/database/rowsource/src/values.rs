@@ -33,10 +33,15 @@ impl<W: World> Source<W> for Values {
     fn fetch(&mut self, world: &mut W, into: &mut Rows) -> Result<bool, Stop> {
         world.check()?;
         world.reset_arena();
-        let (with, most) = (world.evaluation(), world.batch());
+        let most = world.batch();
+        let mut with = world.evaluation();
         while let Some(row) = self.rows.get(self.next)
             && has_room(into, most)
         {
+            if with.arena.is_large() {
+                world.reset_arena();
+                with = world.evaluation();
+            }
             into.begin_row();
             for expression in row {
                 into.push_value(expression.evaluate(&NoRow, &with)?);

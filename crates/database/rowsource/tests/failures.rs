@@ -50,6 +50,7 @@ fn sources(left: &Given, right: &Given) -> Vec<(&'static str, Boxed)> {
         arguments: vec![column(2)],
         filter: None,
         distinct,
+        together: false,
     };
     let merge = JoinPlan { kind: JoinKind::Full, keys: vec![KEY], condition: None };
     let slots = vec![SlotFrom { column: 2, slot: 1 }];

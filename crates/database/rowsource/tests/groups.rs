@@ -33,7 +33,7 @@ fn grouped(rows: &[Row], columns: &[usize]) -> Vec<Vec<Row>> {
 }
 
 fn call(aggregate: Aggregate, arguments: Vec<Expression>) -> AggregateCall {
-    AggregateCall { aggregate, arguments, filter: None, distinct: false }
+    AggregateCall { aggregate, arguments, filter: None, distinct: false, together: false }
 }
 
 /// Calls of all sorts: plain, filtered, DISTINCT of numbers and of texts, and one that keeps texts.

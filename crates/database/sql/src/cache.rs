@@ -9,8 +9,8 @@
 //!   * a plan is looked at again after the statement has its snapshot, so one that doesn't hold any
 //!     more is never run (rule SQ30)
 //!   * parameters are not looked at: a text has one plan for all their values (rule SQ34)
-//!   * no more than [`TEXTS_MAX`] texts are kept, none longer than [`TEXT_BYTES_MAX`]; those that
-//!     weren't used for longest go first
+//!   * no more than [`TEXTS_MAX`] texts are kept, none longer than [`TEXT_BYTES_MAX`], and for each
+//!     plan its text counts up to [`BYTES_MAX`]; those that weren't used for longest go first
 //!
 //! Callers: `prepared`; `engine`, for views.
 //! Source: Oracle's shared pool, with its parent and child cursors.
@@ -33,6 +33,12 @@ const TEXTS_MAX: usize = 2_000;
 /// The longest text whose plan is kept, in bytes: a longer one has its rows in it, and doesn't come
 /// again.
 pub(crate) const TEXT_BYTES_MAX: usize = 64 << 10;
+
+/// The most bytes of all plans, by [`Entry::bytes`].
+const BYTES_MAX: usize = 16 << 20;
+
+/// What a plan of a short text is taken to be.
+const PLAN_BYTES: usize = 2 << 10;
 
 /// A plan with its text.
 pub(crate) struct Entry {
@@ -126,6 +132,11 @@ impl Entry {
         }
     }
 
+    /// A measure of the memory that it takes: a plan is large if its text is.
+    fn bytes(&self) -> usize {
+        PLAN_BYTES + self.text.len()
+    }
+
     /// Whether it is what is wished for.
     pub(crate) fn suits(&self, wish: Wish<'_>) -> bool {
         self.methods == wish.methods && self.said == wish.said
@@ -134,15 +145,46 @@ impl Entry {
 
 /// The plans of an instance.
 pub(crate) struct Plans {
-    texts: Latch<BTreeMap<Arc<str>, Vec<Arc<Entry>>>>,
+    kept: Latch<Kept>,
     /// Goes up with each use.
     clock: Shared64,
 }
 
+/// Plans by their texts.
+#[derive(Default)]
+struct Kept {
+    texts: BTreeMap<Arc<str>, Vec<Arc<Entry>>>,
+    /// The bytes of all of them.
+    bytes: usize,
+}
+
+impl Kept {
+    /// Puts a plan in place of another one for the same wish. Whether there are too many now.
+    fn put(&mut self, entry: &Arc<Entry>) -> bool {
+        let wish = Wish { said: &entry.said, methods: entry.methods };
+        let Kept { texts, bytes } = self;
+        let of_text = texts.entry(Arc::clone(&entry.text)).or_default();
+        of_text.retain(|other| {
+            let goes = other.suits(wish);
+            *bytes -= if goes { other.bytes() } else { 0 };
+            !goes
+        });
+        of_text.push(Arc::clone(entry));
+        *bytes += entry.bytes();
+        texts.len() > TEXTS_MAX || *bytes > BYTES_MAX
+    }
+
+    /// Forgets the plans of a text.
+    fn remove(&mut self, text: &str) {
+        let entries = self.texts.remove(text).unwrap_or_default();
+        self.bytes -= entries.iter().map(|entry| entry.bytes()).sum::<usize>();
+    }
+}
+
 impl Plans {
     pub(crate) fn new(os: &Os) -> Plans {
-        let texts = Latch::new(os, LatchKind::Innermost, BTreeMap::new());
-        Plans { texts, clock: Shared64::new(0) }
+        let kept = Latch::new(os, LatchKind::Innermost, Kept::default());
+        Plans { kept, clock: Shared64::new(0) }
     }
 
     /// The plan of a text, if there is one that holds by what is known now.
@@ -154,8 +196,8 @@ impl Plans {
         session: &Session,
     ) -> Option<Arc<Entry>> {
         let found = {
-            let texts = self.texts.shared(session);
-            texts.get(text)?.iter().find(|entry| entry.suits(wish)).cloned()?
+            let kept = self.kept.shared(session);
+            kept.texts.get(text)?.iter().find(|entry| entry.suits(wish)).cloned()?
         };
         // The dictionary is asked without the latch.
         if !found.plan.basis.holds(catalog, session) {
@@ -171,14 +213,7 @@ impl Plans {
         entry.used.store(self.clock.fetch_add(1, session), session);
         entry.made_us.store(wall_clock(session), session);
         let entry = Arc::new(entry);
-        let wish = Wish { said: &entry.said, methods: entry.methods };
-        let is_full = {
-            let mut texts = self.texts.exclusive(session);
-            let of_text = texts.entry(Arc::clone(&entry.text)).or_default();
-            of_text.retain(|other| !other.suits(wish));
-            of_text.push(Arc::clone(&entry));
-            texts.len() > TEXTS_MAX
-        };
+        let is_full = self.kept.exclusive(session).put(&entry);
         if is_full {
             self.shrink(session);
         }
@@ -189,8 +224,8 @@ impl Plans {
     #[cold]
     fn shrink(&self, session: &Session) {
         let entries: Vec<Arc<Entry>> = {
-            let texts = self.texts.shared(session);
-            texts.values().flatten().cloned().collect()
+            let kept = self.kept.shared(session);
+            kept.texts.values().flatten().cloned().collect()
         };
         // What was used longest ago is found out without the latch: it is a matter of speed only.
         let mut used: Vec<u64> = entries.iter().map(|entry| entry.used.load(session)).collect();
@@ -201,26 +236,26 @@ impl Plans {
             .filter(|entry| entry.used.load(session) <= bound)
             .map(|entry| Arc::clone(&entry.text))
             .collect();
-        let mut texts = self.texts.exclusive(session);
+        let mut kept = self.kept.exclusive(session);
         for text in old {
-            texts.remove(&text);
+            kept.remove(&text);
         }
     }
 
     /// Forgets all.
     pub(crate) fn forget(&self, session: &Session) {
-        let texts = std::mem::take(&mut *self.texts.exclusive(session));
-        drop(texts);
+        let kept = std::mem::take(&mut *self.kept.exclusive(session));
+        drop(kept);
     }
 
     /// What is kept, in the order of the texts.
     pub(crate) fn views(&self, session: &Session) -> Vec<StatementView> {
         let entries: Vec<(u32, Arc<Entry>)> = {
-            let texts = self.texts.shared(session);
+            let kept = self.kept.shared(session);
             let of_text = |entries: &Vec<Arc<Entry>>| -> Vec<(u32, Arc<Entry>)> {
                 (0..).zip(entries.iter().cloned()).collect()
             };
-            texts.values().flat_map(of_text).collect()
+            kept.texts.values().flat_map(of_text).collect()
         };
         let view = |(child, entry): (u32, Arc<Entry>)| {
             let of = |count: &Shared64| count.load(session);

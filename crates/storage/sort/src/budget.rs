@@ -82,6 +82,11 @@ impl Budget {
         self.shared.target.store(target_bytes, session);
     }
 
+    /// The memory that the work areas are to have together.
+    pub fn target(&self, session: &Session) -> u64 {
+        self.shared.target.load(session)
+    }
+
     /// A grant without memory yet.
     pub fn grant(&self) -> Grant {
         Grant { budget: self.clone(), bytes: 0 }

@@ -189,7 +189,10 @@ impl<'t> Iterator for Elements<'t> {
 fn array_of<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     match *arguments {
         [Value::Null] => Ok(Value::Text("{}")),
-        [Value::Text(text)] => Ok(Value::Text(with.arena.written(format_args!("{{{text}}}")))),
+        [Value::Text(text)] => {
+            with.arena.check(text.len() + 2)?;
+            Ok(Value::Text(with.arena.written(format_args!("{{{text}}}"))))
+        }
         [value] => Ok(Value::Text(with.arena.written(format_args!("{{{value}}}")))),
         _ => unexpected(arguments),
     }
@@ -203,6 +206,7 @@ fn array_to_string<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result
             text.push_str(between);
         }
         text.push_str(&element);
+        with.arena.check(text.len())?;
     }
     Ok(Value::Text(text.into_bump_str()))
 }

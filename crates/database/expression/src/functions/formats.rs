@@ -17,6 +17,12 @@ const DOUBLE: Kind = Kind::Double;
 const DATE: Kind = Kind::Date;
 const TIMESTAMP: Kind = Kind::Timestamp;
 
+/// The most bytes of a pattern.
+const PATTERN_BYTES_MAX: usize = 4_096;
+
+/// The most bytes of a number that is read by a pattern.
+const NUMBER_BYTES_MAX: usize = 4_096;
+
 /// The microseconds of a day.
 const DAY_US: i64 = 86_400_000_000;
 
@@ -40,6 +46,7 @@ fn moment_to_char<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<
     let [Value::Timestamp(moment), Value::Text(pattern)] = *arguments else {
         unexpected(arguments)
     };
+    check_pattern(pattern)?;
     let mut text = with.arena.writer();
     format_moment(pattern, moment, &mut text).expect("a text takes whatever is written");
     Ok(Value::Text(text.into_bump_str()))
@@ -75,7 +82,7 @@ fn number_to_char<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<
     {
         return Err(Fault::out_of_range("number").showing(value));
     }
-    let pattern = NumberPattern::parse(pattern).map_err(unreadable)?;
+    let pattern = pattern_of(pattern)?;
     let number = cast::number(value)?;
     let mut text = with.arena.writer();
     number_pattern::write(&pattern, number, &mut text)?;
@@ -85,6 +92,7 @@ fn number_to_char<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<
 /// The moment that a text says by a pattern.
 fn moment_by(arguments: &[Value<'_>]) -> Result<Timestamp, Fault> {
     let [Value::Text(text), Value::Text(pattern)] = *arguments else { unexpected(arguments) };
+    check_pattern(pattern)?;
     parse_moment(pattern, text).map_err(|fault| {
         let state = match fault {
             PatternFault::Text(_) => SqlState::INVALID_DATETIME_FORMAT,
@@ -136,13 +144,29 @@ fn plain_number<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Va
 
 fn to_number<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     let [Value::Text(text), Value::Text(pattern)] = *arguments else { unexpected(arguments) };
-    let pattern = NumberPattern::parse(pattern).map_err(unreadable)?;
-    let digits = number_pattern::read(&pattern, text);
+    let pattern = pattern_of(pattern)?;
+    let is_short = text.len() <= NUMBER_BYTES_MAX;
+    let digits = is_short.then(|| number_pattern::read(&pattern, text)).flatten();
     let number: Option<Number> = digits.and_then(|digits| digits.parse().ok());
     number.map(Value::Number).ok_or_else(|| {
         let say = "the text isn't a number of this pattern";
         Fault::new(SqlState::INVALID_TEXT_REPRESENTATION, say).showing(Value::Text(text))
     })
+}
+
+/// Refuses a pattern that is longer than any sound one: work and result grow with it.
+fn check_pattern(pattern: &str) -> Result<(), Fault> {
+    if pattern.len() <= PATTERN_BYTES_MAX {
+        return Ok(());
+    }
+    let say = format!("a pattern has {PATTERN_BYTES_MAX} bytes at most");
+    Err(Fault::new(SqlState::PROGRAM_LIMIT_EXCEEDED, say))
+}
+
+/// A pattern of a number.
+fn pattern_of(pattern: &str) -> Result<NumberPattern, Fault> {
+    check_pattern(pattern)?;
+    NumberPattern::parse(pattern).map_err(unreadable)
 }
 
 /// A pattern of a number that means nothing.

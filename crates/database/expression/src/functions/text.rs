@@ -9,11 +9,11 @@
 mod change;
 mod pieces;
 
+use stop::SqlState;
 use value::Value;
 
 use super::{Entry, entry, md5, unexpected};
 use crate::cast::write_text;
-use crate::evaluate::check_length;
 use crate::{Evaluation, Fault, Kind};
 
 const TEXT: Kind = Kind::Text;
@@ -80,6 +80,9 @@ pub(super) const TABLE: &[Entry] = &[
     entry("quote_ident", &[TEXT], TEXT, quote_ident),
 ];
 
+/// The most bytes that a function of two texts compares: a second's work.
+const COMPARED_MAX: usize = 1 << 34;
+
 /// A number of characters as a value.
 fn count<'a>(of: usize) -> Result<Value<'a>, Fault> {
     Ok(Value::Int(i64::try_from(of).expect("a text has at most 1 GiB")))
@@ -112,6 +115,13 @@ fn instr<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, F
     let (from, occurrence) = (number(0), number(1));
     if occurrence < 1 {
         return Err(Fault::parameter("instr counts occurrences from 1"));
+    }
+    if (from, occurrence) == (1, 1) && !part.is_empty() {
+        return count(place_of(part, text));
+    }
+    if text.len().saturating_mul(part.len()) > COMPARED_MAX {
+        let say = "instr has too many places of a long text to look at";
+        return Err(Fault::new(SqlState::PROGRAM_LIMIT_EXCEEDED, say));
     }
     let wanted = usize::try_from(occurrence - 1).unwrap_or(usize::MAX);
     let starts_here = |at: &usize| text[*at..].starts_with(part);
@@ -197,7 +207,7 @@ fn concat<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<'a
     let mut text = with.arena.writer();
     for value in arguments {
         push_value(*value, &mut text);
-        check_length(text.len())?;
+        with.arena.check(text.len())?;
     }
     Ok(Value::Text(text.into_bump_str()))
 }
@@ -214,13 +224,14 @@ fn concat_ws<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value
             text.push_str(between);
         }
         push_value(*value, &mut text);
-        check_length(text.len())?;
+        with.arena.check(text.len())?;
     }
     Ok(Value::Text(text.into_bump_str()))
 }
 
 fn quote_literal<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     let [Value::Text(text)] = *arguments else { unexpected(arguments) };
+    with.arena.check(text.len().saturating_mul(2))?;
     let mut quoted = with.arena.writer_for(text.len() + 2);
     if text.contains('\\') {
         quoted.push('E');
@@ -243,6 +254,7 @@ fn quote_ident<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Val
     if begins && text.chars().all(is_plain) {
         return Ok(Value::Text(text));
     }
+    with.arena.check(text.len().saturating_mul(2))?;
     let quoted = text.replace('"', "\"\"");
     Ok(Value::Text(with.arena.written(format_args!("\"{quoted}\""))))
 }

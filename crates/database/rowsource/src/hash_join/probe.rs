@@ -22,7 +22,7 @@ use crate::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Source, World};
 pub(super) enum Paused {
     /// The batch is full.
     Full,
-    /// Many candidates were looked at.
+    /// Many candidates were looked at, or much was made in the arena.
     Tired,
     /// There are no more probe rows in hand.
     Dry,
@@ -112,7 +112,7 @@ impl State {
                 if !has_room(into, most) {
                     return Ok(Paused::Full);
                 }
-                if looks == BATCH_ROWS_MAX {
+                if looks == BATCH_ROWS_MAX || with.arena.is_large() {
                     return Ok(Paused::Tired);
                 }
                 looks += 1;

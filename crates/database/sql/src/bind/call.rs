@@ -76,6 +76,11 @@ impl Binder<'_> {
             ("pg_backend_pid" | "sid" | "session_number", 0) => {
                 Ok(self.host_call(HostCall::SessionNumber, Vec::new()))
             }
+            ("decode", 3..) => {
+                let more = (arguments.len() - 1) / 2 - 1;
+                self.count_copies(&arguments[..1], more, "decode")?;
+                Ok(build::call(name, arguments)?)
+            }
             ("version", 0) => text(VERSION),
             ("current_database" | "current_catalog", 0) => text("forebay"),
             ("current_schema", 0) => text(PUBLIC),

@@ -40,9 +40,17 @@ impl Binder<'_> {
             true => (0..definition.columns.len()).filter(live).collect(),
             false => Binder::places_of(&definition, &written.columns)?,
         };
-        let given = GivenColumns { table: &definition, columns, overriding: written.overriding };
+        let given = GivenColumns {
+            table: &definition,
+            columns,
+            are_named: !written.columns.is_empty(),
+            overriding: written.overriding,
+        };
         let source = match &written.source {
-            syntax::InsertSource::Defaults => self.value_rows_of(&given, &[Vec::new()])?,
+            syntax::InsertSource::Defaults => {
+                let none_named = GivenColumns { are_named: false, ..given.clone() };
+                self.value_rows_of(&none_named, &[Vec::new()])?
+            }
             syntax::InsertSource::Values(rows) => self.value_rows_of(&given, rows)?,
             syntax::InsertSource::Query(query) => self.rows_of_query(&given, query)?,
         };
@@ -64,8 +72,13 @@ impl Binder<'_> {
         let mut made = Vec::with_capacity(rows.len());
         self.levels.enter(Border::Plan, Scope::default(), 1);
         self.groups.push(Collector::forbidding("VALUES"));
+        let of_first = rows.first().map_or(0, Vec::len);
         for row in rows {
             check_count(given, row.len())?;
+            if row.len() != of_first {
+                let message = "the rows of VALUES have different numbers of columns";
+                return Err(Refused::new(SqlState::SYNTAX_ERROR, At::NOWHERE, message));
+            }
             let mut values = Vec::with_capacity(width);
             for place in 0..width {
                 values.push(match given.number_of(place).and_then(|number| row.get(number)) {
@@ -286,9 +299,12 @@ impl FoundRows {
 }
 
 /// The columns to which an INSERT gives values.
+#[derive(Clone)]
 struct GivenColumns<'t> {
     table: &'t TableDefinition,
     columns: Vec<usize>,
+    /// Whether the statement names them.
+    are_named: bool,
     overriding: Option<Overriding>,
 }
 
@@ -313,15 +329,14 @@ impl GivenColumns<'_> {
     }
 }
 
-/// Refuses more values than columns. Fewer are allowed where no columns are named: the others get
+/// Refuses more values than columns, and fewer than are named. Where none are named, the others get
 /// their defaults, as in PostgreSQL.
 fn check_count(given: &GivenColumns<'_>, values: usize) -> Bind<()> {
-    if values > given.columns.len() {
-        let message = format!(
-            "INSERT into table {} gives {values} values for {} columns",
-            given.table.name,
-            given.columns.len()
-        );
+    let columns = given.columns.len();
+    if values > columns || (given.are_named && values < columns) {
+        let table = &given.table.name;
+        let message =
+            format!("INSERT into table {table} gives {values} values for {columns} columns");
         return Err(Refused::new(SqlState::SYNTAX_ERROR, At::NOWHERE, message));
     }
     Ok(())

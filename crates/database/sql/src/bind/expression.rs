@@ -13,7 +13,6 @@ use value::Value;
 use super::Binder;
 use super::scope::Wanted;
 use super::system::{is_bytewise, pattern, plain_operator};
-use crate::logical::is_volatile;
 use crate::names::{Name, fold};
 use crate::refuse::{At, Bind, Placed, Refused};
 
@@ -233,6 +232,11 @@ impl Binder<'_> {
         match (row_of(left), row_of(right)) {
             (Some(left), Some(right)) => {
                 let (left, right) = (self.expressions(left)?, self.expressions(right)?);
+                if !matches!(comparison, Comparison::Equal | Comparison::NotEqual) {
+                    let more = left.len().saturating_sub(1);
+                    self.count_copies(&left, more, "a comparison of rows")?;
+                    self.count_copies(&right, more, "a comparison of rows")?;
+                }
                 Ok(self.compared(compare_rows(left, comparison, right)?))
             }
             (Some(row), None) if matches!(strip(right), Expr::Subquery(_)) => {
@@ -304,6 +308,7 @@ impl Binder<'_> {
 
     fn row_in_list(&mut self, row: &[Expr], list: &[Expr], negated: bool) -> Bind<Typed> {
         let row = self.expressions(row)?;
+        self.count_copies(&row, list.len().saturating_sub(1), "IN of rows")?;
         let mut any = Vec::with_capacity(list.len());
         for one in list {
             let Some(other) = row_of(one) else {
@@ -319,11 +324,7 @@ impl Binder<'_> {
 
     fn between(&mut self, expr: &Expr, low: &Expr, high: &Expr, negated: bool) -> Bind<Typed> {
         let value = self.expression(expr)?;
-        if is_volatile(&value.expression) {
-            let instead = "compute the value in a subquery, and compare it there";
-            let what = "BETWEEN of a value that differs from one evaluation to the next";
-            return Err(Refused::unsupported(At::NOWHERE, what, instead));
-        }
+        self.count_copies(std::slice::from_ref(&value), 1, "BETWEEN")?;
         let (low, high) = (self.expression(low)?, self.expression(high)?);
         Ok(self.compared(build::between(value, low, high, negated)?))
     }

@@ -12,7 +12,7 @@ use sqlparser::ast::{FunctionArg, FunctionArgExpr, TableAlias, TableFactor, Tabl
 use stop::SqlState;
 
 use super::group::Collector;
-use super::joins::JoinAs;
+use super::joins::{JoinAs, goes_from_the_left};
 use super::query::{output_scope, rename};
 use super::scope::{Border, Scope, ScopeColumn};
 use super::select::settle;
@@ -184,7 +184,7 @@ impl Binder<'_> {
 
     /// Puts two parts together.
     pub(super) fn join(&mut self, left: Part, right: Part, how: JoinAs) -> Bind<Part> {
-        self.count_operation()?;
+        self.count_operations(1)?;
         let width = left.logical.width();
         let scope = left.scope.joined(right.scope, width);
         let logical = match right.slots.is_empty() {
@@ -263,7 +263,9 @@ fn aliased(mut part: Part, alias: Option<&TableAlias>) -> Bind<Part> {
     Ok(part)
 }
 
-/// Whether a part of FROM may read those before its comma.
+/// Whether a part of FROM may read those before its comma: then its joins are made from the left
+/// on, with those. That gives the same rows as long as none of the joins keeps right rows without a
+/// partner, or looks for columns of one name: such a part reads nothing before its comma.
 fn reads_left(item: &TableWithJoins) -> bool {
     let is_lateral = |factor: &TableFactor| {
         matches!(
@@ -273,7 +275,8 @@ fn reads_left(item: &TableWithJoins) -> bool {
                 | TableFactor::Table { args: Some(_), .. }
         )
     };
-    is_lateral(&item.relation) || item.joins.iter().any(|join| is_lateral(&join.relation))
+    let is_any = is_lateral(&item.relation) || item.joins.iter().any(|it| is_lateral(&it.relation));
+    is_any && item.joins.iter().all(|it| goes_from_the_left(&it.join_operator))
 }
 
 /// Refuses two tables of one name.

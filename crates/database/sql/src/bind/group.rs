@@ -11,6 +11,8 @@
 //!   * over groups an expression reads groups and aggregates alone: any other column is refused
 //!     (42803)
 //!   * a table whose primary key is in GROUP BY has all its columns there, as in PostgreSQL
+//!   * an aggregate is of the query in whose text it stands. One that reads columns of a query
+//!     outside alone would be of that one in the standard, and is refused
 //!
 //! Callers: `call`, `select`.
 
@@ -105,16 +107,21 @@ impl Binder<'_> {
             None => None,
         };
         let distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
-        let minds_order = resolved.aggregate.minds_order();
-        let made = AggregateCall {
-            aggregate: resolved.aggregate,
-            arguments: converted,
-            distinct: distinct && !resolved.aggregate.ignores_duplicates(),
-            filter,
-            order: if minds_order { order } else { Vec::new() },
+        let distinct = distinct && !resolved.aggregate.ignores_duplicates();
+        let order = match (resolved.aggregate.minds_order(), distinct) {
+            (false, _) => Vec::new(),
+            (true, false) => order,
+            (true, true) => order_of_distinct(order, &converted)?,
         };
+        let aggregate = resolved.aggregate;
+        let made = AggregateCall { aggregate, arguments: converted, distinct, filter, order };
+        if is_of_outside(&made, self.binds) {
+            let instead = "compute it in the query whose columns it reads";
+            let what = "an aggregate of columns of a query outside alone";
+            return Err(Refused::unsupported(At::NOWHERE, what, instead));
+        }
         made.arguments.iter().for_each(|argument| self.note_kinds(argument));
-        Ok(Typed::new(Expression::Column(self.collect(made)), resolved.kind))
+        Ok(Typed::new(Expression::Column(self.collect(made)?), resolved.kind))
     }
 
     /// ORDER BY within the arguments.
@@ -132,15 +139,52 @@ impl Binder<'_> {
     }
 
     /// The column of an aggregate; an equal one that was met before has one already.
-    fn collect(&mut self, made: AggregateCall) -> usize {
+    fn collect(&mut self, made: AggregateCall) -> Bind<usize> {
         let calls = &mut self.groups.last_mut().expect("a query has a collector").calls;
-        let known = calls.iter().position(|call| *call == made);
-        AGGREGATES
-            + known.unwrap_or_else(|| {
-                calls.push(made);
-                calls.len() - 1
-            })
+        if let Some(known) = calls.iter().position(|call| *call == made) {
+            return Ok(AGGREGATES + known);
+        }
+        // The rows of a group come in one order, which has to do for all.
+        let goes_with =
+            |call: &AggregateCall| call.order.iter().zip(&made.order).all(|(a, b)| a == b);
+        if !calls.iter().all(goes_with) {
+            let instead = "compute each of them in a query of its own, and join these";
+            let what = "aggregates with different orders in one query";
+            return Err(Refused::unsupported(At::NOWHERE, what, instead));
+        }
+        calls.push(made);
+        Ok(AGGREGATES + calls.len() - 1)
     }
+}
+
+/// Whether an aggregate reads columns of queries outside, and none of its own.
+fn is_of_outside(call: &AggregateCall, binds: usize) -> bool {
+    let (mut reads_own, mut reads_outside) = (false, false);
+    for read in call.arguments.iter().chain(&call.filter) {
+        read.walk(&mut |part| match part {
+            Expression::Column(_) => reads_own = true,
+            Expression::Slot(slot) => reads_outside |= *slot >= binds,
+            _ => {}
+        });
+    }
+    reads_outside && !reads_own
+}
+
+/// The order of an aggregate of distinct values: by its arguments alone, and by all of them, so
+/// that equal ones come together. None was asked for: any will do.
+fn order_of_distinct(mut order: Vec<SortKey>, arguments: &[Expression]) -> Bind<Vec<SortKey>> {
+    if order.iter().any(|key| !arguments.contains(&key.value)) {
+        let message = "in an aggregate with DISTINCT, ORDER BY can only name its arguments";
+        return Err(Refused::new(SqlState::INVALID_COLUMN_REFERENCE, At::NOWHERE, message));
+    }
+    if !order.is_empty() {
+        let is_left = |one: &&Expression| {
+            one.constant().is_none() && !order.iter().any(|key| key.value == **one)
+        };
+        let left: Vec<Expression> = arguments.iter().filter(is_left).cloned().collect();
+        order.extend(left.into_iter().map(SortKey::ascending));
+    }
+    Ok(order)
 }
 
 /// Makes an expression over a level's rows one over its groups. An error is a column that is in no

@@ -146,6 +146,15 @@ fn only(scope: &Scope, name: &str, side: &str) -> Bind<ScopeColumn> {
     }
 }
 
+/// Whether `a, b JOIN c` has the rows of `(a CROSS JOIN b) JOIN c`: right rows without a partner
+/// would have one partner each in `a`, and USING and NATURAL would find columns of `a`.
+pub(super) fn goes_from_the_left(operator: &JoinOperator) -> bool {
+    kind_of(operator).is_ok_and(|(kind, constraint)| {
+        let has_names = matches!(constraint, JoinConstraint::Using(_) | JoinConstraint::Natural);
+        matches!(kind, JoinKind::Inner | JoinKind::Left) && !has_names
+    })
+}
+
 /// The kind of a join, and its condition.
 fn kind_of(operator: &JoinOperator) -> Bind<(JoinKind, &JoinConstraint)> {
     Ok(match operator {

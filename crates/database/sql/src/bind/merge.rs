@@ -98,7 +98,9 @@ impl Binder<'_> {
                     }
                     false => Binder::places_of(table, columns)?,
                 };
-                if values.len() > places.len() {
+                // DEFAULT VALUES has none.
+                let is_short = !columns.is_empty() && (1..places.len()).contains(&values.len());
+                if values.len() > places.len() || is_short {
                     let message =
                         format!("MERGE gives {} values for {} columns", values.len(), places.len());
                     return Err(Refused::new(SqlState::SYNTAX_ERROR, At::NOWHERE, message));

@@ -64,7 +64,7 @@ pub(crate) use statement::{
     MergeBranch, MergeRows, OnConflict, Returning, Statement, Update,
 };
 
-use crate::logical::{FrameParts, Logical};
+use crate::logical::{FrameParts, Logical, is_volatile};
 use crate::names::Name;
 use crate::refuse::{At, Bind, Refused};
 use crate::schema::{Schema, TableInfo};
@@ -74,7 +74,12 @@ use scope::Levels;
 const DEPTH_MAX: usize = 400;
 
 /// The most joins and set operations of a statement, views included: each is a level of its tree.
+/// A view counts as one too, and so does a query of WITH for each place where it is computed anew.
 const OPERATIONS_MAX: usize = 400;
+
+/// The most parts of a statement's tree that are copies: an expression that is written once may be
+/// needed several times, and such expressions may lie within one another.
+const COPIES_MAX: usize = 1 << 18;
 
 /// The most columns of a result, as in PostgreSQL.
 const COLUMNS_MAX: usize = 1_664;
@@ -113,6 +118,8 @@ struct Cte {
     number: usize,
     /// How many levels it sees.
     outer: usize,
+    /// How many operations it is made of.
+    operations: usize,
 }
 
 /// Binds one statement.
@@ -137,8 +144,10 @@ pub(crate) struct Binder<'a> {
     /// The tables of the last SELECT whose rows are locked: their addresses are the last columns.
     locked: Vec<(Name, Arc<TableInfo>)>,
     depth: usize,
-    /// The number of joins and set operations so far.
+    /// The number of joins, set operations and views so far.
     operations: usize,
+    /// The number of parts that are copies of others.
+    copies: usize,
 }
 
 impl<'a> Binder<'a> {
@@ -158,6 +167,7 @@ impl<'a> Binder<'a> {
             locked: Vec::new(),
             depth: 0,
             operations: 0,
+            copies: 0,
         }
     }
 
@@ -174,15 +184,37 @@ impl<'a> Binder<'a> {
         done
     }
 
-    /// Counts a join or a set operation.
-    fn count_operation(&mut self) -> Bind<()> {
-        self.operations += 1;
+    /// Counts joins, set operations and views.
+    fn count_operations(&mut self, more: usize) -> Bind<()> {
+        self.operations += more;
         if self.operations <= OPERATIONS_MAX {
             return Ok(());
         }
-        let message = format!("the statement has more than {OPERATIONS_MAX} joins and UNIONs");
+        let message =
+            format!("the statement has more than {OPERATIONS_MAX} joins, UNIONs and views");
         Err(Refused::new(SqlState::STATEMENT_TOO_COMPLEX, At::NOWHERE, message)
             .hint("make a table of a part of it, or insert many rows by VALUES"))
+    }
+
+    /// Counts expressions that `what` needs this many times more than they are written. One that
+    /// differs from one evaluation to the next is refused: it would be evaluated each time.
+    fn count_copies(&mut self, of: &[Typed], more: usize, what: &str) -> Bind<()> {
+        if more == 0 {
+            return Ok(());
+        }
+        if of.iter().any(|one| is_volatile(&one.expression)) {
+            let instead = "compute the value in a subquery, and compare it there";
+            let what = format!("{what} of a value that differs from one evaluation to the next");
+            return Err(Refused::unsupported(At::NOWHERE, &what, instead));
+        }
+        let parts: usize = of.iter().map(|one| one.expression.parts()).sum();
+        self.copies = self.copies.saturating_add(parts.saturating_mul(more));
+        if self.copies <= COPIES_MAX {
+            return Ok(());
+        }
+        let message = format!("{what} needs its values several times, and they are too large");
+        Err(Refused::new(SqlState::STATEMENT_TOO_COMPLEX, At::NOWHERE, message)
+            .hint("compute the value in a subquery, and name its column"))
     }
 
     /// Enters a frame: a subquery with slots of its own, of which the first are the parameters.

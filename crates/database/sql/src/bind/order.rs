@@ -106,9 +106,12 @@ pub(super) fn directed(key: &OrderByExpr, value: Expression) -> Bind<SortKey> {
 }
 
 /// The output column that a part of an order, or of GROUP BY, means by its number or its name.
+///
+/// Several columns of one name are no choice if they are the same: `same` says so of two.
 pub(super) fn output_of(
     expr: &Expr,
     columns: &[OutputColumn],
+    same: &dyn Fn(usize, usize) -> bool,
     clause: &str,
 ) -> Bind<Option<usize>> {
     match strip(expr) {
@@ -127,14 +130,13 @@ pub(super) fn output_of(
         Expr::Identifier(name) => {
             let name = fold(name);
             let mut named = (0..columns.len()).filter(|place| columns[*place].name == name);
-            match (named.next(), named.next()) {
-                (Some(_), Some(_)) => {
-                    let message = format!("{clause} {name} may be several columns of the result");
-                    Err(Refused::new(SqlState::AMBIGUOUS_COLUMN, At::of(expr), message)
-                        .hint("give its number"))
-                }
-                (found, _) => Ok(found),
+            let Some(first) = named.next() else { return Ok(None) };
+            if named.all(|other| same(first, other)) {
+                return Ok(Some(first));
             }
+            let message = format!("{clause} {name} may be several columns of the result");
+            Err(Refused::new(SqlState::AMBIGUOUS_COLUMN, At::of(expr), message)
+                .hint("give its number"))
         }
         _ => Ok(None),
     }

@@ -94,7 +94,7 @@ impl Binder<'_> {
         self.groups.push(Collector::forbidding("ORDER BY of a set operation"));
         let mut keys = Vec::with_capacity(order.len());
         for key in order {
-            keys.push(match output_of(&key.expr, &columns, "ORDER BY")? {
+            keys.push(match output_of(&key.expr, &columns, &|_, _| false, "ORDER BY")? {
                 Some(place) => directed(key, Expression::Column(place))?,
                 None => self.sort_key(key)?,
             });
@@ -121,18 +121,24 @@ impl Binder<'_> {
             }
             let names: Vec<String> =
                 cte.alias.columns.iter().map(|column| fold(&column.name)).collect();
+            let before = self.operations;
             let Query { logical, mut columns } = self.query(&cte.query, outer).at(&*cte.query)?;
+            let operations = self.operations - before + 1;
             rename(&mut columns, &names, &name)?;
             let said = cte.materialized.as_ref().map(|said| match said {
                 CteAsMaterialized::Materialized => true,
                 CteAsMaterialized::NotMaterialized => false,
             });
-            let shared = &mut self.frame().shared;
-            shared.push(SharedQuery { logical, uses: 0, said });
+            let binds = self.binds;
+            let own = self.frame();
+            let is_volatile = own.is_volatile(&logical, true);
+            let reads_row = own.reads_row(&logical, binds);
+            let shared = &mut own.shared;
+            shared.push(SharedQuery { logical, uses: 0, said, is_volatile, reads_row });
             let number = shared.len() - 1;
             let frame = self.frames.len() - 1;
             let query = Rc::new((*cte.query).clone());
-            self.ctes.push(Cte { name, query, names, columns, frame, number, outer });
+            self.ctes.push(Cte { name, query, names, columns, frame, number, outer, operations });
         }
         Ok(())
     }

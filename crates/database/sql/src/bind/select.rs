@@ -7,6 +7,7 @@
 //!
 //! Callers: `query`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use expression::{Expression, Kind, Typed};
@@ -21,9 +22,9 @@ use super::group::{Collector, over_groups};
 use super::order::{directed, output_of};
 use super::scope::{Border, Scope, ScopeColumn};
 use super::{AGGREGATES, Binder, OutputColumn, Query, UNNAMED, check_width};
-use crate::logical::{AggregateCall, Logical, SortKey, conjuncts};
+use crate::logical::{AggregateCall, Logical, SortKey, conjuncts, is_volatile};
 use crate::names::{Name, fold, parts_of};
-use crate::refuse::{At, Bind, Placed, Refused};
+use crate::refuse::{At, Bind, Refused};
 
 /// What a SELECT gives: its columns, behind them what it is only sorted by, and last the addresses
 /// of rows that are locked.
@@ -31,6 +32,16 @@ struct Targets {
     expressions: Vec<Expression>,
     columns: Vec<OutputColumn>,
     addresses: usize,
+}
+
+impl Targets {
+    /// The column that a part of a clause means by its number or its name.
+    fn output(&self, expr: &Expr, clause: &str) -> Bind<Option<usize>> {
+        let same = |a: usize, b: usize| {
+            self.expressions[a] == self.expressions[b] && !is_volatile(&self.expressions[a])
+        };
+        output_of(expr, &self.columns, &same, clause)
+    }
 }
 
 /// Expressions, and the columns that they are.
@@ -79,7 +90,7 @@ impl Binder<'_> {
         let on = self.distinct_on(select, &targets)?;
         let keys = self.keys(order, select, &mut targets)?;
         self.collector().forbidden = Some("GROUP BY");
-        let groups = self.group_by(select, &targets.columns)?;
+        let groups = self.group_by(select, &targets)?;
         let calls = std::mem::take(&mut self.collector().calls);
         let is_grouped = groups.is_some() || !calls.is_empty() || select.having.is_some();
         self.add_addresses(is_grouped || select.distinct.is_some(), &mut targets)?;
@@ -226,7 +237,7 @@ impl Binder<'_> {
     ) -> Bind<Vec<SortKey>> {
         let mut keys = Vec::with_capacity(order.len());
         for key in order {
-            if let Some(place) = output_of(&key.expr, &targets.columns, "ORDER BY")? {
+            if let Some(place) = targets.output(&key.expr, "ORDER BY")? {
                 keys.push(directed(key, Expression::Column(place))?);
                 continue;
             }
@@ -245,11 +256,15 @@ impl Binder<'_> {
         Ok(keys)
     }
 
-    /// The columns of DISTINCT ON, among the targets.
+    /// The columns of DISTINCT ON, among the targets: found as those of ORDER BY are.
     fn distinct_on(&mut self, select: &Select, targets: &Targets) -> Bind<Option<Vec<usize>>> {
         let Some(Distinct::On(exprs)) = &select.distinct else { return Ok(None) };
         let mut places = Vec::with_capacity(exprs.len());
         for expr in exprs {
+            if let Some(place) = targets.output(expr, "DISTINCT ON")? {
+                places.push(place);
+                continue;
+            }
             let value = self.expression(expr)?.expression;
             let known = targets.expressions.iter().position(|target| *target == value);
             let place = known.ok_or_else(|| {
@@ -262,11 +277,7 @@ impl Binder<'_> {
     }
 
     /// GROUP BY: none if there is no such clause.
-    fn group_by(
-        &mut self,
-        select: &Select,
-        columns: &[OutputColumn],
-    ) -> Bind<Option<Vec<Expression>>> {
+    fn group_by(&mut self, select: &Select, targets: &Targets) -> Bind<Option<Vec<Expression>>> {
         let exprs = match &select.group_by {
             GroupByExpr::Expressions(exprs, modifiers) if modifiers.is_empty() => exprs,
             _ => {
@@ -280,7 +291,7 @@ impl Binder<'_> {
         }
         let mut groups: Vec<Expression> = Vec::with_capacity(exprs.len());
         for expr in exprs {
-            let group = self.group(expr, select, columns)?;
+            let group = self.group(expr, targets)?;
             if !groups.contains(&group) {
                 groups.push(group);
             }
@@ -290,12 +301,7 @@ impl Binder<'_> {
 
     /// One expression of GROUP BY: a number of a column of the result; a name of a column of FROM
     /// first, and then of the result; any other expression over FROM.
-    fn group(
-        &mut self,
-        expr: &Expr,
-        select: &Select,
-        columns: &[OutputColumn],
-    ) -> Bind<Expression> {
+    fn group(&mut self, expr: &Expr, targets: &Targets) -> Bind<Expression> {
         let inner = strip(expr);
         if let Expr::Rollup(_) | Expr::Cube(_) | Expr::GroupingSets(_) = inner {
             let instead = "group by each of the sets in a query of its own, and UNION ALL them";
@@ -314,20 +320,17 @@ impl Binder<'_> {
         if is_name && is_of_from {
             return Ok(self.expression(expr)?.expression);
         }
-        let Some(place) = output_of(inner, columns, "GROUP BY")? else {
+        let Some(place) = targets.output(inner, "GROUP BY")? else {
             return Ok(self.expression(expr)?.expression);
         };
-        match select.projection.get(place) {
-            Some(SelectItem::UnnamedExpr(item) | SelectItem::ExprWithAlias { expr: item, .. })
-                if select.projection.len() == columns.len() =>
-            {
-                Ok(self.expression(item).at(expr)?.expression)
-            }
-            _ => {
-                let instead = "name the column";
-                Err(Refused::unsupported(At::of(expr), "GROUP BY a column of *", instead))
-            }
+        let group = targets.expressions[place].clone();
+        let mut read = BTreeSet::new();
+        group.columns(&mut read);
+        if read.last().is_some_and(|column| *column >= AGGREGATES) {
+            let message = "an aggregate can't stand in GROUP BY, also by its number or its name";
+            return Err(Refused::new(SqlState::GROUPING_ERROR, At::of(expr), message));
         }
+        Ok(group)
     }
 
     /// The rows of groups, and the targets over them.
@@ -411,7 +414,9 @@ fn ordered(logical: Logical, mut keys: Vec<SortKey>, on: Option<Vec<usize>>) -> 
     };
     let is_on = |key: &SortKey| on.iter().any(|place| key.value == Expression::Column(*place));
     let leading = keys.iter().take_while(|key| is_on(key)).count();
-    if leading < on.len() && leading < keys.len() {
+    let leads =
+        |place: &usize| keys[..leading].iter().any(|key| key.value == Expression::Column(*place));
+    if leading < keys.len() && !on.iter().all(leads) {
         let message = "ORDER BY has to begin with what DISTINCT ON names";
         return Err(Refused::new(SqlState::INVALID_COLUMN_REFERENCE, At::NOWHERE, message));
     }

@@ -30,7 +30,7 @@ impl Binder<'_> {
         }
         let mut done = self.body(first, &[], outer)?;
         for Link { kind, all, right } in links.into_iter().rev() {
-            self.count_operation()?;
+            self.count_operations(1)?;
             let right = self.deeper(|binder| binder.body(right, &[], outer))?;
             done = combined(kind, all, done, right)?;
         }

@@ -47,6 +47,12 @@ impl Binder<'_> {
             let logical = logical.projected(vec![Expression::Column(number)]);
             Ok(Query { logical, columns: vec![columns[number].clone()] })
         })?;
+        let Subplan { logical, frame, .. } = &self.frame().subqueries[number];
+        if columns > 1 && frame.is_volatile(logical, true) {
+            let instead = "compute it in FROM, and name its columns";
+            let what = "a query that may differ each time, for several columns,";
+            return Err(Refused::unsupported(At::NOWHERE, what, instead));
+        }
         Ok(Typed::subquery(number, Question::Scalar, Vec::new(), arguments, kinds[0])?)
     }
 
@@ -193,7 +199,7 @@ impl Binder<'_> {
             slots.push(capture.slot);
         }
         let subqueries = &mut self.frame().subqueries;
-        subqueries.push(Subplan { logical, frame, arguments: slots });
+        subqueries.push(Subplan { logical, frame, arguments: slots, is_join: false });
         let number = subqueries.len() - 1;
         let kinds = columns.iter().map(|column| column.kind).collect();
         Ok(Asked { number, arguments, kinds })

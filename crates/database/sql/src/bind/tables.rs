@@ -101,11 +101,22 @@ impl Binder<'_> {
         };
         let cte = self.ctes[place].clone();
         let query = if cte.frame + 1 == self.frames.len() {
-            self.frame().shared[cte.number].uses += 1;
+            let shared = &mut self.frame().shared[cte.number];
+            shared.uses += 1;
+            if shared.reads_row {
+                // It has other rows for each row, so it stands in each place where it is read.
+                self.count_operations(cte.operations)?;
+            }
             let width = cte.columns.len();
             Query { logical: Logical::Shared { number: cte.number, width }, columns: cte.columns }
         } else {
+            if self.frames[cte.frame].shared[cte.number].is_volatile {
+                let instead = "read it in FROM, and not in a subquery of an expression";
+                let what = "a query of WITH that may differ each time, here";
+                return Err(Refused::unsupported(At::NOWHERE, what, instead));
+            }
             // A subquery in an expression runs by itself, so it computes the rows by itself.
+            self.count_operations(1)?;
             let others = self.ctes.split_off(place);
             let bound = self.query(&cte.query, cte.outer)?;
             self.ctes.extend(others);
@@ -123,6 +134,7 @@ impl Binder<'_> {
             let message = format!("view {} reads itself", view.name);
             return Err(Refused::new(SqlState::INVALID_OBJECT_DEFINITION, At::NOWHERE, message));
         }
+        self.count_operations(1)?;
         let query = syntax::parse_query(&view.query).map_err(Stop::from)?;
         let ctes = std::mem::take(&mut self.ctes);
         self.objects.insert(ObjectId::View(view.object));

@@ -64,7 +64,9 @@ impl<'g> Feed<'g> {
 
     fn by(way: Way<'g>, ground: Ground<'g>, binds: &'g [OwnedValue]) -> Feed<'g> {
         let width = ground.opened.plan().frame.root.width();
-        Feed { ground, binds, way, arena: Arena::new(), batch: Rows::new(width) }
+        let mut arena = Arena::new();
+        arena.set_limit(ground.host.text_bytes());
+        Feed { ground, binds, way, arena, batch: Rows::new(width) }
     }
 
     /// Whether one row at most comes.

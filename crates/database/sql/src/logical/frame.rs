@@ -7,7 +7,7 @@
 //!
 //! Callers: `bind` makes frames, `rewrite` empties some of them into others, `plan` plans them.
 
-use expression::Kind;
+use expression::{Expression, Kind};
 
 use super::{HostCall, Logical};
 
@@ -35,6 +35,8 @@ pub(crate) struct Subplan {
     pub(crate) frame: FrameParts,
     /// The slots of its frame that the arguments of a question go into, in their order.
     pub(crate) arguments: Vec<usize>,
+    /// Whether a question to it became a join.
+    pub(crate) is_join: bool,
 }
 
 /// A query that is computed once, however often its rows are read.
@@ -45,4 +47,46 @@ pub(crate) struct SharedQuery {
     pub(crate) uses: usize,
     /// Whether the statement says MATERIALIZED, or NOT MATERIALIZED.
     pub(crate) said: Option<bool>,
+    /// Whether its rows, or those of a query that it reads, may differ from one run to the next.
+    pub(crate) is_volatile: bool,
+    /// Whether it, or a query that it reads, may read a row outside. May say yes where none does.
+    pub(crate) reads_row: bool,
+}
+
+impl FrameParts {
+    /// Whether the rows of a tree of this frame may differ from one run to the next, with the same
+    /// slots. Queries that are computed once count if they are computed anew for each run
+    /// (`and_shared`).
+    pub(crate) fn is_volatile(&self, logical: &Logical, and_shared: bool) -> bool {
+        if let (Logical::Shared { number, .. }, true) = (logical, and_shared) {
+            return self.shared.get(*number).is_some_and(|query| query.is_volatile);
+        }
+        let mut is = false;
+        logical.each_expression(&mut |one| {
+            is |= super::is_volatile(one);
+            one.walk(&mut |part| {
+                if let Expression::Subquery(subquery) = part
+                    && let Some(Subplan { logical, frame, .. }) =
+                        self.subqueries.get(subquery.number)
+                {
+                    // It has a frame of its own, and computes what it reads by itself.
+                    is = is || frame.is_volatile(logical, true);
+                }
+            });
+        });
+        is || logical.inputs().into_iter().any(|input| self.is_volatile(input, and_shared))
+    }
+    /// Whether a tree of this frame, of a statement with this many parameters, may read a row
+    /// outside. May say yes where it doesn't.
+    pub(crate) fn reads_row(&self, logical: &Logical, binds: usize) -> bool {
+        let reads = match logical {
+            Logical::Shared { number, .. } => {
+                self.shared.get(*number).is_some_and(|query| query.reads_row)
+            }
+            _ => false,
+        };
+        reads
+            || logical.reads_own_slots(&|slot| slot >= binds)
+            || logical.inputs().into_iter().any(|input| self.reads_row(input, binds))
+    }
 }

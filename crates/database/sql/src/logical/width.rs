@@ -144,6 +144,12 @@ impl Logical {
 
     /// Whether a node or one below it reads one of these slots.
     pub(crate) fn reads_slots(&self, wanted: &dyn Fn(usize) -> bool) -> bool {
+        self.reads_own_slots(wanted)
+            || self.inputs().into_iter().any(|input| input.reads_slots(wanted))
+    }
+
+    /// Whether an expression of this very node reads such a slot.
+    pub(crate) fn reads_own_slots(&self, wanted: &dyn Fn(usize) -> bool) -> bool {
         let mut reads = false;
         self.each_expression(&mut |one| {
             one.walk(&mut |part| {
@@ -152,7 +158,14 @@ impl Logical {
                 }
             });
         });
-        reads || self.inputs().into_iter().any(|input| input.reads_slots(wanted))
+        reads
+    }
+
+    /// The number of nodes of a tree, with the parts of their expressions.
+    pub(crate) fn parts(&self) -> usize {
+        let mut parts = 1;
+        self.each_expression(&mut |one| parts += one.parts());
+        self.inputs().into_iter().fold(parts, |parts, input| parts + input.parts())
     }
 
     /// Whether an expression of a node, or of one below it, may differ from one evaluation to the

@@ -46,7 +46,9 @@ impl Planner<'_> {
         groups: &[Expression],
         aggregates: &[AggregateCall],
     ) -> Planned {
-        let order = aggregates.iter().map(|call| &call.order).find(|order| !order.is_empty());
+        // Of several orders each is the beginning of the longest: the binder has seen to that.
+        let order = aggregates.iter().map(|call| &call.order).max_by_key(|order| order.len());
+        let order = order.filter(|order| !order.is_empty());
         let wanted = match order {
             // The order of an aggregate's own comes behind that of the groups.
             Some(_) => Wanted::default(),
@@ -65,6 +67,7 @@ impl Planner<'_> {
                 arguments: planned.all_over(&call.arguments),
                 filter: call.filter.as_ref().map(|filter| planned.over(filter)),
                 distinct: call.distinct,
+                together: call.distinct && !call.order.is_empty(),
             })
             .collect();
         self.aggregated(planned, keys, calls)

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use expression::{Expression, Kind};
+use expression::Expression;
 use rowsource::{JoinKey, JoinKind as SourceKind, JoinPlan, KeyOrder, LoopPlan, SlotFrom};
 use value::{Direction, NullOrdering};
 
@@ -102,12 +102,9 @@ impl Planner<'_> {
         }
         let of_left = self.columns_for(&mut left, &of_left);
         let of_right = self.columns_for(&mut right, &of_right);
-        let key = |(a, b): (usize, usize)| JoinKey {
-            left: a,
-            right: b,
-            as_char: left.node.columns[a].kind == Kind::Char
-                || right.node.columns[b].kind == Kind::Char,
-        };
+        // A CHAR has no blanks at its end, and is compared with a text as a text, blanks and all:
+        // by each method alike (rule expression/EV5).
+        let key = |(a, b): (usize, usize)| JoinKey { left: a, right: b, as_char: false };
         let keys = of_left.into_iter().zip(of_right).map(key).collect();
         let places = pair_places(&left, &right);
         others.iter_mut().for_each(|one| one.remap(&|column| places[column]));

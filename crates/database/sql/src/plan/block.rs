@@ -77,6 +77,10 @@ pub(super) struct Equality {
 /// Columns of different leaves that are equal to one another.
 struct Class {
     columns: Vec<usize>,
+    /// Whether each two of them are compared by a condition of their own: then those of any part
+    /// of the block are equal in its rows. Else two of them are only by way of a third one, whose
+    /// leaf may not be in the part.
+    is_closed: bool,
 }
 
 /// Joins that are planned together.
@@ -119,6 +123,7 @@ impl<'l> Block<'l> {
             wanted: wanted.clone(),
         };
         block.add_conditions(parts.conditions);
+        block.close_classes();
         block.trim_orders();
         block
     }
@@ -171,7 +176,7 @@ impl<'l> Block<'l> {
             |column: usize| self.classes.iter().position(|one| one.columns.contains(&column));
         let (of_a, of_b) = (class(a), class(b));
         match (of_a, of_b) {
-            (None, None) => self.classes.push(Class { columns: vec![a, b] }),
+            (None, None) => self.classes.push(Class { columns: vec![a, b], is_closed: false }),
             (Some(of_a), None) => self.classes[of_a].columns.push(b),
             (None, Some(of_b)) => self.classes[of_b].columns.push(a),
             (Some(of_a), Some(of_b)) if of_a != of_b => {
@@ -183,12 +188,25 @@ impl<'l> Block<'l> {
         }
     }
 
+    /// Finds out which classes are closed.
+    fn close_classes(&mut self) {
+        let compared = |condition: &Condition| equal_columns(&condition.expression);
+        let pairs: Vec<(usize, usize)> = self.conditions.iter().filter_map(compared).collect();
+        for class in &mut self.classes {
+            let columns = &class.columns;
+            let are = |a: usize, b: usize| pairs.contains(&(a, b)) || pairs.contains(&(b, a));
+            let mut all = (1..columns.len()).flat_map(|n| (0..n).map(move |m| (n, m)));
+            class.is_closed = all.all(|(n, m)| are(columns[n], columns[m]));
+        }
+    }
+
     /// One column for all that are equal to it in a row of inner joins.
     pub(super) fn same(&self, column: usize) -> usize {
         if self.kind != JoinKind::Inner {
             return column;
         }
-        let class = self.classes.iter().find(|one| one.columns.contains(&column));
+        let is_of = |one: &&Class| one.is_closed && one.columns.contains(&column);
+        let class = self.classes.iter().find(is_of);
         class.and_then(|one| one.columns.iter().min().copied()).unwrap_or(column)
     }
 
@@ -350,7 +368,7 @@ fn leaf<'l>(
         None => {
             let own = own_order(wanted, first, width);
             let mut ways = vec![planner.plan(logical, &Wanted::default())];
-            if !own.is_empty() {
+            if !own.is_empty() && minds_order(logical) && planner.may_try() {
                 ways.push(planner.plan(logical, &Wanted::order(own)));
             }
             ways
@@ -362,6 +380,15 @@ fn leaf<'l>(
         None => rows,
     };
     Leaf { first, width, table, ways, rows, rows_of_all }
+}
+
+/// Whether a tree may be planned otherwise for an order that is wanted of its rows.
+fn minds_order(logical: &Logical) -> bool {
+    match logical {
+        Logical::Scan(_) | Logical::Join(_) | Logical::Apply { .. } => true,
+        Logical::Filter { input, .. } | Logical::Project { input, .. } => minds_order(input),
+        _ => false,
+    }
 }
 
 /// The wanted order over a leaf's columns, if it begins with them.

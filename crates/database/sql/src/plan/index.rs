@@ -52,13 +52,15 @@ pub(super) fn matched(
             Form::Key(_) => true,
             Form::Range(..) | Form::NotNull => false,
         });
-        let Some(Sarg { form: Form::Key(part), condition, .. }) = key else {
+        let Some(Sarg { form: Form::Key(part), condition, is_exact, .. }) = key else {
             behind = Some(of);
             break;
         };
         has_list |= matches!(part, KeyPart::AnyOf(_));
         search.equal.push(part.clone());
-        done.push(*condition);
+        if *is_exact {
+            done.push(*condition);
+        }
         used.push(*condition);
         if let (Some(column), false) = (column, matches!(part, KeyPart::AnyOf(_))) {
             order.constant.push(column);

@@ -19,7 +19,7 @@ impl Planner<'_> {
     /// The best plan of a join.
     pub(super) fn join_tree(&mut self, join: &Join, wanted: &Wanted) -> Planned {
         let plain = self.block(join, wanted);
-        let Some(other) = distinct_first(join) else { return plain };
+        let Some(other) = distinct_first(join).filter(|_| self.may_try()) else { return plain };
         let other = self.plan(&other, wanted);
         let is_better = self.cost_wanted(&other, wanted) < self.cost_wanted(&plain, wanted);
         if is_better { other } else { plain }
@@ -68,7 +68,8 @@ impl Planner<'_> {
 /// `a IN (select b)` is a join of `a` with the different values of `b`, which may come first: a
 /// tree that says so. None if there are conditions other than equalities.
 fn distinct_first(join: &Join) -> Option<Logical> {
-    if join.kind != JoinKind::Semi || semi_joins(&join.left) >= TRIED_MAX || join.on.is_empty() {
+    let below = || semi_joins(&join.left) + semi_joins(&join.right);
+    if join.kind != JoinKind::Semi || join.on.is_empty() || below() >= TRIED_MAX {
         return None;
     }
     let width = join.left.width();

@@ -60,7 +60,13 @@ pub(crate) struct Planner<'a> {
     /// The shared queries of the frame: what is known of their columns, and how many rows they
     /// have.
     pub(super) shared: Vec<SharedInfo>,
+    /// How many second ways may be tried yet.
+    tries: usize,
 }
+
+/// How many times a part of a frame is planned in a second way, to take the better: parts lie
+/// within one another, so without a bound each level of them would double the work.
+const TRIES_MAX: usize = 100;
 
 /// What is known of a query that is computed once.
 #[derive(Clone, Debug)]
@@ -153,6 +159,7 @@ fn plan_rewritten(
         binds: frame.binds,
         slots: frame.slots.clone(),
         shared: Vec::new(),
+        tries: TRIES_MAX,
     };
     let mut shared = Vec::with_capacity(frame.shared.len());
     for (number, query) in frame.shared.iter().enumerate() {
@@ -228,6 +235,13 @@ impl Planner<'_> {
     pub(super) fn slot(&mut self, kind: Kind) -> usize {
         self.slots.push(kind);
         self.slots.len() - 1
+    }
+
+    /// Whether a part may be planned in a second way.
+    pub(super) fn may_try(&mut self) -> bool {
+        let may = self.tries > 0;
+        self.tries = self.tries.saturating_sub(1);
+        may
     }
 
     /// A node whose columns are exactly those of the tree.

@@ -7,6 +7,7 @@
 //! | `c IS NULL` | NULL |
 //! | `c < e` and the like | a bound |
 //! | `c LIKE 'abc%'` | two bounds; the condition stays |
+//! | `c = e`, a CHAR and a text | one value; the condition stays |
 //!
 //! `e` reads no row: it is a constant, a parameter, a column of another table that was read before,
 //! or made of these.
@@ -61,8 +62,11 @@ pub(super) fn sargs(conditions: &[Expression], kind: &dyn Fn(usize) -> Kind) -> 
         };
         if let Some(Compared { column, comparison, value }) = compared(condition) {
             let value = value.clone();
+            let is_exact = kind(column) != Kind::Char || is_without_blanks(&value);
             match comparison {
-                Comparison::Equal => add(column, Form::Key(KeyPart::Equal(value)), true),
+                Comparison::Equal => add(column, Form::Key(KeyPart::Equal(value)), is_exact),
+                Comparison::NotEqual => {}
+                _ if !is_exact => {}
                 Comparison::Less => {
                     add(column, Form::Range(Bound::Unbounded, Bound::Excluded(value)), true);
                 }
@@ -75,7 +79,6 @@ pub(super) fn sargs(conditions: &[Expression], kind: &dyn Fn(usize) -> Kind) -> 
                 Comparison::GreaterOrEqual => {
                     add(column, Form::Range(Bound::Included(value), Bound::Unbounded), true);
                 }
-                Comparison::NotEqual => {}
             }
             continue;
         }
@@ -92,6 +95,7 @@ pub(super) fn sargs(conditions: &[Expression], kind: &dyn Fn(usize) -> Kind) -> 
                 if let Expression::Column(column) = **value
                     && list.len() <= VALUES_MAX
                     && list.iter().all(reads_no_row)
+                    && (kind(column) != Kind::Char || list.iter().all(is_without_blanks))
                 {
                     add(column, Form::Key(KeyPart::AnyOf(list.clone())), true);
                 }
@@ -115,6 +119,20 @@ pub(super) fn sargs(conditions: &[Expression], kind: &dyn Fn(usize) -> Kind) -> 
         }
     }
     found
+}
+
+/// Whether a value is one that a CHAR can have. An index of a CHAR takes the blanks at the end off
+/// what it is searched by, where a comparison minds them (rule expression/EV5): so another text
+/// finds more than is equal to it, and is no bound.
+fn is_without_blanks(value: &Expression) -> bool {
+    match value {
+        Expression::Constant(value) => match value.get() {
+            Value::Text(text) => !text.ends_with(' '),
+            _ => true,
+        },
+        Expression::Cast { to, .. } => to.kind() == Kind::Char,
+        _ => false,
+    }
 }
 
 /// The range of texts that begin as a pattern does; none if the pattern begins with a sign.

@@ -8,13 +8,15 @@ use expression::{Expression, Kind};
 use rowsource::{LoopPlan, SetKind as SourceSet, SlotFrom};
 
 use super::access::{Path, Target, all_of, tests};
-use super::columns::{ColumnInfo, info_of, row_bytes};
+use super::columns::{ColumnInfo, info_of, kind_of, row_bytes};
 use super::cost::{self, Estimate};
 use super::node::{Node, Operation};
 use super::planner::{Planned, Planner, Wanted};
 use super::selectivity;
 use super::sorted::{Order, OrderKey, source_keys, wanted_of};
-use crate::logical::{Logical, Scan, SetKind, SetOperation, SlotFrom as LogicalSlot, SortKey};
+use crate::logical::{
+    Logical, Scan, SetKind, SetOperation, SlotFrom as LogicalSlot, SortKey, is_volatile,
+};
 
 /// How many rows a series is taken to have.
 const SERIES_ROWS: f64 = 1_000.0;
@@ -42,10 +44,11 @@ impl Planner<'_> {
                 Planned::straight(node(operation, columns.collect(), estimate), Order::none())
             }
             Logical::Values { rows, width } => {
-                let first = rows.first();
-                let column = |place: usize| match first {
-                    Some(row) => info_of(&row[place], &[], &self.slots),
-                    None => ColumnInfo::computed(Kind::Unknown),
+                // A NULL says nothing of its column's kind: another row does.
+                let column = |place: usize| {
+                    let kinds = rows.iter().map(|row| kind_of(&row[place], &[], &self.slots));
+                    let kind = kinds.fold(Kind::Unknown, |a, b| a.with(b).unwrap_or(a));
+                    ColumnInfo::computed(kind)
                 };
                 let columns = (0..*width).map(column).collect();
                 let estimate = Estimate::of_rows(rows.len() as f64);
@@ -252,8 +255,10 @@ impl Planner<'_> {
         // A number that isn't known is taken to be small: it is for a page of a screen.
         let rows = limit.map(|_| known(limit).unwrap_or(20.0) + known(offset).unwrap_or(0.0));
         let cut = rowsource::Cut { offset: offset.cloned(), count: limit.cloned() };
+        // A cut is read by the sort and by the limit above it: both have to read the same.
+        let is_fixed = !limit.into_iter().chain(offset).any(is_volatile);
         match input {
-            Logical::Sort { input, keys } => self.sort(input, keys, Some(cut), rows),
+            Logical::Sort { input, keys } if is_fixed => self.sort(input, keys, Some(cut), rows),
             input => {
                 let planned = self.plan(input, &Wanted { order: Vec::new(), rows });
                 Planned { node: limited(planned.node, cut, rows), ..planned }

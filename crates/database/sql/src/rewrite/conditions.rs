@@ -48,6 +48,23 @@ pub(super) fn substituted(mut expression: Expression, columns: &[Expression]) ->
     expression
 }
 
+/// The most parts that may be put in place of an expression's columns beside one for each.
+const GROWTH_MAX: usize = 1_000;
+
+/// Whether an expression stays about as large with what each column is in its place: a column may
+/// stand in it several times, and within what is put there, others may.
+pub(super) fn grows_little(expression: &Expression, columns: &[Expression]) -> bool {
+    let mut more = 0;
+    expression.walk(&mut |part| {
+        if let Expression::Column(column) = part
+            && more <= GROWTH_MAX
+        {
+            more += columns[*column].parts() - 1;
+        }
+    });
+    more <= GROWTH_MAX
+}
+
 /// Whether a condition isn't true for rows in which all columns for which `is` says true are NULL.
 /// May say no where it rejects them.
 pub(super) fn rejects_null(condition: &Expression, is: &dyn Fn(usize) -> bool) -> bool {

@@ -7,7 +7,7 @@
 use expression::Expression;
 use value::Value;
 
-use crate::logical::{Logical, conjuncts};
+use crate::logical::{Logical, conjuncts, is_volatile};
 
 /// Computes what is constant in a tree.
 pub(super) fn fold(logical: &mut Logical) {
@@ -33,7 +33,7 @@ pub(super) fn reduced(conditions: Vec<Expression>) -> Option<Vec<Expression>> {
             Some(Value::Boolean(true)) => {}
             Some(Value::Boolean(false) | Value::Null) => return None,
             _ => {
-                if !left.contains(&condition) {
+                if is_volatile(&condition) || !left.contains(&condition) {
                     left.push(condition);
                 }
             }

@@ -1,5 +1,7 @@
 //! Queries of WITH: one that is read once, that reads a row outside, or that the statement says is
-//! NOT MATERIALIZED, stands where it is read. Others are computed once.
+//! NOT MATERIALIZED, stands where it is read. Others are computed once, and so is one that may
+//! differ each time, or that is large and NOT MATERIALIZED in several places: a query that reads
+//! such a one twice, and so on, would double the tree each time.
 //!
 //! Callers: `rewrite`.
 
@@ -7,16 +9,20 @@ use std::collections::BTreeMap;
 
 use expression::{Expression, Kind};
 
-use crate::logical::{FrameParts, Logical};
+use crate::logical::{FrameParts, Logical, SharedQuery};
+
+/// The most nodes and parts of expressions that copies of a query that is NOT MATERIALIZED have.
+const COPIED_MAX: usize = 2_000;
 
 /// Puts queries where they are read.
 pub(super) fn inline(mut logical: Logical, frame: &mut FrameParts) -> Logical {
+    let is_repeatable = |query: &SharedQuery| !frame.is_volatile(&query.logical, false);
+    let are_repeatable: Vec<bool> = frame.shared.iter().map(is_repeatable).collect();
     let FrameParts { binds, slots, shared, .. } = frame;
     let mut inlined: Vec<Option<Logical>> = Vec::with_capacity(shared.len());
-    for query in shared {
+    for (query, is_repeatable) in shared.iter_mut().zip(are_repeatable) {
         // A query may read those before it.
         replace(&mut query.logical, &inlined, slots);
-        let is_repeatable = !query.logical.is_volatile();
         // What reads a row outside has other rows for each of those.
         let mut own = BTreeMap::new();
         collect_set(&query.logical, &mut own);
@@ -24,8 +30,12 @@ pub(super) fn inline(mut logical: Logical, frame: &mut FrameParts) -> Logical {
         let reads_row = query.logical.reads_slots(&is_outside);
         let is_inlined = match query.said {
             _ if reads_row => true,
+            // It is computed once, also where its one reader starts again and again.
+            _ if !is_repeatable => false,
             Some(true) => false,
-            Some(false) => is_repeatable || query.uses <= 1,
+            Some(false) => {
+                query.uses <= 1 || query.logical.parts().saturating_mul(query.uses) <= COPIED_MAX
+            }
             None => query.uses <= 1,
         };
         inlined.push(is_inlined.then(|| query.logical.clone()));

@@ -40,24 +40,39 @@ pub(crate) use equality::equal_columns;
 
 /// Rewrites the tree of a frame, and those of its subqueries.
 pub(crate) fn rewrite(logical: Logical, frame: &mut FrameParts) -> Logical {
-    let mut logical = inline::inline(logical, frame);
-    fold::fold(&mut logical);
-    logical = unnest::unnest(logical, frame);
-    for subplan in &mut frame.subqueries {
-        let inner = std::mem::replace(&mut subplan.logical, Logical::one_row());
-        subplan.logical = rewrite(inner, &mut subplan.frame);
-    }
-    for number in 0..frame.shared.len() {
-        let shared = std::mem::replace(&mut frame.shared[number].logical, Logical::one_row());
-        frame.shared[number].logical = shared_query(shared, frame);
-    }
-    prune::prune_all(pull::pull(push::push(logical, Vec::new())))
+    let logical = inline_all(logical, frame);
+    rewritten(logical, frame)
 }
 
-/// Rewrites a query that is computed once; those that it reads stay as they are.
-fn shared_query(mut logical: Logical, frame: &mut FrameParts) -> Logical {
+/// Puts queries of WITH where they are read, in all frames: what a subquery computes once by then
+/// reads no row, so its frame may become a part of the one outside.
+fn inline_all(logical: Logical, frame: &mut FrameParts) -> Logical {
+    for subplan in &mut frame.subqueries {
+        let inner = std::mem::replace(&mut subplan.logical, Logical::one_row());
+        subplan.logical = inline_all(inner, &mut subplan.frame);
+    }
+    inline::inline(logical, frame)
+}
+
+/// Rewrites a tree in which queries of WITH stand where they are read.
+fn rewritten(mut logical: Logical, frame: &mut FrameParts) -> Logical {
     fold::fold(&mut logical);
-    let logical = unnest::unnest(logical, frame);
+    logical = unnest::unnest(logical, frame);
+    for number in 0..frame.shared.len() {
+        let mut shared = std::mem::replace(&mut frame.shared[number].logical, Logical::one_row());
+        fold::fold(&mut shared);
+        let shared = unnest::unnest_shared(shared, frame);
+        frame.shared[number].logical = prune::prune_all(pull::pull(push::push(shared, Vec::new())));
+    }
+    // One that became a join has nothing left to do, and those within it are in this frame by now:
+    // each level of nesting would double the work.
+    let asked = unnest::asked_in(&logical, frame);
+    for (number, subplan) in frame.subqueries.iter_mut().enumerate() {
+        if !subplan.is_join || asked.contains(&number) {
+            let inner = std::mem::replace(&mut subplan.logical, Logical::one_row());
+            subplan.logical = rewritten(inner, &mut subplan.frame);
+        }
+    }
     prune::prune_all(pull::pull(push::push(logical, Vec::new())))
 }
 

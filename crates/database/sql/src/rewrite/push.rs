@@ -15,7 +15,7 @@
 
 use expression::Expression;
 
-use super::conditions::{reads_only, rejects_null, shifted, substituted};
+use super::conditions::{grows_little, reads_only, rejects_null, shifted, substituted};
 use super::equality::add_implied;
 use super::fold::reduced;
 use crate::logical::{Join, JoinKind, Logical, SetOperation, is_volatile};
@@ -55,10 +55,13 @@ fn push_moving(logical: Logical, mut conditions: Vec<Expression>) -> Logical {
         }
         Logical::Aggregate { input, groups, aggregates } => {
             let count = groups.len();
-            let (of_groups, others) = match groups.is_empty() {
+            let (of_groups, mut others) = match groups.is_empty() {
                 true => (Vec::new(), conditions),
                 false => split(conditions, |column| column < count),
             };
+            let (of_groups, large): (Vec<_>, Vec<_>) =
+                of_groups.into_iter().partition(|one| grows_little(one, &groups));
+            others.extend(large);
             let below = of_groups.into_iter().map(|one| substituted(one, &groups)).collect();
             let input = Box::new(push(*input, below));
             Logical::Aggregate { input, groups, aggregates }.filtered(others)
@@ -98,7 +101,10 @@ fn through_project(
         let of = &expressions[column];
         !is_volatile(of) && !of.has_subquery()
     };
-    let (below, above) = split(conditions, is_plain);
+    let (below, mut above) = split(conditions, is_plain);
+    let (below, large): (Vec<_>, Vec<_>) =
+        below.into_iter().partition(|one| grows_little(one, &expressions));
+    above.extend(large);
     let below = below.into_iter().map(|one| substituted(one, &expressions)).collect();
     let input = push(input, below);
     merged(input, expressions).filtered(above)

@@ -16,35 +16,78 @@
 //! | x NOT IN (...) | anti that minds NULLs; a plain anti join where neither side can be NULL |
 //!
 //! What the subquery takes from the row outside may stand in its filter and in its columns alone;
-//! else it stays a subquery, and is asked for each row.
+//! else it stays a subquery, and is asked for each row. So does one with shared queries of its own
+//! in a shared query: those would get numbers behind the one that reads them.
 //!
 //! Callers: `rewrite`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use expression::{Comparison, Expression, Question, Subquery};
 
-use super::conditions::{reads_no_row, substituted};
+use super::conditions::{grows_little, reads_no_row, substituted};
 use super::fold::fold;
 use crate::logical::{
     FrameParts, Join, JoinKind, Logical, ScanColumn, Subplan, host_call_of, is_volatile,
 };
 
 /// Makes joins of subqueries in the tree of a frame.
-pub(super) fn unnest(mut logical: Logical, frame: &mut FrameParts) -> Logical {
+pub(super) fn unnest(logical: Logical, frame: &mut FrameParts) -> Logical {
+    unnested(logical, frame, Within::Tree)
+}
+
+/// The same in the tree of a shared query.
+pub(super) fn unnest_shared(logical: Logical, frame: &mut FrameParts) -> Logical {
+    unnested(logical, frame, Within::Shared)
+}
+
+/// Which of a frame's trees it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    /// Its own, which may read all its shared queries.
+    Tree,
+    /// That of a shared query, which may read those before it.
+    Shared,
+}
+
+fn unnested(mut logical: Logical, frame: &mut FrameParts, within: Within) -> Logical {
     for input in logical.inputs_mut() {
         let inner = std::mem::replace(input, Logical::one_row());
-        *input = unnest(inner, frame);
+        *input = unnested(inner, frame, within);
     }
     let Logical::Filter { mut input, conditions } = logical else { return logical };
     let mut left = Vec::with_capacity(conditions.len());
     for condition in conditions {
-        match asked(&condition).and_then(|asked| joined(*input.clone(), asked, frame)) {
+        match asked(&condition).and_then(|asked| joined(*input.clone(), asked, frame, within)) {
             Some(join) => *input = join,
             None => left.push(condition),
         }
     }
     input.filtered(left)
+}
+
+/// The numbers of the subqueries that the trees of a frame ask.
+pub(super) fn asked_in(logical: &Logical, frame: &FrameParts) -> BTreeSet<usize> {
+    let mut numbers = BTreeSet::new();
+    add_asked(logical, &mut numbers);
+    frame.shared.iter().for_each(|shared| add_asked(&shared.logical, &mut numbers));
+    numbers
+}
+
+fn add_asked(logical: &Logical, numbers: &mut BTreeSet<usize>) {
+    logical.each_expression(&mut |one| {
+        one.walk(&mut |part| {
+            if let Expression::Subquery(subquery) = part {
+                numbers.insert(subquery.number);
+            }
+        });
+    });
+    logical.inputs().into_iter().for_each(|input| add_asked(input, numbers));
+}
+
+/// Whether a tree reads a shared query.
+fn reads_shared(logical: &Logical) -> bool {
+    matches!(logical, Logical::Shared { .. }) || logical.inputs().into_iter().any(reads_shared)
 }
 
 /// A condition that is a question to a subquery.
@@ -74,7 +117,12 @@ fn asked(condition: &Expression) -> Option<Asked<'_>> {
 }
 
 /// The rows of `left` joined with those of the subquery; none if it has to stay one.
-fn joined(left: Logical, asked: Asked<'_>, frame: &mut FrameParts) -> Option<Logical> {
+fn joined(
+    left: Logical,
+    asked: Asked<'_>,
+    frame: &mut FrameParts,
+    within: Within,
+) -> Option<Logical> {
     let Asked { subquery, mut kind } = asked;
     let subplan = frame.subqueries.get(subquery.number)?;
     if subplan.logical.is_volatile() || subquery.tested.iter().any(is_volatile) {
@@ -84,7 +132,10 @@ fn joined(left: Logical, asked: Asked<'_>, frame: &mut FrameParts) -> Option<Log
         subplan.arguments.iter().copied().zip(&subquery.arguments).collect();
     let reads_argument =
         |logical: &Logical| logical.reads_slots(&|slot| arguments.contains_key(&slot));
-    if subplan.frame.shared.iter().any(|shared| reads_argument(&shared.logical)) {
+    if reads_shared(&subplan.logical)
+        && (within == Within::Shared
+            || subplan.frame.shared.iter().any(|shared| reads_argument(&shared.logical)))
+    {
         return None;
     }
     // An uncorrelated EXISTS has one answer for all rows.
@@ -122,7 +173,7 @@ fn joined(left: Logical, asked: Asked<'_>, frame: &mut FrameParts) -> Option<Log
         });
     }
     on.extend(conditions.into_iter().map(|condition| inward.over_pair(condition)));
-    let (left, right) = (Box::new(left), Box::new(unnest(right, frame)));
+    let (left, right) = (Box::new(left), Box::new(unnested(right, frame, within)));
     Some(Logical::Join(Join { kind, left, right, on }))
 }
 
@@ -142,6 +193,9 @@ fn open(logical: &Logical, is_outside: &dyn Fn(usize) -> bool) -> Option<Opened>
     loop {
         match rows {
             Logical::Project { input, expressions } => {
+                if !columns.iter().chain(&conditions).all(|one| grows_little(one, expressions)) {
+                    return None;
+                }
                 let below = |one: Expression| substituted(one, expressions);
                 columns = columns.into_iter().map(below).collect();
                 conditions = conditions.into_iter().map(below).collect();
@@ -219,6 +273,7 @@ struct Moved {
 /// Makes the rows of a subquery a part of the frame outside: its slots, subqueries and shared
 /// queries get numbers there.
 fn taken_in(mut rows: Logical, frame: &mut FrameParts, number: usize) -> TakenIn {
+    frame.subqueries[number].is_join = true;
     let Subplan { frame: own, arguments, .. } = frame.subqueries[number].clone();
     let mut moved = Moved {
         slots: BTreeMap::new(),
@@ -235,9 +290,11 @@ fn taken_in(mut rows: Logical, frame: &mut FrameParts, number: usize) -> TakenIn
     frame.calls.extend(own.calls);
     // What a subquery takes from its row stands in the questions, which are renumbered.
     frame.subqueries.extend(own.subqueries);
-    for mut shared in own.shared {
-        moved.renumber(&mut shared.logical);
-        frame.shared.push(shared);
+    if reads_shared(&rows) {
+        for mut shared in own.shared {
+            moved.renumber(&mut shared.logical);
+            frame.shared.push(shared);
+        }
     }
     moved.renumber(&mut rows);
     TakenIn { logical: rows, moved }

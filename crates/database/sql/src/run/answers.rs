@@ -31,8 +31,12 @@ pub(super) fn compare(
     if let [_] = tested {
         return one(0);
     }
-    // `=` holds if it holds for all columns, `<>` if it holds for one.
-    let decides = comparison != Comparison::Equal;
+    let decides = match comparison {
+        // `=` holds if it holds for all columns, `<>` if it holds for one.
+        Comparison::Equal => false,
+        Comparison::NotEqual => true,
+        _ => return ordered(comparison, tested, row),
+    };
     let mut is_known = true;
     for place in 0..tested.len() {
         match one(place) {
@@ -42,6 +46,18 @@ pub(super) fn compare(
         }
     }
     is_known.then_some(!decides)
+}
+
+/// The same by `<` and its like: the first columns that differ decide, and one that may do so.
+fn ordered(comparison: Comparison, tested: &[Value<'_>], row: RowOf<'_>) -> Option<bool> {
+    let mut order = Ordering::Equal;
+    for (place, tested) in tested.iter().enumerate() {
+        order = tested.compare(row.get(place))?;
+        if order.is_ne() {
+            break;
+        }
+    }
+    Some(comparison.holds(order))
 }
 
 /// Whether a comparison holds for one row, or for all, as far as rows were seen.

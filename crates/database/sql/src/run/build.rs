@@ -57,7 +57,9 @@ fn inner(node: &Node, is_measured: bool) -> Boxed {
         Operation::Limit { input: of, cut } => boxed(Limit::new(input(of), cut.clone())),
         Operation::Sort { input: of, keys, cut: None } => boxed(Sort::new(input(of), keys.clone())),
         Operation::Sort { input: of, keys, cut: Some(cut) } => {
-            boxed(Sort::top(input(of), keys.clone(), cut.clone()))
+            // The sort keeps as many rows as the cut needs, and may keep more: the limit cuts.
+            let first = Sort::top(input(of), keys.clone(), cut.clone());
+            boxed(Limit::one_with(first, cut.clone()))
         }
         Operation::Distinct { input: of, columns } => {
             boxed(Distinct::new(input(of), columns.clone()))

@@ -76,6 +76,11 @@ impl<'a> Host<'a> {
         Spill { disk, config, halt: self.halt() }
     }
 
+    /// The most bytes of the texts that are made for one row.
+    pub(crate) fn text_bytes(&self) -> u64 {
+        self.budget.target(self.session)
+    }
+
     /// The moment of `now()`: that of the call.
     pub(crate) fn moment(&self) -> Timestamp {
         Timestamp::from_us(self.session.call_moment()).unwrap_or(Timestamp::MAX)

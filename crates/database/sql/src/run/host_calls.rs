@@ -54,7 +54,7 @@ impl HostAnswers<'_> {
             HostCall::Catalog(question) => match &self.host.engine.functions {
                 Some(functions) => {
                     let of = self.host.virtual_context();
-                    copied(functions.answer(question, arguments, &of)?.get(), arena)
+                    copied(functions.answer(question, arguments, &of)?.get(), arena)?
                 }
                 None => Value::Null,
             },

@@ -138,6 +138,7 @@ impl Machine {
     /// Starts, or starts again.
     pub(crate) fn open(&mut self, env: &Env<'_>) -> Result<(), Stop> {
         self.frame.forget_shared();
+        self.frame.arena.set_limit(env.host.text_bytes());
         self.source.open(&mut Running { env, frame: &mut self.frame })
     }
 
@@ -149,10 +150,12 @@ impl Machine {
         into: &mut Rows,
     ) -> Result<bool, Stop> {
         self.frame.batch = most.clamp(1, rowsource::BATCH_ROWS_MAX);
+        self.frame.arena.set_limit(env.host.text_bytes());
         self.source.fetch(&mut Running { env, frame: &mut self.frame }, into)
     }
 
-    /// Does `work` with what expressions of the frame are evaluated with, while no source runs.
+    /// Does `work` with what expressions of the frame are evaluated with, while no source runs. It
+    /// may be about a whole batch of rows.
     pub(crate) fn evaluate<T>(
         &mut self,
         env: &Env<'_>,
@@ -160,6 +163,7 @@ impl Machine {
     ) -> T {
         let mut world = Running { env, frame: &mut self.frame };
         world.reset_arena();
+        world.frame.arena.set_limit(u64::MAX);
         work(&world.evaluation())
     }
 

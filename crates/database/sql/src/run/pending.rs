@@ -66,8 +66,12 @@ impl Pending {
             return Ok(());
         };
         world.reset_arena();
-        let with = world.evaluation();
+        let mut with = world.evaluation();
         while !self.is_empty() && has_room(into, most) {
+            if with.arena.is_large() {
+                world.reset_arena();
+                with = world.evaluation();
+            }
             let row = self.rows.row(self.at);
             if filter.truth(&row, &with)? == Some(true) {
                 into.push_row(&row);

@@ -230,7 +230,8 @@ pub(super) fn query(
         call: 0,
         moment: host.moment(),
     };
-    let (arena, answers) = (Arena::new(), HostAnswers::of(host, &opened.plan().frame));
+    let (mut arena, answers) = (Arena::new(), HostAnswers::of(host, &opened.plan().frame));
+    arena.set_limit(host.text_bytes());
     let with = evaluation(binds, env.moment, &arena, &answers);
     short.row(&env, &with, into)?;
     Ok(Ran::Done(()))

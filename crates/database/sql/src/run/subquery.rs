@@ -104,14 +104,14 @@ impl Answerer {
             self.make(asked.number, of);
         }
         if let Some(answer) = self.kept_answer(asked) {
-            return Ok(copied(answer, arena));
+            return copied(answer, arena);
         }
         if self.has_use_for_values(asked) && self.keep_values(of.env)? {
             let answer = self.kept_answer(asked);
-            return Ok(copied(answer.expect("the values answer it"), arena));
+            return copied(answer.expect("the values answer it"), arena);
         }
         let answer = self.ask(asked, of.env)?;
-        let given = copied(answer.get(), arena);
+        let given = copied(answer.get(), arena)?;
         self.keep(asked, answer);
         Ok(given)
     }
@@ -300,10 +300,16 @@ fn truth(is: Option<bool>) -> Value<'static> {
 }
 
 /// The value, with its text in the arena.
-pub(super) fn copied<'a>(value: Value<'_>, arena: &'a Arena) -> Value<'a> {
-    match value {
-        Value::Text(text) => Value::Text(arena.text(text)),
-        Value::Bytes(bytes) => Value::Bytes(arena.copy(bytes)),
+pub(super) fn copied<'a>(value: Value<'_>, arena: &'a Arena) -> Result<Value<'a>, Fault> {
+    Ok(match value {
+        Value::Text(text) => {
+            arena.check(text.len())?;
+            Value::Text(arena.text(text))
+        }
+        Value::Bytes(bytes) => {
+            arena.check(bytes.len())?;
+            Value::Bytes(arena.copy(bytes))
+        }
         Value::Null => Value::Null,
         Value::Int(int) => Value::Int(int),
         Value::Number(number) => Value::Number(number),
@@ -312,7 +318,7 @@ pub(super) fn copied<'a>(value: Value<'_>, arena: &'a Arena) -> Value<'a> {
         Value::Date(day) => Value::Date(day),
         Value::Timestamp(moment) => Value::Timestamp(moment),
         Value::Interval(span) => Value::Interval(span),
-    }
+    })
 }
 
 #[cold]
@@ -351,7 +357,7 @@ mod tests {
     fn an_answer_is_copied_with_its_text() {
         let arena = Arena::new();
         let text = String::from("añb");
-        let copy = copied(Value::Text(&text), &arena);
+        let copy = copied(Value::Text(&text), &arena).expect("there is room");
         drop(text);
         assert_eq!(copy, Value::Text("añb"));
     }

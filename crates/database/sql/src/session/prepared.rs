@@ -31,6 +31,9 @@ use crate::run::Opened;
 /// The most texts that a session keeps for statements that it wasn't asked to keep.
 const TEXTS_MAX: usize = 200;
 
+/// When these texts have more bytes, they are forgotten.
+const BYTES_MAX: usize = 1 << 20;
+
 /// The first runs are counted in the shared plan one by one, with the time that they were on a
 /// CPU. From then on it is done after so many runs, or after so long.
 const COUNTED_ALONE: u64 = 64;
@@ -214,6 +217,8 @@ impl fmt::Debug for Prepared {
 #[derive(Default)]
 pub(crate) struct Statements {
     by_text: BTreeMap<Rc<str>, Prepared>,
+    /// The bytes of these texts.
+    bytes: usize,
     by_name: BTreeMap<String, Prepared>,
 }
 
@@ -226,11 +231,15 @@ impl Statements {
 
     /// Keeps a statement for when its text comes again.
     pub(crate) fn keep(&mut self, prepared: &Prepared) {
-        if self.by_text.len() >= TEXTS_MAX {
+        if self.by_text.len() >= TEXTS_MAX || self.bytes > BYTES_MAX {
             // Whatever was kept can be found again among the shared plans.
             self.by_text.clear();
+            self.bytes = 0;
         }
-        self.by_text.insert(Rc::clone(&prepared.0.text), prepared.clone());
+        let text = &prepared.0.text;
+        if self.by_text.insert(Rc::clone(text), prepared.clone()).is_none() {
+            self.bytes += text.len();
+        }
     }
 
     /// The statement of this name.

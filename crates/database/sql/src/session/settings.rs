@@ -251,7 +251,10 @@ impl Info {
                 "off" | "false" | "no" | "0" | "f" => Some("off".to_string()),
                 _ => None,
             },
-            Rule::Time => time_of(value).map(|time| format!("{}ms", time.as_micros() / 1_000)),
+            // A part of a millisecond is one: 0 is no bound.
+            Rule::Time => {
+                time_of(value).map(|time| format!("{}ms", time.as_micros().div_ceil(1_000)))
+            }
             Rule::Seconds => value.trim().parse::<u32>().ok().map(|seconds| seconds.to_string()),
             Rule::OneOf(words) => {
                 let word = words.iter().position(|word| word.eq_ignore_ascii_case(value.trim()));
@@ -355,6 +358,8 @@ mod tests {
         assert!(!settings.used.methods.hash_join && settings.used.methods.merge_join);
         assert_eq!(settings.used.lock_wait, Some(LockWait::For(Nanos::from_secs(2))));
         assert_eq!(settings.used.statement_timeout, Some(Nanos::from_millis(1_500)));
+        set(&mut settings, "statement_timeout", "1us");
+        assert_eq!(settings.used.statement_timeout, Some(Nanos::from_millis(1)));
         set(&mut settings, "statement_timeout", "0");
         assert_eq!(settings.used.statement_timeout, None);
         settings.set("all", None, false).expect("all are as at first");

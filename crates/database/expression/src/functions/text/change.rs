@@ -2,12 +2,13 @@
 //!
 //! Callers: the table of functions.
 
+use std::collections::BTreeMap;
+
 use value::Value;
 
 use crate::arena::TextIn;
-use crate::evaluate::check_length;
 use crate::functions::unexpected;
-use crate::{Evaluation, Fault};
+use crate::{Arena, Evaluation, Fault};
 
 pub(super) fn lower<'a>(
     arguments: &[Value<'a>],
@@ -17,6 +18,7 @@ pub(super) fn lower<'a>(
     if text.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
         return Ok(Value::Text(text));
     }
+    with.arena.check(text.len())?;
     let mut lower = with.arena.writer_for(text.len());
     text.chars().for_each(|char| char.to_lowercase().for_each(|char| lower.push(char)));
     Ok(Value::Text(lower.into_bump_str()))
@@ -30,6 +32,7 @@ pub(super) fn upper<'a>(
     if text.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_lowercase()) {
         return Ok(Value::Text(text));
     }
+    with.arena.check(text.len())?;
     let mut upper = with.arena.writer_for(text.len());
     text.chars().for_each(|char| push_upper(char, &mut upper));
     Ok(Value::Text(upper.into_bump_str()))
@@ -49,6 +52,7 @@ pub(super) fn initcap<'a>(
     with: &Evaluation<'a>,
 ) -> Result<Value<'a>, Fault> {
     let [Value::Text(text)] = *arguments else { unexpected(arguments) };
+    with.arena.check(text.len())?;
     let (mut made, mut in_word) = (with.arena.writer_for(text.len()), false);
     for char in text.chars() {
         if in_word {
@@ -66,6 +70,7 @@ pub(super) fn reverse<'a>(
     with: &Evaluation<'a>,
 ) -> Result<Value<'a>, Fault> {
     let [Value::Text(text)] = *arguments else { unexpected(arguments) };
+    with.arena.check(text.len())?;
     let mut made = with.arena.writer_for(text.len());
     text.chars().rev().for_each(|char| made.push(char));
     Ok(Value::Text(made.into_bump_str()))
@@ -78,7 +83,7 @@ pub(super) fn repeat<'a>(
     let [Value::Text(text), Value::Int(times)] = *arguments else { unexpected(arguments) };
     let times = if text.is_empty() { 0 } else { usize::try_from(times).unwrap_or(0) };
     let bytes = text.len().saturating_mul(times);
-    check_length(bytes)?;
+    with.arena.check(bytes)?;
     let mut made = with.arena.writer_for(bytes);
     (0..times).for_each(|_| made.push_str(text));
     Ok(Value::Text(made.into_bump_str()))
@@ -97,13 +102,14 @@ pub(super) fn replace<'a>(
     if part.is_empty() || !text.contains(part) {
         return Ok(Value::Text(text));
     }
+    with.arena.check(text.len())?;
     let mut made = with.arena.writer_for(text.len());
     for (at, piece) in text.split(part).enumerate() {
         if at > 0 {
             made.push_str(by);
         }
         made.push_str(piece);
-        check_length(made.len())?;
+        with.arena.check(made.len())?;
     }
     Ok(Value::Text(made.into_bump_str()))
 }
@@ -116,13 +122,22 @@ pub(super) fn translate<'a>(
     let [Value::Text(text), Value::Text(from), Value::Text(to)] = *arguments else {
         unexpected(arguments)
     };
+    with.arena.check(text.len())?;
     let mut made = with.arena.writer_for(text.len());
+    let mut becomes = BTreeMap::new();
+    let mut to = to.chars();
+    for char in from.chars() {
+        let by = to.next();
+        // The first of several decides.
+        becomes.entry(char).or_insert(by);
+    }
     for char in text.chars() {
-        match from.chars().position(|one| one == char) {
+        match becomes.get(&char) {
             None => made.push(char),
-            Some(place) => to.chars().nth(place).into_iter().for_each(|char| made.push(char)),
+            Some(by) => by.iter().for_each(|by| made.push(*by)),
         }
     }
+    with.arena.check(made.len())?;
     Ok(Value::Text(made.into_bump_str()))
 }
 
@@ -130,20 +145,23 @@ pub(super) fn translate<'a>(
 struct Padding<'a> {
     text: &'a str,
     length: usize,
+    /// How many characters it lacks.
+    missing: usize,
     with: &'a str,
 }
 
 impl<'a> Padding<'a> {
-    fn of(arguments: &[Value<'a>]) -> Result<Padding<'a>, Fault> {
+    fn of(arguments: &[Value<'a>], arena: &Arena) -> Result<Padding<'a>, Fault> {
         let (text, length, with) = match *arguments {
             [Value::Text(text), Value::Int(length)] => (text, length, " "),
             [Value::Text(text), Value::Int(length), Value::Text(with)] => (text, length, with),
             _ => unexpected(arguments),
         };
         let length = usize::try_from(length).unwrap_or(0);
-        // A character has a byte at least.
-        check_length(if with.is_empty() { 0 } else { length })?;
-        Ok(Padding { text, length, with })
+        let missing = length.saturating_sub(text.chars().count());
+        let bytes_max = with.chars().map(char::len_utf8).max().unwrap_or(0);
+        arena.check(text.len().saturating_add(missing.saturating_mul(bytes_max)))?;
+        Ok(Padding { text, length, missing, with })
     }
 
     /// The first characters of the text, no more than asked for.
@@ -154,26 +172,23 @@ impl<'a> Padding<'a> {
 
     /// Appends as many characters as are missing.
     fn fill(&self, made: &mut TextIn<'_>) {
-        let missing = self.length.saturating_sub(self.text.chars().count());
-        self.with.chars().cycle().take(missing).for_each(|char| made.push(char));
+        self.with.chars().cycle().take(self.missing).for_each(|char| made.push(char));
     }
 }
 
 pub(super) fn lpad<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
-    let padding = Padding::of(arguments)?;
+    let padding = Padding::of(arguments, with.arena)?;
     let mut made = with.arena.writer_for(padding.text.len());
     padding.fill(&mut made);
     made.push_str(padding.cut());
-    check_length(made.len())?;
     Ok(Value::Text(made.into_bump_str()))
 }
 
 pub(super) fn rpad<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
-    let padding = Padding::of(arguments)?;
+    let padding = Padding::of(arguments, with.arena)?;
     let mut made = with.arena.writer_for(padding.text.len());
     made.push_str(padding.cut());
     padding.fill(&mut made);
-    check_length(made.len())?;
     Ok(Value::Text(made.into_bump_str()))
 }
 
@@ -194,10 +209,10 @@ pub(super) fn overlay<'a>(
         return Err(Fault::parameter("overlay counts places from 1").showing(Value::Int(from)));
     };
     let byte_at = |count: usize| text.char_indices().nth(count).map_or(text.len(), |(at, _)| at);
+    with.arena.check(text.len() + by.len())?;
     let mut made = with.arena.writer_for(text.len() + by.len());
     made.push_str(&text[..byte_at(before)]);
     made.push_str(by);
     made.push_str(&text[byte_at(before.saturating_add(length))..]);
-    check_length(made.len())?;
     Ok(Value::Text(made.into_bump_str()))
 }

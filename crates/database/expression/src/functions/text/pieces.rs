@@ -2,6 +2,8 @@
 //!
 //! Callers: the table of functions.
 
+use std::collections::BTreeSet;
+
 use stop::SqlState;
 use value::Value;
 
@@ -94,19 +96,46 @@ fn trimmed_of<'a>(arguments: &[Value<'a>]) -> (&'a str, &'a str) {
     }
 }
 
+/// Characters, of which some are looked for.
+enum CharSet<'a> {
+    /// A few.
+    Few(&'a str),
+    /// Many: a search for each character of a long text would take long.
+    Many(BTreeSet<char>),
+}
+
+impl<'a> CharSet<'a> {
+    fn of(chars: &'a str) -> CharSet<'a> {
+        match chars.len() <= 32 {
+            true => CharSet::Few(chars),
+            false => CharSet::Many(chars.chars().collect()),
+        }
+    }
+
+    fn has(&self, char: char) -> bool {
+        match self {
+            CharSet::Few(chars) => chars.contains(char),
+            CharSet::Many(chars) => chars.contains(&char),
+        }
+    }
+}
+
 pub(super) fn btrim<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     let (text, chars) = trimmed_of(arguments);
-    Ok(Value::Text(text.trim_matches(|char: char| chars.contains(char))))
+    let set = CharSet::of(chars);
+    Ok(Value::Text(text.trim_matches(|char: char| set.has(char))))
 }
 
 pub(super) fn ltrim<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     let (text, chars) = trimmed_of(arguments);
-    Ok(Value::Text(text.trim_start_matches(|char: char| chars.contains(char))))
+    let set = CharSet::of(chars);
+    Ok(Value::Text(text.trim_start_matches(|char: char| set.has(char))))
 }
 
 pub(super) fn rtrim<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     let (text, chars) = trimmed_of(arguments);
-    Ok(Value::Text(text.trim_end_matches(|char: char| chars.contains(char))))
+    let set = CharSet::of(chars);
+    Ok(Value::Text(text.trim_end_matches(|char: char| set.has(char))))
 }
 
 /// The field number `at` of a text, from the end if it is below zero; empty if there is none.
