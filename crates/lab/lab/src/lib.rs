@@ -21,6 +21,7 @@
 
 mod again;
 mod alternate;
+mod before;
 mod catalogue;
 mod checks;
 mod crash;
@@ -43,11 +44,12 @@ mod watcher;
 
 pub use again::report_again;
 pub use alternate::Blocks;
+pub use before::Before;
 pub use catalogue::BUILT_IN;
 pub use experiment_file::{BUDGET, Design, Experiment, RATES};
 pub use form::Form;
 pub use load::Load;
 pub use model::Machine;
 pub use repeat::{repeat_here, repeat_modelled};
-pub use session::{Before, Ending, Follower, Request, RunOn, run};
+pub use session::{Ending, Follower, Request, RunOn, run};
 pub use setting::Setting;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use experiment::{
     Audit, CarryOver, End, Execution, Level, News, NoVerdict, Origin, Plan, Question, Rule, Run,
-    Runner, Sensitivity, Verdict, World, carry_out, commits_lost, compare, foremost, whole_rounds,
+    Runner, Sensitivity, Verdict, World, carry_out, commits_lost, compare, foremost,
 };
 use os::{Disk, Session};
 use report::number::grouped;
@@ -14,6 +14,7 @@ use stop::{RefusalKind, Stop};
 use waits::Nanos;
 
 use crate::alternate::{Alternation, Blocks, Following};
+use crate::before::{Before, check_settings};
 use crate::enough::{has_ended, is_enough};
 use crate::linux::{Chosen, LinuxRunner, prepare};
 use crate::model::{DIRECTORY, Machine, ModelRunner, load};
@@ -54,17 +55,6 @@ pub struct Request {
     pub command: String,
     /// What is there already: the experiment goes on after it.
     pub before: Before,
-}
-
-/// What is there of an experiment that goes on.
-#[derive(Clone, Default)]
-pub struct Before {
-    /// The rule that its rows were asked by.
-    pub rule: Option<Rule>,
-    /// Its rows.
-    pub runs: Vec<Run>,
-    /// The audits of the instances that these shared.
-    pub audits: Vec<Audit>,
 }
 
 /// How it ended.
@@ -115,7 +105,7 @@ pub fn run(
     session: &Session,
 ) -> Result<Ending, Stop> {
     let mut asked = Asked::of(request)?;
-    asked.check_before()?;
+    request.before.check(&asked.rule, &asked.plan, &asked.blocks)?;
     let mut found = asked.find(told_to_stop, follower, session)?;
     if let Some(instead) = asked.instead(&found)? {
         follower.tell("the effect of a setting goes on after it: once more, by restarts");
@@ -277,45 +267,8 @@ impl<'a> Asked<'a> {
         }
         // What one setting gives and another doesn't is, under the other, what was chosen now.
         Setting::complete(&mut settings, &form.parameters)?;
-        self.check_settings(&form, &settings)?;
+        check_settings(&self.done, &form, &settings)?;
         Ok((form, settings))
-    }
-
-    /// Refused if the rows that are there are of another rule or plan: their error is declared for
-    /// all looks, so none of it may change on the way.
-    fn check_before(&self) -> Result<(), Stop> {
-        let before = &self.request.before;
-        // Without a row, what was asked may be of another design.
-        if before.runs.is_empty() {
-            return Ok(());
-        }
-        let is_same = before.rule.is_none_or(|rule| rule.is_as(&self.rule))
-            && self.blocks.are_of(&before.runs);
-        // The last round may have been broken off.
-        let broken_off = before.runs.len() - whole_rounds(&before.runs, &self.plan.steps());
-        if is_same && broken_off < usize::from(self.plan.levels) {
-            return Ok(());
-        }
-        Err(invalid(&format!(
-            "{CHANGED} of another rule, plan, seed or length of blocks {CHANGE_BACK}"
-        )))
-    }
-
-    /// Refused if the rows that are there had other parameters or another load.
-    fn check_settings(&self, form: &Form, settings: &[Setting]) -> Result<(), Stop> {
-        for (index, setting) in settings.iter().enumerate() {
-            let mut parameters = form.parameters.clone();
-            setting.apply(&mut parameters)?;
-            let now = form.describe(&parameters);
-            let mut of_level = self.done.iter().map(|run| &run.identity);
-            if of_level.any(|run| run.level.index() == index && run.parameters != now) {
-                return Err(invalid(&format!(
-                    "{CHANGED} of another setting {} or another load {CHANGE_BACK}",
-                    Level::of(index)
-                )));
-            }
-        }
-        Ok(())
     }
 
     fn origin(&self, world: World, machine: String) -> Origin {
@@ -489,7 +442,7 @@ impl<'a> Asked<'a> {
         let RunOn::Model { machine: name, disk } = &self.request.run_on else {
             unreachable!("asked for a model")
         };
-        self.check_settings(&self.form, &self.experiment.settings)?;
+        check_settings(&self.done, &self.form, &self.experiment.settings)?;
         // Equals stay equal whatever scheduling costs.
         let factors = if self.request.equals { &[][..] } else { SCHEDULING_FACTORS };
         if self.has_ended() && factors.is_empty() {
@@ -577,11 +530,6 @@ impl<'a> Asked<'a> {
         Ok((execution, Some(Audit { instance_ns: Some(0), commits })))
     }
 }
-
-/// An experiment that goes on is another than its rows are of.
-const CHANGED: &str = "the rows that are there are";
-const CHANGE_BACK: &str =
-    "than this experiment has now: change it back, or begin it anew in another file";
 
 /// What the verdict says of settings that had begun to alternate.
 const BY_RESTARTS: &str = "The settings can't alternate in one instance: the effect of one goes on \
