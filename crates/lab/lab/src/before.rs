@@ -57,6 +57,19 @@ pub(crate) fn check_settings(done: &[Run], form: &Form, settings: &[Setting]) ->
     Ok(())
 }
 
+/// Refused if the rows that are there were made on another machine, on another file system or under
+/// another kernel: figures of two machines make no comparison.
+pub(crate) fn check_machine(done: &[Run], machine: &str) -> Result<(), Stop> {
+    let mut machines = done.iter().map(|run| run.identity.machine.as_str());
+    match machines.find(|other| *other != machine) {
+        None => Ok(()),
+        Some(other) => Err(invalid(&format!(
+            "{CHANGED} of another machine ({other}) than this one ({machine}): go on there, or \
+             begin it anew in another file"
+        ))),
+    }
+}
+
 /// An experiment that goes on is another than its rows are of.
 const CHANGED: &str = "the rows that are there are";
 const CHANGE_BACK: &str =

@@ -14,7 +14,7 @@ use stop::{RefusalKind, Stop};
 use waits::Nanos;
 
 use crate::alternate::{Alternation, Blocks, Following};
-use crate::before::{Before, check_settings};
+use crate::before::{Before, check_machine, check_settings};
 use crate::enough::{has_ended, is_enough};
 use crate::linux::{Chosen, LinuxRunner, prepare};
 use crate::model::{DIRECTORY, Machine, ModelRunner, load};
@@ -292,14 +292,15 @@ impl<'a> Asked<'a> {
         if self.has_ended() {
             return self.as_chosen(None).map(|_| self.ended(String::new(), follower));
         }
+        let machine =
+            format!("{}; {}", os::linux::machine::line(), os::linux::machine::file_system(parent));
+        check_machine(&self.done, &machine)?;
+        let origin = self.origin(World::Linux, machine);
         let disk = os::linux::disk();
         let direct = self.form.parameters.filesystemio_options.file_options().direct;
         // This frees what killed experiments had left.
         let scratch = Scratch::make(&disk, parent, direct, session)?;
         self.check_room(&disk, parent)?;
-        let machine =
-            format!("{}; {}", os::linux::machine::line(), os::linux::machine::file_system(parent));
-        let origin = self.origin(World::Linux, machine);
         let base = scratch.base();
         let mut percent = None;
         let progress = |done: u64, all: u64| {
