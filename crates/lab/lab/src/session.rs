@@ -16,7 +16,7 @@ use waits::Nanos;
 use crate::alternate::{Alternation, Blocks, Following};
 use crate::before::{Before, check_machine, check_settings};
 use crate::enough::{has_ended, is_enough};
-use crate::linux::{Chosen, LinuxRunner, prepare};
+use crate::linux::{Chosen, LinuxRunner, fix_by_rows, prepare};
 use crate::model::{DIRECTORY, Machine, ModelRunner, load};
 use crate::progress::Teller;
 use crate::schedule::{alternating, by_restarts, going_on};
@@ -262,9 +262,8 @@ impl<'a> Asked<'a> {
     /// chosen now.
     fn as_chosen(&self, now: Option<Chosen>) -> Result<(Form, Vec<Setting>), Stop> {
         let (mut form, mut settings) = (self.form.clone(), self.experiment.settings.clone());
-        if let Some(chosen) = Chosen::in_rows(&self.done, &settings).or(now) {
-            chosen.fix(&mut form.parameters);
-        }
+        fix_by_rows(&self.done, &settings, &mut form.parameters)?;
+        now.iter().for_each(|chosen| chosen.fix(&mut form.parameters));
         // What one setting gives and another doesn't is, under the other, what was chosen now.
         Setting::complete(&mut settings, &form.parameters)?;
         check_settings(&self.done, &form, &settings)?;
