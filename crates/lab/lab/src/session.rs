@@ -472,8 +472,9 @@ impl<'a> Asked<'a> {
         };
         let (execution, audit) = carry(machine.clone(), &self.done, follower)?;
         let (runs, is_stopped) = whole(execution)?;
-        // Settings that alternate did so in one simulation, which nobody could follow.
-        if let Some(audit) = audit {
+        // Settings that alternate did so in one simulation, which nobody could follow. Who goes on
+        // behind rows that were enough has them already.
+        if let Some(audit) = audit.filter(|_| !self.has_ended()) {
             runs.iter().for_each(|run| follower.row(run));
             follower.audited(audit);
         }

@@ -237,6 +237,18 @@ fn rows_of_a_simulated_instance_are_handed_on() {
     assert_eq!((told.0, told.1, told.2), (1, rows.len(), 1));
 }
 
+/// LB68: rows that were enough are in the follower's file already.
+#[test]
+fn rows_of_a_simulation_that_were_enough_are_not_handed_on_again() {
+    let mut asked = alternating(2_000_000, 0);
+    asked.experiment.budget = Some(Nanos::from_millis(400));
+    let (_, runs, [rows, audits]) = first_of_three(&asked);
+    assert_eq!((runs.len(), audits), (rows, 1));
+    asked.before = Before { runs, ..Before::default() };
+    let (_, runs, told) = first_of_three(&asked);
+    assert_eq!((runs.len(), told), (rows, [0, 0]));
+}
+
 /// What only takes effect at opening is compared by restarts, and the verdict says so.
 #[test]
 fn what_is_chosen_at_opening_does_not_alternate() {
