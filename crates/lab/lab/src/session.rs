@@ -20,7 +20,7 @@ use crate::linux::{Chosen, LinuxRunner, fix_by_rows, prepare};
 use crate::model::{DIRECTORY, Machine, ModelRunner, load};
 use crate::progress::Teller;
 use crate::schedule::{alternating, by_restarts, going_on};
-use crate::scratch::Scratch;
+use crate::scratch::{Scratch, clear_left};
 use crate::{Design, Experiment, Form, Setting};
 
 /// The machine that runs are made on.
@@ -288,14 +288,17 @@ impl<'a> Asked<'a> {
         follower: &mut dyn Follower,
         session: &Session,
     ) -> Result<Found, Stop> {
+        let disk = os::linux::disk();
         if self.has_ended() {
-            return self.as_chosen(None).map(|_| self.ended(String::new(), follower));
+            self.as_chosen(None)?;
+            // It may have been killed behind its last row. If the place is gone, so is that.
+            let _ = clear_left(&disk, parent, session);
+            return Ok(self.ended(String::new(), follower));
         }
         let machine =
             format!("{}; {}", os::linux::machine::line(), os::linux::machine::file_system(parent));
         check_machine(&self.done, &machine)?;
         let origin = self.origin(World::Linux, machine);
-        let disk = os::linux::disk();
         let direct = self.form.parameters.filesystemio_options.file_options().direct;
         // This frees what killed experiments had left.
         let scratch = Scratch::make(&disk, parent, direct, session)?;

@@ -117,6 +117,28 @@ fn stopped_anywhere_it_leaves_nothing_behind() {
     }
 }
 
+/// LB4: one that was killed behind its last row is resumed by its verdict alone, and takes away what
+/// it had left. (Its rows are a model's, which are soon made.)
+#[test]
+fn an_experiment_that_has_ended_takes_away_what_it_had_left() {
+    let folder = Folder::new("lab-ended");
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    let mut request = request(&folder);
+    request.equals = true;
+    let here = request.run_on.clone();
+    request.run_on = RunOn::Model { machine: "eight-core".into(), disk: "nvme".into() };
+    let ended = run(&request, &|| false, &mut |_: &str| {}, &session);
+    let Ok(Ending::Answered(_, runs)) = ended else { panic!("no answer") };
+    std::fs::create_dir(folder.0.join("forebay-lab-7")).expect("made");
+    std::fs::write(folder.0.join("forebay-lab-7/owner"), "").expect("made");
+    request.run_on = here;
+    request.before = Before { runs, ..Before::default() };
+    let again = run(&request, &|| false, &mut |_: &str| {}, &session);
+    assert!(matches!(again, Ok(Ending::Answered(..))), "{:?}", again.err());
+    assert_eq!(folder.names(), Vec::<String>::new());
+}
+
 /// A place that isn't there is one line, and nothing is made.
 #[test]
 fn a_place_that_is_not_there_is_refused() {

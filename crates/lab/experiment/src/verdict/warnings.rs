@@ -108,6 +108,7 @@ pub(crate) fn warnings(
     if commits.lost > 0 {
         warnings.push("Commits were lost: no figure of this engine is worth anything.".to_owned());
     }
+    warnings.extend(commits.warning());
     if let Some(worst) = worst.filter(|worst| worst.share > UNACCOUNTED_MAX) {
         let share = share(worst.share);
         warnings.push(format!("{} left {share} of its time without a name.", worst.session));
