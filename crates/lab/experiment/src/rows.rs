@@ -7,8 +7,8 @@
 //!   {"corrupt": "..."}    the database's books were found wrong, which ended the experiment
 //! ```
 //!
-//! A second line of what was asked begins anew: the lines before it don't count. Of two rows of one
-//! place of one round the later counts.
+//! A second line of what was asked begins anew: the lines before it don't count once a row is behind
+//! it. Of two rows of one place of one round the later counts.
 //!
 //! Callers: `forebay lab run --rows`, `lab resume`, `lab report`; programs that read its file.
 
@@ -143,30 +143,41 @@ fn json(of: &impl Serialize) -> String {
 /// Reads a file of rows; empty lines are passed over, and a last one that has no line end and is
 /// none: the program ended while it was written.
 pub fn parse_rows(text: &str) -> Result<Rows, RowError> {
-    let (mut rows, mut places) = (Rows::default(), BTreeMap::new());
+    let (mut rows, mut places, mut before) = (Rows::default(), BTreeMap::new(), None);
     let mut at = 0;
     for (index, line) in text.split_inclusive('\n').enumerate() {
         let taken = match line.trim() {
             "" => Ok(()),
-            content => take(content, &mut rows, &mut places),
+            content => take(content, &mut rows, &mut places, &mut before),
         };
         match taken {
             Ok(()) => {
                 at += line.len();
-                rows.whole.lacks_line_end = !line.ends_with('\n');
+                (rows.whole.bytes, rows.whole.lacks_line_end) = (at, !line.ends_with('\n'));
             }
             Err(_) if !line.ends_with('\n') && index > 0 => break,
             Err(what) => return Err(RowError { line: index + 1, what }),
         }
     }
-    (rows.whole.bytes, rows.whole.text_bytes) = (at, text.len());
+    // It ended before the first row of what was to begin anew: that is cut off, and made again.
+    if let (true, Some(before)) = (rows.runs.is_empty(), before) {
+        rows = Rows { corrupt: rows.corrupt, ..before };
+    }
+    rows.whole.text_bytes = text.len();
     Ok(rows)
 }
 
 /// The place of a row in its plan, and its index.
 type Places = BTreeMap<(RoundKind, u32, u32), usize>;
 
-fn take(line: &str, rows: &mut Rows, places: &mut Places) -> Result<(), String> {
+/// Takes a line. What is there when a line of what was asked comes goes to `before`, until there is
+/// a row again.
+fn take(
+    line: &str,
+    rows: &mut Rows,
+    places: &mut Places,
+    before: &mut Option<Rows>,
+) -> Result<(), String> {
     #[derive(Deserialize)]
     struct AskedLine {
         asked: Asked,
@@ -183,7 +194,10 @@ fn take(line: &str, rows: &mut Rows, places: &mut Places) -> Result<(), String> 
         let read: AskedLine = serde_json::from_str(line).map_err(|error| error.to_string())?;
         read.asked.rule.check()?;
         // Once more, by restarts: what was there before isn't compared with what follows.
-        *rows = Rows { asked: Some(read.asked), ..Rows::default() };
+        let old = std::mem::replace(rows, Rows { asked: Some(read.asked), ..Rows::default() });
+        if !old.runs.is_empty() {
+            *before = Some(old);
+        }
         places.clear();
     } else if line.starts_with("{\"audit\":") {
         let read: AuditLine = serde_json::from_str(line).map_err(|error| error.to_string())?;
@@ -194,6 +208,7 @@ fn take(line: &str, rows: &mut Rows, places: &mut Places) -> Result<(), String> 
     } else {
         let run: Run = serde_json::from_str(line).map_err(|error| error.to_string())?;
         run.check()?;
+        *before = None;
         // An experiment that went on makes the last round anew, if that was broken off.
         let place = (run.identity.kind, run.identity.round, run.identity.place);
         let at = *places.entry(place).or_insert(rows.runs.len());
@@ -319,6 +334,34 @@ mod tests {
         let read = parse_rows(&(text + &again.to_json_line() + "\n")).expect("rows");
         assert_eq!(read.audits, [], "the audit was of what doesn't count");
         assert_eq!(read.runs, [runs().remove(0), again]);
+    }
+
+    /// Else all blocks would be thrown away, and made once more.
+    #[test]
+    fn what_was_to_begin_anew_and_has_no_row_changes_nothing() {
+        let of = |rounds| Asked {
+            rule: Rule { rounds, ..RULE },
+            call: Call::default(),
+            model: String::new(),
+            notes: Vec::new(),
+        };
+        let line = |rounds| of(rounds).to_json_line() + "\n";
+        let rows: String = runs().iter().map(|run| run.to_json_line() + "\n").collect();
+        let audit = audit(Some(0), 9);
+        let before = line(9) + &rows + &audit.to_json_line() + "\n";
+        for behind in [line(8), line(8) + &rows[..9], line(8) + &line(7)] {
+            let text = before.clone() + &behind;
+            let read = parse_rows(&text).expect("rows");
+            assert_eq!((read.asked, read.runs), (Some(of(9)), runs()));
+            assert_eq!((read.audits, read.corrupt), (vec![audit], None));
+            let whole =
+                Whole { bytes: before.len(), text_bytes: text.len(), lacks_line_end: false };
+            assert_eq!(read.whole, whole, "what goes on is behind the rows that count");
+        }
+        let text = before.clone() + &line(8) + &corrupt_line("off by 1") + "\n";
+        assert_eq!(parse_rows(&text).expect("rows").corrupt.as_deref(), Some("off by 1"));
+        let read = parse_rows(&(line(9) + &line(8))).expect("no rows");
+        assert_eq!(read.asked, Some(of(8)));
     }
 
     /// Rule EX5.
