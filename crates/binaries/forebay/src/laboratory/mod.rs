@@ -29,6 +29,8 @@ use crate::settings::{Settings, named_values};
 
 /// A modelled machine's disk, if none is named.
 const DISK: &str = "nvme";
+/// A file that is larger is no experiment.
+const EXPERIMENT_BYTES_MAX: u64 = 1 << 20;
 const COMMIT: &str = env!("FOREBAY_COMMIT");
 
 #[derive(Subcommand)]
@@ -162,28 +164,20 @@ fn read(path: &str) -> Result<(String, String), Failure> {
             did_you_mean(path, names)
         )));
     }
-    let text = read_text(&disk, &file, EXPERIMENT, &session)?;
+    let text = read_text(&disk, &file, &session)?;
     let name = file.file_stem().map_or(path.into(), |name| name.to_string_lossy().into_owned());
     Ok((name, text))
 }
 
-/// What a file should be: in words, and its bytes at most.
-type Kind = (&'static str, u64);
-
-const EXPERIMENT: Kind = ("no experiment", 1 << 20);
-
-fn read_text(
-    disk: &os::Disk,
-    path: &Path,
-    (no, bytes_max): Kind,
-    session: &os::Session,
-) -> Result<String, Failure> {
+/// The text of an experiment's file.
+fn read_text(disk: &os::Disk, path: &Path, session: &os::Session) -> Result<String, Failure> {
     let options = os::FileOptions { direct: false, write_through: false };
     let file = disk.open_read_only(path, options, session)?;
-    let refuse = |what: &str| Failure::usage(format!("{} is {no}: {what}", path.display()));
+    let refuse =
+        |what: &str| Failure::usage(format!("{} is no experiment: {what}", path.display()));
     let length = file.length()?;
-    if length > bytes_max {
-        return Err(refuse(&format!("it is larger than {} MiB", bytes_max >> 20)));
+    if length > EXPERIMENT_BYTES_MAX {
+        return Err(refuse(&format!("it is larger than {} MiB", EXPERIMENT_BYTES_MAX >> 20)));
     }
     let mut bytes = vec![0; length as usize];
     file.read_at(0, &mut bytes, os::FileOperation::Read.waiting(session))?;

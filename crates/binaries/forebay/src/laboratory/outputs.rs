@@ -14,7 +14,7 @@ use stop::{RefusalKind, Stop};
 use crate::output::Failure;
 use crate::progress::Progress;
 
-const OPTIONS: FileOptions = FileOptions { direct: false, write_through: false };
+pub(super) const OPTIONS: FileOptions = FileOptions { direct: false, write_through: false };
 
 /// The files, made before an experiment begins, so that what can't be made costs no experiment.
 pub(super) struct Outputs<'s> {
