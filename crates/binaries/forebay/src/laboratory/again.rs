@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser};
-use experiment::{RowReader, Rows, Whole};
+use experiment::{Call, RowReader, Rows, Whole};
 use lab::{Before, free_buffer_waits};
 use os::{File, FileOperation, Session};
 use waits::SessionKind;
@@ -149,14 +149,14 @@ impl Resume {
         if call.arguments.is_empty() {
             return refuse("its command line isn't text, so it can't be gone on with".to_owned());
         }
-        let words = ["forebay".to_owned()].into_iter().chain(call.arguments);
+        let words = ["forebay".to_owned()].into_iter().chain(call.arguments.iter().cloned());
         let again = match crate::Arguments::try_parse_from(words) {
             Ok(arguments) => arguments.command,
             Err(error) => return refuse(format!("this program can't read its command: {error}")),
         };
         let whole = read.whole;
         let before = Before { rule: Some(asked.rule), runs: read.runs, audits: read.audits };
-        let done = Done { before, rows: self.rows, html: self.html, whole };
+        let done = Done { before, call, rows: self.rows, html: self.html, whole };
         match again {
             crate::Command::Lab(Lab::Run(run)) => run.carry_out(Some(done)),
             crate::Command::Lab(Lab::Compare(compare)) => compare.carry_out(Some(done)),
@@ -168,6 +168,8 @@ impl Resume {
 /// What is there of an experiment that goes on.
 pub(super) struct Done {
     pub(super) before: Before,
+    /// Who asked for it.
+    pub(super) call: Call,
     pub(super) rows: PathBuf,
     pub(super) html: Option<PathBuf>,
     pub(super) whole: Whole,

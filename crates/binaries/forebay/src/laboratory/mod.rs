@@ -255,7 +255,8 @@ fn answer(
         None => Outputs::make(how.rows.as_deref(), how.html.as_deref(), &session)?,
     };
     let rows = done.as_ref().map_or(how.rows.clone(), |done| Some(done.rows.clone()));
-    let call = Some(call(&command));
+    // Where it begins anew, too, it is gone on with by the command line that asked for it.
+    let call = done.as_ref().map_or_else(|| call(&command), |done| done.call.clone());
     // Without a row behind it, what was asked may be of another design.
     let is_told = done.as_ref().is_some_and(|done| !done.before.runs.is_empty());
     let request = Request {
@@ -269,7 +270,7 @@ fn answer(
         before: done.map_or_else(Before::default, |done| done.before),
     };
     let mut following =
-        Following { progress: Progress::new(), outputs: &mut outputs, call, is_told };
+        Following { progress: Progress::new(), outputs: &mut outputs, call: Some(call), is_told };
     let ended = lab::run(&request, &os::linux::interrupted, &mut following, &session);
     following.progress.end();
     let (verdict, runs, is_stopped) = match ended {

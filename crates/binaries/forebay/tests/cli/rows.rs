@@ -1,6 +1,57 @@
 //! Files of rows: what is in them goes on, whatever ended the program that wrote them.
 
+use experiment::parse_rows;
+
 use crate::folder::Folder;
+
+/// Six runs of equals on a model, with their rows.
+const SMALL: [&str; 10] = [
+    "lab",
+    "run",
+    "x.toml",
+    "--simulate",
+    "two-core",
+    "--seconds",
+    "0.02",
+    "--equals",
+    "--rows",
+    "rows",
+];
+
+/// A folder with the file of a small experiment.
+fn with_experiment(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    let text = "question = \"one or two?\"\n[factor]\ndb_writer_processes = [1, 2]\n\
+                [runs]\nrounds = 2\nequals = 1\n[load]\ndata = \"1m\"\nsessions = 2\n";
+    std::fs::write(folder.0.join("x.toml"), text).expect("written");
+    folder
+}
+
+fn rows(folder: &Folder) -> String {
+    std::fs::read_to_string(folder.0.join("rows")).expect("rows")
+}
+
+/// As a program leaves it that was killed when it had written so many lines.
+fn killed_behind(lines: usize, folder: &Folder) {
+    let all = rows(folder);
+    assert!(all.lines().count() > lines, "{all}");
+    let left: String = all.split_inclusive('\n').take(lines).collect();
+    std::fs::write(folder.0.join("rows"), left).expect("written");
+}
+
+/// One that was resumed before its first row begins anew, by its own command line.
+#[test]
+fn an_experiment_that_was_resumed_can_be_resumed_again() {
+    let folder = with_experiment("rows-again");
+    folder.said(&SMALL);
+    killed_behind(1, &folder);
+    folder.said(&["lab", "resume", "rows"]);
+    // Two lines say what was asked.
+    killed_behind(5, &folder);
+    let said = folder.said(&["lab", "resume", "rows"]);
+    assert!(said.contains("forebay lab run x.toml"), "{said}");
+    assert_eq!(parse_rows(&rows(&folder)).expect("rows").runs.len(), 6);
+}
 
 /// Days of short blocks make files that are larger than memory may be.
 #[test]
