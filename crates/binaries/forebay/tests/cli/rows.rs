@@ -1,5 +1,7 @@
 //! Files of rows: what is in them goes on, whatever ended the program that wrote them.
 
+use std::path::{Path, PathBuf};
+
 use experiment::parse_rows;
 
 use crate::folder::Folder;
@@ -51,6 +53,26 @@ fn an_experiment_that_was_resumed_can_be_resumed_again() {
     let said = folder.said(&["lab", "resume", "rows"]);
     assert!(said.contains("forebay lab run x.toml"), "{said}");
     assert_eq!(parse_rows(&rows(&folder)).expect("rows").runs.len(), 6);
+}
+
+/// Else a changed program has the commit of the one before, and their rows are put together.
+#[test]
+fn the_commit_is_looked_for_again_when_a_source_changes() {
+    let told = Path::new(env!("OUT_DIR")).with_file_name("output");
+    let told = std::fs::read_to_string(told).expect("what the build script printed");
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let real = |path: &str| package.join(path).canonicalize();
+    let watched = told.lines().filter_map(|line| line.strip_prefix("cargo::rerun-if-changed="));
+    let watched: Vec<PathBuf> = watched.filter_map(|path| real(path).ok()).collect();
+    for source in ["src/main.rs", "../../lab/lab/src/enough.rs", "../../../Cargo.lock"] {
+        let source = real(source).expect("it is there");
+        assert!(watched.iter().any(|path| source.starts_with(path)), "{source:?}: {told}");
+    }
+    let commit = told.lines().find_map(|line| line.strip_prefix("cargo::rustc-env="));
+    let commit = commit.and_then(|of| of.strip_prefix("FOREBAY_COMMIT=")).expect("it is told");
+    let words: Vec<&str> = commit.split(' ').collect();
+    // A commit alone, or with a hash of what isn't in it.
+    assert!(words.len() == 1 || words.last().is_some_and(|hash| hash.len() == 16), "{commit}");
 }
 
 /// Days of short blocks make files that are larger than memory may be.
