@@ -10,6 +10,7 @@ use lab::{Before, free_buffer_waits};
 use os::{File, FileOperation, Session};
 use waits::SessionKind;
 
+use super::options::word;
 use super::outputs::{OPTIONS, Outputs};
 use super::{COMMIT, Lab, begin};
 use crate::number::within;
@@ -71,7 +72,7 @@ impl Report {
     /// The command line that makes the same report.
     fn command(&self) -> String {
         let matters = self.matters.map_or(String::new(), |percent| format!(" --matters {percent}"));
-        format!("forebay lab report '{}'{matters}", self.rows.display())
+        format!("forebay lab report {}{matters}", word(&self.rows.display().to_string()))
     }
 }
 

@@ -21,7 +21,7 @@ use stop::{RefusalKind, Stop, did_you_mean};
 use waits::SessionKind;
 
 use self::again::Done;
-use self::options::{How, Place};
+use self::options::{How, Place, word};
 use self::outputs::{Following, Outputs};
 use crate::output::{CommandResult, Failure, start_world};
 use crate::progress::Progress;
@@ -204,7 +204,7 @@ impl Run {
         let mut form = self.how.form(&self.place, design);
         form.set(|creation, parameters| self.settings.choose(Some(creation), parameters))
             .map_err(Failure::usage)?;
-        let command = format!("forebay lab run {}", self.experiment)
+        let command = format!("forebay lab run {}", word(&self.experiment))
             + &self.how.again()
             + &self.place.again()
             + &self.settings.again();

@@ -45,13 +45,15 @@ fn killed_behind(lines: usize, folder: &Folder) {
 #[test]
 fn an_experiment_that_was_resumed_can_be_resumed_again() {
     let folder = with_experiment("rows-again");
-    folder.said(&SMALL);
+    folder.said(&[&SMALL[..], &["--seed", "5"]].concat());
     killed_behind(1, &folder);
     folder.said(&["lab", "resume", "rows"]);
     // Two lines say what was asked.
     killed_behind(5, &folder);
     let said = folder.said(&["lab", "resume", "rows"]);
-    assert!(said.contains("forebay lab run x.toml"), "{said}");
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let command = "forebay lab run x.toml --seconds 0.02 --equals --seed 5 --simulate two-core";
+    assert!(said.contains(command), "{said}");
     assert_eq!(parse_rows(&rows(&folder)).expect("rows").runs.len(), 6);
 }
 
