@@ -12,7 +12,7 @@ use waits::SessionKind;
 
 use super::options::word;
 use super::outputs::{OPTIONS, Outputs};
-use super::{COMMIT, Lab, begin};
+use super::{COMMIT, Lab, begin, worth_something};
 use crate::number::within;
 use crate::output::{CommandResult, Failure};
 
@@ -51,7 +51,7 @@ impl Report {
         let text = if self.json { verdict.json() + "\n" } else { verdict.text() };
         let outputs = Outputs::make(None, self.html.as_deref(), &session)?;
         match outputs.end(&verdict, &rows.runs) {
-            Ok(()) => Ok(text),
+            Ok(()) => worth_something(&verdict, text),
             Err(error) => Err(Failure::from(error).behind(text)),
         }
     }

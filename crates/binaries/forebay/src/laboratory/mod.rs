@@ -13,9 +13,10 @@ mod shapes;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use experiment::Call;
+use experiment::{Call, Verdict};
 use lab::{BUILT_IN, Before, Ending, Experiment, Form, Request, Setting};
 use lab::{free_buffer_waits, redo_size};
+use report::number::counted;
 use report::paragraph;
 use stop::{RefusalKind, Stop, did_you_mean};
 use waits::SessionKind;
@@ -287,9 +288,22 @@ fn answer(
     };
     let text = if place.json { verdict.json() + "\n" } else { verdict.text() };
     match (outputs.end(&verdict, &runs), is_stopped) {
-        (Ok(()), false) => Ok(text),
+        (Ok(()), false) => worth_something(&verdict, text),
         (Ok(()), true) => Err(stopped(rows.as_deref()).behind(text)),
         (Err(error), _) => Err(Failure::from(error).behind(text)),
+    }
+}
+
+/// The text of a verdict; a failure, behind it, if commits were lost: a script that only looks at
+/// the exit status shouldn't take the figures.
+fn worth_something(verdict: &Verdict, text: String) -> CommandResult {
+    match verdict.commits_lost() {
+        0 => Ok(text),
+        lost => Err(Failure::new(format!(
+            "{} LOST: no figure of this engine is worth anything",
+            counted(lost, "commit")
+        ))
+        .behind(text)),
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use experiment::parse_rows;
+use experiment::{Commits, parse_rows};
 
-use crate::folder::Folder;
+use crate::folder::{Folder, text};
 
 /// Six runs of equals on a model, with their rows.
 const SMALL: [&str; 10] = [
@@ -23,9 +23,9 @@ const SMALL: [&str; 10] = [
 /// A folder with the file of a small experiment.
 fn with_experiment(name: &str) -> Folder {
     let folder = Folder::new(name);
-    let text = "question = \"one or two?\"\n[factor]\ndb_writer_processes = [1, 2]\n\
+    let file = "question = \"one or two?\"\n[factor]\ndb_writer_processes = [1, 2]\n\
                 [runs]\nrounds = 2\nequals = 1\n[load]\ndata = \"1m\"\nsessions = 2\n";
-    std::fs::write(folder.0.join("x.toml"), text).expect("written");
+    std::fs::write(folder.0.join("x.toml"), file).expect("written");
     folder
 }
 
@@ -54,7 +54,20 @@ fn an_experiment_that_was_resumed_can_be_resumed_again() {
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     let command = "forebay lab run x.toml --seconds 0.02 --equals --seed 5 --simulate two-core";
     assert!(said.contains(command), "{said}");
-    assert_eq!(parse_rows(&rows(&folder)).expect("rows").runs.len(), 6);
+    let all = rows(&folder);
+    let mut runs = parse_rows(&all).expect("rows").runs;
+    assert_eq!(runs.len(), 6);
+    // A figure of an engine that loses commits is no success.
+    runs[0].commits = Some(Commits { acknowledged: 10, found: 7 });
+    let asked = all.lines().next().expect("what was asked").to_owned() + "\n";
+    let lost = asked + &runs.iter().map(|run| run.to_json_line() + "\n").collect::<String>();
+    std::fs::write(folder.0.join("lost"), lost).expect("written");
+    for verb in ["report", "resume"] {
+        let output = folder.forebay(&["lab", verb, "lost"]);
+        let (found, told) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(found.contains("3 LOST") && told.contains("3 commits LOST"), "{found} {told}");
+    }
 }
 
 /// Else a changed program has the commit of the one before, and their rows are put together.
