@@ -244,6 +244,14 @@ mod tests {
         }
     }
 
+    /// LB23: its rows would be refused by who reads them, when all runs are made.
+    #[test]
+    fn a_run_of_no_time_is_refused() {
+        let refused = loaded(Form::tiny(), "[runs]\nlength = 0").expect_err("no run");
+        assert!(refused.to_string().contains("0.01 to 86400 seconds"), "{refused}");
+        assert!(loaded(Form::tiny(), "[runs]\nlength = 0.01\nwarm_up = 0").is_ok());
+    }
+
     #[test]
     fn the_disk_has_room_for_undo_too() {
         let form = Form::quick();
