@@ -9,7 +9,7 @@ use std::path::Path;
 
 use experiment::{Asked, Audit, Call, Rule, Run, Verdict, Whole};
 use lab::Follower;
-use os::{Disk, File, FileOperation, FileOptions, Session};
+use os::{Cause, Disk, File, FileOperation, FileOptions, Session};
 use stop::{RefusalKind, Stop};
 
 use crate::output::{Failure, tell};
@@ -187,6 +187,13 @@ impl<P> Left<P> {
     }
 }
 
+/// The file of this name, locked, if it is empty and no program has it.
+fn empty(disk: &Disk, path: &Path, session: &Session) -> Result<Option<File>, os::Error> {
+    // What can't be opened to be written is refused as what exists.
+    let Ok(file) = disk.open(path, OPTIONS, session) else { return Ok(None) };
+    Ok((file.try_lock()? && file.length()? == 0).then_some(file))
+}
+
 struct OutputFile {
     disk: Disk,
     file: File,
@@ -194,9 +201,16 @@ struct OutputFile {
 }
 
 impl OutputFile {
+    /// Makes the file. One that is there is refused, but for an empty one that nobody has open: that
+    /// is what a program leaves that was killed before it wrote.
     fn make(path: &Path, session: &Session) -> Result<OutputFile, os::Error> {
         let disk = os::linux::disk();
-        let file = disk.create(path, 0, OPTIONS, session)?;
+        let file = match disk.create(path, 0, OPTIONS, session) {
+            Err(exists) if exists.cause() == Cause::AlreadyExists => {
+                empty(&disk, path, session)?.ok_or(exists)?
+            }
+            made => made?,
+        };
         // Nobody goes on with it meanwhile.
         file.try_lock()?;
         Ok(OutputFile { disk, file, length: 0 })
@@ -282,6 +296,25 @@ mod tests {
         std::fs::remove_file(&path).expect("removed");
         assert!(refused.is_err() && went_on);
         assert_eq!(there, "a row\nanother\n");
+    }
+
+    /// A second Ctrl-C, while all blocks are simulated, kills the program before it writes a page.
+    #[test]
+    fn an_empty_file_that_a_killed_program_left_is_taken() {
+        let path = std::env::temp_dir().join(format!("forebay-empty-{}", std::process::id()));
+        std::fs::write(&path, "").expect("written");
+        let session = os::linux::start().adopt("test", waits::SessionKind::Foreground);
+        let taken = Outputs::make(None, Some(&path), &session);
+        let beside = Outputs::make(None, Some(&path), &session).err();
+        assert!(taken.is_ok(), "it is refused");
+        assert!(beside.is_some_and(|error| error.cause() == Cause::AlreadyExists));
+        drop(taken);
+        std::fs::write(&path, "mine").expect("written");
+        let full = Outputs::make(Some(&path), None, &session).err();
+        let there = std::fs::read_to_string(&path).expect("there");
+        std::fs::remove_file(&path).expect("removed");
+        assert!(full.is_some_and(|error| error.cause() == Cause::AlreadyExists));
+        assert_eq!(there, "mine");
     }
 
     /// A file that nothing can be written to.
