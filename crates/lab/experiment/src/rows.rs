@@ -7,8 +7,8 @@
 //!   {"corrupt": "..."}    the database's books were found wrong, which ended the experiment
 //! ```
 //!
-//! A second line of what was asked begins anew: the lines before it don't count once a row is behind
-//! it. Of two rows of one place of one round the later counts.
+//! A second line of what was asked begins anew: the lines before it don't count once a row is
+//! behind it. Of two rows of one place of one round the later counts.
 //!
 //! Callers: `forebay lab run --rows`, `lab resume`, `lab report`; programs that read its file.
 

@@ -91,9 +91,9 @@ impl Chosen {
     }
 }
 
-/// Fixes what these parameters would leave to a probe to what the rows of an experiment that goes on
-/// were made with: of each parameter, what a row has whose setting didn't give it itself. If all
-/// settings give it, it is left.
+/// Fixes what these parameters would leave to a probe to what the rows of an experiment that goes
+/// on were made with: of each parameter, what a row has whose setting didn't give it itself. If
+/// all settings give it, it is left.
 pub(crate) fn fix_by_rows(
     rows: &[Run],
     settings: &[Setting],

@@ -117,8 +117,8 @@ fn stopped_anywhere_it_leaves_nothing_behind() {
     }
 }
 
-/// LB4: one that was killed behind its last row is resumed by its verdict alone, and takes away what
-/// it had left. (Its rows are a model's, which are soon made.)
+/// LB4: one that was killed behind its last row is resumed by its verdict alone, and takes away
+/// what it had left. (Its rows are a model's, which are soon made.)
 #[test]
 fn an_experiment_that_has_ended_takes_away_what_it_had_left() {
     let folder = Folder::new("lab-ended");

@@ -90,11 +90,14 @@ pub(super) fn read_rows(path: &Path, session: &Session) -> Result<Rows, Failure>
     }
 }
 
-/// Reads rows in pieces of so many bytes: days of short blocks are more text than belongs in memory.
+/// Reads rows in pieces of so many bytes: days of short blocks are more text than belongs in
+/// memory.
 fn read_lines(file: &File, piece: usize, session: &Session) -> Result<Rows, Failure> {
     let refuse = |what: String| Failure::usage(format!("{}: {what}", file.path().display()));
     let is_line_end = |byte: &u8| *byte == b'\n';
-    let (mut reader, mut text, mut at) = (RowReader::default(), Vec::new(), 0);
+    let (mut reader, mut at) = (RowReader::default(), 0);
+    // What was read of lines that aren't whole yet.
+    let mut text: Vec<u8> = Vec::new();
     let length = file.length()?;
     while at < length {
         let known = text.len();

@@ -201,8 +201,8 @@ struct OutputFile {
 }
 
 impl OutputFile {
-    /// Makes the file. One that is there is refused, but for an empty one that nobody has open: that
-    /// is what a program leaves that was killed before it wrote.
+    /// Makes the file. One that is there is refused, but for an empty one that nobody has open:
+    /// that is what a program leaves that was killed before it wrote.
     fn make(path: &Path, session: &Session) -> Result<OutputFile, os::Error> {
         let disk = os::linux::disk();
         let file = match disk.create(path, 0, OPTIONS, session) {
@@ -268,8 +268,8 @@ impl Follower for Following<'_, '_> {
 }
 
 impl Following<'_, '_> {
-    /// Writes a line of the file of rows. What goes wrong with it is told at once: an experiment may
-    /// go on for a day.
+    /// Writes a line of the file of rows. What goes wrong with it is told at once: an experiment
+    /// may go on for a day.
     fn line(&mut self, text: String, is_row: bool) {
         if let Some(told) = self.outputs.line(text, is_row) {
             // As a notice, which no line of progress replaces.
