@@ -320,6 +320,7 @@ pub(crate) fn latency_of(latencies: &Latencies) -> Option<Latency> {
         p99_us: percentile(99.0),
         p999_us: percentile(99.9),
         max_us: us(latencies.max()),
+        resolution: Latencies::RESOLUTION,
     })
 }
 
