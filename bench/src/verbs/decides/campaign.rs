@@ -73,14 +73,13 @@ impl Campaign {
         let mut neighbour = neighbour.transpose()?;
         let mut failures = 0;
         for (index, run) in runs.iter().enumerate() {
-            if let Some(neighbour) = &mut neighbour {
-                neighbour.must_live()?;
-            }
             let made = self.make(*run, &scratch);
             if os::linux::interrupted() {
                 neighbour.map_or(Ok(()), Neighbour::end)?;
                 return Err(format!("decides: stopped after {index} of {} runs", runs.len()));
             }
+            // It lived before the run: if it lives now, it did all through it.
+            neighbour.as_mut().map_or(Ok(()), Neighbour::must_live)?;
             match made {
                 Ok(record) => {
                     failures = 0;
@@ -187,7 +186,11 @@ impl Neighbour {
         // It fails only where it has ended by itself.
         kill_process(Pid::from_child(&self.0), Signal::TERM).ok();
         let ended = self.0.wait();
-        ended.map(|_| ()).map_err(|error| format!("cannot wait for the neighbour: {error}"))
+        let ended = ended.map_err(|error| format!("cannot wait for the neighbour: {error}"))?;
+        match ended.success() {
+            true => Ok(()),
+            false => Err("decides: the neighbour failed; it says above why".into()),
+        }
     }
 }
 
@@ -234,6 +237,12 @@ mod tests {
         let equals = campaign.options(Run { delay_ns: None, seed: 8 }, "/there").join(" ");
         assert!(equals.contains("--seed 8") && equals.contains("--equals"), "{equals}");
         assert_eq!(campaign.conditions(), "quiet, 10s a run --block 0.1");
+    }
+
+    #[test]
+    fn a_neighbour_that_failed_is_told_at_the_end() {
+        let failing = Command::new("false").spawn().expect("every system has it");
+        assert!(Neighbour(failing).end().is_err());
     }
 
     #[test]
