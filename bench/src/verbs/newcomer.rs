@@ -116,8 +116,8 @@ fn build(clone: &Path) -> Result<Duration, String> {
     Ok(began.elapsed())
 }
 
-/// Whether a variable changes how a tree is built. Those of `cargo run` do as well: the toolchain is
-/// the clone's own choice.
+/// Whether a variable changes how a tree is built. Those of `cargo run` do as well: the toolchain
+/// is the clone's own choice.
 fn is_ours(variable: &str) -> bool {
     let builds = ["CARGO", "RUSTC", "RUSTFLAGS", "RUSTDOC", "RUSTUP_TOOLCHAIN"];
     variable != "CARGO_HOME" && builds.iter().any(|begin| variable.starts_with(begin))
