@@ -66,10 +66,8 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Outcome {
 
 /// Whether the promise was kept in every try.
 fn outcome(kept: u32, tries: u32) -> Outcome {
-    let line = format!(
-        "newcomer: {kept} of {tries} decided within {} minutes",
-        PROMISE.as_secs() / 60
-    );
+    let line =
+        format!("newcomer: {kept} of {tries} decided within {} minutes", PROMISE.as_secs() / 60);
     match kept == tries {
         true => {
             println!("{line}");

@@ -109,8 +109,8 @@ fn a_full_data_file_ends_an_experiment_with_its_verdict() {
     request.experiment.block = Some(Nanos::from_millis(50));
     request.experiment.matters = 1e-4;
     let sized = request.form.set(|creation, _| {
-        creation.set("data_bytes", "12m")?;
-        creation.set("data_bytes_max", "12m")
+        creation.set("data_bytes", "20m")?;
+        creation.set("data_bytes_max", "20m")
     });
     sized.expect("sizes");
     let ended = run(&request, &|| false, &mut |_: &str| {}, &session);

@@ -52,9 +52,8 @@ pub(super) const NS: &str = "ns";
 const NS_PER_TX: &str = "ns/tx";
 
 /// CPU of the instance's processes, and transactions.
-pub(super) const CPU_OF_INSTANCE: Figure = Figure::counted(|run| {
-    [run.background.profile.cpu_in_all_ns() as f64, run.transactions as f64]
-});
+pub(super) const CPU_OF_INSTANCE: Figure =
+    Figure::counted(|run| [run.background.profile.cpu_in_all_ns() as f64, run.transactions as f64]);
 /// Writes that the device was asked for, and transactions.
 pub(super) const DEVICE_WRITES: Figure =
     Figure::counted(|run| counted(run, Statistic::PhysicalWriteRequests));
