@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::commits::CommitCheck;
 use crate::rounds::Rounds;
-use crate::{Level, Measure, RATE, RoundKind, Run};
+use crate::{Level, RATE, RoundKind, Run};
 
 /// More time than this without a name is an error of the books.
 const UNACCOUNTED_MAX: f64 = 0.01;
