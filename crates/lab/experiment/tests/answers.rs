@@ -381,7 +381,8 @@ fn the_error_is_shared_in_one_place() {
     let rule = Rule { rounds: 20, ..RULE };
     let two: Vec<Run> = rows.iter().filter(|run| run.identity.level <= Level::B).cloned().collect();
     let length = |rows: &[Run]| {
-        let of = decide(rows, Level::B, Run::throughput_parts, &rule).expect("there was a look");
+        let figure = Measure::Throughput.figure();
+        let of = decide(rows, Level::B, figure, &rule).expect("there was a look");
         (of.error, of.interval.high - of.interval.low)
     };
     let ((all, one), (longer, shorter)) =

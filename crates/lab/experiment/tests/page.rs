@@ -70,7 +70,7 @@ impl Story {
         let latency = self.has_latency.then(|| {
             let of = |part: f64| part * 1e10 / transactions as f64;
             let [p50_us, p95_us, p99_us, p999_us, max_us] = [0.4, 1.0, 2.0, 4.0, 8.0].map(of);
-            Latency { p50_us, p95_us, p99_us, p999_us, max_us }
+            Latency { p50_us, p95_us, p99_us, p999_us, max_us, resolution: 1.0 / 512.0 }
         });
         let elapsed = Nanos(NS);
         let measured = Measured { elapsed, transactions, latency, commits: None };

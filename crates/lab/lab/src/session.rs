@@ -8,7 +8,7 @@ use experiment::{
     Audit, CarryOver, End, Execution, Level, News, NoVerdict, Origin, Plan, Question, Rule, Run,
     Runner, Sensitivity, Verdict, World, carry_out, commits_lost, compare, foremost,
 };
-use os::{Disk, Session};
+use os::Session;
 use report::number::grouped;
 use stop::{RefusalKind, Stop};
 use waits::Nanos;
@@ -118,7 +118,7 @@ pub fn run(
         model: found.model,
         sensitivity: found.sensitivity,
         audits: found.audits,
-        notes: asked.notes,
+        notes: [asked.notes, found.notes].concat(),
     };
     let verdict = Verdict::of(&found.runs, &question);
     if let (true, Err(error)) = (found.is_stopped, &verdict) {
@@ -165,6 +165,7 @@ struct Found {
     audits: Vec<Audit>,
     model: String,
     sensitivity: Vec<Sensitivity>,
+    notes: Vec<String>,
     /// It was told to stop, so there are fewer rows than were asked for.
     is_stopped: bool,
 }
@@ -185,7 +186,7 @@ impl<'a> Asked<'a> {
         if !request.equals && experiment.settings.iter().all(is_same) {
             return Err(invalid(&"all settings are the same (--equals compares A with itself)"));
         }
-        let form = experiment.form(request.form.clone())?;
+        let mut form = experiment.form(request.form.clone())?;
         Setting::complete(&mut experiment.settings, &form.parameters)?;
         let done = request.before.runs.clone();
         let is_modelled = matches!(request.run_on, RunOn::Model { .. });
@@ -203,6 +204,9 @@ impl<'a> Asked<'a> {
             ));
         }
         let (blocks, budget) = (experiment.blocks()?, experiment.budget());
+        if design == Design::Alternate && !is_modelled {
+            form.last_for(budget);
+        }
         if design == Design::Alternate && experiment.design.is_none() {
             // It may begin anew by restarts (`instead`): what is wrong with those is told now.
             by_restarts(&experiment, request.seed)?;
@@ -302,7 +306,7 @@ impl<'a> Asked<'a> {
         let direct = self.form.parameters.filesystemio_options.file_options().direct;
         // This frees what killed experiments had left.
         let scratch = Scratch::make(&disk, parent, direct, session)?;
-        self.check_room(&disk, parent)?;
+        self.form.check_room(&disk, parent)?;
         let base = scratch.base();
         let mut percent = None;
         let progress = |done: u64, all: u64| {
@@ -317,7 +321,7 @@ impl<'a> Asked<'a> {
         let (form, settings) = self.as_chosen(Some(chosen))?;
         let settings = &settings[..];
         follower.begins(&self.rule, "", &self.notes);
-        let mut audited = None;
+        let (mut audited, mut notes) = (None, Vec::new());
         let execution = {
             let mut teller = Teller::new(self.rule, self.plan, self.time(), follower);
             self.done.iter().for_each(|run| teller.knows(run));
@@ -327,7 +331,8 @@ impl<'a> Asked<'a> {
             let mut enough = |rows: &[Run]| {
                 is_enough(rows, &self.rule, self.experiment.settings.len()) || is_over()
             };
-            let following = Following { told_to_stop, enough: &mut enough, news: &mut news };
+            let (enough, news, notes) = (&mut enough, &mut news, Some(&mut notes));
+            let following = Following { told_to_stop, enough, news, notes };
             match self.design {
                 Design::Alternate => {
                     let alternation = self.alternation(&form, settings, &origin);
@@ -343,11 +348,12 @@ impl<'a> Asked<'a> {
                 }
             }
         };
+        notes.iter().for_each(|note| follower.tell(note));
         audited.into_iter().for_each(|audit| follower.audited(audit));
         let (runs, is_stopped) = whole(execution)?;
         let mut audits = self.audits_before();
         audited.into_iter().for_each(|audit| audit.add_to(&mut audits));
-        Ok(Found { runs, audits, is_stopped, ..Found::default() })
+        Ok(Found { runs, audits, notes, is_stopped, ..Found::default() })
     }
 
     /// Nothing was made anew.
@@ -390,7 +396,7 @@ impl<'a> Asked<'a> {
         following: Following<'_>,
         session: &Session,
     ) -> Execution<Stop> {
-        let Following { told_to_stop, enough, news } = following;
+        let Following { told_to_stop, enough, news, .. } = following;
         let clock = session.os().clock();
         carry_out(&self.plan, done, runner, clock, told_to_stop, enough, news)
     }
@@ -418,21 +424,6 @@ impl<'a> Asked<'a> {
             found.words()
         )];
         Ok(Some(request))
-    }
-
-    fn check_room(&self, disk: &Disk, parent: &Path) -> Result<(), Stop> {
-        let (needed, free) = (self.form.disk_bytes(), disk.free_bytes(parent)?);
-        if free >= needed {
-            return Ok(());
-        }
-        let message = format!(
-            "cannot run in {}: {} MB are needed and {} MB are free; free some, or choose another \
-             place with --dir",
-            parent.display(),
-            needed.div_ceil(1_000_000),
-            free / 1_000_000
-        );
-        Err(Stop::refuse(RefusalKind::NoSpace, message))
     }
 
     fn modelled(
@@ -527,6 +518,7 @@ impl<'a> Asked<'a> {
                 told_to_stop: &|| false,
                 enough: &mut |rows| is_enough(rows, &rule, settings.len()),
                 news: &mut |_| (),
+                notes: None,
             };
             alternation.run(&world.disk(), Path::new(DIRECTORY), following, session)
         };

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lab::{Before, Design, Ending, Experiment, Form, Request, RunOn, run};
+use lab::{Before, Design, Ending, Experiment, Form, Request, RunOn, Setting, run};
 use waits::{Nanos, SessionKind};
 
 struct Folder(PathBuf);
@@ -90,6 +90,39 @@ fn an_experiment_in_one_instance_answers_and_leaves_nothing_behind() {
     assert!(rows.iter().all(|row| redo_write(row) == redo_write(&rows[0])));
     assert_ne!(redo_write(&rows[0]), "probed");
     assert_eq!(folder.names(), Vec::<String>::new());
+}
+
+/// LB78: history fills the data file, and what was measured until then is worth a verdict.
+#[test]
+fn a_full_data_file_ends_an_experiment_with_its_verdict() {
+    let folder = Folder::new("lab-full");
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    let leader = |name: &str| {
+        Setting::of([("commit_leader".to_owned(), name.to_owned())]).expect("a setting")
+    };
+    let (a, b) = (leader("session"), leader("lgwr"));
+    let mut request = request(&folder);
+    request.experiment = Experiment::comparing(a, b, "debit-credit").expect("it is one");
+    request.experiment.design = Some(Design::Alternate);
+    request.experiment.budget = Some(Nanos::from_secs(600));
+    request.experiment.block = Some(Nanos::from_millis(50));
+    request.experiment.matters = 1e-4;
+    let sized = request.form.set(|creation, _| {
+        creation.set("data_bytes", "20m")?;
+        creation.set("data_bytes_max", "20m")
+    });
+    sized.expect("sizes");
+    let ended = run(&request, &|| false, &mut |_: &str| {}, &session);
+    let (report, rows) = match ended {
+        Ok(Ending::Answered(report, rows)) => (report, rows),
+        Ok(Ending::Stopped(..)) => panic!("nobody told it to stop"),
+        Err(stop) => panic!("all is lost: {stop}"),
+    };
+    assert!(rows.len() > 20, "{} rows", rows.len());
+    let text: Vec<String> = report.text().split_whitespace().map(str::to_owned).collect();
+    assert!(text.join(" ").contains("no more room for rows of history"), "{}", report.text());
+    assert!(report.text().contains("commits lost      none"), "{}", report.text());
 }
 
 /// LB4: stopped in the middle of loading or of a run, it leaves nothing either.
