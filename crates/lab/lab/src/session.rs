@@ -460,7 +460,8 @@ impl<'a> Asked<'a> {
                 let mut enough =
                     |rows: &[Run]| is_enough(rows, &self.rule, self.experiment.settings.len());
                 let mut news = |news: News<'_>| teller.tell(&news);
-                let following = Following { told_to_stop, enough: &mut enough, news: &mut news };
+                let (enough, news) = (&mut enough, &mut news);
+                let following = Following { told_to_stop, enough, news, notes: None };
                 Ok((self.restart(done.to_vec(), &mut runner, following, session), None))
             }
         };
