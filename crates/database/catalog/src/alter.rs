@@ -1,22 +1,25 @@
 //! ALTER TABLE.
 //!
 //! Each alteration locks the table in X, looks at its rows if it has to, and publishes another
-//! definition. No row is rewritten.
+//! definition. No row is rewritten, but for some changes of a type (`set_type`).
 //!
 //! Callers: the embedded API; SQL.
 
 use os::Session;
 use relation::{ColumnDefinition, Default, IndexDefinition, TableDefinition};
-use stop::{RefusalKind, Stop};
+use stop::{Refusal, RefusalKind, Stop};
 use txn::{LockWait, TableMode};
+use value::OwnedValue;
 
 use crate::checks::FoundRow;
-use crate::dictionary::{Dictionary, Edit};
-use crate::draft::{Draft, index_names, place_of, rename_index};
+use crate::definition_names::{index_names, place_of, rename_index};
+use crate::dictionary::Dictionary;
+use crate::draft::Draft;
 use crate::drop::remove_index;
+use crate::edit::Edit;
 use crate::spec::{Alteration, ColumnSpec, ConstraintSpec, DefaultSpec, Rule};
 use crate::statement::Statement;
-use crate::{Catalog, names};
+use crate::{Catalog, ObjectId, names, texts};
 
 impl Catalog {
     /// Alters a table. The change is durable when this returns.
@@ -39,17 +42,15 @@ impl Catalog {
                     statement.rename_constraint(table, from, to)
                 }
                 Alteration::SetDefault { column, value } => {
-                    let place = place_of(&table, column)?;
-                    let mut table = table;
-                    let of = &mut table.columns[place];
-                    if of.default.sequence().is_some() {
-                        let what = format!("column {column} is an identity column");
-                        return Err(cannot(name, &what));
-                    }
-                    let fitted = of.kind.fit(column, value.get());
-                    let fitted = fitted.map_err(|misfit| cannot(name, &misfit.to_string()))?;
-                    of.default = Default::Constant(fitted.to_owned());
-                    statement.publish_table(table)
+                    let fitted = fitted(&table, column, value)?;
+                    statement.set_default(table, column, Default::Constant(fitted))
+                }
+                Alteration::SetDefaultExpression { column, text } => {
+                    texts::check(&format!("the default of column {column}"), text)?;
+                    statement.set_default(table, column, Default::Expression(text.clone()))
+                }
+                Alteration::SetType { column, kind } => {
+                    statement.set_type(table, column, *kind, None)
                 }
                 Alteration::SetNotNull(column) => statement.set_not_null(table, column),
                 Alteration::DropNotNull(column) => statement.drop_not_null(table, column),
@@ -62,7 +63,7 @@ impl Catalog {
     }
 }
 
-fn cannot(table: &str, what: &str) -> Stop {
+pub(crate) fn cannot(table: &str, what: &str) -> Stop {
     Stop::refuse(RefusalKind::Invalid, format!("cannot alter table {table}: {what}"))
 }
 
@@ -70,20 +71,35 @@ fn in_use(table: &str, what: &str) -> Stop {
     Stop::refuse(RefusalKind::WrongState, format!("cannot alter table {table}: {what}"))
 }
 
+/// The value as a column of the table holds it.
+fn fitted(table: &TableDefinition, column: &str, value: &OwnedValue) -> Result<OwnedValue, Stop> {
+    let kind = table.columns[place_of(table, column)?].kind;
+    let fitted = kind.fit(column, value.get());
+    let fitted = fitted.map_err(|misfit| cannot(&table.name, &misfit.to_string()))?;
+    Ok(fitted.to_owned())
+}
+
 /// The index or constraint that has the column, in words for a message.
 fn user_of(table: &TableDefinition, column: usize) -> Option<String> {
     let own = table.foreign_keys.iter().find(|key| key.columns.contains(&column));
     let check = table.checks.iter().find(|check| check.condition.columns().contains(&column));
+    let check = check.map(|check| &check.name).or(expression_on(table, column));
     let has = |index: &&IndexDefinition| index.columns.iter().any(|of| of.column == column);
     let index = table.indexes.iter().find(has);
     // A column that other tables refer to is in an index.
     let own = own.map(|key| format!("its foreign key {}", key.name));
-    let check = check.map(|check| format!("its check {}", check.name));
+    let check = check.map(|check| format!("its check {check}"));
     let index = index.map(|index| match index.primary {
         true => format!("its primary key {}", index.name),
         false => format!("its index {}", index.name),
     });
     own.or(check).or(index)
+}
+
+/// The name of a CHECK that is an expression and reads the column.
+fn expression_on(table: &TableDefinition, column: usize) -> Option<&String> {
+    let check = table.expressions.iter().find(|check| check.columns.contains(&column));
+    check.map(|check| &check.name)
 }
 
 impl Statement<'_> {
@@ -100,8 +116,14 @@ impl Statement<'_> {
             draft.add_column(spec).map(|()| draft.table)
         })?;
         let column = table.columns.last_mut().expect("a column was added");
-        if let Default::Constant(value) = &column.default {
-            column.missing = value.clone();
+        match (&column.default, &spec.default) {
+            (Default::Constant(value), _) => column.missing = value.clone(),
+            (Default::Expression(_), DefaultSpec::Expression { present, .. }) => {
+                // It was looked at with the draft.
+                let present = column.kind.fit(&spec.name, present.get());
+                column.missing = present.map_or(OwnedValue::NULL, value::Value::to_owned);
+            }
+            _ => {}
         }
         if column.not_null && column.missing.get().is_null() && self.has_rows(&before)? {
             let what = format!(
@@ -130,7 +152,29 @@ impl Statement<'_> {
         let sequence = sequence.map(|of| self.catalog.sequence_of(of, self.session)).transpose()?;
         table.columns[place] = table.columns[place].dropped(place);
         let dropped_sequences = sequence.into_iter().collect();
-        self.publish(|_| Ok(Edit { dropped_sequences, ..Edit::of(table) }), &[])
+        let what = format!("drop column {column} of table {}", table.name);
+        let edit = |dictionary: &Dictionary| {
+            dictionary.check_column_unread(table.object, place, &what)?;
+            Ok::<_, Stop>(Edit { dropped_sequences, ..Edit::of(table) })
+        };
+        self.publish(edit, &[])
+    }
+
+    /// Gives a column another default, for inserts from now on.
+    fn set_default(
+        &mut self,
+        mut table: TableDefinition,
+        column: &str,
+        default: Default,
+    ) -> Result<(), Stop> {
+        let place = place_of(&table, column)?;
+        let of = &mut table.columns[place];
+        if of.default.sequence().is_some() {
+            let what = format!("column {column} is an identity column");
+            return Err(cannot(&table.name, &what));
+        }
+        of.default = default;
+        self.publish_table(table)
     }
 
     fn rename_constraint(
@@ -151,10 +195,12 @@ impl Statement<'_> {
 
     fn rename_table(&mut self, mut table: TableDefinition, to: &str) -> Result<(), Stop> {
         names::check("table", to)?;
+        let what = format!("rename table {}", table.name);
         table.name = to.into();
         self.publish(
             |dictionary| {
                 dictionary.check_free(to)?;
+                dictionary.check_unread(ObjectId::Table(table.object), &what)?;
                 Ok(Edit::of(table))
             },
             &[],
@@ -172,19 +218,29 @@ impl Statement<'_> {
         if table.columns.iter().any(|column| column.name == to) {
             return Err(names::taken("column", to));
         }
+        if let Some(check) = expression_on(&table, place) {
+            let what = format!("its check {check} names column {from}; drop that first");
+            return Err(in_use(&table.name, &what));
+        }
+        let what = format!("rename column {from} of table {}", table.name);
         table.columns[place].name = to.into();
-        self.publish_table(table)
+        let edit = |dictionary: &Dictionary| {
+            dictionary.check_column_unread(table.object, place, &what)?;
+            Ok::<_, Stop>(Edit::of(table))
+        };
+        self.publish(edit, &[])
     }
 
     fn set_not_null(&mut self, mut table: TableDefinition, column: &str) -> Result<(), Stop> {
         let place = place_of(&table, column)?;
         if let Some(FoundRow { address, .. }) = self.find_null(&table, place)? {
             let message = format!(
-                "cannot set column {column} of table {} NOT NULL: row {address} has NULL there; \
-                 give it a value first",
+                "cannot set column {column} of table {} NOT NULL: row {address} has NULL there",
                 table.name
             );
-            return Err(Stop::refuse(RefusalKind::NotNullViolation, message));
+            let refusal = Refusal::new(RefusalKind::NotNullViolation, message);
+            let refusal = refusal.hint("give it a value first");
+            return Err(refusal.table(&table.name).column(column).into());
         }
         table.columns[place].not_null = true;
         self.publish_table(table)
@@ -225,6 +281,7 @@ impl Statement<'_> {
         match &spec.rule {
             Rule::PrimaryKey(_) | Rule::Unique(_) => {}
             Rule::Check(_) => self.check_rows(&table)?,
+            Rule::CheckExpression { .. } => self.check_rows_by_expression(&table)?,
             Rule::ForeignKey(_) => self.check_references(&table)?,
         }
         let edit = |dictionary: &Dictionary| {
@@ -241,10 +298,14 @@ impl Statement<'_> {
         cascade: bool,
     ) -> Result<(), Stop> {
         self.lock_referenced(&table)?;
-        let before = (table.checks.len(), table.foreign_keys.len());
+        let counts = |table: &TableDefinition| {
+            [table.checks.len(), table.expressions.len(), table.foreign_keys.len()]
+        };
+        let before = counts(&table);
         table.checks.retain(|check| check.name != name);
+        table.expressions.retain(|check| check.name != name);
         table.foreign_keys.retain(|key| key.name != name);
-        if (table.checks.len(), table.foreign_keys.len()) != before {
+        if counts(&table) != before {
             return self.publish_table(table);
         }
         let index = table.indexes.iter().find(|index| index.unique && index.name == name);

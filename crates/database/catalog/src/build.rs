@@ -17,7 +17,7 @@ use ids::Dba;
 use os::Session;
 use relation::{Relation, TableDefinition, ordered_bytes, split_sorted};
 use sort::Sorter;
-use stop::{RefusalKind, Stop};
+use stop::{Refusal, RefusalKind, Stop};
 use txn::View;
 use value::{Damaged, RowView};
 
@@ -134,11 +134,12 @@ fn duplicate(
         Err(stop) => return stop,
     };
     let message = format!(
-        "cannot make unique index {}: the rows {one} and {other} of table {} both have {key}; \
-         change or delete one of them",
+        "cannot make unique index {}: the rows {one} and {other} of table {} have the same key",
         index.name, definition.name
     );
-    Stop::refuse(RefusalKind::UniqueViolation, message)
+    let refusal = Refusal::new(RefusalKind::UniqueViolation, message).detail(key);
+    let refusal = refusal.hint("change or delete one of them");
+    refusal.table(&definition.name).constraint(&index.name).into()
 }
 
 /// The refusal of a row that can't be read.

@@ -4,13 +4,14 @@
 //!   value       a row of one column, of the column's type (crate `value` says how)
 //!   constant    type (4) │ length (4) │ value; the type alone, of tag 0, is NULL
 //!   condition   tag (1) │ its parts; a list of parts begins with how many (2)
+//!   text        length (2) │ its bytes; a list of places or texts begins with how many (2)
 //! ```
 //!
 //! Invariants
 //!   * reading is total: bytes that no writer has written give none, and never a panic
 //!   * each value has one form, because a changed definition is found by comparing rows
 //!
-//! Callers: `rows`.
+//! Callers: `rows`, `texts`, `statistics`.
 
 use relation::{Comparison, Condition, Operand};
 use value::{OwnedValue, RowLayout, RowView, Type, Value};
@@ -106,18 +107,43 @@ fn push_operand(operand: &Operand, out: &mut Vec<u8>) -> Result<(), String> {
         }
         Operand::Constant(value) => {
             out.push(CONSTANT);
-            let Some(kind) = widest(value.get()) else {
-                out.extend([0; 4]);
-                return Ok(());
-            };
-            let bytes = of_value(kind, value.get());
-            let length = u32::try_from(bytes.len()).expect("a row is shorter");
-            out.extend(kind.stored());
-            out.extend(length.to_le_bytes());
-            out.extend(bytes);
+            push_constant(value.get(), out);
         }
     }
     Ok(())
+}
+
+/// Appends a value with its type.
+pub(crate) fn push_constant(value: Value<'_>, out: &mut Vec<u8>) {
+    let Some(kind) = widest(value) else {
+        out.extend([0; 4]);
+        return;
+    };
+    let bytes = of_value(kind, value);
+    let length = u32::try_from(bytes.len()).expect("a row is shorter");
+    out.extend(kind.stored());
+    out.extend(length.to_le_bytes());
+    out.extend(bytes);
+}
+
+/// Appends how many things follow.
+///
+/// # Panics When they are more than 65,535.
+pub(crate) fn push_count(count: usize, out: &mut Vec<u8>) {
+    let count = u16::try_from(count).expect("lists are shorter than a table has columns");
+    out.extend(count.to_le_bytes());
+}
+
+/// Appends a name.
+pub(crate) fn push_name(name: &str, out: &mut Vec<u8>) {
+    push_count(name.len(), out);
+    out.extend(name.as_bytes());
+}
+
+/// Appends places of columns.
+pub(crate) fn push_places(places: &[usize], out: &mut Vec<u8>) {
+    push_count(places.len(), out);
+    places.iter().for_each(|place| push_count(*place, out));
 }
 
 /// The type that holds every value of this value's kind; none for NULL.
@@ -136,17 +162,49 @@ fn widest(value: Value<'_>) -> Option<Type> {
 }
 
 /// The bytes that are left to read.
-struct Reader<'a>(&'a [u8]);
+pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Reader<'a> {
-    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+    pub(crate) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
         Some(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         self.take(N)?.try_into().ok()
+    }
+
+    pub(crate) fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    /// Reads what `push_count` has written.
+    pub(crate) fn count(&mut self) -> Option<usize> {
+        self.array().map(u16::from_le_bytes).map(usize::from)
+    }
+
+    pub(crate) fn name(&mut self) -> Option<String> {
+        let length = self.count()?;
+        String::from_utf8(self.take(length)?.to_vec()).ok()
+    }
+
+    /// Reads a list: a count, and as many things.
+    pub(crate) fn list<T>(
+        &mut self,
+        mut read: impl FnMut(&mut Self) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let count = self.count()?;
+        (0..count).map(|_| read(self)).collect()
+    }
+
+    pub(crate) fn places(&mut self) -> Option<Vec<usize>> {
+        self.list(Reader::count)
+    }
+
+    /// The value, if nothing is left to read.
+    pub(crate) fn end<T>(&self, value: T) -> Option<T> {
+        self.0.is_empty().then_some(value)
     }
 
     fn condition(&mut self, depth: usize) -> Option<Condition> {
@@ -181,7 +239,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn constant(&mut self) -> Option<OwnedValue> {
+    pub(crate) fn constant(&mut self) -> Option<OwnedValue> {
         let kind = self.array()?;
         if kind == [0; 4] {
             return Some(OwnedValue::NULL);

@@ -2,16 +2,17 @@
 //!
 //! Invariant: a table lock keeps changes out from before the check to the commit (DC14).
 //!
-//! Callers: `create`, `alter`, `drop`.
+//! Callers: `create`, `alter`, `drop`, `set_type`.
 
 use std::sync::Arc;
 
 use access::RowAddress;
 use ids::{Dba, ObjectNo};
+use os::Session;
 use relation::{ForeignKey, Relation, Scratch, TableDefinition, Truth};
-use stop::{RefusalKind, Stop};
+use stop::{Refusal, RefusalKind, Stop};
 use txn::View;
-use value::{OwnedValue, RowView, Value};
+use value::{OwnedValue, RowView, Value, shown};
 
 use crate::build::{each_block, unreadable};
 use crate::statement::Statement;
@@ -109,13 +110,34 @@ impl Statement<'_> {
             None => Ok(()),
             Some(FoundRow { address, text }) => {
                 let message = format!(
-                    "cannot add CHECK {} to table {}: row {address} ({text}) breaks it; change or \
-                     delete the row first",
+                    "cannot add CHECK {} to table {}: row {address} breaks it",
                     check.name, table.name
                 );
-                Err(Stop::refuse(RefusalKind::CheckViolation, message))
+                let refusal = Refusal::new(RefusalKind::CheckViolation, message).detail(text);
+                let refusal = refusal.hint("change or delete the row first");
+                Err(refusal.table(&table.name).constraint(&check.name).into())
             }
         }
+    }
+
+    /// Refuses a table with a row that breaks its last CHECK that is an expression. The rows of a
+    /// block are copied, and looked at with no latch held (rule relation/RL80).
+    pub(crate) fn check_rows_by_expression(&self, table: &TableDefinition) -> Result<(), Stop> {
+        self.catalog.check_expressions(table)?;
+        let number = table.expressions.len() - 1;
+        let open = self.open(table)?;
+        self.with_view(|view| {
+            each_block(&open, view, self.session, |block| {
+                for (address, row) in rows_of_block(&open, block, view, self.session)? {
+                    let values: Vec<Value<'_>> = row.iter().map(OwnedValue::get).collect();
+                    if open.truth_of(number, &values)? == Truth::False {
+                        let name = &table.expressions[number].name;
+                        return Err(breaks(table, name, address, &values));
+                    }
+                }
+                Ok(())
+            })
+        })
     }
 
     /// Refuses a table with a row whose last foreign key refers to no row.
@@ -168,6 +190,45 @@ impl Statement<'_> {
     }
 }
 
+/// A row with a value for each column of its table.
+pub(crate) type CopiedRow = (RowAddress, Vec<OwnedValue>);
+
+/// Copies of a block's rows, as the view sees them.
+pub(crate) fn rows_of_block(
+    table: &Relation,
+    block: Dba,
+    view: View,
+    session: &Session,
+) -> Result<Vec<CopiedRow>, Stop> {
+    let (mut found, mut read) = (Vec::new(), Ok(()));
+    let mut visit = |address, row: &[u8]| {
+        let values = RowView::new(table.layout(), row).and_then(|row| {
+            let column = |column| row.get(column).map(Value::to_owned);
+            (0..table.layout().columns()).map(column).collect::<Result<Vec<_>, _>>()
+        });
+        match values {
+            Ok(values) => found.push((address, values)),
+            Err(damaged) => read = Err(unreadable(table.definition(), address, &damaged)),
+        }
+    };
+    table.heap().visit_block(view, block, &mut visit, session)?;
+    read.map(|()| found)
+}
+
+/// The refusal of a CHECK that is an expression, by a row that breaks it.
+fn breaks(table: &TableDefinition, name: &str, row: RowAddress, values: &[Value<'_>]) -> Stop {
+    let columns = table.columns.iter().zip(values).filter(|(column, _)| !column.is_dropped());
+    let shown =
+        columns.take(4).map(|(column, value)| format!("{} = {}", column.name, shown(*value)));
+    let message = format!(
+        "cannot add CHECK {name} to table {}: row {row} ({}) breaks it; change or delete the row \
+         first",
+        table.name,
+        shown.collect::<Vec<_>>().join(", ")
+    );
+    Stop::refuse(RefusalKind::CheckViolation, message)
+}
+
 fn no_parent(
     table: &TableDefinition,
     parent: &Relation,
@@ -177,12 +238,13 @@ fn no_parent(
 ) -> Stop {
     let values: Vec<String> = values.iter().map(ToString::to_string).collect();
     let message = format!(
-        "cannot add foreign key {} to table {}: row {row} refers to ({}), which table {} hasn't; \
-         insert that, or change or delete the row, first",
+        "cannot add foreign key {} to table {}: row {row} refers to a key that table {} hasn't",
         key.name,
         table.name,
-        values.join(", "),
         parent.definition().name
     );
-    Stop::refuse(RefusalKind::ForeignKeyViolation, message)
+    let refusal = Refusal::new(RefusalKind::ForeignKeyViolation, message);
+    let refusal = refusal.detail(format!("it refers to ({})", values.join(", ")));
+    let refusal = refusal.hint("insert that, or change or delete the row, first");
+    refusal.table(&table.name).constraint(&key.name).into()
 }

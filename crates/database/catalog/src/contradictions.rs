@@ -4,14 +4,17 @@
 //! Opening checks less, and stops at the first thing that it can't make sense of. Here everything
 //! is reported, in sentences that begin behind the row ("of _columns, …").
 //!
-//! Callers: `look`.
+//! Those of texts and statistics are in `text_contradictions`.
+//!
+//! Callers: `dictionary_check`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use relation::is_dropped;
 
 use crate::dictionary_table::DictionaryTable::{
-    self, Columns, ConstraintColumns, Constraints, IndexColumns, Indexes, Sequences, Tables,
+    self, Columns, ConstraintColumns, Constraints, IndexColumns, Indexes, Sequences, Statistics,
+    Tables, Texts,
 };
 use crate::rows::{Cells, Rows, beginning};
 
@@ -25,9 +28,10 @@ pub(crate) struct Contradiction {
     pub(crate) spoils: Option<i64>,
 }
 
-struct ConsistencyCheck<'r> {
+/// The rows, and what was found in them.
+pub(crate) struct ConsistencyCheck<'r> {
     rows: &'r Rows,
-    found: Vec<Contradiction>,
+    pub(crate) found: Vec<Contradiction>,
 }
 
 /// All contradictions between these rows.
@@ -45,6 +49,8 @@ pub(crate) fn contradictions(rows: &Rows) -> Vec<Contradiction> {
     check.checks();
     check.foreign_keys();
     check.pairs_of_foreign_keys();
+    check.texts();
+    check.statistics();
     check.duplicates();
     check.found
 }
@@ -57,6 +63,8 @@ fn thing(table: DictionaryTable) -> &'static str {
         Indexes => "index",
         Constraints => "constraint",
         Sequences => "sequence",
+        Texts => "text",
+        Statistics => "thing with statistics",
     }
 }
 
@@ -65,14 +73,14 @@ fn shown(key: &[i64]) -> String {
 }
 
 impl<'r> ConsistencyCheck<'r> {
-    fn all(
+    pub(crate) fn all(
         &self,
         table: DictionaryTable,
     ) -> impl Iterator<Item = (&'r [i64], Cells<'r>)> + use<'r> {
         beginning(self.rows, table, &[])
     }
 
-    fn get(&self, table: DictionaryTable, key: &[i64]) -> Option<Cells<'r>> {
+    pub(crate) fn get(&self, table: DictionaryTable, key: &[i64]) -> Option<Cells<'r>> {
         self.rows.get(&(table, key.to_vec())).map(|row| Cells::new(table, row))
     }
 
@@ -174,7 +182,7 @@ impl<'r> ConsistencyCheck<'r> {
     }
 
     /// A column that is there and wasn't dropped; an error says why there is none.
-    fn column(&self, table: i64, column: i64) -> Result<Cells<'r>, String> {
+    pub(crate) fn column(&self, table: i64, column: i64) -> Result<Cells<'r>, String> {
         match self.get(Columns, &[table, column]) {
             None => Err(format!("column {column} of table {table}, which isn't there")),
             Some(cells) if cells.text(2).is_some_and(|name| is_dropped(&name)) => {
@@ -308,10 +316,11 @@ impl<'r> ConsistencyCheck<'r> {
                 twice.push((table, key, what));
             }
         }
-        let rooms = [[(Tables, 1), (Sequences, 1)], [(Indexes, 3), (Constraints, 2)]];
-        for room in rooms {
+        let objects = [(Tables, 1), (Sequences, 1), (Texts, 3)];
+        let others = [(Indexes, 3), (Constraints, 2)];
+        for room in [&objects[..], &others[..]] {
             let mut names = BTreeSet::new();
-            for (table, column) in room {
+            for (table, column) in room.iter().copied() {
                 for (key, cells) in self.all(table) {
                     if let Some(name) = cells.text(column)
                         && !names.insert(name.clone())

@@ -11,8 +11,9 @@ use relation::TableDefinition;
 use stop::Stop;
 use txn::{LockWait, TableMode};
 
-use crate::dictionary::{Dictionary, Edit};
+use crate::dictionary::Dictionary;
 use crate::draft::Draft;
+use crate::edit::Edit;
 use crate::sequence::Sequence;
 use crate::spec::{IndexSpec, Rule, TableSpec};
 use crate::{Catalog, SequenceDefinition, SequenceOptions, names};
@@ -39,11 +40,12 @@ impl Catalog {
                 }
             }
             let count = u32::try_from(spec.columns.len()).unwrap_or(u32::MAX);
-            let first = self.number_sequences(count.min(1_000), session);
+            let first = self.number_objects(count.min(1_000), session);
             let (mut table, mut sequences, names) = statement.read(|dictionary| {
                 let draft = Draft::create(spec, first, dictionary)?;
                 Ok::<_, Stop>((draft.table, draft.sequences, draft.generated))
             })?;
+            self.check_expressions(&table)?;
             let tablespace = spec.tablespace.as_ref().unwrap_or(&self.config.tablespace);
             statement.make_segments(&mut table, tablespace, &[])?;
             let object = table.object;
@@ -105,13 +107,22 @@ impl Catalog {
         session: &Session,
     ) -> Result<ObjectNo, Stop> {
         names::check("sequence", name)?;
-        let object = ObjectNo::new(self.number_sequences(1, session));
+        let object = ObjectNo::new(self.number_objects(1, session));
         let sequence = new_sequence(options.define(object, name)?, session);
         self.run(LockWait::Forever, session, |statement| {
             let edit = Edit { new_sequences: vec![sequence], ..Edit::default() };
             statement.publish(|_| Ok(edit), &[])?;
             Ok(object)
         })
+    }
+}
+
+impl Catalog {
+    /// Refuses a table with a CHECK that is an expression which this program can't evaluate: no row
+    /// could be put into it.
+    pub(crate) fn check_expressions(&self, table: &TableDefinition) -> Result<(), Stop> {
+        let mut all = table.expressions.iter();
+        all.try_for_each(|check| self.compiler.compile(check, table).map(drop))
     }
 }
 

@@ -1,4 +1,5 @@
-//! The dictionary in memory: tables and sequences, by number and by name.
+//! The dictionary in memory: tables, sequences, views and external tables, by number and by name;
+//! comments and statistics.
 //!
 //! ```text
 //!   definition ──(first asked for)──▶ opened ──(DDL, about to commit)──▶ changing ──▶ replaced
@@ -7,7 +8,9 @@
 //! Invariants
 //!   * it says what the committed rows of the dictionary say; a definition that is about to change
 //!     is `changing` from before the commit until it was replaced (DC17)
-//!   * tables and sequences share one name space, indexes and constraints another
+//!   * tables, sequences, views and external tables share one name space, indexes and constraints
+//!     another
+//!   * all that a view reads is there
 //!
 //! Callers: all of this crate, under the catalog's latch (DC8).
 
@@ -19,24 +22,29 @@ use os::Session;
 use relation::{ForeignKey, Relation, TableDefinition};
 use stop::{RefusalKind, Stop};
 
-use crate::draft::index_names;
+use crate::definition_names::index_names;
+use crate::edit::Edit;
 use crate::names;
 use crate::sequence::Sequence;
+use crate::texts::CommentOn;
+use crate::{ExternalDefinition, ObjectId, TableStatistics, ViewDefinition};
 
 /// The dictionary in memory.
 #[derive(Default)]
 pub(crate) struct Dictionary {
-    tables: BTreeMap<ObjectNo, TableEntry>,
-    sequences: BTreeMap<ObjectNo, Arc<Sequence>>,
-    names: BTreeMap<String, NameOwner>,
+    pub(crate) tables: BTreeMap<ObjectNo, TableEntry>,
+    pub(crate) sequences: BTreeMap<ObjectNo, Arc<Sequence>>,
+    pub(crate) views: BTreeMap<ObjectNo, Arc<ViewDefinition>>,
+    pub(crate) externals: BTreeMap<ObjectNo, Arc<ExternalDefinition>>,
+    pub(crate) comments: BTreeMap<CommentOn, String>,
+    pub(crate) statistics: BTreeMap<ObjectNo, Arc<TableStatistics>>,
+    names: BTreeMap<String, ObjectId>,
     index_names: BTreeSet<String>,
-}
-
-/// The owner of a name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum NameOwner {
-    Table(ObjectNo),
-    Sequence(ObjectNo),
+    /// The generation in which each object changed last; none for those that haven't since the
+    /// opening (DC40).
+    changed: BTreeMap<ObjectId, u64>,
+    /// The objects other than tables that a statement changes which is about to commit.
+    changing: BTreeSet<ObjectId>,
 }
 
 /// A table.
@@ -48,27 +56,11 @@ pub(crate) struct TableEntry {
     pub(crate) changing: bool,
 }
 
-/// What a statement changes in the dictionary.
-#[derive(Default)]
-pub(crate) struct Edit {
-    /// The new definitions of tables; none for a table that is dropped.
-    pub(crate) tables: BTreeMap<ObjectNo, Option<TableDefinition>>,
-    pub(crate) new_sequences: Vec<Arc<Sequence>>,
-    pub(crate) dropped_sequences: Vec<Arc<Sequence>>,
-}
-
-impl Edit {
-    /// An edit of one table.
-    pub(crate) fn of(table: TableDefinition) -> Edit {
-        Edit { tables: BTreeMap::from([(table.object, Some(table))]), ..Edit::default() }
-    }
-}
-
 impl Dictionary {
     /// Adds a table that was read or made.
     pub(crate) fn add_table(&mut self, definition: TableDefinition) {
         let object = definition.object;
-        self.names.insert(definition.name.clone(), NameOwner::Table(object));
+        self.names.insert(definition.name.clone(), ObjectId::Table(object));
         self.index_names.extend(index_names(&definition).map(str::to_string));
         let definition = Arc::new(definition);
         self.tables.insert(object, TableEntry { definition, relation: None, changing: false });
@@ -84,8 +76,18 @@ impl Dictionary {
 
     pub(crate) fn add_sequence(&mut self, sequence: Arc<Sequence>) {
         let definition = sequence.definition();
-        self.names.insert(definition.name.clone(), NameOwner::Sequence(definition.object));
+        self.names.insert(definition.name.clone(), ObjectId::Sequence(definition.object));
         self.sequences.insert(definition.object, sequence);
+    }
+
+    pub(crate) fn add_view(&mut self, view: ViewDefinition) {
+        self.names.insert(view.name.clone(), ObjectId::View(view.object));
+        self.views.insert(view.object, Arc::new(view));
+    }
+
+    pub(crate) fn add_external(&mut self, external: ExternalDefinition) {
+        self.names.insert(external.name.clone(), ObjectId::External(external.object));
+        self.externals.insert(external.object, Arc::new(external));
     }
 
     fn remove_sequence(&mut self, sequence: &Sequence) {
@@ -109,17 +111,53 @@ impl Dictionary {
         self.sequences.values()
     }
 
-    /// The owner of this name.
-    pub(crate) fn named(&self, name: &str) -> Option<NameOwner> {
+    /// The object of this name.
+    pub(crate) fn named(&self, name: &str) -> Option<ObjectId> {
         self.names.get(name).copied()
     }
 
     /// The table of this name.
     pub(crate) fn table(&self, name: &str) -> Result<&Arc<TableDefinition>, Stop> {
         match self.named(name) {
-            Some(NameOwner::Table(object)) => Ok(&self.tables[&object].definition),
-            _ => Err(self.unknown("table", name)),
+            Some(ObjectId::Table(object)) => Ok(&self.tables[&object].definition),
+            other => Err(self.unknown("table", name, other)),
         }
+    }
+
+    /// The view of this name.
+    pub(crate) fn view(&self, name: &str) -> Result<&Arc<ViewDefinition>, Stop> {
+        match self.named(name) {
+            Some(ObjectId::View(object)) => Ok(&self.views[&object]),
+            other => Err(self.unknown("view", name, other)),
+        }
+    }
+
+    /// The view of this number.
+    pub(crate) fn view_of(&self, object: ObjectNo) -> Option<&Arc<ViewDefinition>> {
+        self.views.get(&object)
+    }
+
+    /// The external table of this name.
+    pub(crate) fn external(&self, name: &str) -> Result<&Arc<ExternalDefinition>, Stop> {
+        match self.named(name) {
+            Some(ObjectId::External(object)) => Ok(&self.externals[&object]),
+            other => Err(self.unknown("external table", name, other)),
+        }
+    }
+
+    /// The external table of this number.
+    pub(crate) fn external_of(&self, object: ObjectNo) -> Option<&Arc<ExternalDefinition>> {
+        self.externals.get(&object)
+    }
+
+    /// The comment on an object or a column.
+    pub(crate) fn comment(&self, on: CommentOn) -> Option<&String> {
+        self.comments.get(&on)
+    }
+
+    /// The statistics of a table.
+    pub(crate) fn statistics(&self, table: ObjectNo) -> Option<&Arc<TableStatistics>> {
+        self.statistics.get(&table)
     }
 
     /// The table of this number.
@@ -131,8 +169,8 @@ impl Dictionary {
     /// The sequence of this name.
     pub(crate) fn sequence(&self, name: &str) -> Result<&Arc<Sequence>, Stop> {
         match self.named(name) {
-            Some(NameOwner::Sequence(object)) => Ok(&self.sequences[&object]),
-            _ => Err(self.unknown("sequence", name)),
+            Some(ObjectId::Sequence(object)) => Ok(&self.sequences[&object]),
+            other => Err(self.unknown("sequence", name, other)),
         }
     }
 
@@ -155,10 +193,18 @@ impl Dictionary {
         self.tables().find(has).ok_or_else(unknown)
     }
 
-    fn unknown(&self, what: &str, name: &str) -> Stop {
-        let wanted = |named: &NameOwner| matches!(named, NameOwner::Table(_)) == (what == "table");
-        let there = self.names.iter().filter(|(_, named)| wanted(named));
-        names::unknown(what, name, "", there.map(|(name, _)| name.as_str()))
+    /// The refusal of a name that no object of this kind has; `other` has it, if there is one.
+    fn unknown(&self, kind: &str, name: &str, other: Option<ObjectId>) -> Stop {
+        if let Some(other) = other {
+            return names::of_another(kind, name, other.kind());
+        }
+        let there = self.names.iter().filter(|(_, named)| named.kind() == kind);
+        names::unknown(kind, name, "", there.map(|(name, _)| name.as_str()))
+    }
+
+    /// The names of all objects.
+    pub(crate) fn all_names(&self) -> impl Iterator<Item = &str> {
+        self.names.keys().map(String::as_str)
     }
 
     pub(crate) fn has_name(&self, name: &str) -> bool {
@@ -169,18 +215,17 @@ impl Dictionary {
         self.index_names.contains(name)
     }
 
-    /// Refuses a name that a table or sequence has.
+    /// Refuses a name that an object has.
     pub(crate) fn check_free(&self, name: &str) -> Result<(), Stop> {
         match self.named(name) {
             None => Ok(()),
-            Some(NameOwner::Table(_)) => Err(names::taken("table", name)),
-            Some(NameOwner::Sequence(_)) => Err(names::taken("sequence", name)),
+            Some(object) => Err(names::taken(object.kind(), name)),
         }
     }
 
     /// Adds to the edit what follows from it: tables that are referred to learn which foreign keys
-    /// refer to them. Refused if a name was taken meanwhile, or a table that is referred to has
-    /// gone.
+    /// refer to them; comments and statistics go with what they are about. Refused if a name was
+    /// taken meanwhile, or something that is referred to or read has gone.
     pub(crate) fn complete(&self, mut edit: Edit) -> Result<Edit, Stop> {
         let edited: BTreeSet<ObjectNo> = edit.tables.keys().copied().collect();
         let mut referred: BTreeSet<ObjectNo> = BTreeSet::new();
@@ -212,6 +257,9 @@ impl Dictionary {
         }
         self.check_references(&edit)?;
         self.check_names(&edit)?;
+        self.check_dependencies(&edit)?;
+        self.drop_comments(&mut edit);
+        self.drop_statistics(&mut edit);
         Ok(edit)
     }
 
@@ -236,14 +284,20 @@ impl Dictionary {
     fn check_names(&self, edit: &Edit) -> Result<(), Stop> {
         let before = || edit.tables.keys().filter_map(|object| self.tables.get(object));
         let dropped = || edit.dropped_sequences.iter().map(|one| one.definition().name.as_str());
+        let views = edit.views.keys().filter_map(|object| self.view_of(*object));
+        let externals = edit.externals.keys().filter_map(|object| self.external_of(*object));
         let mut free: BTreeSet<&str> = before().map(|one| one.definition.name.as_str()).collect();
         free.extend(dropped());
+        free.extend(views.map(|view| view.name.as_str()));
+        free.extend(externals.map(|external| external.name.as_str()));
         let tables = edit.tables.values().flatten().map(|table| table.name.as_str());
         let sequences = edit.new_sequences.iter().map(|one| one.definition().name.as_str());
+        let views = edit.views.values().flatten().map(|view| view.name.as_str());
+        let externals = edit.externals.values().flatten().map(|one| one.name.as_str());
         let mut own = BTreeSet::new();
-        for name in tables.chain(sequences) {
+        for name in tables.chain(sequences).chain(views).chain(externals) {
             if !own.insert(name) || (self.has_name(name) && !free.contains(name)) {
-                return Err(names::taken("a table or sequence", name));
+                return Err(names::taken("a table, view or sequence", name));
             }
         }
         let free: BTreeSet<&str> = before().flat_map(|one| index_names(&one.definition)).collect();
@@ -267,6 +321,28 @@ impl Dictionary {
                 }
             }
         }
+        let is_no_table = |object: &ObjectId| !matches!(object, ObjectId::Table(_));
+        self.changing.extend(edit.objects().into_iter().filter(is_no_table));
+    }
+
+    /// Whether a statement that changes the object is about to commit.
+    pub(crate) fn is_changing(&self, object: ObjectId) -> bool {
+        match object {
+            ObjectId::Table(table) => self.entry(table).is_some_and(|entry| entry.changing),
+            _ => self.changing.contains(&object),
+        }
+    }
+
+    /// The generation in which an object changed last, 0 if it hasn't since the opening; none if it
+    /// isn't there.
+    pub(crate) fn version(&self, object: ObjectId) -> Option<u64> {
+        let is_there = match object {
+            ObjectId::Table(table) => self.tables.contains_key(&table),
+            ObjectId::View(view) => self.views.contains_key(&view),
+            ObjectId::Sequence(sequence) => self.sequences.contains_key(&sequence),
+            ObjectId::External(external) => self.externals.contains_key(&external),
+        };
+        is_there.then(|| self.changed.get(&object).copied().unwrap_or(0))
     }
 
     /// Ends a change whose commit failed: the old definitions are opened anew (DC24).
@@ -276,10 +352,16 @@ impl Dictionary {
                 (entry.changing, entry.relation) = (false, None);
             }
         }
+        self.changing.clear();
     }
 
-    /// Ends a change that was committed. Returns the relations that were replaced.
-    pub(crate) fn end_change(&mut self, edit: Edit) -> Vec<Arc<Relation>> {
+    /// Ends a change that was committed, in this generation. Returns the relations that were
+    /// replaced.
+    pub(crate) fn end_change(&mut self, edit: Edit, generation: u64) -> Vec<Arc<Relation>> {
+        for object in edit.objects() {
+            self.changed.insert(object, generation);
+        }
+        self.changing.clear();
         let all = edit.tables.keys();
         let replaced = all.filter_map(|object| self.tables.get_mut(object)?.relation.take());
         let replaced = replaced.collect();
@@ -289,7 +371,36 @@ impl Dictionary {
         edit.tables.into_values().flatten().for_each(|table| self.add_table(table));
         edit.dropped_sequences.iter().for_each(|sequence| self.remove_sequence(sequence));
         edit.new_sequences.into_iter().for_each(|sequence| self.add_sequence(sequence));
+        self.replace_others(edit.views, edit.externals);
+        replace(&mut self.comments, edit.comments, |comment| comment);
+        replace(&mut self.statistics, edit.statistics, Arc::new);
+        let Dictionary { tables, views, sequences, externals, changed, .. } = self;
+        changed.retain(|object, _| match object {
+            ObjectId::Table(table) => tables.contains_key(table),
+            ObjectId::View(view) => views.contains_key(view),
+            ObjectId::Sequence(sequence) => sequences.contains_key(sequence),
+            ObjectId::External(external) => externals.contains_key(external),
+        });
         replaced
+    }
+
+    fn replace_others(
+        &mut self,
+        views: BTreeMap<ObjectNo, Option<ViewDefinition>>,
+        externals: BTreeMap<ObjectNo, Option<ExternalDefinition>>,
+    ) {
+        for object in views.keys() {
+            if let Some(view) = self.views.remove(object) {
+                self.names.remove(&view.name);
+            }
+        }
+        for object in externals.keys() {
+            if let Some(external) = self.externals.remove(object) {
+                self.names.remove(&external.name);
+            }
+        }
+        views.into_values().flatten().for_each(|view| self.add_view(view));
+        externals.into_values().flatten().for_each(|external| self.add_external(external));
     }
 }
 
@@ -310,6 +421,20 @@ fn same_keys(
         to_it.map(what).collect::<Vec<_>>()
     };
     keys(one) == keys(other)
+}
+
+/// Replaces things by others; where there is none, the thing goes.
+fn replace<K: Ord, T, U>(
+    there: &mut BTreeMap<K, T>,
+    by: BTreeMap<K, Option<U>>,
+    of: impl Fn(U) -> T,
+) {
+    for (key, one) in by {
+        match one {
+            Some(one) => drop(there.insert(key, of(one))),
+            None => drop(there.remove(&key)),
+        }
+    }
 }
 
 fn gone(object: ObjectNo) -> Stop {

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   rows' bytes ──take──▶ rows ──look──▶ contradictions (`contradictions`)
-//!                                  └───▶ definitions of the tables that none of them is about
+//!                         └▶ version └──▶ definitions of the tables that none of them is about
 //! ```
 //!
 //! Invariants
@@ -18,12 +18,13 @@ use access::RowAddress;
 use relation::TableDefinition;
 use value::{Damaged, RowLayout, RowView, Value};
 
-use crate::SequenceDefinition;
 use crate::contradictions::{Contradiction, contradictions};
 use crate::dictionary_table::DictionaryTable::{
-    self, Columns, ConstraintColumns, Constraints, IndexColumns, Indexes, Tables,
+    self, Columns, ConstraintColumns, Constraints, IndexColumns, Indexes, Tables, Texts,
 };
+use crate::dictionary_version::{self, DICTIONARY_VERSION, DICTIONARY_VERSION_FIRST};
 use crate::rows::{self, Row, Rows, beginning, key_of};
+use crate::{SequenceDefinition, texts};
 
 /// The rows of the dictionary's tables, and what is wrong with them.
 #[derive(Default)]
@@ -47,6 +48,8 @@ pub struct DictionaryFault {
 /// What the dictionary says, as far as it makes sense.
 #[derive(Default)]
 pub struct DictionaryContents {
+    /// Its version. Of one that this program doesn't know nothing else is said, but that.
+    pub version: u32,
     /// The tables that make sense.
     pub tables: Vec<TableDefinition>,
     /// The sequences that make sense, each with its next value that no range has yet; none for a
@@ -83,6 +86,25 @@ impl DictionaryCheck {
 
     /// Checks all rows against each other, and returns what they say.
     pub fn finish(mut self) -> DictionaryContents {
+        let version = match dictionary_version::take(&mut self.rows) {
+            Ok(version) => version,
+            Err(what) => {
+                self.fault(Tables, None, format!("can't be understood: {what}"));
+                DICTIONARY_VERSION_FIRST
+            }
+        };
+        if version > DICTIONARY_VERSION {
+            let what = format!(
+                "says that the dictionary has version {version}, and this program knows those up \
+                 to {DICTIONARY_VERSION}: check it with a newer program"
+            );
+            self.fault(Tables, None, what);
+            let faults = self.faults;
+            return DictionaryContents { version, faults, ..DictionaryContents::default() };
+        }
+        let has = DictionaryTable::of(version);
+        // What an attempt to get a later version has left means nothing.
+        self.rows.retain(|(table, _), _| has.contains(table));
         let found = contradictions(&self.rows);
         let spoilt: BTreeSet<i64> = found.iter().filter_map(|one| one.spoils).collect();
         for Contradiction { table, key, what, .. } in found {
@@ -109,7 +131,7 @@ impl DictionaryCheck {
             self.fault(Tables, None, format!("isn't as opening wants it: {what}"));
         }
         let sequences = rows::sequences(&self.rows);
-        DictionaryContents { tables, sequences, faults: self.faults }
+        DictionaryContents { version, tables, sequences, faults: self.faults }
     }
 }
 
@@ -137,6 +159,7 @@ fn rows_of(all: &Rows, object: i64) -> Rows {
     };
     let direct = [Tables, Columns, Constraints, ConstraintColumns];
     direct.into_iter().for_each(|table| add(table, &[object]));
+    [texts::DEFAULT, texts::CHECK].into_iter().for_each(|kind| add(Texts, &[kind, object]));
     for (key, cells) in beginning(all, Indexes, &[]) {
         if cells.int(1) == Some(object) {
             add(Indexes, key);

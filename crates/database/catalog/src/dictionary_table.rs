@@ -10,11 +10,17 @@
 //! | `_constraints` | CHECK or FOREIGN KEY | table, place |
 //! | `_constraint_columns` | column of a FOREIGN KEY | table, place of the constraint, place |
 //! | `_sequences` | sequence | object |
+//! | `_texts` | view, external table, comment, expression | kind, object, place |
+//! | `_statistics` | table, column or index with statistics | table, kind, number |
+//!
+//! The last two come with version 2 of the dictionary; a row of `_tables` says the version
+//! (`dictionary_version`).
 //!
 //! Invariants (rule DC1)
-//!   * a table of the dictionary has the segments `_x` and `_x_key`; the segment of the last one's
-//!     index is made permanent last: where it isn't, there is no dictionary (DC10)
-//!   * columns are only ever added at the end
+//!   * a table of the dictionary has the segments `_x` and `_x_key`; the segment of the index of
+//!     the last table of version 1 is made permanent last: where it isn't, there is no dictionary
+//!     (DC10)
+//!   * a table's columns never change: a version has tables, and each has its columns for ever
 //!
 //! Callers: `store`; `rows`; `dictionary_check`; `verify`, which reads the tables without opening
 //! them.
@@ -22,6 +28,8 @@
 use ids::{ObjectNo, Scn};
 use relation::{ColumnDefinition, IndexColumn, IndexDefinition, TableDefinition};
 use value::Type;
+
+use crate::dictionary_version::DICTIONARY_VERSION_FIRST;
 
 /// A table of the dictionary.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -40,7 +48,14 @@ pub enum DictionaryTable {
     ConstraintColumns,
     /// Sequences.
     Sequences,
+    /// Things that are a text: views, external tables, comments, expressions.
+    Texts,
+    /// Statistics of tables, columns and indexes.
+    Statistics,
 }
+
+/// The number of tables of the first version.
+const FIRST: usize = 7;
 
 /// A column of such a table: name, type, and whether it may be NULL.
 type StoredColumn = (&'static str, Type, bool);
@@ -48,9 +63,25 @@ type StoredColumn = (&'static str, Type, bool);
 const NO: bool = false;
 const NULL: bool = true;
 
+/// The columns of the tables of version 2.
+const TEXTS: &[StoredColumn] = &[
+    ("kind", Type::BigInt, NO),
+    ("object", Type::BigInt, NO),
+    ("place", Type::BigInt, NO),
+    ("name", Type::Text, NULL),
+    ("text", Type::Text, NO),
+    ("details", Type::Bytea, NULL),
+];
+const STATISTICS: &[StoredColumn] = &[
+    ("table_object", Type::BigInt, NO),
+    ("kind", Type::BigInt, NO),
+    ("number", Type::BigInt, NO),
+    ("content", Type::Bytea, NO),
+];
+
 impl DictionaryTable {
-    /// All of them. The segment of the last one's index is made permanent last (DC10).
-    pub const ALL: [DictionaryTable; 7] = [
+    /// All of them, each version's behind those of the versions before.
+    pub const ALL: [DictionaryTable; 9] = [
         Self::Tables,
         Self::Columns,
         Self::Indexes,
@@ -58,7 +89,28 @@ impl DictionaryTable {
         Self::Constraints,
         Self::ConstraintColumns,
         Self::Sequences,
+        Self::Texts,
+        Self::Statistics,
     ];
+
+    /// The tables of a dictionary of this version. Of the first version, the segment of the last
+    /// one's index is made permanent last (DC10).
+    pub fn of(version: u32) -> &'static [DictionaryTable] {
+        let all: &'static [DictionaryTable] = &Self::ALL;
+        if version > DICTIONARY_VERSION_FIRST { all } else { &all[..FIRST] }
+    }
+
+    /// The tables that aren't in a dictionary of this version yet.
+    pub(crate) fn after(version: u32) -> &'static [DictionaryTable] {
+        let all: &'static [DictionaryTable] = &Self::ALL;
+        &all[Self::of(version).len()..]
+    }
+
+    /// The first version that has the table.
+    pub fn since(self) -> u32 {
+        let is_first = Self::of(DICTIONARY_VERSION_FIRST).contains(&self);
+        if is_first { DICTIONARY_VERSION_FIRST } else { DICTIONARY_VERSION_FIRST + 1 }
+    }
 
     /// The name of the table and of its segment.
     pub fn name(self) -> &'static str {
@@ -70,6 +122,8 @@ impl DictionaryTable {
             Self::Constraints => "_constraints",
             Self::ConstraintColumns => "_constraint_columns",
             Self::Sequences => "_sequences",
+            Self::Texts => "_texts",
+            Self::Statistics => "_statistics",
         }
     }
 
@@ -83,7 +137,7 @@ impl DictionaryTable {
         match self {
             Self::Tables | Self::Indexes | Self::Sequences => 1,
             Self::Columns | Self::IndexColumns | Self::Constraints => 2,
-            Self::ConstraintColumns => 3,
+            Self::ConstraintColumns | Self::Texts | Self::Statistics => 3,
         }
     }
 
@@ -149,6 +203,8 @@ impl DictionaryTable {
                 ("cache", Type::BigInt, NO),
                 ("next_value", Type::BigInt, NULL),
             ],
+            Self::Texts => TEXTS,
+            Self::Statistics => STATISTICS,
         }
     }
 

@@ -11,24 +11,21 @@
 //!   * every refusal of a statement that needs no rows comes from here
 //!   * a foreign key's columns are in the order of the unique index that it refers to
 //!
+//! DEFAULTs and CHECKs of a draft are in `draft_parts`.
+//!
 //! Callers: `create`, `alter`.
 
 use ids::{ObjectNo, Scn};
-use relation::{
-    ColumnDefinition, Default, ForeignKey, IndexColumn, IndexDefinition, NamedCondition,
-    TableDefinition,
-};
+use relation::{ColumnDefinition, ForeignKey, IndexColumn, IndexDefinition, TableDefinition};
 use stop::{RefusalKind, Stop};
-use value::{COLUMNS_MAX, NullOrdering, OwnedValue, Type};
+use value::{COLUMNS_MAX, NullOrdering};
 
-use crate::bytes;
+use crate::SequenceDefinition;
+use crate::definition_names::{index_names, place_of};
 use crate::dictionary::Dictionary;
 use crate::generated_names::GeneratedNames;
 use crate::names;
-use crate::spec::{
-    ColumnSpec, ConstraintSpec, DefaultSpec, ForeignKeySpec, IndexSpec, Rule, TableSpec,
-};
-use crate::{SequenceDefinition, SequenceOptions};
+use crate::spec::{ColumnSpec, ConstraintSpec, ForeignKeySpec, IndexSpec, Rule, TableSpec};
 
 /// The most columns of an index, as in Oracle.
 pub const INDEX_COLUMNS_MAX: usize = 32;
@@ -37,7 +34,7 @@ pub const INDEXES_MAX: usize = 64;
 
 /// A table as a statement asks for it.
 pub(crate) struct Draft<'a> {
-    dictionary: &'a Dictionary,
+    pub(crate) dictionary: &'a Dictionary,
     pub(crate) table: TableDefinition,
     /// The sequences that are made with it.
     pub(crate) sequences: Vec<SequenceDefinition>,
@@ -48,7 +45,7 @@ pub(crate) struct Draft<'a> {
     /// The next number for an object without a segment.
     next: u32,
     /// The number of the first new sequence.
-    first_sequence: u32,
+    pub(crate) first_sequence: u32,
 }
 
 /// The number of a table, or of a segment, that isn't made yet.
@@ -119,66 +116,11 @@ impl<'a> Draft<'a> {
         if self.table.columns.len() == COLUMNS_MAX {
             return Err(self.refuse(&format!("it has more than {COLUMNS_MAX} columns")));
         }
-        let (default, is_identity) = match &spec.default {
-            DefaultSpec::Constant(value) => (self.default_value(spec, value)?, false),
-            DefaultSpec::Identity { always, options } => {
-                (self.identity(spec, *always, options)?, true)
-            }
-        };
-        let not_null = spec.not_null || is_identity;
+        let default = self.default_of(spec)?;
+        let not_null = spec.not_null || default.sequence().is_some();
         let column = ColumnDefinition::new(&spec.name, spec.kind, not_null);
         self.table.columns.push(ColumnDefinition { default, ..column });
         Ok(())
-    }
-
-    fn default_value(&self, spec: &ColumnSpec, value: &OwnedValue) -> Result<Default, Stop> {
-        let fitted = spec.kind.fit(&spec.name, value.get());
-        let fitted = fitted.map_err(|misfit| self.refuse(&format!("its default: {misfit}")))?;
-        Ok(Default::Constant(fitted.to_owned()))
-    }
-
-    fn identity(
-        &mut self,
-        spec: &ColumnSpec,
-        always: bool,
-        options: &SequenceOptions,
-    ) -> Result<Default, Stop> {
-        if !spec.kind.is_integer() {
-            let what = format!(
-                "its identity column {} is {}; it has to be SMALLINT, INTEGER or BIGINT",
-                spec.name, spec.kind
-            );
-            return Err(self.refuse(&what));
-        }
-        let (least, most) = match spec.kind {
-            Type::SmallInt => (i16::MIN.into(), i16::MAX.into()),
-            Type::Integer => (i32::MIN.into(), i32::MAX.into()),
-            _ => (i64::MIN, i64::MAX),
-        };
-        // The sequence ends where the column's type does, on the side to which it counts.
-        let options = match options.increment.unwrap_or(1) > 0 {
-            true => SequenceOptions { max: options.max.or(Some(most)), ..options.clone() },
-            false => SequenceOptions { min: options.min.or(Some(least)), ..options.clone() },
-        };
-        let stem = format!("{}_{}_seq", self.table.name, spec.name);
-        let is_taken = |name: &str| {
-            let mine = self.sequences.iter().any(|own| own.name == name);
-            mine || name == self.table.name || self.dictionary.has_name(name)
-        };
-        let name = names::free(&stem, is_taken);
-        let number = ObjectNo::new(self.first_sequence + self.sequences.len() as u32);
-        let sequence = options.define(number, &name)?;
-        if sequence.min < least || sequence.max > most {
-            let what = format!(
-                "the numbers of its identity column {} are from {} to {}, and {} has those from \
-                 {least} to {most}; give it a MINVALUE and a MAXVALUE within",
-                spec.name, sequence.min, sequence.max, spec.kind
-            );
-            return Err(self.refuse(&what));
-        }
-        self.generated.add_sequence(&name, stem);
-        self.sequences.push(sequence);
-        Ok(Default::Identity { sequence: number, always })
     }
 
     /// Adds a constraint, and the index that it needs.
@@ -194,20 +136,8 @@ impl<'a> Draft<'a> {
                 let columns = self.key_columns(columns)?;
                 self.push_index(name, columns, true, false).map(|_| ())
             }
-            Rule::Check(condition) => {
-                bytes::of_condition(condition).map_err(|what| self.refuse(&what))?;
-                let columns = &self.table.columns;
-                let kind = |column: usize| {
-                    let of = columns.get(column).filter(|column| !column.is_dropped());
-                    of.map(|column| column.kind)
-                };
-                let condition = condition.for_types(&kind);
-                let condition =
-                    condition.map_err(|what| self.refuse(&format!("of its CHECK {what}")))?;
-                let name = self.name_for(spec, "check");
-                self.table.checks.push(NamedCondition { name, condition });
-                Ok(())
-            }
+            Rule::Check(condition) => self.add_check(spec, condition),
+            Rule::CheckExpression { text, columns } => self.add_expression(spec, text, columns),
             Rule::ForeignKey(key) => self.add_foreign_key(spec, key),
         }
     }
@@ -417,7 +347,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn name_for(&mut self, spec: &ConstraintSpec, kind: &str) -> String {
+    /// The name of a constraint: the given one, or one that is made up.
+    pub(crate) fn name_for(&mut self, spec: &ConstraintSpec, kind: &str) -> String {
         match &spec.name {
             Some(name) => name.clone(),
             None => self.make_name(format!("{}_{kind}", self.table.name), ""),
@@ -434,7 +365,7 @@ impl<'a> Draft<'a> {
         name
     }
 
-    fn refuse(&self, what: &str) -> Stop {
+    pub(crate) fn refuse(&self, what: &str) -> Stop {
         let what = format!("cannot define table {}: {what}", self.table.name);
         Stop::refuse(RefusalKind::Invalid, what)
     }
@@ -459,31 +390,4 @@ pub(crate) fn renumber(table: &mut TableDefinition, from: ObjectNo, to: ObjectNo
         change(&mut key.references);
         change(&mut key.referenced_index);
     }
-}
-
-/// The names of a table's indexes and constraints, which are a name space of their own.
-pub(crate) fn index_names(table: &TableDefinition) -> impl Iterator<Item = &str> {
-    let indexes = table.indexes.iter().map(|index| index.name.as_str());
-    let checks = table.checks.iter().map(|check| check.name.as_str());
-    let keys = table.foreign_keys.iter().map(|key| key.name.as_str());
-    indexes.chain(checks).chain(keys)
-}
-
-/// Gives an index or a constraint another name. Returns false if the table has none of that name.
-pub(crate) fn rename_index(table: &mut TableDefinition, from: &str, to: &str) -> bool {
-    let indexes = table.indexes.iter_mut().map(|index| &mut index.name);
-    let checks = table.checks.iter_mut().map(|check| &mut check.name);
-    let keys = table.foreign_keys.iter_mut().map(|key| &mut key.name);
-    let found = indexes.chain(checks).chain(keys).find(|name| *name == from);
-    found.map(|name| to.clone_into(name)).is_some()
-}
-
-/// The place of a column in a table.
-pub fn place_of(table: &TableDefinition, name: &str) -> Result<usize, Stop> {
-    let is_it = |column: &ColumnDefinition| column.name == name && !column.is_dropped();
-    table.columns.iter().position(is_it).ok_or_else(|| {
-        let within = format!(" in table {}", table.name);
-        let there = table.columns.iter().filter(|column| !column.is_dropped());
-        names::unknown("column", name, &within, there.map(|column| column.name.as_str()))
-    })
 }

@@ -15,14 +15,16 @@ use relation::{ForeignKey, IndexDefinition, TableDefinition};
 use stop::{RefusalKind, Stop};
 use txn::{LockWait, TableMode};
 
-use crate::Catalog;
-use crate::dictionary::{Dictionary, Edit};
+use crate::dictionary::Dictionary;
 use crate::draft::NEW_SEGMENT;
+use crate::edit::Edit;
 use crate::statement::Statement;
+use crate::{Catalog, ObjectId};
 
 impl Catalog {
     /// Drops a table, its indexes and the sequences of its identity columns. Refused while other
-    /// tables refer to it, unless `cascade` drops their foreign keys.
+    /// tables refer to it or views read it, unless `cascade` drops their foreign keys and the
+    /// views.
     pub fn drop_table(
         &self,
         name: &str,
@@ -35,6 +37,12 @@ impl Catalog {
             let others = |key: &&ForeignKey| key.table != table.object;
             let keys: Vec<_> = table.referenced_by.iter().filter(others).cloned().collect();
             let what = format!("drop table {name}");
+            let object = ObjectId::Table(table.object);
+            // It says so before it waits for other tables.
+            let look = |dictionary: &Dictionary| {
+                dictionary.drop_dependents(&mut Edit::default(), object, cascade, &what)
+            };
+            statement.read(look)?;
             let mut edit = statement.without_keys(&keys, cascade, &what)?;
             statement.lock_referenced(&table)?;
             statement.wait_for_dead_transactions(&table)?;
@@ -42,7 +50,16 @@ impl Catalog {
             for sequence in table.columns.iter().filter_map(|column| column.default.sequence()) {
                 edit.dropped_sequences.push(self.sequence_of(sequence, session)?);
             }
-            statement.publish(|_| Ok(edit), &segments_of(&table))
+            let edit = |dictionary: &Dictionary| {
+                dictionary.drop_dependents(&mut edit, object, cascade, &what)?;
+                let sequences = edit.dropped_sequences.clone();
+                for sequence in sequences {
+                    let object = ObjectId::Sequence(sequence.object());
+                    dictionary.drop_dependents(&mut edit, object, cascade, &what)?;
+                }
+                Ok::<_, Stop>(edit)
+            };
+            statement.publish(edit, &segments_of(&table))
         })
     }
 
@@ -135,8 +152,19 @@ impl Catalog {
         })
     }
 
-    /// Drops a sequence. Refused if it is an identity column's.
+    /// Drops a sequence. Refused if it is an identity column's, or a view reads it.
     pub fn drop_sequence(&self, name: &str, session: &Session) -> Result<(), Stop> {
+        self.drop_sequence_with_views(name, false, session)
+    }
+
+    /// Drops a sequence, and with `cascade` the views that read it. Refused if it is an identity
+    /// column's.
+    pub fn drop_sequence_with_views(
+        &self,
+        name: &str,
+        cascade: bool,
+        session: &Session,
+    ) -> Result<(), Stop> {
         self.run(LockWait::Forever, session, |statement| {
             statement.publish(
                 |dictionary| {
@@ -154,7 +182,11 @@ impl Catalog {
                         );
                         return Err(Stop::refuse(RefusalKind::WrongState, message));
                     }
-                    Ok(Edit { dropped_sequences: vec![sequence], ..Edit::default() })
+                    let mut edit = Edit { dropped_sequences: vec![sequence], ..Edit::default() };
+                    let (object, what) =
+                        (ObjectId::Sequence(object), format!("drop sequence {name}"));
+                    dictionary.drop_dependents(&mut edit, object, cascade, &what)?;
+                    Ok(edit)
                 },
                 &[],
             )
@@ -202,7 +234,7 @@ impl Statement<'_> {
 }
 
 /// The segments of a table and its indexes.
-fn segments_of(table: &TableDefinition) -> Vec<ObjectNo> {
+pub(crate) fn segments_of(table: &TableDefinition) -> Vec<ObjectNo> {
     let indexes = table.indexes.iter().map(|index| index.segment);
     std::iter::once(table.segment).chain(indexes).collect()
 }

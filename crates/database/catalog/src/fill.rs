@@ -1,5 +1,5 @@
 //! Completing a row from values for some of its columns: the others get their DEFAULT, or the next
-//! number of their identity.
+//! number of their identity. A DEFAULT that is an expression is evaluated by the caller.
 //!
 //! Invariants
 //!   * every refusal of the columns that are named comes before a number is taken; a later refusal
@@ -25,11 +25,23 @@ pub struct FilledRow<'v> {
 
 impl Catalog {
     /// Completes a row of this table from values by the places of their columns. Refused if there
-    /// is no column at such a place.
+    /// is no column at such a place, or another one has a DEFAULT that is an expression.
     pub fn fill_row<'v>(
         &self,
         table: &'v TableDefinition,
         given: &[(usize, Value<'v>)],
+        session: &Session,
+    ) -> Result<FilledRow<'v>, Stop> {
+        self.fill_row_with(table, given, &mut |column, _| Err(expression(table, column)), session)
+    }
+
+    /// As [`Catalog::fill_row`]; `evaluate` gives the value of a DEFAULT that is an expression, by
+    /// the place of its column and its text.
+    pub fn fill_row_with<'v>(
+        &self,
+        table: &'v TableDefinition,
+        given: &[(usize, Value<'v>)],
+        evaluate: &mut dyn FnMut(usize, &'v str) -> Result<Value<'v>, Stop>,
         session: &Session,
     ) -> Result<FilledRow<'v>, Stop> {
         let mut values: Vec<Option<Value<'v>>> = vec![None; table.columns.len()];
@@ -45,22 +57,32 @@ impl Catalog {
             }
         }
         let mut identity = None;
-        let fill = |(value, column): (Option<Value<'v>>, &'v relation::ColumnDefinition)| {
-            Ok(match (value, &column.default) {
+        let mut filled = Vec::with_capacity(values.len());
+        for (place, (value, column)) in values.into_iter().zip(&table.columns).enumerate() {
+            filled.push(match (value, &column.default) {
                 (Some(value), _) => value,
                 (None, Default::Constant(value)) => value.get(),
+                (None, Default::Expression(text)) => evaluate(place, text)?,
                 (None, Default::Identity { sequence, .. }) => {
                     let sequence = self.sequence_of(*sequence, session)?;
                     let number = self.next_value(&sequence, session)?;
                     identity = identity.or(Some(number));
                     Value::Int(number)
                 }
-            })
-        };
-        let filled: Result<Vec<_>, Stop> =
-            values.into_iter().zip(&table.columns).map(fill).collect();
-        Ok(FilledRow { values: filled?, identity })
+            });
+        }
+        Ok(FilledRow { values: filled, identity })
     }
+}
+
+#[cold]
+fn expression(table: &TableDefinition, column: usize) -> Stop {
+    let message = format!(
+        "cannot insert a row into table {} without a value for column {}: its DEFAULT is an \
+         expression, which only SQL evaluates; give it a value",
+        table.name, table.columns[column].name
+    );
+    Stop::refuse(RefusalKind::Invalid, message)
 }
 
 #[cold]

@@ -8,8 +8,8 @@
 
 use relation::TableDefinition;
 
+use crate::definition_names::{index_names, rename_index};
 use crate::dictionary::Dictionary;
-use crate::draft::{index_names, rename_index};
 use crate::{SequenceDefinition, names};
 
 /// A name that was made up, and the stem that it begins with.

@@ -2,7 +2,7 @@
 //!
 //! Callers: `draft`, `dictionary`.
 
-use stop::{RefusalKind, Stop, did_you_mean};
+use stop::{Refusal, RefusalKind, SqlState, Stop, did_you_mean};
 
 /// The most bytes of a name, as in Oracle.
 pub const NAME_BYTES_MAX: usize = 128;
@@ -20,8 +20,12 @@ pub(crate) fn check(what: &str, name: &str) -> Result<(), Stop> {
         }
         () => return Ok(()),
     };
-    let name = shown(name);
-    Err(Stop::refuse(RefusalKind::Invalid, format!("the name {name} of a {what} {wrong}")))
+    let (name, article) = (shown(name), article(what));
+    Err(Stop::refuse(RefusalKind::Invalid, format!("the name {name} of {article} {what} {wrong}")))
+}
+
+fn article(what: &str) -> &'static str {
+    if what.starts_with('e') { "an" } else { "a" }
 }
 
 /// The refusal of a name that isn't there, with one that may have been meant.
@@ -33,13 +37,32 @@ pub(crate) fn unknown<'a>(
 ) -> Stop {
     let meant = did_you_mean(name, there);
     let name = shown(name);
-    Stop::refuse(RefusalKind::NotFound, format!("there is no {what} {name}{within}{meant}"))
+    let message = format!("there is no {what} {name}{within}{meant}");
+    let state = match what {
+        "table" | "sequence" => SqlState::UNDEFINED_TABLE,
+        "column" => SqlState::UNDEFINED_COLUMN,
+        _ => SqlState::UNDEFINED_OBJECT,
+    };
+    Refusal::new(RefusalKind::NotFound, message).with_state(state).into()
+}
+
+/// The refusal of a name that an object of another kind has.
+pub(crate) fn of_another(what: &str, name: &str, kind: &str) -> Stop {
+    let (name, article) = (shown(name), article(kind));
+    let message = format!("there is no {what} {name}: this is {article} {kind}");
+    Stop::refuse(RefusalKind::NotFound, message)
 }
 
 /// The refusal of a name that is taken.
 pub(crate) fn taken(what: &str, name: &str) -> Stop {
-    let message = format!("{what} {name} exists already; drop it first, or choose another name");
-    Stop::refuse(RefusalKind::AlreadyExists, message)
+    let message = format!("{what} {name} exists already");
+    let state = match what {
+        "table" | "sequence" | "a table or sequence" => SqlState::DUPLICATE_TABLE,
+        "column" => SqlState::DUPLICATE_COLUMN,
+        _ => SqlState::DUPLICATE_OBJECT,
+    };
+    let refusal = Refusal::new(RefusalKind::AlreadyExists, message).with_state(state);
+    refusal.hint("drop it first, or choose another name").into()
 }
 
 /// A free name: `stem`, or the stem with a number behind it.

@@ -8,23 +8,26 @@
 //!     foreign keys of all tables
 //!   * SCNs aren't stored: every snapshot after a restart is newer than all that one can be too old
 //!     for (DC21)
+//!   * rows are here without the one that says the dictionary's version
 //!
-//! Callers: `store`; `statement`; `dictionary_check`.
+//! Callers: `store`; `edit`; `dictionary_check`.
 
 use std::collections::BTreeMap;
 
 use ids::{ObjectNo, Scn};
 use relation::{
-    ColumnDefinition, Condition, Default, ForeignKey, IndexColumn, IndexDefinition, NamedCondition,
-    OnDelete, TableDefinition,
+    CheckExpression, ColumnDefinition, Condition, Default, ForeignKey, IndexColumn,
+    IndexDefinition, NamedCondition, OnDelete, TableDefinition,
 };
 use value::{COLUMNS_MAX, Direction, NullOrdering, OwnedValue, Type, Value};
 
-use crate::SequenceDefinition;
-use crate::bytes;
 use crate::dictionary_table::DictionaryTable::{
-    self, Columns, ConstraintColumns, Constraints, IndexColumns, Indexes, Sequences, Tables,
+    self, Columns, ConstraintColumns, Constraints, IndexColumns, Indexes, Sequences, Statistics,
+    Tables, Texts,
 };
+use crate::texts::{self, CommentOn};
+use crate::{ExternalDefinition, SequenceDefinition, TableStatistics, ViewDefinition};
+use crate::{bytes, statistics};
 
 /// A row of one of the dictionary's tables.
 pub(crate) type Row = Vec<OwnedValue>;
@@ -38,18 +41,23 @@ pub(crate) struct Definitions {
     pub(crate) tables: BTreeMap<ObjectNo, TableDefinition>,
     /// Each sequence with its next value that no range has yet.
     pub(crate) sequences: BTreeMap<ObjectNo, (SequenceDefinition, Option<i64>)>,
+    pub(crate) views: BTreeMap<ObjectNo, ViewDefinition>,
+    pub(crate) externals: BTreeMap<ObjectNo, ExternalDefinition>,
+    pub(crate) comments: BTreeMap<CommentOn, String>,
+    /// Statistics by their tables.
+    pub(crate) statistics: BTreeMap<ObjectNo, TableStatistics>,
 }
 
-fn int(value: impl TryInto<i64>) -> OwnedValue {
+pub(crate) fn int(value: impl TryInto<i64>) -> OwnedValue {
     let Ok(value) = value.try_into() else { unreachable!("numbers here are below 2^32") };
     Value::Int(value).to_owned()
 }
 
-fn number(object: ObjectNo) -> OwnedValue {
+pub(crate) fn number(object: ObjectNo) -> OwnedValue {
     Value::Int(object.get().into()).to_owned()
 }
 
-fn text(text: &str) -> OwnedValue {
+pub(crate) fn text(text: &str) -> OwnedValue {
     Value::Text(text).to_owned()
 }
 
@@ -57,7 +65,7 @@ fn flag(is: bool) -> OwnedValue {
     Value::Boolean(is).to_owned()
 }
 
-fn binary(bytes: &[u8]) -> OwnedValue {
+pub(crate) fn binary(bytes: &[u8]) -> OwnedValue {
     Value::Bytes(bytes).to_owned()
 }
 
@@ -65,7 +73,7 @@ fn optional<T>(value: Option<T>, of: impl FnOnce(T) -> OwnedValue) -> OwnedValue
     value.map_or(OwnedValue::NULL, of)
 }
 
-fn put(rows: &mut Rows, table: DictionaryTable, row: Row) {
+pub(crate) fn put(rows: &mut Rows, table: DictionaryTable, row: Row) {
     let key = key_of(table, &row);
     let before = rows.insert((table, key), row);
     assert!(before.is_none(), "two rows of {} have one key", table.name());
@@ -93,6 +101,10 @@ pub(crate) fn of_table(table: &TableDefinition, rows: &mut Rows) {
         let (default, sequence, always) = match &column.default {
             Default::Constant(value) => (bytes(value), None, false),
             Default::Identity { sequence, always } => (None, Some(*sequence), *always),
+            Default::Expression(expression) => {
+                texts::of_default(table.object, place, expression, rows);
+                (None, None, false)
+            }
         };
         let row = vec![
             object.clone(),
@@ -138,14 +150,22 @@ fn of_index(place: usize, index: &IndexDefinition, table: &OwnedValue, rows: &mu
 
 /// Adds the rows of constraints: checks first, then foreign keys, in the definition's order.
 fn of_constraints(table: &TableDefinition, object: &OwnedValue, rows: &mut Rows) {
+    let check_row = |place: usize, name: &str, condition| {
+        let mut row = vec![object.clone(), int(place), text(name), condition];
+        row.resize(Constraints.columns().len(), OwnedValue::NULL);
+        row
+    };
     for (place, check) in table.checks.iter().enumerate() {
         let bytes = bytes::of_condition(&check.condition);
         let bytes = bytes.expect("a condition is looked at before it gets into a definition");
-        let mut row = vec![object.clone(), int(place), text(&check.name), binary(&bytes)];
-        row.resize(Constraints.columns().len(), OwnedValue::NULL);
-        put(rows, Constraints, row);
+        put(rows, Constraints, check_row(place, &check.name, binary(&bytes)));
     }
-    for (place, key) in (table.checks.len()..).zip(&table.foreign_keys) {
+    for (place, check) in (table.checks.len()..).zip(&table.expressions) {
+        put(rows, Constraints, check_row(place, &check.name, OwnedValue::NULL));
+        texts::of_check(table.object, place, check, rows);
+    }
+    let checks = table.checks.len() + table.expressions.len();
+    for (place, key) in (checks..).zip(&table.foreign_keys) {
         let row = vec![
             object.clone(),
             int(place),
@@ -204,6 +224,11 @@ pub(crate) fn read_apart(rows: &Rows) -> Result<Definitions, String> {
             Constraints => Some(()),
             ConstraintColumns => Some(()),
             Sequences => cells.sequence(&mut found),
+            Texts => texts::read(cells, &mut found),
+            Statistics => {
+                statistics::read(cells, &mut found.statistics);
+                Some(())
+            }
         };
         said.ok_or_else(|| format!("the row {key:?} of {} makes no sense", table.name()))?;
     }
@@ -299,11 +324,11 @@ impl<'a> Cells<'a> {
         }
     }
 
-    fn place(&self, column: usize) -> Option<usize> {
+    pub(crate) fn place(&self, column: usize) -> Option<usize> {
         self.int(column)?.try_into().ok()
     }
 
-    fn object(&self, column: usize) -> Option<ObjectNo> {
+    pub(crate) fn object(&self, column: usize) -> Option<ObjectNo> {
         let number = u32::try_from(self.int(column)?).ok()?;
         (number > 0).then(|| ObjectNo::new(number))
     }
@@ -332,7 +357,7 @@ impl<'a> Cells<'a> {
         Type::from_stored(self.bytes(3)?.try_into().ok()?)
     }
 
-    fn bytes(&self, column: usize) -> Option<&'a [u8]> {
+    pub(crate) fn bytes(&self, column: usize) -> Option<&'a [u8]> {
         match self.get(column) {
             Value::Bytes(bytes) => Some(bytes),
             _ => None,
@@ -423,6 +448,12 @@ impl<'a> Cells<'a> {
             table.checks.push(NamedCondition { name, condition });
             return Some(());
         }
+        if let Some(row) = texts::check_row(rows, self.int(0)?, self.int(1)?) {
+            let check = texts::check_of(row)?;
+            let has = table.columns.len();
+            let is_sound = check.columns.iter().all(|column| *column < has);
+            return is_sound.then(|| table.expressions.push(CheckExpression { name, ..check }));
+        }
         let key = [self.int(0)?, self.int(1)?];
         let pair = |(_, cells): (&[i64], Cells<'_>)| Some((cells.place(3)?, cells.place(4)?));
         let pairs: Option<Vec<(usize, usize)>> =
@@ -490,6 +521,7 @@ mod tests {
             column.not_null = number % 2 == 0;
             columns.push(column);
         }
+        columns[4].default = Default::Expression("upper('x')".into());
         let key = |name: &str, on_delete| ForeignKey {
             name: name.into(),
             table: own,
@@ -510,6 +542,11 @@ mod tests {
             // The indexes aren't in the order of their numbers.
             indexes: vec![index(object + 30, &[1, 2], false), index(object + 10, &[0], true)],
             checks: vec![NamedCondition { name: "k".into(), condition: check }],
+            expressions: vec![CheckExpression {
+                name: "e".into(),
+                text: "c1 <> c2".into(),
+                columns: vec![1, 2],
+            }],
             foreign_keys: vec![key("f", OnDelete::SetNull), key("g", OnDelete::Cascade)],
             ..TableDefinition::new(own, &format!("t{object}"), ObjectNo::new(object + 1))
         }

@@ -10,7 +10,7 @@
 //! given. The commit of a transaction that uses the value lies behind it, so a crash that keeps
 //! that commit keeps the row's too. A crash loses only values that no transaction has committed.
 //!
-//! Callers: `catalog`; `statement`, which drops them.
+//! Callers: `catalog`; `statement`, which drops them; `alter_sequence`.
 
 use ids::ObjectNo;
 use latch::{Latch, LatchKind, SharedFlag};
@@ -114,7 +114,7 @@ impl Sequence {
             if let Some(value) = self.cache.exclusive(session).give(increment) {
                 return Ok(Some(value));
             }
-            let mut refill = self.refill.hold(self.object().get().into(), session);
+            let mut refill = self.refill.hold_in_call(self.object().get().into(), session)?;
             // Another session may have taken a range, or begun a drop, before this one held the
             // lock.
             if self.cache.shared(session).left > 0 || self.is_dropped(session) {
@@ -122,23 +122,54 @@ impl Sequence {
             }
             let Some(first) = refill.next else { return Err(self.at_its_end()) };
             let (range, after) = self.definition.take(first);
-            let mut transaction = Transaction::new();
-            let (own, scratch) = (self.object(), &mut refill.scratch);
-            let written = store.set_next_value(&mut transaction, own, after, scratch, session);
-            match written {
-                Ok(true) => transactions.commit(transaction, NOT_WAITED_FOR, session)?,
-                Ok(false) => {
-                    transactions.rollback(transaction, session)?;
-                    return Err(self.gone());
-                }
-                Err(stop) => {
-                    transactions.rollback(transaction, session)?;
-                    return Err(stop);
-                }
-            };
-            refill.next = after;
+            self.write(&mut refill, after, NOT_WAITED_FOR, store, transactions, session)?;
             *self.cache.exclusive(session) = range;
         }
+    }
+
+    /// Has the sequence go on at another value. Returns none if it is dropped or being dropped.
+    pub(crate) fn set_next(
+        &self,
+        next: Option<i64>,
+        store: &Store,
+        transactions: &Transactions,
+        session: &Session,
+    ) -> Result<Option<()>, Stop> {
+        let mut refill = self.refill.hold(self.object().get().into(), session);
+        if self.is_dropped(session) {
+            return Ok(None);
+        }
+        self.write(&mut refill, next, CommitMode::DURABLE, store, transactions, session)?;
+        *self.cache.exclusive(session) = CachedRange { next: 0, left: 0 };
+        Ok(Some(()))
+    }
+
+    /// Writes what comes next into the row of the sequence, by a transaction of its own.
+    fn write(
+        &self,
+        refill: &mut Refill,
+        next: Option<i64>,
+        mode: CommitMode,
+        store: &Store,
+        transactions: &Transactions,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let mut transaction = Transaction::new();
+        let (own, scratch) = (self.object(), &mut refill.scratch);
+        let written = store.set_next_value(&mut transaction, own, next, scratch, session);
+        match written {
+            Ok(true) => transactions.commit(transaction, mode, session)?,
+            Ok(false) => {
+                transactions.rollback(transaction, session)?;
+                return Err(self.gone());
+            }
+            Err(stop) => {
+                transactions.rollback(transaction, session)?;
+                return Err(stop);
+            }
+        };
+        refill.next = next;
+        Ok(())
     }
 
     pub(crate) fn gone(&self) -> Stop {

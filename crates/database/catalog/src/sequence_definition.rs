@@ -96,7 +96,7 @@ impl SequenceDefinition {
             () if *cache == 0 => "its CACHE is 0; the least is 1".into(),
             () => return Ok(()),
         };
-        let message = format!("cannot create sequence {}: {wrong}", self.name);
+        let message = format!("cannot define sequence {}: {wrong}", self.name);
         Err(Stop::refuse(RefusalKind::Invalid, message))
     }
 
@@ -114,6 +114,15 @@ impl SequenceDefinition {
             false => Some(self.max),
         };
         (CachedRange { next, left }, after)
+    }
+}
+
+impl SequenceDefinition {
+    /// The value behind this one, which is one of the sequence's; none if the sequence ends with
+    /// it.
+    pub(crate) fn behind(&self, value: i64) -> Option<i64> {
+        let one = SequenceDefinition { cache: 1, ..self.clone() };
+        one.take(value).1
     }
 }
 

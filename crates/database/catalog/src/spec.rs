@@ -1,12 +1,13 @@
 //! Specs: what DDL statements say, as values, with names as users write them and nothing numbered
 //! yet.
 //!
-//! Callers: programs that make and alter tables; `draft` turns specs into definitions.
+//! Callers: programs that make and alter tables and other objects; `draft` turns specs of tables
+//! into definitions.
 
 use relation::{Condition, OnDelete};
 use value::{Direction, NullOrdering, OwnedValue, Type};
 
-use crate::SequenceOptions;
+use crate::{Dependency, ExternalColumn, SequenceOptions};
 
 /// What CREATE TABLE says.
 #[derive(Clone, Debug)]
@@ -47,6 +48,13 @@ pub enum DefaultSpec {
         /// How the sequence counts; by default it ends where the column's type does.
         options: SequenceOptions,
     },
+    /// An expression, evaluated for each row by whoever inserts it.
+    Expression {
+        /// Its text.
+        text: String,
+        /// Its value now. Rows that are there have it when the column is added to their table.
+        present: OwnedValue,
+    },
 }
 
 /// What a statement says of a constraint.
@@ -67,6 +75,13 @@ pub enum Rule {
     Unique(Vec<String>),
     /// CHECK: the condition is false for no row. It names columns by their places in the table.
     Check(Condition),
+    /// CHECK: the expression is false for no row.
+    CheckExpression {
+        /// Its text.
+        text: String,
+        /// The columns that it reads.
+        columns: Vec<String>,
+    },
     /// FOREIGN KEY: the row that a row refers to has to be there.
     ForeignKey(ForeignKeySpec),
 }
@@ -110,6 +125,72 @@ pub struct IndexColumnSpec {
     pub nulls: Option<NullOrdering>,
 }
 
+/// What CREATE VIEW says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ViewSpec {
+    /// Its name.
+    pub name: String,
+    /// The text of its query.
+    pub text: String,
+    /// The names of its columns.
+    pub columns: Vec<String>,
+    /// The objects that its query reads, each once.
+    pub depends_on: Vec<Dependency>,
+    /// The dictionary's generation, as it was before the query was bound. If something that it
+    /// reads has changed since, the statement is refused (*definition changed*): bind it again.
+    pub bound_in: u64,
+    /// Whether a view of this name is replaced.
+    pub replace: bool,
+}
+
+/// What CREATE EXTERNAL TABLE says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ExternalSpec {
+    /// Its name.
+    pub name: String,
+    /// Its columns.
+    pub columns: Vec<ExternalColumn>,
+    /// Location and options, as a text.
+    pub options: String,
+}
+
+/// What ALTER SEQUENCE says; what it doesn't say stays.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SequenceAlteration {
+    /// The first value, where a later RESTART begins.
+    pub start: Option<i64>,
+    /// The difference from one value to the next.
+    pub increment: Option<i64>,
+    /// The least value.
+    pub min: Option<SequenceBound>,
+    /// The greatest value.
+    pub max: Option<SequenceBound>,
+    /// Whether it begins again behind the last value.
+    pub cycles: Option<bool>,
+    /// The number of values of a range.
+    pub cache: Option<u32>,
+    /// Where it begins again at once.
+    pub restart: Option<Restart>,
+}
+
+/// A bound of a sequence, as ALTER SEQUENCE says it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SequenceBound {
+    /// NO MINVALUE, NO MAXVALUE: the default of a new sequence.
+    Default,
+    /// This value.
+    At(i64),
+}
+
+/// Where a sequence begins again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Restart {
+    /// At its first value.
+    AtStart,
+    /// At this value.
+    At(i64),
+}
+
 /// What ALTER TABLE says.
 #[derive(Clone, Debug)]
 pub enum Alteration {
@@ -140,6 +221,22 @@ pub enum Alteration {
         column: String,
         /// The new default.
         value: OwnedValue,
+    },
+    /// Makes an expression the default of a column for inserts from now on.
+    SetDefaultExpression {
+        /// The column's name.
+        column: String,
+        /// The text of the expression.
+        text: String,
+    },
+    /// Gives a column another type. Its values are fitted to that, as those of an insert are, and
+    /// one that doesn't fit has the statement refused. Rows are rewritten, unless the values have
+    /// the same bytes (DC41).
+    SetType {
+        /// The column's name.
+        column: String,
+        /// The new type.
+        kind: Type,
     },
     /// Makes a column NOT NULL. Refused if a row has NULL there.
     SetNotNull(String),

@@ -12,8 +12,9 @@
 //!   * a statement is one transaction of its own
 //!   * a segment that was made here is named by a committed row, or dropped, or left to the next
 //!     opening
+//!   * a segment that this transaction puts rows into is permanent before (DC39)
 //!
-//! Callers: `create`, `alter`, `drop`.
+//! Callers: `create`, `alter`, `drop`, and the other files of statements.
 
 use std::sync::Arc;
 
@@ -26,22 +27,23 @@ use space::{Holds, NAMED_BY_NUMBER};
 use stop::{RefusalKind, Stop};
 use txn::{LockWait, RowRequest, RowWait, RowWanted, TableMode, Transaction, View};
 
-use crate::Catalog;
-use crate::dictionary::{Dictionary, Edit};
-use crate::dictionary_table::DictionaryTable;
+use crate::dictionary::Dictionary;
 use crate::draft::{Draft, renumber};
-use crate::rows::{self, Rows, key_of};
+use crate::edit::Edit;
 use crate::store::corrupt;
+use crate::{Catalog, DICTIONARY_VERSION_FIRST};
 
 /// A DDL statement under way.
 pub(crate) struct Statement<'a> {
     pub(crate) catalog: &'a Catalog,
     pub(crate) session: &'a Session,
     pub(crate) lock_wait: LockWait,
-    transaction: Transaction,
+    pub(crate) transaction: Transaction,
     id: TxnId,
     /// The segments that it has made.
     made: Vec<ObjectNo>,
+    /// Those of them that are permanent already.
+    kept: Vec<ObjectNo>,
     /// Whether its changes are committed.
     is_done: bool,
 }
@@ -63,9 +65,10 @@ impl Catalog {
                 return Err(stop);
             }
         };
-        let made = Vec::new();
+        let (made, kept, is_done) = (Vec::new(), Vec::new(), false);
+        let catalog = self;
         let mut statement =
-            Statement { catalog: self, session, lock_wait, transaction, id, made, is_done: false };
+            Statement { catalog, session, lock_wait, transaction, id, made, kept, is_done };
         let result = body(&mut statement);
         let Statement { transaction, made, is_done, .. } = statement;
         if is_done {
@@ -114,7 +117,7 @@ impl Statement<'_> {
         let is_changing =
             |dictionary: &Dictionary| dictionary.entry(table).is_some_and(|entry| entry.changing);
         if self.read(is_changing) {
-            drop(self.catalog.row_cache_lock.hold(table.get().into(), self.session));
+            drop(self.catalog.row_cache_lock.hold_in_call(table.get().into(), self.session)?);
         }
         Ok(())
     }
@@ -186,10 +189,19 @@ impl Statement<'_> {
         Ok(places)
     }
 
+    /// Makes a segment permanent before it is named by a row, because this transaction is about to
+    /// put rows into it (DC39).
+    pub(crate) fn keep_early(&mut self, segment: ObjectNo) -> Result<(), Stop> {
+        self.catalog.space.keep(segment, self.session)?;
+        self.kept.push(segment);
+        Ok(())
+    }
+
     /// Opens a table by a definition that isn't published yet.
     pub(crate) fn open(&self, table: &TableDefinition) -> Result<Relation, Stop> {
-        let (space, transactions) = (&self.catalog.space, &self.catalog.transactions);
-        Relation::open(Arc::new(table.clone()), space, transactions, self.session)
+        let Catalog { space, transactions, compiler, .. } = self.catalog;
+        let definition = Arc::new(table.clone());
+        Relation::open_with(definition, &**compiler, space, transactions, self.session)
     }
 
     /// Calls `look` with a view of what is committed now, while a table lock keeps changes out
@@ -226,27 +238,32 @@ impl Statement<'_> {
         ask: impl FnOnce(&Dictionary) -> T,
     ) -> Result<T, Stop> {
         let (catalog, session) = (self.catalog, self.session);
-        let changing = catalog.row_cache_lock.hold(0, session);
-        let edit =
+        let changing = catalog.row_cache_lock.hold_in_call(0, session)?;
+        // From here to the drop of old segments a cancel comes too late (DC17).
+        let _held = session.hold_off();
+        let mut edit =
             self.read(|dictionary| edit(dictionary).and_then(|it| dictionary.complete(it)))?;
         for sequence in &edit.dropped_sequences {
             sequence.set_dropped(session);
         }
-        let written = self.write(&edit);
+        let written = edit.make_altered(session).and_then(|()| self.write(&edit));
         if let Err(stop) = written {
             edit.dropped_sequences.iter().for_each(|sequence| sequence.set_kept(session));
             return Err(stop);
         }
         catalog.dictionary.exclusive(session).begin_change(&edit, session);
+        catalog.next_generation(session);
         // From here on the transaction has ended, whatever the commit's result is (rule txn/TX4).
         let transaction = std::mem::take(&mut self.transaction);
         let committed = catalog.transactions.commit(transaction, CommitMode::DURABLE, session);
         let published = {
             let mut dictionary = catalog.dictionary.exclusive(session);
+            // Who made a plan since the mark may have used an old definition.
+            let generation = catalog.next_generation(session);
             match committed {
                 Ok(scn) => {
                     let edit = self.dated(edit, &dictionary, scn);
-                    Ok((dictionary.end_change(edit), ask(&dictionary)))
+                    Ok((dictionary.end_change(edit, generation), ask(&dictionary)))
                 }
                 Err(stop) => {
                     dictionary.give_up_change(&edit);
@@ -269,31 +286,21 @@ impl Statement<'_> {
     }
 
     /// Keeps segments, and then writes rows that name them, in this order also in the redo (DC3).
+    /// If the rows are of tables that the dictionary doesn't have yet, it gets them first (DC33).
     fn write(&mut self, edit: &Edit) -> Result<(), Stop> {
         let (catalog, session) = (self.catalog, self.session);
-        for segment in &self.made {
+        let mut rows = self.read(|dictionary| edit.rows(dictionary));
+        edit.add_sequences(&mut rows, session);
+        let is_new = |version: u32| {
+            version > DICTIONARY_VERSION_FIRST && version > catalog.store.version(session)
+        };
+        if rows.version().is_some_and(is_new) {
+            catalog.store.upgrade(catalog.ground(session))?;
+        }
+        for segment in self.made.iter().filter(|segment| !self.kept.contains(segment)) {
             catalog.space.keep(*segment, session)?;
         }
-        let (mut old, mut new) = (Rows::new(), Rows::new());
-        self.read(|dictionary| {
-            for (object, table) in &edit.tables {
-                if let Some(entry) = dictionary.entry(*object) {
-                    rows::of_table(&entry.definition, &mut old);
-                }
-                if let Some(table) = table {
-                    rows::of_table(table, &mut new);
-                }
-            }
-        });
-        for sequence in &edit.dropped_sequences {
-            let row = rows::of_sequence(sequence.definition(), sequence.stored(session));
-            old.insert((DictionaryTable::Sequences, key_of(DictionaryTable::Sequences, &row)), row);
-        }
-        for sequence in &edit.new_sequences {
-            let row = rows::of_sequence(sequence.definition(), sequence.stored(session));
-            new.insert((DictionaryTable::Sequences, key_of(DictionaryTable::Sequences, &row)), row);
-        }
-        catalog.store.write(&mut self.transaction, &old, &new, session)
+        catalog.store.write(&mut self.transaction, &rows.old, &rows.new, session)
     }
 
     /// Notes the commit's SCN in what older snapshots can't use: a truncated table, a new index, a
@@ -332,14 +339,15 @@ impl Statement<'_> {
 }
 
 /// Whether a definition promises of rows what the one before didn't, so that older rows may break
-/// it: NOT NULL of a column that has no value in them, or a CHECK.
+/// it: NOT NULL of a column that has no value in them, a type with fewer values, or a CHECK.
 fn promises_more(table: &TableDefinition, before: &TableDefinition) -> bool {
-    let is_new = |(place, column): (usize, &ColumnDefinition)| {
-        column.not_null
-            && match before.columns.get(place) {
-                Some(before) => !before.not_null,
-                None => column.missing.get().is_null(),
-            }
+    let is_new = |(place, column): (usize, &ColumnDefinition)| match before.columns.get(place) {
+        Some(before) => {
+            (column.not_null && !before.not_null) || !column.kind.holds_all_of(before.kind)
+        }
+        None => column.not_null && column.missing.get().is_null(),
     };
-    table.checks.len() > before.checks.len() || table.columns.iter().enumerate().any(is_new)
+    table.checks.len() > before.checks.len()
+        || table.expressions.len() > before.expressions.len()
+        || table.columns.iter().enumerate().any(is_new)
 }

@@ -1,8 +1,9 @@
-//! The dictionary's tables on disk: how they are made, read, and written row by row (rules DC1, DC2
-//! and DC10).
+//! The dictionary's tables on disk: how they are made, read, and written row by row (rules DC1,
+//! DC2, DC10, DC32 and DC33).
 //!
 //! ```text
 //!   all segments temporary ─▶ made permanent, the last one last ─▶ there is a dictionary
+//!   tables of a later version: temporary ─▶ permanent ─▶ its row is committed ─▶ they count
 //! ```
 //!
 //! Callers: `catalog`, which opens them; `statement` and `sequence`, which write them.
@@ -11,7 +12,9 @@ use std::sync::Arc;
 
 use access::Index;
 use ids::ObjectNo;
+use latch::{Latch, LatchKind};
 use os::Session;
+use redo::CommitMode;
 use relation::{Relation, Relations, Scratch, Selection, Work};
 use space::{Holds, NAMED_BY_NUMBER, Space};
 use stop::{RefusalKind, Stop};
@@ -20,10 +23,43 @@ use value::{Damaged, OwnedValue, Value};
 use waits::WaitEvent;
 
 use crate::dictionary_table::DictionaryTable;
+use crate::dictionary_version::{
+    self as version, DICTIONARY_VERSION, DICTIONARY_VERSION_FIRST as FIRST,
+};
 use crate::rows::{Row, Rows, key_of};
 
 /// The dictionary's open tables.
-pub(crate) struct Store(Vec<Arc<Relation>>);
+pub(crate) struct Store {
+    /// Those of the first version.
+    first: Vec<Arc<Relation>>,
+    /// The version that the dictionary has, and the tables that came after the first.
+    later: Latch<LaterTables>,
+}
+
+struct LaterTables {
+    version: u32,
+    tables: Vec<Arc<Relation>>,
+}
+
+/// What opening finds.
+pub(crate) struct StoreOpened {
+    pub(crate) store: Store,
+    /// All rows, without that of the version.
+    pub(crate) rows: Rows,
+    /// Whether there was no dictionary, and it was made.
+    pub(crate) is_new: bool,
+    /// The tables of later versions. What there is of them is what a crash has left.
+    pub(crate) absent: &'static [DictionaryTable],
+}
+
+/// Where the dictionary's tables are made and opened, and by whom.
+#[derive(Clone, Copy)]
+pub(crate) struct Ground<'a> {
+    pub(crate) tablespace: &'a str,
+    pub(crate) space: &'a Space,
+    pub(crate) transactions: &'a Transactions,
+    pub(crate) session: &'a Session,
+}
 
 /// The relations that foreign keys refer to. The dictionary's tables have none, so it is never
 /// asked.
@@ -36,61 +72,86 @@ impl Relations for NoRelations {
 }
 
 impl Store {
-    /// Opens the dictionary's tables, and makes them first if there are none. Returns too whether
-    /// it made them.
-    pub(crate) fn open(
-        tablespace: &str,
-        space: &Space,
-        transactions: &Transactions,
-        session: &Session,
-    ) -> Result<(Store, bool), Stop> {
-        let last = DictionaryTable::ALL[DictionaryTable::ALL.len() - 1].index_name();
+    /// Opens the dictionary's tables, and makes those of the first version if there are none.
+    /// Refused if the dictionary has a version that this program doesn't know.
+    pub(crate) fn open(ground: Ground<'_>) -> Result<StoreOpened, Stop> {
+        let Ground { space, session, .. } = ground;
+        let of_first = DictionaryTable::of(FIRST);
+        let last = of_first[of_first.len() - 1].index_name();
         let is_new = space.find(&last, session)?.is_none();
         if is_new {
             check_nothing_to_lose(space, session)?;
-            drop_leftovers(space, session)?;
-            make(tablespace, space, transactions, session)?;
+            drop_leftovers(&DictionaryTable::ALL, space, session)?;
+            make(of_first, ground)?;
+            let redo = space.changes().redo();
+            redo.make_durable(redo.last_scn(session), session, WaitEvent::LogFileSync)?;
         }
-        let find = |name: &str| {
-            let found = space.find(name, session)?.map(|segment| segment.object);
-            let message =
-                || format!("the dictionary's segment {name} isn't there; verify the database");
-            found.ok_or_else(|| Stop::refuse(RefusalKind::Corrupt, message()))
-        };
-        let open = |stored: &DictionaryTable| {
-            let (table, index) = (find(stored.name())?, find(&stored.index_name())?);
-            let definition = Arc::new(stored.definition(table, index));
-            Relation::open(definition, space, transactions, session).map(Arc::new)
-        };
-        let all: Result<Vec<_>, Stop> = DictionaryTable::ALL.iter().map(open).collect();
-        Ok((Store(all?), is_new))
-    }
-
-    fn relation(&self, table: DictionaryTable) -> &Relation {
-        &self.0[table as usize]
-    }
-
-    /// Reads all committed rows.
-    pub(crate) fn read(&self, session: &Session) -> Result<Rows, Stop> {
         let mut rows = Rows::new();
-        for table in DictionaryTable::ALL {
-            let relation = self.relation(table);
-            let transactions = relation.transactions();
-            let snapshot = transactions.snapshot(None, session)?;
-            let view = transactions.view_of(&snapshot, None);
-            let mut read = Ok(());
-            let mut visit = |_, row: value::RowView<'_>| {
-                let column = |column| row.get(column).map(Value::to_owned);
-                let row: Result<Row, Damaged> = (0..table.columns().len()).map(column).collect();
-                match row {
-                    Ok(row) => drop(rows.insert((table, key_of(table, &row)), row)),
-                    Err(damaged) => read = Err(damaged),
-                }
-            };
-            relation.scan(view, &mut visit, session)?;
-            read.map_err(|damaged| corrupt(&format!("{}: {damaged}", table.name())))?;
+        let first = open_tables(of_first, ground)?;
+        read(of_first, &first, session, &mut rows)?;
+        let version = version::take(&mut rows).map_err(|what| corrupt(&what))?;
+        version::check_known(version)?;
+        let of_later = &DictionaryTable::of(version)[of_first.len()..];
+        let tables = open_tables(of_later, ground)?;
+        read(of_later, &tables, session, &mut rows)?;
+        let absent = DictionaryTable::after(version);
+        let later = LaterTables { version, tables };
+        let later = Latch::new(session.os(), LatchKind::Innermost, later);
+        Ok(StoreOpened { store: Store { first, later }, rows, is_new, absent })
+    }
+
+    /// The version that the dictionary has.
+    pub(crate) fn version(&self, session: &Session) -> u32 {
+        self.later.shared(session).version
+    }
+
+    /// Brings the dictionary to the newest version, by a transaction of its own. Called by the
+    /// holder of the row cache lock. If it is refused, the dictionary has the version that it had.
+    pub(crate) fn upgrade(&self, ground: Ground<'_>) -> Result<(), Stop> {
+        let Ground { space, transactions, session, .. } = ground;
+        let before = self.version(session);
+        let new = DictionaryTable::after(before);
+        // A failed attempt may have left some.
+        drop_leftovers(new, space, session)?;
+        let made = make(new, ground).map_err(|stop| match stop.refusal() {
+            Some(RefusalKind::NoSpace) => stop.saying(
+                "the first view, comment, expression or statistics of a database need tables of \
+                 the dictionary: make room for them",
+            ),
+            _ => stop,
+        })?;
+        // They are opened before the commit: nothing that can fail comes behind it.
+        let switched = open_tables(new, ground).and_then(|tables| {
+            let (old, new) = (version::rows_of(before), version::rows_of(DICTIONARY_VERSION));
+            let mut transaction = Transaction::new();
+            if let Err(stop) = self.write(&mut transaction, &old, &new, session) {
+                transactions.rollback(transaction, session)?;
+                return Err(stop);
+            }
+            transactions.commit(transaction, CommitMode::DURABLE, session)?;
+            Ok(tables)
+        });
+        match switched {
+            Ok(tables) => {
+                let mut later = self.later.exclusive(session);
+                later.version = DICTIONARY_VERSION;
+                later.tables.extend(tables);
+                Ok(())
+            }
+            Err(stop) => {
+                drop_made(&made, space, session);
+                Err(stop)
+            }
         }
-        Ok(rows)
+    }
+
+    fn relation(&self, table: DictionaryTable, session: &Session) -> Result<Arc<Relation>, Stop> {
+        let place = table as usize;
+        let found = match place.checked_sub(self.first.len()) {
+            None => self.first.get(place).cloned(),
+            Some(place) => self.later.shared(session).tables.get(place).cloned(),
+        };
+        found.ok_or_else(|| corrupt(&format!("its version has no table {}", table.name())))
     }
 
     /// Replaces the rows `old` by the rows `new`: those that differ are deleted and inserted (DC2).
@@ -111,14 +172,15 @@ impl Store {
         for ((table, key), _) in differ(old, new) {
             let values: Vec<Value<'_>> = key.iter().map(|int| Value::Int(*int)).collect();
             let selection = Selection::Key(0, &values);
-            if self.relation(table).delete_where(&mut work, selection, None)? != 1 {
+            let relation = self.relation(table, session)?;
+            if relation.delete_where(&mut work, selection, None)? != 1 {
                 let what = format!("{} has no row {key:?}, which was read there", table.name());
                 return Err(corrupt(&what));
             }
         }
         for ((table, _), row) in differ(new, old) {
             let values: Vec<Value<'_>> = row.iter().map(OwnedValue::get).collect();
-            self.relation(table).insert(&mut work, &values)?;
+            self.relation(table, session)?.insert(&mut work, &values)?;
         }
         Ok(())
     }
@@ -136,7 +198,7 @@ impl Store {
         let key = [Value::Int(sequence.get().into())];
         let next = next.map_or(Value::Null, Value::Int);
         let column = DictionaryTable::Sequences.columns().len() - 1;
-        let changed = self.relation(DictionaryTable::Sequences).update_where(
+        let changed = self.relation(DictionaryTable::Sequences, session)?.update_where(
             &mut work,
             Selection::Key(0, &key),
             None,
@@ -149,6 +211,49 @@ impl Store {
 pub(crate) fn corrupt(what: &str) -> Stop {
     let message = format!("the dictionary is damaged: {what}; restore the database");
     Stop::refuse(RefusalKind::Corrupt, message)
+}
+
+/// Opens these tables of the dictionary, which are there.
+fn open_tables(tables: &[DictionaryTable], ground: Ground<'_>) -> Result<Vec<Arc<Relation>>, Stop> {
+    let Ground { space, transactions, session, .. } = ground;
+    let find = |name: &str| {
+        let found = space.find(name, session)?.map(|segment| segment.object);
+        let message =
+            || format!("the dictionary's segment {name} isn't there; verify the database");
+        found.ok_or_else(|| Stop::refuse(RefusalKind::Corrupt, message()))
+    };
+    let open = |stored: &DictionaryTable| {
+        let (table, index) = (find(stored.name())?, find(&stored.index_name())?);
+        let definition = Arc::new(stored.definition(table, index));
+        Relation::open(definition, space, transactions, session).map(Arc::new)
+    };
+    tables.iter().map(open).collect()
+}
+
+/// Adds all committed rows of these tables.
+fn read(
+    tables: &[DictionaryTable],
+    relations: &[Arc<Relation>],
+    session: &Session,
+    rows: &mut Rows,
+) -> Result<(), Stop> {
+    for (table, relation) in tables.iter().zip(relations) {
+        let transactions = relation.transactions();
+        let snapshot = transactions.snapshot(None, session)?;
+        let view = transactions.view_of(&snapshot, None);
+        let mut read = Ok(());
+        let mut visit = |_, row: value::RowView<'_>| {
+            let column = |column| row.get(column).map(Value::to_owned);
+            let row: Result<Row, Damaged> = (0..table.columns().len()).map(column).collect();
+            match row {
+                Ok(row) => drop(rows.insert((*table, key_of(*table, &row)), row)),
+                Err(damaged) => read = Err(damaged),
+            }
+        };
+        relation.scan(view, &mut visit, session)?;
+        read.map_err(|damaged| corrupt(&format!("{}: {damaged}", table.name())))?;
+    }
+    Ok(())
 }
 
 /// Refuses to make a dictionary where users' tables are: they are made when the dictionary is
@@ -164,9 +269,14 @@ fn check_nothing_to_lose(space: &Space, session: &Session) -> Result<(), Stop> {
     }
 }
 
-/// Drops what an attempt left that was cut off when some of its segments were permanent (DC10).
-fn drop_leftovers(space: &Space, session: &Session) -> Result<(), Stop> {
-    for stored in DictionaryTable::ALL {
+/// Drops what an attempt left that was cut off when some of the segments of these tables were
+/// permanent (DC10, DC32).
+fn drop_leftovers(
+    tables: &[DictionaryTable],
+    space: &Space,
+    session: &Session,
+) -> Result<(), Stop> {
+    for stored in tables {
         for name in [stored.name().to_string(), stored.index_name()] {
             if let Some(segment) = space.find(&name, session)? {
                 space.drop_segment(segment.object, session)?;
@@ -176,15 +286,12 @@ fn drop_leftovers(space: &Space, session: &Session) -> Result<(), Stop> {
     Ok(())
 }
 
-fn make(
-    tablespace: &str,
-    space: &Space,
-    transactions: &Transactions,
-    session: &Session,
-) -> Result<(), Stop> {
+/// Makes these tables, and keeps them, the last one's index last. Returns their segments.
+fn make(tables: &[DictionaryTable], ground: Ground<'_>) -> Result<Vec<ObjectNo>, Stop> {
+    let Ground { tablespace, space, transactions, session } = ground;
     let mut made = Vec::new();
     let mut make_all = || {
-        for stored in DictionaryTable::ALL {
+        for stored in tables {
             let table = stored.name();
             made.push(space.create_temporary(tablespace, table, Holds::Table, session)?.object);
             let name = stored.index_name();
@@ -195,12 +302,16 @@ fn make(
         made.iter().try_for_each(|object| space.keep(*object, session))
     };
     if let Err(stop) = make_all() {
-        for object in made {
-            // A segment that can't be dropped now is dropped by the next opening.
-            let _ = space.drop_segment(object, session);
-        }
+        drop_made(&made, space, session);
         return Err(stop);
     }
-    let redo = space.changes().redo();
-    redo.make_durable(redo.last_scn(session), session, WaitEvent::LogFileSync)
+    Ok(made)
+}
+
+/// Drops segments of an attempt that has failed. One that can't be dropped now is dropped by the
+/// next opening.
+fn drop_made(made: &[ObjectNo], space: &Space, session: &Session) {
+    for object in made {
+        let _ = space.drop_segment(*object, session);
+    }
 }

@@ -4,15 +4,16 @@
 
 use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
+use std::time::Duration;
 
 use access::Direction;
 use instance::LockWaits;
-use os::Session;
+use os::{CancelHandle, Session};
 use relation::{Bounds, IndexId, Relation, Scratch};
 use stop::Stop;
 use txn::{LockWait, Transaction, View};
 use value::{RowView, Value};
-use waits::Totals;
+use waits::{Nanos, Totals};
 
 use crate::database::Shared;
 use crate::table::{Relations, Table, no_primary_key};
@@ -39,6 +40,8 @@ pub struct Connection<'s> {
     pub(crate) open: Vec<OpenTransaction>,
     /// The lock wait of statements of transactions.
     lock_wait: LockWait,
+    /// How long each statement may take.
+    statement_timeout: Option<Nanos>,
 }
 
 /// A session: the connection's own, or the caller's.
@@ -64,7 +67,23 @@ impl<'s> Connection<'s> {
         let LockWaits { locks: lock_wait, definitions: ddl_lock_wait } =
             shared.instance.lock_waits();
         let (relations, scratch) = (Relations::default(), Scratch::default());
-        Connection { relations, shared, _counted, session, scratch, ddl_lock_wait, open, lock_wait }
+        Connection {
+            relations,
+            shared,
+            _counted,
+            session,
+            scratch,
+            ddl_lock_wait,
+            open,
+            lock_wait,
+            statement_timeout: None,
+        }
+    }
+
+    /// Begins a statement: a call of the session.
+    #[inline]
+    fn begin_statement(&self) -> Result<UnderWay, Stop> {
+        UnderWay::begin(self.statement_timeout, &self.session)
     }
 
     /// Rolls back the open transactions, also those of forgotten `Tx`s (DB20). Within a closure of
@@ -73,20 +92,20 @@ impl<'s> Connection<'s> {
         if self.open.is_empty() {
             return Ok(());
         }
-        let _statement = UnderWay::begin()?;
+        let _statement = self.begin_statement()?;
         self.end_all()
     }
 
     /// Begins a statement outside of transactions. Open ones are rolled back first.
     pub(crate) fn begin_alone(&mut self) -> Result<UnderWay, Stop> {
-        let statement = UnderWay::begin()?;
+        let statement = self.begin_statement()?;
         self.end_all().map(|()| statement)
     }
 
     /// Begins a statement of the open transaction, if there is one. Transactions before it, which
     /// were dropped within a closure, are rolled back first (DB11).
     pub(crate) fn begin_within(&mut self) -> Result<UnderWay, Stop> {
-        let statement = UnderWay::begin()?;
+        let statement = self.begin_statement()?;
         if self.open.len() > 1 {
             self.end_forgotten()?;
         }
@@ -119,6 +138,47 @@ impl<'s> Connection<'s> {
     /// The session, with its account of time.
     pub fn session(&self) -> &Session {
         &self.session
+    }
+
+    /// A handle by which any thread cancels a statement of this connection (DB97). It may outlive
+    /// the connection.
+    ///
+    /// ```
+    /// use database::ErrorKind;
+    /// # use database::{ColumnSpec, Database, Options, TableSpec, Type, Value};
+    /// # fn main() -> Result<(), database::Error> {
+    /// # let scratch = std::env::temp_dir().join(format!("forebay-cancel-{}", std::process::id()));
+    /// # let database = Database::create(&scratch, &Options::default())?;
+    /// # let mut connection = database.connect("app");
+    /// # let spec = TableSpec::new("note").column(ColumnSpec::new("n", Type::BigInt));
+    /// # let note = connection.create_table(&spec)?;
+    /// let handle = connection.cancel_handle();
+    /// assert!(!handle.cancel_running(), "no statement runs");
+    /// let mut tx = connection.begin();
+    /// let loaded = tx.load(&note, |load| {
+    ///     // As another thread would do it, such as one that listens to the keyboard.
+    ///     handle.cancel_running();
+    ///     (0..100_000).try_for_each(|n| load.push(&[Value::Int(n)]))
+    /// });
+    /// assert_eq!(loaded.expect_err("cancelled").refusal(), Some(ErrorKind::Cancelled));
+    /// tx.insert(&note, &[Value::Int(1)])?; // the next statement isn't cancelled
+    /// tx.commit()?;
+    /// # drop(connection);
+    /// # database.shutdown()?;
+    /// # std::fs::remove_dir_all(&scratch).ok();
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn cancel_handle(&self) -> CancelHandle {
+        self.session.cancel_handle()
+    }
+
+    /// Sets how long each statement may take from now on; none, as at first, is no limit. One that
+    /// takes longer is refused as if it were cancelled (DB98). Commits and rollbacks are ended by
+    /// nothing.
+    pub fn set_statement_timeout(&mut self, timeout: Option<Duration>) {
+        let nanos = |timeout: Duration| u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        self.statement_timeout = timeout.map(|timeout| Nanos(nanos(timeout)));
     }
 
     /// The statistics and waits of this session since it began: `db block gets`, `consistent gets`,
@@ -159,7 +219,7 @@ impl<'s> Connection<'s> {
 
     /// The table of this name.
     pub fn table(&self, name: &str) -> Result<Table, Stop> {
-        let _statement = UnderWay::begin()?;
+        let _statement = self.begin_statement()?;
         self.shared.halt.check(&self.session)?;
         let found = self.shared.catalog.relation(name, &self.session)?;
         Ok(Table::new(&found, &self.shared))

@@ -40,7 +40,7 @@ impl Connection<'_> {
         self.shared.catalog.create_sequence(name, options, &self.session).map(|_| ())
     }
 
-    /// Changes a table's definition. No alteration rewrites rows.
+    /// Changes a table's definition. No alteration rewrites rows, but for some changes of a type.
     ///
     /// ```
     /// use database::Alteration;

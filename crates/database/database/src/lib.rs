@@ -34,7 +34,7 @@
 //! * [`Table`]: a table by its number, with the numbers of its columns and indexes.
 //! * [`Error`]: refused ([`ErrorKind`] says why, nothing was changed) or halted.
 //!
-//! Rules DB1 to DB96 are in the README: threads, isolation, retries, drops, halts, limits, memory.
+//! Rules DB1 to DB98 are in the README: threads, isolation, retries, drops, halts, limits, memory.
 //!
 //! Callers: applications; the loads, the lab.
 
@@ -57,9 +57,11 @@ pub use work::{NewRow, Savepoint, Tx, is_worth_repeating};
 pub use access::{Direction, RowAddress};
 #[doc(inline)]
 pub use catalog::{
-    Alteration, Catalog, CatalogOpened, ColumnSpec, ConstraintSpec, DefaultSpec, ForeignKeySpec,
-    IndexColumnSpec, IndexSpec, IndexView, Rule, SequenceDefinition, SequenceOptions, SequenceView,
-    TableSpec, TableView,
+    Alteration, Catalog, CatalogOpened, ColumnSpec, ColumnStatistics, ConstraintSpec, DefaultSpec,
+    Dependency, ExternalColumn, ExternalDefinition, ExternalSpec, ForeignKeySpec, IndexColumnSpec,
+    IndexSpec, IndexStatistics, IndexView, ObjectId, Restart, Rule, SequenceAlteration,
+    SequenceBound, SequenceDefinition, SequenceOptions, SequenceView, TableSpec, TableStatistics,
+    TableView, ViewDefinition, ViewSpec,
 };
 #[doc(inline)]
 pub use ids::{BlockSize, ObjectNo, Scn};
@@ -73,21 +75,23 @@ pub use instance::{
 #[doc(inline)]
 pub use os::probe::DurableWrite;
 #[doc(inline)]
-pub use os::{Disk, FilesystemIo, Session};
+pub use os::{CallNo, CancelHandle, Disk, FilesystemIo, Session};
 #[doc(inline)]
 pub use relation::{
-    Bounds, ColumnDefinition, Comparison, Condition, Default as ColumnDefault, ForUpdate,
-    ForeignKey, IfHeld, IndexColumn, IndexDefinition, IndexId, Load, NamedCondition, OnDelete,
-    Operand, RowChange, TableDefinition, Truth,
+    Bounds, CheckExpression, ColumnDefinition, Comparison, Condition, Default as ColumnDefault,
+    ForUpdate, ForeignKey, IfHeld, IndexColumn, IndexDefinition, IndexId, Load, NamedCondition,
+    OnDelete, Operand, RowChange, TableDefinition, Truth,
 };
 #[doc(inline)]
-pub use stop::{Failpoints, HaltCause, Refusal, RefusalKind as ErrorKind, Stop as Error};
+pub use stop::{
+    Failpoints, HaltCause, Refusal, RefusalKind as ErrorKind, RefusalParts, SqlState, Stop as Error,
+};
 #[doc(inline)]
 pub use txn::LockWait;
 #[doc(inline)]
 pub use value::{
-    Chars, Damaged, Date, Digits, Direction as IndexDirection, Misfit, MisfitKind, NullOrdering,
-    Number, NumberFault, OwnedValue, RowView as Row, Timestamp, Type, Value,
+    Chars, Damaged, Date, Digits, Direction as IndexDirection, Misfit, MisfitKind, MisfitValue,
+    NullOrdering, Number, NumberFault, OwnedValue, RowView as Row, Timestamp, Type, Value,
 };
 #[doc(inline)]
 pub use waits::{Nanos, Statistic, Totals as Statistics, WaitEvent};

@@ -121,10 +121,11 @@ impl Table {
                 let message = format!("table {} was dropped; make it again", self.name());
                 Stop::refuse(RefusalKind::NotFound, message)
             }
-            Some(kind) => {
-                Stop::refuse(kind, format!("table {} can't be used any more: {stop}", self.name()))
+            Some(RefusalKind::Cancelled) | None => stop,
+            Some(_) => {
+                let lead = format!("table {} can't be used any more: ", self.name());
+                stop.map_refusal(|refusal| refusal.led_by(&lead))
             }
-            None => stop,
         })
     }
 }

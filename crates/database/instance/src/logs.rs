@@ -289,8 +289,8 @@ impl Instance {
         planned.check_places(disk, directory)
     }
 
-    /// Makes files under names of unused files. If that fails, none is left. A halt ends it before
-    /// the files are whole.
+    /// Makes files under names of unused files. If that fails, none is left. A halt, and the end of
+    /// the session's call, end it before the files are whole.
     fn make_logs(
         &self,
         database: u64,
@@ -305,7 +305,7 @@ impl Instance {
         let freed = bytes_of(disk, paths.iter().map(|path| new_path(path)), session);
         check_room(disk, &[NewLogs { paths: paths.clone(), blocks }], freed)?;
         let mut new = NewFiles::new(disk, database, FILE);
-        let go_on = || go_on() && !self.halt().is_raised(session);
+        let go_on = || go_on() && !self.halt().is_raised(session) && session.call_end().is_none();
         let make = |path: &Path| redo::create_member(disk, path, blocks, &go_on, session);
         let made = paths.iter().try_for_each(|path| new.make(path, make, session));
         // A log is listed only if redo can be written to it.
@@ -314,7 +314,7 @@ impl Instance {
         });
         if let Err(stop) = tried.and_then(|()| new.check_names(session)) {
             new.remove(session);
-            self.halt().check(session)?;
+            self.halt().check_call(session)?;
             return Err(stop);
         }
         Ok(new)

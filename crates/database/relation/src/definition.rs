@@ -30,8 +30,10 @@ pub struct TableDefinition {
     pub columns: Vec<ColumnDefinition>,
     /// All indexes, those of constraints included.
     pub indexes: Vec<IndexDefinition>,
-    /// The CHECK constraints.
+    /// The CHECK constraints that are conditions.
     pub checks: Vec<NamedCondition>,
+    /// The CHECK constraints that are expressions (RL80).
+    pub expressions: Vec<CheckExpression>,
     /// The foreign keys of this table.
     pub foreign_keys: Vec<ForeignKey>,
     /// The foreign keys that refer to this table, its own included.
@@ -50,6 +52,7 @@ impl TableDefinition {
             columns: Vec::new(),
             indexes: Vec::new(),
             checks: Vec::new(),
+            expressions: Vec::new(),
             foreign_keys: Vec::new(),
             referenced_by: Vec::new(),
         }
@@ -111,13 +114,16 @@ pub enum Default {
         /// Whether an insert that gives a value is refused (`GENERATED ALWAYS`).
         always: bool,
     },
+    /// The value of an expression of SQL, of which this is the text. The caller of an insert
+    /// evaluates it.
+    Expression(String),
 }
 
 impl Default {
     /// The sequence of an identity column.
     pub fn sequence(&self) -> Option<ObjectNo> {
         match self {
-            Default::Constant(_) => None,
+            Default::Constant(_) | Default::Expression(_) => None,
             Default::Identity { sequence, .. } => Some(*sequence),
         }
     }
@@ -186,6 +192,18 @@ pub struct NamedCondition {
     pub name: String,
     /// A row for which this is false is refused; unknown is allowed.
     pub condition: Condition,
+}
+
+/// A CHECK constraint that is an expression of SQL. This crate knows its text and no more: what
+/// evaluates it comes with the opening of the table (RL80).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CheckExpression {
+    /// The constraint's name.
+    pub name: String,
+    /// The text of the expression.
+    pub text: String,
+    /// The columns that it reads, each once, in the table's order.
+    pub columns: Vec<usize>,
 }
 
 /// A FOREIGN KEY: columns of `table` whose values, if none is NULL, are the key of a row of

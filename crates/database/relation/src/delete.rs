@@ -1,6 +1,6 @@
 //! Deleting rows and their index entries.
 //!
-//! Callers: `statement`; `foreign`, for CASCADE; `update`, for old index entries.
+//! Callers: `driver`; `foreign`, for CASCADE; `update`, for old index entries.
 
 use access::{Changed, RowAddress};
 use stop::Stop;

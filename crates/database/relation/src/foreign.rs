@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use access::{Changed, Current, Now, RowAddress};
 use ids::ObjectNo;
-use stop::{Failpoint, RefusalKind, Stop};
+use stop::{Failpoint, Refusal, RefusalKind, Stop, check_call};
 use txn::TableMode;
 use value::{OwnedValue, RowView, Value, key_successor};
 
@@ -41,9 +41,9 @@ pub(crate) struct Pending {
     set_nulls: Vec<PendingKey>,
     /// Keys that a parent has to have, or that no child may have.
     checks: Vec<PendingKey>,
-    /// An update has taken a key from a row to which others may refer. Another row of the same
-    /// statement may get that key yet (RL35).
-    has_moved_keys: bool,
+    /// All this has to wait for the end of the statement: what is found may be another by then
+    /// (RL34, RL35).
+    waits_for_end: bool,
 }
 
 /// With this many pending keys a statement over many rows works them off, if it may before its end
@@ -74,7 +74,12 @@ impl Pending {
         self.cascades.clear();
         self.set_nulls.clear();
         self.checks.clear();
-        self.has_moved_keys = false;
+        self.waits_for_end = false;
+    }
+
+    /// Nothing of it is worked off before the statement's end (RL34).
+    pub(crate) fn wait_for_end(&mut self) {
+        self.waits_for_end = true;
     }
 
     /// Forgets all pending keys, and gives back each list that takes more than `most` bytes.
@@ -144,7 +149,8 @@ impl Relation {
                 && let Some(lost) = self.pending_key(Side::Children, number, &old, columns)
             {
                 pending.checks.push(lost);
-                pending.has_moved_keys = true;
+                // Another row of the statement may get the key yet (RL35).
+                pending.wait_for_end();
             }
         }
         for (number, key) in definition.foreign_keys.iter().enumerate() {
@@ -180,7 +186,7 @@ impl Relation {
         let definition = self.definition();
         let acts = definition.referenced_by.iter().any(|key| key.on_delete != OnDelete::NoAction);
         let own = definition.foreign_keys.iter().any(|key| key.references == definition.object);
-        !acts && !own && !pending.has_moved_keys
+        !acts && !own && !pending.waits_for_end
     }
 }
 
@@ -190,13 +196,16 @@ impl Relation {
 /// before, so the result doesn't depend on the order of foreign keys. SET NULL deletes no row.
 pub(crate) fn process_pending(work: &mut Work<'_>) -> Result<(), Stop> {
     while let Some(item) = work.scratch.pending.cascades.pop() {
+        check_call(work.session)?;
         follow(work, &item)?;
     }
     while let Some(item) = work.scratch.pending.set_nulls.pop() {
+        check_call(work.session)?;
         follow(work, &item)?;
     }
     assert!(work.scratch.pending.cascades.is_empty(), "SET NULL takes no row away");
     while let Some(item) = work.scratch.pending.checks.pop() {
+        check_call(work.session)?;
         match item.side {
             Side::Parent => has_parent(work, &item)?,
             Side::Children => has_no_children(work, &item)?,
@@ -293,7 +302,7 @@ fn follow(work: &mut Work<'_>, item: &PendingKey) -> Result<(), Stop> {
                 let mut to_null = |_: &RowView<'_>, change: &mut RowChange<'_>| {
                     key.columns.iter().try_for_each(|column| change.set(*column, Value::Null))
                 };
-                child.update_row(work, row, None, &mut to_null)?
+                child.update_row(work, row, None, &mut to_null, None)?
             }
             OnDelete::Cascade | OnDelete::NoAction => child.delete_row(work, row, None)?,
         };
@@ -473,16 +482,19 @@ fn text(relation: &Relation, columns: &[usize], values: &[OwnedValue]) -> String
 
 #[cold]
 fn no_parent(child: &Relation, parent: &Relation, key: &ForeignKey, values: &[OwnedValue]) -> Stop {
+    let (child_name, parent_name) = (&child.definition().name, &parent.definition().name);
     let message = format!(
-        "a row of table {} with {} would refer to no row: table {} has none with {}, as {} asks; \
-         insert that row first, or give another value",
-        child.definition().name,
-        text(child, &key.columns, values),
-        parent.definition().name,
-        text(parent, &key.referenced_columns, values),
+        "a row of table {child_name} would refer to no row of table {parent_name}, as {} asks",
         key.name
     );
-    Stop::refuse(RefusalKind::ForeignKeyViolation, message)
+    let detail = format!(
+        "{} refers to {}",
+        text(child, &key.columns, values),
+        text(parent, &key.referenced_columns, values)
+    );
+    let refusal = Refusal::new(RefusalKind::ForeignKeyViolation, message).detail(detail);
+    let refusal = refusal.hint("insert that row first, or give another value");
+    refusal.table(child_name).constraint(&key.name).into()
 }
 
 #[cold]
@@ -492,13 +504,15 @@ fn has_children(
     key: &ForeignKey,
     values: &[OwnedValue],
 ) -> Stop {
+    let (child_name, parent_name) = (&child.definition().name, &parent.definition().name);
     let message = format!(
-        "the row of table {} with {} can't go or change its key: rows of table {} refer to it, \
-         which {} protects; delete or change those rows first",
-        parent.definition().name,
-        text(parent, &key.referenced_columns, values),
-        child.definition().name,
+        "a row of table {parent_name} can't go or change its key: rows of table {child_name} refer \
+         to it, which {} protects",
         key.name
     );
-    Stop::refuse(RefusalKind::ForeignKeyViolation, message)
+    let refusal = Refusal::new(RefusalKind::ForeignKeyViolation, message);
+    let refusal = refusal.detail(text(parent, &key.referenced_columns, values));
+    let refusal = refusal.hint("delete or change those rows first");
+    // As in PostgreSQL, the table is the one that has the foreign key.
+    refusal.table(child_name).constraint(&key.name).into()
 }

@@ -58,7 +58,7 @@ impl Relation {
         transactions.rollback_to(work.transaction, savepoint, session)?;
         for (number, address) in placed.iter().enumerate() {
             work.scratch.swap_with_batch(number);
-            let inserted = self.insert_keys(work, *address);
+            let inserted = self.insert_keys(work, *address, None);
             work.scratch.swap_with_batch(number);
             inserted?;
         }

@@ -17,8 +17,8 @@ use txn::TableMode;
 use value::Value;
 
 use crate::Relation;
-use crate::insert_keys::NotInserted;
-use crate::loaded_keys::{LoadedKeys, Target};
+use crate::kept_entries::Target;
+use crate::loaded_keys::LoadedKeys;
 use crate::scratch::{Scratch, Work};
 
 /// How a load sorts the keys of its rows; each index of the table has a sort of its own.
@@ -79,10 +79,7 @@ impl Load<'_, '_> {
     fn try_push(&mut self, values: &[Value<'_>]) -> Result<(), Stop> {
         let Load { relation, work, loader, keys, .. } = self;
         let session = work.session;
-        let mut fitted = work.scratch.take_values();
-        let made = relation.make_row(work.scratch, self.known, values, &mut fitted);
-        work.scratch.give_values(fitted);
-        made?;
+        relation.make_one(work.scratch, self.known, values)?;
         let Scratch { inserters, new_row, new_keys, key, .. } = &mut *work.scratch;
         let heap = relation.heap();
         let row = match heap.load(work.transaction, loader, new_row, session)? {
@@ -95,12 +92,7 @@ impl Load<'_, '_> {
         let mut have_many = false;
         for row_key in new_keys.iter() {
             let (open, keys) = (&relation.indexes()[row_key.index], &mut keys[row_key.index]);
-            if open.index.is_unique()
-                && !row_key.has_null
-                && let Some(view) = work.transaction.fixed_view()
-            {
-                relation.check_index_view(open, view)?;
-            }
+            relation.check_key_view(work.transaction, row_key)?;
             let bytes = relation.entry_key(row_key, row, key);
             open.index.check_key(bytes)?;
             keys.push(bytes, row, relation.transactions().changes().halt(), session)?;
@@ -134,25 +126,5 @@ impl Load<'_, '_> {
             keys.insert_rest(&mut Target { relation, work, number })?;
         }
         Ok(count)
-    }
-}
-
-impl Relation {
-    /// The refusal of an entry, with the values of its row.
-    #[cold]
-    pub(crate) fn not_loaded(
-        &self,
-        work: &mut Work<'_>,
-        number: usize,
-        stopped: NotInserted,
-    ) -> Stop {
-        let view = match self.transactions().view(Some(work.transaction), work.session) {
-            Ok(view) => view.with_all_own(),
-            Err(stop) => return stop,
-        };
-        let mut copy = |row: &[u8]| row.to_vec();
-        // Without its values the message says less; what it refuses stays.
-        let row = self.heap().fetch(view, stopped.row(), &mut copy, work.session);
-        self.not_inserted(number, stopped, &row.ok().flatten().unwrap_or_default())
     }
 }

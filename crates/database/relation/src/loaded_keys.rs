@@ -11,19 +11,15 @@
 //!
 //! Callers: `load`.
 
-use access::{HeapLoader, NewEntry, RowAddress};
+use access::{HeapLoader, RowAddress};
 use os::Session;
 use sort::Sorter;
 use stop::{Halt, Stop};
 
+use crate::IndexDefinition;
+use crate::kept_entries::{Entries, Target};
 use crate::load::KeySort;
-use crate::scratch::Work;
-use crate::sort_key::{ordered_bytes, split_sorted};
-use crate::{IndexDefinition, Relation};
-
-/// The most entries of an index that are inserted by one call, and the most bytes of their keys.
-const ENTRIES_MAX: usize = 2_048;
-const KEY_BYTES_MAX: usize = 256 << 10;
+use crate::sort_key::ordered_bytes;
 
 /// The keys of a load's rows in one index.
 pub(crate) struct LoadedKeys<'s, 'a> {
@@ -34,62 +30,6 @@ pub(crate) struct LoadedKeys<'s, 'a> {
     sort: KeySort<'s>,
     /// A key with its row behind it, as it is sorted.
     with_row: Vec<u8>,
-}
-
-/// Keys with their rows, in order.
-#[derive(Default)]
-struct Entries {
-    keys: Vec<u8>,
-    /// Where each key ends among the bytes, and its row.
-    rows: Vec<(usize, RowAddress)>,
-}
-
-impl Entries {
-    fn push(&mut self, key: &[u8], row: RowAddress) {
-        self.keys.extend_from_slice(key);
-        self.rows.push((self.keys.len(), row));
-    }
-
-    fn is_full(&self) -> bool {
-        self.rows.len() >= ENTRIES_MAX || self.keys.len() >= KEY_BYTES_MAX
-    }
-
-    fn last(&self) -> Option<&[u8]> {
-        let start = self.rows.len().checked_sub(2).map_or(0, |before| self.rows[before].0);
-        self.rows.last().map(|&(end, _)| &self.keys[start..end])
-    }
-
-    /// Inserts the first ones, as many, into the index at this place, and forgets them.
-    fn insert_first(&mut self, count: usize, to: &mut Target<'_, '_>) -> Result<(), Stop> {
-        let Some(&(bytes, _)) = self.rows[..count].last() else { return Ok(()) };
-        let mut start = 0;
-        let entry = |&(end, row): &(usize, RowAddress)| {
-            let key = &self.keys[std::mem::replace(&mut start, end)..end];
-            NewEntry { key, row }
-        };
-        let entries: Vec<_> = self.rows[..count].iter().map(entry).collect();
-        to.insert(&entries)?;
-        self.keys.drain(..bytes);
-        self.rows.drain(..count);
-        self.rows.iter_mut().for_each(|(end, _)| *end -= bytes);
-        Ok(())
-    }
-}
-
-/// The index that gets the entries.
-pub(crate) struct Target<'t, 'a> {
-    pub(crate) relation: &'t Relation,
-    pub(crate) work: &'t mut Work<'a>,
-    /// Its place.
-    pub(crate) number: usize,
-}
-
-impl Target<'_, '_> {
-    fn insert(&mut self, entries: &[NewEntry<'_>]) -> Result<(), Stop> {
-        let Target { relation, work, number } = self;
-        let inserted = relation.insert_entries(work.transaction, *number, entries, work.session);
-        inserted.map_err(|stopped| relation.not_loaded(work, *number, stopped))
-    }
 }
 
 impl<'s, 'a> LoadedKeys<'s, 'a> {
@@ -143,25 +83,19 @@ impl<'s, 'a> LoadedKeys<'s, 'a> {
     ) -> Result<(), Stop> {
         let Some(in_order) = &mut self.in_order else { return Ok(()) };
         // The next key is compared with the last one.
-        let most = in_order.rows.len().saturating_sub(1);
-        let is_missing = |&(_, row): &(usize, RowAddress)| !loader.has_written(row);
-        let written = in_order.rows[..most].iter().position(is_missing).unwrap_or(most);
+        let most = in_order.len().saturating_sub(1);
+        let entries = in_order.iter().take(most);
+        let written = entries.take_while(|entry| loader.has_written(entry.row)).count();
         in_order.insert_first(written, to)
     }
 
     /// Inserts all entries that are left. The rows of the load are written.
     pub(crate) fn insert_rest(self, to: &mut Target<'_, '_>) -> Result<(), Stop> {
         let mut entries = self.in_order.unwrap_or_default();
-        entries.insert_first(entries.rows.len(), to)?;
-        let Some(sorter) = self.sorter else { return Ok(()) };
-        let mut sorted = sorter.finish()?;
-        while let Some((bytes, _)) = sorted.next_row()? {
-            let (key, row) = split_sorted(bytes);
-            entries.push(key, row);
-            if entries.is_full() {
-                entries.insert_first(entries.rows.len(), to)?;
-            }
+        entries.insert_first(entries.len(), to)?;
+        match self.sorter {
+            Some(sorter) => entries.insert_sorted(sorter.finish()?, to),
+            None => Ok(()),
         }
-        entries.insert_first(entries.rows.len(), to)
     }
 }

@@ -12,15 +12,16 @@
 //!
 //! Callers: the embedded API; SQL.
 
-use access::{Changed, Direction, RowAddress};
+use access::{Direction, RowAddress};
 use stop::Stop;
-use txn::{LockWait, Snapshot, TableMode};
+use txn::LockWait;
 use value::RowView;
 use waits::Nanos;
 
 use crate::Relation;
+use crate::driver::{Flow, Locked, Statement, StatementKind};
 use crate::scratch::Work;
-use crate::search::{Filter, RowSearch, Selection};
+use crate::search::{RowSearch, Selection};
 
 /// What a statement does about rows that other transactions have locked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +41,18 @@ pub struct ForUpdate {
     pub limit: u64,
     /// The direction in which it goes through an index range.
     pub direction: Direction,
+}
+
+impl IfHeld {
+    /// How long a statement waits for a row; none if it passes by it. A wait that has no limit has
+    /// that of the transaction.
+    pub(crate) fn lock_wait(self, own: LockWait) -> Option<LockWait> {
+        match self {
+            IfHeld::Wait(LockWait::Forever) => Some(own),
+            IfHeld::Wait(lock_wait) => Some(lock_wait),
+            IfHeld::Skip => None,
+        }
+    }
 }
 
 impl ForUpdate {
@@ -81,27 +94,6 @@ impl ForUpdate {
     }
 }
 
-/// Is given each row that was locked. It only computes.
-type Look<'a> = dyn FnMut(RowAddress, RowView<'_>) + 'a;
-
-/// A statement that locks rows as of one snapshot.
-struct Locking<'a> {
-    snapshot: &'a Snapshot<'a>,
-    how: ForUpdate,
-    /// The rows that it has locked so far.
-    rows: Vec<RowAddress>,
-    /// It has met a row that was changed since its snapshot, and has passed by it.
-    met_newer: bool,
-    /// It has met such a row, and doesn't pass by locked rows.
-    must_restart: bool,
-}
-
-impl Locking<'_> {
-    fn is_done(&self) -> bool {
-        self.must_restart || self.rows.len() as u64 >= self.how.limit
-    }
-}
-
 impl Relation {
     /// Locks rows, gives each of them to `look`, and returns how many. If the statement is refused,
     /// none is locked. `filter` only computes, and may be called again; `look` is called once for
@@ -114,91 +106,35 @@ impl Relation {
         how: ForUpdate,
         look: &mut dyn FnMut(RowAddress, RowView<'_>),
     ) -> Result<u64, Stop> {
-        let own = work.transaction.lock_wait();
-        let (how, for_table) = match how.if_held {
-            IfHeld::Wait(LockWait::Forever) => {
-                (ForUpdate { if_held: IfHeld::Wait(own), ..how }, own)
-            }
-            IfHeld::Wait(lock_wait) => (how, lock_wait),
-            IfHeld::Skip => (how, own),
-        };
-        self.lock_for_changes_within(TableMode::RowExclusive, for_table, work)?;
-        self.with_restarts(work, &mut |work| {
-            self.try_lock_where(work, selection, &mut filter, how, look)
-        })
-    }
-
-    /// Runs the statement once. Returns none if it has to begin again.
-    fn try_lock_where(
-        &self,
-        work: &mut Work<'_>,
-        selection: Selection<'_>,
-        filter: &mut Filter<'_>,
-        how: ForUpdate,
-        look: &mut Look<'_>,
-    ) -> Result<Option<u64>, Stop> {
-        let session = work.session;
-        let snapshot = self.transactions().snapshot(Some(work.transaction), session)?;
-        // The statement sees all changes of its own transaction, because it only locks.
-        let view = self.transactions().view_of(&snapshot, Some(work.transaction)).with_all_own();
-        let mut locking = Locking {
-            snapshot: &snapshot,
-            how,
-            rows: Vec::new(),
-            met_newer: false,
-            must_restart: false,
-        };
-        let mut lock = |work: &mut Work<'_>, rows: &[RowAddress]| {
-            for row in rows {
-                if locking.is_done() {
-                    break;
+        let tables = [self];
+        let statement = Statement::over(&tables, StatementKind::Lock).waiting(how.if_held);
+        statement.run(work, &mut |statement| {
+            let view = statement.view();
+            let mut rows: Vec<RowAddress> = Vec::new();
+            // A batch of one row, so that no row is looked for behind the limit.
+            let (direction, batch_max) = (how.direction, 1);
+            let search = RowSearch { selection, filter: &mut filter, view, direction, batch_max };
+            self.visit_rows(statement, search, &mut |statement, found| {
+                for row in found {
+                    if rows.len() as u64 == how.limit {
+                        break;
+                    }
+                    if statement.lock(0, *row, how.if_held)? == Locked::Yes {
+                        rows.push(*row);
+                    }
                 }
-                self.lock_one(work, *row, &mut locking)?;
+                Ok((rows.len() as u64) < how.limit)
+            })?;
+            // What is shown once isn't taken back (RL12).
+            if statement.will_begin_again() {
+                return Ok(Flow::Again);
             }
-            Ok(!locking.is_done())
-        };
-        // A batch of one row, so that no row is looked for behind the limit.
-        let search = RowSearch { selection, filter, view, direction: how.direction, batch_max: 1 };
-        self.visit_rows(work, search, &mut lock)?;
-        if locking.must_restart {
-            return Ok(None);
-        }
-        if locking.met_newer && (locking.rows.is_empty() || work.transaction.is_serializable()) {
-            return Ok(None);
-        }
-        for row in &locking.rows {
-            let found = self.fetch(view, *row, &mut |seen| look(*row, seen), session)?;
-            assert!(found.is_some(), "row {row} was seen, and is locked");
-        }
-        Ok(Some(locking.rows.len() as u64))
-    }
-
-    /// Locks a row if it is as the snapshot sees it.
-    fn lock_one(
-        &self,
-        work: &mut Work<'_>,
-        row: RowAddress,
-        locking: &mut Locking<'_>,
-    ) -> Result<(), Stop> {
-        let view = self.transactions().view_of(locking.snapshot, Some(work.transaction));
-        let (heap, session, if_held) = (self.heap(), work.session, locking.how.if_held);
-        let lock_wait = match if_held {
-            IfHeld::Wait(lock_wait) => Some(lock_wait),
-            IfHeld::Skip => None,
-        };
-        let done = heap.lock(work.transaction, row, Some(view), lock_wait, session)?;
-        if done == Changed::NotThere {
-            self.check_seen(view, row, session)?;
-        }
-        match done {
-            Changed::Yes | Changed::Already => locking.rows.push(row),
-            Changed::Held => {}
-            Changed::NotThere | Changed::Since if if_held == IfHeld::Skip => {
-                locking.met_newer = true;
+            for row in &rows {
+                let mut show = |seen: RowView<'_>| look(*row, seen);
+                let found = self.fetch(view, *row, &mut show, statement.session())?;
+                assert!(found.is_some(), "row {row} was seen, and is locked");
             }
-            Changed::NotThere | Changed::Since => locking.must_restart = true,
-            Changed::TooNew => return Err(self.too_new()),
-        }
-        Ok(())
+            Ok(Flow::Done(rows.len() as u64))
+        })
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Callers: all of this crate.
 
-use stop::{RefusalKind, Stop};
+use stop::{Refusal, RefusalKind, SqlState, Stop};
 use value::{Misfit, MisreadKind, Misreads, RowView};
 
 use crate::Relation;
@@ -111,21 +111,38 @@ impl Relation {
         }
     }
 
+    /// Refuses an index that isn't unique where a conflict is looked for.
+    pub(crate) fn check_arbiter(&self, number: usize) -> Result<(), Stop> {
+        let index = self.index_definition(number);
+        match index.unique {
+            true => Ok(()),
+            false => Err(self.invalid(&format!(
+                "cannot look for a conflict by index {} of table {}: it isn't unique; name a \
+                 unique index",
+                index.name,
+                self.definition().name
+            ))),
+        }
+    }
+
     /// The refusal of a value that doesn't fit its column.
     #[cold]
     pub(crate) fn misfit(&self, misfit: &Misfit) -> Stop {
-        self.invalid(&format!("table {}: {misfit}", self.definition().name))
+        let table = &self.definition().name;
+        Refusal::from(misfit.clone()).led_by(&format!("table {table}: ")).table(table).into()
     }
 
     /// The refusal of a value for a column that is GENERATED ALWAYS AS IDENTITY (RL18).
     #[cold]
     pub(crate) fn always_generated(&self, column: usize) -> Stop {
         let definition = self.definition();
-        self.invalid(&format!(
-            "cannot set column {} of table {}: it is GENERATED ALWAYS AS IDENTITY; leave it as it \
-             is",
-            definition.columns[column].name, definition.name
-        ))
+        let (column, table) = (&definition.columns[column].name, &definition.name);
+        let message = format!(
+            "cannot set column {column} of table {table}: it is GENERATED ALWAYS AS IDENTITY"
+        );
+        let refusal = Refusal::new(RefusalKind::Invalid, message);
+        let refusal = refusal.with_state(SqlState::GENERATED_ALWAYS).hint("leave it as it is");
+        refusal.table(table).column(column).into()
     }
 
     #[cold]

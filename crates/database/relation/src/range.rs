@@ -8,16 +8,15 @@
 //!
 //! A search value needn't fit its column: in whole numbers `n > 2.5` becomes `n >= 3` (RL29).
 //!
-//! Callers: `search`; the embedded API.
+//! Callers: `range_state`; `search`.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
 
-use access::{Cursor, RowAddress};
-use os::Session;
+use access::{Direction, IndexRange};
 use stop::Stop;
 use txn::View;
-use value::{KeyRange, MisfitKind, RowView, Type, Value, key_push, key_successor};
+use value::{KeyRange, MisfitKind, Type, Value, key_push, key_successor};
 
 use crate::{IndexColumn, Relation};
 
@@ -50,25 +49,16 @@ pub(crate) enum SearchValue<'v> {
     Beyond(Ordering),
 }
 
-/// The rows in a range of an index, found one after the other.
-pub struct Rows<'a> {
-    relation: &'a Relation,
-    index: usize,
-    /// None if no key can lie in the range.
-    cursor: Option<Cursor<'a>>,
-    view: View,
-}
-
 impl Relation {
-    /// A search through a range of an index. The caller keeps the view's snapshot meanwhile.
-    /// `Ascending` is the order of the index, whatever the directions of its columns are.
-    pub fn range(
+    /// The range of an index's entries within these bounds; none if no key can lie in it. Refused
+    /// if the view is too old for the index.
+    pub(crate) fn index_range(
         &self,
         index: usize,
         bounds: &Bounds<'_>,
-        direction: access::Direction,
+        direction: Direction,
         view: View,
-    ) -> Result<Rows<'_>, Stop> {
+    ) -> Result<Option<IndexRange>, Stop> {
         let open = &self.indexes()[index];
         self.check_index_view(open, view)?;
         let is_bounded = !matches!((bounds.from, bounds.to), (Bound::Unbounded, Bound::Unbounded));
@@ -77,11 +67,10 @@ impl Relation {
             return Err(self.wrong_key(index, columns));
         }
         let keys = self.keys_between(&open.columns, bounds)?;
-        let cursor = keys.map(|KeyRange { lower, upper }| {
+        Ok(keys.map(|KeyRange { lower, upper }| {
             let to = upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-            open.index.cursor((Bound::Included(&lower[..]), to), direction, view)
-        });
-        Ok(Rows { relation: self, index, cursor, view })
+            IndexRange::new((Bound::Included(&lower[..]), to), direction)
+        }))
     }
 
     /// The keys between these bounds; none if there can be none.
@@ -210,27 +199,6 @@ impl Relation {
             }
             Err(misfit) => Err(self.misfit(&misfit)),
         }
-    }
-}
-
-impl Rows<'_> {
-    /// Gives the next row to `look`, under its block's latch if possible, so `look` only computes.
-    /// Returns none behind the last row.
-    pub fn next<T>(
-        &mut self,
-        look: &mut dyn FnMut(RowAddress, RowView<'_>) -> T,
-        session: &Session,
-    ) -> Result<Option<T>, Stop> {
-        let Some(address) = self.next_address(session)? else { return Ok(None) };
-        self.relation.fetch_entry(self.index, address, self.view, look, session).map(Some)
-    }
-
-    /// The address of the next row.
-    pub fn next_address(&mut self, session: &Session) -> Result<Option<RowAddress>, Stop> {
-        let Some(cursor) = &mut self.cursor else { return Ok(None) };
-        let next = cursor.next(session).map(|next| next.map(|(_, row)| row));
-        self.relation.check_there(session)?;
-        next
     }
 }
 

@@ -126,6 +126,29 @@ impl Relation {
         let found = self.fetch(view, address, &mut |row| look(address, row), session)?;
         found.ok_or_else(|| self.row_is_missing(address, Some(index)))
     }
+
+    /// Visits the rows of index entries, in this order. Refused if one isn't there (RL38).
+    pub(crate) fn visit_entries(
+        &self,
+        index: usize,
+        rows: &[RowAddress],
+        view: View,
+        visit: &mut dyn FnMut(RowAddress, RowView<'_>),
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let (mut damaged, misreads) = (Ok(()), Misreads::default());
+        let mut visit = |address, row: &[u8]| match self.row_for(row, &misreads) {
+            Ok(row) => visit(address, row),
+            Err(stop) => damaged = Err(stop),
+        };
+        let missing = self.heap().visit_rows(view, rows, &mut visit, session);
+        self.check_there(session)?;
+        if let Some(row) = missing? {
+            return Err(self.row_is_missing(row, Some(index)));
+        }
+        damaged?;
+        self.check_misreads(&misreads)
+    }
 }
 
 /// The row of the first entry of a unique index whose key begins with this one, which has a NULL.

@@ -23,7 +23,10 @@ use stop::{RefusalKind, Stop};
 use txn::{LockWait, TableMode, Transactions, View};
 use value::{Damaged, RowLayout, RowView};
 
-use crate::{IndexColumn, IndexDefinition, IndexId, TableDefinition, Work};
+use crate::expression::Compiled;
+use crate::{
+    CheckCompiler, IndexColumn, IndexDefinition, IndexId, NoExpressions, TableDefinition, Work,
+};
 
 /// A table that is open.
 pub struct Relation {
@@ -31,6 +34,8 @@ pub struct Relation {
     layout: RowLayout,
     heap: Heap,
     indexes: Vec<OpenIndex>,
+    /// What evaluates the CHECK expressions of the definition, in its order (RL80).
+    predicates: Vec<Compiled>,
     transactions: Transactions,
     /// Raised by DDL that changes the definition, under a table lock that keeps changes out (RL3).
     stale: SharedFlag,
@@ -54,9 +59,22 @@ impl OpenIndex {
 }
 
 impl Relation {
-    /// Opens the table of this definition. Refused if one of its segments isn't there.
+    /// Opens the table of this definition. Refused if one of its segments isn't there. If it has a
+    /// CHECK that is an expression, it can be read and not changed.
     pub fn open(
         definition: Arc<TableDefinition>,
+        space: &Space,
+        transactions: &Transactions,
+        session: &Session,
+    ) -> Result<Relation, Stop> {
+        Relation::open_with(definition, &NoExpressions, space, transactions, session)
+    }
+
+    /// As [`Relation::open`], with what makes predicates of CHECK expressions. One that can't be
+    /// compiled has changes refused, and not the opening (RL80).
+    pub fn open_with(
+        definition: Arc<TableDefinition>,
+        compiler: &dyn CheckCompiler,
         space: &Space,
         transactions: &Transactions,
         session: &Session,
@@ -80,10 +98,13 @@ impl Relation {
             Ok(OpenIndex { id: of.id(), index, columns: of.columns.clone(), since: of.since })
         };
         let indexes: Result<Vec<_>, Stop> = definition.indexes.iter().map(open).collect();
+        let expressions = definition.expressions.iter();
+        let predicates = expressions.map(|check| compiler.compile(check, &definition)).collect();
         Ok(Relation {
             layout: definition.layout(),
             heap,
             indexes: indexes?,
+            predicates,
             transactions: transactions.clone(),
             stale: SharedFlag::new(false),
             gone: SharedFlag::new(false),
@@ -164,6 +185,11 @@ impl Relation {
         &self.indexes
     }
 
+    /// What evaluates the CHECK expressions, in the order of the definition.
+    pub(crate) fn predicates(&self) -> &[Compiled] {
+        &self.predicates
+    }
+
     pub(crate) fn index_definition(&self, number: usize) -> &IndexDefinition {
         &self.definition.indexes[number]
     }
@@ -215,8 +241,8 @@ impl Relation {
     pub(crate) fn check_view(&self, view: View) -> Result<(), Stop> {
         let TableDefinition { truncated, promised, .. } = &*self.definition;
         match view.scn {
-            scn if scn < *truncated => Err(self.too_old("was truncated")),
-            scn if scn < *promised => Err(self.too_old("got a NOT NULL or a CHECK")),
+            scn if scn < *truncated => Err(self.too_old("was truncated or rewritten")),
+            scn if scn < *promised => Err(self.too_old("got a NOT NULL, a CHECK or another type")),
             _ => Ok(()),
         }
     }

@@ -13,10 +13,10 @@ use stop::Stop;
 use txn::Transaction;
 use value::Value;
 
-use crate::Relation;
 use crate::change::Assignments;
 use crate::foreign::Pending;
 use crate::keys::Keys;
+use crate::{KeySort, Relation};
 
 /// The number of tables for which a session remembers where it inserts (RL11).
 const INSERTERS_MAX: usize = 64;
@@ -27,10 +27,16 @@ pub(crate) const KEPT_BYTES: usize = 32 << 10;
 /// The bytes that each buffer of a batch keeps; there are many of them.
 const BATCH_KEPT_BYTES: usize = 1 << 10;
 
-/// Finds relations by the numbers of their tables.
+/// What a statement asks of the database that its table is in.
 pub trait Relations {
     /// The relation of this table, as it is now; refused if there is none.
     fn relation(&self, object: ObjectNo, session: &Session) -> Result<Arc<Relation>, Stop>;
+
+    /// How statements sort the late keys of an index once they are many (RL55). None: late keys
+    /// stay in memory, however many there are.
+    fn key_sort(&self) -> Option<KeySort<'_>> {
+        None
+    }
 }
 
 /// What a statement works with.
@@ -39,7 +45,7 @@ pub struct Work<'a> {
     pub transaction: &'a mut Transaction,
     /// The session's buffers.
     pub scratch: &'a mut Scratch,
-    /// Other tables, for foreign keys.
+    /// Other tables, for foreign keys, and how late keys are sorted.
     pub relations: &'a dyn Relations,
     /// The session that runs the statement.
     pub session: &'a Session,

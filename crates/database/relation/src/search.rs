@@ -1,6 +1,6 @@
 //! The rows that a statement is about, found as of a view.
 //!
-//! Callers: `statement` and `lock`, for statements that change or lock rows; `read` for one row.
+//! Callers: `selected` and `lock`, for statements that change or lock rows.
 
 use access::{Direction, RowAddress};
 use ids::Dba;
@@ -10,8 +10,7 @@ use txn::View;
 use value::{Misreads, RowView, Value};
 
 use crate::range::Bounds;
-use crate::scratch::Work;
-use crate::{IndexId, Relation};
+use crate::{IndexId, Relation, StatementWork};
 
 /// Selects the rows that a statement is about. An index is named by its place in the definition of
 /// the relation, or, by a caller that keeps this across calls, by its [`IndexId`] (RL14).
@@ -37,6 +36,13 @@ impl<'v> Selection<'v, IndexId> {
     }
 }
 
+impl<I> Selection<'_, I> {
+    /// Whether one row at most is selected: with a NULL in the key they may be several (RL27).
+    pub(crate) fn is_of_one_row(&self) -> bool {
+        matches!(self, Selection::Key(_, key) if !key.iter().any(|value| value.is_null()))
+    }
+}
+
 /// A condition that the rows of a statement also meet; none is met by all rows. It only computes,
 /// and may be called again.
 pub(crate) type Filter<'a> = Option<&'a mut (dyn FnMut(&RowView<'_>) -> bool + 'a)>;
@@ -53,24 +59,25 @@ pub(crate) struct RowSearch<'a, 'f> {
 }
 
 /// Is given rows that follow one another and lie in one block. Returns false to end the search.
-pub(crate) type VisitRows<'a> = dyn FnMut(&mut Work<'_>, &[RowAddress]) -> Result<bool, Stop> + 'a;
+pub(crate) type VisitRows<'a> =
+    dyn FnMut(&mut StatementWork<'_, '_>, &[RowAddress]) -> Result<bool, Stop> + 'a;
 
 impl Relation {
-    /// Visits the rows that a search finds: by a key, in the order of an index range, or block by
-    /// block. Returns false if a visit ended it.
+    /// Visits the rows that a statement's search finds: by a key, in the order of an index range,
+    /// or block by block. Returns false if a visit ended it.
     pub(crate) fn visit_rows(
         &self,
-        work: &mut Work<'_>,
+        statement: &mut StatementWork<'_, '_>,
         search: RowSearch<'_, '_>,
         visit: &mut VisitRows<'_>,
     ) -> Result<bool, Stop> {
         let RowSearch { filter, view, direction, batch_max, .. } = search;
-        let session = work.session;
+        let session = statement.session();
         match self.unique_rows(search.selection)? {
             Selection::Key(index, key) => {
-                match self.find(index, key, view, work.scratch, session)? {
+                match self.find(index, key, view, statement.scratch(), session)? {
                     Some(row) if self.matches(filter, index, row, view, session)? => {
-                        visit(work, &[row])
+                        visit(statement, &[row])
                     }
                     _ => Ok(true),
                 }
@@ -83,20 +90,20 @@ impl Relation {
                         continue;
                     }
                     if rows.last().is_some_and(|last| last.block != row.block) {
-                        if !visit(work, &rows)? {
+                        if !visit(statement, &rows)? {
                             return Ok(false);
                         }
                         rows.clear();
                     }
                     rows.push(row);
                     if rows.len() == batch_max {
-                        if !visit(work, &rows)? {
+                        if !visit(statement, &rows)? {
                             return Ok(false);
                         }
                         rows.clear();
                     }
                 }
-                visit(work, &rows)
+                visit(statement, &rows)
             }
             Selection::All => {
                 self.check_view(view)?;
@@ -104,7 +111,7 @@ impl Relation {
                 let mut each = |block| {
                     rows.clear();
                     self.find_in_block(block, filter, view, &mut rows, session)?;
-                    visit(work, &rows)
+                    visit(statement, &rows)
                 };
                 self.heap().through_cache(&mut each, session)
             }
@@ -116,9 +123,9 @@ impl Relation {
         let Selection::Key(index, key) = selection else { return Ok(selection) };
         self.check_unique(index)?;
         self.check_key_length(index, key.len())?;
-        Ok(match key.iter().any(|value| value.is_null()) {
-            true => Selection::Range(index, Bounds::equal(key)),
-            false => selection,
+        Ok(match selection.is_of_one_row() {
+            true => selection,
+            false => Selection::Range(index, Bounds::equal(key)),
         })
     }
 

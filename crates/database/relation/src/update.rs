@@ -1,6 +1,6 @@
 //! Updating rows, and the index entries that change with them.
 //!
-//! Callers: `statement`; `foreign`, for SET NULL.
+//! Callers: `driver`; `foreign`, for SET NULL.
 
 use access::{Changed, RowAddress};
 use stop::Stop;
@@ -9,27 +9,38 @@ use value::{Misreads, RowView, Value};
 
 use crate::change::Assignments;
 use crate::keys::Keys;
+use crate::late_keys::LateKeys;
 use crate::scratch::{Scratch, Work};
 use crate::{Relation, RowChange};
 
 /// Says what an update does to a row. It only computes, and may be called again.
 pub(crate) type Changer<'a> = dyn FnMut(&RowView<'_>, &mut RowChange<'_>) -> Result<(), Stop> + 'a;
 
+/// Says what an update does to the row at a place among several, counted from 0. It only computes,
+/// and may be called again.
+pub(crate) type RowsChanger<'a> =
+    dyn FnMut(usize, &RowView<'_>, &mut RowChange<'_>) -> Result<(), Stop> + 'a;
+
 impl Relation {
     /// Updates these rows of one block together, from the first on, and returns how many: up to the
-    /// first that isn't as the view sees it, or sets a column of a key. The statement meets each
-    /// row once, so it has changed none of them yet (RL13).
+    /// first that isn't as the view sees it, or sets a column of a key; none if a CHECK is an
+    /// expression (RL80). The statement meets each row once, so it has changed none of them yet
+    /// (RL13).
     pub(crate) fn update_together(
         &self,
         work: &mut Work<'_>,
         rows: &[RowAddress],
         view: View,
-        change: &mut Changer<'_>,
+        change: &mut RowsChanger<'_>,
         sets_keys: &mut bool,
     ) -> Result<usize, Stop> {
+        if !self.definition().expressions.is_empty() {
+            return Ok(0);
+        }
         let (set, mut made) = (&mut work.scratch.assignments, Ok(()));
-        let mut apply = |old: &[u8], new: &mut Vec<u8>| {
-            made = self.make_new(old, new, set, change);
+        let mut apply = |place: usize, old: &[u8], new: &mut Vec<u8>| {
+            let mut of_row = |old: &RowView<'_>, new: &mut RowChange<'_>| change(place, old, new);
+            made = self.make_new(old, new, set, &mut of_row);
             *sets_keys |= self.has_key_set(set);
             made.is_ok() && !*sets_keys
         };
@@ -46,13 +57,15 @@ impl Relation {
             || keys.any(|column| set.has(*column))
     }
 
-    /// Updates a row and its entries, if the row is as the view sees it.
-    pub(crate) fn update_row(
+    /// Updates a row and its entries, if the row is as the view sees it. Of its new entries those
+    /// of late keys are left to the statement's end, if it has them.
+    pub(crate) fn update_row<'a>(
         &self,
-        work: &mut Work<'_>,
+        work: &mut Work<'a>,
         row: RowAddress,
         view: Option<View>,
         change: &mut Changer<'_>,
+        late: Option<&mut LateKeys<'a>>,
     ) -> Result<Changed, Stop> {
         let Scratch { inserters, old_row, new_row, assignments, .. } = &mut *work.scratch;
         let mut made = Ok(());
@@ -72,7 +85,8 @@ impl Relation {
             heap.update(work.transaction, inserter, row, view, &mut apply, work.session)?;
         made?;
         if changed == Changed::Yes {
-            self.change_keys(work, row)?;
+            self.check_changed(&work.scratch.new_row)?;
+            self.change_keys(work, row, late)?;
             self.foreign_updated(work.scratch)?;
         }
         Ok(changed)
@@ -101,9 +115,27 @@ impl Relation {
         self.check_conditions(&|column| new.get(column).unwrap_or(Value::Null))
     }
 
+    /// Refuses a row that was just changed if a CHECK that is an expression is false for it. The
+    /// change is taken back with the statement (RL80).
+    fn check_changed(&self, row: &[u8]) -> Result<(), Stop> {
+        if self.definition().expressions.is_empty() {
+            return Ok(());
+        }
+        let row = self.row(row)?;
+        // A row that was just encoded can be read.
+        let value = |column| row.get(column).unwrap_or(Value::Null);
+        let values: Vec<Value<'_>> = (0..self.layout().columns()).map(value).collect();
+        self.check_expressions(&values)
+    }
+
     /// Replaces the index entries of a row whose keys differ between the old bytes and the new
     /// ones.
-    fn change_keys(&self, work: &mut Work<'_>, row: RowAddress) -> Result<(), Stop> {
+    fn change_keys<'a>(
+        &self,
+        work: &mut Work<'a>,
+        row: RowAddress,
+        late: Option<&mut LateKeys<'a>>,
+    ) -> Result<(), Stop> {
         let Scratch { old_row, new_row, old_keys, new_keys, assignments, .. } = &mut *work.scratch;
         old_keys.clear();
         new_keys.clear();
@@ -119,7 +151,7 @@ impl Relation {
             }
         }
         self.delete_keys(work, row)?;
-        self.insert_keys(work, row)
+        self.insert_keys(work, row, late)
     }
 
     /// Appends the key of a row in the index at this place.

@@ -209,6 +209,10 @@ impl Source for ClosedSource<'_> {
         true
     }
 
+    fn has_segment(&self, _: &str) -> Result<bool, Stop> {
+        Ok(false)
+    }
+
     fn is_live(&self) -> bool {
         false
     }

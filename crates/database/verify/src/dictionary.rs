@@ -15,7 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use access::RowAddress;
 use catalog::{
-    DictionaryCheck, DictionaryContents, DictionaryFault, DictionaryTable, SequenceDefinition,
+    DICTIONARY_VERSION, DICTIONARY_VERSION_FIRST, DictionaryCheck, DictionaryContents,
+    DictionaryFault, DictionaryTable, SequenceDefinition,
 };
 use ids::{Dba, ObjectNo};
 use relation::TableDefinition;
@@ -42,6 +43,7 @@ pub(crate) type SequenceSeen = (SequenceDefinition, Option<i64>);
 
 /// The definitions as of one moment.
 struct Seen {
+    version: u32,
     tables: Vec<TableDefinition>,
     sequences: Vec<SequenceSeen>,
     faults: Vec<DictionaryFault>,
@@ -70,6 +72,10 @@ pub(crate) fn check(
         check.find(Kind::Dictionary, own[0].rows.header, what);
         return Ok(Dictionary::default());
     }
+    if !has_tables_of(seen.version, &own) {
+        tell_incomplete(check, &own, seen.version)?;
+        return Ok(Dictionary::default());
+    }
     let header_of = |table: DictionaryTable| {
         let of = own.iter().find(|own| own.table == table);
         of.map_or(DIRECTORY_FIRST, |own| own.rows.header)
@@ -89,13 +95,43 @@ pub(crate) fn check(
     Ok(Dictionary { tables: with_own(&own, tables), sequences, own })
 }
 
-/// The segments of the dictionary; none if there is no whole dictionary.
+/// Reports that tables of this version aren't among these. In an open database the dictionary may
+/// have got them since the segments were looked at (rule catalog/DC33): then it isn't judged.
+fn tell_incomplete(check: &mut Check<'_, '_, '_>, own: &[Own], version: u32) -> Result<(), Stop> {
+    let mut are_there = check.source.is_live();
+    for table in DictionaryTable::of(version) {
+        for name in [table.name().to_string(), table.index_name()] {
+            are_there = are_there && check.source.has_segment(&name)?;
+        }
+    }
+    if are_there {
+        check.run.report.unsettled += 1;
+        return Ok(());
+    }
+    let what = format!(
+        "is of the dictionary of version {version}, and a segment of a table that came with it \
+         isn't there, or can't be read: indexes weren't held against their tables"
+    );
+    check.find(Kind::Dictionary, own[0].rows.header, what);
+    Ok(())
+}
+
+/// Whether all tables of this version are among these; true for a version that isn't known, of
+/// which a fault says so.
+fn has_tables_of(version: u32, own: &[Own]) -> bool {
+    let has = |table: &DictionaryTable| own.iter().any(|own| own.table == *table);
+    version > DICTIONARY_VERSION || DictionaryTable::of(version).iter().all(has)
+}
+
+/// The segments of the dictionary; none if there is no whole dictionary. Those of later versions
+/// may be there or not: which version there is, only rows say.
 fn find_own(check: &mut Check<'_, '_, '_>, segments: &[Segment]) -> Option<Vec<Own>> {
     let is_kept = |one: &&Segment| one.state == SegmentState::Permanent;
     let named: BTreeMap<&str, &Segment> =
         segments.iter().filter(is_kept).map(|one| (one.name.as_str(), one)).collect();
     let has_users = named.keys().any(|name| name.starts_with(NAMED_BY_NUMBER));
-    let last = DictionaryTable::ALL[DictionaryTable::ALL.len() - 1].index_name();
+    let first = DictionaryTable::of(DICTIONARY_VERSION_FIRST);
+    let last = first[first.len() - 1].index_name();
     if !named.contains_key(last.as_str()) && !has_users {
         // It was never made, or not to its end (rule catalog/DC1).
         return None;
@@ -104,7 +140,7 @@ fn find_own(check: &mut Check<'_, '_, '_>, segments: &[Segment]) -> Option<Vec<O
     for table in DictionaryTable::ALL {
         let mut find = |name: &str, holds| {
             let found = named.get(name).filter(|one| one.holds == holds);
-            if found.is_none() {
+            if found.is_none() && first.contains(&table) {
                 let what = format!(
                     "has no segment {name} of the dictionary, or it can't be read: indexes weren't \
                      held against their tables"
@@ -122,7 +158,7 @@ fn find_own(check: &mut Check<'_, '_, '_>, segments: &[Segment]) -> Option<Vec<O
             own.push(Own { table, rows, definition });
         }
     }
-    (own.len() == DictionaryTable::ALL.len()).then_some(own)
+    has_tables_of(DICTIONARY_VERSION_FIRST, &own).then_some(own)
 }
 
 /// Reads the dictionary as of the source's moment.
@@ -133,8 +169,8 @@ fn read(check: &mut Check<'_, '_, '_>, own: &[Own]) -> Result<Seen, Stop> {
         let mut visit = |at: RowAddress, bytes: &[u8]| dictionary.add(*table, &layout, at, bytes);
         is_whole &= rows(check, heap, &mut visit)?;
     }
-    let DictionaryContents { tables, sequences, faults } = dictionary.finish();
-    Ok(Seen { tables, sequences, faults, is_whole })
+    let DictionaryContents { version, tables, sequences, faults } = dictionary.finish();
+    Ok(Seen { version, tables, sequences, faults, is_whole })
 }
 
 fn with_own(own: &[Own], tables: Vec<TableDefinition>) -> Vec<TableDefinition> {

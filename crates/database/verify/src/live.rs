@@ -179,6 +179,10 @@ impl Source for LiveSource<'_> {
         state.is_some_and(|state| state != SegmentState::Dropping)
     }
 
+    fn has_segment(&self, name: &str) -> Result<bool, Stop> {
+        Ok(self.instance.space().find(name, self.session)?.is_some())
+    }
+
     fn is_live(&self) -> bool {
         true
     }

@@ -96,6 +96,8 @@ pub(crate) trait Source {
     fn entries(&self, index: &Segment, visit: &mut Visit<'_>) -> Result<(), Stop>;
     /// Whether the segment still exists.
     fn is_there(&self, segment: ObjectNo) -> bool;
+    /// Whether there is a segment of this name by now, in a database that is open.
+    fn has_segment(&self, name: &str) -> Result<bool, Stop>;
     /// Whether sessions change blocks meanwhile.
     fn is_live(&self) -> bool;
     /// Waits a little, so that sessions can finish their changes.

@@ -6,6 +6,7 @@
 //! sleeper and raises the word on which it sleeps. Without sleepers a notification costs no system
 //! call.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -19,13 +20,13 @@ use crate::{ExclusiveGuard, held};
 /// same latch.
 #[derive(Debug)]
 pub struct Condition {
-    raw: RawCondition<AtomicU64, WaitWord>,
+    raw: RawCondition<AtomicU64, Arc<WaitWord>>,
 }
 
 impl Condition {
     /// A condition of this world, without waiters.
     pub fn new(os: &Os) -> Condition {
-        Condition { raw: RawCondition::new(AtomicU64::new(0), WaitWord::new(os, 0)) }
+        Condition { raw: RawCondition::new(AtomicU64::new(0), Arc::new(WaitWord::new(os, 0))) }
     }
 
     /// Releases the latch, sleeps until notified or until `timeout` has passed, and gets the latch
@@ -39,6 +40,35 @@ impl Condition {
         timeout: Option<Nanos>,
     ) -> (ExclusiveGuard<'a, T>, Woken) {
         let ticket = self.raw.enter();
+        self.sleep(ticket, guard, waiting, timeout)
+    }
+
+    /// As [`wait`](Condition::wait), for a loop that looks before each sleep whether its session's
+    /// call is to end (rule os/O68): the end of the call ends this wait too, or keeps it from
+    /// beginning. The session is `waiting`'s (L28).
+    pub fn wait_in_call<'a, T>(
+        &self,
+        guard: ExclusiveGuard<'a, T>,
+        waiting: Waiting<'_>,
+        timeout: Option<Nanos>,
+    ) -> (ExclusiveGuard<'a, T>, Woken) {
+        // The word is read before a cancel can raise it.
+        let ticket = self.raw.enter();
+        let Some(sleep) = waiting.session().enter_sleep(&self.raw.word, timeout) else {
+            self.raw.leave();
+            return (guard, Woken::Woken);
+        };
+        self.sleep(ticket, guard, waiting, sleep.timeout())
+    }
+
+    /// Releases the latch, sleeps, and gets the latch again.
+    fn sleep<'a, T>(
+        &self,
+        ticket: Ticket,
+        guard: ExclusiveGuard<'a, T>,
+        waiting: Waiting<'_>,
+        timeout: Option<Nanos>,
+    ) -> (ExclusiveGuard<'a, T>, Woken) {
         let (latch, session) = guard.release();
         held::assert_none_held("a wait for a condition");
         session.interleave();

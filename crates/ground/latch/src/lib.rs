@@ -14,7 +14,7 @@
 //! The simulator hooks in here: a get is a point at which it may switch threads, a wait has an
 //! event, and an id is the same from run to run. Every claim about the machines (they exclude, they
 //! lose no wake-up) is checked by a model checker, loom, over the same code that ships.
-//! Rules L1 to L27 are in the README.
+//! Rules L1 to L28 are in the README.
 //!
 //! * [`Latch`]: owns the data that it guards; many readers or one writer; waits have names.
 //! * [`FrameLatch`]: a latch for a frame, whose block and rank change, and which has many readers.

@@ -1,6 +1,7 @@
 //! The parts of latches, as traits: the machines in `raw` run on the real parts and, in tests, on
 //! those of a model checker.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -105,6 +106,31 @@ impl Word for WaitWord {
 
 impl Waker<WaitWord> for Session {
     fn wake(&self, word: &WaitWord, count: u32) {
+        word.wake(count, self);
+    }
+}
+
+/// A word that others than its machine keep too: who cancels a sleeper's call wakes it (L28).
+impl Word for Arc<WaitWord> {
+    fn load(&self) -> u32 {
+        Word::load(&**self)
+    }
+
+    fn raise(&self) {
+        Word::raise(&**self);
+    }
+
+    fn set_bits(&self, bits: u32) -> u32 {
+        Word::set_bits(&**self, bits)
+    }
+
+    fn replace(&self, value: u32) -> u32 {
+        Word::replace(&**self, value)
+    }
+}
+
+impl Waker<Arc<WaitWord>> for Session {
+    fn wake(&self, word: &Arc<WaitWord>, count: u32) {
         word.wake(count, self);
     }
 }

@@ -13,10 +13,11 @@
 //!
 //! No other crate of the engine may block, read a clock, start a thread, draw a random number or
 //! touch a file. So this crate is the wait interface's only source, the simulator's seam and the
-//! crash tester's seam. Rules O1 to O67 are in the README.
+//! crash tester's seam. Rules O1 to O72 are in the README.
 //!
 //! * [`Os`]: a world. [`linux::start`] opens the real one; `sim` makes simulated ones.
 //! * [`Session`]: the calling thread's ticket: it holds the account and begins every wait.
+//! * [`Call`], [`CancelHandle`]: a call of a session, and how another thread ends it early.
 //! * [`Waiting`]: a wait about to happen. Blocking calls take one, so an unnamed wait doesn't
 //!   type-check.
 //! * [`WaitWord`]: a futex-like word, from which `latch` builds every lock.
@@ -32,6 +33,7 @@
 )]
 
 mod buffer;
+mod call;
 mod clock;
 mod copies;
 mod cost;
@@ -57,6 +59,7 @@ mod word;
 mod world;
 
 pub use buffer::{HUGE_PAGE, IO_ALIGNMENT, IoArea, IoBuf, IoPool};
+pub use call::{Call, CallEnd, CallNo, CallSleep, CancelHandle, HoldOff};
 pub use clock::{Clock, ClockSource, VirtualClock};
 pub use copies::COPIES_MAX;
 pub use cost::{Cost, CostInfo};

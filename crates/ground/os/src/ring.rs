@@ -152,13 +152,19 @@ impl Ring {
         })
     }
 
-    /// Makes a ring whose thread waits for all that it pushes, as for I/O of its own. The ring
-    /// keeps no file open: it may stay unused for long, and a file that is removed meanwhile would
-    /// keep its space. Looking a file up with each request costs little beside the write that is
-    /// waited for.
-    pub(crate) fn waited_for(mut self) -> Ring {
+    /// Makes a ring that keeps no file open, for one that may stay unused for long: a file that is
+    /// removed meanwhile would keep its space, and its lock. Looking a file up with each request
+    /// costs little beside an I/O that is waited for.
+    #[must_use]
+    pub fn keeping_no_files(mut self) -> Ring {
         self.port.keep_no_files();
-        Ring { syncs: SyncBy::Thread, ..self }
+        self
+    }
+
+    /// Makes a ring whose thread waits for all that it pushes, as for I/O of its own. It keeps no
+    /// file open.
+    pub(crate) fn waited_for(self) -> Ring {
+        Ring { syncs: SyncBy::Thread, ..self.keeping_no_files() }
     }
 
     /// The mechanism, for reports.

@@ -1,6 +1,7 @@
 //! The calling thread's ticket to the world.
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use waits::{
@@ -8,6 +9,7 @@ use waits::{
     TimeAccount, Timestamp, Totals, WaitEvent, WaitSink,
 };
 
+use crate::call::Calls;
 use crate::copies::Copier;
 use crate::{Clock, Cost, Error, Os, ThreadHandle, ThreadId, ThreadSpec, WaitWord, thread};
 
@@ -28,6 +30,7 @@ pub struct Session {
     /// beginning of the session.
     seen: Cell<Option<Clocks>>,
     pause: WaitWord,
+    pub(crate) calls: Rc<Calls>,
 }
 
 /// A wait about to happen: its session, its event and its parameters. The call that blocks consumes
@@ -68,6 +71,7 @@ impl Session {
             times_at_start,
             seen: Cell::new(None),
             pause: WaitWord::new(os, 0),
+            calls: Rc::default(),
             os: os.clone(),
         };
         session.seen.set(Some(session.clocks()));
@@ -90,6 +94,12 @@ impl Session {
     #[inline]
     pub fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// The wall clock: microseconds since 1970-01-01 00:00 UTC. It may jump, so nothing is measured
+    /// by it (O31).
+    pub fn wall_clock(&self) -> i64 {
+        i64::try_from(self.os.calendar_us()).unwrap_or(i64::MAX)
     }
 
     pub(crate) fn copier(&self) -> &RefCell<Option<Copier>> {

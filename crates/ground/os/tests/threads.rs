@@ -15,6 +15,19 @@ use common::{session, world};
 use os::{Cause, CpuSet, Os, Priority, Session, ThreadHandle, ThreadSpec, WaitWord};
 use waits::{Nanos, SessionKind, WaitEvent};
 
+/// A session's wall clock is the machine's: the same moment read in two ways.
+#[test]
+fn the_wall_clock_is_the_machines() {
+    let (os, _) = world();
+    let session = session(&os);
+    let machine = || {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        i64::try_from(since.expect("it isn't before 1970").as_micros()).expect("it fits")
+    };
+    let (before, read, after) = (machine(), session.wall_clock(), machine());
+    assert!((before..=after).contains(&read), "{before} {read} {after}");
+}
+
 /// A thread that waits until it is let go.
 struct Held {
     handle: ThreadHandle,

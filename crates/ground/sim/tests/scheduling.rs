@@ -53,6 +53,23 @@ fn run_burners(simulation: Simulation, names: &'static [&'static str], ms: u64) 
     })
 }
 
+/// The calendar of a simulated machine begins on a fixed day and moves with virtual time.
+#[test]
+fn the_wall_clock_is_virtual_time_from_a_fixed_day_on() {
+    let report = bare(1).run(|_, session| {
+        let (began, seen) = (session.wall_clock(), session.now());
+        pause(session, 1_500);
+        burn(session, 10);
+        let passed = session.now().since(seen).as_micros();
+        (began, session.wall_clock() - began, passed)
+    });
+    let (began, by_calendar, passed) = report.result.expect("it runs");
+    // 2026-01-01 00:00 UTC, and what the start took.
+    assert!((1_767_225_600_000_000..1_767_225_600_001_000).contains(&began), "{began}");
+    assert!(passed >= 1_510_000, "{passed}");
+    assert!(by_calendar.abs_diff(passed as i64) <= 1, "{by_calendar} and {passed}");
+}
+
 /// Two equal threads on one CPU: at any moment their CPU differs by at most a time slice.
 #[test]
 fn two_equal_threads_on_one_cpu_share_evenly() {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use latch::{Latch, LatchKind, SharedFlag};
 use os::{Os, Session};
 
-use crate::{RefusalKind, Stop};
+use crate::{RefusalKind, Stop, check_call};
 
 /// Why an instance halted.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -113,6 +113,13 @@ impl Halt {
     #[inline]
     pub fn check(&self, session: &Session) -> Result<(), Stop> {
         if self.is_raised(session) { Err(self.ended(session)) } else { Ok(()) }
+    }
+
+    /// An error if the instance has ended, or if the session's call is to end (K26).
+    #[inline]
+    pub fn check_call(&self, session: &Session) -> Result<(), Stop> {
+        self.check(session)?;
+        check_call(session)
     }
 
     #[cold]

@@ -1,25 +1,32 @@
 //! The ways in which work fails: it is refused, or the instance halts. (The third way, a broken
 //! invariant, panics.)
 //!
-//! * [`Refusal`]: the statement can't be done; nothing was changed; the message says what to do.
+//! * [`Refusal`]: the statement can't be done; nothing was changed; it says what failed, on what,
+//!   and what to do, in parts ([`RefusalParts`]).
+//! * [`SqlState`]: five characters by which a client tells one refusal from another.
 //! * [`Halt`]: the instance stops in good order: the data on disk is right, and no more is
 //!   promised.
 //! * [`Stop`]: a refusal or a halt; the error type of calls.
+//! * [`check_call`]: a refusal if the session's call was cancelled, or is out of time.
 //! * [`did_you_mean`]: the end of a refusal of a name that doesn't exist.
 //! * [`Failpoint`]: a way to break the engine on purpose, for tests of the tests.
 //!
-//! Rules K1 to K22 are in the README. Callers: every crate of the engine.
+//! Rules K1 to K27 are in the README. Callers: every crate of the engine.
 
 #![forbid(unsafe_code)]
 
+mod call;
 mod failpoint;
 mod halt;
 mod refusal;
+mod sqlstate;
 mod suggestion;
 
+pub use call::check_call;
 pub use failpoint::{Failpoint, Failpoints};
 pub use halt::{Halt, HaltCause, HaltGuard};
-pub use refusal::{Refusal, RefusalKind};
+pub use refusal::{Refusal, RefusalKind, RefusalParts};
+pub use sqlstate::SqlState;
 pub use suggestion::did_you_mean;
 
 use std::fmt;
@@ -42,10 +49,15 @@ impl Stop {
         Stop::Refused(Refusal::new(kind, message))
     }
 
-    /// The same refusal with this text added to its message. A halt stays as it is.
+    /// The same refusal with this text behind what it says. A halt stays as it is.
     pub fn saying(self, more: &str) -> Stop {
+        self.map_refusal(|refusal| refusal.saying(more))
+    }
+
+    /// The refusal that `change` makes of this one. A halt stays as it is.
+    pub fn map_refusal(self, change: impl FnOnce(Refusal) -> Refusal) -> Stop {
         match self {
-            Stop::Refused(refusal) => Stop::refuse(refusal.kind(), format!("{refusal}; {more}")),
+            Stop::Refused(refusal) => Stop::Refused(change(refusal)),
             halted @ Stop::Halted(_) => halted,
         }
     }
@@ -56,6 +68,19 @@ impl Stop {
             Stop::Refused(refusal) => Some(refusal.kind()),
             Stop::Halted(_) => None,
         }
+    }
+
+    /// The SQLSTATE of the refusal, or that of an instance that has halted.
+    pub fn state(&self) -> SqlState {
+        match self {
+            Stop::Refused(refusal) => refusal.state(),
+            Stop::Halted(_) => SqlState::CRASH_SHUTDOWN,
+        }
+    }
+
+    /// Whether the statement was cancelled, or has had its time.
+    pub fn is_cancelled(&self) -> bool {
+        self.refusal() == Some(RefusalKind::Cancelled)
     }
 
     /// Whether something on the medium can't be read, or is damaged.
@@ -74,6 +99,12 @@ impl fmt::Display for Stop {
 }
 
 impl std::error::Error for Stop {}
+
+impl From<Refusal> for Stop {
+    fn from(refusal: Refusal) -> Stop {
+        Stop::Refused(refusal)
+    }
+}
 
 impl From<Misfit> for Stop {
     fn from(misfit: Misfit) -> Stop {

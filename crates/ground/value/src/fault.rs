@@ -1,4 +1,4 @@
-//! The errors of this crate: a value that doesn't fit its column, and a damaged row.
+//! The errors of this crate: a value that doesn't fit its column, a damaged row, a damaged key.
 //!
 //! Callers: `fit` and `row` make them; the layers that store and read rows report them to users.
 
@@ -21,23 +21,64 @@ pub enum MisfitKind {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Misfit {
     kind: MisfitKind,
-    message: String,
+    why: Box<Why>,
+}
+
+/// What a misfit says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Why {
+    /// The whole message.
+    Said(String),
+    /// A value and its column.
+    Value(MisfitValue),
+}
+
+/// A value that a column can't hold.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MisfitValue {
+    /// The name of the column.
+    pub column: String,
+    /// The name and the type of the column.
+    pub target: String,
+    /// The value, as a message shows it (VA12).
+    pub shown: String,
+    /// Why the column can't hold the value, and what to do.
+    pub because: String,
+    /// Whether the value is a text.
+    pub is_text: bool,
 }
 
 impl Misfit {
     pub(crate) fn new(kind: MisfitKind, message: String) -> Misfit {
-        Misfit { kind, message }
+        Misfit { kind, why: Box::new(Why::Said(message)) }
+    }
+
+    pub(crate) fn of_value(kind: MisfitKind, value: MisfitValue) -> Misfit {
+        Misfit { kind, why: Box::new(Why::Value(value)) }
     }
 
     /// The kind of the misfit.
     pub fn kind(&self) -> MisfitKind {
         self.kind
     }
+
+    /// The value, if the misfit is about a value and its column.
+    pub fn value(&self) -> Option<&MisfitValue> {
+        match &*self.why {
+            Why::Said(_) => None,
+            Why::Value(value) => Some(value),
+        }
+    }
 }
 
 impl fmt::Display for Misfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        match &*self.why {
+            Why::Said(message) => f.write_str(message),
+            Why::Value(MisfitValue { target, shown, because, .. }) => {
+                write!(f, "column {target} can't hold {shown}: {because}")
+            }
+        }
     }
 }
 
@@ -72,3 +113,18 @@ impl fmt::Display for Damaged {
 }
 
 impl std::error::Error for Damaged {}
+
+/// A key's bytes aren't what [`key_push`](crate::key_push) writes for columns of these types.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DamagedKey {
+    /// The fault in the bytes.
+    pub what: &'static str,
+}
+
+impl fmt::Display for DamagedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the key is damaged: {}", self.what)
+    }
+}
+
+impl std::error::Error for DamagedKey {}

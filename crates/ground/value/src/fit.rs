@@ -16,7 +16,7 @@
 //! Sources: Oracle Database SQL Language Reference for NUMBER; PostgreSQL's `bpchar` for CHAR.
 
 use crate::number::pow10;
-use crate::{BYTES_MAX, Digits, Misfit, MisfitKind, Number, Timestamp, Type, Value};
+use crate::{BYTES_MAX, Digits, Misfit, MisfitKind, MisfitValue, Number, Timestamp, Type, Value};
 
 /// The most characters of a value that a message shows.
 const SHOWN_CHARS: usize = 40;
@@ -105,8 +105,14 @@ impl Type {
                 (MisfitKind::Length, because)
             }
         };
-        let shown = shown(value);
-        Misfit::new(kind, format!("column {column} {self} can't hold {shown}: {because}"))
+        let value = MisfitValue {
+            column: column.to_string(),
+            target: format!("{column} {self}"),
+            shown: shown(value),
+            because,
+            is_text: matches!(value, Value::Text(_)),
+        };
+        Misfit::of_value(kind, value)
     }
 }
 

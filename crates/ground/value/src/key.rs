@@ -25,9 +25,11 @@
 //! Sources: Oracle's internal form of NUMBER; FoundationDB's tuple layer, for whole numbers. UTF-8
 //! has no byte above 0xf4: adding 3 leaves room for the end, and no byte need be escaped.
 
+mod decode;
 mod number;
 mod range;
 
+pub use decode::{KeyDecoder, KeyValues};
 pub use range::{KeyRange, key_successor};
 
 use crate::Value;

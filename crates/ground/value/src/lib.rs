@@ -16,7 +16,7 @@
 //! | `moment` | [`Date`] and [`Timestamp`] |
 //! | `fit`    | [`Type::fit`]: a value goes into a column, or is refused with a sentence |
 //! | `row`    | [`RowLayout`], [`RowView`], [`RowMut`]: columns in a row's bytes |
-//! | `key`    | [`encode_key`], [`KeyRange`]: bytes that compare as the values do |
+//! | `key`    | [`encode_key`], [`KeyRange`]: bytes that compare as the values do; [`KeyDecoder`] |
 //!
 //! The crate stands low in the house. It knows no blocks, no transactions and no refusals of crate
 //! `stop`: the caller turns a [`Misfit`] into a refusal, and a [`Damaged`] into an error of its
@@ -35,9 +35,11 @@ mod row;
 mod types;
 mod value;
 
-pub use fault::{Damaged, Misfit, MisfitKind};
+pub use fault::{Damaged, DamagedKey, Misfit, MisfitKind, MisfitValue};
 pub use fit::shown;
-pub use key::{Direction, KeyRange, NullOrdering, encode_key, key_push, key_successor};
+pub use key::{
+    Direction, KeyDecoder, KeyRange, KeyValues, NullOrdering, encode_key, key_push, key_successor,
+};
 pub use moment::{Date, Timestamp};
 pub use number::{Number, NumberFault};
 pub use row::{Misread, MisreadKind, Misreads, RowLayout, RowMut, RowView};

@@ -209,6 +209,34 @@ impl RowLayout {
     }
 }
 
+impl Type {
+    /// Whether each value that both types hold has the same bytes in rows of either, and the same
+    /// keys. A column may get such a type without its rows being rewritten (rule VA13).
+    pub fn is_stored_like(self, other: Type) -> bool {
+        match (self, other) {
+            (Type::Number(Some(one)), Type::Number(Some(two))) => {
+                one.scale() == two.scale() && stored::width(self) == stored::width(other)
+            }
+            _ => self == other || (self.is_text() && self.shares_keys_with(other)),
+        }
+    }
+
+    /// Whether the type holds every value of the other one, which is stored like it. May say no
+    /// where it does.
+    pub fn holds_all_of(self, other: Type) -> bool {
+        match (self, other) {
+            (Type::Number(Some(one)), Type::Number(Some(two))) => {
+                one.precision() >= two.precision()
+            }
+            (Type::Varchar(one), Type::Varchar(two)) | (Type::Char(one), Type::Char(two)) => {
+                one.get() >= two.get()
+            }
+            (Type::Text, Type::Varchar(_)) => true,
+            _ => self == other,
+        }
+    }
+}
+
 /// The width of the ends for this many bytes: the code in the head, and the width in bytes.
 fn end_width(bytes: usize) -> Result<(u16, usize), Misfit> {
     match u32::try_from(bytes) {

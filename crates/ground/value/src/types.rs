@@ -140,6 +140,12 @@ impl Type {
         self == other || integers || decimals || texts
     }
 
+    /// Whether the key of a value says the value exactly, so that an index needn't look at the row
+    /// to show it. The key of a double doesn't tell -0 from 0.
+    pub fn key_is_reversible(self) -> bool {
+        self != Type::Double
+    }
+
     /// The value as it is compared with values of this type: a text compared with a CHAR loses its
     /// trailing blanks, because they mean nothing there.
     #[inline]

@@ -6,9 +6,12 @@ mod common;
 
 use std::cmp::Ordering;
 
-use common::{any_type, config, value_of};
+use common::{any_row, any_type, config, value_of};
 use proptest::prelude::*;
-use value::{Direction, NullOrdering, OwnedValue, Value, encode_key, key_successor};
+use value::{
+    Direction, KeyDecoder, NullOrdering, OwnedValue, RowLayout, RowView, Type, Value, encode_key,
+    key_successor,
+};
 
 type Part<'a> = (Value<'a>, Direction, NullOrdering);
 
@@ -119,6 +122,61 @@ proptest! {
         prop_assert_eq!(holds(with_more(key(&b))), same);
     }
 
+    /// Each value comes back as a row would give it, of several keys one after the other; and only
+    /// the types that say so lose anything.
+    #[test]
+    fn a_key_is_decoded_into_the_values_that_a_row_gives(
+        row in any_row(1..6),
+        orders in prop::collection::vec(any_order(), 6),
+        behind in prop::collection::vec(any::<u8>(), 0..9),
+    ) {
+        let (layout, mut bytes) = (RowLayout::new(&row.types), Vec::new());
+        layout.encode(&row.values(), &mut bytes).expect("short texts");
+        let view = RowView::new(&layout, &bytes).expect("a row");
+        let columns = row.values.iter().zip(&orders);
+        let parts: Vec<Part<'_>> =
+            columns.map(|(value, (direction, nulls))| (value.get(), *direction, *nulls)).collect();
+        let mut key = key(&parts);
+        key.extend_from_slice(&behind);
+        let mut decoder = KeyDecoder::default();
+        for _ in 0..2 {
+            let mut left = &key[..];
+            for (kind, (_, direction, nulls)) in row.types.iter().zip(&parts) {
+                left = decoder.decode(left, *direction, *nulls, *kind).expect("a column");
+            }
+            prop_assert_eq!(left, &behind[..]);
+        }
+        let values = decoder.values().expect("texts");
+        for number in 0..2 * row.types.len() {
+            let column = number % row.types.len();
+            let (found, expected) = (values.get(number).expect("it is there"), view.get(column));
+            let expected = expected.expect("a column");
+            prop_assert_eq!(found, expected);
+            if row.types[column].key_is_reversible() {
+                prop_assert_eq!(format!("{found:?}"), format!("{expected:?}"));
+            }
+        }
+    }
+
+    /// No bytes make it panic, whatever the column is.
+    #[test]
+    fn any_bytes_are_decoded_or_damaged(
+        kind in any_type(),
+        order in any_order(),
+        first in any::<u8>(),
+        bytes in prop::collection::vec(prop_oneof![any::<u8>(), 0..4_u8, 98..103_u8], 0..30),
+    ) {
+        let key = [&[first][..], &bytes].concat();
+        let mut decoder = KeyDecoder::default();
+        if let Ok(left) = decoder.decode(&key, order.0, order.1, kind) {
+            prop_assert!(key.ends_with(left));
+            if let Ok(value) = decoder.values().and_then(|values| values.get(0)) {
+                let is_it = value.is_null() || kind.compares_with_value(value);
+                prop_assert!(is_it, "{value:?} of {kind}");
+            }
+        }
+    }
+
     #[test]
     fn the_successor_is_the_lowest_above_all_that_begin_so(
         bytes in prop::collection::vec(prop_oneof![Just(255_u8), any::<u8>()], 0..4),
@@ -172,6 +230,28 @@ fn equal_values_have_equal_bytes() {
     let double = |value| ascending(Value::Double(value));
     assert_eq!(double(-0.0), double(0.0));
     assert_eq!(double(f64::NAN), double(-f64::NAN));
+}
+
+#[test]
+fn the_key_of_minus_zero_is_that_of_zero() {
+    assert!(!Type::Double.key_is_reversible());
+    let mut decoder = KeyDecoder::default();
+    let key = ascending(Value::Double(-0.0));
+    decoder.decode(&key, ASC, NullOrdering::of(ASC), Type::Double).expect("a column");
+    let value = decoder.values().and_then(|values| values.get(0)).expect("it is there");
+    assert!(matches!(value, Value::Double(zero) if zero.is_sign_positive()), "{value:?}");
+}
+
+/// The bytes of two texts that only together are UTF-8 are no texts.
+#[test]
+fn a_text_that_ends_within_a_character_is_damage() {
+    let mut decoder = KeyDecoder::default();
+    for byte in "é".bytes() {
+        let key = [byte + 3, 2];
+        decoder.decode(&key, ASC, NullOrdering::of(ASC), Type::Text).expect("a column");
+    }
+    let values = decoder.values().expect("together they are");
+    assert!(values.get(0).is_err() && values.get(1).is_err());
 }
 
 #[test]

@@ -214,6 +214,36 @@ fn damage_names_its_column() {
     }
 }
 
+/// Types that are stored alike give a value the same bytes and the same key.
+#[test]
+fn a_column_may_get_a_type_that_is_stored_like_its_own() {
+    let decimal = |precision, scale| Type::number(precision, scale).expect("may be declared");
+    let varchar = |count| Type::varchar(count).expect("may be declared");
+    let char = |count| Type::char(count).expect("may be declared");
+    let (text, number) = (Value::Text("ab"), Value::Number("1.25".parse().expect("a number")));
+    for (one, other, value) in [
+        (varchar(2), varchar(30), text),
+        (varchar(2), Type::Text, text),
+        (char(2), char(9), text),
+        (decimal(5, 2), decimal(9, 2), number),
+    ] {
+        assert!(one.is_stored_like(other) && other.is_stored_like(one), "{one} {other}");
+        assert!(other.holds_all_of(one) && !one.holds_all_of(other), "{one} {other}");
+        let bytes = |kind| encoded(&RowLayout::new(&[kind]), &[value]);
+        assert_eq!(bytes(one), bytes(other), "{one} {other}");
+    }
+    for (one, other) in [
+        (Type::Integer, Type::BigInt),
+        (decimal(9, 2), decimal(10, 2)),
+        (decimal(9, 2), decimal(9, 3)),
+        (decimal(9, 2), Type::Number(None)),
+        (char(3), varchar(3)),
+        (Type::Date, Type::Timestamp),
+    ] {
+        assert!(!one.is_stored_like(other) && !other.is_stored_like(one), "{one} {other}");
+    }
+}
+
 #[test]
 #[should_panic(expected = "a column of SMALLINT was given 40000")]
 fn a_value_that_was_not_made_to_fit_stops_the_program() {

@@ -1,4 +1,5 @@
-//! The model check at length: `cargo run --profile proof -p proof --example model_check -- 0 100`.
+//! The model check at length: `cargo run --profile proof -p proof --example model_check -- 0 100`;
+//! with `cancels` as the third argument calls are cancelled at random moments.
 #![forbid(unsafe_code)]
 #![expect(
     clippy::disallowed_methods,
@@ -18,9 +19,10 @@ fn main() -> ExitCode {
         eprintln!("model_check: say the first seed and the one after the last");
         return ExitCode::FAILURE;
     };
+    let cancels = arguments.get(2).is_some_and(|word| word == "cancels");
     let (mut tally, mut failed, began) = (ModelTally::default(), 0, Instant::now());
     for seed in from..to {
-        match ModelCheck::of(seed).run() {
+        match (ModelCheck { cancels, ..ModelCheck::of(seed) }).run() {
             Ok(found) => tally += found,
             Err(violation) => {
                 eprintln!("model_check: seed {seed}: {violation}");

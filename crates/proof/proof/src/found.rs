@@ -163,6 +163,7 @@ fn of_table(table: &TableDefinition, defined: &mut BTreeMap<String, String>) {
         let default = match &column.default {
             ColumnDefault::Constant(value) => format!("{value:?}"),
             ColumnDefault::Identity { always, .. } => format!("identity, always: {always}"),
+            ColumnDefault::Expression(text) => format!("expression: {text}"),
         };
         let text = column_text(column.kind, column.not_null, &default, &column.missing);
         defined.insert(column_name(name, &column.name), text);

@@ -6,6 +6,9 @@
 //!   golden/format5.txt               what is in both: tables, rows, indexes, as text
 //! ```
 //!
+//! Its dictionary has version 1 (rule catalog/DC32), and it must open in every later program, and
+//! keep that version until a statement needs another.
+//!
 //! A golden database is written by a simulated machine (`made`), from a fixed seed, so it can be
 //! written again: the newest one has to be the same, byte for byte, as what is written today. So
 //! nobody changes the format without noticing, here or in a row's bytes, a key's, in redo or undo.
@@ -25,6 +28,7 @@ mod made;
 #[path = "golden/packed.rs"]
 mod packed;
 
+use catalog::{DICTIONARY_VERSION, DICTIONARY_VERSION_FIRST, Dependency, ObjectId, ViewSpec};
 use database::{Database, Value};
 use format::{BlockHeader, BlockKind, FORMAT};
 use os::Session;
@@ -33,13 +37,37 @@ use sim::fs::FileSystem;
 
 use made::{Files, directory, ended, file_options, files_of, machine, options};
 
-/// Golden databases: format, shut, crashed, and what is in them.
-const GOLDEN: [(u8, &[u8], &[u8], &str); 1] = [(
-    5,
-    include_bytes!("golden/format5.shut"),
-    include_bytes!("golden/format5.crashed"),
-    include_str!("golden/format5.txt"),
-)];
+/// A golden database.
+#[derive(Clone, Copy)]
+struct Golden {
+    format: u8,
+    /// The version of its dictionary.
+    version: u32,
+    shut: &'static [u8],
+    crashed: &'static [u8],
+    /// What is in it.
+    text: &'static str,
+}
+
+const GOLDEN: [Golden; 2] = [
+    Golden {
+        format: 5,
+        version: DICTIONARY_VERSION_FIRST,
+        shut: include_bytes!("golden/format5.shut"),
+        crashed: include_bytes!("golden/format5.crashed"),
+        text: include_str!("golden/format5.txt"),
+    },
+    Golden {
+        format: 5,
+        version: 2,
+        shut: include_bytes!("golden/format5.dictionary2.shut"),
+        crashed: include_bytes!("golden/format5.dictionary2.crashed"),
+        text: include_str!("golden/format5.dictionary2.txt"),
+    },
+];
+
+/// The one of the first version of the dictionary.
+const FIRST: Golden = GOLDEN[0];
 
 /// Bytes of its blocks.
 const BLOCK: usize = 2_048;
@@ -49,24 +77,39 @@ const ANEW: &str = "if layouts have changed, that needs another format, unless t
 
 #[test]
 fn a_database_of_every_format_opens_and_has_every_row() {
-    for (format, shut, crashed, text) in GOLDEN {
+    for Golden { format, version, shut, crashed, text } in GOLDEN {
         for (name, packed, recovers) in [("shut", shut, false), ("crashed", crashed, true)] {
-            let what = format!("format {format}, {name}");
+            let what = format!("format {format}, dictionary {version}, {name}");
             let files = packed::unpacked(packed);
             let said = BlockHeader::at(&files["control01.ctl"], 0).format();
             assert_eq!(said, format, "{what}");
-            let (found, recovered) = opened(files, &what);
-            assert_eq!(found, text, "{what}");
-            assert_eq!(recovered, (recovers, recovers), "{what}: applied redo, rolled back");
+            let found = opened(files, &what);
+            assert_eq!(found.text, text, "{what}");
+            assert_eq!(found.recovered, (recovers, recovers), "{what}: applied, rolled back");
+            assert_eq!(found.version, version, "{what}: it is as it was");
         }
     }
 }
 
 #[test]
+fn a_dictionary_of_the_newest_version_has_what_came_with_it() {
+    let Golden { version, text, .. } = &GOLDEN[GOLDEN.len() - 1];
+    assert_eq!(*version, DICTIONARY_VERSION, "a new version needs a golden database");
+    for wanted in ["view item_names", "external table lines", "comment on item", "statistics"] {
+        assert!(text.contains(wanted), "{wanted}: {text}");
+    }
+}
+
+#[test]
 fn the_newest_format_is_written_byte_for_byte_as_its_golden_database() {
-    let (format, shut, crashed, text) = GOLDEN[GOLDEN.len() - 1];
+    is_written_as(&FIRST, made::databases());
+    is_written_as(&GOLDEN[GOLDEN.len() - 1], made::databases_of_texts());
+}
+
+/// Databases that are made today, shut and crashed, have the bytes of the golden ones.
+fn is_written_as(golden: &Golden, (now_shut, now_crashed): (FileSystem, FileSystem)) {
+    let Golden { format, shut, crashed, text, .. } = *golden;
     assert_eq!(format, FORMAT, "a new format needs a golden database, here");
-    let (now_shut, now_crashed) = made::databases();
     assert_eq!(made::text_of(now_shut.clone()), text);
     for (name, golden, now) in [("shut", shut, now_shut), ("crashed", crashed, now_crashed)] {
         let (packed, golden, now) = (golden, packed::unpacked(golden), files_of(now));
@@ -86,7 +129,7 @@ fn the_newest_format_is_written_byte_for_byte_as_its_golden_database() {
 /// What lies in pieces, what has moved and what goes on is there, in heaps as they lie on disk.
 #[test]
 fn a_golden_database_has_rows_of_every_kind() {
-    let (_, shut, crashed, _) = GOLDEN[GOLDEN.len() - 1];
+    let Golden { shut, crashed, .. } = FIRST;
     for packed in [shut, crashed] {
         let files = packed::unpacked(packed);
         let is_heap = |block: &&[u8]| {
@@ -118,9 +161,19 @@ fn write_files(world: &World, files: &Files, session: &Session) {
     }
 }
 
-/// Opens the database of these files: what is in it, and whether redo was applied, and transactions
-/// were rolled back. Then tables are changed, and before and after that the database is verified.
-fn opened(files: Files, what: &str) -> (String, (bool, bool)) {
+/// What was found in a database that was opened.
+struct Found {
+    /// What is in it.
+    text: String,
+    /// Whether redo was applied, and whether transactions were rolled back.
+    recovered: (bool, bool),
+    /// The version of its dictionary.
+    version: u32,
+}
+
+/// Opens the database of these files, and looks at it. Then tables are changed; before and after
+/// that the database is verified.
+fn opened(files: Files, what: &str) -> Found {
     let name = what.to_string();
     let report = machine(5, FileSystem::new(1 << 30)).run(move |world, session| {
         write_files(world, &files, session);
@@ -133,6 +186,7 @@ fn opened(files: Files, what: &str) -> (String, (bool, bool)) {
         let opened = database.instance().opened();
         let recovered = (opened.recovered.applied > 0, opened.rolled_back > 0);
         let text = made::text(&database, session);
+        let version = database.catalog().dictionary_version(session);
         database.shutdown_by(session).expect("shut in good order");
         verify(world, &name, session);
         let database = open();
@@ -140,7 +194,7 @@ fn opened(files: Files, what: &str) -> (String, (bool, bool)) {
         assert_ne!(made::text(&database, session), text, "{name}: it can be changed");
         database.shutdown_by(session).expect("shut in good order");
         verify(world, &name, session);
-        (text, recovered)
+        Found { text, recovered, version }
     });
     ended(report, what)
 }
@@ -181,4 +235,15 @@ fn change(database: &Database, session: &Session) {
     let sequence = catalog.sequence("ticket", session).expect("there");
     let next = catalog.next_value(&sequence, session).expect("a value");
     assert!(next > made::TICKETS, "{next} was given before");
+    let kind = catalog.table("kind", session).expect("there");
+    let spec = ViewSpec {
+        name: "kind_names".into(),
+        text: "select name from kind".into(),
+        columns: vec!["name".into()],
+        depends_on: vec![Dependency { object: ObjectId::Table(kind.object), columns: vec![1] }],
+        bound_in: catalog.generation(session),
+        replace: false,
+    };
+    catalog.create_view(&spec, session).expect("its dictionary gets what it needs");
+    assert_eq!(catalog.dictionary_version(session), DICTIONARY_VERSION);
 }

@@ -7,7 +7,7 @@
 
 use ids::Rba;
 use os::{Session, Waiting};
-use stop::Stop;
+use stop::{Stop, check_call};
 use waits::{Nanos, Statistic, WaitEvent};
 
 use crate::Cache;
@@ -51,7 +51,8 @@ impl Cache {
         self.await_progress(|| self.checkpoint_position(session) >= target, waiting)
     }
 
-    /// Waits for writers until `is_enough` returns true, or the instance halts.
+    /// Waits for writers until `is_enough` returns true, the instance halts, or the session's call
+    /// is to end.
     pub(crate) fn await_progress(
         &self,
         mut is_enough: impl FnMut() -> bool,
@@ -68,8 +69,9 @@ impl Cache {
                 drop(progress);
                 return self.halt.check(session);
             }
+            check_call(session)?;
             if *progress == seen {
-                let _ = self.progressed.wait(progress, waiting, Some(WAIT_MAX));
+                let _ = self.progressed.wait_in_call(progress, waiting, Some(WAIT_MAX));
             }
         }
     }

@@ -11,6 +11,10 @@
 //! later changes may be in it or not. A session that needs an older version rolls back the newer
 //! changes.
 //!
+//! A read is a [`DirectScan`], which may be kept between calls, and while a call works with it, a
+//! [`DirectReader`]. When the reader goes, it waits for the pieces that are on their way; these
+//! stay in the scan, and the next reader begins with them (CB70).
+//!
 //! A block may be written home while it is read here. Then it may come torn, or older than the
 //! version that its writer has noted meanwhile. So a block that isn't whole is read again through
 //! the cache, where reads and writes of a block don't overlap; and so is each block of a piece that
@@ -22,6 +26,7 @@
 //!   * no frame is touched: the buffers are the session's own, and no other session waits for them.
 //!     So a session may wait for other things with direct reads in flight (CB22)
 //!   * pieces come in the order of the blocks, each block once; so areas become free in turn
+//!   * without a reader a scan has no I/O in flight and no file open
 //!
 //! Callers: scans of large tables.
 
@@ -29,7 +34,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use ids::Dba;
+use ids::{Dba, FileNo};
 use latch::FrameOrder;
 use os::{
     Completion, Error, HUGE_PAGE, IO_ALIGNMENT, IoArea, IoBuf, IoKind, Request, Ring, RingBackend,
@@ -39,6 +44,7 @@ use stop::Stop;
 use waits::WaitEvent;
 
 use crate::files::DataFile;
+use crate::multiblock::RUN_BYTES_MAX;
 use crate::{Blocks, Cache};
 
 /// The most pieces in flight.
@@ -50,10 +56,28 @@ const IN_FLIGHT_MAX: usize = 7;
 const AREAS: usize = IN_FLIGHT_MAX + 1;
 const _: () = assert!((AREAS << 20).is_multiple_of(HUGE_PAGE));
 
-/// A reader of runs of blocks around the cache, for one session.
-pub struct DirectReader<'a> {
-    cache: &'a Cache,
-    session: &'a Session,
+/// The areas of a scan that is kept between calls, if pieces are longer than an eighth of
+/// [`NEAR_BYTES`]: one in hand, one on its way.
+const AREAS_NEAR: usize = 2;
+/// The most memory of a scan that is kept between calls.
+const NEAR_BYTES: usize = 2 << 20;
+const _: () = assert!(NEAR_BYTES.is_multiple_of(HUGE_PAGE));
+const _: () = assert!(RUN_BYTES_MAX * AREAS_NEAR <= NEAR_BYTES);
+
+/// How far a direct read reads ahead of its caller.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReadAhead {
+    /// Seven pieces, so that a device with many requests in its queue is at its fastest: for a read
+    /// that one call does to its end.
+    Far,
+    /// A MiB: for a scan that is kept between calls, which waits at the end of each call for what
+    /// is on its way, and has its memory as long as it is kept.
+    Near,
+}
+
+/// A read of runs of blocks around the cache, which may be kept between calls. A [`DirectReader`]
+/// goes on with it.
+pub struct DirectScan {
     /// `None` if pieces are read one after the other.
     ring: Option<Ring>,
     /// Runs that are still to be requested, the next one last.
@@ -65,6 +89,15 @@ pub struct DirectReader<'a> {
     /// Memory for pieces, used in turn. It is made of huge pages, so that a piece is one request to
     /// the device.
     areas: Vec<IoArea>,
+}
+
+/// A reader that goes on with a [`DirectScan`], for one session and one call.
+pub struct DirectReader<'a> {
+    cache: &'a Cache,
+    session: &'a Session,
+    scan: &'a mut DirectScan,
+    /// The file of the last piece.
+    file: Option<Arc<DataFile>>,
     done: Vec<Completion>,
     /// The buffer that the caller has in hand.
     in_hand: Option<IoBuf>,
@@ -72,7 +105,7 @@ pub struct DirectReader<'a> {
 
 /// The rest of a run.
 struct Part {
-    file: Arc<DataFile>,
+    file: FileNo,
     next: u32,
     end: u32,
     /// Blocks of each piece but the last.
@@ -81,8 +114,7 @@ struct Part {
 
 /// Neighbouring blocks that one I/O reads.
 struct Piece {
-    file: Arc<DataFile>,
-    first: u32,
+    first: Dba,
     count: u32,
     tag: u64,
     /// The buffer and the result, once the I/O is done.
@@ -112,6 +144,11 @@ pub struct DirectBlock<'r> {
 }
 
 impl<'r> DirectRun<'r> {
+    /// The number of bytes in the blocks that weren't asked for yet.
+    pub fn bytes_left(&self) -> usize {
+        self.left.len()
+    }
+
     /// The next block of the run, or `None` after the last. A block that wasn't read, isn't whole,
     /// or is older than its last write is read through the cache (CB24). The caller holds no latch.
     #[inline]
@@ -148,45 +185,72 @@ impl fmt::Debug for DirectRun<'_> {
 }
 
 impl Cache {
-    /// A reader of these runs, which don't overlap, around the cache and in this order. Dirty
-    /// blocks of them are written first, so every change made before this call is in what is read.
-    pub fn direct_reader<'a>(
-        &'a self,
+    /// A read of these runs, which don't overlap, around the cache and in this order. Dirty blocks
+    /// of them are written first, so every change made before this call is in what is read.
+    pub fn direct_scan(
+        &self,
         runs: &[Blocks],
-        session: &'a Session,
-    ) -> Result<DirectReader<'a>, Stop> {
+        ahead: ReadAhead,
+        session: &Session,
+    ) -> Result<DirectScan, Stop> {
         let mut left: Vec<Part> = Vec::with_capacity(runs.len());
-        let mut piece_bytes = IO_ALIGNMENT;
+        let (mut piece_bytes, mut last) = (IO_ALIGNMENT, None::<DataFile>);
         for run in runs.iter().rev() {
-            let last = left.last().filter(|part| part.file.number == run.first.file);
-            let file = match last {
-                Some(part) => Arc::clone(&part.file),
-                None => Arc::new(self.files.of(run.first, session)?),
+            let file = match last.take().filter(|file| file.number == run.first.file) {
+                Some(same) => same,
+                None => self.files.of(run.first, session)?,
             };
             let piece = self.multiblock_read_count(file.block_size, session);
             piece_bytes = piece_bytes.max(piece as usize * file.block_size.bytes());
             let next = run.first.block.get();
-            left.push(Part { file, next, end: next.saturating_add(run.count), piece });
+            let end = next.saturating_add(run.count);
+            left.push(Part { file: file.number, next, end, piece });
+            last = Some(file);
         }
         self.checkpoint_blocks(runs, session)?;
-        let areas = self.direct_areas(piece_bytes, session)?;
+        let areas = match ahead {
+            ReadAhead::Far => self.direct_areas(piece_bytes, session)?,
+            ReadAhead::Near if piece_bytes * AREAS <= NEAR_BYTES => {
+                IoArea::try_zeroed::<AREAS>(piece_bytes)?.into()
+            }
+            ReadAhead::Near => IoArea::try_zeroed::<AREAS_NEAR>(piece_bytes)?.into(),
+        };
         let is_asynchronous = self.config.filesystem_io.is_asynchronous();
         // Without a ring, as where no thread can be had for it, pieces are read one by one.
         let ring = is_asynchronous.then(|| self.open_direct_ring(session));
-        Ok(DirectReader {
-            cache: self,
-            session,
+        Ok(DirectScan {
             ring: ring.and_then(Result::ok),
             left,
             pieces: VecDeque::with_capacity(IN_FLIGHT_MAX),
             requested: 0,
             areas,
-            done: Vec::with_capacity(IN_FLIGHT_MAX),
-            in_hand: None,
         })
     }
 
-    /// Areas for pieces of so many bytes: those of a reader that has ended, if they are as long.
+    /// Goes on with a read.
+    pub fn resume<'a>(
+        &'a self,
+        scan: &'a mut DirectScan,
+        session: &'a Session,
+    ) -> DirectReader<'a> {
+        let done = Vec::with_capacity(IN_FLIGHT_MAX);
+        DirectReader { cache: self, session, scan, file: None, done, in_hand: None }
+    }
+
+    /// Ends a read, and leaves its memory to the next one that needs as much.
+    pub fn end_direct(&self, scan: DirectScan, session: &Session) {
+        let DirectScan { ring, pieces, areas, .. } = scan;
+        // Waits for what a ring that has failed may still have in flight.
+        drop((ring, pieces));
+        if areas.len() == AREAS && !areas.iter().any(IoArea::is_lent) {
+            let mut kept = self.direct_areas.exclusive(session);
+            let before = std::mem::replace(&mut *kept, areas);
+            drop(kept);
+            drop(before);
+        }
+    }
+
+    /// Areas for pieces of so many bytes: those of a read that has ended, if they are as long.
     fn direct_areas(&self, bytes: usize, session: &Session) -> Result<Vec<IoArea>, Stop> {
         let kept = std::mem::take(&mut *self.direct_areas.exclusive(session));
         if kept.first().is_some_and(|area| area.length() >= bytes) {
@@ -203,63 +267,14 @@ impl Cache {
             slave_event: WaitEvent::DirectPathRead,
             pool: None,
         };
-        self.disk.ring(&config, session)
+        self.disk.ring(&config, session).map(Ring::keeping_no_files)
     }
 }
 
-impl DirectReader<'_> {
-    /// The next blocks, or `None` after the last. Waits until they are read.
-    pub fn next_run(&mut self) -> Result<Option<DirectRun<'_>>, Stop> {
-        latch::assert_none_held("a direct read");
-        self.cache.halt.check(self.session)?;
-        self.in_hand = None;
-        if self.pieces.is_empty() {
-            self.request()?;
-        }
-        let Some(piece) = self.await_first()? else { return Ok(None) };
-        // Before the caller looks at the piece: a device that has done all others is idle.
-        if self.ring.is_some() {
-            self.request()?;
-        }
-        let (buffer, result) = piece.arrived.expect("it was waited for");
-        Ok(Some(DirectRun {
-            cache: self.cache,
-            session: self.session,
-            file: piece.file,
-            next: piece.first,
-            was_read: result.is_ok(),
-            left: self.in_hand.insert(buffer),
-        }))
-    }
-
-    /// Requests as many pieces as may be in flight.
-    fn request(&mut self) -> Result<(), Stop> {
-        let most = if self.ring.is_some() { IN_FLIGHT_MAX } else { 1 };
-        while self.pieces.len() < most
-            && let Some(mut piece) = self.next_piece()
-        {
-            let bytes = piece.count as usize * piece.file.block_size.bytes();
-            // The pieces before it that are still used lie in other areas.
-            let mut buffer = self.areas[piece.tag as usize % AREAS].lend(0..bytes);
-            let offset = piece.file.offset(Dba::new(piece.file.number.get(), piece.first));
-            let waiting = piece.waiting(self.session);
-            match &mut self.ring {
-                Some(ring) => {
-                    let (file, kind) = (piece.file.file.clone(), IoKind::Read);
-                    let tag = piece.tag;
-                    ring.push(Request { file, kind, offset, buffer, tag }, self.session)?;
-                }
-                None => {
-                    let result = piece.file.file.read_at(offset, &mut buffer, waiting);
-                    piece.arrived = Some((buffer, result));
-                }
-            }
-            self.pieces.push_back(piece);
-        }
-        match &mut self.ring {
-            Some(ring) => ring.submit().map_err(Stop::from),
-            None => Ok(()),
-        }
+impl DirectScan {
+    /// The number of reads in flight: none while there is no reader (CB70).
+    pub fn in_flight(&self) -> u32 {
+        self.ring.as_ref().map_or(0, Ring::in_flight)
     }
 
     /// The next piece to be requested.
@@ -269,25 +284,103 @@ impl DirectReader<'_> {
         let (first, count) = (part.next, part.piece.min(part.end - part.next));
         part.next += count;
         self.requested += 1;
-        let file = Arc::clone(&part.file);
-        Some(Piece { file, first, count, tag: self.requested, arrived: None })
+        let first = Dba::new(part.file.get(), first);
+        Some(Piece { first, count, tag: self.requested, arrived: None })
+    }
+
+    /// The most pieces that are requested and not in the caller's hand.
+    fn most(&self) -> usize {
+        if self.ring.is_some() { self.areas.len() - 1 } else { 1 }
+    }
+}
+
+impl DirectReader<'_> {
+    /// The next blocks, or `None` after the last. Waits until they are read.
+    pub fn next_run(&mut self) -> Result<Option<DirectRun<'_>>, Stop> {
+        latch::assert_none_held("a direct read");
+        self.cache.halt.check_call(self.session)?;
+        self.in_hand = None;
+        if self.scan.pieces.is_empty() {
+            self.request()?;
+        }
+        let Some(piece) = self.await_first()? else { return Ok(None) };
+        // Before the caller looks at the piece: a device that has done all others is idle.
+        if self.scan.ring.is_some() {
+            self.request()?;
+        }
+        let file = self.file_of(piece.first)?;
+        let (buffer, result) = piece.arrived.expect("it was waited for");
+        Ok(Some(DirectRun {
+            cache: self.cache,
+            session: self.session,
+            file,
+            next: piece.first.block.get(),
+            was_read: result.is_ok(),
+            left: self.in_hand.insert(buffer),
+        }))
+    }
+
+    /// Requests as many pieces as may be in flight.
+    fn request(&mut self) -> Result<(), Stop> {
+        while self.scan.pieces.len() < self.scan.most()
+            && let Some(mut piece) = self.scan.next_piece()
+        {
+            let (file, session) = (self.file_of(piece.first)?, self.session);
+            let bytes = piece.count as usize * file.block_size.bytes();
+            let scan = &mut *self.scan;
+            // The pieces before it that are still used lie in other areas.
+            let area = piece.tag as usize % scan.areas.len();
+            let mut buffer = scan.areas[area].lend(0..bytes);
+            let offset = file.offset(piece.first);
+            match &mut scan.ring {
+                Some(ring) => {
+                    let (file, kind, tag) = (file.file.clone(), IoKind::Read, piece.tag);
+                    ring.push(Request { file, kind, offset, buffer, tag }, session)?;
+                }
+                None => {
+                    let waiting = piece.waiting(session);
+                    let result = file.file.read_at(offset, &mut buffer, waiting);
+                    piece.arrived = Some((buffer, result));
+                }
+            }
+            scan.pieces.push_back(piece);
+        }
+        match &mut self.scan.ring {
+            Some(ring) => ring.submit().map_err(Stop::from),
+            None => Ok(()),
+        }
+    }
+
+    /// The file of a piece.
+    fn file_of(&mut self, first: Dba) -> Result<Arc<DataFile>, Stop> {
+        if let Some(same) = self.file.as_ref().filter(|file| file.number == first.file) {
+            return Ok(Arc::clone(same));
+        }
+        let file = Arc::new(self.cache.files.of(first, self.session)?);
+        Ok(Arc::clone(self.file.insert(file)))
     }
 
     /// Waits until the first piece is read.
     fn await_first(&mut self) -> Result<Option<Piece>, Stop> {
         loop {
-            let Some(first) = self.pieces.front() else { return Ok(None) };
+            let Some(first) = self.scan.pieces.front() else { return Ok(None) };
             if first.arrived.is_some() {
-                return Ok(self.pieces.pop_front());
+                return Ok(self.scan.pieces.pop_front());
             }
             let waiting = first.waiting(self.session);
-            let ring = self.ring.as_mut().expect("without a ring a piece is read when requested");
+            let ring = self.scan.ring.as_mut();
+            let ring = ring.expect("without a ring a piece is read when requested");
             ring.reap(1, None, &mut self.done, waiting)?;
-            for Completion { tag, buffer, result } in self.done.drain(..) {
-                let mut pieces = self.pieces.iter_mut();
-                let piece = pieces.find(|piece| piece.tag == tag);
-                piece.expect("a piece that was requested").arrived = Some((buffer, result));
-            }
+            self.note_arrived();
+        }
+    }
+
+    /// Notes the reads that are done.
+    fn note_arrived(&mut self) {
+        for Completion { tag, buffer, result } in self.done.drain(..) {
+            let mut pieces = self.scan.pieces.iter_mut();
+            let piece = pieces.find(|piece| piece.tag == tag);
+            piece.expect("a piece that was requested").arrived = Some((buffer, result));
         }
     }
 }
@@ -295,38 +388,36 @@ impl DirectReader<'_> {
 impl Piece {
     fn waiting<'s>(&self, session: &'s Session) -> Waiting<'s> {
         let waiting = session.waiting(WaitEvent::DirectPathRead);
-        waiting.p(self.file.number.get().into(), self.first.into(), self.count.into())
+        let Dba { file, block } = self.first;
+        waiting.p(file.get().into(), block.get().into(), self.count.into())
     }
 }
 
-/// Waits for pieces in flight, with a name for the wait, and leaves the memory to the next reader.
+/// Waits for pieces in flight, with a name for the wait (CB70).
 impl Drop for DirectReader<'_> {
     fn drop(&mut self) {
-        if let Some(ring) = &mut self.ring
-            && ring.in_flight() > 0
-            && let Some(piece) = self.pieces.front()
+        self.in_hand = None;
+        let scan = &mut *self.scan;
+        let mut on_their_way = scan.pieces.iter().filter(|piece| piece.arrived.is_none());
+        if let Some(waiting) = on_their_way.next().map(|piece| piece.waiting(self.session))
+            && let Some(ring) = &mut scan.ring
         {
-            // Nobody wants the results of these reads.
-            let waiting = piece.waiting(self.session);
+            // What is wrong with the ring the next reader hears.
             let _ = ring.reap(ring.in_flight(), None, &mut self.done, waiting);
         }
-        self.in_hand = None;
-        self.pieces.clear();
-        self.done.clear();
-        // A ring that has failed may still have some.
-        if !self.areas.iter().any(IoArea::is_lent) {
-            let areas = std::mem::take(&mut self.areas);
-            let mut kept = self.cache.direct_areas.exclusive(self.session);
-            let before = std::mem::replace(&mut *kept, areas);
-            drop(kept);
-            drop(before);
-        }
+        self.note_arrived();
+    }
+}
+
+impl fmt::Debug for DirectScan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (left, requested) = (self.left.len(), self.requested);
+        write!(f, "DirectScan({requested} pieces requested, {left} runs left)")
     }
 }
 
 impl fmt::Debug for DirectReader<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (left, requested) = (self.left.len(), self.requested);
-        write!(f, "DirectReader({requested} pieces requested, {left} runs left)")
+        write!(f, "DirectReader({:?})", self.scan)
     }
 }

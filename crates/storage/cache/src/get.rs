@@ -20,7 +20,7 @@ use format::BlockFault;
 use ids::{BlockSize, Dba};
 use latch::{FrameBlock, FrameOrder};
 use os::{Cost, IoBuf, Session};
-use stop::{Refusal, RefusalKind, Stop};
+use stop::{Refusal, RefusalKind, Stop, check_call};
 use waits::{Nanos, Statistic, WaitEvent};
 
 use crate::Cache;
@@ -289,14 +289,16 @@ impl Cache {
                 match self.await_read(&pin, address, session) {
                     Ok(()) => return Ok(pin),
                     // A block that can't be read can still be formatted.
-                    Err(stop) if matches!(fill, Fill::Read) => return Err(stop),
+                    Err(stop) if matches!(fill, Fill::Read) || stop.is_cancelled() => {
+                        return Err(stop);
+                    }
                     Err(_) => {
                         self.halt.check(session)?;
                         continue;
                     }
                 }
             }
-            self.halt.check(session)?;
+            self.halt.check_call(session)?;
             let file = self.files.of(address, session)?;
             let frame = self.claim(address, self.pool(file.block_size), session)?;
             if let Some(pin) = self.enter(frame, address, session) {
@@ -318,7 +320,8 @@ impl Cache {
         Some((Pin::counted(self, at, session), is_read))
     }
 
-    /// Waits for the session that reads this block. Returns the fault if its read fails.
+    /// Waits for the session that reads this block. Returns the fault if its read fails, or why
+    /// the waiting session is to leave.
     fn await_read(&self, pin: &Pin<'_>, address: Dba, session: &Session) -> Result<(), Stop> {
         let (frame, shard) = (pin.frame(), self.read_shard(pin.frame_no()));
         let named = name_of(address);
@@ -326,11 +329,12 @@ impl Cache {
         let waiting = waiting.p(named.file, named.block, named.class);
         let mut guard = shard.latch.exclusive(session);
         while frame.status.load(session) & READING != 0 {
-            guard = shard.ended.wait(guard, waiting, Some(HALT_LOOKED_AT)).0;
+            guard = shard.ended.wait_in_call(guard, waiting, Some(HALT_LOOKED_AT)).0;
             if self.halt.is_raised(session) {
                 drop(guard);
                 return self.halt.check(session);
             }
+            check_call(session)?;
         }
         if frame.status.load(session) & FAILED == 0 {
             return Ok(());

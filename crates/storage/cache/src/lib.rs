@@ -14,7 +14,7 @@
 //! A block lives in a frame. A session that uses it pins the frame, and touches its bytes under the
 //! frame's latch. A changed block stands in the checkpoint queue of its working set until a writer
 //! has written it; the lowest redo address in the queues is the checkpoint position. The cache
-//! doesn't know the redo: it asks a [`RedoGate`] before it writes. Rules CB1 to CB67, with their
+//! doesn't know the redo: it asks a [`RedoGate`] before it writes. Rules CB1 to CB70, with their
 //! reasons, are in the README.
 //!
 //! * [`Cache`]: [`pin`](Cache::pin), [`pin_shared`](Cache::pin_shared) and
@@ -22,8 +22,8 @@
 //!   [`start_writer`](Cache::start_writer) for the processes `fb_dbw<n>`;
 //!   [`checkpoint_position`](Cache::checkpoint_position) and [`checkpoint`](Cache::checkpoint).
 //! * [`MultiblockReader`]: runs of blocks, and separate ones, read with few I/Os.
-//! * [`DirectReader`]: runs of [`Blocks`] read around the cache, after
-//!   [`checkpoint_blocks`](Cache::checkpoint_blocks).
+//! * [`DirectScan`]: runs of [`Blocks`] read around the cache, after
+//!   [`checkpoint_blocks`](Cache::checkpoint_blocks); [`DirectReader`], while a call reads them.
 //! * [`Pin`]: a pin on a block; from it come [`SharedBlock`] and [`ExclusiveBlock`].
 //! * [`CacheConfig`], [`PoolSize`]: sizes, numbers of parts, and how blocks are written.
 //! * [`DataFile`]: a data file that is open.
@@ -61,7 +61,7 @@ mod writer;
 
 pub use cache::Cache;
 pub use config::{CacheConfig, PoolSize};
-pub use direct::{DirectBlock, DirectReader, DirectRun};
+pub use direct::{DirectBlock, DirectReader, DirectRun, DirectScan, ReadAhead};
 pub use files::DataFile;
 pub use gate::RedoGate;
 pub use get::{Get, check_written};

@@ -245,6 +245,17 @@ impl<'a> MultiblockReader<'a> {
         MultiblockReader { only_written: true, ..self }
     }
 
+    /// The reader with the buffer of an earlier one ([`into_buffer`](Self::into_buffer)).
+    #[must_use]
+    pub fn with_buffer(self, buffer: Option<IoBuf>) -> MultiblockReader<'a> {
+        MultiblockReader { buffer, ..self }
+    }
+
+    /// The buffer, for the next reader of a scan that goes on in another call.
+    pub fn into_buffer(self) -> Option<IoBuf> {
+        self.buffer
+    }
+
     /// Brings the blocks of a run into the cache that aren't there yet: of the first `count`, at
     /// most [`run_max`](Cache::run_max). It waits for a free buffer only for the first that it
     /// brings, and ends where there is none for the next. Returns how many blocks, from the first
@@ -252,7 +263,7 @@ impl<'a> MultiblockReader<'a> {
     /// refused to the get that needs it.
     pub fn read_run(&mut self, first: Dba, count: u32) -> Result<u32, Stop> {
         latch::assert_none_held("a read of many blocks");
-        self.cache.halt.check(self.session)?;
+        self.cache.halt.check_call(self.session)?;
         let file = Arc::new(self.cache.files.of(first, self.session)?);
         let count = count.min(self.cache.run_max(file.block_size, self.session));
         let (mut at, mut brought) = (0, 0);
@@ -308,7 +319,7 @@ impl<'a> MultiblockReader<'a> {
     /// can't be read or isn't whole is refused to the get that needs it.
     pub fn prefetch(&mut self, blocks: &[Dba]) -> Result<u32, Stop> {
         latch::assert_none_held("a read of many blocks");
-        self.cache.halt.check(self.session)?;
+        self.cache.halt.check_call(self.session)?;
         let at_once = self.cache.config.filesystem_io.is_asynchronous() && blocks.len() > 1;
         let brought = match at_once {
             true => self.prefetch_at_once(blocks),

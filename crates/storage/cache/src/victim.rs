@@ -242,14 +242,16 @@ impl Cache {
         if !unpin_helps {
             self.unpin_wanted.0.fetch_sub(1, session);
         }
-        let result = if self.halt.is_raised(session) {
+        let is_to_leave = self.halt.is_raised(session) || session.call_end().is_some();
+        let result = if is_to_leave {
             drop(state);
-            self.halt.check(session)
+            self.halt.check_call(session)
         } else {
             let waiting = session.waiting(WaitEvent::FreeBufferWaits);
             let waiting =
                 waiting.p(wanted.file.get().into(), wanted.block.get().into(), u64::from(set));
-            let (state, _) = home.freed.wait(state, waiting, Some(WAIT_MAX));
+            // A session that is told of a frame, and is to leave, searches once more before.
+            let (state, _) = home.freed.wait_in_call(state, waiting, Some(WAIT_MAX));
             drop(state);
             Ok(())
         };

@@ -6,7 +6,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use cache::{Blocks, CacheConfig, DirectBlock};
+use cache::{Blocks, CacheConfig, DirectBlock, ReadAhead};
 use common::{Bed, DATA, Seen, Toy, dba, disk, racy, small, version};
 use ids::{BlockSize, Dba};
 use os::{FilesystemIo, Session};
@@ -25,17 +25,39 @@ fn span(first: u32, count: u32) -> Blocks {
 
 /// The version of each block as a direct read of all has it.
 fn read_all(bed: &Bed, blocks: u32, session: &Session) -> Result<BTreeMap<Dba, u64>, Stop> {
-    let mut reader = bed.cache.direct_reader(&[span(0, blocks)], session)?;
-    let mut found = BTreeMap::new();
-    while let Some(mut run) = reader.next_run()? {
-        while let Some(DirectBlock { address, bytes }) = run.next_block()? {
-            let Some(block) = bytes else {
-                return Err(bed.cache.pin(address, session).map(drop).expect_err("it is missed"));
-            };
-            let before = found.insert(address, version(address, block));
-            assert_eq!(before, None, "{address} comes twice");
+    read_in_calls(bed, blocks, ReadAhead::Far, session)
+}
+
+/// The same with a reader that goes after each run, if it reads ahead but a little.
+fn read_in_calls(
+    bed: &Bed,
+    blocks: u32,
+    ahead: ReadAhead,
+    session: &Session,
+) -> Result<BTreeMap<Dba, u64>, Stop> {
+    let mut scan = bed.cache.direct_scan(&[span(0, blocks)], ahead, session)?;
+    let (mut found, mut is_over) = (BTreeMap::new(), false);
+    while !is_over {
+        let mut reader = bed.cache.resume(&mut scan, session);
+        while let Some(mut run) = reader.next_run()? {
+            while let Some(DirectBlock { address, bytes }) = run.next_block()? {
+                let Some(block) = bytes else {
+                    let missed = bed.cache.pin(address, session).map(drop);
+                    return Err(missed.expect_err("it is missed"));
+                };
+                let before = found.insert(address, version(address, block));
+                assert_eq!(before, None, "{address} comes twice");
+            }
+            if ahead == ReadAhead::Near {
+                break;
+            }
         }
+        is_over = found.len() == blocks as usize || ahead == ReadAhead::Far;
+        drop(reader);
+        assert_eq!(scan.in_flight(), 0, "nothing is in flight between two readers");
+        session.charge_nanos(Nanos(10_000));
     }
+    bed.cache.end_direct(scan, session);
     assert!(found.keys().copied().eq((0..blocks).map(dba)), "all of them in order");
     Ok(found)
 }
@@ -67,7 +89,7 @@ fn a_direct_read_has_every_change_made_before_it() {
             });
             let users: Vec<_> = users.collect();
             let mut newer = 0;
-            for _ in 0..4 {
+            for round in 0..4 {
                 session.charge_nanos(Nanos(dice.below(400_000)));
                 let before = bed.toy.log().newest(u64::MAX);
                 // A change has its number just before the block has it.
@@ -76,7 +98,8 @@ fn a_direct_read_has_every_change_made_before_it() {
                     drop(pin.shared(latch::FrameOrder::Heap, session));
                 };
                 before.keys().copied().for_each(complete);
-                let found = read_all(&bed, BLOCKS, session).expect("no fault");
+                let ahead = [ReadAhead::Far, ReadAhead::Near][round % 2];
+                let found = read_in_calls(&bed, BLOCKS, ahead, session).expect("no fault");
                 for (address, least) in before {
                     assert!(found[&address] >= least, "{address}: {} < {least}", found[&address]);
                     newer += u64::from(found[&address] > least);
@@ -136,8 +159,11 @@ fn pieces_of_a_mebibyte_are_in_flight_together() {
         run(simulation, move |world, session| {
             let bed = Bed::open(world, config, &Toy::default(), session);
             let (seen, before) = (Seen::of(session), session.now());
-            let mut reader =
-                bed.cache.direct_reader(&[span(0, blocks)], session).expect("no fault");
+            let mut scan = bed
+                .cache
+                .direct_scan(&[span(0, blocks)], ReadAhead::Far, session)
+                .expect("no fault");
+            let mut reader = bed.cache.resume(&mut scan, session);
             let mut lengths = Vec::new();
             while let Some(mut run) = reader.next_run().expect("no fault") {
                 let next = || run.next_block().expect("no fault");
@@ -146,6 +172,7 @@ fn pieces_of_a_mebibyte_are_in_flight_together() {
             let took = session.now().since(before);
             assert_eq!(lengths, [512, 512, 512, 512, 512, 512, 512, 512, 3]);
             drop(reader);
+            drop(scan);
             bed.close(session);
             let totals = world.os().totals();
             assert_eq!(totals.statistic(Statistic::PhysicalReadRequests), 9);
@@ -161,17 +188,30 @@ fn pieces_of_a_mebibyte_are_in_flight_together() {
     assert!(together < apart, "{together} together, {apart} one after the other");
 }
 
-/// A reader may be dropped with reads on their way: their wait has its name.
+/// A reader may be dropped with reads on their way: their wait has its name, and the next reader
+/// goes on with what has come.
 #[test]
-fn a_reader_may_be_dropped_early() {
+fn a_reader_may_be_dropped_early_and_the_next_goes_on() {
     let config = small();
     let mut simulation = racy(1, &config, 4 * 512);
     simulation.disks = vec![disk(&config, 4 * 512)];
     run(simulation, move |world, session| {
         let bed = Bed::open(world, config, &Toy::default(), session);
-        let mut reader = bed.cache.direct_reader(&[span(0, 4 * 512)], session).expect("no fault");
-        assert!(reader.next_run().expect("no fault").is_some());
-        drop(reader);
+        let spans = [span(0, 4 * 512)];
+        for ahead in [ReadAhead::Far, ReadAhead::Near] {
+            let mut scan = bed.cache.direct_scan(&spans, ahead, session).expect("no fault");
+            let mut firsts = Vec::new();
+            for _ in 0..2 {
+                let mut reader = bed.cache.resume(&mut scan, session);
+                let mut run = reader.next_run().expect("no fault").expect("there is more");
+                let block = run.next_block().expect("no fault").expect("a run has a block");
+                firsts.push((block.address, 1 + run.bytes_left() / 2048));
+                drop(reader);
+                assert_eq!(scan.in_flight(), 0);
+            }
+            let [(first, length), (second, _)] = firsts[..] else { panic!("two runs") };
+            assert_eq!((first, second), (dba(0), dba(length as u32)));
+        }
         bed.close(session);
         let size = bed.cache.block_size();
         assert_eq!(size, BlockSize::KIB_2);

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use cache::CacheConfig;
 use common::{Bed, DATA, Toy, dba, disk, racy, small, version, versions};
 use format::BlockFault;
-use latch::{FrameOrder, SharedFlag};
-use os::{Session, ThreadHandle};
+use latch::{FrameOrder, Latch, LatchKind, Shared32, SharedFlag};
+use os::{CancelHandle, Session, ThreadHandle};
 use sim::fs::Operation;
 use sim::fs::faults::{Fault, FaultPlan, Scope};
 use sim::{Perturbation, Simulation};
@@ -249,6 +249,88 @@ fn a_get_goes_on_when_one_of_the_pinned_buffers_is_let_go() {
             took
         });
         assert!(took < Nanos::from_millis(100), "seed {seed}: {took}");
+    }
+}
+
+/// Three sessions that read a block in a call each; how many of them were refused. `cancels` is
+/// given the handles on their calls.
+fn read_in_calls(bed: &Bed, cancels: impl FnOnce(&[CancelHandle]), session: &Session) -> u32 {
+    let os = session.os();
+    let handles = Arc::new(Latch::new(os, LatchKind::Innermost, Vec::new()));
+    let refused = Arc::new(Shared32::new(0));
+    let users = (0..3).map(|_| {
+        let (handles, refused) = (Arc::clone(&handles), Arc::clone(&refused));
+        bed.session("user", session, move |bed, session| {
+            let _call = session.begin_call(None);
+            handles.exclusive(session).push(session.cancel_handle());
+            if let Err(stop) = bed.read(20, session) {
+                assert!(stop.is_cancelled(), "{stop}");
+                refused.fetch_add(1, session);
+            }
+        })
+    });
+    let users = users.collect();
+    while handles.exclusive(session).len() < 3 {
+        pause(1, session);
+    }
+    let handles = handles.exclusive(session).clone();
+    cancels(&handles);
+    join_all(users, session);
+    refused.load(session)
+}
+
+/// Reads a block, and pins every buffer at once: none is lost.
+fn assert_none_is_lost(bed: &Bed, session: &Session) {
+    bed.read(20, session).expect("no fault");
+    let pin = |block| bed.cache.pin_or_unwritten(dba(block), session).expect("no fault");
+    assert_eq!((0..16).map(pin).collect::<Vec<_>>().len(), 16);
+}
+
+/// With every buffer pinned a get waits, and ends with its call: not a second later.
+#[test]
+fn a_get_that_waits_for_a_buffer_ends_with_its_call() {
+    for seed in 0..100 {
+        let config = CacheConfig { working_sets: 1, ..small() };
+        let (refused, took) = run(racy(seed, &config, BLOCKS), move |world, session| {
+            let bed = Bed::open(world, config, &Toy::default(), session);
+            let pin = |block| bed.cache.pin_or_unwritten(dba(block), session).expect("no fault");
+            let pins: Vec<_> = (0..16).map(pin).collect();
+            let mut began = session.now();
+            let cancels = |handles: &[CancelHandle]| {
+                pause(Dice(seed).below(3_000), session);
+                began = session.now();
+                handles.iter().for_each(|handle| _ = handle.cancel_running());
+            };
+            let refused = read_in_calls(&bed, cancels, session);
+            let took = session.now().since(began);
+            drop(pins);
+            assert_none_is_lost(&bed, session);
+            bed.close(session);
+            (refused, took)
+        });
+        assert_eq!(refused, 3, "seed {seed}");
+        assert!(took < Nanos::from_millis(50), "seed {seed}: {took}");
+    }
+}
+
+/// A get that waits for another session's read ends with its call. The read goes on, and a session
+/// that isn't cancelled gets the block.
+#[test]
+fn a_get_that_waits_for_a_read_ends_with_its_call() {
+    for seed in 0..200 {
+        let config = small();
+        let refused = run(racy(seed, &config, BLOCKS), move |world, session| {
+            let bed = Bed::open(world, config, &Toy::default(), session);
+            // The third session isn't cancelled, whether it reads or waits.
+            let cancels = |handles: &[CancelHandle]| {
+                handles[..2].iter().for_each(|handle| _ = handle.cancel_running());
+            };
+            let refused = read_in_calls(&bed, cancels, session);
+            assert_none_is_lost(&bed, session);
+            bed.close(session);
+            refused
+        });
+        assert!(refused <= 2, "seed {seed}: {refused} were refused");
     }
 }
 

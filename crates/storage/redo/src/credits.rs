@@ -15,11 +15,11 @@ use format::RedoRecord;
 use ids::Scn;
 use latch::ExclusiveGuard;
 use os::{Cost, Session};
-use stop::{RefusalKind, Stop};
+use stop::{RefusalKind, Stop, check_call};
 use waits::{Statistic, WaitEvent};
 
 use crate::config::blocks_of;
-use crate::queue::Lanes;
+use crate::queue::{Lanes, Ticket};
 use crate::record;
 use crate::redo::Shared;
 use crate::state::{Blocked, RoomRequest, State};
@@ -182,10 +182,22 @@ impl Shared {
                 drop(state);
                 return self.halt.check(session);
             }
+            if let Err(stop) = check_call(session) {
+                self.leave_queue(state, ticket, session);
+                return Err(stop);
+            }
             let room = &self.room[ticket.lane()];
-            state = room.wait(state, session.waiting(event), None).0;
+            state = room.wait_in_call(state, session.waiting(event), None).0;
             asked = None;
         }
+    }
+
+    /// Leaves the room queue without room, and lets those behind have what there is (RD60).
+    fn leave_queue(&self, mut state: ExclusiveGuard<'_, State>, ticket: Ticket, session: &Session) {
+        state.queue.leave(ticket);
+        let lanes = self.serve_queue(&mut state, session);
+        drop(state);
+        self.wake_queue(lanes, session);
     }
 
     /// Makes room, hands it out, and wakes the sessions that got it (RD16).

@@ -14,7 +14,7 @@
 //!
 //! Each record has an SCN of its own, one above that of the record before. So the order of SCNs is
 //! the order of redo, "durable through SCN x" says all about durability, and a reader sees a gap by
-//! its number. The rules, RD1 to RD59, and the proofs are in README.md.
+//! its number. The rules, RD1 to RD60, and the proofs are in README.md.
 //!
 //! * [`create`], [`examine`], [`Redo::open`], [`RedoConfig`], [`LogStart`]: making, checking and
 //!   opening logs.

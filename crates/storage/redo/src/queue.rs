@@ -52,6 +52,13 @@ impl Queue {
         self.requests.front().copied()
     }
 
+    /// Lets a session that isn't served leave: its place asks for nothing from now on, and so is
+    /// served as soon as it is the first. The caller serves the queue.
+    pub(crate) fn leave(&mut self, ticket: Ticket) {
+        let place = ticket.0.checked_sub(self.served).expect("it isn't served");
+        self.requests[place as usize] = RoomRequest::Blocks(0);
+    }
+
     /// Removes the first request, which was granted.
     pub(crate) fn serve_first(&mut self) {
         self.requests.pop_front().expect("somebody is first");

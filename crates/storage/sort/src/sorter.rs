@@ -16,7 +16,7 @@
 use std::fmt;
 
 use os::{Disk, IoBuf, IoPool, Session};
-use stop::{Halt, RefusalKind, Stop};
+use stop::{Halt, RefusalKind, Stop, check_call};
 
 use crate::chunk::Chunk;
 use crate::config::{FIRST_CHUNK_BYTES, Plan, RECORD_BYTES_MAX, SortConfig};
@@ -152,6 +152,7 @@ impl<'a> Sorter<'a> {
     /// Sorts the last chunk, if there is one, and begins an empty one, if need be after writing a
     /// run.
     fn begin_chunk(&mut self) -> Result<(), Stop> {
+        check_call(self.session)?;
         match self.chunks.last_mut() {
             Some(last) => last.sort(self.session),
             None if self.pool.is_none() => {

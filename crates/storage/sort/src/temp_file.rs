@@ -125,7 +125,7 @@ impl<'a> TempFile<'a> {
 
     /// Begins to write this piece.
     pub(crate) fn write(&mut self, piece: u32, buffer: IoBuf) -> Result<(), Stop> {
-        self.halt.check(self.session)?;
+        self.halt.check_call(self.session)?;
         let blocks = u64::from(self.plan.piece_blocks());
         self.session.count(Statistic::PhysicalWritesDirectTemporary, blocks);
         self.tags += 1;
@@ -157,7 +157,7 @@ impl<'a> TempFile<'a> {
 
     /// Begins to read this piece.
     pub(crate) fn ask(&mut self, piece: u32) -> Result<PendingRead, Stop> {
-        self.halt.check(self.session)?;
+        self.halt.check_call(self.session)?;
         let blocks = u64::from(self.plan.piece_blocks());
         self.session.count(Statistic::PhysicalReadsDirectTemporary, blocks);
         self.tags += 1;

@@ -10,6 +10,7 @@ use sim::fs::faults::{Fault, FaultPlan, Scope};
 use sim::{Failure, Report, Simulation};
 use sort::{SortConfig, Sorter};
 use stop::{Halt, RefusalKind, Stop};
+use waits::Nanos;
 
 /// Enough rows for a merge of runs before the last merge.
 fn some() -> Vec<Row> {
@@ -160,6 +161,38 @@ fn a_halt_ends_a_sort() {
     let mut fs = disk(&report);
     report.result.expect("no failure");
     common::assert_nothing_is_left(&mut fs);
+}
+
+/// A sort whose call has had its time, at whatever moment that is, is refused and leaves nothing
+/// (ST13).
+#[test]
+fn a_sort_ends_with_its_call() {
+    let sorted_within = |limit: Option<Nanos>| {
+        let report = world(None).run(move |world, session| {
+            let _call = session.begin_call(limit);
+            let began = session.now();
+            let found = common::sort(&world.disk(), small(), &some(), session);
+            (found.map_err(|stop| stop.refusal()), session.now().since(began))
+        });
+        common::assert_nothing_is_left(&mut disk(&report));
+        report.result.expect("no failure")
+    };
+    let (found, whole) = sorted_within(None);
+    assert_eq!(found, Ok(expected(&some())));
+    let mut refused = 0;
+    for part in 1..=30 {
+        let limit = Nanos(whole.0 * part / 30);
+        let (found, took) = sorted_within(Some(limit));
+        match found {
+            Ok(found) => assert_eq!(found, expected(&some())),
+            Err(kind) => {
+                refused += 1;
+                assert_eq!(kind, Some(RefusalKind::Cancelled));
+                assert!(took < Nanos(limit.0 + Nanos::from_millis(50).0), "{took} of {limit}");
+            }
+        }
+    }
+    assert!(refused >= 10, "{refused} of 30 parts were too short");
 }
 
 /// A power failure at each operation leaves at most a name, which the next opening removes.

@@ -75,6 +75,7 @@ impl Space {
         state: SegmentState,
         session: &Session,
     ) -> Result<Segment, Stop> {
+        let _held = session.hold_off();
         stored_name("segment", name)?;
         if holds == Holds::Directory {
             let message = format!("cannot create {name}: the directory has its segment");

@@ -50,6 +50,7 @@ impl Space {
         session: &Session,
         add: impl FnOnce(&mut ControlContent) -> Result<Vec<DataFileShape>, Stop>,
     ) -> Result<(), Stop> {
+        let _held = session.hold_off();
         let _describing = self.shared.describing.hold(0, session);
         self.changes().halt().check(session)?;
         let before = {

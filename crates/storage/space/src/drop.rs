@@ -39,6 +39,7 @@ const GIVEN_BACK_MAX: usize = 64;
 impl Space {
     /// Makes a temporary segment permanent. This is durable with the redo of its change.
     pub fn keep(&self, object: ObjectNo, session: &Session) -> Result<(), Stop> {
+        let _held = session.hold_off();
         let entry = self.shared.index.exclusive(session).claim(object, "keep")?;
         let state = entry.state().expect("what was claimed was made");
         let kept = match state {
@@ -70,6 +71,7 @@ impl Space {
     /// begun can't be taken back; if it fails later, the next opening goes on with it. The caller
     /// has seen to it that no session uses the segment (SP15).
     pub fn drop_segment(&self, object: ObjectNo, session: &Session) -> Result<(), Stop> {
+        let _held = session.hold_off();
         let entry = self.shared.index.exclusive(session).claim(object, "drop")?;
         let state = entry.state().expect("what was claimed was made");
         if let Err(stop) = self.begin_drop(&entry, session) {
@@ -106,6 +108,7 @@ impl Space {
     /// Drops a segment that nothing uses. False if its header can't be used: then the segment keeps
     /// its blocks, with a notice (SP36).
     pub fn drop_leftover(&self, object: ObjectNo, session: &Session) -> Result<bool, Stop> {
+        let _held = session.hold_off();
         let entry = self.shared.index.exclusive(session).claim(object, "drop")?;
         let begun = match entry.state() {
             Some(SegmentState::Dropping) => Ok(()),

@@ -15,7 +15,8 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use latch::{Condition, Latch, LatchKind};
-use os::{Os, Session};
+use os::{Os, Session, Waiting};
+use stop::{Stop, check_call};
 use waits::WaitEvent;
 
 /// A value that one session at a time holds.
@@ -53,9 +54,31 @@ impl<T> Enqueue<T> {
             if let Some(value) = guard.take() {
                 return Held { enqueue: self, value: Some(value), session };
             }
-            let waiting = session.waiting(self.event).p(self.name_and_mode, what, 0);
-            guard = self.freed.wait(guard, waiting, None).0;
+            guard = self.freed.wait(guard, self.waiting(what, session), None).0;
         }
+    }
+
+    /// As [`hold`](Enqueue::hold), but refused if the session's call is to end while another
+    /// session holds the enqueue (rule stop/K26).
+    pub fn hold_in_call<'a>(
+        &'a self,
+        what: u64,
+        session: &'a Session,
+    ) -> Result<Held<'a, T>, Stop> {
+        latch::assert_none_held("a wait for an enqueue");
+        let mut guard = self.value.exclusive(session);
+        loop {
+            if let Some(value) = guard.take() {
+                return Ok(Held { enqueue: self, value: Some(value), session });
+            }
+            // The holder wakes another session as it gives the enqueue back.
+            check_call(session)?;
+            guard = self.freed.wait_in_call(guard, self.waiting(what, session), None).0;
+        }
+    }
+
+    fn waiting<'s>(&self, what: u64, session: &'s Session) -> Waiting<'s> {
+        session.waiting(self.event).p(self.name_and_mode, what, 0)
     }
 }
 

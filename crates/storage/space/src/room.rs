@@ -31,6 +31,7 @@ impl Space {
     /// none, or if the segment was dropped. Another session may take the block first: the caller
     /// looks again under the latch (SP30).
     pub fn ensure_room(&self, segment: Dba, session: &Session) -> Result<(), Stop> {
+        let _held = session.hold_off();
         let pin = self.changes().cache().pin(segment, session)?;
         loop {
             let last = {

@@ -217,6 +217,7 @@ impl Space {
 
     /// Hands out up to `count` neighbouring blocks, at least one, in a group of its own.
     pub fn hand_out(&self, segment: Dba, count: u32, session: &Session) -> Result<Blocks, Stop> {
+        let _held = session.hold_off();
         let pin = self.changes.cache().pin(segment, session)?;
         loop {
             self.ensure_room(segment, session)?;

@@ -173,6 +173,8 @@ pub(crate) fn note(
     most: u8,
     session: &Session,
 ) -> Result<(), Stop> {
+    // A map that isn't told of the room would offer too much, or too little.
+    let _held = session.hold_off();
     let (map, number, object) = {
         let block = pin.shared(FrameOrder::Heap, session);
         let head = DataHead::at(&block, DataHead::START);

@@ -148,11 +148,11 @@ impl HeapInserter {
         self.last.filter(is_behind).map_or(0, |last| last.row.slot.saturating_add(1))
     }
 
-    /// The block that is filled couldn't be pinned. Unless buffers were short, the next insert
-    /// looks elsewhere. The claim stays, so neither this inserter nor another meets the block
-    /// again meanwhile.
+    /// The block that is filled couldn't be pinned. Unless buffers were short, or the call is to
+    /// end, the next insert looks elsewhere. The claim stays, so neither this inserter nor another
+    /// meets the block again meanwhile.
     fn not_pinned(&mut self, stop: Stop) -> Stop {
-        if stop.refusal() != Some(RefusalKind::NoBuffer) {
+        if stop.refusal() != Some(RefusalKind::NoBuffer) && !stop.is_cancelled() {
             (self.filling, self.around) = (None, None);
         }
         stop
@@ -189,6 +189,8 @@ impl<'a> Filler<'a> {
             let pin = self.changes.cache().pin_or_unwritten(block, session);
             return pin.map_err(|stop| inserter.not_pinned(stop));
         }
+        // A block that was found is taken into use, whatever becomes of the call (rule stop/K27).
+        let _held = session.hold_off();
         loop {
             if let Some(run) = inserter.next {
                 return self.next_of(run, inserter, session);
@@ -363,6 +365,7 @@ impl<'a> Filler<'a> {
         claims: &Arc<()>,
         session: &Session,
     ) -> Result<Run, Stop> {
+        let _held = session.hold_off();
         let (cache, bytes) = (self.changes.cache(), self.block_bytes);
         let header = cache.pin(self.header, session)?;
         let mut turn = 0;

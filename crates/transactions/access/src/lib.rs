@@ -5,14 +5,15 @@
 //!                                 └─ each names the ITL entry that has it locked
 //! ```
 //!
-//! A row is bytes, found by its address; `relation` says what the bytes mean. Rules AC1 to AC40 and
+//! A row is bytes, found by its address; `relation` says what the bytes mean. Rules AC1 to AC51 and
 //! BT1 to BT44 are in the README.
 //!
 //! * [`Heap`]: insert, update, delete and lock rows, one by one or several of a block together;
-//!   fetch a row, scan all. [`HeapInserter`]: the block that a session's inserts fill.
-//!   [`HeapLoader`]: the blocks that a load fills.
-//! * [`Index`]: insert, delete and find entries. [`Cursor`]: ranges, both ways. [`Now`]: a range as
-//!   it is at this moment, for constraints. [`IndexBuilder`]: an index from the bottom up.
+//!   fetch a row, scan all. [`HeapScan`]: a scan between calls. [`HeapInserter`]: the block that a
+//!   session's inserts fill. [`HeapLoader`]: the blocks that a load fills.
+//! * [`Index`]: insert, delete and find entries. [`Cursor`]: ranges, both ways. [`IndexRange`]: one
+//!   between calls. [`Now`]: a range as it is at this moment, for constraints. [`IndexBuilder`]: an
+//!   index from the bottom up.
 //! * [`LAYER`], [`INDEX_LAYER`]: how blocks of tables and of indexes change.
 //! * [`check_heap_block`], [`check_index_block`], [`check_tree`]: checks of blocks that may be
 //!   damaged, for `verify`.
@@ -40,9 +41,9 @@ mod rows;
 
 pub use apply::LAYER;
 pub use btree::{
-    Checked, Current, Cursor, Direction, HandedOut, Index, IndexBuilder, Inserted,
-    LAYER as INDEX_LAYER, NewEntry, Now, TreeFault, TreeFaultKind, TreeSeen, check_index_block,
-    check_tree,
+    Checked, Current, Cursor, Direction, Entry, HandedOut, Index, IndexBuilder, IndexRange,
+    Inserted, LAYER as INDEX_LAYER, NewEntry, Now, TreeFault, TreeFaultKind, TreeSeen,
+    check_index_block, check_tree,
 };
 pub use free_map::{is_map as is_free_map, map_of as map_number};
 pub use inserter::HeapInserter;
@@ -51,4 +52,4 @@ pub use inspect::{
     was_formatted,
 };
 pub use row::RowAddress;
-pub use rows::{Changed, Heap, HeapLoader};
+pub use rows::{Changed, Heap, HeapLoader, HeapScan, Sampled};

@@ -20,7 +20,7 @@ use change::BlockMut;
 use format::{ItlEntry, PayloadFault, RESTORE_ALL, ScnLe};
 use ids::{Dba, Scn, TxnId, UndoAddress};
 use os::Session;
-use stop::{Failpoint, RefusalKind, Stop};
+use stop::{Failpoint, RefusalKind, Stop, check_call};
 use waits::Statistic;
 
 use crate::Transactions;
@@ -52,6 +52,16 @@ impl View {
     /// The view with all of the reader's own changes.
     pub fn with_all_own(self) -> View {
         let own = self.own.map(|own| OwnChanges { all: true, ..own });
+        View { own, ..self }
+    }
+
+    /// The view for a read that goes on in later calls, while the reader's transaction may change
+    /// more: of its changes it shows those with fewer undo records before them than
+    /// [`OwnChanges::before`], whatever came since (TX51). That of a
+    /// [`KeptSnapshot`](crate::KeptSnapshot) stays the same; that of a transaction without a
+    /// statement under way has no such bound, and shows all that is there when it is read.
+    pub fn for_later(self) -> View {
+        let own = self.own.map(|own| OwnChanges { all: false, ..own });
         View { own, ..self }
     }
 }
@@ -228,6 +238,7 @@ impl Transactions {
     ) -> Result<CrCopy, Stop> {
         session.count(Statistic::CrBlocksCreated, 1);
         loop {
+            check_call(session)?;
             let mut newest: Option<(Scn, u8)> = None;
             for number in 0..block::entries(copy) {
                 let entry = *block::entry(copy, number);

@@ -12,6 +12,7 @@
 //! and BL are in the README.
 //!
 //! * [`Transactions`]: begin, commit, roll back, snapshots. [`Transaction`]: one session's.
+//!   [`KeptSnapshot`]: a snapshot between calls.
 //! * [`Locks`]: table locks, and waits for the ends of transactions.
 //! * [`OwnItlEntry`]: a transaction's entry in a block that it changes.
 //! * [`View`]: what a read sees; [`Transactions::make_consistent`]: a block as a view sees it.
@@ -28,6 +29,7 @@ pub mod block;
 mod consistent;
 mod ends;
 mod itl;
+mod kept;
 mod locks;
 mod needed;
 mod overwritten;
@@ -43,6 +45,7 @@ pub use consistent::{CrCopy, OwnChanges, UndoGone, View};
 pub use itl::{
     ItlAllocation, NoRoom, OwnItlEntry, apply_itl_back, apply_itl_change, split_itl_back,
 };
+pub use kept::KeptSnapshot;
 pub use locks::{
     LockHeld, LockName, LockNames, LockWait, LockWaiting, LockWanted, Locks, RowRequest, RowWait,
     RowWanted, TableMode,

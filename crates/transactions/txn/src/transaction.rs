@@ -3,11 +3,11 @@
 //! Callers: `access`, for changes; `instance`, for begin and end.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use change::{Changes, Layer};
 use ids::{Scn, TxnId};
-use latch::{Latch, LatchKind, Shared64};
+use latch::Shared64;
 use os::{Cost, Session};
 use redo::{CommitMode, CommitWait};
 use space::{Enqueue, Space};
@@ -16,6 +16,7 @@ use waits::{Statistic, WaitEvent};
 
 use crate::active::SegmentChoice;
 use crate::ends::Ends;
+use crate::kept::{KeptSlots, OwnedSnapshot};
 use crate::overwritten::OverwrittenUndo;
 use crate::retention::Retention;
 use crate::snapshots::{SnapshotSlot, Snapshots};
@@ -39,7 +40,7 @@ pub struct Transactions {
 }
 
 pub(crate) struct Shared {
-    snapshots: Snapshots,
+    pub(crate) snapshots: Snapshots,
     pub(crate) retention: Retention,
     pub(crate) ends: Ends,
     pub(crate) overwritten: OverwrittenUndo,
@@ -52,8 +53,8 @@ pub(crate) struct Shared {
     waiting: Shared64,
     /// Held by the session that makes an undo segment.
     making: Enqueue<()>,
-    /// The snapshots of serializable transactions, each with a reference to its session.
-    kept: Latch<Vec<(SnapshotSlot, Weak<()>)>>,
+    /// The slots of snapshots that live between calls.
+    pub(crate) kept: KeptSlots,
 }
 
 /// A transaction of one session. It has to be ended by [`Transactions::commit`] or
@@ -63,7 +64,7 @@ pub(crate) struct Shared {
 pub struct Transaction {
     log: Option<UndoLog>,
     /// The snapshot, if all statements share one.
-    snapshot: Option<Scn>,
+    snapshot: Option<OwnedSnapshot>,
     /// How many undo records the transaction had when its present statement began.
     statement: Option<u32>,
     /// How long each wait for a lock may take.
@@ -81,7 +82,7 @@ pub struct Transaction {
 
 /// A point in a transaction to which it can be rolled back (TX28): its number of undo records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Savepoint(u32);
+pub struct Savepoint(pub(crate) u32);
 
 /// A snapshot in use: undo that it needs isn't overwritten while there is room (TX7).
 pub struct Snapshot<'a> {
@@ -161,12 +162,26 @@ impl Transaction {
 
     /// The view that all statements share, if they share one snapshot.
     pub fn fixed_view(&self) -> Option<View> {
-        self.snapshot.map(|scn| self.view_at(scn))
+        self.snapshot_scn().map(|scn| self.view_at(scn))
     }
 
     /// The view of this SCN and of the transaction's own changes.
     pub fn view_at(&self, scn: Scn) -> View {
         View { scn, own: self.own() }
+    }
+
+    /// The snapshot that all statements share.
+    pub(crate) fn owned_snapshot(&self) -> Option<&OwnedSnapshot> {
+        self.snapshot.as_ref()
+    }
+
+    fn snapshot_scn(&self) -> Option<Scn> {
+        self.snapshot.as_ref().map(|snapshot| snapshot.scn)
+    }
+
+    /// The number of undo records of the changes that a read sees if it begins now.
+    pub(crate) fn seen_records(&self) -> u32 {
+        self.statement.unwrap_or(self.savepoint().0)
     }
 
     fn own(&self) -> Option<OwnChanges> {
@@ -214,7 +229,7 @@ impl Transactions {
             not_waited_for: Shared64::new(0),
             waiting: Shared64::new(0),
             making,
-            kept: Latch::new(os, LatchKind::Innermost, Vec::new()),
+            kept: KeptSlots::new(os),
         };
         let (active, locks, shared) = (Arc::new(active), Arc::new(locks), Arc::new(shared));
         Ok((Transactions { changes, undo, active, locks, shared, layers, failpoints }, dead))
@@ -305,7 +320,7 @@ impl Transactions {
     /// The view of a read that begins now and looks at one block only (TX42). Called without
     /// latches.
     pub fn view(&self, transaction: Option<&Transaction>, session: &Session) -> Result<View, Stop> {
-        let scn = match transaction.and_then(|t| t.snapshot) {
+        let scn = match transaction.and_then(Transaction::snapshot_scn) {
             Some(kept) => kept,
             None => {
                 let scn = self.visible(session);
@@ -324,12 +339,12 @@ impl Transactions {
         snapshot: Option<Scn>,
         session: &Session,
     ) -> Scn {
-        snapshot.or(transaction.snapshot).unwrap_or_else(|| self.visible(session))
+        snapshot.or(transaction.snapshot_scn()).unwrap_or_else(|| self.visible(session))
     }
 
     /// Takes a snapshot: its place in the list of those in use, and its SCN. Called without
     /// latches.
-    fn take_snapshot(&self, session: &Session) -> Result<(SnapshotSlot, Scn), Stop> {
+    pub(crate) fn take_snapshot(&self, session: &Session) -> Result<(SnapshotSlot, Scn), Stop> {
         let (place, scn) = self.shared.snapshots.take(|| self.visible(session), session)?;
         match self.settle(scn, session) {
             Ok(()) => Ok((place, scn)),
@@ -346,7 +361,7 @@ impl Transactions {
         transaction: Option<&Transaction>,
         session: &'a Session,
     ) -> Result<Snapshot<'a>, Stop> {
-        let (place, scn) = match transaction.and_then(|t| t.snapshot) {
+        let (place, scn) = match transaction.and_then(Transaction::snapshot_scn) {
             Some(scn) => (None, scn),
             None => {
                 let (place, scn) = self.take_snapshot(session)?;
@@ -365,11 +380,9 @@ impl Transactions {
     pub fn begin_serializable(&self, session: &Session) -> Result<Transaction, Stop> {
         // A rollback stays in the ITL of leaves, and is nothing that happened since (TX40).
         self.see_rollbacks(session)?;
-        let (place, scn) = self.take_snapshot(session)?;
-        let transaction = Transaction { snapshot: Some(scn), ..Transaction::default() };
-        let alive = Arc::downgrade(&transaction.alive);
-        self.shared.kept.exclusive(session).push((place, alive));
-        Ok(transaction)
+        let (slot, scn) = self.take_snapshot(session)?;
+        let snapshot = Some(self.shared.kept.add(slot, scn, session));
+        Ok(Transaction { snapshot, ..Transaction::default() })
     }
 
     /// Waits until new snapshots see every rollback so far. Called without latches.
@@ -378,17 +391,19 @@ impl Transactions {
     }
 
     /// Gives the transaction a name, if it has none, and makes room for an undo record with a
-    /// payload of this length. Waits; called without latches.
+    /// payload of this length. Waits; called without latches. Refused before that if the session's
+    /// call is to end; the room itself is made to the end (TX48).
     pub fn prepare(
         &self,
         transaction: &mut Transaction,
         undo_bytes: usize,
         session: &Session,
     ) -> Result<TxnId, Stop> {
-        self.changes.halt().check(session)?;
+        self.changes.halt().check_call(session)?;
         // Each change of a row comes through here, and the first table lock, which needs a name.
         session.charge(Cost::RowChange, 1);
         if transaction.log.is_none() {
+            let _held = session.hold_off();
             let log = self.take_segment(&transaction.alive, session)?.begin();
             self.active.enter(log.id, session);
             transaction.log = Some(log);
@@ -458,6 +473,7 @@ impl Transactions {
         mode: CommitMode,
         session: &Session,
     ) -> Result<Option<Scn>, Stop> {
+        let _held = session.hold_off();
         self.release_snapshot(&mut transaction, session);
         let Some(log) = transaction.log else { return Ok(None) };
         if log.records == 0 {
@@ -479,8 +495,8 @@ impl Transactions {
                     self.shared.waiting.fetch_sub(1, session);
                 }
                 self.end_by_rollback(log, session)?;
-                let message = format!("the transaction was rolled back instead: {refusal}");
-                return Err(Stop::refuse(refusal.kind(), message));
+                let lead = "the transaction was rolled back instead: ";
+                return Err(refusal.led_by(lead).into());
             }
             Err(halted) => return Err(halted),
         };
@@ -515,6 +531,7 @@ impl Transactions {
         savepoint: Savepoint,
         session: &Session,
     ) -> Result<(), Stop> {
+        let _held = session.hold_off();
         let Some(log) = transaction.log.as_mut() else { return Ok(()) };
         transaction.times_back += u64::from(log.records > savepoint.0);
         match log.has_begun {
@@ -531,7 +548,7 @@ impl Transactions {
     /// Rolls back the transactions of vanished sessions and releases their snapshots (TX17).
     /// Returns how many transactions there were.
     pub fn clean_up(&self, session: &Session) -> Result<u64, Stop> {
-        self.forget_snapshots(|alive| alive.strong_count() == 0, session);
+        self.shared.release_abandoned(session);
         let abandoned = self.active.abandoned(session);
         let count = abandoned.len() as u64;
         for id in abandoned {
@@ -560,19 +577,8 @@ impl Transactions {
     }
 
     fn release_snapshot(&self, transaction: &mut Transaction, session: &Session) {
-        if transaction.snapshot.take().is_some() {
-            let own = Arc::downgrade(&transaction.alive);
-            self.forget_snapshots(|alive| alive.ptr_eq(&own), session);
-        }
-    }
-
-    fn forget_snapshots(&self, which: impl Fn(&Weak<()>) -> bool, session: &Session) {
-        let forgotten: Vec<_> = {
-            let mut kept = self.shared.kept.exclusive(session);
-            kept.extract_if(.., |(_, alive)| which(alive)).collect()
-        };
-        for (place, _) in forgotten {
-            self.shared.snapshots.give_back(place, session);
+        if let Some(snapshot) = transaction.snapshot.take() {
+            self.shared.release(snapshot, session);
         }
     }
 
@@ -592,6 +598,7 @@ impl Transactions {
     }
 
     fn end_by_rollback(&self, mut log: UndoLog, session: &Session) -> Result<(), Stop> {
+        let _held = session.hold_off();
         let mut left = None;
         if log.has_begun {
             self.take_back(&mut log, 0, session)?;

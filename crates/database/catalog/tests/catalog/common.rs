@@ -6,13 +6,16 @@ use std::sync::Arc;
 
 use access::RowAddress;
 use catalog::{
-    Catalog, CatalogConfig, ColumnSpec, ConstraintSpec, DefaultSpec, ForeignKeySpec,
-    IndexColumnSpec, IndexSpec, Rule, TableSpec,
+    Catalog, CatalogConfig, ColumnSpec, ConstraintSpec, DefaultSpec, Dependency, DictionaryTable,
+    ForeignKeySpec, IndexColumnSpec, IndexSpec, ObjectId, Rule, TableSpec, ViewSpec, place_of,
 };
 use ids::FileNo;
 use instance::{Creation, Instance, Parameters, Transaction};
 use os::{FilesystemIo, Session, ThreadHandle, ThreadSpec};
-use relation::{OnDelete, Relation, Scratch, Work};
+use relation::{
+    CheckCompiler, CheckExpression, OnDelete, Predicate, Relation, Scratch, TableDefinition, Truth,
+    Work,
+};
 use sim::fs::FileSystem;
 use sim::{Simulation, World};
 use sort::SortConfig;
@@ -36,6 +39,39 @@ pub(crate) fn creation() -> Creation {
 
 pub(crate) fn parameters() -> Parameters {
     bed::parameters(96)
+}
+
+/// Plays SQL: it knows the expressions `column < number`.
+struct Compiler;
+
+struct Below {
+    column: usize,
+    most: i64,
+}
+
+impl CheckCompiler for Compiler {
+    fn compile(
+        &self,
+        check: &CheckExpression,
+        table: &TableDefinition,
+    ) -> Result<Box<dyn Predicate>, Stop> {
+        let Some((column, most)) = check.text.split_once(" < ") else {
+            let message = format!("no expression: {}", check.text);
+            return Err(Stop::refuse(RefusalKind::Invalid, message));
+        };
+        let column = place_of(table, column)?;
+        Ok(Box::new(Below { column, most: most.parse().expect("a number") }))
+    }
+}
+
+impl Predicate for Below {
+    fn truth(&self, row: &[Value<'_>]) -> Result<Truth, Stop> {
+        Ok(match row[self.column] {
+            Value::Int(int) if int < self.most => Truth::True,
+            Value::Int(_) => Truth::False,
+            _ => Truth::Unknown,
+        })
+    }
 }
 
 /// An open database with its catalog.
@@ -98,7 +134,7 @@ impl Db {
             },
         };
         let (space, transactions) = (instance.space(), instance.transactions());
-        match Catalog::open(space, transactions, config, session) {
+        match Catalog::open_with(space, transactions, config, Arc::new(Compiler), session) {
             Ok(catalog) => Ok(Db { instance: Arc::new(instance), catalog: Arc::new(catalog) }),
             Err(stop) => {
                 instance.abort(session);
@@ -189,6 +225,7 @@ impl Db {
                 let default = match &column.default {
                     relation::Default::Constant(value) => value.get().to_string(),
                     relation::Default::Identity { .. } => "identity".into(),
+                    relation::Default::Expression(text) => text.clone(),
                 };
                 let (name, kind, missing) = (&column.name, column.kind, column.missing.get());
                 let not_null = column.not_null;
@@ -202,6 +239,10 @@ impl Db {
             for check in &table.checks {
                 writeln!(text, "  check {check:?}").expect("text");
             }
+            for check in &table.expressions {
+                writeln!(text, "  check {check:?}").expect("text");
+            }
+            self.describe_annotations(ObjectId::Table(table.object), &mut text, session);
             for key in &table.foreign_keys {
                 let parent = self.catalog.relation_of(key.references, session).expect("there");
                 let (parent, columns) = (&parent.definition().name, &key.columns);
@@ -212,9 +253,33 @@ impl Db {
             writeln!(text, "  {} rows {:?}", rows.len(), rows.first()).expect("text");
         }
         for sequence in self.catalog.sequences(session) {
-            writeln!(text, "sequence {}", sequence.definition.name).expect("text");
+            let of = sequence.definition;
+            writeln!(text, "sequence {} by {} to {}", of.name, of.increment, of.max).expect("text");
+        }
+        for view in self.catalog.views(session) {
+            let reads: Vec<_> = view.depends_on.iter().map(|one| one.object.kind()).collect();
+            writeln!(text, "view {} {:?} {reads:?}", view.name, view.columns).expect("text");
+            self.describe_annotations(ObjectId::View(view.object), &mut text, session);
+        }
+        for external in self.catalog.externals(session) {
+            let (name, columns, options) = (&external.name, &external.columns, &external.options);
+            writeln!(text, "external {name} {columns:?} {options}").expect("text");
         }
         text
+    }
+
+    /// Comments, and how many rows statistics say that there are.
+    fn describe_annotations(&self, object: ObjectId, text: &mut String, session: &Session) {
+        for column in [None, Some(0), Some(1), Some(2)] {
+            if let Some(comment) = self.catalog.comment(object, column, session) {
+                writeln!(text, "  comment on {column:?}: {comment}").expect("text");
+            }
+        }
+        if let ObjectId::Table(table) = object
+            && let Some(statistics) = self.catalog.statistics(table, session)
+        {
+            writeln!(text, "  statistics: {} rows", statistics.rows).expect("text");
+        }
     }
 
     /// Asks for all that can be asked for.
@@ -241,8 +306,56 @@ impl Db {
             let state = space.state(segment.object, session);
             assert_eq!(state, Some(space::SegmentState::Permanent), "{}", segment.name);
         }
+        let has = DictionaryTable::of(self.catalog.dictionary_version(session));
+        for table in DictionaryTable::ALL {
+            for name in [table.name().to_string(), table.index_name()] {
+                let is_there = all.iter().any(|segment| segment.name == name);
+                assert_eq!(is_there, has.contains(&table), "{name} is there if its version is");
+            }
+        }
+        self.check_views(session);
         space.check(session).expect("space agrees");
         self.instance.transactions().undo().check(session).expect("undo agrees");
+    }
+
+    /// What views read is there.
+    fn check_views(&self, session: &Session) {
+        for view in self.catalog.views(session) {
+            for Dependency { object, columns } in &view.depends_on {
+                let version = self.catalog.version(*object, session);
+                assert!(version.is_some(), "{} reads {object:?}", view.name);
+                if let ObjectId::Table(table) = object {
+                    let table = self.catalog.relation_of(*table, session).expect("there");
+                    let columns_of = &table.definition().columns;
+                    assert!(columns.iter().all(|place| !columns_of[*place].is_dropped()));
+                }
+            }
+        }
+    }
+
+    /// The object of this name.
+    pub(crate) fn named(&self, name: &str, session: &Session) -> ObjectId {
+        self.catalog.named(name, session).unwrap_or_else(|| panic!("there is no {name}"))
+    }
+
+    /// A view that reads these columns of an object, and has as many.
+    pub(crate) fn view_of(
+        &self,
+        name: &str,
+        reads: &str,
+        columns: &[usize],
+        session: &Session,
+    ) -> ViewSpec {
+        let bound_in = self.catalog.generation(session);
+        let object = self.named(reads, session);
+        ViewSpec {
+            name: name.into(),
+            text: format!("select {columns:?} from {reads}"),
+            columns: columns.iter().map(|column| format!("c{column}")).collect(),
+            depends_on: vec![Dependency { object, columns: columns.to_vec() }],
+            bound_in,
+            replace: false,
+        }
     }
 
     fn check_table(&self, name: &str, session: &Session) {

@@ -134,7 +134,37 @@ fn reader_meets(end: fn(&Db, &Session), stale_before: bool) {
             let row = read(&mut rows).expect("read").expect("a row");
             assert_eq!(row.get(), Value::Int(number));
         }
+        let (mut seen, mut keys) = ([0; 2], Vec::new());
+        let mut scan = relation.begin_scan(view, session).expect("begun");
+        let range = relation.begin_range(0, &all, Direction::Descending, view).expect("begun");
+        let mut range = range.at_most(10);
+        let mut step = |which: usize| match which {
+            0 => relation.scan_next(&mut scan, &mut |_, _| seen[0] += 1, session),
+            _ => {
+                let mut look = |_, values: &[Value<'_>]| keys.push(values[0].to_owned());
+                relation.range_keys_next(&mut range, &mut look, session)
+            }
+        };
+        assert!((0..2).all(|which| step(which).expect("read")));
         end(db, session);
+        let ends = [0, 1].map(|which| {
+            loop {
+                match step(which) {
+                    Ok(true) => {}
+                    ended => break ended,
+                }
+            }
+        });
+        seen[1] = keys.len();
+        let mut falling = keys.iter().zip((0..200).rev());
+        assert!(falling.all(|(key, number)| key.get() == Value::Int(number)));
+        for (ended, seen) in ends.into_iter().zip(seen) {
+            // If the blocks haven't become others' yet, a relation that wasn't told may go on.
+            match ended {
+                Ok(_) => assert!(stale_before && seen == 200, "{seen} of 200 rows"),
+                refusal => refused(refusal, RefusalKind::DefinitionChanged, "dropped or truncated"),
+            }
+        }
         let mut number = 50;
         let stop = loop {
             match read(&mut rows) {
@@ -194,10 +224,16 @@ fn a_snapshot_from_before_is_too_old_for_what_was_made_since() {
         let transactions = db.instance.transactions();
         let snapshot = transactions.snapshot(None, session).expect("a snapshot");
         let view = transactions.view_of(&snapshot, None);
+        let before = db.relation("customer", session);
+        let all = Bounds::equal(&[]);
+        let mut scan = before.begin_scan(view, session).expect("begun");
+        let begun = before.begin_range(0, &all, Direction::Ascending, view);
+        let mut held = begun.expect("begun");
         let spec = index("by_city", "customer", &["city"], false);
         db.catalog.create_index(&spec, WAIT, session).expect("created");
         let relation = db.relation("customer", session);
-        let all = Bounds::equal(&[]);
+        // The index has the same number in the new definition.
+        relation.range_rows_next(&mut held, &mut |_, _| {}, session).expect("as ever");
         let range = relation.range(1, &all, Direction::Ascending, view);
         refused(range.map(|_| ()), RefusalKind::SnapshotTooOld, "customer");
         relation.range(0, &all, Direction::Ascending, view).map(|_| ()).expect("as ever");
@@ -205,6 +241,10 @@ fn a_snapshot_from_before_is_too_old_for_what_was_made_since() {
         let relation = db.relation("customer", session);
         let scanned = relation.scan(view, |_, _| {}, session);
         refused(scanned, RefusalKind::SnapshotTooOld, "truncated");
+        let scanned = relation.scan_next(&mut scan, &mut |_, _| {}, session);
+        refused(scanned, RefusalKind::SnapshotTooOld, "truncated");
+        let ranged = relation.range_keys_next(&mut held, &mut |_, _| {}, session);
+        refused(ranged, RefusalKind::SnapshotTooOld, "truncated");
         assert_eq!(db.rows("customer", session).len(), 0);
     });
 }

@@ -1,9 +1,14 @@
 //! The catalog of a small database on a simulated disk.
 
 mod alter;
+mod annotations;
 mod common;
 mod concurrent;
 mod crash;
+mod expressions;
 mod faults;
 mod sequences;
 mod tables;
+mod types;
+mod version;
+mod views;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use catalog::SequenceOptions;
+use catalog::{Restart, SequenceAlteration, SequenceBound, SequenceOptions};
 use sim::Outside;
 use sim::fs::crash::CrashStates;
 use stop::RefusalKind;
@@ -39,6 +39,117 @@ fn a_sequence_ends_and_is_dropped() {
         let bad = db.catalog.create_sequence("t", &cached(0), session);
         refused(bad, RefusalKind::Invalid, "CACHE");
     });
+}
+
+#[test]
+fn a_sequence_is_altered_and_goes_on_where_it_was() {
+    let disk = database(|db, session| {
+        db.catalog.create_sequence("s", &cached(5), session).expect("created");
+        let old = db.catalog.sequence("s", session).expect("there");
+        let next = || db.catalog.next_value(&old, session);
+        let alter = |alteration| db.catalog.alter_sequence("s", &alteration, session);
+        let plain = SequenceAlteration::default;
+        assert_eq!((next().expect("a value"), next().expect("a value")), (1, 2));
+        alter(SequenceAlteration { increment: Some(10), cache: Some(1), ..plain() })
+            .expect("altered");
+        // Behind the range of five; who holds the old one goes on with the new one.
+        assert_eq!((next().expect("a value"), next().expect("a value")), (6, 16));
+        let low = alter(SequenceAlteration { max: Some(SequenceBound::At(20)), ..plain() });
+        refused(low, RefusalKind::Invalid, "its next value 26 wouldn't be within 1 and 20");
+        assert_eq!(next().expect("it is as it was"), 26);
+        let max = Some(SequenceBound::At(50));
+        alter(SequenceAlteration { max, restart: Some(Restart::At(45)), ..plain() })
+            .expect("altered");
+        assert_eq!(next().expect("a value"), 45);
+        refused(next(), RefusalKind::NoSpace, "no value behind 50");
+        alter(SequenceAlteration { max: Some(SequenceBound::Default), ..plain() }).expect("more");
+        assert_eq!(next().expect("behind the old end"), 51);
+        let restart = Some(Restart::AtStart);
+        alter(SequenceAlteration { restart, increment: Some(1), ..plain() }).expect("altered");
+        assert_eq!(next().expect("from the beginning"), 1);
+        let bad = alter(SequenceAlteration { increment: Some(0), ..plain() });
+        refused(bad, RefusalKind::Invalid, "its increment is 0");
+        let none = db.catalog.alter_sequence("t", &plain(), session);
+        refused(none, RefusalKind::NotFound, "no sequence");
+    });
+    let disk = crate::common::with(disk, |db, session| {
+        let sequence = db.catalog.sequence("s", session).expect("there");
+        let set = |value, is_given| db.catalog.set_value(&sequence, value, is_given, session);
+        let next = || db.catalog.next_value(&sequence, session).expect("a value");
+        assert_eq!(next(), 2, "one value a range");
+        set(100, true).expect("set");
+        assert_eq!(next(), 101);
+        set(7, false).expect("set back");
+        assert_eq!((next(), next()), (7, 8));
+        refused(set(0, true), RefusalKind::Invalid, "its values are from 1 to");
+        set(i64::MAX, true).expect("the last one");
+        let behind = db.catalog.next_value(&sequence, session);
+        refused(behind, RefusalKind::NoSpace, "no value behind");
+        set(40, true).expect("set");
+    });
+    crate::common::with(disk, |db, session| {
+        let sequence = db.catalog.sequence("s", session).expect("there");
+        assert_eq!(db.catalog.next_value(&sequence, session).expect("a value"), 41);
+        db.catalog.drop_sequence("s", session).expect("dropped");
+        let late = db.catalog.set_value(&sequence, 5, true, session);
+        refused(late, RefusalKind::NotFound, "any more");
+    });
+}
+
+#[test]
+fn a_sequence_of_an_identity_column_keeps_to_the_columns_type() {
+    database(|db, session| {
+        let id = catalog::ColumnSpec::new("id", Type::Integer).identity(true);
+        let spec = table("t", vec![id], vec![]);
+        db.catalog.create_table(&spec, WAIT, session).expect("created");
+        let max = Some(SequenceBound::Default);
+        let wide = SequenceAlteration { max, ..SequenceAlteration::default() };
+        let wide = db.catalog.alter_sequence("t_id_seq", &wide, session);
+        refused(wide, RefusalKind::Invalid, "it numbers the column id, which is INTEGER");
+        let restart = Some(Restart::At(9));
+        let again = SequenceAlteration { restart, ..SequenceAlteration::default() };
+        db.catalog.alter_sequence("t_id_seq", &again, session).expect("altered");
+        let table = db.catalog.table("t", session).expect("there");
+        let row = db.catalog.fill_row(&table, &[], session).expect("filled");
+        assert_eq!(row.identity, Some(9));
+    });
+}
+
+/// Sessions ask while another one alters the sequence: no value is given twice.
+#[test]
+fn no_value_comes_twice_while_a_sequence_is_altered() {
+    let disk = database(|db, session| {
+        db.catalog.create_sequence("s", &cached(4), session).expect("created");
+    });
+    for seed in 0..20 {
+        let found = Outside::<Vec<i64>>::default();
+        let inside = found.clone();
+        with_db(racy(seed, disk.clone()), move |db, session| {
+            let mut sessions: Vec<_> = (0..3)
+                .map(|_| {
+                    let found = inside.clone();
+                    db.start("asks", session, move |db, session| {
+                        let sequence = db.catalog.sequence("s", session).expect("there");
+                        for _ in 0..12 {
+                            let value = db.catalog.next_value(&sequence, session);
+                            found.with(|found| found.push(value.expect("a value")));
+                        }
+                    })
+                })
+                .collect();
+            sessions.push(db.start("alters", session, |db, session| {
+                for cache in [2, 7, 3] {
+                    let cache = Some(cache);
+                    let what = SequenceAlteration { cache, ..SequenceAlteration::default() };
+                    db.catalog.alter_sequence("s", &what, session).expect("altered");
+                }
+            }));
+            join(sessions, session);
+        });
+        let found = found.take();
+        let different: BTreeSet<i64> = found.iter().copied().collect();
+        assert_eq!((found.len(), different.len()), (36, 36), "seed {seed}: {found:?}");
+    }
 }
 
 #[test]

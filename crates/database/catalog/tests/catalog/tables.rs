@@ -153,7 +153,7 @@ fn a_unique_index_of_rows_that_are_alike_is_refused_and_leaves_nothing() {
         let before = db.describe(session);
         let by_city = index("by_city", "customer", &["city"], true);
         let made = db.catalog.create_index(&by_city, WAIT, session);
-        refused(made, RefusalKind::UniqueViolation, "both have city = 'city");
+        refused(made, RefusalKind::UniqueViolation, "have the same key: city = 'city");
         assert_eq!(db.describe(session), before);
         // NULLs are like nothing.
         for number in 100..103 {

@@ -171,7 +171,7 @@ fn a_lock_that_is_not_had_is_told_by_table_and_key() {
             "insert" => {
                 [" a unique key of index account_pk (", ") of account at", "key is id = 500"]
             }
-            _ => ["cannot lock a row of table account (", ") with id = 5 at block", "session one"],
+            _ => ["cannot lock a row of table account (", "the row has id = 5", "session one"],
         };
         assert!(says.iter().all(|part| text.contains(part)), "{what}: {text}");
     }

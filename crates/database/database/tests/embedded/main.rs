@@ -9,6 +9,7 @@
 mod bad_growth;
 mod bad_places;
 mod bad_undo;
+mod cancelled;
 mod cascades;
 mod closures;
 mod committing;
@@ -29,6 +30,7 @@ mod handed_around;
 mod handles;
 mod headers;
 mod hints;
+mod late_keys;
 mod life;
 mod limits;
 mod load;

@@ -6,7 +6,7 @@ use stop::RefusalKind;
 use value::{OwnedValue, Type, Value};
 
 use crate::common::{
-    Client, Known, Table, ascending, check, database, descending, kept, machine, rows,
+    Client, Known, Table, ascending, check, database, descending, kept, machine, named, rows,
     with_instance,
 };
 use std::cell::Cell;
@@ -197,9 +197,10 @@ fn a_key_that_another_row_has_is_refused_and_nothing_of_the_statement_is_left() 
         same[0] = Value::Int(17).to_owned();
         let refused = relation.insert(&mut client.work(), &values(&same)).expect_err("a duplicate");
         assert_eq!(refused.refusal(), Some(RefusalKind::UniqueViolation));
-        let say = "table accounts has another row with id = 17, which accounts_pk forbids; give \
-                   another value, or change that row";
+        let say = "table accounts has another row with this key, which accounts_pk forbids: id = \
+                   17; give another value, or change that row";
         assert_eq!(refused.to_string(), say);
+        assert_eq!(named(&refused), ["23505", "accounts", "", "accounts_pk"]);
         let many = [row(301), row(302), row(3)];
         let many: Vec<_> = many.iter().map(|row| values(row)).collect();
         let many = many.iter().map(Vec::as_slice);

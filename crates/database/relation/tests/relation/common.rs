@@ -15,7 +15,7 @@ use relation::{
 use sim::fs::FileSystem;
 use sim::{Simulation, World};
 use space::Holds;
-use stop::{RefusalKind, Stop};
+use stop::{RefusalKind, RefusalParts, Stop};
 pub(crate) use testbed::bed::{self, shut, start};
 pub(crate) use testbed::{Dice, join, machine, pause, racy, run_kept};
 use txn::View;
@@ -47,6 +47,14 @@ pub(crate) fn with_instance<R: Send + 'static>(
     body: impl FnOnce(&Arc<Instance>, &Session) -> R + Send + 'static,
 ) -> (R, FileSystem) {
     bed::with_instance(simulation, parameters(), body)
+}
+
+/// The SQLSTATE of a refusal, and the table, the column and the constraint that it is about.
+pub(crate) fn named(stop: &Stop) -> [String; 4] {
+    let Stop::Refused(refusal) = stop else { panic!("it isn't refused: {stop}") };
+    let RefusalParts { state, table, column, constraint, .. } = refusal.parts();
+    let name = |part: &Option<String>| part.clone().unwrap_or_default();
+    [state.to_string(), name(table), name(column), name(constraint)]
 }
 
 /// A table to be: its name, columns with whether they may be NULL, and indexes.

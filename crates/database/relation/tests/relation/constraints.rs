@@ -6,11 +6,14 @@ use std::sync::Arc;
 use ids::ObjectNo;
 use instance::Instance;
 use os::Session;
-use relation::{Relation, Relations, RowChange, Selection, Work};
+use relation::{
+    CheckCompiler, CheckExpression, NoExpressions, Predicate, Relation, Relations, RowChange,
+    Selection, TableDefinition, Truth, Work,
+};
 use stop::{RefusalKind, Stop};
 use value::{RowView, Value};
 
-use crate::common::{Client, Known, database, machine, with_instance};
+use crate::common::{Client, Known, database, machine, named, rows, with_instance};
 use crate::shop::{check_all, column, delete, insert, int, set, tables};
 
 /// Runs with some customers, orders, items and notes.
@@ -50,9 +53,10 @@ fn a_check_refuses_what_is_false_and_lets_unknown_pass() {
     with_shop(|client| {
         let refused = insert(client, "orders", &[int(30), int(1), int(0)]).expect_err("false");
         assert_eq!(refused.refusal(), Some(RefusalKind::CheckViolation));
-        let say = "a row of table orders can't have amount = 0: check amount_is_positive forbids \
-                   it; give other values";
+        let say = "a row of table orders breaks check amount_is_positive: amount = 0; give other \
+                   values";
         assert_eq!(refused.to_string(), say);
+        assert_eq!(named(&refused), ["23514", "orders", "", "amount_is_positive"]);
         insert(client, "orders", &[int(30), int(1), Value::Null]).expect("unknown");
         let refused = set(client, ("orders", 30), (2, int(-1))).expect_err("false");
         assert_eq!(refused.refusal(), Some(RefusalKind::CheckViolation));
@@ -62,7 +66,71 @@ fn a_check_refuses_what_is_false_and_lets_unknown_pass() {
             refused.to_string(),
             "column id of table orders may not be NULL; give it a value"
         );
+        assert_eq!(named(&refused), ["23502", "orders", "id", ""]);
         assert_eq!(set(client, ("orders", 30), (2, int(1))).expect("true"), 1);
+    });
+}
+
+/// Plays SQL: it knows expressions `id < n`.
+struct Below(i64);
+
+impl CheckCompiler for Below {
+    fn compile(
+        &self,
+        check: &CheckExpression,
+        _: &TableDefinition,
+    ) -> Result<Box<dyn Predicate>, Stop> {
+        let most = check.text.strip_prefix("id < ").expect("one of these");
+        Ok(Box::new(Below(most.parse().expect("a number"))))
+    }
+}
+
+impl Predicate for Below {
+    fn truth(&self, row: &[Value<'_>]) -> Result<Truth, Stop> {
+        Ok(match row[0] {
+            Value::Int(id) if id < self.0 => Truth::True,
+            Value::Int(_) => Truth::False,
+            _ => Truth::Unknown,
+        })
+    }
+}
+
+#[test]
+fn a_check_that_is_an_expression_is_asked_by_a_program_that_knows_it_and_else_refuses() {
+    with_shop(|client| {
+        let (instance, session) = (client.instance, client.session);
+        let mut definition = TableDefinition::clone(client.known.named("items").definition());
+        let (name, text) = ("low".to_string(), "id < 500".to_string());
+        definition.expressions.push(CheckExpression { name, text, columns: vec![0] });
+        let definition = Arc::new(definition);
+        let open = |compiler: &dyn CheckCompiler| {
+            let (space, transactions) = (instance.space(), instance.transactions());
+            let definition = Arc::clone(&definition);
+            Relation::open_with(definition, compiler, space, transactions, session).expect("opened")
+        };
+        let items = open(&Below(0));
+        items.insert(&mut client.work(), &[int(499), int(1)]).expect("true");
+        let refused = items.insert(&mut client.work(), &[int(500), int(1)]).expect_err("false");
+        assert_eq!(refused.refusal(), Some(RefusalKind::CheckViolation));
+        let say = "a row of table items breaks check low: id = 500; give other values";
+        assert_eq!(refused.to_string(), say);
+        // The last rows break it, and those before go back with them.
+        let before = all(client, "items", 0);
+        let mut change = |row: &RowView<'_>, change: &mut RowChange<'_>| {
+            change.set(0, int(row.get_i64(0).expect("not NULL") + 300))
+        };
+        let refused = items.update_where(&mut client.work(), Selection::All, None, &mut change);
+        let refused = refused.expect_err("false for some");
+        assert_eq!(refused.refusal(), Some(RefusalKind::CheckViolation));
+        assert_eq!(all(client, "items", 0), before);
+        let mut change = |_: &RowView<'_>, change: &mut RowChange<'_>| change.set(1, int(2));
+        let changed = items.update_where(&mut client.work(), Selection::All, None, &mut change);
+        assert_eq!(changed.expect("true for all"), before.len() as u64);
+        let ignorant = open(&NoExpressions);
+        assert_eq!(rows(&ignorant, client.view(), session).len(), before.len());
+        let refused = ignorant.insert(&mut client.work(), &[int(3), int(1)]).expect_err("unknown");
+        assert_eq!(refused.refusal(), Some(RefusalKind::WrongState));
+        assert!(refused.to_string().contains("its check low is an expression"), "{refused}");
     });
 }
 
@@ -71,10 +139,11 @@ fn a_row_refers_to_one_that_is_there_or_to_none() {
     with_shop(|client| {
         let refused = insert(client, "orders", &[int(30), int(10), int(1)]).expect_err("nobody");
         assert_eq!(refused.refusal(), Some(RefusalKind::ForeignKeyViolation));
-        let say = "a row of table orders with customer = 10 would refer to no row: table \
-                   customers has none with id = 10, as orders_fk asks; insert that row first, or \
-                   give another value";
+        let say = "a row of table orders would refer to no row of table customers, as orders_fk \
+                   asks: customer = 10 refers to id = 10; insert that row first, or give another \
+                   value";
         assert_eq!(refused.to_string(), say);
+        assert_eq!(named(&refused), ["23503", "orders", "", "orders_fk"]);
         assert!(!all(client, "orders", 0).contains(&Some(30)));
         insert(client, "orders", &[int(30), Value::Null, int(1)]).expect("refers to none");
         let refused = set(client, ("orders", 30), (1, int(10))).expect_err("nobody");
@@ -92,10 +161,11 @@ fn a_row_that_is_referred_to_stays_and_keeps_its_key() {
     with_shop(|client| {
         let refused = delete(client, "customers", 3).expect_err("it has orders");
         assert_eq!(refused.refusal(), Some(RefusalKind::ForeignKeyViolation));
-        let say = "the row of table customers with id = 3 can't go or change its key: rows of \
-                   table orders refer to it, which orders_fk protects; delete or change those rows \
+        let say = "a row of table customers can't go or change its key: rows of table orders \
+                   refer to it, which orders_fk protects: id = 3; delete or change those rows \
                    first";
         assert_eq!(refused.to_string(), say);
+        assert_eq!(named(&refused), ["23503", "orders", "", "orders_fk"]);
         let refused = set(client, ("customers", 3), (0, int(33))).expect_err("it has orders");
         assert_eq!(refused.refusal(), Some(RefusalKind::ForeignKeyViolation));
         assert_eq!(set(client, ("customers", 3), (1, Value::Null)).expect("another column"), 1);

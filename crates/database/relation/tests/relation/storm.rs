@@ -71,7 +71,7 @@ fn account_statement(client: &mut Client<'_>, dice: &mut Dice) -> Result<(), Sto
     let amount = if dice.below(5) == 0 { Value::Null } else { int(dice.below(3) as i64) };
     let code = ["a", "b", "c"][dice.below(3) as usize];
     let code = if dice.below(5) == 0 { Value::Null } else { Value::Text(code) };
-    match dice.below(8) {
+    match dice.below(10) {
         0..3 => {
             let note = "n".repeat(dice.below(900) as usize);
             insert(client, "accounts", &[int(id), code, amount, Value::Text(&note)])
@@ -80,12 +80,24 @@ fn account_statement(client: &mut Client<'_>, dice: &mut Dice) -> Result<(), Sto
         4 => set(client, ("accounts", id), (2, amount)).map(drop),
         5 => set(client, ("accounts", id), (1, code)).map(drop),
         6 => set(client, ("accounts", id), (0, int(dice.below(12) as i64))).map(drop),
+        7 | 8 => move_ids(client, dice),
         _ => {
             let accounts = client.known.named("accounts");
             let mut some = |row: &value::RowView<'_>| row.get_i64(0).is_some_and(|id| id % 3 == 0);
             accounts.delete_where(&mut client.work(), Selection::All, Some(&mut some)).map(drop)
         }
     }
+}
+
+/// Rows exchange ids, or all of them go up or down.
+fn move_ids(client: &mut Client<'_>, dice: &mut Dice) -> Result<(), Stop> {
+    let (by, turns) = (dice.below(3) as i64 - 1, dice.below(2) == 0);
+    let mut change = |row: &value::RowView<'_>, change: &mut relation::RowChange<'_>| {
+        let id = row.get_i64(0).expect("a key");
+        change.set(0, int(if turns { 11 - id } else { id + by }))
+    };
+    let accounts = client.known.named("accounts");
+    accounts.update_where(&mut client.work(), Selection::All, None, &mut change).map(drop)
 }
 
 type Statement = fn(&mut Client<'_>, &mut Dice) -> Result<(), Stop>;

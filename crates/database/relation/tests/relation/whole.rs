@@ -15,7 +15,7 @@ use crate::common::{
 const ROWS: i64 = 150;
 
 /// No indexes: nothing keeps rows from being changed together.
-fn counters() -> Vec<Table> {
+pub(crate) fn counters() -> Vec<Table> {
     vec![Table {
         name: "counters",
         columns: vec![
@@ -28,7 +28,7 @@ fn counters() -> Vec<Table> {
     }]
 }
 
-fn base() -> FileSystem {
+pub(crate) fn base() -> FileSystem {
     database(counters, |instance, known, session| {
         let mut client = Client::new(instance, known, session);
         let relation = known.named("counters");

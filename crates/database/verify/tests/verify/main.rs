@@ -9,3 +9,4 @@ mod meanwhile;
 mod open;
 mod rows;
 mod shut;
+mod texts;

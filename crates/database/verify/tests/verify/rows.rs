@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use access::RowAddress;
-use catalog::{DictionaryCheck, DictionaryTable};
+use catalog::{DICTIONARY_VERSION_FIRST, DictionaryCheck, DictionaryTable};
 use format::{BlockHeader, BlockKind, DataHead};
 use ids::{ObjectNo, Scn};
 use instance::Transaction;
@@ -23,10 +23,10 @@ impl Damage<'_> {
         let transactions = self.instance.transactions();
         let snapshot = transactions.snapshot(None, self.session).expect("taken");
         let view = transactions.view_of(&snapshot, None);
-        for table in DictionaryTable::ALL {
-            let own = self.own(table);
+        for table in DictionaryTable::of(DICTIONARY_VERSION_FIRST) {
+            let own = self.own(*table);
             let mut visit = |at: RowAddress, row: value::RowView<'_>| {
-                look.add(table, own.layout(), at, row.bytes());
+                look.add(*table, own.layout(), at, row.bytes());
             };
             own.scan(view, &mut visit, self.session).expect("read");
         }

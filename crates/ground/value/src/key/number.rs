@@ -4,9 +4,10 @@
 //!   * no zeros at the end, so that a number has one form whatever its scale
 //!   * the first byte is 0x02 to 0xfd: exponents of 100 are -64 to 60
 //!
-//! Callers: `key_push`.
+//! Callers: `key_push`; `decode`.
 
 use crate::Number;
+use crate::number::{POW10, SCALE_MAX};
 
 const ZERO: u8 = 0x80;
 const POSITIVE: i32 = 0xc1;
@@ -39,6 +40,40 @@ pub(super) fn push(number: Number, out: &mut Vec<u8>) {
         out.extend(digits.map(|pair| pair + 1));
         out.push(0);
     }
+}
+
+/// Reads a number, byte by byte, in the form without trailing zeros. None if no number has these
+/// bytes.
+pub(super) fn read<E>(mut byte: impl FnMut() -> Result<u8, E>) -> Result<Option<Number>, E> {
+    let first = byte()?;
+    if first == ZERO {
+        return Ok(Some(Number::ZERO));
+    }
+    let is_negative = first < ZERO;
+    let (exponent, end) = match is_negative {
+        true => (NEGATIVE - i32::from(first), NEGATIVE_END),
+        false => (i32::from(first) - POSITIVE, 0),
+    };
+    // The digits without the last pair, that pair, and the number of pairs.
+    let (mut before, mut last, mut count) = (Some(0_u128), 0_u8, 0_i32);
+    loop {
+        let next = byte()?;
+        if next == end {
+            break;
+        }
+        let pair = if is_negative { 101_u8.checked_sub(next) } else { next.checked_sub(1) };
+        before = before.and_then(|before| before.checked_mul(100)?.checked_add(last.into()));
+        match pair.filter(|pair| *pair < 100 && count < PAIRS_MAX as i32) {
+            Some(pair) => (last, count) = (pair, count + 1),
+            None => return Ok(None),
+        }
+    }
+    // The lower digit of the last pair may be a trailing zero.
+    let (unit, digits, spare) = if last % 10 == 0 { (10, last / 10, 1) } else { (100, last, 0) };
+    let magnitude = before.and_then(|before| before.checked_mul(unit)?.checked_add(digits.into()));
+    let scale = 2 * (count - 1 - exponent) - spare;
+    let magnitude = magnitude.filter(|it| (1..POW10[38]).contains(it) && scale <= SCALE_MAX);
+    Ok(magnitude.map(|magnitude| Number::sound(is_negative, magnitude, scale)))
 }
 
 fn first(byte: i32) -> u8 {

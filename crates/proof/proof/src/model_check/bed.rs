@@ -16,6 +16,7 @@ use waits::{Nanos, Statistic, WaitEvent};
 
 use super::ModelCheck;
 use super::aged::age;
+use super::cancel::cancel;
 use super::client::{Client, run as work};
 use super::judge::Judge;
 use super::known::{EXTRA, Extra, Known};
@@ -54,6 +55,7 @@ enum Ending {
 
 pub(super) fn run(check: &ModelCheck) -> Result<ModelTally, Violation> {
     let mut plan = Plan::with_specials(check.seed, check.failpoints);
+    plan.cancels = check.cancels;
     let mut random = Xoshiro256PlusPlus::seed_from_u64(check.seed);
     let mut disk = base(&mut plan, check.seed)?;
     let known = Outside::new(Known::default());
@@ -231,10 +233,18 @@ impl Inside {
     fn session(&self, number: u32, database: &Database, world: &World, session: &Session) {
         let seed = self.seed.wrapping_mul(1_000).wrapping_add(number.into());
         let mut connection = database.connect_with(session);
+        let canceller = self.plan.cancels.then(|| {
+            let (known, handle) = (self.known.clone(), connection.cancel_handle());
+            let body = move |session: &Session| cancel(&known, &handle, seed, session);
+            session.spawn(ThreadSpec::foreground("canceller"), body).expect("a thread")
+        });
         let client = Client::new(&self.plan, &self.known, world, session, seed, &connection);
         if let Err(stop) = client.and_then(|mut client| work(&mut client, &mut connection)) {
             self.known.with(|known| known.finds(format!("a session was stopped: {stop}")));
             world.cut_power();
+        }
+        if let Some(canceller) = canceller {
+            assert!(canceller.join(session).is_ok(), "{} panicked", canceller.name());
         }
         self.known.with(|known| known.sessions -= 1);
     }

@@ -2,6 +2,8 @@
 //!
 //! Callers: `bed`.
 
+use std::time::Duration;
+
 use database::{
     Alteration, ColumnSpec, CommitMode, Connection, Error, ErrorKind, IndexSpec, LockWait, Nanos,
     Savepoint, Table, Tx, Type, WaitEvent,
@@ -65,9 +67,21 @@ pub(super) fn run(client: &mut Client<'_>, connection: &mut Connection<'_>) -> R
         if client.any(8) == 0 {
             client.look_up(connection)?;
         }
+        client.limit(connection);
         client.transaction(connection)?;
+        connection.set_statement_timeout(None);
     }
     Ok(())
+}
+
+/// Repeats what is cancelled: nobody cancels it for ever.
+fn uncancelled<T>(act: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
+    loop {
+        match act() {
+            Err(stop) if stop.is_cancelled() => {}
+            done => return done,
+        }
+    }
 }
 
 impl<'a> Client<'a> {
@@ -102,10 +116,19 @@ impl<'a> Client<'a> {
     fn look_up(&mut self, connection: &Connection<'_>) -> Result<(), Error> {
         self.looked_up = self.known.with(|known| known.now());
         let tables: Result<Vec<Table>, Error> =
-            TABLES.iter().map(|name| connection.table(name)).collect();
+            TABLES.iter().map(|name| uncancelled(|| connection.table(name))).collect();
         self.tables = tables?;
-        self.tickets = Some(ticket::table(connection)?);
+        self.tickets = Some(uncancelled(|| ticket::table(connection))?);
         Ok(())
+    }
+
+    /// Gives statements of the next transaction little time, now and then.
+    fn limit(&mut self, connection: &mut Connection<'_>) {
+        if self.plan.cancels && self.any(8) == 0 {
+            let most = [10, 1_000, 10_000][self.any(3) as usize];
+            let limit = Duration::from_micros(self.any(most));
+            connection.set_statement_timeout(Some(limit));
+        }
     }
 
     /// Ends the machine at once.

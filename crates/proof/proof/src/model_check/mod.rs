@@ -22,6 +22,7 @@ mod aged;
 mod ask;
 mod bed;
 mod call;
+mod cancel;
 mod cell;
 mod client;
 mod draw;
@@ -52,21 +53,24 @@ pub struct ModelCheck {
     pub rounds: u32,
     /// Whether the engine is broken on purpose.
     pub failpoints: Failpoints,
+    /// Whether calls are cancelled, and have little time, at random moments.
+    pub cancels: bool,
 }
 
 impl ModelCheck {
     /// A run of a second or less.
     pub fn of(seed: u64) -> ModelCheck {
-        ModelCheck { seed, operations: 2_000, rounds: 4, failpoints: Failpoints::NONE }
+        let failpoints = Failpoints::NONE;
+        ModelCheck { seed, operations: 2_000, rounds: 4, failpoints, cancels: false }
     }
 
     /// Runs it. What is wrong is told with the line that repeats it.
     pub fn run(&self) -> Result<ModelTally, Violation> {
         bed::run(self).map_err(|Violation(what)| {
-            let seed = self.seed;
+            let (seed, cancels) = (self.seed, if self.cancels { " cancels" } else { "" });
             Violation(format!(
                 "{what}\nto repeat it: cargo run --profile proof -p proof --example model_check -- \
-                 {seed} {}",
+                 {seed} {}{cancels}",
                 seed + 1
             ))
         })

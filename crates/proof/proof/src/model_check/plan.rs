@@ -59,6 +59,8 @@ pub(crate) struct Plan {
     pub(super) crams: bool,
     /// Whether rows are loaded into new blocks, rather than inserted by arrays.
     pub(super) loads: bool,
+    /// Whether calls are cancelled, and have little time, at random moments.
+    pub(super) cancels: bool,
 }
 
 /// Of so many seeds one has an old database, one a cache that changes, one rolls back most of what
@@ -129,6 +131,7 @@ impl Plan {
             rolls_back: false,
             crams: false,
             loads: false,
+            cancels: false,
         }
     }
 

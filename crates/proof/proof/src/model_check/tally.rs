@@ -97,6 +97,8 @@ counts! {
     too_old;
     /// No room for rows, undo or one more transaction.
     no_space;
+    /// Statements that were cancelled, or had had their time.
+    cancelled;
     /// Waits for rows, or entries of a block's list.
     waits;
     /// Rows written that don't fit into a block.

@@ -81,6 +81,7 @@ pub(super) fn may_be(kind: ErrorKind, serializable: bool, plan: &Plan) -> bool {
         // A block's list may be full of newer transactions.
         ErrorKind::Serialization => serializable,
         ErrorKind::SnapshotTooOld => serializable && plan.tight,
+        ErrorKind::Cancelled => plan.cancels,
         kind => plan.may_lack(kind),
     }
 }

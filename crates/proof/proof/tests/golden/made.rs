@@ -17,9 +17,14 @@ use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use catalog::{
+    ColumnStatistics, Dependency, ExternalColumn, ExternalSpec, IndexStatistics, ObjectId,
+    TableStatistics, ViewSpec,
+};
 use database::{
-    Alteration, Bounds, ColumnSpec, Connection, Database, Date, Direction, Error, IndexSpec,
-    Number, OnDelete, Options, SequenceOptions, TableSpec, Timestamp, Type, Value,
+    Alteration, Bounds, ColumnDefault, ColumnSpec, Connection, Database, Date, Direction, Error,
+    IndexSpec, LockWait, Number, OnDelete, Options, Scn, SequenceOptions, TableSpec, Timestamp,
+    Type, Value,
 };
 use ids::BlockSize;
 use instance::{Creation, Instance, Parameters};
@@ -87,13 +92,20 @@ pub(crate) fn ended<R>(report: Report<R>, what: &str) -> R {
 
 /// The database, shut in good order and crashed.
 pub(crate) fn databases() -> (FileSystem, FileSystem) {
-    let shut = shut();
+    let shut = shut(|_, _| ());
     let crashed = crashed(shut.clone());
     (shut, crashed)
 }
 
-fn shut() -> FileSystem {
-    let mut report = machine(1, FileSystem::new(1 << 30)).run(|world, session| {
+/// The same, with a dictionary of the newest version and something of everything that came with it.
+pub(crate) fn databases_of_texts() -> (FileSystem, FileSystem) {
+    let shut = shut(add_texts);
+    let crashed = crashed(shut.clone());
+    (shut, crashed)
+}
+
+fn shut(add: fn(&Database, &Session)) -> FileSystem {
+    let mut report = machine(1, FileSystem::new(1 << 30)).run(move |world, session| {
         let (disk, options) = (world.disk(), options());
         let (creation, parameters) = (&options.creation, &options.parameters);
         Instance::create(&disk, directory(), creation, parameters, session).expect("created");
@@ -107,6 +119,7 @@ fn shut() -> FileSystem {
         for _ in 0..TICKETS {
             catalog.next_value(&ticket, session).expect("a value");
         }
+        add(&database, session);
         database.shutdown_by(session).expect("shut in good order");
     });
     let disk = left(&mut report);
@@ -311,6 +324,57 @@ fn fill(connection: &mut Connection<'_>) -> Result<(), Error> {
     connection.alter_table("kind", &Alteration::AddColumn(added))
 }
 
+/// Views, an external table, a DEFAULT that is an expression, comments, statistics.
+fn add_texts(database: &Database, session: &Session) {
+    let catalog = database.catalog();
+    let item = catalog.table("item", session).expect("there");
+    let bound_in = catalog.generation(session);
+    let names = vec!["id".to_string(), "name".to_string()];
+    let reads = Dependency { object: ObjectId::Table(item.object), columns: vec![0, 1] };
+    let spec = ViewSpec {
+        name: "item_names".into(),
+        text: "select id, name from item where code > 100".into(),
+        columns: names,
+        depends_on: vec![reads],
+        bound_in,
+        replace: false,
+    };
+    catalog.create_view(&spec, session).expect("created");
+    let column = |name: &str, kind| ExternalColumn { name: name.into(), kind };
+    let columns = vec![column("line", Type::Integer), column("text", Type::Text)];
+    let options = "location 'lines.csv' delimiter '|'".into();
+    let spec = ExternalSpec { name: "lines".into(), columns, options };
+    catalog.create_external(&spec, session).expect("created");
+    let (column, text) = ("notes".into(), "upper('none')".into());
+    let default = Alteration::SetDefaultExpression { column, text };
+    catalog.alter_table("item", &default, LockWait::Forever, session).expect("altered");
+    for (name, column) in [("item", None), ("item", Some("name")), ("item_names", Some("id"))] {
+        let comment = format!("größer, of {name} {column:?}");
+        catalog.comment_on(name, column, Some(&comment), session).expect("commented");
+    }
+    let of_column = ColumnStatistics {
+        distinct: 15,
+        nulls: 6,
+        bytes: 7,
+        low: Value::Text("item 0").to_owned(),
+        high: Value::Text("item 9").to_owned(),
+        histogram: vec![1, 2, 3],
+    };
+    let of_index =
+        IndexStatistics { height: 2, leaf_blocks: 3, distinct_keys: 53, clustering_factor: 20 };
+    let statistics = TableStatistics {
+        rows: 53,
+        blocks: 40,
+        row_bytes: 120,
+        sampled: 53,
+        scn: Scn::new(1_000),
+        analyzed: Timestamp::from_us(1_000_000).expect("a moment"),
+        columns: BTreeMap::from([(1, of_column)]),
+        indexes: item.indexes.iter().map(|index| (index.object, of_index)).collect(),
+    };
+    catalog.set_statistics(item.object, Some(statistics), session).expect("set");
+}
+
 /// Changes rows, and changes them back.
 fn there_and_back(connection: &mut Connection<'_>) -> Result<(), Error> {
     let item = connection.table("item")?;
@@ -363,7 +427,41 @@ pub(crate) fn text(database: &Database, session: &Session) -> String {
             read.expect("read");
         }
     }
+    describe_texts(database, session, &mut text);
     text
+}
+
+/// What came with later versions of the dictionary; nothing in one of the first.
+fn describe_texts(database: &Database, session: &Session, text: &mut String) {
+    let catalog = database.catalog();
+    for view in catalog.views(session) {
+        let (name, query, columns) = (&view.name, &view.text, &view.columns);
+        writeln!(text, "view {name} {columns:?}: {query}").expect("a text takes all");
+        for Dependency { object, columns } in &view.depends_on {
+            writeln!(text, "  reads a {}, {columns:?}", object.kind()).expect("a text takes all");
+        }
+    }
+    for external in catalog.externals(session) {
+        let (name, options, columns) = (&external.name, &external.options, &external.columns);
+        writeln!(text, "external table {name} {columns:?}: {options}").expect("a text takes all");
+    }
+    for name in ["item", "item_names"] {
+        let Some(object) = catalog.named(name, session) else { continue };
+        for column in [None, Some(0), Some(1)] {
+            if let Some(comment) = catalog.comment(object, column, session) {
+                writeln!(text, "comment on {name} {column:?}: {comment}").expect("text");
+            }
+        }
+    }
+    let item = catalog.table("item", session).expect("there");
+    if let ColumnDefault::Expression(expression) = &item.columns[4].default {
+        writeln!(text, "default: {expression}").expect("a text takes all");
+    }
+    if let Some(statistics) = catalog.statistics(item.object, session) {
+        let TableStatistics { rows, columns, indexes, .. } = &*statistics;
+        let indexes: Vec<_> = indexes.values().collect();
+        writeln!(text, "statistics: {rows} {columns:?} {indexes:?}").expect("a text takes all");
+    }
 }
 
 /// A value, and of a long one how long it is, and what its bytes come to.

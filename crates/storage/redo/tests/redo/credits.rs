@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
+use latch::{Latch, LatchKind};
 use os::{Session, ThreadSpec};
 use redo::{RECORD_BYTES_MAX, Redo};
 use testbed::{racing, run};
@@ -149,6 +150,53 @@ fn dropped_credits_come_back() {
         world.os().totals().event(WaitEvent::LogBufferSpace).count
     });
     assert_eq!(report.result.expect("it runs"), 1);
+}
+
+/// A session whose call is cancelled leaves the room queue, wherever it is there, and those behind
+/// it go on with the room that there is (RD60).
+#[test]
+fn a_session_that_is_cancelled_leaves_the_room_queue() {
+    for leaves in 0..3 {
+        let config = small();
+        let refusals = run(fresh(&config, 1), move |world, session| {
+            let redo = open(world, &config, session);
+            let pause = || {
+                session.pause(Nanos::from_millis(1), session.waiting(WaitEvent::PlSqlLockTimer));
+            };
+            let most = redo.reserve(64_000, session).expect("room");
+            let handles = Arc::new(Latch::new(world.os(), LatchKind::Innermost, Vec::new()));
+            let refused = Arc::new(AtomicU64::new(0));
+            // The first asks for more than there is, and the others wait behind it.
+            let waiters = [RECORD_BYTES_MAX - 16, 4_000, 4_000].map(|bytes| {
+                let (redo, refused) = (redo.clone(), Arc::clone(&refused));
+                let handles = Arc::clone(&handles);
+                let body = move |session: &Session| {
+                    let _call = session.begin_call(None);
+                    handles.exclusive(session).push(session.cancel_handle());
+                    if let Err(stop) = redo.reserve(bytes, session).map(drop) {
+                        assert!(stop.is_cancelled(), "{stop}");
+                        refused.fetch_add(1, SeqCst);
+                    }
+                };
+                let waiter = session.spawn(ThreadSpec::foreground("waiter"), body);
+                pause();
+                waiter.expect("a thread")
+            });
+            assert!(waiters.iter().all(|waiter| !waiter.has_ended()), "all of them wait");
+            let handle = handles.exclusive(session)[leaves].clone();
+            assert!(handle.cancel_running());
+            pause();
+            assert!(waiters[leaves].has_ended());
+            let others = waiters.iter().filter(|waiter| waiter.has_ended()).count();
+            assert_eq!(others, if leaves == 0 { 3 } else { 1 }, "who is behind the first waits");
+            drop(most);
+            waiters.iter().for_each(|waiter| waiter.join(session).expect("no panic"));
+            drop(redo.reserve(RECORD_BYTES_MAX - 16, session).expect("all of it is room again"));
+            put(&redo, 1, 10, session);
+            refused.load(SeqCst)
+        });
+        assert_eq!(refusals, 1, "{leaves}");
+    }
 }
 
 /// A room queue that has formed once dissolves when there is room again, because the session that

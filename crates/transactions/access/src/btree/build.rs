@@ -17,7 +17,7 @@ use format::{DataHead, DataSlot, ItlEntry};
 use ids::Dba;
 use latch::FrameOrder;
 use os::Session;
-use stop::{RefusalKind, Stop};
+use stop::{RefusalKind, Stop, check_call};
 
 use super::Index;
 use super::apply::{LAYER, WRITE};
@@ -142,6 +142,7 @@ impl<'a> IndexBuilder<'a> {
 
     /// Writes the block that is full, and begins the next one of the level at `low`.
     fn begin_next(&mut self, level: usize, low: Position<'_>) -> Result<(), Stop> {
+        check_call(self.session)?;
         let block = self.new_block()?;
         let next = OpenBlock::new(Some(block), Some(low.to_own()));
         let filled = std::mem::replace(&mut self.levels[level], next);

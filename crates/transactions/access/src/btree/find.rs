@@ -7,7 +7,7 @@ use std::ops::Bound;
 use cache::Get;
 use ids::Dba;
 use os::{Cost, Session};
-use stop::{RefusalKind, Stop};
+use stop::{RefusalKind, Stop, check_call};
 use txn::{CrCopy, View};
 
 use super::cursor::Direction;
@@ -80,7 +80,7 @@ impl Index {
     }
 
     /// The leaf that covers what is looked for, to be read. Refuses if the index was dropped
-    /// (AC15).
+    /// (AC15), or if the session's call is to end.
     #[inline]
     pub(super) fn reach<'a>(
         &'a self,
@@ -89,6 +89,7 @@ impl Index {
         hint: Option<Dba>,
         session: &'a Session,
     ) -> Result<Reached<'a>, Stop> {
+        check_call(session)?;
         let tree = Tree { get, ..self.tree() };
         let reached = match (hint, probe) {
             (None, Probe::At(at)) => {

@@ -48,6 +48,7 @@ impl<'a> PageDelete<'a> {
     /// Looks at every leaf that can be empty: all that were noted, or all that the index has.
     /// Returns whether some were deleted.
     pub(super) fn once_around(&self, session: &'a Session) -> Result<bool, Stop> {
+        let _held = session.hold_off();
         // A leaf that a rollback has emptied can be deleted once snapshots see the rollback, for
         // which no session has waited.
         self.splitter.transactions.see_rollbacks(session)?;

@@ -428,6 +428,7 @@ impl Index {
     }
 
     fn split(&self, at: Position<'_>, session: &Session) -> Result<bool, Stop> {
+        let _held = session.hold_off();
         self.page_delete().before_split(at, session)?;
         let needed = bytes_needed(at) + ItlEntry::BYTES;
         self.splitter().split(SplitTarget { at, level: 0, needed }, session)

@@ -82,6 +82,7 @@ impl Index {
         let (address, unposted) = (reached.address, reached.unposted);
         self.last_leaf.note(address, &reached.block);
         drop(reached.block);
+        let _held = session.hold_off();
         for split in &unposted {
             self.splitter().post_to_parent(split, session)?;
         }

@@ -39,7 +39,7 @@ pub use build::IndexBuilder;
 pub use check::{
     Checked, HandedOut, TreeFault, TreeFaultKind, TreeSeen, check_index_block, check_tree,
 };
-pub use cursor::{Cursor, Direction};
+pub use cursor::{Cursor, Direction, Entry, IndexRange};
 pub use index::{Index, Inserted};
 pub use insert_many::NewEntry;
 pub use now::{Current, Now};

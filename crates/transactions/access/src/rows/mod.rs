@@ -1,5 +1,5 @@
 //! Heaps: rows of any length, found by their addresses (rules AC1 to AC9, AC13 to AC25,
-//! AC38 to AC40).
+//! AC38 to AC40, AC50 and AC51).
 //!
 //! A row that fits lies whole in a slot, and keeps its address as long as it lives. A row that is
 //! longer than a block, or has outgrown its block, is in pieces: see `piece.rs`.
@@ -14,6 +14,7 @@ mod load;
 mod lock;
 mod piece;
 mod read;
+mod sample;
 mod scan;
 mod together;
 mod version;
@@ -42,6 +43,8 @@ pub(crate) use piece::{ADDRESS_BYTES, NEXT, PIECE, ROW, SHORT, piece_of};
 pub use change::Changed;
 use change::SlotKind;
 pub use load::HeapLoader;
+pub use sample::Sampled;
+pub use scan::HeapScan;
 
 /// How many hundredths of a block inserts leave free, for rows that grow.
 const PCTFREE: usize = 10;

@@ -27,6 +27,17 @@ enum FirstPiece<T> {
     Part(Vec<u8>, RowAddress),
 }
 
+/// How a visit to rows of one block ended.
+enum Neighbours {
+    /// All were visited.
+    Visited,
+    /// This many were visited, and the next one isn't there.
+    Missing(usize),
+    /// This many were visited. The next one is in pieces: its first bytes, and the address of its
+    /// next piece.
+    Part(usize, Vec<u8>, RowAddress),
+}
+
 impl Heap {
     /// Gives `look` the row as the view sees it, under the block's latch if possible: so `look`
     /// must only compute. None if there is no such row.
@@ -37,7 +48,7 @@ impl Heap {
         look: &mut dyn FnMut(&[u8]) -> T,
         session: &Session,
     ) -> Result<Option<T>, Stop> {
-        self.transactions.changes().halt().check(session)?;
+        self.transactions.changes().halt().check_call(session)?;
         session.charge(Cost::RowRead, 1);
         let offsets = Outline::guessed(&self.outline).offsets(address.slot);
         let found = self.read_block(
@@ -63,6 +74,66 @@ impl Heap {
                 Some(look(&row))
             }
         })
+    }
+
+    /// Visits these rows as the view sees them, in this order. Rows that follow one another and lie
+    /// in one block are visited together, under its latch if possible. Ends at the first row that
+    /// isn't there, and returns it.
+    pub fn visit_rows(
+        &self,
+        view: View,
+        rows: &[RowAddress],
+        visit: &mut dyn FnMut(RowAddress, &[u8]),
+        session: &Session,
+    ) -> Result<Option<RowAddress>, Stop> {
+        let mut left = rows;
+        while let Some(first) = left.first() {
+            self.transactions.changes().halt().check(session)?;
+            let together = left.iter().take_while(|row| row.block == first.block).count();
+            let (these, others) = left.split_at(together);
+            if let Some(next) = others.first() {
+                self.prefetch(*next, session);
+            }
+            let visited = match self.visit_neighbours(view, these, visit, session)? {
+                Neighbours::Visited => these.len(),
+                Neighbours::Missing(before) => return Ok(Some(these[before])),
+                Neighbours::Part(before, mut row, next) => {
+                    self.read_pieces(view, &mut row, next, session)?;
+                    visit(these[before], &row);
+                    before + 1
+                }
+            };
+            session.charge(Cost::RowRead, visited as u64);
+            left = &left[visited..];
+        }
+        Ok(None)
+    }
+
+    /// Visits rows of one block, up to one that is in pieces or isn't there.
+    fn visit_neighbours(
+        &self,
+        view: View,
+        rows: &[RowAddress],
+        visit: &mut dyn FnMut(RowAddress, &[u8]),
+        session: &Session,
+    ) -> Result<Neighbours, Stop> {
+        let RowAddress { block: address, slot } = rows[0];
+        let offsets = Outline::guessed(&self.outline).offsets(slot);
+        let mut look = |block: &[u8]| {
+            for (before, row) in rows.iter().enumerate() {
+                let Some(slot) = self.slot_with(block, row.slot, SlotKind::Row) else {
+                    return Neighbours::Missing(before);
+                };
+                let piece = piece_of(block, slot);
+                match piece.next {
+                    None => visit(*row, piece.data),
+                    Some(next) => return Neighbours::Part(before, piece.data.to_vec(), next),
+                }
+            }
+            Outline::guess(&self.outline, address.block.get(), block, 0);
+            Neighbours::Visited
+        };
+        self.read_block(address, &offsets, view, &mut look, session)
     }
 
     /// Prefetches the row at this address, which is going to be read. It waits for nothing.

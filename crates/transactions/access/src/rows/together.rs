@@ -30,8 +30,17 @@ use crate::ops::Op;
 /// The steps of most blocks full of rows aren't longer.
 const PLAN_BYTES: usize = 2 << 10;
 
-/// Makes a row's new bytes of its old ones; false if the row is to be changed alone.
-type Changer<'a> = dyn FnMut(&[u8], &mut Vec<u8>) -> bool + 'a;
+/// Makes a row's new bytes of its old ones; false if the row is to be changed alone. It is given
+/// the place of the row among those that are to be changed, counted from 0.
+type Changer<'a> = dyn FnMut(usize, &[u8], &mut Vec<u8>) -> bool + 'a;
+
+/// Rows that are to be changed together.
+#[derive(Clone, Copy)]
+struct RowsLeft<'a> {
+    rows: &'a [RowAddress],
+    /// How many of them are changed, from the first on.
+    done: usize,
+}
 
 /// The steps that change several rows.
 struct Steps {
@@ -57,18 +66,20 @@ struct ChangedRows {
     needed: Option<usize>,
 }
 
+/// Makes the new bytes of the old ones of the row at a place among several, and says whether it may
+/// be changed together with others. It only computes, and may be called again.
+type Together<'c> = dyn FnMut(usize, &[u8], &mut Vec<u8>) -> bool + 'c;
+
 impl Heap {
     /// Changes rows of one block together, from the first on, and returns how many. The next row
-    /// has to be changed alone, which says why it can't be if it can't. `change` makes the new
-    /// bytes of the old ones and says whether the row may be changed together with others; it only
-    /// computes, and may be called again. The view sees the rows, and its statement has changed
-    /// none of them.
+    /// has to be changed alone, which says why it can't be if it can't. `change` is given the place
+    /// of the row among `rows`. The view sees the rows, and its statement has changed none of them.
     pub fn update_together(
         &self,
         transaction: &mut Transaction,
         rows: &[RowAddress],
         view: View,
-        change: &mut dyn FnMut(&[u8], &mut Vec<u8>) -> bool,
+        change: &mut Together<'_>,
         session: &Session,
     ) -> Result<usize, Stop> {
         let (mut done, mut needed) = (0, Op::HEAD_BYTES_MAX);
@@ -78,8 +89,8 @@ impl Heap {
             let pin = self.transactions.changes().cache().pin_or_unwritten(first.block, session)?;
             // The search that found the rows has hit the block for this statement.
             pin.forget_hit(session);
-            let changed =
-                self.try_together(transaction, &pin, &rows[done..], view, change, session)?;
+            let left = RowsLeft { rows, done };
+            let changed = self.try_together(transaction, &pin, left, view, change, session)?;
             if changed.count > 1 {
                 session.charge(Cost::RowChangeMore, changed.count as u64 - 1);
             }
@@ -94,7 +105,7 @@ impl Heap {
         &self,
         transaction: &mut Transaction,
         pin: &Pin<'_>,
-        rows: &[RowAddress],
+        left: RowsLeft<'_>,
         view: View,
         change: &mut Changer<'_>,
         session: &Session,
@@ -109,7 +120,7 @@ impl Heap {
                 return Decision::Nothing(ChangeResult::Done(0));
             }
             let mut steps = Steps::new(itl.room(block), most);
-            needed = self.gather_steps(&mut steps, block, rows, itl, change);
+            needed = self.gather_steps(&mut steps, block, left, itl, change);
             match steps.rows {
                 0 => Decision::Nothing(ChangeResult::Done(0)),
                 count => Decision::Change(steps.into_plan(), count),
@@ -131,19 +142,21 @@ impl Heap {
         &self,
         steps: &mut Steps,
         block: &[u8],
-        rows: &[RowAddress],
+        left: RowsLeft<'_>,
         itl: &OwnItlEntry,
         change: &mut Changer<'_>,
     ) -> Option<usize> {
         let mut new = Vec::new();
-        for row in rows {
+        for (place, row) in left.rows.iter().enumerate().skip(left.done) {
             let slot = self.slot_with(block, row.slot, SlotKind::Row)?;
             if slot.flags != ROW || itl.holder(block, slot.lock).is_some() {
                 return None;
             }
             let old = block::bytes_of(block, slot);
             new.clear();
-            if !change(old, &mut new) || !(ADDRESS_BYTES..=self.piece_max).contains(&new.len()) {
+            if !change(place, old, &mut new)
+                || !(ADDRESS_BYTES..=self.piece_max).contains(&new.len())
+            {
                 return None;
             }
             let before = itl.lock_before(slot.lock);

@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 use ids::TxnId;
 use os::Session;
+use stop::{Refusal, RefusalKind};
 use waits::{Nanos, Timestamp};
 
 use crate::locks::queues::WaitsForEdge;
@@ -63,14 +64,16 @@ const SHOWN_MAX: usize = 12;
 /// How many transactions in the way a message names, at most.
 pub(super) const BLOCKERS_MAX: usize = 3;
 
-/// The message about a deadlock.
-pub(super) fn cycle(links: &[WaitsForEdge], now: Timestamp, names: &Namer<'_>) -> String {
+/// The refusal of a wait that would close a deadlock.
+pub(super) fn cycle(links: &[WaitsForEdge], now: Timestamp, names: &Namer<'_>) -> Refusal {
     let victim = links[0].wait.waiter;
     let (count, plural) = (links.len() - 1, if links.len() == 2 { "" } else { "s" });
-    let mut text = format!(
+    let message = format!(
         "deadlock: transaction {victim} would wait for itself,\n\
-         through {count} other{plural}, and is refused: roll it back, and try again. The waits:"
+         through {count} other{plural}, and is refused"
     );
+    // The waits name keys of rows (rule stop/K24).
+    let mut text = "The waits:".to_string();
     for (number, WaitsForEdge { wait, blocker, reason }) in links.iter().take(SHOWN_MAX).enumerate()
     {
         let since = match number {
@@ -78,7 +81,8 @@ pub(super) fn cycle(links: &[WaitsForEdge], now: Timestamp, names: &Namer<'_>) -
             _ => format!("for {}", now.since(wait.since)),
         };
         let (waiter, who) = (wait.waiter, &wait.who);
-        let wants = wants(&wait.wanted, names, "\n    ");
+        let key = names.key(&wait.wanted).map(|key| format!("\n    with {key}"));
+        let wants = wants(&wait.wanted, key.as_deref().unwrap_or_default(), names, "\n    ");
         let reason = because(*reason, &wait.wanted);
         let number = number + 1;
         let _ = write!(text, "\n{number} {waiter}, session {who}, {since}");
@@ -87,7 +91,7 @@ pub(super) fn cycle(links: &[WaitsForEdge], now: Timestamp, names: &Namer<'_>) -
     if links.len() > SHOWN_MAX {
         let _ = write!(text, "\nand {} more", links.len() - SHOWN_MAX);
     }
-    text
+    Refusal::new(RefusalKind::Deadlock, message).detail(text).hint("roll it back, and try again")
 }
 
 /// The transactions in the way: those that a message names, and how many there are.
@@ -104,17 +108,20 @@ pub(super) struct Blocker {
     pub(super) session: Option<String>,
 }
 
-/// The message about a lock that wasn't granted in time, in one line.
+/// The refusal of a lock that wasn't granted in time, in one line.
 pub(super) fn refused(
     wanted: &LockWanted,
     in_the_way: &Blockers,
     waited: Option<Nanos>,
     names: &Namer<'_>,
-) -> String {
-    let what = wants(wanted, names, " ");
-    let mut text = match waited {
-        Some(waited) => format!("cannot lock {what} within {waited}: "),
-        None => format!("cannot lock {what} without waiting, the resource is busy: "),
+) -> Refusal {
+    let what = wants(wanted, "", names, " ");
+    let (kind, mut text) = match waited {
+        Some(waited) => (RefusalKind::LockTimeout, format!("cannot lock {what} within {waited}: ")),
+        None => {
+            let text = format!("cannot lock {what} without waiting, the resource is busy: ");
+            (RefusalKind::Busy, text)
+        }
     };
     for (number, Blocker { id, reason, session }) in in_the_way.named.iter().enumerate() {
         let between = if number == 0 { "" } else { ", " };
@@ -125,8 +132,12 @@ pub(super) fn refused(
     if in_the_way.count > in_the_way.named.len() {
         let _ = write!(text, ", and {} more", in_the_way.count - in_the_way.named.len());
     }
-    text.push_str("; wait longer, or try again when it has ended");
-    text
+    let refusal = Refusal::new(kind, text);
+    let refusal = match names.key(wanted) {
+        Some(key) => refusal.detail(format!("the row has {key}")),
+        None => refusal,
+    };
+    refusal.hint("wait longer, or try again when it has ended")
 }
 
 impl Namer<'_> {
@@ -143,21 +154,22 @@ impl Namer<'_> {
         }
     }
 
-    /// ` with ID = 4711`, or nothing.
-    fn key(&self, row: &RowWanted, between: &str) -> String {
-        let key = self.names.as_ref().and_then(|names| names.key(row, self.session));
-        let with = |key: String| format!("{between}with {}", cut(&key, KEY_CHARS_MAX));
-        key.map_or_else(String::new, with)
+    /// `ID = 4711`, of a row that is wanted; none if it isn't known.
+    fn key(&self, wanted: &LockWanted) -> Option<String> {
+        let LockWanted::Row { wanted, .. } = wanted else { return None };
+        let key = self.names.as_ref().and_then(|names| names.key(wanted, self.session))?;
+        Some(cut(&key, KEY_CHARS_MAX).to_string())
     }
 }
 
-/// What is wanted; `between` goes between the parts, so that they are in one line or in several.
-fn wants(wanted: &LockWanted, names: &Namer<'_>, between: &str) -> String {
+/// What is wanted, with its key, if that is to be shown; `between` goes between the parts, so that
+/// they are in one line or in several.
+fn wants(wanted: &LockWanted, key: &str, names: &Namer<'_>, between: &str) -> String {
     match wanted {
         LockWanted::Row { wanted, .. } => {
             let RowWanted { what, object, block, slot } = wanted;
             let mode = if what.mode() == 6 { "X (6)" } else { "S (4)" };
-            let (of, key) = (names.object("object", *object), names.key(wanted, between));
+            let of = names.object("object", *object);
             let what = what.name();
             format!("{what} of {of}{key}{between}at block {block} slot {slot}, in mode {mode}")
         }

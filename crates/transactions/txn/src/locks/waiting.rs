@@ -4,7 +4,8 @@
 //!                    ┌─ a cycle ─────────────────▶ refused: Deadlock
 //!   enter the wait ──┤                ┌──────────▶ granted, or the other one has ended
 //!                    └─ sleep ◀──────▶┼─ halt ───▶ halted
-//!                       look again    └─ time up ▶ refused: LockTimeout
+//!                       look again    ├─ time up ▶ refused: LockTimeout
+//!                                     └─ call ───▶ refused: Cancelled
 //! ```
 //!
 //! A session that sleeps holds nothing, and looks again each time it wakes. Messages are made after
@@ -21,7 +22,7 @@
 use ids::TxnId;
 use latch::{Condition, assert_none_held};
 use os::{Session, Waiting};
-use stop::{Failpoint, RefusalKind, Stop};
+use stop::{Failpoint, Stop, check_call};
 use waits::{Nanos, Statistic, Timestamp, WaitEvent};
 
 use crate::locks::deadlock::{self, BLOCKERS_MAX, Blocker, Blockers};
@@ -46,6 +47,8 @@ const TM: u64 = 0x544d_0000;
 enum WaitEnd {
     Cycle(Vec<WaitsForEdge>),
     Halted,
+    /// The session's call is to end.
+    CallEnds,
     TimeUp(Vec<(TxnId, BlockReason)>),
 }
 
@@ -88,6 +91,9 @@ impl Locks {
             }
             if self.halt.is_raised(session) {
                 break Some(WaitEnd::Halted);
+            }
+            if session.call_end().is_some() {
+                break Some(WaitEnd::CallEnds);
             }
             let now = session.now();
             if until.is_some_and(|until| now >= until) {
@@ -171,6 +177,9 @@ impl Locks {
             if self.halt.is_raised(session) {
                 break Some(WaitEnd::Halted);
             }
+            if session.call_end().is_some() {
+                break Some(WaitEnd::CallEnds);
+            }
             if until.is_some_and(|until| session.now() >= until) {
                 let blockers = queues.wait_of(owner).map(|wait| queues.blockers(wait));
                 break blockers.map(WaitEnd::TimeUp);
@@ -228,17 +237,18 @@ impl Locks {
         let names = self.namer(session);
         match end {
             WaitEnd::Halted => self.halt.check(session).expect_err("the halt was raised, for good"),
+            WaitEnd::CallEnds => {
+                check_call(session).expect_err("a call that is to end is to end for good")
+            }
             WaitEnd::Cycle(links) => {
                 session.count(Statistic::EnqueueDeadlocks, 1);
-                let text = deadlock::cycle(&links, session.now(), &names);
-                Stop::refuse(RefusalKind::Deadlock, text)
+                deadlock::cycle(&links, session.now(), &names).into()
             }
             WaitEnd::TimeUp(blockers) => {
                 session.count(Statistic::EnqueueTimeouts, 1);
                 let in_the_way = self.in_the_way(&blockers, session);
                 let waited = session.now().since(began);
-                let text = deadlock::refused(lock, &in_the_way, Some(waited), &names);
-                Stop::refuse(RefusalKind::LockTimeout, text)
+                deadlock::refused(lock, &in_the_way, Some(waited), &names).into()
             }
         }
     }
@@ -251,8 +261,7 @@ impl Locks {
     ) -> Stop {
         session.count(Statistic::EnqueueTimeouts, 1);
         let in_the_way = self.in_the_way(blockers, session);
-        let text = deadlock::refused(lock, &in_the_way, None, &self.namer(session));
-        Stop::refuse(RefusalKind::Busy, text)
+        deadlock::refused(lock, &in_the_way, None, &self.namer(session)).into()
     }
 
     /// The blockers that a message names, with the sessions of those that have asked for a table
@@ -270,7 +279,8 @@ impl Locks {
     }
 }
 
-/// Releases the latch and sleeps, until the condition is notified or it is time to look again.
+/// Releases the latch and sleeps, until the condition is notified, it is time to look again, or the
+/// session's call is to end.
 fn sleep<'a>(
     condition: &Condition,
     queues: QueuesGuard<'a>,
@@ -279,5 +289,5 @@ fn sleep<'a>(
 ) -> QueuesGuard<'a> {
     let now = waiting.session().now();
     let length = until.map_or(LOOK_UP, |until| until.since(now).min(LOOK_UP));
-    condition.wait(queues, waiting, Some(length)).0
+    condition.wait_in_call(queues, waiting, Some(length)).0
 }

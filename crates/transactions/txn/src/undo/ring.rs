@@ -70,6 +70,8 @@ impl Undo {
         if log.tail.current.is_some() && log.has_room(payload, bytes) {
             return Ok(());
         }
+        // Undo room is made to the end, whatever becomes of the call (TX48).
+        let _held = session.hold_off();
         let most = UndoLog::payload_max(bytes);
         assert!(payload <= most, "undo of {payload} bytes fits no block of {bytes}");
         let made = self.go_on_for(log, payload, bytes, transactions, session);

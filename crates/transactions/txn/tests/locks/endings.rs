@@ -1,6 +1,9 @@
 //! Waits that end without the lock: at once, after a time, by a halt.
 
+use std::sync::Arc;
+
 use ids::TxnId;
+use latch::{Latch, LatchKind};
 use os::Session;
 use sim::{Report, Simulation};
 use stop::{RefusalKind, Stop};
@@ -113,6 +116,88 @@ fn a_wait_ends_by_grant_or_by_time_and_never_both() {
         refused += u32::from(!was_granted);
     }
     assert!(granted >= 10 && refused >= 10, "{granted} granted, {refused} refused");
+}
+
+/// A session whose call is cancelled leaves its wait at once, unless it has got what it waits for
+/// by then. Of a request that is refused nothing is left.
+#[test]
+fn a_wait_ends_by_grant_or_by_cancel_and_never_both() {
+    let (mut granted, mut refused) = (0, 0);
+    for seed in 0..300 {
+        let (is_table, ends) = (seed % 2 == 0, seed % 3 > 0);
+        let report = racy(seed).run(move |world, session| {
+            let bed = Bed::new(world.os(), 2, session);
+            let [one, other] = [0, 1].map(|segment| bed.begin(segment, session));
+            bed.lock(one, 71, RX, session).expect("free");
+            let handle = Arc::new(Latch::new(world.os(), LatchKind::Innermost, None));
+            let inside = Arc::clone(&handle);
+            let waiter = start("waiter", &bed, session, move |bed, session| {
+                let _call = session.begin_call(None);
+                *inside.exclusive(session) = Some(session.cancel_handle());
+                let waited = match is_table {
+                    true => bed.lock(other, 71, S, session),
+                    false => bed.await_end(one, other, LockWait::Forever, session),
+                };
+                let has = bed.locks.held(session);
+                let has = has.iter().any(|held| held.owner == other && held.mode == S);
+                assert_eq!(has, is_table && waited.is_ok());
+                assert!(matches!(kind(&waited), None | Some(RefusalKind::Cancelled)));
+                session.count(Statistic::UserCommits, u64::from(waited.is_ok()));
+            });
+            settle(session);
+            let handle = handle.exclusive(session).clone().expect("its call has begun");
+            let began = session.now();
+            let canceller = start("canceller", &bed, session, move |_, _| {
+                handle.cancel_running();
+            });
+            if ends {
+                bed.end(one, session);
+            }
+            waiter.join(session).expect("no panic");
+            let took = session.now().since(began);
+            assert!(took < Nanos::from_millis(50), "{took}");
+            canceller.join(session).expect("no panic");
+            if !ends {
+                bed.end(one, session);
+            }
+            bed.end(other, session);
+            assert_eq!(bed.locks.tables_watched(session), 0);
+            world.os().totals().statistic(Statistic::UserCommits)
+        });
+        let was_granted = ended(report, format_args!("seed {seed}")) == 1;
+        assert!(ends || !was_granted, "seed {seed}");
+        granted += u32::from(was_granted);
+        refused += u32::from(!was_granted);
+    }
+    assert!(granted >= 10 && refused >= 10, "{granted} granted, {refused} refused");
+}
+
+/// A time-out of the call bounds its waits, however long the lock wait is; a rollback isn't
+/// bounded.
+#[test]
+fn a_wait_ends_when_the_call_has_had_its_time() {
+    let report = calm(|world, session| {
+        let bed = Bed::new(world.os(), 2, session);
+        let [one, other] = [0, 1].map(|segment| bed.begin(segment, session));
+        bed.lock(one, 71, RX, session).expect("free");
+        let limit = Nanos::from_millis(300);
+        for is_held_off in [false, true] {
+            let _call = session.begin_call(Some(limit));
+            let _held = is_held_off.then(|| session.hold_off());
+            let began = session.now();
+            let lock_wait = LockWait::For(Nanos::from_secs(2));
+            let waited = bed.await_end(one, other, lock_wait, session);
+            let took = session.now().since(began);
+            match is_held_off {
+                true => assert_eq!(kind(&waited), Some(RefusalKind::LockTimeout)),
+                false => {
+                    assert_eq!(kind(&waited), Some(RefusalKind::Cancelled));
+                    assert!(took >= limit && took < Nanos(limit.0 + 50_000), "{took}");
+                }
+            }
+        }
+    });
+    ended(report, "seed 1");
 }
 
 /// A waiter that gives up in the middle of the queue lets those behind it go on.

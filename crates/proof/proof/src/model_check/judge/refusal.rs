@@ -24,6 +24,8 @@ struct Met<'a> {
     /// Unique keys of the statement's table.
     keys: Vec<&'a [usize]>,
     rows: Vec<Vec<Row>>,
+    /// Rows that an update has surely changed before it looked for keys that two rows have.
+    surely_changed: BTreeSet<Row>,
 }
 
 /// The oldest moment that a statement may see.
@@ -61,6 +63,7 @@ impl Round<'_, '_> {
             }
             ErrorKind::Deadlock => ask.act.can_wait() && self.is_another_waiting(event),
             ErrorKind::SnapshotTooOld => self.is_too_old(open, event, ask),
+            ErrorKind::Cancelled => self.judge.plan.cancels,
             ErrorKind::NoSpace | ErrorKind::NoBuffer => self.judge.plan.may_lack(kind),
             // The index was dropped since the session looked it up.
             ErrorKind::NotFound | ErrorKind::DefinitionChanged => {
@@ -90,6 +93,7 @@ impl Round<'_, '_> {
             ErrorKind::LockTimeout => tally.timeouts += 1,
             ErrorKind::SnapshotTooOld => tally.too_old += 1,
             ErrorKind::NoSpace => tally.no_space += 1,
+            ErrorKind::Cancelled => tally.cancelled += 1,
             _ => {}
         }
         Ok(())
@@ -176,7 +180,20 @@ impl Round<'_, '_> {
             let own = own.filter_map(|(_, own)| own.now.clone());
             self.judge.history.since(table, low).cloned().chain(own).collect()
         });
-        Met { schema, keys, rows: rows.collect() }
+        let surely_changed = self.surely_changed(open, ask, low);
+        Met { schema, keys, rows: rows.collect(), surely_changed }
+    }
+
+    /// Rows that an update is about, whatever its snapshot was: the transaction has them, or nobody
+    /// has changed them since the oldest moment that the statement may see.
+    fn surely_changed(&self, open: &Open, ask: &Ask, low: u64) -> BTreeSet<Row> {
+        let Act::Update(target, _) = &ask.act else { return BTreeSet::new() };
+        let history = &*self.judge.history;
+        let is_sure = |row: &&Row| {
+            let place = (ask.table, id(row));
+            target.has(row) && (open.own(place).is_some() || history.newest(place) <= low)
+        };
+        open.rows(history, ask.table, u64::MAX).into_iter().filter(is_sure).cloned().collect()
     }
 
     /// Whether a row that the statement makes refers to one that wasn't there at some moment.
@@ -272,7 +289,7 @@ impl Met<'_> {
         olds.map(|row| (ask.table, row.clone())).collect()
     }
 
-    /// Whether a row that the statement makes has the key of another.
+    /// Whether a row that the statement makes has the key of another, once all are made.
     fn has_duplicate(&self, ask: &Ask) -> bool {
         let pairs = self.pairs(ask);
         pairs.iter().enumerate().any(|(at, (old, new))| {
@@ -280,8 +297,10 @@ impl Met<'_> {
                 let is_same = |other: &Row| columns.iter().all(|one| other[*one] == new[*one]);
                 let is_other = |other: &Row| old.as_ref().is_none_or(|old| id(old) != id(other));
                 let among = |(other, (_, row)): (usize, &(_, Row))| other != at && is_same(row);
+                let is_left = |row: &Row| !self.surely_changed.contains(row);
+                let is_it = |row: &Row| is_other(row) && is_same(row) && is_left(row);
                 columns.iter().all(|column| !new[*column].is_null())
-                    && (self.rows[ask.table].iter().any(|row| is_other(row) && is_same(row))
+                    && (self.rows[ask.table].iter().any(is_it)
                         || pairs.iter().enumerate().any(among))
             })
         })

@@ -116,6 +116,7 @@ impl Round<'_, '_> {
                 !matches!(define, Define::DropIndex(..))
             }
             ErrorKind::NotFound => matches!(define, Define::DropIndex(..)),
+            ErrorKind::Cancelled => self.judge.plan.cancels,
             ErrorKind::UniqueViolation => match define {
                 Define::CreateIndex(extra) if extra.unique => {
                     moments.iter().any(|moment| alike(extra, *moment).is_some())

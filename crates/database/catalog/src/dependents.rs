@@ -1,0 +1,251 @@
+//! What depends on what: views on the objects that they read, comments and statistics on what they
+//! are about (rules DC35 to DC38).
+//!
+//! ```text
+//!   DROP x ──▶ views that read x, and views that read these ──┬─ CASCADE: dropped in the same edit
+//!                                                             └─ else: refused
+//! ```
+//!
+//! Everything here is asked under the row cache lock, of the dictionary as it is then. So no lock
+//! of an object is needed: whoever publishes second is refused.
+//!
+//! Callers: `dictionary`, for each edit; `drop`, `alter`, `view_statements`.
+
+use std::collections::BTreeSet;
+
+use ids::ObjectNo;
+use relation::TableDefinition;
+use stop::{RefusalKind, Stop};
+
+use crate::dictionary::Dictionary;
+use crate::edit::Edit;
+use crate::texts::CommentOn;
+use crate::{Dependency, ObjectId, ViewDefinition};
+
+impl Dictionary {
+    /// The views that read this object, themselves or through others.
+    fn dependents(&self, object: ObjectId) -> BTreeSet<ObjectNo> {
+        let (mut found, mut left) = (BTreeSet::new(), vec![object]);
+        while let Some(object) = left.pop() {
+            for view in self.views.values().filter(|view| view.reads(object)) {
+                if found.insert(view.object) {
+                    left.push(ObjectId::View(view.object));
+                }
+            }
+        }
+        found
+    }
+
+    /// Drops the views that read an object, by the edit that drops it. Refused if there are any,
+    /// unless `cascade` allows that. `what` says what is being done.
+    pub(crate) fn drop_dependents(
+        &self,
+        edit: &mut Edit,
+        object: ObjectId,
+        cascade: bool,
+        what: &str,
+    ) -> Result<(), Stop> {
+        for view in self.dependents(object) {
+            if !cascade {
+                let name = &self.views[&view].name;
+                let message = format!(
+                    "cannot {what}: view {name} depends on it; drop that first, or say CASCADE"
+                );
+                return Err(Stop::refuse(RefusalKind::WrongState, message));
+            }
+            edit.views.insert(view, None);
+        }
+        Ok(())
+    }
+
+    /// Refuses to do `what` to an object while a view reads it: the view's text names it.
+    pub(crate) fn check_unread(&self, object: ObjectId, what: &str) -> Result<(), Stop> {
+        self.check_no_view(|view| view.reads(object), what)
+    }
+
+    /// Refuses to do `what` to a column of a table while a view reads it.
+    pub(crate) fn check_column_unread(
+        &self,
+        table: ObjectNo,
+        column: usize,
+        what: &str,
+    ) -> Result<(), Stop> {
+        self.check_no_view(|view| view.reads_column(ObjectId::Table(table), column), what)
+    }
+
+    fn check_no_view(
+        &self,
+        reads: impl Fn(&ViewDefinition) -> bool,
+        what: &str,
+    ) -> Result<(), Stop> {
+        match self.views.values().find(|view| reads(view)) {
+            None => Ok(()),
+            Some(view) => {
+                let name = &view.name;
+                let message =
+                    format!("cannot {what}: view {name} depends on it; drop the view first");
+                Err(Stop::refuse(RefusalKind::WrongState, message))
+            }
+        }
+    }
+
+    /// Refuses a view that was bound before something that it reads changed, or that would read
+    /// itself.
+    pub(crate) fn check_bound(&self, view: &ViewDefinition, generation: u64) -> Result<(), Stop> {
+        for Dependency { object, .. } in &view.depends_on {
+            if self.version(*object).is_none_or(|version| version > generation) {
+                let message = format!(
+                    "cannot create view {}: the {} {} that it reads was changed or dropped \
+                     meanwhile; try again",
+                    view.name,
+                    object.kind(),
+                    self.name_of(*object).unwrap_or("gone by now")
+                );
+                return Err(Stop::refuse(RefusalKind::DefinitionChanged, message));
+            }
+        }
+        let above = self.dependents(ObjectId::View(view.object));
+        let reads_itself = |one: &&Dependency| match one.object {
+            ObjectId::View(read) => read == view.object || above.contains(&read),
+            _ => false,
+        };
+        match view.depends_on.iter().find(reads_itself) {
+            None => Ok(()),
+            Some(_) => {
+                let message = format!("cannot create view {}: it would read itself", view.name);
+                Err(Stop::refuse(RefusalKind::Invalid, message))
+            }
+        }
+    }
+
+    /// Refuses a view in another's place that has other columns where a view reads them.
+    pub(crate) fn check_replaced(
+        &self,
+        before: &ViewDefinition,
+        view: &ViewDefinition,
+    ) -> Result<(), Stop> {
+        let object = ObjectId::View(view.object);
+        let differs = |place: &usize| before.columns.get(*place) != view.columns.get(*place);
+        let loses = |reader: &ViewDefinition| {
+            let mut of_it = reader.depends_on.iter().filter(|one| one.object == object);
+            of_it.any(|one| one.columns.iter().any(differs))
+        };
+        let what = format!("give view {} other columns", view.name);
+        self.check_no_view(loses, &what)
+    }
+
+    fn name_of(&self, object: ObjectId) -> Option<&str> {
+        Some(match object {
+            ObjectId::Table(table) => &self.entry(table)?.definition.name,
+            ObjectId::View(view) => &self.view_of(view)?.name,
+            ObjectId::Sequence(sequence) => &self.sequences.get(&sequence)?.definition().name,
+            ObjectId::External(external) => &self.external_of(external)?.name,
+        })
+    }
+
+    /// Whether an object is there after the edit.
+    fn stays(&self, object: ObjectId, edit: &Edit) -> bool {
+        match object {
+            ObjectId::Table(table) => self.table_after(table, edit).is_some(),
+            ObjectId::View(view) => match edit.views.get(&view) {
+                Some(edited) => edited.is_some(),
+                None => self.views.contains_key(&view),
+            },
+            ObjectId::External(external) => match edit.externals.get(&external) {
+                Some(edited) => edited.is_some(),
+                None => self.externals.contains_key(&external),
+            },
+            ObjectId::Sequence(sequence) => {
+                self.sequences.contains_key(&sequence) && !edit.drops_sequence(sequence)
+            }
+        }
+    }
+
+    /// The definition of a table after the edit.
+    fn table_after<'a>(&'a self, table: ObjectNo, edit: &'a Edit) -> Option<&'a TableDefinition> {
+        match edit.tables.get(&table) {
+            Some(edited) => edited.as_ref(),
+            None => self.entry(table).map(|entry| &*entry.definition),
+        }
+    }
+
+    /// Checks that all that views read is there after the edit. Statements have refused what they
+    /// could see before; here it holds.
+    pub(crate) fn check_dependencies(&self, edit: &Edit) -> Result<(), Stop> {
+        let is_edited = |view: &&ViewDefinition| edit.views.contains_key(&view.object);
+        let others = self.views.values().map(|view| &**view).filter(|view| !is_edited(view));
+        for view in others.chain(edit.views.values().flatten()) {
+            for one in &view.depends_on {
+                if !self.stays(one.object, edit) || !self.has_columns(one, edit) {
+                    let message = format!(
+                        "view {} reads a {}, or a column of it, that was dropped meanwhile, or is \
+                         to be dropped; look at the view and try again",
+                        view.name,
+                        one.object.kind()
+                    );
+                    return Err(Stop::refuse(RefusalKind::DefinitionChanged, message));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the columns that are read of a table are there after the edit.
+    fn has_columns(&self, one: &Dependency, edit: &Edit) -> bool {
+        let ObjectId::Table(table) = one.object else { return true };
+        let Some(table) = self.table_after(table, edit) else { return false };
+        let is_there =
+            |place: &usize| table.columns.get(*place).is_some_and(|column| !column.is_dropped());
+        one.columns.iter().all(is_there)
+    }
+
+    /// Has comments go with what they are on.
+    pub(crate) fn drop_comments(&self, edit: &mut Edit) {
+        let is_there = |on: CommentOn| match (on.object, on.column) {
+            (ObjectId::Table(table), Some(column)) => {
+                let one = Dependency { object: ObjectId::Table(table), columns: vec![column] };
+                self.has_columns(&one, edit)
+            }
+            (ObjectId::View(view), Some(column)) => {
+                let after = match edit.views.get(&view) {
+                    Some(edited) => edited.as_ref(),
+                    None => self.view_of(view).map(|view| &**view),
+                };
+                after.is_some_and(|view| column < view.columns.len())
+            }
+            (object, _) => self.stays(object, edit),
+        };
+        let objects = edit.objects();
+        let gone = self.comments.keys().copied();
+        let gone = gone.filter(|on| objects.contains(&on.object) && !is_there(*on));
+        let gone: Vec<CommentOn> = gone.collect();
+        edit.comments.extend(gone.into_iter().map(|on| (on, None)));
+    }
+
+    /// Has statistics go with what they are about. A column that gets another type, and an index
+    /// that goes, have none any more.
+    pub(crate) fn drop_statistics(&self, edit: &mut Edit) {
+        let mut changed = Vec::new();
+        for (object, table) in &edit.tables {
+            let Some(statistics) = self.statistics(*object) else { continue };
+            if edit.statistics.contains_key(object) {
+                continue;
+            }
+            let after = table.as_ref().zip(self.entry(*object)).map(|(table, before)| {
+                let before = &before.definition;
+                let mut statistics = (**statistics).clone();
+                let is_same = |place: usize| {
+                    let pair = table.columns.get(place).zip(before.columns.get(place));
+                    pair.is_some_and(|(one, two)| one.kind == two.kind && !one.is_dropped())
+                };
+                let has = |index| table.indexes.iter().any(|one| one.object == index);
+                statistics.keep(is_same, has);
+                statistics
+            });
+            if after.as_ref() != Some(&**statistics) {
+                changed.push((*object, after));
+            }
+        }
+        edit.statistics.extend(changed);
+    }
+}

@@ -1,0 +1,136 @@
+//! DEFAULTs and CHECKs of a draft.
+//!
+//! What is an expression stays a text: SQL has bound it before, and says which columns it reads.
+//!
+//! Callers: `draft`; `alter` and `set_type`, which look at a default again.
+
+use ids::ObjectNo;
+use relation::{CheckExpression, Condition, Default, NamedCondition};
+use stop::Stop;
+use value::{OwnedValue, Type};
+
+use crate::draft::Draft;
+use crate::spec::{ColumnSpec, ConstraintSpec, DefaultSpec};
+use crate::{SequenceOptions, bytes, names, texts};
+
+/// The least and the greatest number of a type of whole numbers.
+pub(crate) struct WholeBounds {
+    pub(crate) least: i64,
+    pub(crate) most: i64,
+}
+
+impl WholeBounds {
+    pub(crate) fn of(kind: Type) -> WholeBounds {
+        let (least, most) = match kind {
+            Type::SmallInt => (i16::MIN.into(), i16::MAX.into()),
+            Type::Integer => (i32::MIN.into(), i32::MAX.into()),
+            _ => (i64::MIN, i64::MAX),
+        };
+        WholeBounds { least, most }
+    }
+}
+
+impl Draft<'_> {
+    /// The default of a column.
+    pub(crate) fn default_of(&mut self, spec: &ColumnSpec) -> Result<Default, Stop> {
+        match &spec.default {
+            DefaultSpec::Constant(value) => self.constant(spec, value).map(Default::Constant),
+            DefaultSpec::Identity { always, options } => self.identity(spec, *always, options),
+            DefaultSpec::Expression { text, present } => {
+                texts::check(&format!("the default of column {}", spec.name), text)?;
+                self.constant(spec, present)?;
+                Ok(Default::Expression(text.clone()))
+            }
+        }
+    }
+
+    fn constant(&self, spec: &ColumnSpec, value: &OwnedValue) -> Result<OwnedValue, Stop> {
+        let fitted = spec.kind.fit(&spec.name, value.get());
+        let fitted = fitted.map_err(|misfit| self.refuse(&format!("its default: {misfit}")))?;
+        Ok(fitted.to_owned())
+    }
+
+    fn identity(
+        &mut self,
+        spec: &ColumnSpec,
+        always: bool,
+        options: &SequenceOptions,
+    ) -> Result<Default, Stop> {
+        if !spec.kind.is_integer() {
+            let what = format!(
+                "its identity column {} is {}; it has to be SMALLINT, INTEGER or BIGINT",
+                spec.name, spec.kind
+            );
+            return Err(self.refuse(&what));
+        }
+        let WholeBounds { least, most } = WholeBounds::of(spec.kind);
+        // The sequence ends where the column's type does, on the side to which it counts.
+        let options = match options.increment.unwrap_or(1) > 0 {
+            true => SequenceOptions { max: options.max.or(Some(most)), ..options.clone() },
+            false => SequenceOptions { min: options.min.or(Some(least)), ..options.clone() },
+        };
+        let stem = format!("{}_{}_seq", self.table.name, spec.name);
+        let is_taken = |name: &str| {
+            let mine = self.sequences.iter().any(|own| own.name == name);
+            mine || name == self.table.name || self.dictionary.has_name(name)
+        };
+        let name = names::free(&stem, is_taken);
+        let number = ObjectNo::new(self.first_sequence + self.sequences.len() as u32);
+        let sequence = options.define(number, &name)?;
+        if sequence.min < least || sequence.max > most {
+            let what = format!(
+                "the numbers of its identity column {} are from {} to {}, and {} has those from \
+                 {least} to {most}; give it a MINVALUE and a MAXVALUE within",
+                spec.name, sequence.min, sequence.max, spec.kind
+            );
+            return Err(self.refuse(&what));
+        }
+        self.generated.add_sequence(&name, stem);
+        self.sequences.push(sequence);
+        Ok(Default::Identity { sequence: number, always })
+    }
+
+    /// Adds a CHECK that is a condition.
+    pub(crate) fn add_check(
+        &mut self,
+        spec: &ConstraintSpec,
+        condition: &Condition,
+    ) -> Result<(), Stop> {
+        bytes::of_condition(condition).map_err(|what| self.refuse(&what))?;
+        let condition = self.typed(condition)?;
+        let name = self.name_for(spec, "check");
+        self.table.checks.push(NamedCondition { name, condition });
+        Ok(())
+    }
+
+    /// A condition for the types of the table's columns. Refused if it can't be asked of them.
+    pub(crate) fn typed(&self, condition: &Condition) -> Result<Condition, Stop> {
+        let columns = &self.table.columns;
+        let kind = |column: usize| {
+            let of = columns.get(column).filter(|column| !column.is_dropped());
+            of.map(|column| column.kind)
+        };
+        let typed = condition.for_types(&kind);
+        typed.map_err(|what| self.refuse(&format!("of its CHECK {what}")))
+    }
+
+    /// Adds a CHECK that is an expression, which reads these columns.
+    pub(crate) fn add_expression(
+        &mut self,
+        spec: &ConstraintSpec,
+        text: &str,
+        columns: &[String],
+    ) -> Result<(), Stop> {
+        let mut places = Vec::new();
+        for column in columns {
+            places.push(self.column(column)?);
+        }
+        places.sort_unstable();
+        places.dedup();
+        let name = self.name_for(spec, "check");
+        texts::check(&format!("check {name}"), text)?;
+        let text = text.to_string();
+        self.table.expressions.push(CheckExpression { name, text, columns: places });
+        Ok(())
+    }
+}
