@@ -4,14 +4,13 @@
 //!
 //! Callers: SQL.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ids::ObjectNo;
 use os::Session;
-use stop::{RefusalKind, Stop};
+use stop::Stop;
 use txn::LockWait;
-use value::COLUMNS_MAX;
 
 use crate::dictionary::Dictionary;
 use crate::edit::Edit;
@@ -87,20 +86,5 @@ fn check(spec: &ExternalSpec) -> Result<(), Stop> {
     let ExternalSpec { name, columns, options } = spec;
     names::check("external table", name)?;
     texts::check(&format!("the options of external table {name}"), options)?;
-    let refuse = |what: String| {
-        let what = format!("cannot create external table {name}: {what}");
-        Err(Stop::refuse(RefusalKind::Invalid, what))
-    };
-    let mut own = BTreeSet::new();
-    for column in columns {
-        names::check("column", &column.name)?;
-        if !own.insert(&column.name) {
-            return refuse(format!("it has two columns {}; rename one", column.name));
-        }
-    }
-    if columns.is_empty() || columns.len() > COLUMNS_MAX {
-        let has = columns.len();
-        return refuse(format!("it has {has} columns; the least is 1, the most {COLUMNS_MAX}"));
-    }
-    Ok(())
+    names::check_columns("external table", name, columns.iter().map(|column| &column.name))
 }

@@ -1,8 +1,11 @@
 //! Names: which are allowed and free, and which one a misspelt name may have meant.
 //!
-//! Callers: `draft`, `dictionary`.
+//! Callers: `draft`, `dictionary`; statements about views and external tables.
+
+use std::collections::BTreeSet;
 
 use stop::{Refusal, RefusalKind, SqlState, Stop, did_you_mean};
+use value::COLUMNS_MAX;
 
 /// The most bytes of a name, as in Oracle.
 pub const NAME_BYTES_MAX: usize = 128;
@@ -22,6 +25,29 @@ pub(crate) fn check(what: &str, name: &str) -> Result<(), Stop> {
     };
     let (name, article) = (shown(name), article(what));
     Err(Stop::refuse(RefusalKind::Invalid, format!("the name {name} of {article} {what} {wrong}")))
+}
+
+/// Refuses columns that no view, and no external table, can have.
+pub(crate) fn check_columns<'a>(
+    what: &str,
+    name: &str,
+    columns: impl ExactSizeIterator<Item = &'a String>,
+) -> Result<(), Stop> {
+    let refuse = |wrong: String| {
+        let message = format!("cannot create {what} {name}: it has {wrong}");
+        Err(Stop::refuse(RefusalKind::Invalid, message))
+    };
+    let (has, mut own) = (columns.len(), BTreeSet::new());
+    for column in columns {
+        check("column", column)?;
+        if !own.insert(column) {
+            return refuse(format!("two columns {column}; rename one"));
+        }
+    }
+    match (1..=COLUMNS_MAX).contains(&has) {
+        true => Ok(()),
+        false => refuse(format!("{has} columns; the least is 1, the most {COLUMNS_MAX}")),
+    }
 }
 
 fn article(what: &str) -> &'static str {

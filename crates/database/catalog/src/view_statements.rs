@@ -77,17 +77,7 @@ fn check(spec: &ViewSpec) -> Result<(), Stop> {
     let refuse = |what: String| {
         Err(Stop::refuse(RefusalKind::Invalid, format!("cannot create view {name}: {what}")))
     };
-    let mut own = BTreeSet::new();
-    for column in columns {
-        names::check("column", column)?;
-        if !own.insert(column) {
-            return refuse(format!("it has two columns {column}; rename one"));
-        }
-    }
-    if columns.is_empty() || columns.len() > COLUMNS_MAX {
-        let has = columns.len();
-        return refuse(format!("it has {has} columns; the least is 1, the most {COLUMNS_MAX}"));
-    }
+    names::check_columns("view", name, columns.iter())?;
     let objects: BTreeSet<ObjectId> = depends_on.iter().map(|one| one.object).collect();
     let is_wide = |one: &Dependency| one.columns.iter().any(|column| *column >= COLUMNS_MAX);
     if objects.len() != depends_on.len() || depends_on.iter().any(is_wide) {
