@@ -1,8 +1,8 @@
 //! The verb `newcomer`: from a clone to the lab's first verdict, by the clock.
 //!
 //! ```text
-//!   git clone ─▶ cargo build --release ─▶ forebay lab run dbwr-count ─▶ verdict
-//!   └──────────────── within eight minutes, and decided? ────────────────────┘
+//!   git clone ─▶ cargo build --release ─▶ forebay lab run commit-leader ─▶ verdict
+//!   └───────────────── within eight minutes, and decided? ──────────────────────┘
 //! ```
 //! The clone has a target folder of its own, so nothing that was built before helps. The crates of
 //! others are taken from cargo's own store where it has them.
@@ -32,7 +32,8 @@ pub(crate) struct Arguments {
     dir: Option<PathBuf>,
 }
 
-const EXPERIMENT: &str = "dbwr-count";
+/// The README's first.
+const EXPERIMENT: &str = "commit-leader";
 /// From the clone to a decision.
 const PROMISE: Duration = Duration::from_secs(8 * 60);
 
@@ -64,11 +65,11 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Outcome {
     outcome(kept, arguments.tries)
 }
 
-/// Whether the promise was kept in every try.
+/// Whether the promise was kept in nine tries of ten, or a larger share.
 fn outcome(kept: u32, tries: u32) -> Outcome {
     let line =
         format!("newcomer: {kept} of {tries} decided within {} minutes", PROMISE.as_secs() / 60);
-    match kept == tries {
+    match u64::from(kept) * 10 >= u64::from(tries) * 9 {
         true => {
             println!("{line}");
             Ok(())
@@ -192,8 +193,9 @@ mod tests {
     }
 
     #[test]
-    fn a_promise_that_is_not_kept_in_every_try_is_a_failure() {
+    fn a_promise_that_is_not_kept_in_nine_tries_of_ten_is_a_failure() {
         assert!(outcome(5, 5).is_ok() && outcome(4, 5).is_err() && outcome(0, 1).is_err());
+        assert!(outcome(9, 10).is_ok() && outcome(8, 10).is_err());
     }
 
     #[test]

@@ -208,7 +208,8 @@ fn the_page_says_what_the_text_says() {
         sentence("Yes. B is", "Does it matter?"),
         sentence("B / A", "equals"),
         sentence("equals", "noise taken out"),
-        sentence("A note for the reader.", "Yardsticks"),
+        sentence("A note for the reader.", "WARNING"),
+        sentence("WARNING", "Yardsticks"),
         sentence("not checked in any run", "unaccounted"),
         sentence("B - A of a block's late half", "Not within"),
     ];
