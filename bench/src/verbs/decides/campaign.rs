@@ -73,29 +73,32 @@ impl Campaign {
         let mut neighbour = neighbour.transpose()?;
         let mut failures = 0;
         for (index, run) in runs.iter().enumerate() {
-            if let Some(neighbour) = &mut neighbour {
-                neighbour.must_live()?;
-            }
+            let began = Instant::now();
             let made = self.make(*run, &scratch);
+            let seconds = began.elapsed().as_secs_f64();
             if os::linux::interrupted() {
-                neighbour.map_or(Ok(()), Neighbour::end)?;
+                // It was told to stop too.
+                let _ = neighbour.map(Neighbour::end);
                 return Err(format!("decides: stopped after {index} of {} runs", runs.len()));
             }
-            match made {
-                Ok(record) => {
-                    failures = 0;
-                    println!("{}", progress(index, runs.len(), &record));
-                    self.out.as_deref().map_or(Ok(()), |path| append(path, &record))?;
-                    records.push(record);
-                }
-                Err(why) => {
-                    failures += 1;
-                    println!("run {} of {}: failed: {why}", index + 1, runs.len());
-                    if failures == FAILURES_MAX || runs.len() == 1 {
-                        let times = if failures == 1 { "once" } else { "three times in a row" };
-                        return Err(format!("decides: gave up, failed {times}: {why}"));
-                    }
-                }
+            // It lived before the run: if it lives now, it did all through it.
+            neighbour.as_mut().map_or(Ok(()), Neighbour::must_live)?;
+            let (report, failed) = match made {
+                Ok(report) => (report, None),
+                Err(why) => (Value::Null, Some(why)),
+            };
+            failures = if failed.is_some() { failures + 1 } else { 0 };
+            let is_enough = failures == FAILURES_MAX || runs.len() == 1;
+            let gave_up = failed.clone().filter(|_| is_enough);
+            let Run { delay_ns, seed } = *run;
+            let conditions = self.conditions();
+            let record = Record { delay_ns, conditions, seed, seconds, report, failed };
+            println!("{}", progress(index, runs.len(), &record));
+            self.out.as_deref().map_or(Ok(()), |path| append(path, &record))?;
+            records.push(record);
+            if let Some(why) = gave_up {
+                let times = if failures == 1 { "once" } else { "three times in a row" };
+                return Err(format!("decides: gave up, failed {times}: {why}"));
             }
         }
         neighbour.map_or(Ok(()), Neighbour::end)
@@ -125,15 +128,14 @@ impl Campaign {
         options
     }
 
-    fn make(&self, run: Run, scratch: &Scratch) -> Result<Record, String> {
-        let began = Instant::now();
+    /// What is kept of the report of a run.
+    fn make(&self, run: Run, scratch: &Scratch) -> Result<Value, String> {
         let output = Command::new(&self.program)
             .args(self.options(run, &scratch.path().display().to_string()))
             .current_dir(scratch.path())
             .stdin(Stdio::null())
             .output()
             .map_err(|error| format!("cannot start {}: {error}", self.program.display()))?;
-        let seconds = began.elapsed().as_secs_f64();
         if !output.status.success() {
             let told = String::from_utf8_lossy(&output.stderr);
             return Err(told.lines().last().unwrap_or("it didn't say why").to_owned());
@@ -141,15 +143,17 @@ impl Campaign {
         let report: Value = serde_json::from_slice(&output.stdout)
             .map_err(|error| format!("its report is no JSON: {error}"))?;
         Finding::of(&report)?;
-        let Run { delay_ns, seed } = run;
-        let (conditions, report) = (self.conditions(), kept(&report));
-        Ok(Record { delay_ns, conditions, seed, seconds, report })
+        Ok(kept(&report))
     }
 }
 
 fn progress(index: usize, count: usize, record: &Record) -> String {
     let what = record.delay_ns.map_or("equals".to_owned(), |delay| format!("{delay} ns"));
-    let found = record.finding().map_or("no answer".to_owned(), |finding| finding.line());
+    let found = match (&record.failed, record.finding()) {
+        (Some(why), _) => format!("failed: {why}"),
+        (None, Some(finding)) => finding.line(),
+        (None, None) => "no answer".to_owned(),
+    };
     format!("run {} of {count}: {what}: {found}, {:.0} s", index + 1, record.seconds)
 }
 
@@ -187,7 +191,11 @@ impl Neighbour {
         // It fails only where it has ended by itself.
         kill_process(Pid::from_child(&self.0), Signal::TERM).ok();
         let ended = self.0.wait();
-        ended.map(|_| ()).map_err(|error| format!("cannot wait for the neighbour: {error}"))
+        let ended = ended.map_err(|error| format!("cannot wait for the neighbour: {error}"))?;
+        match ended.success() {
+            true => Ok(()),
+            false => Err("decides: the neighbour failed; it says above why".into()),
+        }
     }
 }
 
@@ -237,10 +245,17 @@ mod tests {
     }
 
     #[test]
+    fn a_neighbour_that_failed_is_told_at_the_end() {
+        let failing = Command::new("false").spawn().expect("every system has it");
+        assert!(Neighbour(failing).end().is_err());
+    }
+
+    #[test]
     fn a_campaign_whose_runs_all_fail_gives_up() {
         let runs = [1, 2, 3, 4, 5].map(|seed| Run { delay_ns: None, seed });
         let mut records = Vec::new();
         let why = campaign("/bin/false").carry_out(&runs, &mut records).expect_err("it fails");
-        assert!(why.contains("failed three times in a row") && records.is_empty(), "{why}");
+        assert!(why.contains("failed three times in a row"), "{why}");
+        assert!(records.len() == 3 && records.iter().all(|it| it.failed.is_some()));
     }
 }

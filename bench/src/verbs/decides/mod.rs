@@ -15,7 +15,7 @@
 
 mod campaign;
 pub(crate) mod finding;
-mod record;
+pub(crate) mod record;
 mod table;
 
 use std::fs;
@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use self::campaign::{Campaign, Run};
-use self::record::Records;
+use self::record::{Record, Records, last_kept};
 use super::binary;
 use crate::Outcome;
 
@@ -79,9 +79,11 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Outcome {
         arguments.out.as_deref().map_or_else(|| Ok(Records::default()), Records::read_if_there)?;
     let equals = arguments.equals.unwrap_or(arguments.repeat);
     let kinds = campaign::order(&arguments.delays, arguments.repeat, equals);
-    // A run that failed had a seed too, and is no record.
-    let used = known.records.iter().map(|record| record.seed.saturating_add(1)).max();
-    let first = arguments.seed.max(used.unwrap_or(0));
+    let keep = arguments.keep.as_ref().map(|keep| root.join(keep));
+    // A run that was stopped has left its rows, and is no record.
+    let used = known.records.iter().map(|record| record.seed);
+    let used = used.chain(keep.as_deref().and_then(last_kept)).max();
+    let first = arguments.seed.max(used.map_or(0, |seed| seed.saturating_add(1)));
     let runs: Vec<Run> =
         (first..).zip(kinds).map(|(seed, delay_ns)| Run { delay_ns, seed }).collect();
     let program = match &arguments.binary {
@@ -96,7 +98,7 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Outcome {
         budget: arguments.budget.clone(),
         more: arguments.more.clone(),
         out: arguments.out.clone(),
-        keep: arguments.keep.as_ref().map(|keep| root.join(keep)),
+        keep,
     };
     // What was found is told however the campaign ended.
     os::linux::listen();
@@ -114,6 +116,10 @@ fn tabulate(known: &Records) -> Outcome {
     print!("{}", table::text(&known.records));
     if known.skipped > 0 {
         println!("left out: {} lines that are no record of a run", known.skipped);
+    }
+    let lost: u64 = known.records.iter().map(Record::lost).sum();
+    if lost > 0 {
+        return Err(format!("decides: {lost} commits were LOST: no figure is worth anything"));
     }
     match table::breaks_the_promise(&known.records) {
         true => Err("decides: the promise about equals is broken".into()),

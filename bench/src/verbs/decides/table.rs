@@ -13,12 +13,16 @@ use super::record::Record;
 const PROMISE_RUNS: usize = 30;
 const PROMISE_REAL_MAX: usize = 2;
 
-/// Of each of the conditions, what came of each kind of run.
-fn sections(records: &[Record]) -> BTreeMap<&str, BTreeMap<Kind, Tally>> {
-    let mut sections: BTreeMap<&str, BTreeMap<Kind, Tally>> = BTreeMap::new();
-    for record in records {
+/// What runs of one table have in common: conditions, commit and machine.
+type Common<'a> = [&'a str; 3];
+
+/// Of each of these, what came of each kind of run. What failed has come to nothing.
+fn sections(records: &[Record]) -> BTreeMap<Common<'_>, BTreeMap<Kind, Tally>> {
+    let mut sections: BTreeMap<Common<'_>, BTreeMap<Kind, Tally>> = BTreeMap::new();
+    for record in records.iter().filter(|record| record.failed.is_none()) {
         let kind = record.delay_ns.map_or(Kind::Equals, Kind::Planted);
-        let rows = sections.entry(&record.conditions).or_default();
+        let [commit, machine] = record.origin();
+        let rows = sections.entry([record.conditions.as_str(), commit, machine]).or_default();
         rows.entry(kind).or_default().add(record);
     }
     sections
@@ -31,17 +35,28 @@ pub(super) fn breaks_the_promise(records: &[Record]) -> bool {
     equals.any(Tally::breaks_the_promise)
 }
 
-/// A table for each of the conditions, and what it says about equals.
+/// A table for each of the conditions, programs and machines, and what it says about equals.
 pub(super) fn text(records: &[Record]) -> String {
     let mut text = String::new();
-    for (conditions, rows) in &sections(records) {
-        text += &format!("\n{conditions}\n{}\n", line(&HEADING, "gain"));
+    for ([conditions, commit, machine], rows) in &sections(records) {
+        text += &format!("\n{conditions}\n");
+        for (name, origin) in [("commit", commit), ("machine", machine)] {
+            if !origin.is_empty() {
+                text += &format!("{name} {origin}\n");
+            }
+        }
+        text += &format!("{}\n", line(&HEADING, "gain"));
         for (kind, tally) in rows {
             text += &format!("{}\n", tally.row(*kind));
         }
         if let Some(equals) = rows.get(&Kind::Equals) {
             text += &equals.promise();
         }
+    }
+    let failed = records.iter().filter(|record| record.failed.is_some()).count();
+    if failed > 0 {
+        let runs = report::number::counted(failed as u64, "run");
+        text += &format!("\nfailed, and in no line above: {runs}\n");
     }
     text + MEANINGS
 }
@@ -283,6 +298,24 @@ mod tests {
         assert!(
             text(&matters).contains("1 said to matter; promised: of 30 at most 2 and 0: broken")
         );
+    }
+
+    /// A program keeps the promise, or doesn't, by its own runs.
+    #[test]
+    fn good_runs_of_an_old_program_hide_none_of_a_new_one() {
+        let of = |commit: &str, real: &str, matters: &str| {
+            let mut record = record(None, 1.02, real, matters);
+            record.report["origin"] = serde_json::json!({"commit": commit});
+            record
+        };
+        let mut records: Vec<Record> = (0..57).map(|_| of("old", "not seen", "no")).collect();
+        assert!(!breaks_the_promise(&records));
+        records.extend((0..3).map(|_| of("new", "yes", "no")));
+        assert!(breaks_the_promise(&records), "{}", text(&records));
+        records[0].failed = Some("it didn't say why".to_owned());
+        let text = text(&records);
+        assert!(text.contains("line above: 1 run\n"), "{text}");
+        assert!(text.contains("equals: of 56 runs"), "{text}");
     }
 
     #[test]

@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use stats::adjusted::{Estimate, Pair};
 use stats::distributions::Distribution;
-use stats::sequential::{Answer, Looks, Outlook, confidence_sequence};
+use stats::sequential::{Answer, Direction, Looks, Outlook, confidence_sequence};
 use stats::{Interval, Matters};
 
 use crate::measure::NOTHING;
@@ -61,9 +61,29 @@ pub struct Rule {
     pub is_open_ended: bool,
 }
 
-/// A figure of a row, as numerator and denominator: transactions and seconds, CPU and transactions.
-/// Where the denominator is 1, levels are compared by the means of their rows.
-pub type Figure = fn(&Run) -> [f64; 2];
+/// A figure of a row.
+#[derive(Clone, Copy)]
+pub struct Figure {
+    /// Numerator and denominator: transactions and seconds, CPU and transactions. Where the
+    /// denominator is 1, levels are compared by the means of their rows.
+    pub(crate) parts: fn(&Run) -> [f64; 2],
+    /// How far it may be off, as a share of it.
+    pub(crate) resolution: fn(&Run) -> f64,
+}
+
+impl Figure {
+    /// One that is counted or timed, and so is never off by what would matter.
+    pub(crate) const fn counted(parts: fn(&Run) -> [f64; 2]) -> Figure {
+        Figure { parts, resolution: |_| 0.0 }
+    }
+
+    pub(crate) fn of(self, run: &Run) -> [f64; 2] {
+        (self.parts)(run)
+    }
+}
+
+/// A smaller standard error, of logarithms, is what sums of equal figures leave of their last bits.
+const EXACT: f64 = 1e-12;
 
 /// What became of a covariate.
 #[derive(Clone, Debug, PartialEq)]
@@ -257,8 +277,12 @@ fn decide_at(
     // Empty for a level that the rows haven't.
     let pairs = &having(pairs.get(..at as usize)?, figure)[..];
     let sums = Sums::of(pairs, figure)?;
-    let estimate = estimate(pairs, &sums, covariates)?;
-    let plain = Estimate::of(&sums.bare(), &[])?;
+    let (mut estimate, mut plain) =
+        (estimate(pairs, &sums, covariates)?, Estimate::of(&sums.bare(), &[])?);
+    let least = least_error(pairs, figure);
+    for of in [&mut estimate, &mut plain] {
+        of.standard_error = of.standard_error.max(least);
+    }
     let of_logs = estimate.interval(critical);
     let length = |interval: Interval| interval.high - interval.low;
     Some(Decision {
@@ -270,14 +294,41 @@ fn decide_at(
         figures: sums.ratios,
         ratio: estimate.effect.exp(),
         interval: ratios(of_logs),
-        answer: Answer::of(of_logs, rule.threshold.ln_1p()),
-        gain: length(plain.interval(critical)) / length(of_logs).max(f64::MIN_POSITIVE),
+        answer: answer(&estimate, critical, rule),
+        gain: match estimate.standard_error > EXACT {
+            true => length(plain.interval(critical)) / length(of_logs),
+            false => 1.0,
+        },
         covariates: uses(covariates, pairs, &estimate),
         equals: Equals::of(rounds, figure, rule, at),
         estimate,
         critical,
         in_one_instance,
     })
+}
+
+/// The least standard error of the logarithm. What a figure is off by can be so in every run of a
+/// side by as much, and then no number of rounds averages it out: it is taken to lie evenly within
+/// the resolution, once for each side. Where runs scatter more than that, it is in their scatter.
+fn least_error(pairs: &[RowPair<'_>], figure: Figure) -> f64 {
+    let most = |of: &dyn Fn(&RowPair<'_>) -> f64| pairs.iter().map(of).fold(0.0, f64::max);
+    let of_a = most(&|(a, _)| (figure.resolution)(a));
+    let of_b = most(&|(_, b)| (figure.resolution)(b));
+    ((of_a.powi(2) + of_b.powi(2)) / 12.0).sqrt()
+}
+
+/// Rounds that agree to the last digit say nothing of their noise. So they don't decide whether it
+/// matters, and no difference is real that so few could show by chance, with the lots of their
+/// orders (`stats::sequential::pairs_critical`).
+fn answer(estimate: &Estimate, critical: f64, rule: &Rule) -> Answer {
+    let mut answer = Answer::of(estimate.interval(critical), rule.threshold.ln_1p());
+    if estimate.standard_error <= EXACT {
+        answer.matters = Matters::Open;
+        if critical.powi(2) >= f64::from(estimate.pairs) {
+            answer.direction = Direction::Open;
+        }
+    }
+    answer
 }
 
 /// What happens beside runs and is no effect of their settings.
@@ -357,7 +408,8 @@ pub(crate) struct Sums {
 impl Sums {
     /// None if a side has nothing of it.
     pub(crate) fn of(pairs: &[RowPair<'_>], figure: Figure) -> Option<Sums> {
-        let parts: Vec<[[f64; 2]; 2]> = pairs.iter().map(|(a, b)| [figure(a), figure(b)]).collect();
+        let both = |(a, b): &RowPair<'_>| [figure.of(a), figure.of(b)];
+        let parts: Vec<[[f64; 2]; 2]> = pairs.iter().map(both).collect();
         let count = parts.len() as f64;
         let sum = |side: usize, of: usize| parts.iter().map(|part| part[side][of]).sum::<f64>();
         let ratio = |side: usize| sum(side, 0) / sum(side, 1);
@@ -394,7 +446,7 @@ type RowPair<'a> = (&'a Run, &'a Run);
 /// lack a figure that they could have, nothing is left out, and there is no decision.
 fn having<'a>(pairs: &[RowPair<'a>], figure: Figure) -> Vec<RowPair<'a>> {
     let has = |run: &Run| {
-        let [numerator, denominator] = figure(run);
+        let [numerator, denominator] = figure.of(run);
         !(numerator.is_nan() && denominator == NOTHING[1])
     };
     pairs.iter().copied().filter(|(a, b)| has(a) && has(b)).collect()
@@ -455,17 +507,21 @@ fn uses(all: &[Covariate], pairs: &[RowPair<'_>], estimate: &Estimate) -> Vec<Co
 
 impl Equals {
     fn of(rounds: &Rounds<'_>, figure: Figure, rule: &Rule, compared: u32) -> Option<Equals> {
-        let pairs = Sums::of(&having(&rounds.equals, figure), figure)?.bare();
-        let estimate = Estimate::of(&pairs, &[])?;
+        let having = having(&rounds.equals, figure);
+        let least = least_error(&having, figure);
+        let pairs = Sums::of(&having, figure)?.bare();
+        let mut estimate = Estimate::of(&pairs, &[])?;
+        estimate.standard_error = estimate.standard_error.max(least);
         let critical = Distribution::Normal.upper_quantile(rule.error / 2.0);
         let squares: f64 = pairs.iter().map(|pair| pair.difference.powi(2)).sum();
         let spread = (squares / pairs.len() as f64).sqrt();
+        let error = (spread / f64::from(compared).sqrt()).max(least);
         let margin = stats::sequential::student_critical(critical, pairs.len() as f64);
         Some(Equals {
             rounds: estimate.pairs,
             ratio: estimate.effect.exp(),
             interval: ratios(estimate.interval(critical)),
-            floor: (margin * spread / f64::from(compared).sqrt()).exp().min(RATIO_MAX),
+            floor: (margin * error).exp().min(RATIO_MAX),
         })
     }
 }

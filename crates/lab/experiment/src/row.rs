@@ -211,6 +211,14 @@ pub struct Latency {
     pub p999_us: f64,
     /// The longest.
     pub max_us: f64,
+    /// How far a percentile may be off, as a share of it.
+    #[serde(default = "resolution_of_old_rows")]
+    pub resolution: f64,
+}
+
+/// Rows that don't tell it were made when a percentile was the end of a bucket.
+fn resolution_of_old_rows() -> f64 {
+    1.0 / 32.0
 }
 
 /// Whether commits survived.

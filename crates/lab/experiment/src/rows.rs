@@ -7,8 +7,8 @@
 //!   {"corrupt": "..."}    the database's books were found wrong, which ended the experiment
 //! ```
 //!
-//! A second line of what was asked begins anew: the lines before it don't count. Of two rows of one
-//! place of one round the later counts.
+//! A second line of what was asked begins anew: the lines before it don't count once a row is
+//! behind it. Of two rows of one place of one round the later counts.
 //!
 //! Callers: `forebay lab run --rows`, `lab resume`, `lab report`; programs that read its file.
 
@@ -143,66 +143,115 @@ fn json(of: &impl Serialize) -> String {
 /// Reads a file of rows; empty lines are passed over, and a last one that has no line end and is
 /// none: the program ended while it was written.
 pub fn parse_rows(text: &str) -> Result<Rows, RowError> {
-    let (mut rows, mut places) = (Rows::default(), BTreeMap::new());
-    let mut at = 0;
-    for (index, line) in text.split_inclusive('\n').enumerate() {
-        let taken = match line.trim() {
-            "" => Ok(()),
-            content => take(content, &mut rows, &mut places),
-        };
-        match taken {
-            Ok(()) => {
-                at += line.len();
-                rows.whole.lacks_line_end = !line.ends_with('\n');
-            }
-            Err(_) if !line.ends_with('\n') && index > 0 => break,
-            Err(what) => return Err(RowError { line: index + 1, what }),
-        }
-    }
-    (rows.whole.bytes, rows.whole.text_bytes) = (at, text.len());
-    Ok(rows)
+    let mut reader = RowReader::default();
+    text.as_bytes().split_inclusive(is_line_end).try_for_each(|line| reader.line(line))?;
+    Ok(reader.end())
+}
+
+fn is_line_end(byte: &u8) -> bool {
+    *byte == b'\n'
+}
+
+/// Reads a file of rows line by line, as [`parse_rows`] does: its text may be larger than what a
+/// program likes to have in memory.
+#[derive(Default)]
+pub struct RowReader {
+    rows: Rows,
+    places: Places,
+    /// What was there before the last line of what was asked, if no row is behind that yet.
+    before: Option<Rows>,
+    /// How many lines were read, and their bytes.
+    lines: usize,
+    bytes: usize,
 }
 
 /// The place of a row in its plan, and its index.
 type Places = BTreeMap<(RoundKind, u32, u32), usize>;
 
-fn take(line: &str, rows: &mut Rows, places: &mut Places) -> Result<(), String> {
-    #[derive(Deserialize)]
-    struct AskedLine {
-        asked: Asked,
-    }
-    #[derive(Deserialize)]
-    struct AuditLine {
-        audit: Audit,
-    }
-    #[derive(Deserialize)]
-    struct CorruptLine {
-        corrupt: String,
-    }
-    if line.starts_with("{\"asked\":") {
-        let read: AskedLine = serde_json::from_str(line).map_err(|error| error.to_string())?;
-        read.asked.rule.check()?;
-        // Once more, by restarts: what was there before isn't compared with what follows.
-        *rows = Rows { asked: Some(read.asked), ..Rows::default() };
-        places.clear();
-    } else if line.starts_with("{\"audit\":") {
-        let read: AuditLine = serde_json::from_str(line).map_err(|error| error.to_string())?;
-        read.audit.add_to(&mut rows.audits);
-    } else if line.starts_with("{\"corrupt\":") {
-        let read: CorruptLine = serde_json::from_str(line).map_err(|error| error.to_string())?;
-        rows.corrupt = Some(read.corrupt);
-    } else {
-        let run: Run = serde_json::from_str(line).map_err(|error| error.to_string())?;
-        run.check()?;
-        // An experiment that went on makes the last round anew, if that was broken off.
-        let place = (run.identity.kind, run.identity.round, run.identity.place);
-        let at = *places.entry(place).or_insert(rows.runs.len());
-        match rows.runs.get_mut(at) {
-            Some(known) => *known = run,
-            None => rows.runs.push(run),
+impl RowReader {
+    /// Reads the next line, with its line end. Only the last one may have none.
+    pub fn line(&mut self, line: &[u8]) -> Result<(), RowError> {
+        let has_end = line.ends_with(b"\n");
+        let taken = match line.trim_ascii() {
+            b"" => Ok(()),
+            content => self.take(content),
+        };
+        self.lines += 1;
+        self.bytes += line.len();
+        match taken {
+            Ok(()) => {
+                let whole = &mut self.rows.whole;
+                (whole.bytes, whole.lacks_line_end) = (self.bytes, !has_end);
+                Ok(())
+            }
+            Err(_) if !has_end && self.lines > 1 => Ok(()),
+            Err(what) => Err(RowError { line: self.lines, what }),
         }
     }
-    Ok(())
+
+    /// What was read.
+    pub fn end(mut self) -> Rows {
+        // It ended before the first row of what was to begin anew: that is cut off, and made again.
+        if let (true, Some(before)) = (self.rows.runs.is_empty(), self.before.take()) {
+            let corrupt = self.rows.corrupt.take();
+            self.rows = Rows { corrupt, ..before };
+        }
+        self.rows.whole.text_bytes = self.bytes;
+        self.rows
+    }
+
+    fn take(&mut self, line: &[u8]) -> Result<(), String> {
+        #[derive(Deserialize)]
+        struct AskedLine {
+            asked: Asked,
+        }
+        #[derive(Deserialize)]
+        struct AuditLine {
+            audit: Audit,
+        }
+        #[derive(Deserialize)]
+        struct CorruptLine {
+            corrupt: String,
+        }
+        if line.starts_with(b"{\"asked\":") {
+            let AskedLine { asked } = read(line)?;
+            asked.rule.check()?;
+            // Once more, by restarts: what was there before isn't compared with what follows.
+            let new = Rows { asked: Some(asked), ..Rows::default() };
+            let old = std::mem::replace(&mut self.rows, new);
+            if !old.runs.is_empty() {
+                self.before = Some(old);
+            }
+            self.places.clear();
+        } else if line.starts_with(b"{\"audit\":") {
+            let AuditLine { audit } = read(line)?;
+            audit.add_to(&mut self.rows.audits);
+        } else if line.starts_with(b"{\"corrupt\":") {
+            let CorruptLine { corrupt } = read(line)?;
+            self.rows.corrupt = Some(corrupt);
+        } else {
+            let run: Run = read(line)?;
+            run.check()?;
+            self.add(run);
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, run: Run) {
+        self.before = None;
+        // An experiment that went on makes the last round anew, if that was broken off.
+        let place = (run.identity.kind, run.identity.round, run.identity.place);
+        let runs = &mut self.rows.runs;
+        let at = *self.places.entry(place).or_insert(runs.len());
+        match runs.get_mut(at) {
+            Some(known) => *known = run,
+            None => runs.push(run),
+        }
+    }
+}
+
+fn read<'l, T: Deserialize<'l>>(line: &'l [u8]) -> Result<T, String> {
+    serde_json::from_slice(line).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -319,6 +368,45 @@ mod tests {
         let read = parse_rows(&(text + &again.to_json_line() + "\n")).expect("rows");
         assert_eq!(read.audits, [], "the audit was of what doesn't count");
         assert_eq!(read.runs, [runs().remove(0), again]);
+    }
+
+    /// Killed inside a letter that takes several bytes.
+    #[test]
+    fn a_last_line_that_is_no_text_is_passed_over() {
+        let mut reader = RowReader::default();
+        let row = runs()[0].to_json_line() + "\n";
+        reader.line(row.as_bytes()).expect("a row");
+        reader.line(b"{\"corrupt\":\"\xc3").expect("it was being written");
+        let rows = reader.end();
+        assert_eq!((rows.runs.len(), rows.corrupt, rows.whole.bytes), (1, None, row.len()));
+    }
+
+    /// Else all blocks would be thrown away, and made once more.
+    #[test]
+    fn what_was_to_begin_anew_and_has_no_row_changes_nothing() {
+        let of = |rounds| Asked {
+            rule: Rule { rounds, ..RULE },
+            call: Call::default(),
+            model: String::new(),
+            notes: Vec::new(),
+        };
+        let line = |rounds| of(rounds).to_json_line() + "\n";
+        let rows: String = runs().iter().map(|run| run.to_json_line() + "\n").collect();
+        let audit = audit(Some(0), 9);
+        let before = line(9) + &rows + &audit.to_json_line() + "\n";
+        for behind in [line(8), line(8) + &rows[..9], line(8) + &line(7)] {
+            let text = before.clone() + &behind;
+            let read = parse_rows(&text).expect("rows");
+            assert_eq!((read.asked, read.runs), (Some(of(9)), runs()));
+            assert_eq!((read.audits, read.corrupt), (vec![audit], None));
+            let whole =
+                Whole { bytes: before.len(), text_bytes: text.len(), lacks_line_end: false };
+            assert_eq!(read.whole, whole, "what goes on is behind the rows that count");
+        }
+        let text = before.clone() + &line(8) + &corrupt_line("off by 1") + "\n";
+        assert_eq!(parse_rows(&text).expect("rows").corrupt.as_deref(), Some("off by 1"));
+        let read = parse_rows(&(line(9) + &line(8))).expect("no rows");
+        assert_eq!(read.asked, Some(of(8)));
     }
 
     /// Rule EX5.

@@ -175,7 +175,11 @@ fn runs_that_were_not_checked_are_not_called_safe() {
     for run in &mut rows {
         run.commits = None;
     }
-    assert!(report(&rows).text().contains("not checked in any run"));
+    let text = unwrapped(&report(&rows).text());
+    assert!(text.contains("not checked in any run"), "{text}");
+    let all = rows.len();
+    let warning = format!("WARNING: Nobody has looked for the commits of {all} of {all} runs:");
+    assert!(text.contains(&warning), "{text}");
 }
 
 /// The commits of an instance that was killed were never looked for, however many another one
@@ -202,7 +206,10 @@ fn runs_of_an_instance_that_was_killed_are_not_called_safe() {
     let (runs, text) = checked(&[Some(second)]);
     assert_eq!(runs, all - 10, "{text}");
     assert!(text.contains(&format!("of the instance of {} of {all} runs", all - 10)), "{text}");
-    assert_eq!(checked(&[Some(0), Some(second)]).0, all);
+    assert!(text.contains("looked for the commits of 10 of"), "{text}");
+    let (runs, text) = checked(&[Some(0), Some(second)]);
+    assert_eq!(runs, all);
+    assert!(!text.contains("Nobody has looked"), "{text}");
     assert_eq!(checked(&[Some(77)]).0, 0);
     assert_eq!(checked(&[None]).0, all, "an older audit counts as before");
 }
@@ -374,7 +381,8 @@ fn the_error_is_shared_in_one_place() {
     let rule = Rule { rounds: 20, ..RULE };
     let two: Vec<Run> = rows.iter().filter(|run| run.identity.level <= Level::B).cloned().collect();
     let length = |rows: &[Run]| {
-        let of = decide(rows, Level::B, Run::throughput_parts, &rule).expect("there was a look");
+        let figure = Measure::Throughput.figure();
+        let of = decide(rows, Level::B, figure, &rule).expect("there was a look");
         (of.error, of.interval.high - of.interval.low)
     };
     let ((all, one), (longer, shorter)) =

@@ -4,8 +4,9 @@
 mod common;
 
 use common::{RULE, Story, question, unwrapped};
-use experiment::{Level, Measure, Question, RATE, Rule, Run, Verdict};
+use experiment::{Level, Measure, Question, RATE, Rule, Run, Verdict, decide};
 use serde_json::Value;
+use stats::Matters;
 
 const BY_LATENCY: Rule = Rule { measure: Measure::Percentile99, rounds: 20, ..RULE };
 
@@ -53,6 +54,27 @@ fn the_best_setting_is_the_one_whose_latency_is_shortest() {
     let (text, json) = verdict(&rows(3, 0.9), BY_LATENCY);
     assert_eq!(json["levels"]["best"], "C", "{text}");
     assert!(text.contains("C is best for certain: with a shorter latency (99 %)"), "{text}");
+}
+
+/// EX27: runs of equal latency agree to a bucket, and not to a hair.
+#[test]
+fn a_latency_is_no_surer_than_its_resolution() {
+    let of = |longer: f64, resolution: f64| {
+        let mut rows = rows(2, 1.0);
+        for run in &mut rows {
+            let factor = if run.identity.level == Level::B { longer } else { 1.0 };
+            let latency = run.latency.as_mut().expect("the story has one");
+            (latency.p50_us, latency.resolution) = (1_000.0 * factor, resolution);
+        }
+        let rule = Rule { measure: Measure::Median, ..BY_LATENCY };
+        let of = decide(&rows, Level::B, Measure::Median.figure(), &rule).expect("20 rounds");
+        assert!(of.gain > 0.0, "{of:?}");
+        of.answer.matters
+    };
+    assert_eq!(of(1.03, 1.0 / 32.0), Matters::Open);
+    assert_eq!(of(1.03, 1.0 / 512.0), Matters::Yes);
+    assert_eq!(of(1.004, 1.0 / 512.0), Matters::No);
+    assert_eq!(of(1.0, 0.0), Matters::Open, "an interval without length decides nothing");
 }
 
 #[test]

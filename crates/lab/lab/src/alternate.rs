@@ -20,13 +20,14 @@ use std::sync::Arc;
 
 use database::{Database, Options};
 use experiment::{
-    Block, Commits, Execution, Latency, Measured, News, Origin, Plan, Run, Runner, Step, carry_out,
+    Block, Commits, End, Execution, Latency, Measured, News, Origin, Plan, Run, Runner, Step,
+    carry_out,
 };
 use ids::BlockSize;
 use instance::Parameters;
 use os::{Disk, Session};
 use report::Snapshot;
-use stop::Stop;
+use stop::{RefusalKind, Stop};
 use waits::{Nanos, SessionKind, Statistic, Timestamp, WaitEvent};
 use workload::{Latencies, Periods, SessionPeriod, Watch};
 
@@ -89,6 +90,9 @@ pub(crate) struct Following<'a> {
     pub(crate) told_to_stop: &'a dyn Fn() -> bool,
     pub(crate) enough: &'a mut dyn FnMut(&[Run]) -> bool,
     pub(crate) news: &'a mut dyn FnMut(News<'_>),
+    /// Given, sessions that find no more room end the experiment with what there is, and it says
+    /// so here.
+    pub(crate) notes: Option<&'a mut Vec<String>>,
 }
 
 impl Alternation<'_> {
@@ -156,8 +160,8 @@ impl Alternation<'_> {
     ) -> Result<(Execution<Stop>, Acknowledged), Stop> {
         let watcher = Watcher::begin(disk, directory, session)?;
         let periods = Periods::new(session.os());
-        let Following { told_to_stop, enough, news } = following;
-        let mut execution = None;
+        let Following { told_to_stop, enough, news, notes } = following;
+        let (mut execution, mut failure) = (None, None);
         let mut conduct = |session: &Session, has_ended: &dyn Fn() -> bool| {
             let stop = || told_to_stop() || has_ended();
             let mut conductor = Conductor {
@@ -178,6 +182,7 @@ impl Alternation<'_> {
             periods: Some(Arc::clone(&periods)),
             conduct: Some(&mut conduct),
             told_to_stop: Some(told_to_stop),
+            failure: Some(&mut failure),
             ..Watch::default()
         };
         let lengths = [self.form.warm_up, Nanos::ZERO];
@@ -185,8 +190,37 @@ impl Alternation<'_> {
         let watched = watcher.end(session);
         // What the load failed with comes first.
         let acknowledged = ran?.acknowledged();
+        let mut execution = execution.expect("a load that ran was conducted");
+        if let Some(refused) = failure {
+            self.cut_short(&mut execution, refused, notes, told_to_stop)?;
+        }
         watched?;
-        Ok((execution.expect("a load that ran was conducted"), acknowledged))
+        Ok((execution, acknowledged))
+    }
+
+    /// A session was refused. If it found no more room, what was measured until then holds (LB78).
+    fn cut_short(
+        &self,
+        execution: &mut Execution<Stop>,
+        refused: Stop,
+        notes: Option<&mut Vec<String>>,
+        told_to_stop: &dyn Fn() -> bool,
+    ) -> Result<(), Stop> {
+        let has_more = execution.runs.len() > self.done.len();
+        match notes {
+            Some(notes) if has_more && refused.refusal() == Some(RefusalKind::NoSpace) => {
+                notes.push(format!(
+                    "The experiment ended before its time, after {} blocks: there was no more \
+                     room for rows of history. {refused}",
+                    execution.runs.len()
+                ));
+                if matches!(execution.end, End::Stopped) && !told_to_stop() {
+                    execution.end = End::Complete;
+                }
+                Ok(())
+            }
+            _ => Err(refused),
+        }
     }
 }
 
@@ -320,6 +354,7 @@ pub(crate) fn latency_of(latencies: &Latencies) -> Option<Latency> {
         p99_us: percentile(99.0),
         p999_us: percentile(99.9),
         max_us: us(latencies.max()),
+        resolution: Latencies::RESOLUTION,
     })
 }
 

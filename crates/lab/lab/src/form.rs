@@ -5,11 +5,13 @@
 //! change of the number of writers would also change the replacement.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use database::Options;
 use ids::BlockSize;
 use instance::{Creation, Parameters};
-use stop::Stop;
+use os::Disk;
+use stop::{RefusalKind, Stop};
 use waits::Nanos;
 use workload::{Mixture, Scale};
 
@@ -30,6 +32,8 @@ pub struct Form {
 }
 
 const MIB: u64 = 1 << 20;
+/// What history may grow by: a commit makes 62 bytes of it, so this is for 67,000 a second.
+const HISTORY_BYTES_A_SECOND: u64 = 4 * MIB;
 
 impl Form {
     /// A verdict in a few minutes, by restarts.
@@ -99,6 +103,32 @@ impl Form {
             creation.data_bytes_max = creation.data_bytes_max.max(data_bytes_max(has));
         }
         self.load = load;
+    }
+
+    /// Gives the data file room for what sessions add in so long a time, unless a caller chose its
+    /// size.
+    pub(crate) fn last_for(&mut self, budget: Nanos) {
+        let creation = &mut self.creation;
+        if creation.data_bytes_max == data_bytes_max(self.load.bytes()) {
+            let seconds = budget.0.div_ceil(1_000_000_000);
+            creation.data_bytes_max += seconds.saturating_mul(HISTORY_BYTES_A_SECOND);
+        }
+    }
+
+    /// Refuses a place without room (LB10).
+    pub(crate) fn check_room(&self, disk: &Disk, parent: &Path) -> Result<(), Stop> {
+        let (needed, free) = (self.disk_bytes(), disk.free_bytes(parent)?);
+        if free >= needed {
+            return Ok(());
+        }
+        let message = format!(
+            "cannot run in {}: {} MB are needed and {} MB are free; free some, or choose another \
+             place with --dir",
+            parent.display(),
+            needed.div_ceil(1_000_000),
+            free / 1_000_000
+        );
+        Err(Stop::refuse(RefusalKind::NoSpace, message))
     }
 
     /// Refuses what takes all the time of a simulation by its warm-up and this length alone: in it
@@ -242,6 +272,27 @@ mod tests {
             let refused = loaded(Form::quick(), load).expect_err("it is refused").to_string();
             assert!(refused.contains("choose"), "{refused}");
         }
+    }
+
+    /// LB23: its rows would be refused by who reads them, when all runs are made.
+    #[test]
+    fn a_run_of_no_time_is_refused() {
+        let refused = loaded(Form::tiny(), "[runs]\nlength = 0").expect_err("no run");
+        assert!(refused.to_string().contains("0.01 to 86400 seconds"), "{refused}");
+        assert!(loaded(Form::tiny(), "[runs]\nlength = 0.01\nwarm_up = 0").is_ok());
+    }
+
+    /// Else an experiment ends before its budget does (LB78).
+    #[test]
+    fn history_has_room_for_all_of_the_budget() {
+        let budget = Nanos::from_secs(24 * 3_600);
+        let mut form = Form::alternating();
+        form.last_for(budget);
+        let (rows, commits) = (form.load.bytes(), 25_000 * 24 * 3_600);
+        assert!(form.creation.data_bytes_max > rows + commits * 62, "{:?}", form.creation);
+        form.creation.data_bytes_max = 8 << 30;
+        form.last_for(budget);
+        assert_eq!(form.creation.data_bytes_max, 8 << 30, "a caller's own size stays");
     }
 
     #[test]

@@ -14,13 +14,14 @@
 //! Two built-in experiments have shapes of their own: [`redo_size`] gives a curve, and
 //! [`free_buffer_waits`] compares all cells of a table.
 //!
-//! Rules LB1 to LB77 are in the README. Callers: the binary's `lab`; `cargo xbench validity`, which
+//! Rules LB1 to LB78 are in the README. Callers: the binary's `lab`; `cargo xbench validity`, which
 //! runs one setting in both worlds.
 
 #![forbid(unsafe_code)]
 
 mod again;
 mod alternate;
+mod before;
 mod catalogue;
 mod checks;
 mod crash;
@@ -43,11 +44,12 @@ mod watcher;
 
 pub use again::report_again;
 pub use alternate::Blocks;
+pub use before::Before;
 pub use catalogue::BUILT_IN;
 pub use experiment_file::{BUDGET, Design, Experiment, RATES};
 pub use form::Form;
 pub use load::Load;
 pub use model::Machine;
 pub use repeat::{repeat_here, repeat_modelled};
-pub use session::{Before, Ending, Follower, Request, RunOn, run};
+pub use session::{Ending, Follower, Request, RunOn, run};
 pub use setting::Setting;

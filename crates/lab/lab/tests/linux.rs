@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lab::{Before, Design, Ending, Experiment, Form, Request, RunOn, run};
+use lab::{Before, Design, Ending, Experiment, Form, Request, RunOn, Setting, run};
 use waits::{Nanos, SessionKind};
 
 struct Folder(PathBuf);
@@ -92,6 +92,39 @@ fn an_experiment_in_one_instance_answers_and_leaves_nothing_behind() {
     assert_eq!(folder.names(), Vec::<String>::new());
 }
 
+/// LB78: history fills the data file, and what was measured until then is worth a verdict.
+#[test]
+fn a_full_data_file_ends_an_experiment_with_its_verdict() {
+    let folder = Folder::new("lab-full");
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    let leader = |name: &str| {
+        Setting::of([("commit_leader".to_owned(), name.to_owned())]).expect("a setting")
+    };
+    let (a, b) = (leader("session"), leader("lgwr"));
+    let mut request = request(&folder);
+    request.experiment = Experiment::comparing(a, b, "debit-credit").expect("it is one");
+    request.experiment.design = Some(Design::Alternate);
+    request.experiment.budget = Some(Nanos::from_secs(600));
+    request.experiment.block = Some(Nanos::from_millis(50));
+    request.experiment.matters = 1e-4;
+    let sized = request.form.set(|creation, _| {
+        creation.set("data_bytes", "20m")?;
+        creation.set("data_bytes_max", "20m")
+    });
+    sized.expect("sizes");
+    let ended = run(&request, &|| false, &mut |_: &str| {}, &session);
+    let (report, rows) = match ended {
+        Ok(Ending::Answered(report, rows)) => (report, rows),
+        Ok(Ending::Stopped(..)) => panic!("nobody told it to stop"),
+        Err(stop) => panic!("all is lost: {stop}"),
+    };
+    assert!(rows.len() > 20, "{} rows", rows.len());
+    let text: Vec<String> = report.text().split_whitespace().map(str::to_owned).collect();
+    assert!(text.join(" ").contains("no more room for rows of history"), "{}", report.text());
+    assert!(report.text().contains("commits lost      none"), "{}", report.text());
+}
+
 /// LB4: stopped in the middle of loading or of a run, it leaves nothing either.
 #[test]
 fn stopped_anywhere_it_leaves_nothing_behind() {
@@ -115,6 +148,28 @@ fn stopped_anywhere_it_leaves_nothing_behind() {
         }
         assert_eq!(folder.names(), Vec::<String>::new(), "stopped after {asked_at_most}");
     }
+}
+
+/// LB4: one that was killed behind its last row is resumed by its verdict alone, and takes away
+/// what it had left. (Its rows are a model's, which are soon made.)
+#[test]
+fn an_experiment_that_has_ended_takes_away_what_it_had_left() {
+    let folder = Folder::new("lab-ended");
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    let mut request = request(&folder);
+    request.equals = true;
+    let here = request.run_on.clone();
+    request.run_on = RunOn::Model { machine: "eight-core".into(), disk: "nvme".into() };
+    let ended = run(&request, &|| false, &mut |_: &str| {}, &session);
+    let Ok(Ending::Answered(_, runs)) = ended else { panic!("no answer") };
+    std::fs::create_dir(folder.0.join("forebay-lab-7")).expect("made");
+    std::fs::write(folder.0.join("forebay-lab-7/owner"), "").expect("made");
+    request.run_on = here;
+    request.before = Before { runs, ..Before::default() };
+    let again = run(&request, &|| false, &mut |_: &str| {}, &session);
+    assert!(matches!(again, Ok(Ending::Answered(..))), "{:?}", again.err());
+    assert_eq!(folder.names(), Vec::<String>::new());
 }
 
 /// A place that isn't there is one line, and nothing is made.

@@ -141,7 +141,7 @@ impl Bulk {
             std::hint::black_box(sum);
             Ok(())
         };
-        let run = drive(plan, Arc::new(client), Watch::default(), session)?;
+        let run = drive(plan, seed, Arc::new(client), Watch::default(), session)?;
         Ok(run.throughput() * LOOKUPS_A_TURN as f64)
     }
 

@@ -62,7 +62,7 @@ pub fn run(
         }
         Ok(())
     };
-    drive(plan, Arc::new(client), watch, session)
+    drive(plan, mixture.seed, Arc::new(client), watch, session)
 }
 
 struct Client<'a> {

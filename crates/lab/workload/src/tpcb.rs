@@ -162,7 +162,7 @@ impl Tpcb {
             }
             Ok(())
         };
-        drive(plan, Arc::new(client), Watch::default(), session)
+        drive(plan, seed, Arc::new(client), Watch::default(), session)
     }
 
     /// The sums of all accounts, of all tellers, of all branches and of history: four equal sums.

@@ -13,4 +13,5 @@ mod load;
 mod logs;
 mod names;
 mod outputs;
+mod rows;
 mod verify;

@@ -115,7 +115,7 @@ pub fn run(
         }
         Ok(())
     };
-    drive(sessions, Arc::new(client), watch, session)
+    drive(sessions, seed, Arc::new(client), watch, session)
 }
 
 /// Inserts for each session the row in which it counts its commits.
