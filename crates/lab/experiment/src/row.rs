@@ -51,7 +51,7 @@ pub struct Run {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Block {
     /// When its setting was set, ns since the warm-up of the first instance ended. The time between
-    /// two instances isn't in it.
+    /// two instances isn't in it, nor that of a block that was dropped and made again.
     pub at_ns: u64,
     /// When the first setting of its instance was set, in the same time: an experiment that goes on
     /// has another instance.

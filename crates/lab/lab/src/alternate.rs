@@ -9,7 +9,7 @@
 //!
 //! A block ends when each session has ended the turn that it was in when the block's time was over,
 //! and has closed its book. So a turn that is long, or a device that stalls, counts as time of the
-//! setting under which it began.
+//! setting under which it began. A block in which the process stood still is made again (LB79).
 //!
 //! Callers: `session`, in either world.
 //! Source: Bojinov, Simchi-Levi & Zhao, "Design and Analysis of Switchback Experiments" (Management
@@ -27,12 +27,14 @@ use ids::BlockSize;
 use instance::Parameters;
 use os::{Disk, Session};
 use report::Snapshot;
+use report::number::counted;
 use stop::{RefusalKind, Stop};
 use waits::{Nanos, SessionKind, Statistic, Timestamp, WaitEvent};
 use workload::{Latencies, Periods, SessionPeriod, Watch};
 
 use crate::crash::crash;
 use crate::measure::check;
+use crate::standstill::Standstill;
 use crate::watcher::{PROBE, Watcher};
 use crate::{Form, Setting};
 
@@ -70,6 +72,8 @@ const STOP_LOOK: Nanos = Nanos::from_millis(100);
 /// turn that takes long is just what latencies are asked for.
 const BOOK_WAIT: Nanos = Nanos::from_secs(30);
 const BOOK_LOOK: Nanos = Nanos::from_millis(1);
+/// How often a block is tried in which the process stands still, where nothing arrives meanwhile.
+const TRIES: u32 = 3;
 
 /// What an experiment in one instance needs.
 pub(crate) struct Alternation<'a> {
@@ -90,8 +94,8 @@ pub(crate) struct Following<'a> {
     pub(crate) told_to_stop: &'a dyn Fn() -> bool,
     pub(crate) enough: &'a mut dyn FnMut(&[Run]) -> bool,
     pub(crate) news: &'a mut dyn FnMut(News<'_>),
-    /// Given, sessions that find no more room end the experiment with what there is, and it says
-    /// so here.
+    /// Given, sessions that find no more room, and a process that stands still, end the experiment
+    /// with what there is, and it says so here.
     pub(crate) notes: Option<&'a mut Vec<String>>,
 }
 
@@ -160,8 +164,8 @@ impl Alternation<'_> {
     ) -> Result<(Execution<Stop>, Acknowledged), Stop> {
         let watcher = Watcher::begin(disk, directory, session)?;
         let periods = Periods::new(session.os());
-        let Following { told_to_stop, enough, news, notes } = following;
-        let (mut execution, mut failure) = (None, None);
+        let Following { told_to_stop, enough, news, mut notes } = following;
+        let (mut execution, mut failure, mut stood) = (None, None, Stood::default());
         let mut conduct = |session: &Session, has_ended: &dyn Fn() -> bool| {
             let stop = || told_to_stop() || has_ended();
             let mut conductor = Conductor {
@@ -172,11 +176,13 @@ impl Alternation<'_> {
                 began: session.now(),
                 after_ns: self.instance_ns(),
                 session,
+                stood: Stood::default(),
             };
             let clock = session.os().clock();
             let done = self.done.clone();
             execution =
                 Some(carry_out(&self.plan, done, &mut conductor, clock, &stop, enough, news));
+            stood = conductor.stood;
         };
         let watch = Watch {
             periods: Some(Arc::clone(&periods)),
@@ -191,27 +197,34 @@ impl Alternation<'_> {
         // What the load failed with comes first.
         let acknowledged = ran?.acknowledged();
         let mut execution = execution.expect("a load that ran was conducted");
+        notes.iter_mut().for_each(|notes| notes.extend(stood.note()));
         if let Some(refused) = failure {
-            self.cut_short(&mut execution, refused, notes, told_to_stop)?;
+            let is_full = refused.refusal() == Some(RefusalKind::NoSpace);
+            let why = is_full.then_some("there was no more room for rows of history");
+            self.cut_short(&mut execution, why, refused, notes, told_to_stop)?;
+        } else if let Some(refused) = self.given_up(stood) {
+            let why = Some("the process stood still");
+            self.cut_short(&mut execution, why, refused, notes, told_to_stop)?;
         }
         watched?;
         Ok((execution, acknowledged))
     }
 
-    /// A session was refused. If it found no more room, what was measured until then holds (LB78).
+    /// The experiment can't go on. If there is a `why`, what was measured until then holds (LB78,
+    /// LB79).
     fn cut_short(
         &self,
         execution: &mut Execution<Stop>,
+        why: Option<&str>,
         refused: Stop,
         notes: Option<&mut Vec<String>>,
         told_to_stop: &dyn Fn() -> bool,
     ) -> Result<(), Stop> {
         let has_more = execution.runs.len() > self.done.len();
-        match notes {
-            Some(notes) if has_more && refused.refusal() == Some(RefusalKind::NoSpace) => {
+        match (notes, why) {
+            (Some(notes), Some(why)) if has_more => {
                 notes.push(format!(
-                    "The experiment ended before its time, after {} blocks: there was no more \
-                     room for rows of history. {refused}",
+                    "The experiment ended before its time, after {} blocks: {why}. {refused}",
                     execution.runs.len()
                 ));
                 if matches!(execution.end, End::Stopped) && !told_to_stop() {
@@ -221,6 +234,51 @@ impl Alternation<'_> {
             }
             _ => Err(refused),
         }
+    }
+
+    /// How often a block is tried in which the process stands still. Where transactions arrive at a
+    /// rate, once: those that arrived meanwhile would be in the next try too.
+    fn tries(&self) -> u32 {
+        if self.form.load.rate().is_some() { 1 } else { TRIES }
+    }
+
+    /// What a block is given up with.
+    fn given_up(&self, stood: Stood) -> Option<Stop> {
+        let how = match self.tries() {
+            1 => "in it, and transactions that arrived meanwhile wait in the next one".to_owned(),
+            tries => format!("in it {tries} times in a row"),
+        };
+        stood.has_given_up.then(|| {
+            Stop::refuse(
+                RefusalKind::WrongState,
+                format!(
+                    "cannot measure a block: the process stood still {how}; see what stops the \
+                     process or pauses its machine, and run the experiment again"
+                ),
+            )
+        })
+    }
+}
+
+/// What became of blocks in which the process stood still.
+#[derive(Clone, Copy, Default)]
+struct Stood {
+    /// How many were made again.
+    again: u32,
+    /// Whether one was tried too often.
+    has_given_up: bool,
+}
+
+impl Stood {
+    /// What the verdict says of those that were made again.
+    fn note(self) -> Option<String> {
+        (self.again > 0).then(|| {
+            format!(
+                "The process stood still while blocks were made (a signal had stopped it, or its \
+                 machine was paused). They were dropped and made again: {}.",
+                counted(self.again.into(), "block")
+            )
+        })
     }
 }
 
@@ -235,10 +293,12 @@ struct Conductor<'a> {
     database: &'a Database,
     periods: &'a Periods,
     watcher: &'a Watcher,
+    /// When the first setting was set, moved on by the length of each try that was dropped.
     began: Timestamp,
     /// When the blocks ended that were there before: those to come are behind them.
     after_ns: u64,
     session: &'a Session,
+    stood: Stood,
 }
 
 impl Runner for Conductor<'_> {
@@ -246,8 +306,39 @@ impl Runner for Conductor<'_> {
 
     fn run(&mut self, step: &Step, told_to_stop: &dyn Fn() -> bool) -> Result<Option<Run>, Stop> {
         let session = self.session;
+        let tries = self.of.tries();
+        for tried in 1..=tries {
+            let began = session.now();
+            self.of.settings[step.level.index()].set(self.database, session)?;
+            let standstill = Standstill::watch(session);
+            let run = self.block(step, &|| told_to_stop() || standstill.is_seen());
+            if run.is_some() || told_to_stop() {
+                return Ok(run);
+            }
+            // Nothing of a setting sinks in while the process stands still.
+            self.began = self.began.after(session.now().since(began));
+            self.stood.again += u32::from(tried < tries);
+        }
+        self.stood.has_given_up = true;
+        Ok(None)
+    }
+
+    fn expected(&self) -> Option<Nanos> {
+        Some(self.of.blocks.length)
+    }
+}
+
+/// What is read at the begin and at the end of a counted interval.
+struct Mark {
+    processes: Snapshot,
+    moment: crate::watcher::Moment,
+}
+
+impl Conductor<'_> {
+    /// A block of the setting that was just set; None if it was told to stop.
+    fn block(&self, step: &Step, told_to_stop: &dyn Fn() -> bool) -> Option<Run> {
+        let session = self.session;
         let setting = &self.of.settings[step.level.index()];
-        setting.set(self.database, session)?;
         let Blocks { length, washout } = self.of.blocks;
         let set = session.now();
         self.periods.begin(session);
@@ -265,7 +356,7 @@ impl Runner for Conductor<'_> {
         let (ended, after) = (session.now(), commits(session));
         let end = self.mark();
         if told_to_stop() {
-            return Ok(None);
+            return None;
         }
         let block = Block {
             at_ns: self.after_ns + set.since(self.began).0,
@@ -276,21 +367,9 @@ impl Runner for Conductor<'_> {
             step_ns: curve.step.0,
             curve: curve.counts,
         };
-        Ok(Some(self.row(step, setting, [&begin, &end], books, block)))
+        Some(self.row(step, setting, [&begin, &end], books, block))
     }
 
-    fn expected(&self) -> Option<Nanos> {
-        Some(self.of.blocks.length)
-    }
-}
-
-/// What is read at the begin and at the end of a counted interval.
-struct Mark {
-    processes: Snapshot,
-    moment: crate::watcher::Moment,
-}
-
-impl Conductor<'_> {
     fn mark(&self) -> Mark {
         Mark {
             processes: Snapshot::take(self.session, SessionKind::Background),

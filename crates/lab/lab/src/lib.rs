@@ -14,7 +14,7 @@
 //! Two built-in experiments have shapes of their own: [`redo_size`] gives a curve, and
 //! [`free_buffer_waits`] compares all cells of a table.
 //!
-//! Rules LB1 to LB78 are in the README. Callers: the binary's `lab`; `cargo xbench validity`, which
+//! Rules LB1 to LB79 are in the README. Callers: the binary's `lab`; `cargo xbench validity`, which
 //! runs one setting in both worlds.
 
 #![forbid(unsafe_code)]
@@ -40,6 +40,7 @@ mod schedule;
 mod scratch;
 mod session;
 mod setting;
+mod standstill;
 mod watcher;
 
 pub use again::report_again;

@@ -323,8 +323,8 @@ impl<'a> Asked<'a> {
         follower.begins(&self.rule, "", &self.notes);
         let (mut audited, mut notes) = (None, Vec::new());
         let execution = {
-            let mut teller = Teller::new(self.rule, self.plan, self.time(), follower);
-            self.done.iter().for_each(|run| teller.knows(run));
+            let (time, done) = (self.time(), &self.done[..]);
+            let mut teller = Teller::new(self.rule, self.plan, time, done, follower);
             let mut news = |news: News<'_>| teller.tell(&news);
             let began = session.now();
             let is_over = || self.time().is_some_and(|time| session.now().since(began) > time);
@@ -455,8 +455,7 @@ impl<'a> Asked<'a> {
                 let (form, settings) = (&self.form, &self.experiment.settings[..]);
                 let (base, origin) = (base.clone(), &origin);
                 let mut runner = ModelRunner { machine, base, form, settings, origin };
-                let mut teller = Teller::new(self.rule, self.plan, None, follower);
-                done.iter().for_each(|run| teller.knows(run));
+                let mut teller = Teller::new(self.rule, self.plan, None, done, follower);
                 let mut enough =
                     |rows: &[Run]| is_enough(rows, &self.rule, self.experiment.settings.len());
                 let mut news = |news: News<'_>| teller.tell(&news);
