@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::finding::Finding;
-use super::record::{Record, append, kept};
+use super::record::{Record, append, kept, lost};
 use crate::Outcome;
 
 /// So many failures in a row end a campaign: the next run would fail too.
@@ -136,12 +136,14 @@ impl Campaign {
             .stdin(Stdio::null())
             .output()
             .map_err(|error| format!("cannot start {}: {error}", self.program.display()))?;
-        if !output.status.success() {
+        let report = serde_json::from_slice::<Value>(&output.stdout);
+        // A verdict behind which commits were lost has the status of a failure.
+        let has_lost = report.as_ref().is_ok_and(|report| lost(report) > 0);
+        if !output.status.success() && !has_lost {
             let told = String::from_utf8_lossy(&output.stderr);
             return Err(told.lines().last().unwrap_or("it didn't say why").to_owned());
         }
-        let report: Value = serde_json::from_slice(&output.stdout)
-            .map_err(|error| format!("its report is no JSON: {error}"))?;
+        let report = report.map_err(|error| format!("its report is no JSON: {error}"))?;
         Finding::of(&report)?;
         Ok(kept(&report))
     }
@@ -257,5 +259,21 @@ mod tests {
         let why = campaign("/bin/false").carry_out(&runs, &mut records).expect_err("it fails");
         assert!(why.contains("failed three times in a row"), "{why}");
         assert!(records.len() == 3 && records.iter().all(|it| it.failed.is_some()));
+    }
+
+    #[test]
+    fn a_run_that_lost_commits_is_no_failed_run() {
+        let scratch = Scratch::create(&std::env::temp_dir()).expect("it is writable");
+        let program = scratch.path().join("lost");
+        let report = r#"{"headline":{"comparison":null},"commits":{"lost":3}}"#;
+        let script = format!("#!/bin/sh\necho '{report}'\necho '3 commits LOST' >&2\nexit 1\n");
+        fs::write(&program, script).expect("it is writable");
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        fs::set_permissions(&program, permissions).expect("it is ours");
+        let run = Run { delay_ns: None, seed: 1 };
+        let mut records = Vec::new();
+        let campaign = campaign(&program.display().to_string());
+        campaign.carry_out(&[run], &mut records).expect("it has a report");
+        assert_eq!((records[0].lost(), records[0].failed.as_deref()), (3, None));
     }
 }

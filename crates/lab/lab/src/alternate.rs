@@ -21,7 +21,7 @@ use std::sync::Arc;
 use database::{Database, Options};
 use experiment::{
     Block, Commits, End, Execution, Latency, Measured, News, Origin, Plan, Run, Runner, Step,
-    carry_out,
+    carry_out, whole_rounds,
 };
 use ids::BlockSize;
 use instance::Parameters;
@@ -220,7 +220,8 @@ impl Alternation<'_> {
         notes: Option<&mut Vec<String>>,
         told_to_stop: &dyn Fn() -> bool,
     ) -> Result<(), Stop> {
-        let has_more = execution.runs.len() > self.done.len();
+        let had = whole_rounds(&self.done, &self.plan.steps());
+        let has_more = execution.runs.len() > had;
         match (notes, why) {
             (Some(notes), Some(why)) if has_more => {
                 notes.push(format!(
