@@ -103,10 +103,11 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Outcome {
     // What was found is told however the campaign ended.
     os::linux::listen();
     let ended = campaign.carry_out(&runs, &mut known.records);
-    if !known.records.is_empty() {
-        tabulate(&known)?;
+    let tabulated = if known.records.is_empty() { Ok(()) } else { tabulate(&known) };
+    match (tabulated, ended) {
+        (Err(found), Err(why)) => Err(format!("{found}\n{why}")),
+        (tabulated, ended) => tabulated.and(ended),
     }
-    ended
 }
 
 fn tabulate(known: &Records) -> Outcome {
@@ -121,8 +122,36 @@ fn tabulate(known: &Records) -> Outcome {
     if lost > 0 {
         return Err(format!("decides: {lost} commits were LOST: no figure is worth anything"));
     }
-    match table::breaks_the_promise(&known.records) {
-        true => Err("decides: the promise about equals is broken".into()),
-        false => Ok(()),
+    if table::breaks_the_promise(&known.records) {
+        return Err("decides: the promise about equals is broken".into());
+    }
+    let failing = table::failing(&known.records);
+    match failing.is_empty() {
+        true => Ok(()),
+        false => Err(format!("decides: more than a tenth failed of {}", failing.join("; "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::record::tests::record;
+    use super::*;
+
+    /// Every other run fails: never three in a row, so the campaign comes to its end.
+    #[test]
+    fn more_than_a_tenth_of_a_kind_that_failed_is_an_error() {
+        let ended = |failed: usize| {
+            let mut records = vec![record(None, 1.0, "not seen", "no"); 20];
+            for run in records.iter_mut().step_by(2).take(failed) {
+                run.report = serde_json::Value::Null;
+                run.failed = Some("it didn't say why".to_owned());
+            }
+            // Of this kind none failed, which doesn't help the other one.
+            records.extend(vec![record(Some(2_000), 0.98, "yes", "yes"); 20]);
+            tabulate(&Records { records, skipped: 0 })
+        };
+        assert_eq!(ended(2), Ok(()));
+        let why = ended(3).expect_err("a lab that fails where it would err keeps no promise");
+        assert!(why.ends_with("failed of equals, quiet, 5m a run: 3 of 20"), "{why}");
     }
 }
