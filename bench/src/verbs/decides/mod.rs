@@ -128,7 +128,10 @@ fn tabulate(known: &Records) -> Outcome {
     let failing = table::failing(&known.records);
     match failing.is_empty() {
         true => Ok(()),
-        false => Err(format!("decides: more than a tenth failed of {}", failing.join("; "))),
+        false => {
+            let kinds = failing.join("; ");
+            Err(format!("decides: more than a tenth failed or ended before its time: {kinds}"))
+        }
     }
 }
 
@@ -152,6 +155,6 @@ mod tests {
         };
         assert_eq!(ended(2), Ok(()));
         let why = ended(3).expect_err("a lab that fails where it would err keeps no promise");
-        assert!(why.ends_with("failed of equals, quiet, 5m a run: 3 of 20"), "{why}");
+        assert!(why.ends_with("before its time: equals, quiet, 5m a run: 3 of 20"), "{why}");
     }
 }

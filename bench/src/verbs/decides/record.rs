@@ -40,6 +40,12 @@ impl Record {
         ["commit", "machine"].map(|part| self.report["origin"][part].as_str().unwrap_or_default())
     }
 
+    /// Whether its experiment couldn't go on, and ended before its time.
+    pub(super) fn was_cut_short(&self) -> bool {
+        let notes = self.report["notes"].as_array().into_iter().flatten();
+        notes.filter_map(Value::as_str).any(|note| note.starts_with(lab::CUT_SHORT))
+    }
+
     /// Acknowledged commits that were gone.
     pub(super) fn lost(&self) -> u64 {
         lost(&self.report)

@@ -16,7 +16,7 @@ const PROMISE_ERROR: f64 = 0.025;
 const PROMISE_CHANCE_MIN: f64 = 0.05;
 /// With fewer equals than this, a promise that holds is kept so far.
 const PROMISE_RUNS: usize = 30;
-/// If more than one run in ten of a kind failed, that is an error.
+/// If more than one run in ten of a kind failed or was cut short, that is an error.
 const FAILED_ONE_IN: usize = 10;
 
 /// What runs of one table have in common: conditions, commit and machine.
@@ -51,14 +51,14 @@ pub(super) fn breaks_the_promise(records: &[Record]) -> bool {
     of_sections.chain(together.values()).any(Tally::breaks_the_promise)
 }
 
-/// The kinds of which too many runs failed, each as `equals, quiet, 5m a run: 4 of 30`. A failed
-/// run has no report, so its commit and machine aren't known.
+/// The kinds of which too many runs failed or were cut short, each as `equals, quiet, 5m a run: 4
+/// of 30`. A failed run has no report, so its commit and machine aren't known.
 pub(super) fn failing(records: &[Record]) -> Vec<String> {
     let mut kinds: BTreeMap<(&str, Kind), [usize; 2]> = BTreeMap::new();
     for record in records {
         let kind = (record.conditions.as_str(), Kind::of(record));
         let [failed, runs] = kinds.entry(kind).or_default();
-        *failed += usize::from(record.failed.is_some());
+        *failed += usize::from(record.failed.is_some() || record.was_cut_short());
         *runs += 1;
     }
     kinds.retain(|_, [failed, runs]| FAILED_ONE_IN * *failed > *runs);
@@ -97,6 +97,11 @@ pub(super) fn text(records: &[Record]) -> String {
     if failed > 0 {
         let runs = report::number::counted(failed as u64, "run");
         text += &format!("\nfailed, and in no line above: {runs}\n");
+    }
+    let short = records.iter().filter(|it| it.failed.is_none() && it.was_cut_short()).count();
+    if short > 0 {
+        let runs = report::number::counted(short as u64, "run");
+        text += &format!("\nexperiments that ended before their time, counted above: {runs}\n");
     }
     text + MEANINGS
 }
@@ -399,6 +404,25 @@ mod tests {
             run.conditions = "beside the neighbour, 5m a run".to_owned();
         }
         assert!(!breaks_the_promise(&records), "other conditions are another campaign");
+    }
+
+    /// A lab whose runs are all cut short never errs.
+    #[test]
+    fn runs_that_were_cut_short_are_told_and_are_too_many_as_failed_ones_are() {
+        let mut records = vec![record(None, 1.0, "not seen", "open"); 30];
+        let campaign =
+            |records: &[Record]| (text(records).contains("before their time"), failing(records));
+        records[0].report["notes"] = serde_json::json!(["By restarts."]);
+        assert_eq!(campaign(&records), (false, Vec::new()));
+        let note = format!("{}, after 14 blocks: the process stood still.", lab::CUT_SHORT);
+        for run in &mut records[..3] {
+            run.report["notes"] = serde_json::json!(["By restarts.", note]);
+        }
+        assert!(text(&records).contains("counted above: 3 runs"), "{}", text(&records));
+        assert_eq!(campaign(&records), (true, Vec::new()));
+        records[3].failed = Some("it didn't say why".to_owned());
+        let expected = vec!["equals, quiet, 5m a run: 4 of 30".to_owned()];
+        assert_eq!(campaign(&records), (true, expected));
     }
 
     /// A program keeps the promise, or doesn't, by its own runs.

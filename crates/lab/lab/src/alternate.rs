@@ -64,6 +64,8 @@ impl Blocks {
     }
 }
 
+/// What the note of an experiment begins with that was cut short (LB78, LB79).
+pub const CUT_SHORT: &str = "The experiment ended before its time";
 /// A block's curve has so many steps.
 const STEPS: u32 = 20;
 /// How often it is asked whether to stop.
@@ -225,7 +227,7 @@ impl Alternation<'_> {
         match (notes, why) {
             (Some(notes), Some(why)) if has_more => {
                 notes.push(format!(
-                    "The experiment ended before its time, after {} blocks: {why}. {refused}",
+                    "{CUT_SHORT}, after {} blocks: {why}. {refused}",
                     execution.runs.len()
                 ));
                 if matches!(execution.end, End::Stopped) && !told_to_stop() {

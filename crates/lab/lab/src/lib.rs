@@ -44,7 +44,7 @@ mod standstill;
 mod watcher;
 
 pub use again::report_again;
-pub use alternate::Blocks;
+pub use alternate::{Blocks, CUT_SHORT};
 pub use before::Before;
 pub use catalogue::BUILT_IN;
 pub use experiment_file::{BUDGET, Design, Experiment, RATES};
