@@ -83,10 +83,7 @@ impl Campaign {
             }
             // It lived before the run: if it lives now, it did all through it.
             neighbour.as_mut().map_or(Ok(()), Neighbour::must_live)?;
-            let (report, failed) = match made {
-                Ok(report) => (report, None),
-                Err(why) => (Value::Null, Some(why)),
-            };
+            let (report, failed) = made.unwrap_or_else(|why| (Value::Null, Some(why)));
             failures = if failed.is_some() { failures + 1 } else { 0 };
             let is_enough = failures == FAILURES_MAX || runs.len() == 1;
             let gave_up = failed.clone().filter(|_| is_enough);
@@ -128,8 +125,9 @@ impl Campaign {
         options
     }
 
-    /// What is kept of the report of a run.
-    fn make(&self, run: Run, scratch: &Scratch) -> Result<Value, String> {
+    /// What is kept of the report of a run, and why its answer is refused, if it is. Commits that
+    /// were lost count in any case.
+    fn make(&self, run: Run, scratch: &Scratch) -> Result<(Value, Option<String>), String> {
         let output = Command::new(&self.program)
             .args(self.options(run, &scratch.path().display().to_string()))
             .current_dir(scratch.path())
@@ -144,8 +142,7 @@ impl Campaign {
             return Err(told.lines().last().unwrap_or("it didn't say why").to_owned());
         }
         let report = report.map_err(|error| format!("its report is no JSON: {error}"))?;
-        Finding::of(&report)?;
-        Ok(kept(&report))
+        Ok((kept(&report), Finding::of(&report).err()))
     }
 }
 
@@ -211,6 +208,7 @@ impl Drop for Neighbour {
 
 #[cfg(test)]
 mod tests {
+    use super::super::record::Records;
     use super::*;
 
     #[test]
@@ -261,19 +259,41 @@ mod tests {
         assert!(records.len() == 3 && records.iter().all(|it| it.failed.is_some()));
     }
 
-    #[test]
-    fn a_run_that_lost_commits_is_no_failed_run() {
-        let scratch = Scratch::create(&std::env::temp_dir()).expect("it is writable");
+    /// A campaign whose program reports this, and fails since it lost commits.
+    fn losing(scratch: &Scratch, report: &str) -> Campaign {
         let program = scratch.path().join("lost");
-        let report = r#"{"headline":{"comparison":null},"commits":{"lost":3}}"#;
         let script = format!("#!/bin/sh\necho '{report}'\necho '3 commits LOST' >&2\nexit 1\n");
         fs::write(&program, script).expect("it is writable");
         let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o700);
         fs::set_permissions(&program, permissions).expect("it is ours");
+        campaign(&program.display().to_string())
+    }
+
+    #[test]
+    fn a_run_that_lost_commits_is_no_failed_run() {
+        let scratch = Scratch::create(&std::env::temp_dir()).expect("it is writable");
+        let report = r#"{"headline":{"comparison":null},"commits":{"lost":3}}"#;
         let run = Run { delay_ns: None, seed: 1 };
         let mut records = Vec::new();
-        let campaign = campaign(&program.display().to_string());
+        let campaign = losing(&scratch, report);
         campaign.carry_out(&[run], &mut records).expect("it has a report");
         assert_eq!((records[0].lost(), records[0].failed.as_deref()), (3, None));
+    }
+
+    /// A ratio of zero is refused. The commits are gone all the same, also from the file.
+    #[test]
+    fn lost_commits_count_in_a_report_that_is_refused() {
+        let scratch = Scratch::create(&std::env::temp_dir()).expect("it is writable");
+        let report = r#"{"headline":{"comparison":{"ratio":0}},"commits":{"lost":3}}"#;
+        let mut campaign = losing(&scratch, report);
+        let out = scratch.path().join("runs");
+        campaign.out = Some(out.clone());
+        let run = Run { delay_ns: None, seed: 1 };
+        let mut records = Vec::new();
+        let why = campaign.carry_out(&[run], &mut records).expect_err("it is no finding");
+        assert!(why.contains("the report's ratio is 0"), "{why}");
+        let read = Records::read(&out).expect("it was written");
+        assert_eq!((records[0].lost(), read.records[0].lost(), read.skipped), (3, 3, 0));
+        assert!(read.records[0].failed.is_some());
     }
 }

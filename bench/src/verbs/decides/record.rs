@@ -22,7 +22,8 @@ pub(super) struct Record {
     pub(super) seed: u64,
     /// From the start of the program to its end.
     pub(super) seconds: f64,
-    /// Of the lab's report what an answer is read from ([`kept`]); null if there is none.
+    /// Of the lab's report what an answer is read from ([`kept`]), also if the answer is refused;
+    /// null if there is no report.
     pub(super) report: Value,
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -52,7 +52,7 @@ pub(super) fn breaks_the_promise(records: &[Record]) -> bool {
 }
 
 /// The kinds of which too many runs failed or were cut short, each as `equals, quiet, 5m a run: 4
-/// of 30`. A failed run has no report, so its commit and machine aren't known.
+/// of 30`. Few failed runs have a report, so commits and machines aren't told apart.
 pub(super) fn failing(records: &[Record]) -> Vec<String> {
     let mut kinds: BTreeMap<(&str, Kind), [usize; 2]> = BTreeMap::new();
     for record in records {
