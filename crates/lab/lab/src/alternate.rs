@@ -20,8 +20,8 @@ use std::sync::Arc;
 
 use database::{Database, Options};
 use experiment::{
-    Block, Commits, End, Execution, Latency, Measured, News, Origin, Plan, Run, Runner, Step,
-    carry_out, whole_rounds,
+    Block, Commits, End, Execution, Latency, Measured, News, Origin, Plan, RoundKind, Run, Runner,
+    Step, carry_out, whole_rounds,
 };
 use ids::BlockSize;
 use instance::Parameters;
@@ -33,6 +33,7 @@ use waits::{Nanos, SessionKind, Statistic, Timestamp, WaitEvent};
 use workload::{Latencies, Periods, SessionPeriod, Watch};
 
 use crate::crash::crash;
+use crate::full::is_full;
 use crate::measure::check;
 use crate::standstill::Standstill;
 use crate::watcher::{PROBE, Watcher};
@@ -199,8 +200,7 @@ impl Alternation<'_> {
         let mut execution = execution.expect("a load that ran was conducted");
         notes.iter_mut().for_each(|notes| notes.extend(stood.note()));
         if let Some(refused) = failure {
-            let is_full = refused.refusal() == Some(RefusalKind::NoSpace);
-            let why = is_full.then_some("there was no more room for rows of history");
+            let why = is_full(&refused).then_some("there was no more room for rows of history");
             self.cut_short(&mut execution, why, refused, notes, told_to_stop)?;
         } else if let Some(refused) = self.given_up(stood) {
             let why = Some("the process stood still");
@@ -211,7 +211,7 @@ impl Alternation<'_> {
     }
 
     /// The experiment can't go on. If there is a `why`, what was measured until then holds (LB78,
-    /// LB79).
+    /// LB79), if that is a round at least. What had ended before is whole.
     fn cut_short(
         &self,
         execution: &mut Execution<Stop>,
@@ -220,9 +220,12 @@ impl Alternation<'_> {
         notes: Option<&mut Vec<String>>,
         told_to_stop: &dyn Fn() -> bool,
     ) -> Result<(), Stop> {
-        let had = whole_rounds(&self.done, &self.plan.steps());
-        let has_more = execution.runs.len() > had;
+        let (runs, steps) = (&execution.runs, self.plan.steps());
+        let (had, has) = (whole_rounds(&self.done, &steps), whole_rounds(runs, &steps));
+        let is_compared = |run: &Run| run.identity.kind == RoundKind::Compared;
+        let has_more = runs.len() > had && runs[..has].iter().any(is_compared);
         match (notes, why) {
+            (Some(_), Some(_)) if matches!(execution.end, End::Complete) => Ok(()),
             (Some(notes), Some(why)) if has_more => {
                 notes.push(format!(
                     "The experiment ended before its time, after {} blocks: {why}. {refused}",
@@ -468,4 +471,60 @@ impl Curve {
 
 fn commits(session: &Session) -> u64 {
     session.os().totals().statistic(Statistic::UserCommits)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use experiment::World;
+
+    use super::*;
+
+    fn origin() -> Origin {
+        Origin {
+            experiment: "test".to_owned(),
+            plan_seed: 1,
+            commit: "commit".to_owned(),
+            machine: "machine".to_owned(),
+            world: World::Linux,
+            work: "work".to_owned(),
+        }
+    }
+
+    fn row(step: &Step) -> Run {
+        let elapsed = Nanos::from_secs(1);
+        let measured = Measured { elapsed, transactions: 1, latency: None, commits: None };
+        Run::new(origin().identity(step, "a setting", BTreeMap::new()), measured, &[])
+    }
+
+    /// LB78: without a round of all settings the refusal is what there is to say, and of an
+    /// experiment that had ended before it there is nothing.
+    #[test]
+    fn an_experiment_that_is_cut_short_has_a_round_and_one_that_had_ended_is_whole() {
+        let plan = Plan { levels: 2, rounds: 3, equals: 1, stretches: 1, together: 1, seed: 1 };
+        let rows: Vec<Run> = plan.steps().iter().map(row).collect();
+        let is_of_equals = |run: &&Run| run.identity.kind == RoundKind::Equals;
+        let before = rows.iter().take_while(is_of_equals).count();
+        let (form, origin) = (Form::tiny(), origin());
+        let alternation = Alternation {
+            plan,
+            blocks: Blocks { length: Nanos::from_secs(1), washout: Nanos::ZERO },
+            form: &form,
+            settings: &[],
+            origin: &origin,
+            done: Vec::new(),
+        };
+        let cut = |blocks: usize, end: End<Stop>| {
+            let mut execution = Execution { runs: rows[..blocks].to_vec(), end };
+            let (why, mut notes) = (Some("it was full"), Vec::new());
+            let refused = Stop::refuse(RefusalKind::NoSpace, "full");
+            let told = Some(&mut notes);
+            let cut = alternation.cut_short(&mut execution, why, refused, told, &|| false);
+            (cut.is_ok(), notes.len(), matches!(execution.end, End::Complete))
+        };
+        assert_eq!(cut(before + 1, End::Stopped), (false, 0, false), "half a round");
+        assert_eq!(cut(before + 2, End::Stopped), (true, 1, true), "a round");
+        assert_eq!(cut(rows.len(), End::Complete), (true, 0, true), "it had ended");
+    }
 }
