@@ -15,13 +15,14 @@
 //! Source: Bojinov, Simchi-Levi & Zhao, "Design and Analysis of Switchback Experiments" (Management
 //! Science 2023).
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use database::{Database, Options};
 use experiment::{
-    Block, Commits, End, Execution, Latency, Measured, News, Origin, Plan, RoundKind, Run, Runner,
-    Step, carry_out, whole_rounds,
+    Block, Commits, End, Execution, Latency, Level, Measured, News, Origin, Plan, RoundKind, Run,
+    Runner, Step, carry_out, whole_rounds,
 };
 use ids::BlockSize;
 use instance::Parameters;
@@ -167,6 +168,7 @@ impl Alternation<'_> {
         let periods = Periods::new(session.os());
         let Following { told_to_stop, enough, news, mut notes } = following;
         let (mut execution, mut failure, mut stood) = (None, None, Stood::default());
+        let standstill = Standstill::watch(session);
         let mut conduct = |session: &Session, has_ended: &dyn Fn() -> bool| {
             let stop = || told_to_stop() || has_ended();
             let mut conductor = Conductor {
@@ -177,6 +179,7 @@ impl Alternation<'_> {
                 began: session.now(),
                 after_ns: self.instance_ns(),
                 session,
+                standstill: &standstill,
                 stood: Stood::default(),
             };
             let clock = session.os().clock();
@@ -185,10 +188,15 @@ impl Alternation<'_> {
                 Some(carry_out(&self.plan, done, &mut conductor, clock, &stop, enough, news));
             stood = conductor.stood;
         };
+        // Asked in the warm-up.
+        let looking = || {
+            standstill.is_seen();
+            told_to_stop()
+        };
         let watch = Watch {
             periods: Some(Arc::clone(&periods)),
             conduct: Some(&mut conduct),
-            told_to_stop: Some(told_to_stop),
+            told_to_stop: Some(&looking),
             failure: Some(&mut failure),
             ..Watch::default()
         };
@@ -202,7 +210,7 @@ impl Alternation<'_> {
         if let Some(refused) = failure {
             let why = is_full(&refused).then_some("there was no more room for rows of history");
             self.cut_short(&mut execution, why, refused, notes, told_to_stop)?;
-        } else if let Some(refused) = self.given_up(stood) {
+        } else if let Some(refused) = self.given_up(&stood) {
             let why = Some("the process stood still");
             self.cut_short(&mut execution, why, refused, notes, told_to_stop)?;
         }
@@ -247,9 +255,9 @@ impl Alternation<'_> {
     }
 
     /// What a block is given up with.
-    fn given_up(&self, stood: Stood) -> Option<Stop> {
+    fn given_up(&self, stood: &Stood) -> Option<Stop> {
         let how = match self.tries() {
-            1 => "in it, and transactions that arrived meanwhile wait in the next one".to_owned(),
+            1 => "in it or before it, and what arrived meanwhile waits in it".to_owned(),
             tries => format!("in it {tries} times in a row"),
         };
         stood.has_given_up.then(|| {
@@ -265,22 +273,26 @@ impl Alternation<'_> {
 }
 
 /// What became of blocks in which the process stood still.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 struct Stood {
-    /// How many were made again.
-    again: u32,
+    /// How many were made again, by their setting.
+    again: BTreeMap<Level, u32>,
     /// Whether one was tried too often.
     has_given_up: bool,
 }
 
 impl Stood {
-    /// What the verdict says of those that were made again.
-    fn note(self) -> Option<String> {
-        (self.again > 0).then(|| {
+    /// What the verdict says of those that were made again. If there are many more of one setting,
+    /// that setting may have been what held the process up.
+    fn note(&self) -> Option<String> {
+        let all: u32 = self.again.values().sum();
+        let each = self.again.iter().map(|(level, count)| format!("{count} of {level}"));
+        let each = each.collect::<Vec<_>>().join(", ");
+        (all > 0).then(|| {
             format!(
                 "The process stood still while blocks were made (a signal had stopped it, or its \
-                 machine was paused). They were dropped and made again: {}.",
-                counted(self.again.into(), "block")
+                 machine was paused). They were dropped and made again: {}, {each}.",
+                counted(all.into(), "block")
             )
         })
     }
@@ -297,11 +309,14 @@ struct Conductor<'a> {
     database: &'a Database,
     periods: &'a Periods,
     watcher: &'a Watcher,
-    /// When the first setting was set, moved on by the length of each try that was dropped.
+    /// When the first setting was set, moved on by the length of each try that was dropped, and of
+    /// each standstill between two blocks.
     began: Timestamp,
     /// When the blocks ended that were there before: those to come are behind them.
     after_ns: u64,
     session: &'a Session,
+    /// Watches since the warm-up.
+    standstill: &'a Standstill<'a>,
     stood: Stood,
 }
 
@@ -309,19 +324,28 @@ impl Runner for Conductor<'_> {
     type Error = Stop;
 
     fn run(&mut self, step: &Step, told_to_stop: &dyn Fn() -> bool) -> Result<Option<Run>, Stop> {
-        let session = self.session;
+        let (session, standstill) = (self.session, self.standstill);
         let tries = self.of.tries();
+        // In the warm-up, or since the last block.
+        let before = standstill.take();
+        if before > Nanos::ZERO && tries == 1 {
+            self.stood.has_given_up = true;
+            return Ok(None);
+        }
+        // Nothing of a setting sinks in while the process stands still.
+        self.began = self.began.after(before).min(session.now());
         for tried in 1..=tries {
             let began = session.now();
             self.of.settings[step.level.index()].set(self.database, session)?;
-            let standstill = Standstill::watch(session);
             let run = self.block(step, &|| told_to_stop() || standstill.is_seen());
             if run.is_some() || told_to_stop() {
                 return Ok(run);
             }
-            // Nothing of a setting sinks in while the process stands still.
+            standstill.take();
             self.began = self.began.after(session.now().since(began));
-            self.stood.again += u32::from(tried < tries);
+            if tried < tries {
+                *self.stood.again.entry(step.level).or_default() += 1;
+            }
         }
         self.stood.has_given_up = true;
         Ok(None)
@@ -475,8 +499,6 @@ fn commits(session: &Session) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use experiment::World;
 
     use super::*;
