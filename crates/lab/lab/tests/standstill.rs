@@ -25,7 +25,9 @@ struct Stopper(Child);
 impl Stopper {
     fn ready() -> Stopper {
         let seconds = STANDSTILL.as_secs_f64();
-        let script = format!("read line; kill -STOP $PPID; sleep {seconds}; kill -CONT $PPID");
+        // Without a line, as where the test has failed, it stops nothing.
+        let stops = format!("kill -STOP $PPID; sleep {seconds}; kill -CONT $PPID");
+        let script = format!("if read line; then {stops}; fi");
         let mut command = Command::new("sh");
         let started = command.args(["-c", &script]).stdin(Stdio::piped()).spawn();
         Stopper(started.expect("a shell"))
