@@ -29,6 +29,7 @@ mod enough;
 mod experiment_file;
 mod form;
 pub mod free_buffer_waits;
+mod full;
 mod linux;
 mod load;
 mod measure;

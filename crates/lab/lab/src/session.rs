@@ -16,6 +16,7 @@ use waits::Nanos;
 use crate::alternate::{Alternation, Blocks, Following};
 use crate::before::{Before, check_machine, check_settings};
 use crate::enough::{has_ended, is_enough};
+use crate::form::DATA_BYTES_MAX;
 use crate::linux::{Chosen, LinuxRunner, fix_by_rows, prepare};
 use crate::model::{DIRECTORY, Machine, ModelRunner, load};
 use crate::progress::Teller;
@@ -204,8 +205,11 @@ impl<'a> Asked<'a> {
             ));
         }
         let (blocks, budget) = (experiment.blocks()?, experiment.budget());
-        if design == Design::Alternate && !is_modelled {
-            form.last_for(budget);
+        if let (Design::Alternate, RunOn::ThisMachine(parent)) = (design, &request.run_on) {
+            match experiment.until_decided {
+                true => form.last_until_decided(data_bytes_max(&done), || free_bytes(parent))?,
+                false => form.last_for(budget),
+            }
         }
         if design == Design::Alternate && experiment.design.is_none() {
             // It may begin anew by restarts (`instead`): what is wrong with those is told now.
@@ -536,6 +540,15 @@ const BY_RESTARTS: &str = "The settings can't alternate in one instance: the eff
 /// half and double of them, to see whether the answer depends on them.
 const SCHEDULING_FACTORS: &[(f64, &str)] =
     &[(0.5, "half the migration and switch cost"), (2.0, "double the migration and switch cost")];
+
+/// The size to which the data file of these rows could grow.
+fn data_bytes_max(done: &[Run]) -> Option<&String> {
+    done.first()?.identity.parameters.get(DATA_BYTES_MAX)
+}
+
+fn free_bytes(directory: &Path) -> Result<u64, Stop> {
+    Ok(os::linux::disk().free_bytes(directory)?)
+}
 
 /// The rows, and whether it was told to stop.
 fn whole(execution: Execution<Stop>) -> Result<(Vec<Run>, bool), Stop> {

@@ -81,7 +81,7 @@ impl<'s> Outputs<'s> {
                 rows.display()
             )));
         }
-        let mut rows = OutputFile { disk, file, length: whole.bytes as u64 };
+        let mut rows = OutputFile { disk, file, length: whole.bytes as u64, was_there: true };
         rows.file.set_len(rows.length, FileOperation::Resize.waiting(session))?;
         if whole.lacks_line_end {
             rows.append("\n", session)?;
@@ -191,29 +191,37 @@ impl<P> Left<P> {
 fn empty(disk: &Disk, path: &Path, session: &Session) -> Result<Option<File>, os::Error> {
     // What can't be opened to be written is refused as what exists.
     let Ok(file) = disk.open(path, OPTIONS, session) else { return Ok(None) };
-    Ok((file.try_lock()? && file.length()? == 0).then_some(file))
+    Ok(is_free(disk, &file, session)?.then_some(file))
+}
+
+/// Whether no program has this file, and it is empty. It is locked then. A program that made it may
+/// have removed it before it let go.
+fn is_free(disk: &Disk, file: &File, session: &Session) -> Result<bool, os::Error> {
+    Ok(file.try_lock()? && file.length()? == 0 && disk.has_its_name(file, session)?)
 }
 
 struct OutputFile {
     disk: Disk,
     file: File,
     length: u64,
+    /// It was there before, empty: a user may have made it so, so it stays.
+    was_there: bool,
 }
 
 impl OutputFile {
-    /// Makes the file. One that is there is refused, but for an empty one that nobody has open:
-    /// that is what a program leaves that was killed before it wrote.
+    /// Makes the file. One that is there is refused, but for an empty one that nobody has open: a
+    /// program leaves that if it is killed before it writes.
     fn make(path: &Path, session: &Session) -> Result<OutputFile, os::Error> {
         let disk = os::linux::disk();
-        let file = match disk.create(path, 0, OPTIONS, session) {
+        let (file, was_there) = match disk.create(path, 0, OPTIONS, session) {
             Err(exists) if exists.cause() == Cause::AlreadyExists => {
-                empty(&disk, path, session)?.ok_or(exists)?
+                (empty(&disk, path, session)?.ok_or(exists)?, true)
             }
-            made => made?,
+            made => (made?, false),
         };
         // Nobody goes on with it meanwhile.
         file.try_lock()?;
-        Ok(OutputFile { disk, file, length: 0 })
+        Ok(OutputFile { disk, file, length: 0, was_there })
     }
 
     fn append(&mut self, text: &str, session: &Session) -> Result<(), os::Error> {
@@ -227,8 +235,12 @@ impl OutputFile {
         self.file.sync(FileOperation::Sync.waiting(session))
     }
 
+    /// Removes it, or empties it if it was there before.
     fn remove(self, session: &Session) -> Result<(), os::Error> {
-        self.disk.remove(self.file.path(), session)
+        match self.was_there {
+            true => self.file.set_len(0, FileOperation::Resize.waiting(session)),
+            false => self.disk.remove(self.file.path(), session),
+        }
     }
 }
 
@@ -317,13 +329,47 @@ mod tests {
         assert_eq!(there, "mine");
     }
 
+    /// `--rows $(mktemp)`: what the lab didn't make isn't the lab's to remove.
+    #[test]
+    fn an_empty_file_of_the_user_stays_where_an_experiment_is_refused() {
+        let path = std::env::temp_dir().join(format!("forebay-mine-{}", std::process::id()));
+        let session = os::linux::start().adopt("test", waits::SessionKind::Foreground);
+        for was_there in [true, false] {
+            if was_there {
+                std::fs::write(&path, "").expect("written");
+            }
+            let mut outputs = Outputs::make(Some(&path), None, &session).expect("taken");
+            // What isn't a row isn't kept.
+            outputs.line("what was asked".to_owned(), false);
+            assert!(outputs.without_answer(Some(&path), None).rows.is_none());
+            let length = std::fs::metadata(&path).ok().map(|file| file.len());
+            let _ = std::fs::remove_file(&path);
+            assert_eq!(length, was_there.then_some(0));
+        }
+    }
+
+    /// Else a day of rows is written to a file that another program has just removed.
+    #[test]
+    fn an_empty_file_whose_name_is_gone_is_not_taken() {
+        let path = std::env::temp_dir().join(format!("forebay-nameless-{}", std::process::id()));
+        let session = os::linux::start().adopt("test", waits::SessionKind::Foreground);
+        std::fs::write(&path, "").expect("written");
+        let disk = os::linux::disk();
+        let open = || disk.open(&path, OPTIONS, &session).expect("there");
+        let (before, again) = (open(), open());
+        assert!(is_free(&disk, &before, &session).expect("looked at"));
+        drop(before);
+        std::fs::remove_file(&path).expect("removed");
+        assert!(!is_free(&disk, &again, &session).expect("looked at"));
+    }
+
     /// A file that nothing can be written to.
     fn closed(name: &str, session: &Session) -> (std::path::PathBuf, OutputFile) {
         let path = std::env::temp_dir().join(format!("forebay-{name}-{}", std::process::id()));
         std::fs::write(&path, "").expect("written");
         let disk = os::linux::disk();
         let file = disk.open_read_only(&path, OPTIONS, session).expect("there");
-        (path, OutputFile { disk, file, length: 0 })
+        (path, OutputFile { disk, file, length: 0, was_there: false })
     }
 
     /// A device may be full for a moment of a day: that is told at once, and costs no row.
@@ -339,7 +385,7 @@ mod tests {
         assert_eq!(outputs.line("two".to_owned(), true), None, "it is told once");
         let disk = os::linux::disk();
         let file = disk.open(&path, OPTIONS, &session).expect("there");
-        outputs.rows = Some(OutputFile { disk, file, length: 0 });
+        outputs.rows = Some(OutputFile { disk, file, length: 0, was_there: false });
         let told = outputs.line("three".to_owned(), false);
         let there = std::fs::read_to_string(&path).expect("there");
         std::fs::remove_file(&path).expect("removed");
