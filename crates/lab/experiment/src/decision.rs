@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use stats::adjusted::{Estimate, Pair};
 use stats::distributions::Distribution;
-use stats::sequential::{Answer, Direction, Looks, Outlook, confidence_sequence};
+use stats::sequential::{Answer, Looks, Outlook, confidence_sequence};
 use stats::{Interval, Matters};
 
 use crate::measure::NOTHING;
@@ -82,7 +82,8 @@ impl Figure {
     }
 }
 
-/// A smaller standard error, of logarithms, is what sums of equal figures leave of their last bits.
+/// A smaller effect or standard error, of logarithms, is what sums of equal figures leave of their
+/// last bits.
 const EXACT: f64 = 1e-12;
 
 /// What became of a covariate.
@@ -140,6 +141,9 @@ impl Decision {
     /// is; None if it is too early to say, or that would take twenty budgets. Once a difference is
     /// real, the answer is whether it matters.
     pub fn more_rounds(&self) -> Option<u32> {
+        if self.agrees_exactly() {
+            return None;
+        }
         let outlook = Outlook {
             decision: match self.answer.is_real() {
                 true => stats::sequential::Decision::Matters,
@@ -151,6 +155,11 @@ impl Decision {
             reach: self.planned.saturating_mul(BUDGETS_MAX),
         };
         outlook.more_pairs(&self.estimate)
+    }
+
+    /// Whether the rounds agree to the last digit, and so say nothing of their noise.
+    pub(crate) fn agrees_exactly(&self) -> bool {
+        self.estimate.standard_error <= EXACT
     }
 }
 
@@ -283,7 +292,7 @@ fn decide_at(
     for of in [&mut estimate, &mut plain] {
         of.standard_error = of.standard_error.max(least);
     }
-    let of_logs = estimate.interval(critical);
+    let of_logs = interval_of(&estimate, critical);
     let length = |interval: Interval| interval.high - interval.low;
     Some(Decision {
         rounds: at,
@@ -294,7 +303,7 @@ fn decide_at(
         figures: sums.ratios,
         ratio: estimate.effect.exp(),
         interval: ratios(of_logs),
-        answer: answer(&estimate, critical, rule),
+        answer: Answer::of(of_logs, rule.threshold.ln_1p()),
         gain: match estimate.standard_error > EXACT {
             true => length(plain.interval(critical)) / length(of_logs),
             false => 1.0,
@@ -317,18 +326,17 @@ fn least_error(pairs: &[RowPair<'_>], figure: Figure) -> f64 {
     ((of_a.powi(2) + of_b.powi(2)) / 12.0).sqrt()
 }
 
-/// Rounds that agree to the last digit say nothing of their noise. So they don't decide whether it
-/// matters, and no difference is real that so few could show by chance, with the lots of their
-/// orders (`stats::sequential::pairs_critical`).
-fn answer(estimate: &Estimate, critical: f64, rule: &Rule) -> Answer {
-    let mut answer = Answer::of(estimate.interval(critical), rule.threshold.ln_1p());
-    if estimate.standard_error <= EXACT {
-        answer.matters = Matters::Open;
-        if critical.powi(2) >= f64::from(estimate.pairs) {
-            answer.direction = Direction::Open;
-        }
+/// The interval of the logarithm. Rounds that agree to the last digit say nothing of their noise.
+/// Orders are drawn by lot, so few rounds may agree by chance: as long as the square of the bar
+/// isn't below their number (`stats::sequential::pairs_critical`), their interval has no end. From
+/// then on it has next to no length.
+fn interval_of(estimate: &Estimate, critical: f64) -> Interval {
+    if estimate.standard_error > EXACT {
+        return estimate.interval(critical);
     }
-    answer
+    let is_by_chance = critical.powi(2) >= f64::from(estimate.pairs);
+    let margin = if is_by_chance { f64::INFINITY } else { EXACT };
+    Interval { low: estimate.effect - margin, high: estimate.effect + margin }
 }
 
 /// What happens beside runs and is no effect of their settings.

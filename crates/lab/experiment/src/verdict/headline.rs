@@ -286,6 +286,10 @@ fn does_it_matter(of: &Decision) -> String {
         (Matters::No, false) => {
             format!("No. If there is any, it lies {range}, and only {threshold} would matter.")
         }
+        (Matters::Open, _) if of.agrees_exactly() => {
+            "Can't tell yet. All rounds agree to the last digit, and so few may do so by chance."
+                .to_owned()
+        }
         (Matters::Open, _) => {
             let more = of.more_rounds().map_or(String::new(), |more| remedy(of, more));
             format!("Can't tell yet. It lies {range}, and {threshold} would matter.{more}")
