@@ -291,11 +291,19 @@ fn does_it_matter(of: &Decision) -> String {
                 .to_owned()
         }
         (Matters::Open, _) => {
-            let more = of.more_rounds().map_or(String::new(), |more| remedy(of, more));
+            let more = match of.more_rounds() {
+                Some(more) => remedy(of, more),
+                None if of.is_out_of_reach() => OUT_OF_REACH.to_owned(),
+                None => String::new(),
+            };
             format!("Can't tell yet. It lies {range}, and {threshold} would matter.{more}")
         }
     }
 }
+
+/// What is told of an answer that no number of rounds would bring.
+const OUT_OF_REACH: &str = " How far a latency may be off leaves that open, whatever the number of \
+                            rounds: choose another difference that matters (--matters).";
 
 /// How much more of it would bring an answer, and on which condition.
 fn remedy(of: &Decision, more: u32) -> String {
