@@ -106,7 +106,15 @@ pub fn run(
 ) -> Result<Ending, Stop> {
     let mut asked = Asked::of(request)?;
     request.before.check(&asked.rule, &asked.plan, &asked.blocks)?;
-    let mut found = asked.find(told_to_stop, follower, session)?;
+    // It may have been stopped when it had just begun anew, by restarts (LB62).
+    let may_not_alternate = asked.instead(&asked.there())?.is_some();
+    let mut found = match may_not_alternate {
+        true => {
+            asked.check_there()?;
+            asked.ended(String::new(), follower)
+        }
+        false => asked.find(told_to_stop, follower, session)?,
+    };
     if let Some(instead) = asked.instead(&found)? {
         follower.tell("the effect of a setting goes on after it: once more, by restarts");
         asked = instead;
@@ -259,7 +267,20 @@ impl<'a> Asked<'a> {
     fn ended(&self, model: String, follower: &mut dyn Follower) -> Found {
         follower.begins(&self.rule, &model, &self.notes);
         follower.tell("the rows that are there are enough: nothing is run");
-        Found { model, is_stopped: false, ..self.stopped() }
+        Found { model, ..self.there() }
+    }
+
+    /// What is there, as if it were all.
+    fn there(&self) -> Found {
+        Found { is_stopped: false, ..self.stopped() }
+    }
+
+    /// Refused if what is there is of another machine, setting or load.
+    fn check_there(&self) -> Result<(), Stop> {
+        if let RunOn::ThisMachine(parent) = &self.request.run_on {
+            check_machine(&self.done, &this_machine(parent))?;
+        }
+        self.as_chosen(None).map(|_| ())
     }
 
     /// The form and the settings by what the rows that are there had chosen, or else by what was
@@ -299,8 +320,7 @@ impl<'a> Asked<'a> {
             let _ = clear_left(&disk, parent, session);
             return Ok(self.ended(String::new(), follower));
         }
-        let machine =
-            format!("{}; {}", os::linux::machine::line(), os::linux::machine::file_system(parent));
+        let machine = this_machine(parent);
         check_machine(&self.done, &machine)?;
         let origin = self.origin(World::Linux, machine);
         let direct = self.form.parameters.filesystemio_options.file_options().direct;
@@ -526,6 +546,11 @@ impl<'a> Asked<'a> {
         // What was there before doesn't count: it began anew, with its first instance.
         Ok((execution, Some(Audit { instance_ns: Some(0), commits })))
     }
+}
+
+/// This machine, with the file system of this directory.
+fn this_machine(parent: &Path) -> String {
+    format!("{}; {}", os::linux::machine::line(), os::linux::machine::file_system(parent))
 }
 
 /// What the verdict says of settings that had begun to alternate.
