@@ -37,7 +37,10 @@ pub use hash::hash_of;
 pub use measure::Measure;
 pub use plan::{LEVELS_MAX, Level, Plan, PlanError, ROUNDS_MAX, RoundKind, Step};
 pub use row::{Block, Commits, Identity, Latency, Measured, Origin, RATE, Run, World};
-pub use rows::{Asked, Audit, Call, RowError, RowReader, Rows, Whole, corrupt_line, parse_rows};
+pub use rows::{
+    Asked, Audit, Call, RowError, RowReader, Rows, Whole, before_resumed, corrupt_line, note_line,
+    parse_rows,
+};
 pub use surroundings::Surroundings;
 pub use verdict::carry_over::CarryOver;
 pub use verdict::commits::commits_lost;

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use experiment::{
     Audit, CarryOver, End, Execution, Level, News, NoVerdict, Origin, Plan, Question, Rule, Run,
-    Runner, Sensitivity, Verdict, World, carry_out, commits_lost, compare, foremost,
+    Runner, Sensitivity, Verdict, World, before_resumed, carry_out, commits_lost, compare,
+    foremost, whole_rounds,
 };
 use os::Session;
 use report::number::grouped;
@@ -16,7 +17,7 @@ use waits::Nanos;
 use crate::alternate::{Alternation, Blocks, Following};
 use crate::before::{Before, check_machine, check_settings};
 use crate::enough::{has_ended, is_enough};
-use crate::linux::{Chosen, LinuxRunner, fix_by_rows, prepare};
+use crate::linux::{Chosen, LinuxRunner, fix_by_rows, prepare, this_machine};
 use crate::model::{DIRECTORY, Machine, ModelRunner, load};
 use crate::progress::Teller;
 use crate::schedule::{alternating, by_restarts, going_on};
@@ -83,6 +84,11 @@ pub trait Follower {
     /// A run has ended.
     fn row(&mut self, run: &Run) {
         let _ = run;
+    }
+
+    /// A reader of the verdict should know this of the blocks of the instance that has ended.
+    fn noted(&mut self, note: &str) {
+        let _ = note;
     }
 
     /// The instance that runs shared has ended, and its commits were looked for.
@@ -368,9 +374,25 @@ impl<'a> Asked<'a> {
                 }
             }
         };
-        notes.iter().for_each(|note| follower.tell(note));
+        self.found_here(execution, notes, audited, follower)
+    }
+
+    /// What an execution here came to: the follower is told of notes, and of the audit.
+    fn found_here(
+        &self,
+        execution: Execution<Stop>,
+        notes: Vec<String>,
+        audited: Option<Audit>,
+        follower: &mut dyn Follower,
+    ) -> Result<Found, Stop> {
+        for note in &notes {
+            follower.tell(note);
+            follower.noted(note);
+        }
         audited.into_iter().for_each(|audit| follower.audited(audit));
         let (runs, is_stopped) = whole(execution)?;
+        let went_on = runs.len() > whole_rounds(&self.done, &self.plan.steps());
+        let notes = [self.notes_before(went_on), notes].concat();
         let mut audits = self.audits_before();
         audited.into_iter().for_each(|audit| audit.add_to(&mut audits));
         Ok(Found { runs, audits, notes, is_stopped, ..Found::default() })
@@ -379,12 +401,23 @@ impl<'a> Asked<'a> {
     /// Nothing was made anew.
     fn stopped(&self) -> Found {
         let (runs, audits) = (self.done.clone(), self.audits_before());
-        Found { runs, audits, is_stopped: true, ..Found::default() }
+        let notes = self.notes_before(false);
+        Found { runs, audits, notes, is_stopped: true, ..Found::default() }
     }
 
     /// The audits of the instances of the rows that are there, if they count.
     fn audits_before(&self) -> Vec<Audit> {
         if self.done.is_empty() { Vec::new() } else { self.request.before.audits.clone() }
+    }
+
+    /// The notes on the rows that are there, if they count; as such, if it went on behind them.
+    fn notes_before(&self, went_on: bool) -> Vec<String> {
+        let known = &self.request.before.notes;
+        match (self.done.is_empty(), went_on) {
+            (true, _) => Vec::new(),
+            (false, true) => known.iter().map(|note| before_resumed(note)).collect(),
+            (false, false) => known.clone(),
+        }
     }
 
     /// How long it may take, where that is bounded.
@@ -546,11 +579,6 @@ impl<'a> Asked<'a> {
         // What was there before doesn't count: it began anew, with its first instance.
         Ok((execution, Some(Audit { instance_ns: Some(0), commits })))
     }
-}
-
-/// This machine, with the file system of this directory.
-fn this_machine(parent: &Path) -> String {
-    format!("{}; {}", os::linux::machine::line(), os::linux::machine::file_system(parent))
 }
 
 /// What the verdict says of settings that had begun to alternate.

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use experiment::{Level, Rule, Run};
-use lab::{Before, Design, Ending, Experiment, Form, Request, RunOn, Setting, run};
+use experiment::{Asked, Audit, Call, Level, Rows, Rule, Run, Verdict, note_line, parse_rows};
+use lab::{Before, Design, Ending, Experiment, Form, Request, RunOn, Setting, report_again, run};
 use waits::{Nanos, SessionKind};
 
 struct Folder(PathBuf);
@@ -94,7 +94,29 @@ fn an_experiment_in_one_instance_answers_and_leaves_nothing_behind() {
     assert_eq!(folder.names(), Vec::<String>::new());
 }
 
-/// LB78: history fills the data file, and what was measured until then is worth a verdict.
+/// Has the lines of the file of rows.
+#[derive(Default)]
+struct Lines(String);
+
+impl lab::Follower for Lines {
+    fn tell(&mut self, _: &str) {}
+    fn begins(&mut self, rule: &Rule, model: &str, notes: &[String]) {
+        let (rule, call, model, notes) = (*rule, Call::default(), model.into(), notes.to_vec());
+        self.0 += &(Asked { rule, call, model, notes }.to_json_line() + "\n");
+    }
+    fn row(&mut self, run: &Run) {
+        self.0 += &(run.to_json_line() + "\n");
+    }
+    fn noted(&mut self, note: &str) {
+        self.0 += &(note_line(note) + "\n");
+    }
+    fn audited(&mut self, audit: Audit) {
+        self.0 += &(audit.to_json_line() + "\n");
+    }
+}
+
+/// LB78: history fills the data file, and what was measured until then is worth a verdict. Each
+/// later verdict on the rows says it too.
 #[test]
 fn a_full_data_file_ends_an_experiment_with_its_verdict() {
     let folder = Folder::new("lab-full");
@@ -115,16 +137,29 @@ fn a_full_data_file_ends_an_experiment_with_its_verdict() {
         creation.set("data_bytes_max", "20m")
     });
     sized.expect("sizes");
-    let ended = run(&request, &|| false, &mut |_: &str| {}, &session);
+    let mut lines = Lines::default();
+    let ended = run(&request, &|| false, &mut lines, &session);
     let (report, rows) = match ended {
         Ok(Ending::Answered(report, rows)) => (report, rows),
         Ok(Ending::Stopped(..)) => panic!("nobody told it to stop"),
         Err(stop) => panic!("all is lost: {stop}"),
     };
     assert!(rows.len() > 20, "{} rows", rows.len());
-    let text: Vec<String> = report.text().split_whitespace().map(str::to_owned).collect();
-    assert!(text.join(" ").contains("no more room for rows of history"), "{}", report.text());
+    let says = |report: &Verdict| {
+        let words: Vec<String> = report.text().split_whitespace().map(str::to_owned).collect();
+        words.join(" ").contains("no more room for rows of history")
+    };
+    assert!(says(&report), "{}", report.text());
     assert!(report.text().contains("commits lost      none"), "{}", report.text());
+    let read = parse_rows(&lines.0).expect("rows");
+    let again = report_again(&read, None, String::new()).expect("a verdict");
+    assert!(says(&again), "{}", again.text());
+    let Rows { runs, notes, audits, .. } = read;
+    request.before = Before { rule: None, runs, notes, audits };
+    match run(&request, &|| true, &mut |_: &str| {}, &session) {
+        Ok(Ending::Stopped(Some(resumed), _)) => assert!(says(&resumed), "{}", resumed.text()),
+        ended => panic!("no verdict: {:?}", ended.err()),
+    }
 }
 
 /// Counts the rows that it is told of.
