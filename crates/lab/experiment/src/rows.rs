@@ -3,6 +3,7 @@
 //! ```text
 //!   {"asked": {...}}      what was asked: the rule, and the command line that goes on with it
 //!   {"identity": ...}     a row for each run, appended when it has ended
+//!   {"note": "..."}       how the blocks of an instance came about, for a reader of the verdict
 //!   {"audit": {...}}      of an instance that runs share: whether commits survived its crash
 //!   {"corrupt": "..."}    the database's books were found wrong, which ended the experiment
 //! ```
@@ -51,6 +52,8 @@ pub struct Rows {
     pub asked: Option<Asked>,
     /// The rows.
     pub runs: Vec<Run>,
+    /// How they came about, in sentences.
+    pub notes: Vec<String>,
     /// Of instances that the rows share: whether commits survived, where that was looked for.
     pub audits: Vec<Audit>,
     /// The database was found corrupt, and how: what such an engine measured is worth nothing.
@@ -131,6 +134,16 @@ impl Audit {
     }
 }
 
+/// The line of a note on how rows came about, without its line end.
+pub fn note_line(note: &str) -> String {
+    format!("{{\"note\":{}}}", json(&note))
+}
+
+/// The note, of an experiment that went on behind it.
+pub fn before_resumed(note: &str) -> String {
+    format!("Before it was resumed: {note}")
+}
+
 /// The line that ends the rows of a database that was found corrupt, without its line end.
 pub fn corrupt_line(how: &str) -> String {
     format!("{{\"corrupt\":{}}}", json(&how))
@@ -160,6 +173,8 @@ pub struct RowReader {
     places: Places,
     /// What was there before the last line of what was asked, if no row is behind that yet.
     before: Option<Rows>,
+    /// So many notes have a row behind them.
+    resumed: usize,
     /// How many lines were read, and their bytes.
     lines: usize,
     bytes: usize,
@@ -206,6 +221,10 @@ impl RowReader {
             asked: Asked,
         }
         #[derive(Deserialize)]
+        struct NoteLine {
+            note: String,
+        }
+        #[derive(Deserialize)]
         struct AuditLine {
             audit: Audit,
         }
@@ -223,6 +242,10 @@ impl RowReader {
                 self.before = Some(old);
             }
             self.places.clear();
+            self.resumed = 0;
+        } else if line.starts_with(b"{\"note\":") {
+            let NoteLine { note } = read(line)?;
+            self.rows.notes.push(note);
         } else if line.starts_with(b"{\"audit\":") {
             let AuditLine { audit } = read(line)?;
             audit.add_to(&mut self.rows.audits);
@@ -239,6 +262,9 @@ impl RowReader {
 
     fn add(&mut self, run: Run) {
         self.before = None;
+        let notes = &mut self.rows.notes;
+        notes[self.resumed..].iter_mut().for_each(|note| *note = before_resumed(note));
+        self.resumed = notes.len();
         // An experiment that went on makes the last round anew, if that was broken off.
         let place = (run.identity.kind, run.identity.round, run.identity.place);
         let runs = &mut self.rows.runs;
@@ -368,6 +394,30 @@ mod tests {
         let read = parse_rows(&(text + &again.to_json_line() + "\n")).expect("rows");
         assert_eq!(read.audits, [], "the audit was of what doesn't count");
         assert_eq!(read.runs, [runs().remove(0), again]);
+    }
+
+    /// What is told once by the verdict is told by each report.
+    #[test]
+    fn notes_are_kept_and_a_row_behind_one_says_that_it_was_resumed() {
+        let asked = |rounds| Asked {
+            rule: Rule { rounds, ..RULE },
+            call: Call::default(),
+            model: String::new(),
+            notes: Vec::new(),
+        };
+        let line = |rounds| asked(rounds).to_json_line() + "\n";
+        let rows: Vec<String> = runs().iter().map(|run| run.to_json_line() + "\n").collect();
+        let [full, still] = ["full: \"history\"", "it stood still"];
+        let of = |note| note_line(note) + "\n";
+        let first = line(9) + &rows[0] + &of(full);
+        let notes = |text: &str| parse_rows(text).expect("rows").notes;
+        assert_eq!(notes(&first), [full]);
+        let second = first.clone() + &rows[1] + &rows[2] + &of(still);
+        let both = [before_resumed(full), still.to_owned()];
+        assert_eq!(notes(&second), both);
+        assert_eq!(notes(&(second.clone() + &line(8))), both);
+        assert!(notes(&(second + &line(8) + &rows[0])).is_empty(), "it began anew");
+        assert!(notes(&(line(9) + &rows[0])).is_empty(), "older files have none");
     }
 
     /// Killed inside a letter that takes several bytes.

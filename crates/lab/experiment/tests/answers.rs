@@ -392,6 +392,38 @@ fn the_error_is_shared_in_one_place() {
     assert!(is_decided(&rows, &rule) && !is_decided(&rows[..12], &rule));
 }
 
+/// EX28: on a model whose disk takes the same time for all, equals are equal to the nanosecond. An
+/// experiment of them ends, and few rounds promise nothing.
+#[test]
+fn rounds_that_agree_to_the_last_digit_decide_where_there_are_enough() {
+    let of = |ratio: f64, planned: u32, there: u32| {
+        let mut rows = Story::of(ratio, 0.0).rows_of(3, there);
+        rows.iter_mut().for_each(|run| run.elapsed_ns = 12_000_000_000);
+        let rule = Rule { rounds: planned, is_open_ended: true, ..RULE };
+        let verdict = Verdict::of(&rows, &Question { rule, ..question() }).expect("whole rounds");
+        let json: Value = serde_json::from_str(&verdict.json()).expect("the report is JSON");
+        let decision = compare(&rows, Level::B, &rule).expect("there was a look");
+        (decision, json, unwrapped(&verdict.text()))
+    };
+    let answers = |json: &Value| {
+        let comparison = &json["headline"]["comparison"];
+        (comparison["real"].clone(), comparison["matters"].clone())
+    };
+    let (equals, json, _) = of(1.0, 100, 100);
+    assert!(equals.answer.is_decided() && !equals.answer.is_real(), "{equals:?}");
+    assert_eq!(answers(&json), ("not seen".into(), "no".into()));
+    let (_, json, _) = of(1.08, 100, 100);
+    assert_eq!(answers(&json), ("yes".into(), "yes".into()));
+    assert_eq!(json["levels"]["best"], "C");
+    // The bar of the first look of so many is 8: its square is above 20.
+    let (few, json, text) = of(1.08, 400, 20);
+    assert_eq!((few.more_rounds(), few.interval.high > 100.0), (None, true), "{few:?}");
+    assert_eq!(answers(&json), ("not seen".into(), "open".into()));
+    assert_eq!(json["levels"]["best"], Value::Null, "none is real");
+    assert!(text.contains("All rounds agree to the last digit"), "{text}");
+    assert!(!text.contains("would bring an answer"), "{text}");
+}
+
 #[test]
 fn priority_is_diagnosed_by_the_delay_of_who_got_it() {
     let text = |share| unwrapped(&report(&priority(share)).text());

@@ -16,6 +16,8 @@ pub struct Before {
     pub rule: Option<Rule>,
     /// Its rows.
     pub runs: Vec<Run>,
+    /// The notes on these.
+    pub notes: Vec<String>,
     /// The audits of the instances that these shared.
     pub audits: Vec<Audit>,
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use experiment::{
     Audit, CarryOver, End, Execution, Level, News, NoVerdict, Origin, Plan, Question, Rule, Run,
-    Runner, Sensitivity, Verdict, World, carry_out, commits_lost, compare, foremost,
+    Runner, Sensitivity, Verdict, World, before_resumed, carry_out, commits_lost, compare,
+    foremost, whole_rounds,
 };
 use os::Session;
 use report::number::grouped;
@@ -17,7 +18,7 @@ use crate::alternate::{Alternation, Blocks, Following};
 use crate::before::{Before, check_machine, check_settings};
 use crate::enough::{has_ended, is_enough};
 use crate::form::DATA_BYTES_MAX;
-use crate::linux::{Chosen, LinuxRunner, fix_by_rows, prepare};
+use crate::linux::{Chosen, LinuxRunner, fix_by_rows, prepare, this_machine};
 use crate::model::{DIRECTORY, Machine, ModelRunner, load};
 use crate::progress::Teller;
 use crate::schedule::{alternating, by_restarts, going_on};
@@ -86,6 +87,11 @@ pub trait Follower {
         let _ = run;
     }
 
+    /// A reader of the verdict should know this of the blocks of the instance that has ended.
+    fn noted(&mut self, note: &str) {
+        let _ = note;
+    }
+
     /// The instance that runs shared has ended, and its commits were looked for.
     fn audited(&mut self, audit: Audit) {
         let _ = audit;
@@ -107,7 +113,15 @@ pub fn run(
 ) -> Result<Ending, Stop> {
     let mut asked = Asked::of(request)?;
     request.before.check(&asked.rule, &asked.plan, &asked.blocks)?;
-    let mut found = asked.find(told_to_stop, follower, session)?;
+    // It may have been stopped when it had just begun anew, by restarts (LB62).
+    let may_not_alternate = asked.instead(&asked.there())?.is_some();
+    let mut found = match may_not_alternate {
+        true => {
+            asked.check_there()?;
+            asked.ended(String::new(), follower)
+        }
+        false => asked.find(told_to_stop, follower, session)?,
+    };
     if let Some(instead) = asked.instead(&found)? {
         follower.tell("the effect of a setting goes on after it: once more, by restarts");
         asked = instead;
@@ -263,7 +277,20 @@ impl<'a> Asked<'a> {
     fn ended(&self, model: String, follower: &mut dyn Follower) -> Found {
         follower.begins(&self.rule, &model, &self.notes);
         follower.tell("the rows that are there are enough: nothing is run");
-        Found { model, is_stopped: false, ..self.stopped() }
+        Found { model, ..self.there() }
+    }
+
+    /// What is there, as if it were all.
+    fn there(&self) -> Found {
+        Found { is_stopped: false, ..self.stopped() }
+    }
+
+    /// Refused if what is there is of another machine, setting or load.
+    fn check_there(&self) -> Result<(), Stop> {
+        if let RunOn::ThisMachine(parent) = &self.request.run_on {
+            check_machine(&self.done, &this_machine(parent))?;
+        }
+        self.as_chosen(None).map(|_| ())
     }
 
     /// The form and the settings by what the rows that are there had chosen, or else by what was
@@ -303,8 +330,7 @@ impl<'a> Asked<'a> {
             let _ = clear_left(&disk, parent, session);
             return Ok(self.ended(String::new(), follower));
         }
-        let machine =
-            format!("{}; {}", os::linux::machine::line(), os::linux::machine::file_system(parent));
+        let machine = this_machine(parent);
         check_machine(&self.done, &machine)?;
         let origin = self.origin(World::Linux, machine);
         let direct = self.form.parameters.filesystemio_options.file_options().direct;
@@ -352,9 +378,25 @@ impl<'a> Asked<'a> {
                 }
             }
         };
-        notes.iter().for_each(|note| follower.tell(note));
+        self.found_here(execution, notes, audited, follower)
+    }
+
+    /// What an execution here came to: the follower is told of notes, and of the audit.
+    fn found_here(
+        &self,
+        execution: Execution<Stop>,
+        notes: Vec<String>,
+        audited: Option<Audit>,
+        follower: &mut dyn Follower,
+    ) -> Result<Found, Stop> {
+        for note in &notes {
+            follower.tell(note);
+            follower.noted(note);
+        }
         audited.into_iter().for_each(|audit| follower.audited(audit));
         let (runs, is_stopped) = whole(execution)?;
+        let went_on = runs.len() > whole_rounds(&self.done, &self.plan.steps());
+        let notes = [self.notes_before(went_on), notes].concat();
         let mut audits = self.audits_before();
         audited.into_iter().for_each(|audit| audit.add_to(&mut audits));
         Ok(Found { runs, audits, notes, is_stopped, ..Found::default() })
@@ -363,12 +405,23 @@ impl<'a> Asked<'a> {
     /// Nothing was made anew.
     fn stopped(&self) -> Found {
         let (runs, audits) = (self.done.clone(), self.audits_before());
-        Found { runs, audits, is_stopped: true, ..Found::default() }
+        let notes = self.notes_before(false);
+        Found { runs, audits, notes, is_stopped: true, ..Found::default() }
     }
 
     /// The audits of the instances of the rows that are there, if they count.
     fn audits_before(&self) -> Vec<Audit> {
         if self.done.is_empty() { Vec::new() } else { self.request.before.audits.clone() }
+    }
+
+    /// The notes on the rows that are there, if they count; as such, if it went on behind them.
+    fn notes_before(&self, went_on: bool) -> Vec<String> {
+        let known = &self.request.before.notes;
+        match (self.done.is_empty(), went_on) {
+            (true, _) => Vec::new(),
+            (false, true) => known.iter().map(|note| before_resumed(note)).collect(),
+            (false, false) => known.clone(),
+        }
     }
 
     /// How long it may take, where that is bounded.

@@ -158,8 +158,8 @@ impl Resume {
             Ok(arguments) => arguments.command,
             Err(error) => return refuse(format!("this program can't read its command: {error}")),
         };
-        let whole = read.whole;
-        let before = Before { rule: Some(asked.rule), runs: read.runs, audits: read.audits };
+        let Rows { runs, notes, audits, whole, .. } = read;
+        let before = Before { rule: Some(asked.rule), runs, notes, audits };
         let done = Done { before, call, rows: self.rows, html: self.html, whole };
         match again {
             crate::Command::Lab(Lab::Run(run)) => run.carry_out(Some(done)),

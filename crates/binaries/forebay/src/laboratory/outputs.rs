@@ -274,6 +274,10 @@ impl Follower for Following<'_, '_> {
         self.line(run.to_json_line(), true);
     }
 
+    fn noted(&mut self, note: &str) {
+        self.line(experiment::note_line(note), false);
+    }
+
     fn audited(&mut self, audit: Audit) {
         self.line(audit.to_json_line(), false);
     }
@@ -361,6 +365,21 @@ mod tests {
         drop(before);
         std::fs::remove_file(&path).expect("removed");
         assert!(!is_free(&disk, &again, &session).expect("looked at"));
+    }
+
+    /// Else only the first verdict would say it.
+    #[test]
+    fn a_note_is_a_line_of_the_file_of_rows() {
+        let path = std::env::temp_dir().join(format!("forebay-note-{}", std::process::id()));
+        let session = os::linux::start().adopt("test", waits::SessionKind::Foreground);
+        let mut outputs = Outputs::make(Some(&path), None, &session).expect("made");
+        let progress = Progress::new();
+        let mut following =
+            Following { progress, outputs: &mut outputs, call: None, is_told: false };
+        following.noted("it stood still");
+        let there = std::fs::read_to_string(&path).expect("there");
+        std::fs::remove_file(&path).expect("removed");
+        assert_eq!(there, "{\"note\":\"it stood still\"}\n");
     }
 
     /// A file that nothing can be written to.
