@@ -6,6 +6,7 @@ use experiment::{Audit, Level, Plan, Rule, Run, whole_rounds};
 use stop::Stop;
 
 use crate::alternate::Blocks;
+use crate::form::DATA_BYTES_MAX;
 use crate::session::invalid;
 use crate::{Form, Setting};
 
@@ -76,3 +77,8 @@ pub(crate) fn check_machine(done: &[Run], machine: &str) -> Result<(), Stop> {
 const CHANGED: &str = "the rows that are there are";
 const CHANGE_BACK: &str =
     "than this experiment has now: change it back, or begin it anew in another file";
+
+/// The size to which the data file of these rows could grow.
+pub(crate) fn data_bytes_max(done: &[Run]) -> Option<&String> {
+    done.first()?.identity.parameters.get(DATA_BYTES_MAX)
+}

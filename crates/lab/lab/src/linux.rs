@@ -20,6 +20,11 @@ use crate::{Form, Setting};
 /// The time of a run beside warm-up and measuring: restoring, opening twice, auditing.
 const AROUND: Nanos = Nanos::from_millis(2_500);
 
+/// What is free on the file system of this directory.
+pub(crate) fn free_bytes(directory: &Path) -> Result<u64, Stop> {
+    Ok(os::linux::disk().free_bytes(directory)?)
+}
+
 /// This machine, with the file system of this directory, in a line.
 pub(crate) fn this_machine(parent: &Path) -> String {
     format!("{}; {}", os::linux::machine::line(), os::linux::machine::file_system(parent))

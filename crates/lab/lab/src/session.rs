@@ -15,10 +15,9 @@ use stop::{RefusalKind, Stop};
 use waits::Nanos;
 
 use crate::alternate::{Alternation, Blocks, Following};
-use crate::before::{Before, check_machine, check_settings};
+use crate::before::{Before, check_machine, check_settings, data_bytes_max};
 use crate::enough::{has_ended, is_enough};
-use crate::form::DATA_BYTES_MAX;
-use crate::linux::{Chosen, LinuxRunner, fix_by_rows, prepare, this_machine};
+use crate::linux::{Chosen, LinuxRunner, fix_by_rows, free_bytes, prepare, this_machine};
 use crate::model::{DIRECTORY, Machine, ModelRunner, load};
 use crate::progress::Teller;
 use crate::schedule::{alternating, by_restarts, going_on};
@@ -593,15 +592,6 @@ const BY_RESTARTS: &str = "The settings can't alternate in one instance: the eff
 /// half and double of them, to see whether the answer depends on them.
 const SCHEDULING_FACTORS: &[(f64, &str)] =
     &[(0.5, "half the migration and switch cost"), (2.0, "double the migration and switch cost")];
-
-/// The size to which the data file of these rows could grow.
-fn data_bytes_max(done: &[Run]) -> Option<&String> {
-    done.first()?.identity.parameters.get(DATA_BYTES_MAX)
-}
-
-fn free_bytes(directory: &Path) -> Result<u64, Stop> {
-    Ok(os::linux::disk().free_bytes(directory)?)
-}
 
 /// The rows, and whether it was told to stop.
 fn whole(execution: Execution<Stop>) -> Result<(Vec<Run>, bool), Stop> {

@@ -172,8 +172,8 @@ impl lab::Follower for Counting<'_> {
     }
 }
 
-/// LB79: a setting may hold up the thread that makes blocks, by the memory or the CPU that it takes.
-/// What sessions do meanwhile counts. (Where all of the process stands still is in `standstill.rs`.)
+/// LB79: a setting may hold up the thread that makes blocks, by the memory or the CPU that it
+/// takes. What sessions do meanwhile counts. (A whole process stands still in `standstill.rs`.)
 #[test]
 fn a_thread_that_is_held_up_while_sessions_commit_drops_no_block() {
     let folder = Folder::new("lab-held-up");

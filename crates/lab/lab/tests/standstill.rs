@@ -1,5 +1,5 @@
-//! Experiments on this machine whose process stands still (LB79). It is this process, with all of its
-//! tests: so they are one test, in a program of its own.
+//! Experiments on this machine whose process stands still (LB79). It is this process, with all of
+//! its tests: so they are one test, in a program of its own.
 #![forbid(unsafe_code)]
 #![expect(clippy::disallowed_methods, reason = "the test looks at the real directory")]
 #![expect(clippy::disallowed_types, reason = "another program stops this one")]

@@ -1,8 +1,8 @@
 //! The numbers of commits that an audit has found, by session.
 //!
-//! They are kept as runs without gaps: the memory of an audit doesn't grow with history. All numbers
-//! of a sound session are one run. On the way to that there are few, because one session at a time
-//! fills a block of history.
+//! They are kept as runs without gaps: the memory of an audit doesn't grow with history. All
+//! numbers of a sound session are one run. On the way to that there are few, because one session at
+//! a time fills a block of history.
 //!
 //! Callers: `audit`.
 
