@@ -11,6 +11,7 @@
 //!
 //! Callers: the README's test command, and through it `.ci/run`.
 
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
@@ -97,6 +98,9 @@ pub(crate) fn run(root: &Path) -> Outcome {
 
 /// Builds what the later steps run while the tests of the first leave CPUs idle, so that their own
 /// builds find it made. What fails here fails again, and is told, in its own step.
+///
+/// A build is a shell, cargo, and compilers, in a process group of their own. The shell waits for
+/// the end of a pipe that only we hold: when we end, in whatever way, it kills the group.
 struct Ahead(Option<Child>);
 
 impl Ahead {
@@ -104,10 +108,14 @@ impl Ahead {
         let cargo = workspace::cargo();
         let cargo = cargo.get_program().to_string_lossy();
         let line = |arguments: &&str| format!("'{cargo}' {arguments}\n");
-        let script: String = AHEAD.iter().map(line).collect();
+        Ahead::of(root, &AHEAD.iter().map(line).collect::<String>())
+    }
+
+    fn of(root: &Path, builds: &str) -> Ahead {
+        let script = format!("(\n{builds}) &\nread -r line\nkill -KILL 0\n");
         let mut command = Command::new("nice");
-        command.args(["-n", "19", "sh", "-c", &script]).current_dir(root);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.args(["-n", "19", "sh", "-c", &script]).current_dir(root).process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         // Without it the steps build for themselves.
         Ahead(command.spawn().ok())
     }
@@ -116,8 +124,7 @@ impl Ahead {
 impl Drop for Ahead {
     fn drop(&mut self) {
         if let Some(child) = &mut self.0 {
-            // It has ended, or a step has failed.
-            let _ = child.kill();
+            drop(child.stdin.take());
             let _ = child.wait();
         }
     }
@@ -163,6 +170,30 @@ mod tests {
             let begin = [&[verb], &rest[..4]].concat().join(" ");
             assert!(AHEAD.iter().any(|ahead| ahead.starts_with(&begin)), "{begin}");
         }
+    }
+
+    /// Else a build goes on for minutes, and holds the lock of what others wait for.
+    #[test]
+    fn what_is_built_ahead_ends_with_us() {
+        let file = std::env::temp_dir().join(format!("ahead-{}", std::process::id()));
+        let builds = format!("sh -c 'echo $$ > {}; sleep 1000; true'\n", file.display());
+        let ahead = Ahead::of(&std::env::temp_dir(), &builds);
+        let until = |is_so: &dyn Fn() -> bool| {
+            let began = Instant::now();
+            while !is_so() && began.elapsed().as_secs() < 30 {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+            is_so()
+        };
+        let pid = || std::fs::read_to_string(&file).unwrap_or_default().trim().to_owned();
+        assert!(until(&|| !pid().is_empty()), "the stand-in for a build doesn't begin");
+        // One that was killed, and that nobody has waited for yet, works nowhere.
+        let works = |pid: &str| std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok();
+        let build = pid();
+        assert!(works(&build));
+        drop(ahead);
+        assert!(until(&|| !works(&build)), "the build goes on");
+        std::fs::remove_file(&file).expect("it is ours");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::finding::Finding;
-use super::record::{Record, append, kept};
+use super::record::{Record, append, kept, lost};
 use crate::Outcome;
 
 /// So many failures in a row end a campaign: the next run would fail too.
@@ -73,29 +73,29 @@ impl Campaign {
         let mut neighbour = neighbour.transpose()?;
         let mut failures = 0;
         for (index, run) in runs.iter().enumerate() {
-            if let Some(neighbour) = &mut neighbour {
-                neighbour.must_live()?;
-            }
+            let began = Instant::now();
             let made = self.make(*run, &scratch);
+            let seconds = began.elapsed().as_secs_f64();
             if os::linux::interrupted() {
-                neighbour.map_or(Ok(()), Neighbour::end)?;
+                // It was told to stop too.
+                let _ = neighbour.map(Neighbour::end);
                 return Err(format!("decides: stopped after {index} of {} runs", runs.len()));
             }
-            match made {
-                Ok(record) => {
-                    failures = 0;
-                    println!("{}", progress(index, runs.len(), &record));
-                    self.out.as_deref().map_or(Ok(()), |path| append(path, &record))?;
-                    records.push(record);
-                }
-                Err(why) => {
-                    failures += 1;
-                    println!("run {} of {}: failed: {why}", index + 1, runs.len());
-                    if failures == FAILURES_MAX || runs.len() == 1 {
-                        let times = if failures == 1 { "once" } else { "three times in a row" };
-                        return Err(format!("decides: gave up, failed {times}: {why}"));
-                    }
-                }
+            // It lived before the run: if it lives now, it did all through it.
+            neighbour.as_mut().map_or(Ok(()), Neighbour::must_live)?;
+            let (report, failed) = made.unwrap_or_else(|why| (Value::Null, Some(why)));
+            failures = if failed.is_some() { failures + 1 } else { 0 };
+            let is_enough = failures == FAILURES_MAX || runs.len() == 1;
+            let gave_up = failed.clone().filter(|_| is_enough);
+            let Run { delay_ns, seed } = *run;
+            let conditions = self.conditions();
+            let record = Record { delay_ns, conditions, seed, seconds, report, failed };
+            println!("{}", progress(index, runs.len(), &record));
+            self.out.as_deref().map_or(Ok(()), |path| append(path, &record))?;
+            records.push(record);
+            if let Some(why) = gave_up {
+                let times = if failures == 1 { "once" } else { "three times in a row" };
+                return Err(format!("decides: gave up, failed {times}: {why}"));
             }
         }
         neighbour.map_or(Ok(()), Neighbour::end)
@@ -125,31 +125,34 @@ impl Campaign {
         options
     }
 
-    fn make(&self, run: Run, scratch: &Scratch) -> Result<Record, String> {
-        let began = Instant::now();
+    /// What is kept of the report of a run, and why its answer is refused, if it is. Commits that
+    /// were lost count in any case.
+    fn make(&self, run: Run, scratch: &Scratch) -> Result<(Value, Option<String>), String> {
         let output = Command::new(&self.program)
             .args(self.options(run, &scratch.path().display().to_string()))
             .current_dir(scratch.path())
             .stdin(Stdio::null())
             .output()
             .map_err(|error| format!("cannot start {}: {error}", self.program.display()))?;
-        let seconds = began.elapsed().as_secs_f64();
-        if !output.status.success() {
+        let report = serde_json::from_slice::<Value>(&output.stdout);
+        // A verdict behind which commits were lost has the status of a failure.
+        let has_lost = report.as_ref().is_ok_and(|report| lost(report) > 0);
+        if !output.status.success() && !has_lost {
             let told = String::from_utf8_lossy(&output.stderr);
             return Err(told.lines().last().unwrap_or("it didn't say why").to_owned());
         }
-        let report: Value = serde_json::from_slice(&output.stdout)
-            .map_err(|error| format!("its report is no JSON: {error}"))?;
-        Finding::of(&report)?;
-        let Run { delay_ns, seed } = run;
-        let (conditions, report) = (self.conditions(), kept(&report));
-        Ok(Record { delay_ns, conditions, seed, seconds, report })
+        let report = report.map_err(|error| format!("its report is no JSON: {error}"))?;
+        Ok((kept(&report), Finding::of(&report).err()))
     }
 }
 
 fn progress(index: usize, count: usize, record: &Record) -> String {
     let what = record.delay_ns.map_or("equals".to_owned(), |delay| format!("{delay} ns"));
-    let found = record.finding().map_or("no answer".to_owned(), |finding| finding.line());
+    let found = match (&record.failed, record.finding()) {
+        (Some(why), _) => format!("failed: {why}"),
+        (None, Some(finding)) => finding.line(),
+        (None, None) => "no answer".to_owned(),
+    };
     format!("run {} of {count}: {what}: {found}, {:.0} s", index + 1, record.seconds)
 }
 
@@ -187,7 +190,11 @@ impl Neighbour {
         // It fails only where it has ended by itself.
         kill_process(Pid::from_child(&self.0), Signal::TERM).ok();
         let ended = self.0.wait();
-        ended.map(|_| ()).map_err(|error| format!("cannot wait for the neighbour: {error}"))
+        let ended = ended.map_err(|error| format!("cannot wait for the neighbour: {error}"))?;
+        match ended.success() {
+            true => Ok(()),
+            false => Err("decides: the neighbour failed; it says above why".into()),
+        }
     }
 }
 
@@ -201,6 +208,7 @@ impl Drop for Neighbour {
 
 #[cfg(test)]
 mod tests {
+    use super::super::record::Records;
     use super::*;
 
     #[test]
@@ -237,10 +245,55 @@ mod tests {
     }
 
     #[test]
+    fn a_neighbour_that_failed_is_told_at_the_end() {
+        let failing = Command::new("false").spawn().expect("every system has it");
+        assert!(Neighbour(failing).end().is_err());
+    }
+
+    #[test]
     fn a_campaign_whose_runs_all_fail_gives_up() {
         let runs = [1, 2, 3, 4, 5].map(|seed| Run { delay_ns: None, seed });
         let mut records = Vec::new();
         let why = campaign("/bin/false").carry_out(&runs, &mut records).expect_err("it fails");
-        assert!(why.contains("failed three times in a row") && records.is_empty(), "{why}");
+        assert!(why.contains("failed three times in a row"), "{why}");
+        assert!(records.len() == 3 && records.iter().all(|it| it.failed.is_some()));
+    }
+
+    /// A campaign whose program reports this, and fails since it lost commits.
+    fn losing(scratch: &Scratch, report: &str) -> Campaign {
+        let program = scratch.path().join("lost");
+        let script = format!("#!/bin/sh\necho '{report}'\necho '3 commits LOST' >&2\nexit 1\n");
+        fs::write(&program, script).expect("it is writable");
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        fs::set_permissions(&program, permissions).expect("it is ours");
+        campaign(&program.display().to_string())
+    }
+
+    #[test]
+    fn a_run_that_lost_commits_is_no_failed_run() {
+        let scratch = Scratch::create(&std::env::temp_dir()).expect("it is writable");
+        let report = r#"{"headline":{"comparison":null},"commits":{"lost":3}}"#;
+        let run = Run { delay_ns: None, seed: 1 };
+        let mut records = Vec::new();
+        let campaign = losing(&scratch, report);
+        campaign.carry_out(&[run], &mut records).expect("it has a report");
+        assert_eq!((records[0].lost(), records[0].failed.as_deref()), (3, None));
+    }
+
+    /// A ratio of zero is refused. The commits are gone all the same, also from the file.
+    #[test]
+    fn lost_commits_count_in_a_report_that_is_refused() {
+        let scratch = Scratch::create(&std::env::temp_dir()).expect("it is writable");
+        let report = r#"{"headline":{"comparison":{"ratio":0}},"commits":{"lost":3}}"#;
+        let mut campaign = losing(&scratch, report);
+        let out = scratch.path().join("runs");
+        campaign.out = Some(out.clone());
+        let run = Run { delay_ns: None, seed: 1 };
+        let mut records = Vec::new();
+        let why = campaign.carry_out(&[run], &mut records).expect_err("it is no finding");
+        assert!(why.contains("the report's ratio is 0"), "{why}");
+        let read = Records::read(&out).expect("it was written");
+        assert_eq!((records[0].lost(), read.records[0].lost(), read.skipped), (3, 3, 0));
+        assert!(read.records[0].failed.is_some());
     }
 }

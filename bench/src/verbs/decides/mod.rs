@@ -15,7 +15,7 @@
 
 mod campaign;
 pub(crate) mod finding;
-mod record;
+pub(crate) mod record;
 mod table;
 
 use std::fs;
@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use self::campaign::{Campaign, Run};
-use self::record::Records;
+use self::record::{Record, Records, last_kept};
 use super::binary;
 use crate::Outcome;
 
@@ -79,9 +79,11 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Outcome {
         arguments.out.as_deref().map_or_else(|| Ok(Records::default()), Records::read_if_there)?;
     let equals = arguments.equals.unwrap_or(arguments.repeat);
     let kinds = campaign::order(&arguments.delays, arguments.repeat, equals);
-    // A run that failed had a seed too, and is no record.
-    let used = known.records.iter().map(|record| record.seed.saturating_add(1)).max();
-    let first = arguments.seed.max(used.unwrap_or(0));
+    let keep = arguments.keep.as_ref().map(|keep| root.join(keep));
+    // A run that was stopped has left its rows, and is no record.
+    let used = known.records.iter().map(|record| record.seed);
+    let used = used.chain(keep.as_deref().and_then(last_kept)).max();
+    let first = arguments.seed.max(used.map_or(0, |seed| seed.saturating_add(1)));
     let runs: Vec<Run> =
         (first..).zip(kinds).map(|(seed, delay_ns)| Run { delay_ns, seed }).collect();
     let program = match &arguments.binary {
@@ -96,15 +98,16 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Outcome {
         budget: arguments.budget.clone(),
         more: arguments.more.clone(),
         out: arguments.out.clone(),
-        keep: arguments.keep.as_ref().map(|keep| root.join(keep)),
+        keep,
     };
     // What was found is told however the campaign ended.
     os::linux::listen();
     let ended = campaign.carry_out(&runs, &mut known.records);
-    if !known.records.is_empty() {
-        tabulate(&known)?;
+    let tabulated = if known.records.is_empty() { Ok(()) } else { tabulate(&known) };
+    match (tabulated, ended) {
+        (Err(found), Err(why)) => Err(format!("{found}\n{why}")),
+        (tabulated, ended) => tabulated.and(ended),
     }
-    ended
 }
 
 fn tabulate(known: &Records) -> Outcome {
@@ -115,8 +118,43 @@ fn tabulate(known: &Records) -> Outcome {
     if known.skipped > 0 {
         println!("left out: {} lines that are no record of a run", known.skipped);
     }
-    match table::breaks_the_promise(&known.records) {
-        true => Err("decides: the promise about equals is broken".into()),
-        false => Ok(()),
+    let lost: u64 = known.records.iter().map(Record::lost).sum();
+    if lost > 0 {
+        return Err(format!("decides: {lost} commits were LOST: no figure is worth anything"));
+    }
+    if table::breaks_the_promise(&known.records) {
+        return Err("decides: the promise about equals is broken".into());
+    }
+    let failing = table::failing(&known.records);
+    match failing.is_empty() {
+        true => Ok(()),
+        false => {
+            let kinds = failing.join("; ");
+            Err(format!("decides: more than a tenth failed or ended before its time: {kinds}"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::record::tests::record;
+    use super::*;
+
+    /// Every other run fails: never three in a row, so the campaign comes to its end.
+    #[test]
+    fn more_than_a_tenth_of_a_kind_that_failed_is_an_error() {
+        let ended = |failed: usize| {
+            let mut records = vec![record(None, 1.0, "not seen", "no"); 20];
+            for run in records.iter_mut().step_by(2).take(failed) {
+                run.report = serde_json::Value::Null;
+                run.failed = Some("it didn't say why".to_owned());
+            }
+            // Of this kind none failed, which doesn't help the other one.
+            records.extend(vec![record(Some(2_000), 0.98, "yes", "yes"); 20]);
+            tabulate(&Records { records, skipped: 0 })
+        };
+        assert_eq!(ended(2), Ok(()));
+        let why = ended(3).expect_err("a lab that fails where it would err keeps no promise");
+        assert!(why.ends_with("before its time: equals, quiet, 5m a run: 3 of 20"), "{why}");
     }
 }

@@ -22,8 +22,12 @@ pub(super) struct Record {
     pub(super) seed: u64,
     /// From the start of the program to its end.
     pub(super) seconds: f64,
-    /// Of the lab's report what an answer is read from ([`kept`]).
+    /// Of the lab's report what an answer is read from ([`kept`]), also if the answer is refused;
+    /// null if there is no report.
     pub(super) report: Value,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) failed: Option<String>,
 }
 
 impl Record {
@@ -31,6 +35,33 @@ impl Record {
     pub(super) fn finding(&self) -> Option<Finding> {
         Finding::of(&self.report).ok().flatten()
     }
+
+    /// Of which program and machine it is: runs of others stand in other tables.
+    pub(super) fn origin(&self) -> [&str; 2] {
+        ["commit", "machine"].map(|part| self.report["origin"][part].as_str().unwrap_or_default())
+    }
+
+    /// Whether its experiment couldn't go on, and ended before its time.
+    pub(super) fn was_cut_short(&self) -> bool {
+        let notes = self.report["notes"].as_array().into_iter().flatten();
+        notes.filter_map(Value::as_str).any(|note| note.starts_with(lab::CUT_SHORT))
+    }
+
+    /// Acknowledged commits that were gone.
+    pub(super) fn lost(&self) -> u64 {
+        lost(&self.report)
+    }
+}
+
+/// The commits that a report says were lost: no figure of such an engine is worth anything.
+pub(crate) fn lost(report: &Value) -> u64 {
+    report["commits"]["lost"].as_u64().unwrap_or(0)
+}
+
+/// The highest seed of which rows are kept in this folder, if there are any.
+pub(super) fn last_kept(folder: &Path) -> Option<u64> {
+    let names = fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.file_name()));
+    names.filter_map(|name| name.to_str()?.strip_suffix(".rows")?.parse().ok()).max()
 }
 
 /// The parts of a report that say what was found, of which program and machine. A campaign's file
@@ -72,7 +103,10 @@ impl Records {
         let mut found = Records::default();
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             match serde_json::from_str::<Record>(line) {
-                Ok(record) if Finding::of(&record.report).is_ok() && record.seconds.is_finite() => {
+                Ok(record)
+                    if record.seconds.is_finite()
+                        && (record.failed.is_some() || Finding::of(&record.report).is_ok()) =>
+                {
                     found.records.push(record);
                 }
                 _ => found.skipped += 1,
@@ -112,7 +146,18 @@ pub(super) mod tests {
             "matters": matters, "gain": 1.5,
         }}});
         let conditions = "quiet, 5m a run".to_owned();
-        Record { delay_ns, conditions, seed: 1, seconds: 100.0, report }
+        Record { delay_ns, conditions, seed: 1, seconds: 100.0, report, failed: None }
+    }
+
+    #[test]
+    fn rows_that_are_kept_have_their_seeds() {
+        let scratch = bench::Scratch::create(&std::env::temp_dir()).expect("it is writable");
+        assert_eq!(last_kept(scratch.path()), None);
+        for name in ["9.rows", "12.rows", "99", "x.rows"] {
+            fs::write(scratch.path().join(name), "").expect("it is writable");
+        }
+        assert_eq!(last_kept(scratch.path()), Some(12));
+        assert_eq!(last_kept(&scratch.path().join("none")), None);
     }
 
     #[test]

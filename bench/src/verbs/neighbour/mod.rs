@@ -14,6 +14,7 @@ mod cpu;
 mod disk;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bench::Scratch;
@@ -44,13 +45,17 @@ pub(crate) struct Arguments {
 
 /// More would leave nothing to measure.
 const PERCENT_MAX: f64 = 90.0;
+/// Of less, one burst would come in hours.
+const PERCENT_MIN: f64 = 0.01;
 /// Nobody sleeps longer than this before looking whether it is over.
 const NAP: Duration = Duration::from_millis(50);
 
 fn percent(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(percent) if (0.0..=PERCENT_MAX).contains(&percent) => Ok(percent),
-        _ => Err(format!("choose 0 to {PERCENT_MAX} per cent")),
+        Ok(percent) if percent == 0.0 || (PERCENT_MIN..=PERCENT_MAX).contains(&percent) => {
+            Ok(percent)
+        }
+        _ => Err(format!("choose 0, or {PERCENT_MIN} to {PERCENT_MAX} per cent")),
     }
 }
 
@@ -70,18 +75,11 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Outcome {
         false => None,
     };
     let (used_before, time) = (bench::cpu::own(), Time::begin(arguments.seconds));
-    let writes = std::thread::scope(|threads| {
-        for index in 0..cpus {
-            let (time, seed) = (&time, arguments.seed);
-            let share = cpu::Share::of(arguments.cpu, seed);
-            threads.spawn(move || cpu::burn(share, generator(seed, 1 + index as u64), time));
-        }
-        match &writer {
-            Some(files) => disk::disturb(files.0.path(), generator(arguments.seed, 0), &time),
-            None => {
-                time.sleep(Duration::MAX);
-                Ok(0)
-            }
+    let writes = work(arguments, cpus, &time, || match &writer {
+        Some(files) => disk::disturb(files.0.path(), generator(arguments.seed, 0), &time),
+        None => {
+            time.sleep(Duration::MAX);
+            Ok(0)
         }
     })?;
     let (used, passed) = (bench::cpu::own() - used_before, time.passed());
@@ -94,6 +92,37 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Outcome {
         100.0 * used.as_secs_f64() / machine.max(f64::MIN_POSITIVE),
     );
     Ok(())
+}
+
+/// Burns on each CPU while `write` does its part; what that has returned. Whoever ends ends all: a
+/// neighbour that does a part of its work is none.
+fn work(
+    arguments: &Arguments,
+    cpus: usize,
+    time: &Time,
+    write: impl FnOnce() -> Result<u64, String>,
+) -> Result<u64, String> {
+    std::thread::scope(|threads| {
+        for index in 0..cpus {
+            let seed = arguments.seed;
+            let share = cpu::Share::of(arguments.cpu, seed);
+            threads.spawn(move || {
+                let _ends = EndsAll(time);
+                cpu::burn(share, generator(seed, 1 + index as u64), time);
+            });
+        }
+        let _ends = EndsAll(time);
+        write()
+    })
+}
+
+/// Its drop, also in a panic, is the end of all.
+struct EndsAll<'a>(&'a Time);
+
+impl Drop for EndsAll<'_> {
+    fn drop(&mut self) {
+        self.0.has_ended.store(true, Ordering::Relaxed);
+    }
 }
 
 /// The writer's folder, which goes however this process ends.
@@ -124,11 +153,13 @@ fn exponential(mean: Duration, random: &mut Xoshiro256PlusPlus) -> Duration {
 struct Time {
     began: Instant,
     limit: Option<Duration>,
+    /// One of its workers has ended.
+    has_ended: AtomicBool,
 }
 
 impl Time {
     fn begin(limit: Option<Duration>) -> Time {
-        Time { began: Instant::now(), limit }
+        Time { began: Instant::now(), limit, has_ended: AtomicBool::new(false) }
     }
 
     fn passed(&self) -> Duration {
@@ -136,7 +167,9 @@ impl Time {
     }
 
     fn is_over(&self) -> bool {
-        os::linux::interrupted() || self.limit.is_some_and(|limit| self.passed() >= limit)
+        os::linux::interrupted()
+            || self.has_ended.load(Ordering::Relaxed)
+            || self.limit.is_some_and(|limit| self.passed() >= limit)
     }
 
     /// Sleeps so long, or until it is over.
@@ -163,9 +196,23 @@ mod tests {
     #[test]
     fn what_cannot_be_taken_is_refused() {
         assert_eq!(percent("12.5"), Ok(12.5));
-        assert!(percent("91").is_err() && percent("-1").is_err() && percent("NaN").is_err());
+        assert_eq!(percent("0"), Ok(0.0));
+        for wrong in ["91", "-1", "NaN", "1e-30"] {
+            assert!(percent(wrong).is_err(), "{wrong}");
+        }
         assert_eq!(seconds("1.5"), Ok(Duration::from_millis(1500)));
         assert!(seconds("-1").is_err() && seconds("x").is_err());
+    }
+
+    /// Else a campaign goes on beside half a neighbour.
+    #[test]
+    fn a_writer_that_fails_ends_the_burners() {
+        let (seconds, dir) = (None, PathBuf::new());
+        let arguments = Arguments { cpu: Some(1.0), disk: true, seconds, dir, seed: 1 };
+        let time = Time::begin(Some(Duration::from_secs(60)));
+        let ended = work(&arguments, 2, &time, || Err("no room".to_owned()));
+        assert_eq!(ended, Err("no room".to_owned()));
+        assert!(time.passed() < Duration::from_secs(30), "{:?}", time.passed());
     }
 
     #[test]

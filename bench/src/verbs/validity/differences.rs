@@ -95,7 +95,7 @@ fn one(
         measure: Measure::Throughput,
         is_open_ended: false,
     };
-    let real = decide(&rows, Level::B, Run::throughput_parts, &rule);
+    let real = decide(&rows, Level::B, Measure::Throughput.figure(), &rule);
     let (real, interval) = real.map_or((f64::NAN, [f64::NAN; 2]), |decision| {
         (decision.ratio, [decision.interval.low, decision.interval.high])
     });

@@ -8,7 +8,8 @@
 //!   flush     a sync after a write of 8 KiB    four threads, each a write and a sync
 //!             and after writes of 1 MiB
 //! ```
-//! and all together for a while: readers, a durable writer, and one that writes and flushes.
+//! and all together for a while: readers, a durable writer, and one that writes and flushes. Where
+//! the disk is slow that lasts until the first flush has ended.
 //!
 //! All around the page cache, at places all over a file that was written before. The same runs in
 //! the simulator, where the disk is known: on one that takes no time, to see what the CPU adds; on
@@ -17,7 +18,8 @@
 //! Callers: `validity`, in turn with the runs of the load: a disk isn't the same all day.
 
 use std::path::Path;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 
 use os::{
     Completion, Disk, Error, File, FileOptions, IoBuf, IoKind, Request, Ring, RingConfig, Session,
@@ -151,14 +153,16 @@ impl Bench {
     fn together(&mut self, samples: &mut Samples, session: &Session) -> Result<(), Error> {
         let (sender, measured) = mpsc::channel();
         let end = session.now().after(TOGETHER);
+        let has_flushed = Arc::new(AtomicBool::new(false));
         let mut threads = Vec::new();
         let readers = std::iter::repeat_n(Kind::Read, READERS as usize);
         for (number, kind) in (0_u64..).zip(readers.chain([Kind::Durable, Kind::Write])) {
             let mut requests = self.requests.beside(number, BASE);
-            let sender = sender.clone();
+            let (sender, flushed) = (sender.clone(), Arc::clone(&has_flushed));
             let body = move |session: &Session| {
                 for turn in 1.. {
-                    if session.now() >= end {
+                    // Each kind has ended once at least.
+                    if turn > 1 && session.now() >= end && flushed.load(Ordering::Relaxed) {
                         break;
                     }
                     let flushes = kind == Kind::Write && turn % (WRITES_A_FLUSH + 1) == 0;
@@ -166,10 +170,15 @@ impl Bench {
                     let took = requests.one(kind, BASE, session);
                     // It listens until all have ended.
                     let _ = sender.send((kind, took));
+                    if flushes {
+                        flushed.store(true, Ordering::Relaxed);
+                    }
                 }
             };
             let spec = ThreadSpec::background(format!("bench{number}"));
-            threads.push(session.spawn(spec, body)?);
+            let thread = session.spawn(spec, body);
+            // Without the one that flushes, the others would wait for it.
+            threads.push(thread.inspect_err(|_| has_flushed.store(true, Ordering::Relaxed))?);
         }
         for thread in threads {
             thread.join(session).expect("a thread of the measurement ends well");

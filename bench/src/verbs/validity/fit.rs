@@ -143,6 +143,17 @@ mod tests {
                     100, 100, 100, 100, 100, 100, 100, 100, 100, 200]\n\
         flush_kib_us = 0.1\nflush_busy_us = 60\nflush_busy_kib_us = 0\nflush_beside = 1.1\n";
 
+    /// Eight writes and a flush beside readers take longer than all kinds are measured together.
+    #[test]
+    fn a_slow_disk_is_measured_and_fitted_too() {
+        let machine = MachineParameters::builtin("two-core").expect("it is built in");
+        let costs = CostList::builtin("default").expect("it is built in");
+        let slow = DiskParameters::builtin("disk-7200").expect("it is built in");
+        let samples = simulated(&machine, &costs, slow, 1).expect("it runs");
+        assert!(samples.iter().all(|of| !of.beside.is_empty()));
+        fitted(&samples, &machine, &costs, "a test").expect("it is fitted");
+    }
+
     /// A disk with known figures, measured in the simulator, gives them back.
     #[test]
     fn what_is_measured_of_a_known_disk_is_that_disk() {

@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use stats::adjusted::{Estimate, Pair};
 use stats::distributions::Distribution;
-use stats::sequential::{Answer, Looks, Outlook, confidence_sequence};
+use stats::sequential::{Answer, Looks, Outlook, confidence_sequence, pairs_critical};
 use stats::{Interval, Matters};
 
 use crate::measure::NOTHING;
@@ -61,9 +61,30 @@ pub struct Rule {
     pub is_open_ended: bool,
 }
 
-/// A figure of a row, as numerator and denominator: transactions and seconds, CPU and transactions.
-/// Where the denominator is 1, levels are compared by the means of their rows.
-pub type Figure = fn(&Run) -> [f64; 2];
+/// A figure of a row.
+#[derive(Clone, Copy)]
+pub struct Figure {
+    /// Numerator and denominator: transactions and seconds, CPU and transactions. Where the
+    /// denominator is 1, levels are compared by the means of their rows.
+    pub(crate) parts: fn(&Run) -> [f64; 2],
+    /// How far it may be off, as a share of it.
+    pub(crate) resolution: fn(&Run) -> f64,
+}
+
+impl Figure {
+    /// One that is counted or timed, and so is never off by what would matter.
+    pub(crate) const fn counted(parts: fn(&Run) -> [f64; 2]) -> Figure {
+        Figure { parts, resolution: |_| 0.0 }
+    }
+
+    pub(crate) fn of(self, run: &Run) -> [f64; 2] {
+        (self.parts)(run)
+    }
+}
+
+/// A smaller effect or standard error, of logarithms, is what sums of equal figures leave of their
+/// last bits.
+const EXACT: f64 = 1e-12;
 
 /// What became of a covariate.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,6 +127,12 @@ pub struct Decision {
     pub equals: Option<Equals>,
     /// The estimate behind it, of logarithms.
     pub estimate: Estimate,
+    /// Its standard error by the scatter of the rounds alone.
+    noise: f64,
+    /// Its standard error is never below this, however many rounds there are.
+    least_error: f64,
+    /// Whose looks it has.
+    rule: Rule,
     /// The |z| that the last look wants.
     pub critical: f64,
     /// Whether the settings alternated in one instance: then the budget makes the rounds.
@@ -117,9 +144,12 @@ const BUDGETS_MAX: u32 = 20;
 
 impl Decision {
     /// How many more rounds would bring an answer in four of five cases, if the noise stays what it
-    /// is; None if it is too early to say, or that would take twenty budgets. Once a difference is
-    /// real, the answer is whether it matters.
+    /// is; None if it is too early to say, that would take twenty budgets, or the resolution leaves
+    /// it open at every look. Once a difference is real, the answer is whether it matters.
     pub fn more_rounds(&self) -> Option<u32> {
+        if self.agrees_exactly() {
+            return None;
+        }
         let outlook = Outlook {
             decision: match self.answer.is_real() {
                 true => stats::sequential::Decision::Matters,
@@ -130,7 +160,62 @@ impl Decision {
             budget: self.planned,
             reach: self.planned.saturating_mul(BUDGETS_MAX),
         };
-        outlook.more_pairs(&self.estimate)
+        let more = outlook.more_pairs(&self.by_rounds_alone())?;
+        Some(self.answerable_from(self.rounds + more)? - self.rounds)
+    }
+
+    /// Whether no number of rounds would tell if the difference matters: whatever the effect is, as
+    /// far as it is known, the resolution leaves that open at every look to come.
+    pub(crate) fn is_out_of_reach(&self) -> bool {
+        if self.least_error == 0.0 {
+            return false;
+        }
+        let least = self.margins().map(|(_, margin)| margin).fold(f64::INFINITY, f64::min);
+        self.is_open_about(self.by_rounds_alone().interval(self.critical), least)
+    }
+
+    /// The first number of rounds, from this one on, at which the resolution allows an answer if
+    /// the estimate stays what it is.
+    fn answerable_from(&self, rounds: u32) -> Option<u32> {
+        if self.least_error == 0.0 {
+            return Some(rounds);
+        }
+        // More rounds than the rule has are those of a larger plan, whose last bar is as high.
+        let from = rounds.min(self.rule.looks().last()?);
+        let effect = Interval { low: self.estimate.effect, high: self.estimate.effect };
+        let answers =
+            |(at, margin): &(u32, f64)| *at >= from && !self.is_open_about(effect, *margin);
+        self.margins().find(answers).map(|(at, _)| at.max(rounds))
+    }
+
+    /// The looks from this one on, each with half of its shortest interval that the resolution
+    /// allows.
+    fn margins(&self) -> impl Iterator<Item = (u32, f64)> {
+        let mut bar = self.rule.bars();
+        let looks = self.rule.looks().map(move |at| (at, bar(at)));
+        looks.filter(|(at, _)| *at >= self.rounds).map(|(at, bar)| {
+            let degrees = self.estimate.degrees + f64::from(at - self.rounds);
+            (at, pairs_critical(bar, at, degrees) * self.least_error)
+        })
+    }
+
+    /// Whether intervals with this margin about each of these effects leave open whether they
+    /// matter.
+    fn is_open_about(&self, effects: Interval, margin: f64) -> bool {
+        let nearest = 0.0_f64.clamp(effects.low, effects.high);
+        [effects.low, nearest, effects.high].iter().all(|effect| {
+            let of = Interval { low: effect - margin, high: effect + margin };
+            !Answer::of(of, self.threshold.ln_1p()).is_decided()
+        })
+    }
+
+    fn by_rounds_alone(&self) -> Estimate {
+        Estimate { standard_error: self.noise, ..self.estimate.clone() }
+    }
+
+    /// Whether the rounds agree to the last digit, and so say nothing of their noise.
+    pub(crate) fn agrees_exactly(&self) -> bool {
+        self.estimate.standard_error <= EXACT
     }
 }
 
@@ -257,9 +342,13 @@ fn decide_at(
     // Empty for a level that the rows haven't.
     let pairs = &having(pairs.get(..at as usize)?, figure)[..];
     let sums = Sums::of(pairs, figure)?;
-    let estimate = estimate(pairs, &sums, covariates)?;
-    let plain = Estimate::of(&sums.bare(), &[])?;
-    let of_logs = estimate.interval(critical);
+    let (mut estimate, mut plain) =
+        (estimate(pairs, &sums, covariates)?, Estimate::of(&sums.bare(), &[])?);
+    let (noise, least_error) = (estimate.standard_error, least_error(pairs, figure));
+    for of in [&mut estimate, &mut plain] {
+        of.standard_error = of.standard_error.max(least_error);
+    }
+    let of_logs = interval_of(&estimate, critical);
     let length = |interval: Interval| interval.high - interval.low;
     Some(Decision {
         rounds: at,
@@ -271,13 +360,42 @@ fn decide_at(
         ratio: estimate.effect.exp(),
         interval: ratios(of_logs),
         answer: Answer::of(of_logs, rule.threshold.ln_1p()),
-        gain: length(plain.interval(critical)) / length(of_logs).max(f64::MIN_POSITIVE),
+        gain: match estimate.standard_error > EXACT {
+            true => length(plain.interval(critical)) / length(of_logs),
+            false => 1.0,
+        },
         covariates: uses(covariates, pairs, &estimate),
         equals: Equals::of(rounds, figure, rule, at),
         estimate,
+        noise,
+        least_error,
+        rule: *rule,
         critical,
         in_one_instance,
     })
+}
+
+/// The least standard error of the logarithm. What a figure is off by can be so in every run of a
+/// side by as much, and then no number of rounds averages it out: it is taken to lie evenly within
+/// the resolution, once for each side. Where runs scatter more than that, it is in their scatter.
+fn least_error(pairs: &[RowPair<'_>], figure: Figure) -> f64 {
+    let most = |of: &dyn Fn(&RowPair<'_>) -> f64| pairs.iter().map(of).fold(0.0, f64::max);
+    let of_a = most(&|(a, _)| (figure.resolution)(a));
+    let of_b = most(&|(_, b)| (figure.resolution)(b));
+    ((of_a.powi(2) + of_b.powi(2)) / 12.0).sqrt()
+}
+
+/// The interval of the logarithm. Rounds that agree to the last digit say nothing of their noise.
+/// Orders are drawn by lot, so few rounds may agree by chance: as long as the square of the bar
+/// isn't below their number (`stats::sequential::pairs_critical`), their interval has no end. From
+/// then on it has next to no length.
+fn interval_of(estimate: &Estimate, critical: f64) -> Interval {
+    if estimate.standard_error > EXACT {
+        return estimate.interval(critical);
+    }
+    let is_by_chance = critical.powi(2) >= f64::from(estimate.pairs);
+    let margin = if is_by_chance { f64::INFINITY } else { EXACT };
+    Interval { low: estimate.effect - margin, high: estimate.effect + margin }
 }
 
 /// What happens beside runs and is no effect of their settings.
@@ -291,14 +409,19 @@ pub(crate) fn covariates(rule: &Rule, in_one_instance: bool) -> &'static [Covari
     }
 }
 
-/// Whether it is known of each level if its difference matters. Between two looks nothing new is
+/// Whether it is known of each level if its difference matters. Of a rule without an end it is also
+/// true behind the budget where no number of rounds would tell. Between two looks nothing new is
 /// known, and nothing is reckoned.
 pub fn is_decided(rows: &[Run], rule: &Rule) -> bool {
     if !rule.is_look(rows) {
         return false;
     }
     let of = of_each(rows, rule);
-    !of.is_empty() && of.iter().all(|(_, of)| of.as_ref().is_some_and(|of| of.answer.is_decided()))
+    let ends = |of: &Decision| {
+        let is_behind = rule.is_open_ended && of.rounds >= rule.planned();
+        of.answer.is_decided() || (is_behind && of.is_out_of_reach())
+    };
+    !of.is_empty() && of.iter().all(|(_, of)| of.as_ref().is_some_and(ends))
 }
 
 /// Whether it is known of each level that its difference matters.
@@ -357,7 +480,8 @@ pub(crate) struct Sums {
 impl Sums {
     /// None if a side has nothing of it.
     pub(crate) fn of(pairs: &[RowPair<'_>], figure: Figure) -> Option<Sums> {
-        let parts: Vec<[[f64; 2]; 2]> = pairs.iter().map(|(a, b)| [figure(a), figure(b)]).collect();
+        let both = |(a, b): &RowPair<'_>| [figure.of(a), figure.of(b)];
+        let parts: Vec<[[f64; 2]; 2]> = pairs.iter().map(both).collect();
         let count = parts.len() as f64;
         let sum = |side: usize, of: usize| parts.iter().map(|part| part[side][of]).sum::<f64>();
         let ratio = |side: usize| sum(side, 0) / sum(side, 1);
@@ -394,7 +518,7 @@ type RowPair<'a> = (&'a Run, &'a Run);
 /// lack a figure that they could have, nothing is left out, and there is no decision.
 fn having<'a>(pairs: &[RowPair<'a>], figure: Figure) -> Vec<RowPair<'a>> {
     let has = |run: &Run| {
-        let [numerator, denominator] = figure(run);
+        let [numerator, denominator] = figure.of(run);
         !(numerator.is_nan() && denominator == NOTHING[1])
     };
     pairs.iter().copied().filter(|(a, b)| has(a) && has(b)).collect()
@@ -455,17 +579,21 @@ fn uses(all: &[Covariate], pairs: &[RowPair<'_>], estimate: &Estimate) -> Vec<Co
 
 impl Equals {
     fn of(rounds: &Rounds<'_>, figure: Figure, rule: &Rule, compared: u32) -> Option<Equals> {
-        let pairs = Sums::of(&having(&rounds.equals, figure), figure)?.bare();
-        let estimate = Estimate::of(&pairs, &[])?;
+        let having = having(&rounds.equals, figure);
+        let least = least_error(&having, figure);
+        let pairs = Sums::of(&having, figure)?.bare();
+        let mut estimate = Estimate::of(&pairs, &[])?;
+        estimate.standard_error = estimate.standard_error.max(least);
         let critical = Distribution::Normal.upper_quantile(rule.error / 2.0);
         let squares: f64 = pairs.iter().map(|pair| pair.difference.powi(2)).sum();
         let spread = (squares / pairs.len() as f64).sqrt();
+        let error = (spread / f64::from(compared).sqrt()).max(least);
         let margin = stats::sequential::student_critical(critical, pairs.len() as f64);
         Some(Equals {
             rounds: estimate.pairs,
             ratio: estimate.effect.exp(),
             interval: ratios(estimate.interval(critical)),
-            floor: (margin * spread / f64::from(compared).sqrt()).exp().min(RATIO_MAX),
+            floor: (margin * error).exp().min(RATIO_MAX),
         })
     }
 }

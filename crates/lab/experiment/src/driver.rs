@@ -75,7 +75,7 @@ pub struct Execution<E> {
 /// How an experiment ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum End<E> {
-    /// All runs were made.
+    /// All runs were made, or as many as were enough.
     Complete,
     /// It was told to stop.
     Stopped,

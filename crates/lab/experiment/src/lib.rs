@@ -13,7 +13,7 @@
 //! * [`Run`]: the row of one run, a JSON object.
 //! * [`Question`], [`Verdict`]: what is asked, and the answer. [`compare`] is the comparison alone.
 //!
-//! Rules EX1 to EX26 and V1 to V36 are in the README. The room knows no engine: it opens no
+//! Rules EX1 to EX28 and V1 to V36 are in the README. The room knows no engine: it opens no
 //! database and makes no load. Callers: `lab`, `forebay lab`, the validity check.
 
 #![forbid(unsafe_code)]
@@ -37,7 +37,10 @@ pub use hash::hash_of;
 pub use measure::Measure;
 pub use plan::{LEVELS_MAX, Level, Plan, PlanError, ROUNDS_MAX, RoundKind, Step};
 pub use row::{Block, Commits, Identity, Latency, Measured, Origin, RATE, Run, World};
-pub use rows::{Asked, Audit, Call, RowError, Rows, Whole, corrupt_line, parse_rows};
+pub use rows::{
+    Asked, Audit, Call, RowError, RowReader, Rows, Whole, before_resumed, corrupt_line, note_line,
+    parse_rows,
+};
 pub use surroundings::Surroundings;
 pub use verdict::carry_over::CarryOver;
 pub use verdict::commits::commits_lost;

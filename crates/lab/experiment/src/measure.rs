@@ -32,10 +32,10 @@ impl Measure {
     /// The figure of a row.
     pub const fn figure(self) -> Figure {
         match self {
-            Measure::Throughput => Run::throughput_parts,
-            Measure::Median => |run| latency(run, |of| of.p50_us),
-            Measure::Percentile99 => |run| latency(run, |of| of.p99_us),
-            Measure::Percentile999 => |run| latency(run, |of| of.p999_us),
+            Measure::Throughput => Figure::counted(Run::throughput_parts),
+            Measure::Median => read(|run| latency(run, |of| of.p50_us)),
+            Measure::Percentile99 => read(|run| latency(run, |of| of.p99_us)),
+            Measure::Percentile999 => read(|run| latency(run, |of| of.p999_us)),
         }
     }
 
@@ -84,13 +84,19 @@ impl Measure {
 
     /// Of one run; None if nothing ended in it.
     pub(crate) fn of(self, run: &Run) -> Option<f64> {
-        let [numerator, denominator] = self.figure()(run);
+        let [numerator, denominator] = self.figure().of(run);
         Some(numerator / denominator).filter(|value| value.is_finite())
     }
 }
 
 /// The figure of a run that has none, and can't have one. Its round is left out.
 pub(crate) const NOTHING: [f64; 2] = [f64::NAN, 0.0];
+
+/// What was read from a histogram.
+const fn read(parts: fn(&Run) -> [f64; 2]) -> Figure {
+    let resolution = |run: &Run| run.latency.map_or(0.0, |of| of.resolution.clamp(0.0, 1.0));
+    Figure { parts, resolution }
+}
 
 /// Of a run; levels are compared by the means of their runs.
 fn latency(run: &Run, of: fn(&Latency) -> f64) -> [f64; 2] {

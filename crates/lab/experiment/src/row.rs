@@ -51,7 +51,7 @@ pub struct Run {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Block {
     /// When its setting was set, ns since the warm-up of the first instance ended. The time between
-    /// two instances isn't in it.
+    /// two instances isn't in it, nor that of a block that was dropped and made again.
     pub at_ns: u64,
     /// When the first setting of its instance was set, in the same time: an experiment that goes on
     /// has another instance.
@@ -211,6 +211,14 @@ pub struct Latency {
     pub p999_us: f64,
     /// The longest.
     pub max_us: f64,
+    /// How far a percentile may be off, as a share of it.
+    #[serde(default = "resolution_of_old_rows")]
+    pub resolution: f64,
+}
+
+/// Rows that don't tell it were made when a percentile was the end of a bucket.
+fn resolution_of_old_rows() -> f64 {
+    1.0 / 32.0
 }
 
 /// Whether commits survived.

@@ -3,12 +3,13 @@
 //! ```text
 //!   {"asked": {...}}      what was asked: the rule, and the command line that goes on with it
 //!   {"identity": ...}     a row for each run, appended when it has ended
+//!   {"note": "..."}       how the blocks of an instance came about, for a reader of the verdict
 //!   {"audit": {...}}      of an instance that runs share: whether commits survived its crash
 //!   {"corrupt": "..."}    the database's books were found wrong, which ended the experiment
 //! ```
 //!
-//! A second line of what was asked begins anew: the lines before it don't count. Of two rows of one
-//! place of one round the later counts.
+//! A second line of what was asked begins anew: the lines before it don't count once a row is
+//! behind it. Of two rows of one place of one round the later counts.
 //!
 //! Callers: `forebay lab run --rows`, `lab resume`, `lab report`; programs that read its file.
 
@@ -51,6 +52,8 @@ pub struct Rows {
     pub asked: Option<Asked>,
     /// The rows.
     pub runs: Vec<Run>,
+    /// How they came about, in sentences.
+    pub notes: Vec<String>,
     /// Of instances that the rows share: whether commits survived, where that was looked for.
     pub audits: Vec<Audit>,
     /// The database was found corrupt, and how: what such an engine measured is worth nothing.
@@ -131,6 +134,16 @@ impl Audit {
     }
 }
 
+/// The line of a note on how rows came about, without its line end.
+pub fn note_line(note: &str) -> String {
+    format!("{{\"note\":{}}}", json(&note))
+}
+
+/// The note, of an experiment that went on behind it.
+pub fn before_resumed(note: &str) -> String {
+    format!("Before it was resumed: {note}")
+}
+
 /// The line that ends the rows of a database that was found corrupt, without its line end.
 pub fn corrupt_line(how: &str) -> String {
     format!("{{\"corrupt\":{}}}", json(&how))
@@ -143,66 +156,128 @@ fn json(of: &impl Serialize) -> String {
 /// Reads a file of rows; empty lines are passed over, and a last one that has no line end and is
 /// none: the program ended while it was written.
 pub fn parse_rows(text: &str) -> Result<Rows, RowError> {
-    let (mut rows, mut places) = (Rows::default(), BTreeMap::new());
-    let mut at = 0;
-    for (index, line) in text.split_inclusive('\n').enumerate() {
-        let taken = match line.trim() {
-            "" => Ok(()),
-            content => take(content, &mut rows, &mut places),
-        };
-        match taken {
-            Ok(()) => {
-                at += line.len();
-                rows.whole.lacks_line_end = !line.ends_with('\n');
-            }
-            Err(_) if !line.ends_with('\n') && index > 0 => break,
-            Err(what) => return Err(RowError { line: index + 1, what }),
-        }
-    }
-    (rows.whole.bytes, rows.whole.text_bytes) = (at, text.len());
-    Ok(rows)
+    let mut reader = RowReader::default();
+    text.as_bytes().split_inclusive(is_line_end).try_for_each(|line| reader.line(line))?;
+    Ok(reader.end())
+}
+
+fn is_line_end(byte: &u8) -> bool {
+    *byte == b'\n'
+}
+
+/// Reads a file of rows line by line, as [`parse_rows`] does: its text may be larger than what a
+/// program likes to have in memory.
+#[derive(Default)]
+pub struct RowReader {
+    rows: Rows,
+    places: Places,
+    /// What was there before the last line of what was asked, if no row is behind that yet.
+    before: Option<Rows>,
+    /// So many notes have a row behind them.
+    resumed: usize,
+    /// How many lines were read, and their bytes.
+    lines: usize,
+    bytes: usize,
 }
 
 /// The place of a row in its plan, and its index.
 type Places = BTreeMap<(RoundKind, u32, u32), usize>;
 
-fn take(line: &str, rows: &mut Rows, places: &mut Places) -> Result<(), String> {
-    #[derive(Deserialize)]
-    struct AskedLine {
-        asked: Asked,
-    }
-    #[derive(Deserialize)]
-    struct AuditLine {
-        audit: Audit,
-    }
-    #[derive(Deserialize)]
-    struct CorruptLine {
-        corrupt: String,
-    }
-    if line.starts_with("{\"asked\":") {
-        let read: AskedLine = serde_json::from_str(line).map_err(|error| error.to_string())?;
-        read.asked.rule.check()?;
-        // Once more, by restarts: what was there before isn't compared with what follows.
-        *rows = Rows { asked: Some(read.asked), ..Rows::default() };
-        places.clear();
-    } else if line.starts_with("{\"audit\":") {
-        let read: AuditLine = serde_json::from_str(line).map_err(|error| error.to_string())?;
-        read.audit.add_to(&mut rows.audits);
-    } else if line.starts_with("{\"corrupt\":") {
-        let read: CorruptLine = serde_json::from_str(line).map_err(|error| error.to_string())?;
-        rows.corrupt = Some(read.corrupt);
-    } else {
-        let run: Run = serde_json::from_str(line).map_err(|error| error.to_string())?;
-        run.check()?;
-        // An experiment that went on makes the last round anew, if that was broken off.
-        let place = (run.identity.kind, run.identity.round, run.identity.place);
-        let at = *places.entry(place).or_insert(rows.runs.len());
-        match rows.runs.get_mut(at) {
-            Some(known) => *known = run,
-            None => rows.runs.push(run),
+impl RowReader {
+    /// Reads the next line, with its line end. Only the last one may have none.
+    pub fn line(&mut self, line: &[u8]) -> Result<(), RowError> {
+        let has_end = line.ends_with(b"\n");
+        let taken = match line.trim_ascii() {
+            b"" => Ok(()),
+            content => self.take(content),
+        };
+        self.lines += 1;
+        self.bytes += line.len();
+        match taken {
+            Ok(()) => {
+                let whole = &mut self.rows.whole;
+                (whole.bytes, whole.lacks_line_end) = (self.bytes, !has_end);
+                Ok(())
+            }
+            Err(_) if !has_end && self.lines > 1 => Ok(()),
+            Err(what) => Err(RowError { line: self.lines, what }),
         }
     }
-    Ok(())
+
+    /// What was read.
+    pub fn end(mut self) -> Rows {
+        // It ended before the first row of what was to begin anew: that is cut off, and made again.
+        if let (true, Some(before)) = (self.rows.runs.is_empty(), self.before.take()) {
+            let corrupt = self.rows.corrupt.take();
+            self.rows = Rows { corrupt, ..before };
+        }
+        self.rows.whole.text_bytes = self.bytes;
+        self.rows
+    }
+
+    fn take(&mut self, line: &[u8]) -> Result<(), String> {
+        #[derive(Deserialize)]
+        struct AskedLine {
+            asked: Asked,
+        }
+        #[derive(Deserialize)]
+        struct NoteLine {
+            note: String,
+        }
+        #[derive(Deserialize)]
+        struct AuditLine {
+            audit: Audit,
+        }
+        #[derive(Deserialize)]
+        struct CorruptLine {
+            corrupt: String,
+        }
+        if line.starts_with(b"{\"asked\":") {
+            let AskedLine { asked } = read(line)?;
+            asked.rule.check()?;
+            // Once more, by restarts: what was there before isn't compared with what follows.
+            let new = Rows { asked: Some(asked), ..Rows::default() };
+            let old = std::mem::replace(&mut self.rows, new);
+            if !old.runs.is_empty() {
+                self.before = Some(old);
+            }
+            self.places.clear();
+            self.resumed = 0;
+        } else if line.starts_with(b"{\"note\":") {
+            let NoteLine { note } = read(line)?;
+            self.rows.notes.push(note);
+        } else if line.starts_with(b"{\"audit\":") {
+            let AuditLine { audit } = read(line)?;
+            audit.add_to(&mut self.rows.audits);
+        } else if line.starts_with(b"{\"corrupt\":") {
+            let CorruptLine { corrupt } = read(line)?;
+            self.rows.corrupt = Some(corrupt);
+        } else {
+            let run: Run = read(line)?;
+            run.check()?;
+            self.add(run);
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, run: Run) {
+        self.before = None;
+        let notes = &mut self.rows.notes;
+        notes[self.resumed..].iter_mut().for_each(|note| *note = before_resumed(note));
+        self.resumed = notes.len();
+        // An experiment that went on makes the last round anew, if that was broken off.
+        let place = (run.identity.kind, run.identity.round, run.identity.place);
+        let runs = &mut self.rows.runs;
+        let at = *self.places.entry(place).or_insert(runs.len());
+        match runs.get_mut(at) {
+            Some(known) => *known = run,
+            None => runs.push(run),
+        }
+    }
+}
+
+fn read<'l, T: Deserialize<'l>>(line: &'l [u8]) -> Result<T, String> {
+    serde_json::from_slice(line).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -319,6 +394,69 @@ mod tests {
         let read = parse_rows(&(text + &again.to_json_line() + "\n")).expect("rows");
         assert_eq!(read.audits, [], "the audit was of what doesn't count");
         assert_eq!(read.runs, [runs().remove(0), again]);
+    }
+
+    /// What is told once by the verdict is told by each report.
+    #[test]
+    fn notes_are_kept_and_a_row_behind_one_says_that_it_was_resumed() {
+        let asked = |rounds| Asked {
+            rule: Rule { rounds, ..RULE },
+            call: Call::default(),
+            model: String::new(),
+            notes: Vec::new(),
+        };
+        let line = |rounds| asked(rounds).to_json_line() + "\n";
+        let rows: Vec<String> = runs().iter().map(|run| run.to_json_line() + "\n").collect();
+        let [full, still] = ["full: \"history\"", "it stood still"];
+        let of = |note| note_line(note) + "\n";
+        let first = line(9) + &rows[0] + &of(full);
+        let notes = |text: &str| parse_rows(text).expect("rows").notes;
+        assert_eq!(notes(&first), [full]);
+        let second = first.clone() + &rows[1] + &rows[2] + &of(still);
+        let both = [before_resumed(full), still.to_owned()];
+        assert_eq!(notes(&second), both);
+        assert_eq!(notes(&(second.clone() + &line(8))), both);
+        assert!(notes(&(second + &line(8) + &rows[0])).is_empty(), "it began anew");
+        assert!(notes(&(line(9) + &rows[0])).is_empty(), "older files have none");
+    }
+
+    /// Killed inside a letter that takes several bytes.
+    #[test]
+    fn a_last_line_that_is_no_text_is_passed_over() {
+        let mut reader = RowReader::default();
+        let row = runs()[0].to_json_line() + "\n";
+        reader.line(row.as_bytes()).expect("a row");
+        reader.line(b"{\"corrupt\":\"\xc3").expect("it was being written");
+        let rows = reader.end();
+        assert_eq!((rows.runs.len(), rows.corrupt, rows.whole.bytes), (1, None, row.len()));
+    }
+
+    /// Else all blocks would be thrown away, and made once more.
+    #[test]
+    fn what_was_to_begin_anew_and_has_no_row_changes_nothing() {
+        let of = |rounds| Asked {
+            rule: Rule { rounds, ..RULE },
+            call: Call::default(),
+            model: String::new(),
+            notes: Vec::new(),
+        };
+        let line = |rounds| of(rounds).to_json_line() + "\n";
+        let rows: String = runs().iter().map(|run| run.to_json_line() + "\n").collect();
+        let audit = audit(Some(0), 9);
+        let before = line(9) + &rows + &audit.to_json_line() + "\n";
+        for behind in [line(8), line(8) + &rows[..9], line(8) + &line(7)] {
+            let text = before.clone() + &behind;
+            let read = parse_rows(&text).expect("rows");
+            assert_eq!((read.asked, read.runs), (Some(of(9)), runs()));
+            assert_eq!((read.audits, read.corrupt), (vec![audit], None));
+            let whole =
+                Whole { bytes: before.len(), text_bytes: text.len(), lacks_line_end: false };
+            assert_eq!(read.whole, whole, "what goes on is behind the rows that count");
+        }
+        let text = before.clone() + &line(8) + &corrupt_line("off by 1") + "\n";
+        assert_eq!(parse_rows(&text).expect("rows").corrupt.as_deref(), Some("off by 1"));
+        let read = parse_rows(&(line(9) + &line(8))).expect("no rows");
+        assert_eq!(read.asked, Some(of(8)));
     }
 
     /// Rule EX5.

@@ -175,7 +175,11 @@ fn runs_that_were_not_checked_are_not_called_safe() {
     for run in &mut rows {
         run.commits = None;
     }
-    assert!(report(&rows).text().contains("not checked in any run"));
+    let text = unwrapped(&report(&rows).text());
+    assert!(text.contains("not checked in any run"), "{text}");
+    let all = rows.len();
+    let warning = format!("WARNING: Nobody has looked for the commits of {all} of {all} runs:");
+    assert!(text.contains(&warning), "{text}");
 }
 
 /// The commits of an instance that was killed were never looked for, however many another one
@@ -202,7 +206,10 @@ fn runs_of_an_instance_that_was_killed_are_not_called_safe() {
     let (runs, text) = checked(&[Some(second)]);
     assert_eq!(runs, all - 10, "{text}");
     assert!(text.contains(&format!("of the instance of {} of {all} runs", all - 10)), "{text}");
-    assert_eq!(checked(&[Some(0), Some(second)]).0, all);
+    assert!(text.contains("looked for the commits of 10 of"), "{text}");
+    let (runs, text) = checked(&[Some(0), Some(second)]);
+    assert_eq!(runs, all);
+    assert!(!text.contains("Nobody has looked"), "{text}");
     assert_eq!(checked(&[Some(77)]).0, 0);
     assert_eq!(checked(&[None]).0, all, "an older audit counts as before");
 }
@@ -374,7 +381,8 @@ fn the_error_is_shared_in_one_place() {
     let rule = Rule { rounds: 20, ..RULE };
     let two: Vec<Run> = rows.iter().filter(|run| run.identity.level <= Level::B).cloned().collect();
     let length = |rows: &[Run]| {
-        let of = decide(rows, Level::B, Run::throughput_parts, &rule).expect("there was a look");
+        let figure = Measure::Throughput.figure();
+        let of = decide(rows, Level::B, figure, &rule).expect("there was a look");
         (of.error, of.interval.high - of.interval.low)
     };
     let ((all, one), (longer, shorter)) =
@@ -382,6 +390,38 @@ fn the_error_is_shared_in_one_place() {
     assert_eq!((all, one), (rule.error / 3.0, rule.error));
     assert!(longer > shorter, "{longer} {shorter}");
     assert!(is_decided(&rows, &rule) && !is_decided(&rows[..12], &rule));
+}
+
+/// EX28: on a model whose disk takes the same time for all, equals are equal to the nanosecond. An
+/// experiment of them ends, and few rounds promise nothing.
+#[test]
+fn rounds_that_agree_to_the_last_digit_decide_where_there_are_enough() {
+    let of = |ratio: f64, planned: u32, there: u32| {
+        let mut rows = Story::of(ratio, 0.0).rows_of(3, there);
+        rows.iter_mut().for_each(|run| run.elapsed_ns = 12_000_000_000);
+        let rule = Rule { rounds: planned, is_open_ended: true, ..RULE };
+        let verdict = Verdict::of(&rows, &Question { rule, ..question() }).expect("whole rounds");
+        let json: Value = serde_json::from_str(&verdict.json()).expect("the report is JSON");
+        let decision = compare(&rows, Level::B, &rule).expect("there was a look");
+        (decision, json, unwrapped(&verdict.text()))
+    };
+    let answers = |json: &Value| {
+        let comparison = &json["headline"]["comparison"];
+        (comparison["real"].clone(), comparison["matters"].clone())
+    };
+    let (equals, json, _) = of(1.0, 100, 100);
+    assert!(equals.answer.is_decided() && !equals.answer.is_real(), "{equals:?}");
+    assert_eq!(answers(&json), ("not seen".into(), "no".into()));
+    let (_, json, _) = of(1.08, 100, 100);
+    assert_eq!(answers(&json), ("yes".into(), "yes".into()));
+    assert_eq!(json["levels"]["best"], "C");
+    // The bar of the first look of so many is 8: its square is above 20.
+    let (few, json, text) = of(1.08, 400, 20);
+    assert_eq!((few.more_rounds(), few.interval.high > 100.0), (None, true), "{few:?}");
+    assert_eq!(answers(&json), ("not seen".into(), "open".into()));
+    assert_eq!(json["levels"]["best"], Value::Null, "none is real");
+    assert!(text.contains("All rounds agree to the last digit"), "{text}");
+    assert!(!text.contains("would bring an answer"), "{text}");
 }
 
 #[test]

@@ -70,7 +70,7 @@ impl Story {
         let latency = self.has_latency.then(|| {
             let of = |part: f64| part * 1e10 / transactions as f64;
             let [p50_us, p95_us, p99_us, p999_us, max_us] = [0.4, 1.0, 2.0, 4.0, 8.0].map(of);
-            Latency { p50_us, p95_us, p99_us, p999_us, max_us }
+            Latency { p50_us, p95_us, p99_us, p999_us, max_us, resolution: 1.0 / 512.0 }
         });
         let elapsed = Nanos(NS);
         let measured = Measured { elapsed, transactions, latency, commits: None };
@@ -208,7 +208,8 @@ fn the_page_says_what_the_text_says() {
         sentence("Yes. B is", "Does it matter?"),
         sentence("B / A", "equals"),
         sentence("equals", "noise taken out"),
-        sentence("A note for the reader.", "Yardsticks"),
+        sentence("A note for the reader.", "WARNING"),
+        sentence("WARNING", "Yardsticks"),
         sentence("not checked in any run", "unaccounted"),
         sentence("B - A of a block's late half", "Not within"),
     ];

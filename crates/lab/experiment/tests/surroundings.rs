@@ -4,7 +4,9 @@
 mod common;
 
 use common::{RULE, Story, block_of_a_second, question, unwrapped};
-use experiment::{Level, RoundKind, Rule, Run, Surroundings, Verdict, decide, parse_rows};
+use experiment::{
+    Figure, Level, Measure, RoundKind, Rule, Run, Surroundings, Verdict, decide, parse_rows,
+};
 
 /// From -1 to 1, neither regular nor skewed, and the same on every machine.
 fn die(index: usize, prime: usize) -> f64 {
@@ -36,6 +38,7 @@ fn rows(of: impl Fn(usize, &Run) -> (f64, f64, f64)) -> Vec<Run> {
 }
 
 const LONG: Rule = Rule { rounds: 100, ..RULE };
+const THROUGHPUT: Figure = Measure::Throughput.figure();
 
 /// B itself makes the device stall in one round of five. That is its effect, and no reason to give
 /// these rounds less weight.
@@ -50,7 +53,7 @@ fn stalls_that_a_setting_causes_are_not_weighted_away() {
         let probe = if stalls { 0.8 } else { 0.1 + 0.01 * die(index, 1_013) };
         (transactions, 0.02 + 0.005 * die(index, 3_001), probe)
     });
-    let found = decide(&rows, Level::B, Run::throughput_parts, &LONG).expect("rounds");
+    let found = decide(&rows, Level::B, THROUGHPUT, &LONG).expect("rounds");
     assert!((0.80..0.88).contains(&found.ratio), "{found:?}");
     assert!(found.answer.is_real(), "{found:?}");
 }
@@ -64,7 +67,7 @@ fn a_covariate_that_differs_is_used_and_told() {
         let stolen = 0.2 + 0.1 * die(index, 3_001) + more;
         (10_000.0 * (1.0 - stolen) * (1.0 + 0.01 * die(index, 7_919)), stolen, 0.1)
     });
-    let found = decide(&rows, Level::B, Run::throughput_parts, &LONG).expect("rounds");
+    let found = decide(&rows, Level::B, THROUGHPUT, &LONG).expect("rounds");
     let cpu = &found.covariates[0];
     assert!(cpu.differs && cpu.taken.is_some_and(|taken| taken > 0.5), "{cpu:?}");
     assert!(!found.answer.is_real(), "all of it is the CPU that was stolen: {found:?}");
@@ -88,7 +91,7 @@ fn what_a_greedy_neighbour_gets_of_b_is_still_the_effect_of_b() {
         let beside = run.surroundings.as_mut().expect("each has them");
         (beside.own_ns, beside.others_ns) = ((own * 2e9) as u64, ((1.0 - own) * 2e9) as u64);
     }
-    let found = decide(&rows, Level::B, Run::throughput_parts, &LONG).expect("rounds");
+    let found = decide(&rows, Level::B, THROUGHPUT, &LONG).expect("rounds");
     assert!((0.88..0.92).contains(&found.ratio) && found.answer.is_real(), "{found:?}");
 }
 

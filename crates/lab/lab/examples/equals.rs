@@ -79,7 +79,7 @@ fn looks(experiment: &Experiment, disk: &str, seed: u64) -> [bool; 2] {
         is_open_ended: false,
     };
     let real = |rows: &[Run]| {
-        let decision = decide(rows, Level::B, Run::throughput_parts, &rule);
+        let decision = decide(rows, Level::B, Measure::Throughput.figure(), &rule);
         decision.is_some_and(|decision| decision.answer.is_real())
     };
     // All rows are of setting A; the plan's letters say which is called B.

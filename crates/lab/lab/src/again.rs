@@ -21,6 +21,11 @@ pub fn report_again(
     let of = |text: fn(&Asked) -> &String, otherwise: &str| {
         asked.map_or_else(|| otherwise.to_owned(), |asked| text(asked).clone())
     };
+    let mut notes = asked.map_or_else(
+        || vec!["Made again from rows that don't say what was asked of them.".to_owned()],
+        |asked| asked.notes.clone(),
+    );
+    notes.extend(rows.notes.iter().cloned());
     let question = Question {
         rule,
         command: of(|asked| &asked.call.command, &command),
@@ -30,10 +35,7 @@ pub fn report_again(
         ),
         sensitivity: Vec::new(),
         audits: rows.audits.clone(),
-        notes: asked.map_or_else(
-            || vec!["Made again from rows that don't say what was asked of them.".to_owned()],
-            |asked| asked.notes.clone(),
-        ),
+        notes,
     };
     Verdict::of(&rows.runs, &question)
 }

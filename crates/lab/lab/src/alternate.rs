@@ -9,29 +9,34 @@
 //!
 //! A block ends when each session has ended the turn that it was in when the block's time was over,
 //! and has closed its book. So a turn that is long, or a device that stalls, counts as time of the
-//! setting under which it began.
+//! setting under which it began. A block in which the process stood still is made again (LB79).
 //!
 //! Callers: `session`, in either world.
 //! Source: Bojinov, Simchi-Levi & Zhao, "Design and Analysis of Switchback Experiments" (Management
 //! Science 2023).
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use database::{Database, Options};
 use experiment::{
-    Block, Commits, Execution, Latency, Measured, News, Origin, Plan, Run, Runner, Step, carry_out,
+    Block, Commits, End, Execution, Latency, Level, Measured, News, Origin, Plan, RoundKind, Run,
+    Runner, Step, carry_out, whole_rounds,
 };
 use ids::BlockSize;
 use instance::Parameters;
 use os::{Disk, Session};
 use report::Snapshot;
-use stop::Stop;
+use report::number::counted;
+use stop::{RefusalKind, Stop};
 use waits::{Nanos, SessionKind, Statistic, Timestamp, WaitEvent};
 use workload::{Latencies, Periods, SessionPeriod, Watch};
 
 use crate::crash::crash;
+use crate::full::is_full;
 use crate::measure::check;
+use crate::standstill::Standstill;
 use crate::watcher::{PROBE, Watcher};
 use crate::{Form, Setting};
 
@@ -61,6 +66,8 @@ impl Blocks {
     }
 }
 
+/// What the note of an experiment begins with that was cut short (LB78, LB79).
+pub const CUT_SHORT: &str = "The experiment ended before its time";
 /// A block's curve has so many steps.
 const STEPS: u32 = 20;
 /// How often it is asked whether to stop.
@@ -69,6 +76,8 @@ const STOP_LOOK: Nanos = Nanos::from_millis(100);
 /// turn that takes long is just what latencies are asked for.
 const BOOK_WAIT: Nanos = Nanos::from_secs(30);
 const BOOK_LOOK: Nanos = Nanos::from_millis(1);
+/// How often a block is tried in which the process stands still, where nothing arrives meanwhile.
+const TRIES: u32 = 3;
 
 /// What an experiment in one instance needs.
 pub(crate) struct Alternation<'a> {
@@ -89,6 +98,9 @@ pub(crate) struct Following<'a> {
     pub(crate) told_to_stop: &'a dyn Fn() -> bool,
     pub(crate) enough: &'a mut dyn FnMut(&[Run]) -> bool,
     pub(crate) news: &'a mut dyn FnMut(News<'_>),
+    /// Given, sessions that find no more room, and a process that stands still, end the experiment
+    /// with what there is, and it says so here.
+    pub(crate) notes: Option<&'a mut Vec<String>>,
 }
 
 impl Alternation<'_> {
@@ -156,8 +168,9 @@ impl Alternation<'_> {
     ) -> Result<(Execution<Stop>, Acknowledged), Stop> {
         let watcher = Watcher::begin(disk, directory, session)?;
         let periods = Periods::new(session.os());
-        let Following { told_to_stop, enough, news } = following;
-        let mut execution = None;
+        let Following { told_to_stop, enough, news, mut notes } = following;
+        let (mut execution, mut failure, mut stood) = (None, None, Stood::default());
+        let standstill = Standstill::watch(session);
         let mut conduct = |session: &Session, has_ended: &dyn Fn() -> bool| {
             let stop = || told_to_stop() || has_ended();
             let mut conductor = Conductor {
@@ -168,16 +181,25 @@ impl Alternation<'_> {
                 began: session.now(),
                 after_ns: self.instance_ns(),
                 session,
+                standstill: &standstill,
+                stood: Stood::default(),
             };
             let clock = session.os().clock();
             let done = self.done.clone();
             execution =
                 Some(carry_out(&self.plan, done, &mut conductor, clock, &stop, enough, news));
+            stood = conductor.stood;
+        };
+        // Asked in the warm-up.
+        let looking = || {
+            standstill.is_seen();
+            told_to_stop()
         };
         let watch = Watch {
             periods: Some(Arc::clone(&periods)),
             conduct: Some(&mut conduct),
-            told_to_stop: Some(told_to_stop),
+            told_to_stop: Some(&looking),
+            failure: Some(&mut failure),
             ..Watch::default()
         };
         let lengths = [self.form.warm_up, Nanos::ZERO];
@@ -185,8 +207,96 @@ impl Alternation<'_> {
         let watched = watcher.end(session);
         // What the load failed with comes first.
         let acknowledged = ran?.acknowledged();
+        let mut execution = execution.expect("a load that ran was conducted");
+        notes.iter_mut().for_each(|notes| notes.extend(stood.note()));
+        if let Some(refused) = failure {
+            let why = is_full(&refused).then_some("there was no more room for rows of history");
+            self.cut_short(&mut execution, why, refused, notes, told_to_stop)?;
+        } else if let Some(refused) = self.given_up(&stood) {
+            let why = Some("the process stood still");
+            self.cut_short(&mut execution, why, refused, notes, told_to_stop)?;
+        }
         watched?;
-        Ok((execution.expect("a load that ran was conducted"), acknowledged))
+        Ok((execution, acknowledged))
+    }
+
+    /// The experiment can't go on. If there is a `why`, what was measured until then holds (LB78,
+    /// LB79), if that is a round at least. What had ended before is whole.
+    fn cut_short(
+        &self,
+        execution: &mut Execution<Stop>,
+        why: Option<&str>,
+        refused: Stop,
+        notes: Option<&mut Vec<String>>,
+        told_to_stop: &dyn Fn() -> bool,
+    ) -> Result<(), Stop> {
+        let (runs, steps) = (&execution.runs, self.plan.steps());
+        let (had, has) = (whole_rounds(&self.done, &steps), whole_rounds(runs, &steps));
+        let is_compared = |run: &Run| run.identity.kind == RoundKind::Compared;
+        let has_more = runs.len() > had && runs[..has].iter().any(is_compared);
+        match (notes, why) {
+            (Some(_), Some(_)) if matches!(execution.end, End::Complete) => Ok(()),
+            (Some(notes), Some(why)) if has_more => {
+                notes.push(format!(
+                    "{CUT_SHORT}, after {} blocks: {why}. {refused}",
+                    execution.runs.len()
+                ));
+                if matches!(execution.end, End::Stopped) && !told_to_stop() {
+                    execution.end = End::Complete;
+                }
+                Ok(())
+            }
+            _ => Err(refused),
+        }
+    }
+
+    /// How often a block is tried in which the process stands still. Where transactions arrive at a
+    /// rate, once: those that arrived meanwhile would be in the next try too.
+    fn tries(&self) -> u32 {
+        if self.form.load.rate().is_some() { 1 } else { TRIES }
+    }
+
+    /// What a block is given up with.
+    fn given_up(&self, stood: &Stood) -> Option<Stop> {
+        let how = match self.tries() {
+            1 => "in it or before it, and what arrived meanwhile waits in it".to_owned(),
+            tries => format!("in it {tries} times in a row"),
+        };
+        stood.has_given_up.then(|| {
+            Stop::refuse(
+                RefusalKind::WrongState,
+                format!(
+                    "cannot measure a block: the process stood still {how}; see what stops the \
+                     process or pauses its machine, and run the experiment again"
+                ),
+            )
+        })
+    }
+}
+
+/// What became of blocks in which the process stood still.
+#[derive(Default)]
+struct Stood {
+    /// How many were made again, by their setting.
+    again: BTreeMap<Level, u32>,
+    /// Whether one was tried too often.
+    has_given_up: bool,
+}
+
+impl Stood {
+    /// What the verdict says of those that were made again. If there are many more of one setting,
+    /// that setting may have been what held the process up.
+    fn note(&self) -> Option<String> {
+        let all: u32 = self.again.values().sum();
+        let each = self.again.iter().map(|(level, count)| format!("{count} of {level}"));
+        let each = each.collect::<Vec<_>>().join(", ");
+        (all > 0).then(|| {
+            format!(
+                "The process stood still while blocks were made (a signal had stopped it, or its \
+                 machine was paused). They were dropped and made again: {}, {each}.",
+                counted(all.into(), "block")
+            )
+        })
     }
 }
 
@@ -201,19 +311,64 @@ struct Conductor<'a> {
     database: &'a Database,
     periods: &'a Periods,
     watcher: &'a Watcher,
+    /// When the first setting was set, moved on by the length of each try that was dropped, and of
+    /// each standstill between two blocks.
     began: Timestamp,
     /// When the blocks ended that were there before: those to come are behind them.
     after_ns: u64,
     session: &'a Session,
+    /// Watches since the warm-up.
+    standstill: &'a Standstill<'a>,
+    stood: Stood,
 }
 
 impl Runner for Conductor<'_> {
     type Error = Stop;
 
     fn run(&mut self, step: &Step, told_to_stop: &dyn Fn() -> bool) -> Result<Option<Run>, Stop> {
+        let (session, standstill) = (self.session, self.standstill);
+        let tries = self.of.tries();
+        // In the warm-up, or since the last block.
+        let before = standstill.take();
+        if before > Nanos::ZERO && tries == 1 {
+            self.stood.has_given_up = true;
+            return Ok(None);
+        }
+        // Nothing of a setting sinks in while the process stands still.
+        self.began = self.began.after(before).min(session.now());
+        for tried in 1..=tries {
+            let began = session.now();
+            self.of.settings[step.level.index()].set(self.database, session)?;
+            let run = self.block(step, &|| told_to_stop() || standstill.is_seen());
+            if run.is_some() || told_to_stop() {
+                return Ok(run);
+            }
+            standstill.take();
+            self.began = self.began.after(session.now().since(began));
+            if tried < tries {
+                *self.stood.again.entry(step.level).or_default() += 1;
+            }
+        }
+        self.stood.has_given_up = true;
+        Ok(None)
+    }
+
+    fn expected(&self) -> Option<Nanos> {
+        Some(self.of.blocks.length)
+    }
+}
+
+/// What is read at the begin and at the end of a counted interval.
+struct Mark {
+    processes: Snapshot,
+    moment: crate::watcher::Moment,
+}
+
+impl Conductor<'_> {
+    /// A block of the setting that was just set; None if it was told to stop.
+    fn block(&self, step: &Step, told_to_stop: &dyn Fn() -> bool) -> Option<Run> {
         let session = self.session;
         let setting = &self.of.settings[step.level.index()];
-        setting.set(self.database, session)?;
         let Blocks { length, washout } = self.of.blocks;
         let set = session.now();
         self.periods.begin(session);
@@ -231,7 +386,7 @@ impl Runner for Conductor<'_> {
         let (ended, after) = (session.now(), commits(session));
         let end = self.mark();
         if told_to_stop() {
-            return Ok(None);
+            return None;
         }
         let block = Block {
             at_ns: self.after_ns + set.since(self.began).0,
@@ -242,21 +397,9 @@ impl Runner for Conductor<'_> {
             step_ns: curve.step.0,
             curve: curve.counts,
         };
-        Ok(Some(self.row(step, setting, [&begin, &end], books, block)))
+        Some(self.row(step, setting, [&begin, &end], books, block))
     }
 
-    fn expected(&self) -> Option<Nanos> {
-        Some(self.of.blocks.length)
-    }
-}
-
-/// What is read at the begin and at the end of a counted interval.
-struct Mark {
-    processes: Snapshot,
-    moment: crate::watcher::Moment,
-}
-
-impl Conductor<'_> {
     fn mark(&self) -> Mark {
         Mark {
             processes: Snapshot::take(self.session, SessionKind::Background),
@@ -320,6 +463,7 @@ pub(crate) fn latency_of(latencies: &Latencies) -> Option<Latency> {
         p99_us: percentile(99.0),
         p999_us: percentile(99.9),
         max_us: us(latencies.max()),
+        resolution: Latencies::RESOLUTION,
     })
 }
 
@@ -353,4 +497,58 @@ impl Curve {
 
 fn commits(session: &Session) -> u64 {
     session.os().totals().statistic(Statistic::UserCommits)
+}
+
+#[cfg(test)]
+mod tests {
+    use experiment::World;
+
+    use super::*;
+
+    fn origin() -> Origin {
+        Origin {
+            experiment: "test".to_owned(),
+            plan_seed: 1,
+            commit: "commit".to_owned(),
+            machine: "machine".to_owned(),
+            world: World::Linux,
+            work: "work".to_owned(),
+        }
+    }
+
+    fn row(step: &Step) -> Run {
+        let elapsed = Nanos::from_secs(1);
+        let measured = Measured { elapsed, transactions: 1, latency: None, commits: None };
+        Run::new(origin().identity(step, "a setting", BTreeMap::new()), measured, &[])
+    }
+
+    /// LB78: without a round of all settings the refusal is what there is to say, and of an
+    /// experiment that had ended before it there is nothing.
+    #[test]
+    fn an_experiment_that_is_cut_short_has_a_round_and_one_that_had_ended_is_whole() {
+        let plan = Plan { levels: 2, rounds: 3, equals: 1, stretches: 1, together: 1, seed: 1 };
+        let rows: Vec<Run> = plan.steps().iter().map(row).collect();
+        let is_of_equals = |run: &&Run| run.identity.kind == RoundKind::Equals;
+        let before = rows.iter().take_while(is_of_equals).count();
+        let (form, origin) = (Form::tiny(), origin());
+        let alternation = Alternation {
+            plan,
+            blocks: Blocks { length: Nanos::from_secs(1), washout: Nanos::ZERO },
+            form: &form,
+            settings: &[],
+            origin: &origin,
+            done: Vec::new(),
+        };
+        let cut = |blocks: usize, end: End<Stop>| {
+            let mut execution = Execution { runs: rows[..blocks].to_vec(), end };
+            let (why, mut notes) = (Some("it was full"), Vec::new());
+            let refused = Stop::refuse(RefusalKind::NoSpace, "full");
+            let told = Some(&mut notes);
+            let cut = alternation.cut_short(&mut execution, why, refused, told, &|| false);
+            (cut.is_ok(), notes.len(), matches!(execution.end, End::Complete))
+        };
+        assert_eq!(cut(before + 1, End::Stopped), (false, 0, false), "half a round");
+        assert_eq!(cut(before + 2, End::Stopped), (true, 1, true), "a round");
+        assert_eq!(cut(rows.len(), End::Complete), (true, 0, true), "it had ended");
+    }
 }

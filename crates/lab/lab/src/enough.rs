@@ -4,8 +4,9 @@
 
 use experiment::{Level, Plan, Rule, Run, SlowEffect, is_decided, matters};
 
-/// Whether the experiment has its answer. That a difference doesn't matter is none where a slow
-/// effect could hide it: so it must have been looked for, where settings alternate (LB77).
+/// Whether the experiment has its answer, or can't get one (EX27). That a difference doesn't matter
+/// is none where a slow effect could hide it: so it must have been looked for, where settings
+/// alternate (LB77).
 pub(crate) fn is_enough(rows: &[Run], rule: &Rule, levels: usize) -> bool {
     if !is_decided(rows, rule) {
         return false;

@@ -91,6 +91,8 @@ pub const BUDGET: Nanos = Nanos::from_secs(300);
 pub const RATES: std::ops::RangeInclusive<u32> = 1..=1_000_000;
 /// The warehouses of order entry; ten thousand are over a terabyte.
 const WAREHOUSES: std::ops::RangeInclusive<u32> = 1..=10_000;
+/// The shortest run by restarts: one of no time is no row.
+const LENGTH_MIN: Nanos = Nanos::from_millis(10);
 /// The length of a block.
 const BLOCK: Nanos = Nanos::from_secs(1);
 /// The same where the settings act at once: shorter blocks have neighbours that are more alike.
@@ -207,6 +209,11 @@ impl Experiment {
         };
         let optional =
             |given: Option<f64>, what| given.map(|given| seconds(given, what)).transpose();
+        let length = optional(file.runs.length, "the length of a run")?;
+        if length.is_some_and(|length| length < LENGTH_MIN) {
+            let least = LENGTH_MIN.as_secs_f64();
+            return Err(refuse(&format!("the length of a run is {least} to 86400 seconds")));
+        }
         Ok(Experiment {
             name: name.to_owned(),
             question: file.question,
@@ -223,10 +230,7 @@ impl Experiment {
             washout: optional(file.blocks.washout, "the washout of a block")?,
             rounds: [file.runs.rounds.unwrap_or(10), file.runs.equals.unwrap_or(5)],
             load: file.load,
-            lengths: [
-                optional(file.runs.warm_up, "the warm-up")?,
-                optional(file.runs.length, "the length of a run")?,
-            ],
+            lengths: [optional(file.runs.warm_up, "the warm-up")?, length],
         })
     }
 

@@ -5,11 +5,14 @@
 //! change of the number of writers would also change the replacement.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use database::Options;
 use ids::BlockSize;
 use instance::{Creation, Parameters};
-use stop::Stop;
+use os::Disk;
+use space::DataFileShape;
+use stop::{RefusalKind, Stop};
 use waits::Nanos;
 use workload::{Mixture, Scale};
 
@@ -27,9 +30,15 @@ pub struct Form {
     pub(crate) warm_up: Nanos,
     /// Of a run by restart: the time that counts.
     pub(crate) length: Nanos,
+    /// By how much the data files may grow while settings alternate.
+    growth: u64,
 }
 
 const MIB: u64 = 1 << 20;
+/// What history may grow by: a commit makes 62 bytes of it, so this is for 67,000 a second.
+const HISTORY_BYTES_A_SECOND: u64 = 4 * MIB;
+/// The parameter with the size to which the first data file may grow.
+pub(crate) const DATA_BYTES_MAX: &str = "data_bytes_max";
 
 impl Form {
     /// A verdict in a few minutes, by restarts.
@@ -101,6 +110,76 @@ impl Form {
         self.load = load;
     }
 
+    /// Where settings alternate, history grows until the experiment ends. Gives the data file room
+    /// for what sessions add in this budget, as far as its extent map has room, unless a caller
+    /// chose its size.
+    pub(crate) fn last_for(&mut self, budget: Nanos) {
+        let seconds = budget.0.div_ceil(1_000_000_000);
+        let history = seconds.saturating_mul(HISTORY_BYTES_A_SECOND);
+        let usual = data_bytes_max(self.load.bytes());
+        if self.creation.data_bytes_max == usual {
+            let most = self.mapped().max(usual);
+            self.creation.data_bytes_max = usual.saturating_add(history).min(most);
+        }
+        self.growth = history.min(self.growth_max());
+    }
+
+    /// The same for an experiment that goes on until it knows: half of the `free` bytes that the
+    /// first files leave. If it has rows already, it has what they had.
+    pub(crate) fn last_until_decided(
+        &mut self,
+        had: Option<&String>,
+        free: impl FnOnce() -> Result<u64, Stop>,
+    ) -> Result<(), Stop> {
+        if self.creation.data_bytes_max == data_bytes_max(self.load.bytes()) {
+            match had {
+                Some(had) => self.creation.set(DATA_BYTES_MAX, had)?,
+                None => {
+                    let half = free()?.saturating_sub(self.disk_bytes()) / 2;
+                    let bytes = self.creation.data_bytes;
+                    let most = self.mapped().max(bytes);
+                    self.creation.data_bytes_max = (bytes + half / MIB * MIB).min(most);
+                }
+            }
+        }
+        self.growth = self.growth_max();
+        Ok(())
+    }
+
+    /// The longest data file for which an extent map has room.
+    fn mapped(&self) -> u64 {
+        DataFileShape::bytes_max(self.creation.db_block_size, self.creation.extent_blocks)
+    }
+
+    /// What all data files can grow by.
+    fn growth_max(&self) -> u64 {
+        let (c, mapped) = (&self.creation, self.mapped());
+        let grows = |bytes: u64, most: u64| most.min(mapped).saturating_sub(bytes);
+        let others = c.data_files.iter().map(|file| grows(file.bytes, file.bytes_max));
+        grows(c.data_bytes, c.data_bytes_max) + others.sum::<u64>()
+    }
+
+    /// Refuses a place without room (LB10).
+    pub(crate) fn check_room(&self, disk: &Disk, parent: &Path) -> Result<(), Stop> {
+        let (needed, free) = (self.disk_bytes() + self.growth, disk.free_bytes(parent)?);
+        if free >= needed {
+            return Ok(());
+        }
+        let megabytes = |bytes: u64| bytes.div_ceil(1_000_000);
+        let history = match self.growth {
+            0 => String::new(),
+            growth => format!(" ({} of them for rows of history)", megabytes(growth)),
+        };
+        let message = format!(
+            "cannot run in {}: {} MB are needed{history} and {} MB are free; free some, or choose \
+             another place with --dir",
+            parent.display(),
+            megabytes(needed),
+            free / 1_000_000
+        );
+        Err(Stop::refuse(RefusalKind::NoSpace, message))
+    }
+
     /// Refuses what takes all the time of a simulation by its warm-up and this length alone: in it
     /// an instance is opened, crashes and is audited too.
     pub(crate) fn check_for_model(&self, length: Nanos) -> Result<(), Stop> {
@@ -145,7 +224,7 @@ impl Form {
             rate: None,
         };
         let load = Load::DebitCredit { scale, mixture };
-        Form { creation, parameters, load, warm_up, length }
+        Form { creation, parameters, load, warm_up, length, growth: 0 }
     }
 
     /// Bytes of disk that an experiment needs: the loaded database, and the copy that runs use.
@@ -242,6 +321,67 @@ mod tests {
             let refused = loaded(Form::quick(), load).expect_err("it is refused").to_string();
             assert!(refused.contains("choose"), "{refused}");
         }
+    }
+
+    /// LB23: its rows would be refused by who reads them, when all runs are made.
+    #[test]
+    fn a_run_of_no_time_is_refused() {
+        let refused = loaded(Form::tiny(), "[runs]\nlength = 0").expect_err("no run");
+        assert!(refused.to_string().contains("0.01 to 86400 seconds"), "{refused}");
+        assert!(loaded(Form::tiny(), "[runs]\nlength = 0.01\nwarm_up = 0").is_ok());
+    }
+
+    /// Else an experiment ends before its budget does (LB78). One extent map ends it all the same.
+    #[test]
+    fn history_has_room_for_all_of_the_budget_that_a_file_has_room_for() {
+        let budget = Nanos::from_secs(3_600);
+        let mut form = Form::alternating();
+        form.last_for(budget);
+        let (rows, commits) = (form.load.bytes(), 25_000 * 3_600);
+        let most = |form: &Form| form.creation.data_bytes_max.min(form.mapped());
+        assert!(most(&form) > rows + commits * 62, "{:?}", form.creation);
+        assert_eq!(form.growth, 3_600 * HISTORY_BYTES_A_SECOND);
+        let mut chosen = Form::alternating();
+        chosen.creation.data_bytes_max = 8 << 30;
+        chosen.last_for(budget);
+        assert_eq!(chosen.creation.data_bytes_max, 8 << 30, "a caller's own size stays");
+        assert_eq!(chosen.growth, (8 << 30) - chosen.creation.data_bytes);
+        let mut day = Form::alternating();
+        day.last_for(Nanos::from_secs(24 * 3_600));
+        assert_eq!(day.creation.data_bytes_max, day.mapped());
+        assert_eq!(day.growth, day.mapped() - day.creation.data_bytes);
+    }
+
+    /// LB75: with the room of its budget it would end before it knows, with that of the whole disk
+    /// other programs would fail first.
+    #[test]
+    fn an_experiment_without_an_end_has_half_of_the_disk_or_one_extent_map() {
+        let lasting = |had: Option<&String>, free: u64| {
+            let mut form = Form::alternating();
+            form.last_until_decided(had, || Ok(free)).map(|()| form)
+        };
+        let form = lasting(None, 1 << 40).expect("there is room");
+        assert_eq!(form.creation.data_bytes_max, form.mapped());
+        let free = 20 << 30;
+        let form = lasting(None, free).expect("there is room");
+        let left = free - form.disk_bytes();
+        assert!((left / 2 - MIB..=left / 2).contains(&form.growth), "{left} {}", form.growth);
+        assert_eq!(form.growth, form.creation.data_bytes_max - form.creation.data_bytes);
+        // LB68: else its rows are of another setting when it goes on.
+        let had = form.creation.get(DATA_BYTES_MAX).expect("it is one");
+        let on = lasting(Some(&had), 1 << 40).expect("there is room");
+        assert_eq!(on.creation.data_bytes_max, form.creation.data_bytes_max);
+    }
+
+    /// LB10: else it takes the last byte of a file system, hours later.
+    #[test]
+    fn a_place_without_room_for_history_is_refused() {
+        let mut form = Form::alternating();
+        let here = Path::new(".");
+        form.growth = 1 << 60;
+        let refused = form.check_room(&os::linux::disk(), here).expect_err("no disk has that");
+        assert_eq!(refused.refusal(), Some(RefusalKind::NoSpace));
+        assert!(refused.to_string().contains("for rows of history"), "{refused}");
     }
 
     #[test]

@@ -14,13 +14,14 @@
 //! Two built-in experiments have shapes of their own: [`redo_size`] gives a curve, and
 //! [`free_buffer_waits`] compares all cells of a table.
 //!
-//! Rules LB1 to LB77 are in the README. Callers: the binary's `lab`; `cargo xbench validity`, which
+//! Rules LB1 to LB79 are in the README. Callers: the binary's `lab`; `cargo xbench validity`, which
 //! runs one setting in both worlds.
 
 #![forbid(unsafe_code)]
 
 mod again;
 mod alternate;
+mod before;
 mod catalogue;
 mod checks;
 mod crash;
@@ -28,6 +29,7 @@ mod enough;
 mod experiment_file;
 mod form;
 pub mod free_buffer_waits;
+mod full;
 mod linux;
 mod load;
 mod measure;
@@ -39,15 +41,17 @@ mod schedule;
 mod scratch;
 mod session;
 mod setting;
+mod standstill;
 mod watcher;
 
 pub use again::report_again;
-pub use alternate::Blocks;
+pub use alternate::{Blocks, CUT_SHORT};
+pub use before::Before;
 pub use catalogue::BUILT_IN;
 pub use experiment_file::{BUDGET, Design, Experiment, RATES};
 pub use form::Form;
 pub use load::Load;
 pub use model::Machine;
 pub use repeat::{repeat_here, repeat_modelled};
-pub use session::{Before, Ending, Follower, Request, RunOn, run};
+pub use session::{Ending, Follower, Request, RunOn, run};
 pub use setting::Setting;

@@ -20,6 +20,16 @@ use crate::{Form, Setting};
 /// The time of a run beside warm-up and measuring: restoring, opening twice, auditing.
 const AROUND: Nanos = Nanos::from_millis(2_500);
 
+/// What is free on the file system of this directory.
+pub(crate) fn free_bytes(directory: &Path) -> Result<u64, Stop> {
+    Ok(os::linux::disk().free_bytes(directory)?)
+}
+
+/// This machine, with the file system of this directory, in a line.
+pub(crate) fn this_machine(parent: &Path) -> String {
+    format!("{}; {}", os::linux::machine::line(), os::linux::machine::file_system(parent))
+}
+
 pub(crate) struct LinuxRunner<'a, 's> {
     pub(crate) disk: Disk,
     pub(crate) scratch: &'a Scratch<'s>,
@@ -85,28 +95,39 @@ impl Chosen {
         )
     }
 
-    /// What the rows of an experiment that goes on were made with, by one whose setting didn't give
-    /// it itself.
-    pub(crate) fn in_rows(rows: &[Run], settings: &[Setting]) -> Option<Chosen> {
-        let was_free = |run: &&Run| {
-            let gives = |name: &str| CHOSEN.iter().any(|chosen| chosen.eq_ignore_ascii_case(name));
-            settings.get(run.identity.level.index()).is_some_and(|of| !of.names().any(gives))
-        };
-        let named = &rows.iter().find(was_free)?.identity.parameters;
-        let mut parameters = Parameters::default();
-        for name in CHOSEN {
-            parameters.set(name, named.get(name)?).ok()?;
-        }
-        let log_writes_in_flight = parameters.log_writes_in_flight;
-        Some(Chosen { redo_write: parameters.redo_write?, log_writes_in_flight })
-    }
-
     /// Fixes what these parameters would leave to a probe.
     pub(crate) fn fix(&self, parameters: &mut Parameters) {
-        parameters.redo_write = parameters.redo_write.or(Some(self.redo_write));
-        if parameters.log_writes_in_flight == 0 {
-            parameters.log_writes_in_flight = self.log_writes_in_flight;
+        fix(parameters, Some(self.redo_write), self.log_writes_in_flight);
+    }
+}
+
+/// Fixes what these parameters would leave to a probe to what the rows of an experiment that goes
+/// on were made with: of each parameter, what a row has whose setting didn't give it itself. If
+/// all settings give it, it is left.
+pub(crate) fn fix_by_rows(
+    rows: &[Run],
+    settings: &[Setting],
+    parameters: &mut Parameters,
+) -> Result<(), Stop> {
+    let mut known = Parameters::default();
+    for name in CHOSEN {
+        let was_free = |run: &&Run| {
+            let setting = settings.get(run.identity.level.index());
+            setting.is_some_and(|of| !of.names().any(|given| given.eq_ignore_ascii_case(name)))
+        };
+        let row = rows.iter().find(was_free);
+        if let Some(value) = row.and_then(|row| row.identity.parameters.get(name)) {
+            known.set(name, value)?;
         }
+    }
+    fix(parameters, known.redo_write, known.log_writes_in_flight);
+    Ok(())
+}
+
+fn fix(parameters: &mut Parameters, redo_write: Option<DurableWrite>, log_writes_in_flight: u32) {
+    parameters.redo_write = parameters.redo_write.or(redo_write);
+    if parameters.log_writes_in_flight == 0 {
+        parameters.log_writes_in_flight = log_writes_in_flight;
     }
 }
 
@@ -136,5 +157,58 @@ impl Runner for LinuxRunner<'_, '_> {
 
     fn expected(&self) -> Option<Nanos> {
         Some(Nanos(self.form.warm_up.0 + self.form.length.0 + AROUND.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use experiment::{Measured, Plan, World};
+
+    use super::*;
+
+    /// The row of a run under this setting, whose other parameters a probe had chosen.
+    fn row(step: &Step, setting: &Setting) -> Run {
+        let mut parameters = Parameters::default();
+        let chosen = Chosen { redo_write: DurableWrite::BufferedThenSync, log_writes_in_flight: 4 };
+        chosen.fix(&mut parameters);
+        setting.apply(&mut parameters).expect("a setting");
+        let origin = Origin {
+            experiment: "test".to_owned(),
+            plan_seed: 1,
+            commit: "commit".to_owned(),
+            machine: "machine".to_owned(),
+            world: World::Linux,
+            work: "work".to_owned(),
+        };
+        let named = CHOSEN.map(|name| (name.to_owned(), parameters.get(name).expect("it is one")));
+        let identity = origin.identity(step, &setting.to_string(), named.into_iter().collect());
+        let elapsed = Nanos::from_secs(1);
+        let measured = Measured { elapsed, transactions: 1, latency: None, commits: None };
+        Run::new(identity, measured, &[])
+    }
+
+    /// LB61, LB68: else rows on what the probe chooses would be called those of another setting.
+    #[test]
+    fn what_a_setting_leaves_to_the_probe_is_that_of_its_rows() {
+        let setting = |name: &str, value: &str| {
+            Setting::of([(name.to_owned(), value.to_owned())]).expect("a setting")
+        };
+        let buffered = Some(DurableWrite::BufferedThenSync);
+        let way = DurableWrite::DirectThenSync;
+        let ways = [setting("redo_write", way.name()), setting("db_writer_processes", "2")];
+        let writes = ["1", "2"].map(|count| setting("log_writes_in_flight", count));
+        let plan = Plan { levels: 2, rounds: 2, equals: 1, stretches: 1, together: 1, seed: 1 };
+        // Where all settings give a number of writes, it is left as the form has it.
+        for (settings, wanted) in [(writes, (buffered, 0)), (ways, (buffered, 4))] {
+            let of = |step: &Step| row(step, &settings[step.level.index()]);
+            let rows: Vec<Run> = plan.steps().iter().map(of).collect();
+            let mut parameters = Parameters::default();
+            fix_by_rows(&rows, &settings, &mut parameters).expect("it goes on");
+            assert_eq!((parameters.redo_write, parameters.log_writes_in_flight), wanted);
+            // What the form gives itself stays.
+            let mut given = Parameters { redo_write: Some(way), ..Parameters::default() };
+            fix_by_rows(&rows, &settings, &mut given).expect("it goes on");
+            assert_eq!(given.redo_write, Some(way));
+        }
     }
 }

@@ -121,7 +121,7 @@ impl Load {
     }
 
     /// Transactions that arrive a second, of an open loop.
-    fn rate(&self) -> Option<u32> {
+    pub(crate) fn rate(&self) -> Option<u32> {
         match self {
             Load::DebitCredit { mixture, .. } => mixture.rate,
             Load::OrderEntry { rate, .. } => *rate,

@@ -2,7 +2,7 @@
 //!
 //! Callers: `session`.
 
-use experiment::{News, Plan, Progress, RoundKind, Rule, Run, decide, foremost};
+use experiment::{News, Plan, Progress, RoundKind, Rule, Run, decide, foremost, whole_rounds};
 use waits::Nanos;
 
 use crate::Follower;
@@ -14,6 +14,7 @@ pub(crate) struct Teller<'a> {
     /// How long it may take, where that is bounded.
     budget: Option<Nanos>,
     follower: &'a mut dyn Follower,
+    /// The rows that the driver has, too.
     rows: Vec<Run>,
     estimate: String,
     /// When a line was told last, since the begin.
@@ -24,33 +25,32 @@ pub(crate) struct Teller<'a> {
 const TELL_EVERY: Nanos = Nanos::from_secs(10);
 
 impl<'a> Teller<'a> {
+    /// Of the rows that were there before, those of a round that was broken off are made again
+    /// (EX15).
     pub(crate) fn new(
         rule: Rule,
         plan: Plan,
         budget: Option<Nanos>,
+        done: &[Run],
         follower: &'a mut dyn Follower,
     ) -> Teller<'a> {
+        let kept = whole_rounds(done, &plan.steps());
         Teller {
             rule,
             plan,
             budget,
             follower,
-            rows: Vec::new(),
+            rows: done[..kept].to_vec(),
             estimate: String::new(),
             told: None,
         }
-    }
-
-    /// A row that was there before.
-    pub(crate) fn knows(&mut self, run: &Run) {
-        self.rows.push(run.clone());
     }
 
     pub(crate) fn tell(&mut self, news: &News<'_>) {
         match news {
             News::Ended(_, run) => {
                 self.follower.row(run);
-                self.knows(run);
+                self.rows.push((*run).clone());
             }
             News::Begins(progress) => {
                 if progress.step.place == 1 {
@@ -124,5 +124,62 @@ impl<'a> Teller<'a> {
             format!("; at most {}:{:02} left", seconds / 60, seconds % 60)
         });
         format!("{kind} {} of {of}, setting {}{estimate}{left}", step.round, step.level)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use experiment::{Level, Measure, Measured, Origin, Step, World};
+
+    use super::*;
+
+    const PLAN: Plan = Plan { levels: 2, rounds: 6, equals: 1, stretches: 1, together: 1, seed: 1 };
+
+    /// B is about ten per cent better.
+    fn row(step: &Step) -> Run {
+        let origin = Origin {
+            experiment: "test".to_owned(),
+            plan_seed: 1,
+            commit: "commit".to_owned(),
+            machine: "machine".to_owned(),
+            world: World::Linux,
+            work: "work".to_owned(),
+        };
+        let better = if step.level == Level::A { 0 } else { 100 };
+        let measured = Measured {
+            elapsed: Nanos::from_secs(1),
+            transactions: 1_000 + better + u64::from(step.round * step.place),
+            latency: None,
+            commits: None,
+        };
+        Run::new(origin.identity(step, "setting", BTreeMap::new()), measured, &[])
+    }
+
+    /// EX15: else the round that was broken off would have three rows, and be left out.
+    #[test]
+    fn a_round_that_was_broken_off_and_made_again_counts() {
+        let rule = Rule {
+            threshold: 0.02,
+            error: 0.025,
+            rounds: PLAN.rounds,
+            is_device_neutral: false,
+            measure: Measure::Throughput,
+            is_open_ended: false,
+        };
+        let steps = PLAN.steps();
+        let is_last = |step: &Step| step.kind == RoundKind::Compared && step.round == PLAN.rounds;
+        let last = steps.iter().position(is_last).expect("it has a last round");
+        // Of the last round one row is there.
+        let done: Vec<Run> = steps[..=last].iter().map(row).collect();
+        let mut quiet = |_: &str| {};
+        let mut teller = Teller::new(rule, PLAN, None, &done, &mut quiet);
+        for step in &steps[last..=last + 1] {
+            let progress = Progress { step, done: 0, total: 0, elapsed: Nanos::ZERO, left: None };
+            teller.tell(&News::Ended(progress, &row(step)));
+        }
+        teller.look();
+        assert_ne!(teller.estimate, "", "the last round has a look");
     }
 }

@@ -39,10 +39,7 @@ impl<'s> Scratch<'s> {
         direct: bool,
         session: &'s Session,
     ) -> Result<Scratch<'s>, Stop> {
-        let names = disk.list(parent, session)?;
-        for old in names.iter().filter(|name| name.starts_with(PREFIX)) {
-            clear(disk, &parent.join(old), session);
-        }
+        clear_left(disk, parent, session)?;
         let name = format!("{PREFIX}{:016x}", session.os().random());
         let root = parent.join(name);
         disk.create_dir(&root, session)?;
@@ -98,6 +95,15 @@ impl<'s> Scratch<'s> {
         }
         Ok(true)
     }
+}
+
+/// Removes what killed experiments had left in this directory.
+pub(crate) fn clear_left(disk: &Disk, parent: &Path, session: &Session) -> Result<(), os::Error> {
+    let names = disk.list(parent, session)?;
+    for old in names.iter().filter(|name| name.starts_with(PREFIX)) {
+        clear(disk, &parent.join(old), session);
+    }
+    Ok(())
 }
 
 /// Removes the folder of an experiment that was killed. A folder that another experiment uses, or

@@ -6,20 +6,22 @@ use std::path::{Path, PathBuf};
 
 use experiment::{
     Audit, CarryOver, End, Execution, Level, News, NoVerdict, Origin, Plan, Question, Rule, Run,
-    Runner, Sensitivity, Verdict, World, carry_out, commits_lost, compare, foremost, whole_rounds,
+    Runner, Sensitivity, Verdict, World, before_resumed, carry_out, commits_lost, compare,
+    foremost, whole_rounds,
 };
-use os::{Disk, Session};
+use os::Session;
 use report::number::grouped;
 use stop::{RefusalKind, Stop};
 use waits::Nanos;
 
 use crate::alternate::{Alternation, Blocks, Following};
+use crate::before::{Before, check_machine, check_settings, data_bytes_max};
 use crate::enough::{has_ended, is_enough};
-use crate::linux::{Chosen, LinuxRunner, prepare};
+use crate::linux::{Chosen, LinuxRunner, fix_by_rows, free_bytes, prepare, this_machine};
 use crate::model::{DIRECTORY, Machine, ModelRunner, load};
 use crate::progress::Teller;
 use crate::schedule::{alternating, by_restarts, going_on};
-use crate::scratch::Scratch;
+use crate::scratch::{Scratch, clear_left};
 use crate::{Design, Experiment, Form, Setting};
 
 /// The machine that runs are made on.
@@ -56,17 +58,6 @@ pub struct Request {
     pub before: Before,
 }
 
-/// What is there of an experiment that goes on.
-#[derive(Clone, Default)]
-pub struct Before {
-    /// The rule that its rows were asked by.
-    pub rule: Option<Rule>,
-    /// Its rows.
-    pub runs: Vec<Run>,
-    /// The audits of the instances that these shared.
-    pub audits: Vec<Audit>,
-}
-
 /// How it ended.
 pub enum Ending {
     /// With an answer, and the rows behind it.
@@ -95,6 +86,11 @@ pub trait Follower {
         let _ = run;
     }
 
+    /// A reader of the verdict should know this of the blocks of the instance that has ended.
+    fn noted(&mut self, note: &str) {
+        let _ = note;
+    }
+
     /// The instance that runs shared has ended, and its commits were looked for.
     fn audited(&mut self, audit: Audit) {
         let _ = audit;
@@ -115,8 +111,16 @@ pub fn run(
     session: &Session,
 ) -> Result<Ending, Stop> {
     let mut asked = Asked::of(request)?;
-    asked.check_before()?;
-    let mut found = asked.find(told_to_stop, follower, session)?;
+    request.before.check(&asked.rule, &asked.plan, &asked.blocks)?;
+    // It may have been stopped when it had just begun anew, by restarts (LB62).
+    let may_not_alternate = asked.instead(&asked.there())?.is_some();
+    let mut found = match may_not_alternate {
+        true => {
+            asked.check_there()?;
+            asked.ended(String::new(), follower)
+        }
+        false => asked.find(told_to_stop, follower, session)?,
+    };
     if let Some(instead) = asked.instead(&found)? {
         follower.tell("the effect of a setting goes on after it: once more, by restarts");
         asked = instead;
@@ -128,7 +132,7 @@ pub fn run(
         model: found.model,
         sensitivity: found.sensitivity,
         audits: found.audits,
-        notes: asked.notes,
+        notes: [asked.notes, found.notes].concat(),
     };
     let verdict = Verdict::of(&found.runs, &question);
     if let (true, Err(error)) = (found.is_stopped, &verdict) {
@@ -175,6 +179,7 @@ struct Found {
     audits: Vec<Audit>,
     model: String,
     sensitivity: Vec<Sensitivity>,
+    notes: Vec<String>,
     /// It was told to stop, so there are fewer rows than were asked for.
     is_stopped: bool,
 }
@@ -195,7 +200,7 @@ impl<'a> Asked<'a> {
         if !request.equals && experiment.settings.iter().all(is_same) {
             return Err(invalid(&"all settings are the same (--equals compares A with itself)"));
         }
-        let form = experiment.form(request.form.clone())?;
+        let mut form = experiment.form(request.form.clone())?;
         Setting::complete(&mut experiment.settings, &form.parameters)?;
         let done = request.before.runs.clone();
         let is_modelled = matches!(request.run_on, RunOn::Model { .. });
@@ -213,6 +218,12 @@ impl<'a> Asked<'a> {
             ));
         }
         let (blocks, budget) = (experiment.blocks()?, experiment.budget());
+        if let (Design::Alternate, RunOn::ThisMachine(parent)) = (design, &request.run_on) {
+            match experiment.until_decided {
+                true => form.last_until_decided(data_bytes_max(&done), || free_bytes(parent))?,
+                false => form.last_for(budget),
+            }
+        }
         if design == Design::Alternate && experiment.design.is_none() {
             // It may begin anew by restarts (`instead`): what is wrong with those is told now.
             by_restarts(&experiment, request.seed)?;
@@ -265,57 +276,32 @@ impl<'a> Asked<'a> {
     fn ended(&self, model: String, follower: &mut dyn Follower) -> Found {
         follower.begins(&self.rule, &model, &self.notes);
         follower.tell("the rows that are there are enough: nothing is run");
-        Found { model, is_stopped: false, ..self.stopped() }
+        Found { model, ..self.there() }
+    }
+
+    /// What is there, as if it were all.
+    fn there(&self) -> Found {
+        Found { is_stopped: false, ..self.stopped() }
+    }
+
+    /// Refused if what is there is of another machine, setting or load.
+    fn check_there(&self) -> Result<(), Stop> {
+        if let RunOn::ThisMachine(parent) = &self.request.run_on {
+            check_machine(&self.done, &this_machine(parent))?;
+        }
+        self.as_chosen(None).map(|_| ())
     }
 
     /// The form and the settings by what the rows that are there had chosen, or else by what was
     /// chosen now.
     fn as_chosen(&self, now: Option<Chosen>) -> Result<(Form, Vec<Setting>), Stop> {
         let (mut form, mut settings) = (self.form.clone(), self.experiment.settings.clone());
-        if let Some(chosen) = Chosen::in_rows(&self.done, &settings).or(now) {
-            chosen.fix(&mut form.parameters);
-        }
+        fix_by_rows(&self.done, &settings, &mut form.parameters)?;
+        now.iter().for_each(|chosen| chosen.fix(&mut form.parameters));
         // What one setting gives and another doesn't is, under the other, what was chosen now.
         Setting::complete(&mut settings, &form.parameters)?;
-        self.check_settings(&form, &settings)?;
+        check_settings(&self.done, &form, &settings)?;
         Ok((form, settings))
-    }
-
-    /// Refused if the rows that are there are of another rule or plan: their error is declared for
-    /// all looks, so none of it may change on the way.
-    fn check_before(&self) -> Result<(), Stop> {
-        let before = &self.request.before;
-        // Without a row, what was asked may be of another design.
-        if before.runs.is_empty() {
-            return Ok(());
-        }
-        let is_same = before.rule.is_none_or(|rule| rule.is_as(&self.rule))
-            && self.blocks.are_of(&before.runs);
-        // The last round may have been broken off.
-        let broken_off = before.runs.len() - whole_rounds(&before.runs, &self.plan.steps());
-        if is_same && broken_off < usize::from(self.plan.levels) {
-            return Ok(());
-        }
-        Err(invalid(&format!(
-            "{CHANGED} of another rule, plan, seed or length of blocks {CHANGE_BACK}"
-        )))
-    }
-
-    /// Refused if the rows that are there had other parameters or another load.
-    fn check_settings(&self, form: &Form, settings: &[Setting]) -> Result<(), Stop> {
-        for (index, setting) in settings.iter().enumerate() {
-            let mut parameters = form.parameters.clone();
-            setting.apply(&mut parameters)?;
-            let now = form.describe(&parameters);
-            let mut of_level = self.done.iter().map(|run| &run.identity);
-            if of_level.any(|run| run.level.index() == index && run.parameters != now) {
-                return Err(invalid(&format!(
-                    "{CHANGED} of another setting {} or another load {CHANGE_BACK}",
-                    Level::of(index)
-                )));
-            }
-        }
-        Ok(())
     }
 
     fn origin(&self, world: World, machine: String) -> Origin {
@@ -336,17 +322,20 @@ impl<'a> Asked<'a> {
         follower: &mut dyn Follower,
         session: &Session,
     ) -> Result<Found, Stop> {
-        if self.has_ended() {
-            return self.as_chosen(None).map(|_| self.ended(String::new(), follower));
-        }
         let disk = os::linux::disk();
+        if self.has_ended() {
+            self.as_chosen(None)?;
+            // It may have been killed behind its last row. If the place is gone, so is that.
+            let _ = clear_left(&disk, parent, session);
+            return Ok(self.ended(String::new(), follower));
+        }
+        let machine = this_machine(parent);
+        check_machine(&self.done, &machine)?;
+        let origin = self.origin(World::Linux, machine);
         let direct = self.form.parameters.filesystemio_options.file_options().direct;
         // This frees what killed experiments had left.
         let scratch = Scratch::make(&disk, parent, direct, session)?;
-        self.check_room(&disk, parent)?;
-        let machine =
-            format!("{}; {}", os::linux::machine::line(), os::linux::machine::file_system(parent));
-        let origin = self.origin(World::Linux, machine);
+        self.form.check_room(&disk, parent)?;
         let base = scratch.base();
         let mut percent = None;
         let progress = |done: u64, all: u64| {
@@ -361,17 +350,18 @@ impl<'a> Asked<'a> {
         let (form, settings) = self.as_chosen(Some(chosen))?;
         let settings = &settings[..];
         follower.begins(&self.rule, "", &self.notes);
-        let mut audited = None;
+        let (mut audited, mut notes) = (None, Vec::new());
         let execution = {
-            let mut teller = Teller::new(self.rule, self.plan, self.time(), follower);
-            self.done.iter().for_each(|run| teller.knows(run));
+            let (time, done) = (self.time(), &self.done[..]);
+            let mut teller = Teller::new(self.rule, self.plan, time, done, follower);
             let mut news = |news: News<'_>| teller.tell(&news);
             let began = session.now();
             let is_over = || self.time().is_some_and(|time| session.now().since(began) > time);
             let mut enough = |rows: &[Run]| {
                 is_enough(rows, &self.rule, self.experiment.settings.len()) || is_over()
             };
-            let following = Following { told_to_stop, enough: &mut enough, news: &mut news };
+            let (enough, news, notes) = (&mut enough, &mut news, Some(&mut notes));
+            let following = Following { told_to_stop, enough, news, notes };
             match self.design {
                 Design::Alternate => {
                     let alternation = self.alternation(&form, settings, &origin);
@@ -383,26 +373,54 @@ impl<'a> Asked<'a> {
                 Design::Restarts => {
                     let (scratch, form, origin) = (&scratch, &form, &origin);
                     let mut runner = LinuxRunner { disk, scratch, form, settings, origin, session };
-                    self.restart(&mut runner, following, session)
+                    self.restart(self.done.clone(), &mut runner, following, session)
                 }
             }
         };
+        self.found_here(execution, notes, audited, follower)
+    }
+
+    /// What an execution here came to: the follower is told of notes, and of the audit.
+    fn found_here(
+        &self,
+        execution: Execution<Stop>,
+        notes: Vec<String>,
+        audited: Option<Audit>,
+        follower: &mut dyn Follower,
+    ) -> Result<Found, Stop> {
+        for note in &notes {
+            follower.tell(note);
+            follower.noted(note);
+        }
         audited.into_iter().for_each(|audit| follower.audited(audit));
         let (runs, is_stopped) = whole(execution)?;
+        let went_on = runs.len() > whole_rounds(&self.done, &self.plan.steps());
+        let notes = [self.notes_before(went_on), notes].concat();
         let mut audits = self.audits_before();
         audited.into_iter().for_each(|audit| audit.add_to(&mut audits));
-        Ok(Found { runs, audits, is_stopped, ..Found::default() })
+        Ok(Found { runs, audits, notes, is_stopped, ..Found::default() })
     }
 
     /// Nothing was made anew.
     fn stopped(&self) -> Found {
         let (runs, audits) = (self.done.clone(), self.audits_before());
-        Found { runs, audits, is_stopped: true, ..Found::default() }
+        let notes = self.notes_before(false);
+        Found { runs, audits, notes, is_stopped: true, ..Found::default() }
     }
 
     /// The audits of the instances of the rows that are there, if they count.
     fn audits_before(&self) -> Vec<Audit> {
         if self.done.is_empty() { Vec::new() } else { self.request.before.audits.clone() }
+    }
+
+    /// The notes on the rows that are there, if they count; as such, if it went on behind them.
+    fn notes_before(&self, went_on: bool) -> Vec<String> {
+        let known = &self.request.before.notes;
+        match (self.done.is_empty(), went_on) {
+            (true, _) => Vec::new(),
+            (false, true) => known.iter().map(|note| before_resumed(note)).collect(),
+            (false, false) => known.clone(),
+        }
     }
 
     /// How long it may take, where that is bounded.
@@ -429,13 +447,14 @@ impl<'a> Asked<'a> {
 
     fn restart(
         &self,
+        done: Vec<Run>,
         runner: &mut impl Runner<Error = Stop>,
         following: Following<'_>,
         session: &Session,
     ) -> Execution<Stop> {
-        let Following { told_to_stop, enough, news } = following;
+        let Following { told_to_stop, enough, news, .. } = following;
         let clock = session.os().clock();
-        carry_out(&self.plan, self.done.clone(), runner, clock, told_to_stop, enough, news)
+        carry_out(&self.plan, done, runner, clock, told_to_stop, enough, news)
     }
 
     /// The same by restarts, if the effects of these settings go on after them (LB62).
@@ -463,21 +482,6 @@ impl<'a> Asked<'a> {
         Ok(Some(request))
     }
 
-    fn check_room(&self, disk: &Disk, parent: &Path) -> Result<(), Stop> {
-        let (needed, free) = (self.form.disk_bytes(), disk.free_bytes(parent)?);
-        if free >= needed {
-            return Ok(());
-        }
-        let message = format!(
-            "cannot run in {}: {} MB are needed and {} MB are free; free some, or choose another \
-             place with --dir",
-            parent.display(),
-            needed.div_ceil(1_000_000),
-            free / 1_000_000
-        );
-        Err(Stop::refuse(RefusalKind::NoSpace, message))
-    }
-
     fn modelled(
         &self,
         machine: &Machine,
@@ -489,7 +493,7 @@ impl<'a> Asked<'a> {
         let RunOn::Model { machine: name, disk } = &self.request.run_on else {
             unreachable!("asked for a model")
         };
-        self.check_settings(&self.form, &self.experiment.settings)?;
+        check_settings(&self.done, &self.form, &self.experiment.settings)?;
         // Equals stay equal whatever scheduling costs.
         let factors = if self.request.equals { &[][..] } else { SCHEDULING_FACTORS };
         if self.has_ended() && factors.is_empty() {
@@ -507,23 +511,20 @@ impl<'a> Asked<'a> {
                 let (form, settings) = (&self.form, &self.experiment.settings[..]);
                 let (base, origin) = (base.clone(), &origin);
                 let mut runner = ModelRunner { machine, base, form, settings, origin };
-                let mut teller = Teller::new(self.rule, self.plan, None, follower);
-                done.iter().for_each(|run| teller.knows(run));
+                let mut teller = Teller::new(self.rule, self.plan, None, done, follower);
                 let mut enough =
                     |rows: &[Run]| is_enough(rows, &self.rule, self.experiment.settings.len());
                 let mut news = |news: News<'_>| teller.tell(&news);
-                let (clock, done) = (session.os().clock(), done.to_vec());
-                let (runner, enough) = (&mut runner, &mut enough);
-                Ok((
-                    carry_out(&self.plan, done, runner, clock, told_to_stop, enough, &mut news),
-                    None,
-                ))
+                let (enough, news) = (&mut enough, &mut news);
+                let following = Following { told_to_stop, enough, news, notes: None };
+                Ok((self.restart(done.to_vec(), &mut runner, following, session), None))
             }
         };
         let (execution, audit) = carry(machine.clone(), &self.done, follower)?;
         let (runs, is_stopped) = whole(execution)?;
-        // Settings that alternate did so in one simulation, which nobody could follow.
-        if let Some(audit) = audit {
+        // Settings that alternate did so in one simulation, which nobody could follow. Who goes on
+        // behind rows that were enough has them already.
+        if let Some(audit) = audit.filter(|_| !self.has_ended()) {
             runs.iter().for_each(|run| follower.row(run));
             follower.audited(audit);
         }
@@ -540,6 +541,10 @@ impl<'a> Asked<'a> {
             let (execution, _) = carry(machine.with_scheduling(factor), &[], &mut quiet)?;
             let (rows, is_stopped) = whole(execution)?;
             found.is_stopped |= is_stopped;
+            if is_stopped {
+                // What a broken-off one says isn't what the answer depends on.
+                break;
+            }
             let comparison = compare(&rows, level, &self.rule);
             found.sensitivity.push(Sensitivity { change: change.to_string(), comparison });
         }
@@ -569,6 +574,7 @@ impl<'a> Asked<'a> {
                 told_to_stop: &|| false,
                 enough: &mut |rows| is_enough(rows, &rule, settings.len()),
                 news: &mut |_| (),
+                notes: None,
             };
             alternation.run(&world.disk(), Path::new(DIRECTORY), following, session)
         };
@@ -577,11 +583,6 @@ impl<'a> Asked<'a> {
         Ok((execution, Some(Audit { instance_ns: Some(0), commits })))
     }
 }
-
-/// An experiment that goes on is another than its rows are of.
-const CHANGED: &str = "the rows that are there are";
-const CHANGE_BACK: &str =
-    "than this experiment has now: change it back, or begin it anew in another file";
 
 /// What the verdict says of settings that had begun to alternate.
 const BY_RESTARTS: &str = "The settings can't alternate in one instance: the effect of one goes on \

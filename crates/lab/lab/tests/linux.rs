@@ -5,8 +5,10 @@
 use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use lab::{Before, Design, Ending, Experiment, Form, Request, RunOn, run};
+use experiment::{Asked, Audit, Call, Level, Rows, Rule, Run, Verdict, note_line, parse_rows};
+use lab::{Before, Design, Ending, Experiment, Form, Request, RunOn, Setting, report_again, run};
 use waits::{Nanos, SessionKind};
 
 struct Folder(PathBuf);
@@ -92,6 +94,115 @@ fn an_experiment_in_one_instance_answers_and_leaves_nothing_behind() {
     assert_eq!(folder.names(), Vec::<String>::new());
 }
 
+/// Has the lines of the file of rows.
+#[derive(Default)]
+struct Lines(String);
+
+impl lab::Follower for Lines {
+    fn tell(&mut self, _: &str) {}
+    fn begins(&mut self, rule: &Rule, model: &str, notes: &[String]) {
+        let (rule, call, model, notes) = (*rule, Call::default(), model.into(), notes.to_vec());
+        self.0 += &(Asked { rule, call, model, notes }.to_json_line() + "\n");
+    }
+    fn row(&mut self, run: &Run) {
+        self.0 += &(run.to_json_line() + "\n");
+    }
+    fn noted(&mut self, note: &str) {
+        self.0 += &(note_line(note) + "\n");
+    }
+    fn audited(&mut self, audit: Audit) {
+        self.0 += &(audit.to_json_line() + "\n");
+    }
+}
+
+/// LB78: history fills the data file, and what was measured until then is worth a verdict. Each
+/// later verdict on the rows says it too.
+#[test]
+fn a_full_data_file_ends_an_experiment_with_its_verdict() {
+    let folder = Folder::new("lab-full");
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    let leader = |name: &str| {
+        Setting::of([("commit_leader".to_owned(), name.to_owned())]).expect("a setting")
+    };
+    let (a, b) = (leader("session"), leader("lgwr"));
+    let mut request = request(&folder);
+    request.experiment = Experiment::comparing(a, b, "debit-credit").expect("it is one");
+    request.experiment.design = Some(Design::Alternate);
+    request.experiment.budget = Some(Nanos::from_secs(600));
+    request.experiment.block = Some(Nanos::from_millis(50));
+    request.experiment.matters = 1e-4;
+    let sized = request.form.set(|creation, _| {
+        creation.set("data_bytes", "20m")?;
+        creation.set("data_bytes_max", "20m")
+    });
+    sized.expect("sizes");
+    let mut lines = Lines::default();
+    let ended = run(&request, &|| false, &mut lines, &session);
+    let (report, rows) = match ended {
+        Ok(Ending::Answered(report, rows)) => (report, rows),
+        Ok(Ending::Stopped(..)) => panic!("nobody told it to stop"),
+        Err(stop) => panic!("all is lost: {stop}"),
+    };
+    assert!(rows.len() > 20, "{} rows", rows.len());
+    let says = |report: &Verdict| {
+        let words: Vec<String> = report.text().split_whitespace().map(str::to_owned).collect();
+        words.join(" ").contains("no more room for rows of history")
+    };
+    assert!(says(&report), "{}", report.text());
+    assert!(report.text().contains("commits lost      none"), "{}", report.text());
+    let read = parse_rows(&lines.0).expect("rows");
+    let again = report_again(&read, None, String::new()).expect("a verdict");
+    assert!(says(&again), "{}", again.text());
+    let Rows { runs, notes, audits, .. } = read;
+    request.before = Before { rule: None, runs, notes, audits };
+    match run(&request, &|| true, &mut |_: &str| {}, &session) {
+        Ok(Ending::Stopped(Some(resumed), _)) => assert!(says(&resumed), "{}", resumed.text()),
+        ended => panic!("no verdict: {:?}", ended.err()),
+    }
+}
+
+/// Counts the rows that it is told of.
+struct Counting<'a>(&'a Cell<usize>);
+
+impl lab::Follower for Counting<'_> {
+    fn tell(&mut self, _: &str) {}
+    fn row(&mut self, _: &Run) {
+        self.0.set(self.0.get() + 1);
+    }
+}
+
+/// LB79: a setting may hold up the thread that makes blocks, by the memory or the CPU that it
+/// takes. What sessions do meanwhile counts. (A whole process stands still in `standstill.rs`.)
+#[test]
+fn a_thread_that_is_held_up_while_sessions_commit_drops_no_block() {
+    let folder = Folder::new("lab-held-up");
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    let mut request = request(&folder);
+    request.equals = true;
+    request.experiment.design = Some(Design::Alternate);
+    request.experiment.budget = Some(Nanos::from_secs(4));
+    request.experiment.block = Some(Nanos::from_millis(100));
+    request.experiment.washout = Some(Nanos::from_millis(10));
+    let (rows, asked) = (Cell::new(0), Cell::new(0));
+    let told_to_stop = || {
+        if rows.get() == 10 {
+            asked.set(asked.get() + 1);
+            // It is asked once before the block, and some forty times in it.
+            if asked.get() == 10 {
+                std::thread::sleep(Duration::from_millis(1_500));
+            }
+        }
+        false
+    };
+    let ended = run(&request, &told_to_stop, &mut Counting(&rows), &session);
+    let Ok(Ending::Answered(report, _)) = ended else { panic!("no answer") };
+    assert!(asked.get() >= 10, "it was held up in no block");
+    let text: Vec<String> = report.text().split_whitespace().map(str::to_owned).collect();
+    assert!(!text.join(" ").contains("stood still"), "{}", report.text());
+}
+
 /// LB4: stopped in the middle of loading or of a run, it leaves nothing either.
 #[test]
 fn stopped_anywhere_it_leaves_nothing_behind() {
@@ -115,6 +226,79 @@ fn stopped_anywhere_it_leaves_nothing_behind() {
         }
         assert_eq!(folder.names(), Vec::<String>::new(), "stopped after {asked_at_most}");
     }
+}
+
+/// LB4: one that was killed behind its last row is resumed by its verdict alone, and takes away
+/// what it had left. (Its rows are a model's, which are soon made.)
+#[test]
+fn an_experiment_that_has_ended_takes_away_what_it_had_left() {
+    let folder = Folder::new("lab-ended");
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    let mut request = request(&folder);
+    request.equals = true;
+    let here = request.run_on.clone();
+    request.run_on = RunOn::Model { machine: "eight-core".into(), disk: "nvme".into() };
+    let ended = run(&request, &|| false, &mut |_: &str| {}, &session);
+    let Ok(Ending::Answered(_, runs)) = ended else { panic!("no answer") };
+    std::fs::create_dir(folder.0.join("forebay-lab-7")).expect("made");
+    std::fs::write(folder.0.join("forebay-lab-7/owner"), "").expect("made");
+    request.run_on = here;
+    request.before = Before { runs, ..Before::default() };
+    let again = run(&request, &|| false, &mut |_: &str| {}, &session);
+    assert!(matches!(again, Ok(Ending::Answered(..))), "{:?}", again.err());
+    assert_eq!(folder.names(), Vec::<String>::new());
+}
+
+/// Is told how often it begins, and whether the first row is a block.
+struct Anew<'a> {
+    begun: &'a Cell<u32>,
+    first_is_block: &'a Cell<Option<bool>>,
+}
+
+impl lab::Follower for Anew<'_> {
+    fn tell(&mut self, _: &str) {}
+    fn begins(&mut self, _: &Rule, _: &str, _: &[String]) {
+        self.begun.set(self.begun.get() + 1);
+    }
+    fn row(&mut self, run: &Run) {
+        let first = self.first_is_block.get().unwrap_or(run.block.is_some());
+        self.first_is_block.set(Some(first));
+    }
+}
+
+/// LB62: stopped when it had just begun anew, it doesn't alternate for another budget.
+#[test]
+fn what_had_begun_anew_by_restarts_does_not_alternate_again() {
+    let folder = Folder::new("lab-anew");
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    let mut request = request(&folder);
+    request.equals = true;
+    request.experiment.design = Some(Design::Alternate);
+    request.experiment.budget = Some(Nanos::from_secs(6));
+    request.experiment.block = Some(Nanos::from_millis(50));
+    request.experiment.washout = Some(Nanos::from_millis(5));
+    // So it doesn't end before its budget does.
+    (request.experiment.matters, request.experiment.error) = (1e-4, 1e-4);
+    let ended = run(&request, &|| false, &mut |_: &str| {}, &session);
+    let Ok(Ending::Answered(_, mut runs)) = ended else { panic!("no answer") };
+    // Half as many transactions again in the late half of blocks of B.
+    for (index, run) in runs.iter_mut().enumerate() {
+        let late = index as u32 % 3 + if run.identity.level == Level::B { 50 } else { 0 };
+        let curve = &mut run.block.as_mut().expect("a block").curve;
+        for (step, count) in curve.iter_mut().enumerate() {
+            *count = if step > 10 { 100 + late } else { 100 };
+        }
+    }
+    request.experiment.design = None;
+    request.before = Before { runs, ..Before::default() };
+    let (begun, first_is_block) = (Cell::new(0), Cell::new(None));
+    let has_row = || first_is_block.get().is_some();
+    let mut told = Anew { begun: &begun, first_is_block: &first_is_block };
+    let ended = run(&request, &has_row, &mut told, &session);
+    assert!(matches!(ended, Ok(Ending::Stopped(..))), "{:?}", ended.err());
+    assert_eq!((begun.get(), first_is_block.get()), (2, Some(false)));
 }
 
 /// A place that isn't there is one line, and nothing is made.

@@ -1,6 +1,7 @@
 //! A whole experiment in the simulated world: an answer, every account closed, the same again.
 #![forbid(unsafe_code)]
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use experiment::Block;
@@ -72,6 +73,52 @@ fn told_to_stop_it_stops() {
     let session = os.adopt("test", SessionKind::Foreground);
     let ended = run(&request(), &|| true, &mut |_: &str| {}, &session);
     assert!(matches!(ended, Ok(Ending::Stopped(..))));
+}
+
+/// What a follower was told.
+struct Told<'a> {
+    /// The plan is carried out once more, with other costs.
+    once_more: &'a Cell<bool>,
+    rows: usize,
+    audits: usize,
+}
+
+impl lab::Follower for Told<'_> {
+    fn tell(&mut self, line: &str) {
+        self.once_more.set(self.once_more.get() || line.starts_with("once more with"));
+    }
+    fn row(&mut self, _: &experiment::Run) {
+        self.rows += 1;
+    }
+    fn audited(&mut self, _: experiment::Audit) {
+        self.audits += 1;
+    }
+}
+
+/// Runs it, and stops it when the first of three simulations has ended. Its text, its rows, and how
+/// many rows and audits were handed on.
+fn first_of_three(request: &Request) -> (String, Vec<experiment::Run>, [usize; 2]) {
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    let once_more = Cell::new(false);
+    let mut told = Told { once_more: &once_more, rows: 0, audits: 0 };
+    match run(request, &|| once_more.get(), &mut told, &session) {
+        Ok(Ending::Stopped(Some(verdict), rows)) => {
+            let words: Vec<String> = verdict.text().split_whitespace().map(str::to_owned).collect();
+            (words.join(" "), rows, [told.rows, told.audits])
+        }
+        Ok(Ending::Stopped(None, _)) => panic!("no verdict"),
+        Ok(Ending::Answered(..)) => panic!("it wasn't stopped"),
+        Err(stop) => panic!("{stop}"),
+    }
+}
+
+/// V12: of a simulation that was broken off nobody knows what it would have said.
+#[test]
+fn a_verdict_does_not_depend_on_what_was_broken_off() {
+    let (text, ..) = first_of_three(&request());
+    assert!(!text.contains("DEPENDS"), "{text}");
+    assert!(text.contains("depends on the model's costs was not tried."), "{text}");
 }
 
 fn comparison(report: &experiment::Verdict) -> serde_json::Value {
@@ -188,6 +235,18 @@ fn rows_of_a_simulated_instance_are_handed_on() {
     let ended = run(&request, &|| false, &mut told, &session);
     let Ok(Ending::Answered(_, rows)) = ended else { panic!("no answer") };
     assert_eq!((told.0, told.1, told.2), (1, rows.len(), 1));
+}
+
+/// LB68: rows that were enough are in the follower's file already.
+#[test]
+fn rows_of_a_simulation_that_were_enough_are_not_handed_on_again() {
+    let mut asked = alternating(2_000_000, 0);
+    asked.experiment.budget = Some(Nanos::from_millis(400));
+    let (_, runs, [rows, audits]) = first_of_three(&asked);
+    assert_eq!((runs.len(), audits), (rows, 1));
+    asked.before = Before { runs, ..Before::default() };
+    let (_, runs, told) = first_of_three(&asked);
+    assert_eq!((runs.len(), told), (rows, [0, 0]));
 }
 
 /// What only takes effect at opening is compared by restarts, and the verdict says so.

@@ -147,3 +147,30 @@ fn what_would_count_for_nothing_or_fail_at_the_end_is_refused() {
     assert!(is_empty(&folder));
     let _ = std::fs::remove_dir_all(&folder);
 }
+
+/// LB68: figures of two machines make no comparison. (These rows are a model's: no other machine is
+/// at hand.)
+#[test]
+fn rows_of_another_machine_do_not_go_on() {
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    let mut experiment = Experiment::named("dbwr-count").expect("it is built in");
+    experiment.design = Some(Design::Restarts);
+    experiment.rounds = [2, 1];
+    let modelled = request(experiment.clone(), Form::tiny(), on_a_model());
+    let asked = std::cell::Cell::new(0);
+    // Before each run the driver asks, and the model.
+    let told_to_stop = || asked.replace(asked.get() + 1) >= 4;
+    let ended = run(&modelled, &told_to_stop, &mut |_: &str| {}, &session);
+    let Ok(Ending::Stopped(_, runs)) = ended else { panic!("it wasn't stopped") };
+    assert_eq!(runs.len(), 2);
+    let folder = here("lab-other-machine");
+    let mut again = request(experiment, Form::tiny(), RunOn::ThisMachine(folder.clone()));
+    again.before = Before { runs, ..Before::default() };
+    match run(&again, &|| false, &mut began, &session) {
+        Err(stop) => assert_invalid(Err(stop), "of another machine"),
+        Ok(Ending::Answered(..) | Ending::Stopped(..)) => panic!("it ran"),
+    }
+    assert!(is_empty(&folder));
+    let _ = std::fs::remove_dir_all(&folder);
+}

@@ -123,9 +123,11 @@ impl Looks {
     /// before; 1 or more is the last look, which spends the rest.
     ///
     /// # Panics
-    /// If the share isn't above that of the look before, or after the last look.
+    /// If the share isn't above that of the look before, or is none (NaN), or after the last look.
     pub fn next(&mut self, fraction: f64) -> f64 {
-        let (fraction, before) = (fraction.min(1.0), self.density.fraction());
+        let before = self.density.fraction();
+        // `f64::min` would take the other for NaN.
+        let fraction = if fraction > 1.0 { 1.0 } else { fraction };
         assert!(
             fraction > before,
             "a look at {fraction} of the information, after one at {before}"

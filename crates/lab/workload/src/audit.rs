@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use database::{Connection, Error};
 
 use crate::Tables;
+use crate::numbers::Numbers;
 use crate::tables::{column, number};
 
 /// The advice where sessions have more commits than were acknowledged.
@@ -58,12 +59,12 @@ pub fn audit(
     accounts: bool,
 ) -> Result<Audit, Error> {
     let tables = Tables::open(connection)?;
-    let mut found: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
+    let mut found = Numbers::of(acknowledged.iter().map(|(session, _)| *session));
     let mut sums: BTreeMap<(&str, i64), i64> = BTreeMap::new();
     let mut total = 0;
     connection.scan(&tables.history, |row| {
         let [mine, its, _, teller, branch, amount] = std::array::from_fn(|at| number(&row, at));
-        found.entry(mine).or_default().push(its);
+        found.add(mine, its);
         total += amount;
         if amount != 0 {
             *sums.entry(("teller", teller)).or_default() += amount;
@@ -72,13 +73,10 @@ pub fn audit(
     })?;
     let mut audit = Audit::default();
     for (number, told) in acknowledged {
-        let mut numbers = found.remove(&i64::from(*number)).unwrap_or_default();
-        numbers.sort_unstable();
-        let last = i64::try_from(*told).unwrap_or(i64::MAX);
-        let there = numbers.iter().filter(|number| **number <= last).count() as u64;
-        audit.compare(*number, *told, there.min(*told), numbers.len() as u64);
-        if !numbers.iter().copied().eq(1..=numbers.len() as i64) {
-            audit.unbalanced.push(format!("session {number}: its numbers have gaps or repeat"));
+        let numbers = found.take(*number);
+        audit.compare(*number, *told, numbers.up_to(*told), numbers.count());
+        if let Some(fault) = numbers.fault() {
+            audit.unbalanced.push(format!("session {number}: {fault}"));
         }
     }
     for (name, table) in [("teller", &tables.teller), ("branch", &tables.branch)] {

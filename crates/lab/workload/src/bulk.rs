@@ -168,7 +168,7 @@ impl Bulk {
             std::hint::black_box(sum?);
             Ok(())
         };
-        drive(plan, Arc::new(client), Watch::default(), session)
+        drive(plan, seed, Arc::new(client), Watch::default(), session)
     }
 
     fn look_up(

@@ -156,6 +156,7 @@ impl Turns {
     fn of(
         number: u32,
         plan: &Drive,
+        seed: u64,
         bounds: [Timestamp; 2],
         watch: &Watch<'_>,
         stop: &Arc<SharedFlag>,
@@ -165,7 +166,7 @@ impl Turns {
         Turns {
             number,
             bounds,
-            arrivals: plan.rate.map(|rate| Arrivals::new(rate, plan.sessions, number, now)),
+            arrivals: plan.rate.map(|rate| Arrivals::new(rate, plan.sessions, number, seed, now)),
             began: now,
             types: BTreeMap::new(),
             stop: Arc::clone(stop),
@@ -255,9 +256,11 @@ impl Turns {
     }
 }
 
-/// Runs `client` in each session of the plan, in threads of their own, and waits for their end.
+/// Runs `client` in each session of the plan, in threads of their own, and waits for their end. The
+/// seed is that of arrivals: what `client` draws is its own.
 pub(crate) fn drive(
     plan: Drive,
+    seed: u64,
     client: Arc<Client>,
     mut watch: Watch<'_>,
     session: &Session,
@@ -269,7 +272,7 @@ pub(crate) fn drive(
     let bounds = [begin, begin.after(length)];
     let (mut threads, mut refused) = (Vec::new(), None);
     for number in plan.first_session..plan.first_session + plan.sessions {
-        let mut turns = Turns::of(number, &plan, bounds, &watch, &stop, session);
+        let mut turns = Turns::of(number, &plan, seed, bounds, &watch, &stop, session);
         let (client, done) = (Arc::clone(&client), Arc::clone(&done));
         // A thread's name has at most 15 bytes.
         let word = if number < 100_000_000 { "session" } else { "s" };
@@ -395,7 +398,7 @@ mod tests {
                 }
             };
             let watch = Watch { conduct: Some(&mut conduct), ..Watch::default() };
-            let refused = drive(plan, client, watch, session).expect_err("it was full").refusal();
+            let refused = drive(plan, 1, client, watch, session).expect_err("full").refusal();
             (conducted, refused)
         });
         let (conducted, refusal) = report.result.expect("it ended");
@@ -422,7 +425,7 @@ mod tests {
                     }
                     Ok(())
                 });
-                drive(plan, client, Watch::default(), session).expect("it ran")
+                drive(plan, 1, client, Watch::default(), session).expect("it ran")
             });
             run.result.expect("it ended")
         };
@@ -456,7 +459,7 @@ mod tests {
             });
             let mut failure = None;
             let watch = Watch { failure: Some(&mut failure), ..Watch::default() };
-            let run = drive(plan, client, watch, session).expect("it ran");
+            let run = drive(plan, 1, client, watch, session).expect("it ran");
             (run.elapsed, run.counted(), failure.expect("it was full").refusal())
         });
         let (elapsed, counted, refusal) = report.result.expect("it ended");

@@ -26,6 +26,7 @@ mod audit;
 pub mod bulk;
 mod drive;
 mod latencies;
+mod numbers;
 pub mod order_entry;
 mod periods;
 mod run;

@@ -55,7 +55,7 @@ pub fn run(
         }
         Ok(())
     };
-    drive(plan, Arc::new(client), watch, session)
+    drive(plan, mixture.seed, Arc::new(client), watch, session)
 }
 
 /// What a session has prepared.

@@ -166,7 +166,7 @@ impl Tpcb {
                 Way::Sql => work_by_sql(&mut connection, tpcb.scale, choices, turns, session),
             }
         };
-        drive(plan, Arc::new(client), Watch::default(), session)
+        drive(plan, seed, Arc::new(client), Watch::default(), session)
     }
 
     fn work(

@@ -5,17 +5,21 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser};
-use experiment::{Rows, Whole};
+use experiment::{Call, RowReader, Rows, Whole};
 use lab::{Before, free_buffer_waits};
+use os::{File, FileOperation, Session};
 use waits::SessionKind;
 
-use super::outputs::Outputs;
-use super::{COMMIT, Kind, Lab, begin, read_text};
+use super::options::word;
+use super::outputs::{OPTIONS, Outputs};
+use super::{COMMIT, Lab, begin, worth_something};
 use crate::number::within;
 use crate::output::{CommandResult, Failure};
 
-/// The rows of some hours of short blocks fit in.
-const ROWS: Kind = ("no file of rows", 1 << 30);
+/// A file is read in pieces of so many bytes.
+const PIECE: usize = 1 << 20;
+/// A line that is longer is no row: these have some 7 KB.
+const LINE_BYTES_MAX: usize = 16 << 20;
 
 /// The report of an experiment again.
 #[derive(Args)]
@@ -47,7 +51,7 @@ impl Report {
         let text = if self.json { verdict.json() + "\n" } else { verdict.text() };
         let outputs = Outputs::make(None, self.html.as_deref(), &session)?;
         match outputs.end(&verdict, &rows.runs) {
-            Ok(()) => Ok(text),
+            Ok(()) => worth_something(&verdict, text),
             Err(error) => Err(Failure::from(error).behind(text)),
         }
     }
@@ -68,22 +72,53 @@ impl Report {
     /// The command line that makes the same report.
     fn command(&self) -> String {
         let matters = self.matters.map_or(String::new(), |percent| format!(" --matters {percent}"));
-        format!("forebay lab report '{}'{matters}", self.rows.display())
+        format!("forebay lab report {}{matters}", word(&self.rows.display().to_string()))
     }
 }
 
 /// The rows of a file. Those of a database that was found corrupt are refused (rule LB2).
-pub(super) fn read_rows(path: &Path, session: &os::Session) -> Result<Rows, Failure> {
-    let text = read_text(&os::linux::disk(), path, ROWS, session)?;
-    let refuse = |what: String| Failure::usage(format!("{}: {what}", path.display()));
-    let rows = experiment::parse_rows(&text).map_err(|error| refuse(error.to_string()))?;
+pub(super) fn read_rows(path: &Path, session: &Session) -> Result<Rows, Failure> {
+    let file = os::linux::disk().open_read_only(path, OPTIONS, session)?;
+    let rows = read_lines(&file, PIECE, session)?;
     match &rows.corrupt {
         None => Ok(rows),
-        Some(how) => Err(refuse(format!(
-            "the experiment ended because its database was found corrupt ({how}); what that \
-             measured is worth nothing"
+        Some(how) => Err(Failure::usage(format!(
+            "{}: the experiment ended because its database was found corrupt ({how}); what that \
+             measured is worth nothing",
+            path.display()
         ))),
     }
+}
+
+/// Reads rows in pieces of so many bytes: days of short blocks are more text than belongs in
+/// memory.
+fn read_lines(file: &File, piece: usize, session: &Session) -> Result<Rows, Failure> {
+    let refuse = |what: String| Failure::usage(format!("{}: {what}", file.path().display()));
+    let is_line_end = |byte: &u8| *byte == b'\n';
+    let (mut reader, mut at) = (RowReader::default(), 0);
+    // What was read of lines that aren't whole yet.
+    let mut text: Vec<u8> = Vec::new();
+    let length = file.length()?;
+    while at < length {
+        let known = text.len();
+        let bytes = (length - at).min(piece as u64);
+        text.resize(known + bytes as usize, 0);
+        file.read_at(at, &mut text[known..], FileOperation::Read.waiting(session))?;
+        at += bytes;
+        let end = text[known..].iter().rposition(is_line_end).map_or(0, |end| known + end + 1);
+        for line in text[..end].split_inclusive(is_line_end) {
+            reader.line(line).map_err(|error| refuse(error.to_string()))?;
+        }
+        text.drain(..end);
+        if text.len() > LINE_BYTES_MAX {
+            let most = LINE_BYTES_MAX >> 20;
+            return Err(refuse(format!("it is no file of rows: a line is over {most} MiB")));
+        }
+    }
+    if !text.is_empty() {
+        reader.line(&text).map_err(|error| refuse(error.to_string()))?;
+    }
+    Ok(reader.end())
 }
 
 /// Going on with an experiment that was stopped.
@@ -118,14 +153,14 @@ impl Resume {
         if call.arguments.is_empty() {
             return refuse("its command line isn't text, so it can't be gone on with".to_owned());
         }
-        let words = ["forebay".to_owned()].into_iter().chain(call.arguments);
+        let words = ["forebay".to_owned()].into_iter().chain(call.arguments.iter().cloned());
         let again = match crate::Arguments::try_parse_from(words) {
             Ok(arguments) => arguments.command,
             Err(error) => return refuse(format!("this program can't read its command: {error}")),
         };
-        let whole = read.whole;
-        let before = Before { rule: Some(asked.rule), runs: read.runs, audits: read.audits };
-        let done = Done { before, rows: self.rows, html: self.html, whole };
+        let Rows { runs, notes, audits, whole, .. } = read;
+        let before = Before { rule: Some(asked.rule), runs, notes, audits };
+        let done = Done { before, call, rows: self.rows, html: self.html, whole };
         match again {
             crate::Command::Lab(Lab::Run(run)) => run.carry_out(Some(done)),
             crate::Command::Lab(Lab::Compare(compare)) => compare.carry_out(Some(done)),
@@ -137,7 +172,40 @@ impl Resume {
 /// What is there of an experiment that goes on.
 pub(super) struct Done {
     pub(super) before: Before,
+    /// Who asked for it.
+    pub(super) call: Call,
     pub(super) rows: PathBuf,
     pub(super) html: Option<PathBuf>,
     pub(super) whole: Whole,
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test writes behind the program's back")]
+mod tests {
+    use experiment::{Audit, Commits, corrupt_line, parse_rows};
+
+    use super::*;
+
+    /// Wherever pieces end, also inside a letter.
+    #[test]
+    fn rows_are_the_same_in_whatever_pieces_they_are_read() {
+        let path = std::env::temp_dir().join(format!("forebay-pieces-{}", std::process::id()));
+        let audit = |instance_ns| {
+            let commits = Commits { acknowledged: 9, found: 9 };
+            Audit { instance_ns: Some(instance_ns), commits }.to_json_line() + "\n"
+        };
+        let lines: String = (0..9).map(audit).collect();
+        let whole = lines + "\n" + &corrupt_line("é is off") + "\n";
+        let session = os::linux::start().adopt("test", SessionKind::Foreground);
+        for text in [whole.clone() + "{\"aud", whole, String::new()] {
+            std::fs::write(&path, &text).expect("written");
+            let disk = os::linux::disk();
+            let file = disk.open_read_only(&path, OPTIONS, &session).expect("there");
+            for piece in [1, 7, 64, PIECE] {
+                let read = read_lines(&file, piece, &session).expect("rows");
+                assert_eq!(read, parse_rows(&text).expect("rows"), "{piece} {text}");
+            }
+        }
+        std::fs::remove_file(&path).expect("removed");
+    }
 }

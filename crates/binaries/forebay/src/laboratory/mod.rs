@@ -13,15 +13,16 @@ mod shapes;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use experiment::Call;
+use experiment::{Call, Verdict};
 use lab::{BUILT_IN, Before, Ending, Experiment, Form, Request, Setting};
 use lab::{free_buffer_waits, redo_size};
+use report::number::counted;
 use report::paragraph;
 use stop::{RefusalKind, Stop, did_you_mean};
 use waits::SessionKind;
 
 use self::again::Done;
-use self::options::{How, Place};
+use self::options::{How, Place, word};
 use self::outputs::{Following, Outputs};
 use crate::output::{CommandResult, Failure, start_world};
 use crate::progress::Progress;
@@ -29,6 +30,8 @@ use crate::settings::{Settings, named_values};
 
 /// A modelled machine's disk, if none is named.
 const DISK: &str = "nvme";
+/// A file that is larger is no experiment.
+const EXPERIMENT_BYTES_MAX: u64 = 1 << 20;
 const COMMIT: &str = env!("FOREBAY_COMMIT");
 
 #[derive(Subcommand)]
@@ -162,28 +165,20 @@ fn read(path: &str) -> Result<(String, String), Failure> {
             did_you_mean(path, names)
         )));
     }
-    let text = read_text(&disk, &file, EXPERIMENT, &session)?;
+    let text = read_text(&disk, &file, &session)?;
     let name = file.file_stem().map_or(path.into(), |name| name.to_string_lossy().into_owned());
     Ok((name, text))
 }
 
-/// What a file should be: in words, and its bytes at most.
-type Kind = (&'static str, u64);
-
-const EXPERIMENT: Kind = ("no experiment", 1 << 20);
-
-fn read_text(
-    disk: &os::Disk,
-    path: &Path,
-    (no, bytes_max): Kind,
-    session: &os::Session,
-) -> Result<String, Failure> {
+/// The text of an experiment's file.
+fn read_text(disk: &os::Disk, path: &Path, session: &os::Session) -> Result<String, Failure> {
     let options = os::FileOptions { direct: false, write_through: false };
     let file = disk.open_read_only(path, options, session)?;
-    let refuse = |what: &str| Failure::usage(format!("{} is {no}: {what}", path.display()));
+    let refuse =
+        |what: &str| Failure::usage(format!("{} is no experiment: {what}", path.display()));
     let length = file.length()?;
-    if length > bytes_max {
-        return Err(refuse(&format!("it is larger than {} MiB", bytes_max >> 20)));
+    if length > EXPERIMENT_BYTES_MAX {
+        return Err(refuse(&format!("it is larger than {} MiB", EXPERIMENT_BYTES_MAX >> 20)));
     }
     let mut bytes = vec![0; length as usize];
     file.read_at(0, &mut bytes, os::FileOperation::Read.waiting(session))?;
@@ -210,7 +205,7 @@ impl Run {
         let mut form = self.how.form(&self.place, design);
         form.set(|creation, parameters| self.settings.choose(Some(creation), parameters))
             .map_err(Failure::usage)?;
-        let command = format!("forebay lab run {}", self.experiment)
+        let command = format!("forebay lab run {}", word(&self.experiment))
             + &self.how.again()
             + &self.place.again()
             + &self.settings.again();
@@ -261,7 +256,8 @@ fn answer(
         None => Outputs::make(how.rows.as_deref(), how.html.as_deref(), &session)?,
     };
     let rows = done.as_ref().map_or(how.rows.clone(), |done| Some(done.rows.clone()));
-    let call = Some(call(&command));
+    // Where it begins anew, too, it is gone on with by the command line that asked for it.
+    let call = done.as_ref().map_or_else(|| call(&command), |done| done.call.clone());
     // Without a row behind it, what was asked may be of another design.
     let is_told = done.as_ref().is_some_and(|done| !done.before.runs.is_empty());
     let request = Request {
@@ -275,7 +271,7 @@ fn answer(
         before: done.map_or_else(Before::default, |done| done.before),
     };
     let mut following =
-        Following { progress: Progress::new(), outputs: &mut outputs, call, is_told };
+        Following { progress: Progress::new(), outputs: &mut outputs, call: Some(call), is_told };
     let ended = lab::run(&request, &os::linux::interrupted, &mut following, &session);
     following.progress.end();
     let (verdict, runs, is_stopped) = match ended {
@@ -292,9 +288,22 @@ fn answer(
     };
     let text = if place.json { verdict.json() + "\n" } else { verdict.text() };
     match (outputs.end(&verdict, &runs), is_stopped) {
-        (Ok(()), false) => Ok(text),
+        (Ok(()), false) => worth_something(&verdict, text),
         (Ok(()), true) => Err(stopped(rows.as_deref()).behind(text)),
         (Err(error), _) => Err(Failure::from(error).behind(text)),
+    }
+}
+
+/// The text of a verdict; a failure, behind it, if commits were lost: a script that only looks at
+/// the exit status shouldn't take the figures.
+fn worth_something(verdict: &Verdict, text: String) -> CommandResult {
+    match verdict.commits_lost() {
+        0 => Ok(text),
+        lost => Err(Failure::new(format!(
+            "{} LOST: no figure of this engine is worth anything",
+            counted(lost, "commit")
+        ))
+        .behind(text)),
     }
 }
 

@@ -43,10 +43,11 @@ impl Place {
             value.as_ref().map_or_else(String::new, |value| format!(" --{name} {value}"))
         };
         let scratch = match self.simulate.is_none() && self.dir != Path::new(".") {
-            true => format!(" --dir '{}'", self.dir.display()),
+            true => format!(" --dir {}", word(&self.dir.display().to_string())),
             false => String::new(),
         };
-        option("simulate", &self.simulate)
+        format!(" --seed {}", self.seed)
+            + &option("simulate", &self.simulate)
             + &option("simulated-disk", &self.simulated_disk)
             + &scratch
     }
@@ -223,6 +224,15 @@ impl How {
     }
 }
 
+/// A word of a command line, as a shell reads it.
+pub(super) fn word(text: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./:,+@%".contains(letter);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
 /// A length of time as people write it: 90, 90s, 5m, 1h.
 fn duration(text: &str) -> Result<Nanos, String> {
     let text = text.trim();
@@ -236,5 +246,23 @@ fn duration(text: &str) -> Result<Nanos, String> {
     match text[..end].trim().parse::<f64>().map(|number| number * factor) {
         Ok(seconds) if (1.0..=86_400.0).contains(&seconds) => Ok(Nanos((seconds * 1e9) as u64)),
         _ => Err("choose 1s to 24h".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::word;
+
+    #[test]
+    fn a_word_is_quoted_where_a_shell_would_read_it_otherwise() {
+        for (text, wanted) in [
+            ("dbwr-count", "dbwr-count"),
+            ("/a/b.toml", "/a/b.toml"),
+            ("my file.toml", "'my file.toml'"),
+            ("it's", r"'it'\''s'"),
+            ("", "''"),
+        ] {
+            assert_eq!(word(text), wanted);
+        }
     }
 }

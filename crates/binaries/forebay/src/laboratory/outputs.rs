@@ -4,27 +4,37 @@
 //!
 //! Callers: `laboratory`.
 
+use std::collections::VecDeque;
 use std::path::Path;
 
 use experiment::{Asked, Audit, Call, Rule, Run, Verdict, Whole};
 use lab::Follower;
-use os::{Disk, File, FileOperation, FileOptions, Session};
+use os::{Cause, Disk, File, FileOperation, FileOptions, Session};
 use stop::{RefusalKind, Stop};
 
-use crate::output::Failure;
+use crate::output::{Failure, tell};
 use crate::progress::Progress;
 
-const OPTIONS: FileOptions = FileOptions { direct: false, write_through: false };
+pub(super) const OPTIONS: FileOptions = FileOptions { direct: false, write_through: false };
 
 /// The files, made before an experiment begins, so that what can't be made costs no experiment.
 pub(super) struct Outputs<'s> {
     rows: Option<OutputFile>,
     html: Option<OutputFile>,
     session: &'s Session,
-    /// The first failure to write a row; nothing is written behind it.
+    /// Lines that couldn't be written yet, the oldest first: each line tries them again.
+    waiting: VecDeque<Line>,
+    /// Why not, at the last try.
     failed: Option<os::Error>,
     /// There are rows in the file, so that it stays.
     has_rows: bool,
+}
+
+/// A line of the file of rows.
+struct Line {
+    /// With its line end.
+    text: String,
+    is_row: bool,
 }
 
 impl<'s> Outputs<'s> {
@@ -37,7 +47,10 @@ impl<'s> Outputs<'s> {
             |path: Option<&Path>| path.map(|path| OutputFile::make(path, session)).transpose();
         let rows = make(rows)?;
         match make(html) {
-            Ok(html) => Ok(Outputs { rows, html, session, failed: None, has_rows: false }),
+            Ok(html) => {
+                let (waiting, failed, has_rows) = (VecDeque::new(), None, false);
+                Ok(Outputs { rows, html, session, waiting, failed, has_rows })
+            }
             Err(error) => {
                 rows.map_or(Ok(()), |rows| rows.remove(session))?;
                 Err(error)
@@ -68,7 +81,7 @@ impl<'s> Outputs<'s> {
                 rows.display()
             )));
         }
-        let mut rows = OutputFile { disk, file, length: whole.bytes as u64 };
+        let mut rows = OutputFile { disk, file, length: whole.bytes as u64, was_there: true };
         rows.file.set_len(rows.length, FileOperation::Resize.waiting(session))?;
         if whole.lacks_line_end {
             rows.append("\n", session)?;
@@ -78,28 +91,59 @@ impl<'s> Outputs<'s> {
         Ok(outputs)
     }
 
-    fn line(&mut self, line: &str) {
-        let Some(rows) = self.rows.as_mut().filter(|_| self.failed.is_none()) else { return };
-        if let Err(error) = rows.append(&format!("{line}\n"), self.session) {
-            self.failed.get_or_insert(error);
+    /// Writes a line behind those that wait. Returns what a person should know of it: that lines
+    /// can't be written any more, or can be again.
+    fn line(&mut self, text: String, is_row: bool) -> Option<String> {
+        self.rows.as_ref()?;
+        self.waiting.push_back(Line { text: text + "\n", is_row });
+        let was_failing = self.failed.is_some();
+        self.flush();
+        match &self.failed {
+            Some(error) if !was_failing => {
+                Some(format!("{error}; rows are kept in memory until they can be written"))
+            }
+            None if was_failing => Some("rows are written again, and none is lost".to_owned()),
+            _ => None,
         }
     }
 
-    /// Writes the page, and what is to be durable of the rows.
+    /// Writes what waits. A line that was written in part is written over by the next try.
+    fn flush(&mut self) {
+        let Some(rows) = &mut self.rows else { return };
+        self.failed = None;
+        while let Some(line) = self.waiting.front() {
+            if let Err(error) = rows.append(&line.text, self.session) {
+                self.failed = Some(error);
+                return;
+            }
+            self.has_rows |= line.is_row;
+            self.waiting.pop_front();
+        }
+    }
+
+    /// Writes the page, and what is to be durable of the rows. If only one of them can be written,
+    /// that is.
     pub(super) fn end(self, verdict: &Verdict, rows: &[Run]) -> Result<(), os::Error> {
+        let page = self.html.as_ref().map(|_| verdict.html(rows));
+        self.end_with(page)
+    }
+
+    fn end_with(mut self, page: Option<String>) -> Result<(), os::Error> {
         let session = self.session;
-        self.failed.map_or(Ok(()), Err)?;
-        self.rows.map_or(Ok(()), |file| file.sync(session))?;
-        let Some(mut html) = self.html else { return Ok(()) };
-        html.append(&verdict.html(rows), session)?;
-        html.sync(session)
+        let written: Result<(), os::Error> =
+            self.html.take().zip(page).map_or(Ok(()), |(mut html, page)| {
+                html.append(&page, session)?;
+                html.sync(session)
+            });
+        self.end_rows().and(written)
     }
 
     /// As `end`, of an experiment that has rows and no page.
-    pub(super) fn end_rows(self) -> Result<(), os::Error> {
+    pub(super) fn end_rows(mut self) -> Result<(), os::Error> {
+        self.flush();
         let session = self.session;
-        self.failed.map_or(Ok(()), Err)?;
-        self.rows.map_or(Ok(()), |file| file.sync(session))
+        let synced = self.rows.map_or(Ok(()), |file| file.sync(session));
+        self.failed.map_or(synced, Err)
     }
 
     /// There is no answer, for this failure if it wasn't stopped. Rows are kept if there are any,
@@ -107,8 +151,13 @@ impl<'s> Outputs<'s> {
     /// rows say so, and nobody is sent to them.
     pub(super) fn without_answer<P>(mut self, rows_file: Option<P>, why: Option<&Stop>) -> Left<P> {
         let corrupt = why.filter(|why| why.refusal() == Some(RefusalKind::Corrupt));
-        if let Some(corrupt) = corrupt {
-            self.line(&experiment::corrupt_line(&corrupt.to_string()));
+        match corrupt {
+            Some(corrupt) => {
+                // Rows that wait are worth nothing: what says so of the others comes first.
+                self.waiting.clear();
+                self.line(experiment::corrupt_line(&corrupt.to_string()), false);
+            }
+            None => self.flush(),
         }
         let (session, has_rows) = (self.session, self.has_rows);
         let (kept, gone) = if has_rows { (self.rows, None) } else { (None, self.rows) };
@@ -138,19 +187,41 @@ impl<P> Left<P> {
     }
 }
 
+/// The file of this name, locked, if it is empty and no program has it.
+fn empty(disk: &Disk, path: &Path, session: &Session) -> Result<Option<File>, os::Error> {
+    // What can't be opened to be written is refused as what exists.
+    let Ok(file) = disk.open(path, OPTIONS, session) else { return Ok(None) };
+    Ok(is_free(disk, &file, session)?.then_some(file))
+}
+
+/// Whether no program has this file, and it is empty. It is locked then. A program that made it may
+/// have removed it before it let go.
+fn is_free(disk: &Disk, file: &File, session: &Session) -> Result<bool, os::Error> {
+    Ok(file.try_lock()? && file.length()? == 0 && disk.has_its_name(file, session)?)
+}
+
 struct OutputFile {
     disk: Disk,
     file: File,
     length: u64,
+    /// It was there before, empty: a user may have made it so, so it stays.
+    was_there: bool,
 }
 
 impl OutputFile {
+    /// Makes the file. One that is there is refused, but for an empty one that nobody has open: a
+    /// program leaves that if it is killed before it writes.
     fn make(path: &Path, session: &Session) -> Result<OutputFile, os::Error> {
         let disk = os::linux::disk();
-        let file = disk.create(path, 0, OPTIONS, session)?;
+        let (file, was_there) = match disk.create(path, 0, OPTIONS, session) {
+            Err(exists) if exists.cause() == Cause::AlreadyExists => {
+                (empty(&disk, path, session)?.ok_or(exists)?, true)
+            }
+            made => (made?, false),
+        };
         // Nobody goes on with it meanwhile.
         file.try_lock()?;
-        Ok(OutputFile { disk, file, length: 0 })
+        Ok(OutputFile { disk, file, length: 0, was_there })
     }
 
     fn append(&mut self, text: &str, session: &Session) -> Result<(), os::Error> {
@@ -164,8 +235,12 @@ impl OutputFile {
         self.file.sync(FileOperation::Sync.waiting(session))
     }
 
+    /// Removes it, or empties it if it was there before.
     fn remove(self, session: &Session) -> Result<(), os::Error> {
-        self.disk.remove(self.file.path(), session)
+        match self.was_there {
+            true => self.file.set_len(0, FileOperation::Resize.waiting(session)),
+            false => self.disk.remove(self.file.path(), session),
+        }
     }
 }
 
@@ -192,17 +267,30 @@ impl Follower for Following<'_, '_> {
         let is_told = std::mem::take(&mut self.is_told);
         let Some(call) = self.call.clone().filter(|_| !is_told) else { return };
         let (rule, model, notes) = (*rule, model.to_owned(), notes.to_vec());
-        let line = Asked { rule, call, model, notes }.to_json_line();
-        self.outputs.line(&line);
+        self.line(Asked { rule, call, model, notes }.to_json_line(), false);
     }
 
     fn row(&mut self, run: &Run) {
-        self.outputs.line(&run.to_json_line());
-        self.outputs.has_rows = true;
+        self.line(run.to_json_line(), true);
+    }
+
+    fn noted(&mut self, note: &str) {
+        self.line(experiment::note_line(note), false);
     }
 
     fn audited(&mut self, audit: Audit) {
-        self.outputs.line(&audit.to_json_line());
+        self.line(audit.to_json_line(), false);
+    }
+}
+
+impl Following<'_, '_> {
+    /// Writes a line of the file of rows. What goes wrong with it is told at once: an experiment
+    /// may go on for a day.
+    fn line(&mut self, text: String, is_row: bool) {
+        if let Some(told) = self.outputs.line(text, is_row) {
+            // As a notice, which no line of progress replaces.
+            tell(&format!("\nnotice: {told}"));
+        }
     }
 }
 
@@ -224,6 +312,121 @@ mod tests {
         std::fs::remove_file(&path).expect("removed");
         assert!(refused.is_err() && went_on);
         assert_eq!(there, "a row\nanother\n");
+    }
+
+    /// A second Ctrl-C, while all blocks are simulated, kills the program before it writes a page.
+    #[test]
+    fn an_empty_file_that_a_killed_program_left_is_taken() {
+        let path = std::env::temp_dir().join(format!("forebay-empty-{}", std::process::id()));
+        std::fs::write(&path, "").expect("written");
+        let session = os::linux::start().adopt("test", waits::SessionKind::Foreground);
+        let taken = Outputs::make(None, Some(&path), &session);
+        let beside = Outputs::make(None, Some(&path), &session).err();
+        assert!(taken.is_ok(), "it is refused");
+        assert!(beside.is_some_and(|error| error.cause() == Cause::AlreadyExists));
+        drop(taken);
+        std::fs::write(&path, "mine").expect("written");
+        let full = Outputs::make(Some(&path), None, &session).err();
+        let there = std::fs::read_to_string(&path).expect("there");
+        std::fs::remove_file(&path).expect("removed");
+        assert!(full.is_some_and(|error| error.cause() == Cause::AlreadyExists));
+        assert_eq!(there, "mine");
+    }
+
+    /// `--rows $(mktemp)`: what the lab didn't make isn't the lab's to remove.
+    #[test]
+    fn an_empty_file_of_the_user_stays_where_an_experiment_is_refused() {
+        let path = std::env::temp_dir().join(format!("forebay-mine-{}", std::process::id()));
+        let session = os::linux::start().adopt("test", waits::SessionKind::Foreground);
+        for was_there in [true, false] {
+            if was_there {
+                std::fs::write(&path, "").expect("written");
+            }
+            let mut outputs = Outputs::make(Some(&path), None, &session).expect("taken");
+            // What isn't a row isn't kept.
+            outputs.line("what was asked".to_owned(), false);
+            assert!(outputs.without_answer(Some(&path), None).rows.is_none());
+            let length = std::fs::metadata(&path).ok().map(|file| file.len());
+            let _ = std::fs::remove_file(&path);
+            assert_eq!(length, was_there.then_some(0));
+        }
+    }
+
+    /// Else a day of rows is written to a file that another program has just removed.
+    #[test]
+    fn an_empty_file_whose_name_is_gone_is_not_taken() {
+        let path = std::env::temp_dir().join(format!("forebay-nameless-{}", std::process::id()));
+        let session = os::linux::start().adopt("test", waits::SessionKind::Foreground);
+        std::fs::write(&path, "").expect("written");
+        let disk = os::linux::disk();
+        let open = || disk.open(&path, OPTIONS, &session).expect("there");
+        let (before, again) = (open(), open());
+        assert!(is_free(&disk, &before, &session).expect("looked at"));
+        drop(before);
+        std::fs::remove_file(&path).expect("removed");
+        assert!(!is_free(&disk, &again, &session).expect("looked at"));
+    }
+
+    /// Else only the first verdict would say it.
+    #[test]
+    fn a_note_is_a_line_of_the_file_of_rows() {
+        let path = std::env::temp_dir().join(format!("forebay-note-{}", std::process::id()));
+        let session = os::linux::start().adopt("test", waits::SessionKind::Foreground);
+        let mut outputs = Outputs::make(Some(&path), None, &session).expect("made");
+        let progress = Progress::new();
+        let mut following =
+            Following { progress, outputs: &mut outputs, call: None, is_told: false };
+        following.noted("it stood still");
+        let there = std::fs::read_to_string(&path).expect("there");
+        std::fs::remove_file(&path).expect("removed");
+        assert_eq!(there, "{\"note\":\"it stood still\"}\n");
+    }
+
+    /// A file that nothing can be written to.
+    fn closed(name: &str, session: &Session) -> (std::path::PathBuf, OutputFile) {
+        let path = std::env::temp_dir().join(format!("forebay-{name}-{}", std::process::id()));
+        std::fs::write(&path, "").expect("written");
+        let disk = os::linux::disk();
+        let file = disk.open_read_only(&path, OPTIONS, session).expect("there");
+        (path, OutputFile { disk, file, length: 0, was_there: false })
+    }
+
+    /// A device may be full for a moment of a day: that is told at once, and costs no row.
+    #[test]
+    fn rows_that_could_not_be_written_are_written_later() {
+        let session = os::linux::start().adopt("test", waits::SessionKind::Foreground);
+        let (path, file) = closed("later", &session);
+        let mut outputs = Outputs::make(None, None, &session).expect("none is made");
+        outputs.rows = Some(file);
+        let told = outputs.line("one".to_owned(), true).expect("it is told");
+        assert!(told.contains("cannot write"), "{told}");
+        assert!(!outputs.has_rows, "it is in no file yet");
+        assert_eq!(outputs.line("two".to_owned(), true), None, "it is told once");
+        let disk = os::linux::disk();
+        let file = disk.open(&path, OPTIONS, &session).expect("there");
+        outputs.rows = Some(OutputFile { disk, file, length: 0, was_there: false });
+        let told = outputs.line("three".to_owned(), false);
+        let there = std::fs::read_to_string(&path).expect("there");
+        std::fs::remove_file(&path).expect("removed");
+        assert!(told.is_some_and(|told| told.contains("written again")));
+        assert_eq!((there.as_str(), outputs.has_rows), ("one\ntwo\nthree\n", true));
+    }
+
+    /// Rows that can't be written are told of at the end, and cost no page.
+    #[test]
+    fn a_page_is_written_where_rows_could_not_be() {
+        let session = os::linux::start().adopt("test", waits::SessionKind::Foreground);
+        let (path, file) = closed("no-rows", &session);
+        let page = path.with_extension("html");
+        let mut outputs = Outputs::make(None, Some(&page), &session).expect("made");
+        outputs.rows = Some(file);
+        outputs.line("one".to_owned(), true);
+        let ended = outputs.end_with(Some("a page".to_owned()));
+        let there = std::fs::read_to_string(&page).expect("there");
+        std::fs::remove_file(&path).expect("removed");
+        std::fs::remove_file(&page).expect("removed");
+        assert!(ended.is_err_and(|error| error.to_string().contains("cannot write")));
+        assert_eq!(there, "a page");
     }
 
     /// Its rows stay, say what was found, and nobody is sent to them.

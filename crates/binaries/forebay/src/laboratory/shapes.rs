@@ -150,7 +150,7 @@ impl Run {
     }
 
     fn command_of(&self, name: &str) -> String {
-        format!("forebay lab run {name} --seed {}", self.place.seed) + &self.place.again()
+        format!("forebay lab run {name}") + &self.place.again()
     }
 }
 

@@ -13,5 +13,6 @@ mod load;
 mod logs;
 mod names;
 mod outputs;
+mod rows;
 mod sql;
 mod verify;

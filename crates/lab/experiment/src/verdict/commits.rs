@@ -60,6 +60,19 @@ impl CommitCheck {
         }
     }
 
+    /// A warning if commits of some runs were never looked for: their instance was killed first.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let unchecked = self.runs.saturating_sub(self.runs_checked);
+        (unchecked > 0).then(|| {
+            format!(
+                "Nobody has looked for the commits of {} of {}: if any were lost, no figure of \
+                 this engine is worth anything.",
+                grouped(unchecked),
+                counted(self.runs, "run")
+            )
+        })
+    }
+
     pub(crate) fn text(&self) -> String {
         labelled("commits lost", &self.sentence())
     }

@@ -286,12 +286,24 @@ fn does_it_matter(of: &Decision) -> String {
         (Matters::No, false) => {
             format!("No. If there is any, it lies {range}, and only {threshold} would matter.")
         }
+        (Matters::Open, _) if of.agrees_exactly() => {
+            "Can't tell yet. All rounds agree to the last digit, and so few may do so by chance."
+                .to_owned()
+        }
         (Matters::Open, _) => {
-            let more = of.more_rounds().map_or(String::new(), |more| remedy(of, more));
+            let more = match of.more_rounds() {
+                Some(more) => remedy(of, more),
+                None if of.is_out_of_reach() => OUT_OF_REACH.to_owned(),
+                None => String::new(),
+            };
             format!("Can't tell yet. It lies {range}, and {threshold} would matter.{more}")
         }
     }
 }
+
+/// What is told of an answer that no number of rounds would bring.
+const OUT_OF_REACH: &str = " How far a latency may be off leaves that open, whatever the number of \
+                            rounds: choose another difference that matters (--matters).";
 
 /// How much more of it would bring an answer, and on which condition.
 fn remedy(of: &Decision, more: u32) -> String {

@@ -125,13 +125,13 @@ impl Levels {
             let runs: Vec<&Run> =
                 rounds.compared.iter().filter_map(|round| round.get(&level).copied()).collect();
             let sums = |of: Figure| {
-                let sum = |part: usize| runs.iter().map(|run| of(run)[part]).sum::<f64>();
+                let sum = |part: usize| runs.iter().map(|run| of.of(run)[part]).sum::<f64>();
                 sum(0) / sum(1)
             };
             Some(Line {
                 level,
                 setting: runs.first()?.identity.setting.clone(),
-                throughput: sums(Run::throughput_parts),
+                throughput: sums(Measure::Throughput.figure()),
                 against_a: Against::of(rows, level, rule.measure.figure(), rule),
                 cpu_ns: sums(CPU_OF_INSTANCE),
                 cpu_against_a: Against::of(rows, level, CPU_OF_INSTANCE, rule),

@@ -232,6 +232,11 @@ impl Verdict {
         })
     }
 
+    /// How many commits were lost that had been promised: if any, no figure is worth anything.
+    pub fn commits_lost(&self) -> u64 {
+        self.commits.lost
+    }
+
     /// For people: 80 columns of plain text, with a line end at the end.
     pub fn text(&self) -> String {
         let b = self.level;

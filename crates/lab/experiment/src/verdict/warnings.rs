@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::commits::CommitCheck;
 use crate::rounds::Rounds;
-use crate::{Level, Measure, RATE, RoundKind, Run};
+use crate::{Level, RATE, RoundKind, Run};
 
 /// More time than this without a name is an error of the books.
 const UNACCOUNTED_MAX: f64 = 0.01;
@@ -82,7 +82,7 @@ fn behind_the_rate(rows: &[Run]) -> Vec<String> {
     let mut levels: BTreeMap<Level, [f64; 2]> = BTreeMap::new();
     for run in rows {
         let sums = levels.entry(run.identity.level).or_default();
-        let parts = Measure::Throughput.figure()(run);
+        let parts = run.throughput_parts();
         sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
     }
     let behind = levels.into_iter().map(|(level, [done, seconds])| (level, done / seconds));
@@ -108,6 +108,7 @@ pub(crate) fn warnings(
     if commits.lost > 0 {
         warnings.push("Commits were lost: no figure of this engine is worth anything.".to_owned());
     }
+    warnings.extend(commits.warning());
     if let Some(worst) = worst.filter(|worst| worst.share > UNACCOUNTED_MAX) {
         let share = share(worst.share);
         warnings.push(format!("{} left {share} of its time without a name.", worst.session));

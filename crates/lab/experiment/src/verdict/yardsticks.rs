@@ -33,12 +33,17 @@ struct Yardstick {
     of: Figure,
 }
 
-const fn yardstick(name: &'static str, kind: Kind, unit: &'static str, of: Figure) -> Yardstick {
-    Yardstick { name, kind, unit, of }
+const fn yardstick(
+    name: &'static str,
+    kind: Kind,
+    unit: &'static str,
+    of: fn(&Run) -> [f64; 2],
+) -> Yardstick {
+    Yardstick { name, kind, unit, of: Figure::counted(of) }
 }
 
 const fn measured(measure: Measure, kind: Kind, unit: &'static str) -> Yardstick {
-    yardstick(measure.name(), kind, unit, measure.figure())
+    Yardstick { name: measure.name(), kind, unit, of: measure.figure() }
 }
 
 /// The unit of times.
@@ -48,9 +53,10 @@ const NS_PER_TX: &str = "ns/tx";
 
 /// CPU of the instance's processes, and transactions.
 pub(super) const CPU_OF_INSTANCE: Figure =
-    |run| [run.background.profile.cpu_in_all_ns() as f64, run.transactions as f64];
+    Figure::counted(|run| [run.background.profile.cpu_in_all_ns() as f64, run.transactions as f64]);
 /// Writes that the device was asked for, and transactions.
-pub(super) const DEVICE_WRITES: Figure = |run| counted(run, Statistic::PhysicalWriteRequests);
+pub(super) const DEVICE_WRITES: Figure =
+    Figure::counted(|run| counted(run, Statistic::PhysicalWriteRequests));
 
 const ALL: [Yardstick; 14] = [
     measured(Measure::Throughput, Kind::Throughput, "tx/s"),
@@ -60,8 +66,8 @@ const ALL: [Yardstick; 14] = [
     yardstick("CPU of sessions", Kind::Cost, NS_PER_TX, |run| {
         [run.foreground.profile.cpu_in_all_ns() as f64, run.transactions as f64]
     }),
-    yardstick("CPU of the instance", Kind::Cost, NS_PER_TX, CPU_OF_INSTANCE),
-    yardstick("device writes", Kind::Cost, "/tx", DEVICE_WRITES),
+    yardstick("CPU of the instance", Kind::Cost, NS_PER_TX, CPU_OF_INSTANCE.parts),
+    yardstick("device writes", Kind::Cost, "/tx", DEVICE_WRITES.parts),
     yardstick("bytes written", Kind::Cost, "bytes/tx", |run| {
         counted(run, Statistic::PhysicalWriteBytes)
     }),

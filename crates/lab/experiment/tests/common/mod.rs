@@ -64,6 +64,7 @@ impl Story {
                 p99_us: 7_890_000_000.0 / transactions as f64,
                 p999_us: 19_900_000_000.0 / transactions as f64,
                 max_us: 900_000.0,
+                resolution: 1.0 / 512.0,
             }),
             commits: Some(Commits { acknowledged: transactions + 31, found: transactions + 31 }),
             foreground: SessionGroup {

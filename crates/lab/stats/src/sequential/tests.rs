@@ -131,3 +131,10 @@ fn a_look_without_new_information_is_refused() {
     looks.next(0.5);
     looks.next(0.5);
 }
+
+/// It would be the last look, which spends the rest of the error.
+#[test]
+#[should_panic(expected = "a look at NaN")]
+fn a_share_that_is_no_number_is_no_look() {
+    let _ = Looks::new(0.05).next(f64::NAN);
+}

@@ -120,7 +120,7 @@ pub fn run(
         }
         Ok(())
     };
-    drive(sessions, Arc::new(client), watch, session)
+    drive(sessions, seed, Arc::new(client), watch, session)
 }
 
 /// Inserts for each session the row in which it counts its commits: all of them, or none.

@@ -1,0 +1,105 @@
+//! Files of rows: what is in them goes on, whatever ended the program that wrote them.
+
+use std::path::{Path, PathBuf};
+
+use experiment::{Commits, parse_rows};
+
+use crate::folder::{Folder, text};
+
+/// Six runs of equals on a model, with their rows.
+const SMALL: [&str; 10] = [
+    "lab",
+    "run",
+    "x.toml",
+    "--simulate",
+    "two-core",
+    "--seconds",
+    "0.02",
+    "--equals",
+    "--rows",
+    "rows",
+];
+
+/// A folder with the file of a small experiment.
+fn with_experiment(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    let file = "question = \"one or two?\"\n[factor]\ndb_writer_processes = [1, 2]\n\
+                [runs]\nrounds = 2\nequals = 1\n[load]\ndata = \"1m\"\nsessions = 2\n";
+    std::fs::write(folder.0.join("x.toml"), file).expect("written");
+    folder
+}
+
+fn rows(folder: &Folder) -> String {
+    std::fs::read_to_string(folder.0.join("rows")).expect("rows")
+}
+
+/// As a program leaves it that was killed when it had written so many lines.
+fn killed_behind(lines: usize, folder: &Folder) {
+    let all = rows(folder);
+    assert!(all.lines().count() > lines, "{all}");
+    let left: String = all.split_inclusive('\n').take(lines).collect();
+    std::fs::write(folder.0.join("rows"), left).expect("written");
+}
+
+/// One that was resumed before its first row begins anew, by its own command line.
+#[test]
+fn an_experiment_that_was_resumed_can_be_resumed_again() {
+    let folder = with_experiment("rows-again");
+    folder.said(&[&SMALL[..], &["--seed", "5"]].concat());
+    killed_behind(1, &folder);
+    folder.said(&["lab", "resume", "rows"]);
+    // Two lines say what was asked.
+    killed_behind(5, &folder);
+    let said = folder.said(&["lab", "resume", "rows"]);
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let command = "forebay lab run x.toml --seconds 0.02 --equals --seed 5 --simulate two-core";
+    assert!(said.contains(command), "{said}");
+    let all = rows(&folder);
+    let mut runs = parse_rows(&all).expect("rows").runs;
+    assert_eq!(runs.len(), 6);
+    // A figure of an engine that loses commits is no success.
+    runs[0].commits = Some(Commits { acknowledged: 10, found: 7 });
+    let asked = all.lines().next().expect("what was asked").to_owned() + "\n";
+    let lost = asked + &runs.iter().map(|run| run.to_json_line() + "\n").collect::<String>();
+    std::fs::write(folder.0.join("lost"), lost).expect("written");
+    for verb in ["report", "resume"] {
+        let output = folder.forebay(&["lab", verb, "lost"]);
+        let (found, told) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(found.contains("3 LOST") && told.contains("3 commits LOST"), "{found} {told}");
+    }
+}
+
+/// Else a changed program has the commit of the one before, and their rows are put together.
+#[test]
+fn the_commit_is_looked_for_again_when_a_source_changes() {
+    let told = Path::new(env!("OUT_DIR")).with_file_name("output");
+    let told = std::fs::read_to_string(told).expect("what the build script printed");
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let real = |path: &str| package.join(path).canonicalize();
+    let watched = told.lines().filter_map(|line| line.strip_prefix("cargo::rerun-if-changed="));
+    let watched: Vec<PathBuf> = watched.filter_map(|path| real(path).ok()).collect();
+    let root = ["../../../Cargo.lock", "../../../.cargo/config.toml"];
+    for source in ["src/main.rs", "../../lab/lab/src/enough.rs", root[0], root[1]] {
+        let source = real(source).expect("it is there");
+        assert!(watched.iter().any(|path| source.starts_with(path)), "{source:?}: {told}");
+    }
+    let commit = told.lines().find_map(|line| line.strip_prefix("cargo::rustc-env="));
+    let commit = commit.and_then(|of| of.strip_prefix("FOREBAY_COMMIT=")).expect("it is told");
+    let words: Vec<&str> = commit.split(' ').collect();
+    // A commit alone, or with a hash of what isn't in it.
+    assert!(words.len() == 1 || words.last().is_some_and(|hash| hash.len() == 16), "{commit}");
+    // A program with its assertions isn't the one that is measured.
+    assert!(words.len() > 1 || !cfg!(debug_assertions), "{commit}");
+}
+
+/// Days of short blocks make files that are larger than memory may be.
+#[test]
+fn a_large_file_is_not_refused_for_its_size() {
+    let folder = Folder::new("rows-large");
+    let file = std::fs::File::create(folder.0.join("rows")).expect("made");
+    // All of it a hole, so it is no file of rows either.
+    file.set_len((1 << 30) + 1).expect("sparse");
+    let refused = folder.misused(&["lab", "report", "rows"]);
+    assert!(refused.contains("a line is over 16 MiB"), "{refused}");
+}
