@@ -95,7 +95,8 @@ fn changed(text: &str, others: &[String], dice: &mut Dice) -> String {
         }
         4 if !tokens.is_empty() => {
             let other = dice.below(tokens.len() as u64) as usize;
-            tokens.swap(from.min(tokens.len() - 1), other);
+            let last = tokens.len() - 1;
+            tokens.swap(from.min(last), other);
         }
         5 if !others.is_empty() => {
             let other = &others[dice.below(others.len() as u64) as usize];

@@ -140,7 +140,7 @@ impl<'d> Drawer<'d> {
     }
 
     fn sort(&mut self, query: &mut Query) {
-        for _ in query.items() {
+        for _ in 0..query.items().len() {
             let nulls_first = chance(self.dice, 30).then(|| chance(self.dice, 50));
             query.order.push(Key { is_descending: chance(self.dice, 35), nulls_first });
         }
