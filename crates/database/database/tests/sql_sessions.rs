@@ -266,6 +266,6 @@ fn a_prepared_text_follows_its_tables() {
     assert_eq!(rows(&mut connection, all), ["1|a|3"]);
     run(&mut connection, "drop table note");
     assert_eq!(refused(&mut connection, all), SqlState::UNDEFINED_TABLE);
-    run(&mut connection, "create table note (only integer)");
+    run(&mut connection, "create table note (single integer)");
     assert!(rows(&mut connection, all).is_empty());
 }
