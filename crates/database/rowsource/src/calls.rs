@@ -140,8 +140,7 @@ impl Calls {
         world: &W,
     ) -> Result<(), Stop> {
         let Target { group, accumulators, used, beside } = target;
-        for number in 0..self.calls.len() {
-            let call = &self.calls[number];
+        for (number, call) in self.calls.iter().enumerate() {
             if let Some(filter) = &call.filter
                 && filter.truth(&row, with)? != Some(true)
             {

@@ -212,11 +212,11 @@ impl Taking<'_> {
             }
             self.sort = Some(new_sort(world)?);
             let rows = self.top.as_mut().map(Top::take_all).unwrap_or_default();
-            for (key, row) in rows {
+            for wanted in rows {
                 self.record.clear();
                 self.record.push(ENDS);
-                self.record.extend_from_slice(&row);
-                self.push(&key, world)?;
+                self.record.extend_from_slice(&wanted.row);
+                self.push(&wanted.key, world)?;
             }
             memory.close(world);
         }

@@ -82,20 +82,26 @@ impl Top {
 
     /// Takes all rows out, each with its key, in the order in which they came. From then on only
     /// rows are wanted that are before the last of them, if there were enough.
-    pub(crate) fn take_all(&mut self) -> Vec<(Box<[u8]>, Box<[u8]>)> {
+    pub(crate) fn take_all(&mut self) -> Vec<Wanted> {
         if self.heap.len() == self.most {
             self.bound = self.heap.peek().map(|last| last.key.clone());
         }
         let mut entries = std::mem::take(&mut self.heap).into_vec();
         self.bytes = 0;
         entries.sort_unstable_by_key(|entry| entry.number);
-        entries.into_iter().map(|entry| (entry.key, entry.row)).collect()
+        entries.into_iter().map(|entry| Wanted { key: entry.key, row: entry.row }).collect()
     }
 
     /// The rows in order.
     pub(crate) fn finish(self) -> First {
         First { entries: self.heap.into_sorted_vec().into_iter() }
     }
+}
+
+/// A row that may be one of the first.
+pub(crate) struct Wanted {
+    pub(crate) key: Box<[u8]>,
+    pub(crate) row: Box<[u8]>,
 }
 
 /// The first rows in order.
@@ -145,7 +151,7 @@ mod tests {
             assert!(top.wants(&[key]));
             top.add(&[key], &[key]);
         }
-        let taken: Vec<u8> = top.take_all().iter().map(|(key, _)| key[0]).collect();
+        let taken: Vec<u8> = top.take_all().iter().map(|wanted| wanted.key[0]).collect();
         assert_eq!(taken, [3, 4]);
         assert!(top.wants(&[3]) && !top.wants(&[4]) && !top.wants(&[5]));
         let mut few = Top::new(10);

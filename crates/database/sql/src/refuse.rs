@@ -73,7 +73,7 @@ impl Refused {
     }
 
     /// The same refusal, which arose here unless it says where already.
-    pub(crate) fn from_here(self, at: At) -> Refused {
+    pub(crate) fn placed_at(self, at: At) -> Refused {
         Refused { at: At(self.at.0.or(at.0)), ..self }
     }
 
@@ -115,16 +115,16 @@ pub(crate) trait Placed<T> {
     fn at(self, part: &impl Spanned) -> Bind<T>;
 
     /// The same; a refusal arose here.
-    fn from_here(self, at: At) -> Bind<T>;
+    fn placed_at(self, at: At) -> Bind<T>;
 }
 
 impl<T, E: Into<Refused>> Placed<T> for Result<T, E> {
     fn at(self, part: &impl Spanned) -> Bind<T> {
-        self.map_err(|fault| fault.into().from_here(At::of(part)))
+        self.map_err(|fault| fault.into().placed_at(At::of(part)))
     }
 
-    fn from_here(self, at: At) -> Bind<T> {
-        self.map_err(|fault| fault.into().from_here(at))
+    fn placed_at(self, at: At) -> Bind<T> {
+        self.map_err(|fault| fault.into().placed_at(at))
     }
 }
 
@@ -164,8 +164,8 @@ mod tests {
     #[test]
     fn the_place_of_the_innermost_part_stays() {
         let inner = Refused::new(SqlState::SYNTAX_ERROR, At(Some(4)), "no");
-        assert_eq!(inner.from_here(At(Some(0))).at, At(Some(4)));
+        assert_eq!(inner.placed_at(At(Some(0))).at, At(Some(4)));
         let unknown = Refused::new(SqlState::SYNTAX_ERROR, At::NOWHERE, "no");
-        assert_eq!(unknown.from_here(At(Some(2))).at, At(Some(2)));
+        assert_eq!(unknown.placed_at(At(Some(2))).at, At(Some(2)));
     }
 }

@@ -196,11 +196,12 @@ fn read_add(reader: &mut Reader<'_>, actions: &mut Vec<TableAction>) -> Result<(
     }
     let is_column = reader.take("column");
     let if_not_exists = reader.take("if not exists");
-    if !is_column && !if_not_exists {
-        if let Some(constraint) = Constraint::read(reader, None)? {
-            actions.push(TableAction::AddConstraint(constraint));
-            return Ok(());
-        }
+    if !is_column
+        && !if_not_exists
+        && let Some(constraint) = Constraint::read(reader, None)?
+    {
+        actions.push(TableAction::AddConstraint(constraint));
+        return Ok(());
     }
     let column = Box::new(ColumnDefinition::read(reader)?);
     actions.push(TableAction::AddColumn { column, if_not_exists });

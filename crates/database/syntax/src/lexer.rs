@@ -208,7 +208,8 @@ impl Lexer<'_> {
     }
 
     fn bytes(&self, piece: Piece, digits: &str) -> Result<Token, SyntaxError> {
-        let sound = digits.len() % 2 == 0 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let sound =
+            digits.len().is_multiple_of(2) && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
         if !sound {
             let say = "; bytes are written as pairs of the digits 0 to 9 and A to F";
             return Err(SyntaxError::at(self.text, piece.start, say));

@@ -190,7 +190,6 @@ mod tests {
         let display = Display { format: Format::Csv, ..Display::default() };
         let ended = render(&columns(&["a"]), &mut rows, &display, None, &mut |_| false);
         assert_eq!(ended, Err(Ended::Unread));
-        drop(rows);
         assert!(asked <= 1);
     }
 }

@@ -173,7 +173,7 @@ impl Binder<'_> {
             return Ok(value);
         }
         match (self.levels.column(&wanted, at), &parts[..]) {
-            (Ok(found), _) => Ok(found.typed),
+            (Ok(found), _) => Ok(found),
             (Err(_), [name]) if CALLED_BY_NAME.contains(&name.as_str()) => {
                 Ok(build::call(name, Vec::new())?)
             }

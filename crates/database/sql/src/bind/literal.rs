@@ -134,7 +134,7 @@ fn number(digits: &str) -> Bind<Typed> {
     if let Ok(whole) = digits.parse::<i64>() {
         return Ok(Typed::value(Value::Int(whole)));
     }
-    let number: Number = digits.parse().map_err(expression::Fault::from).from_here(At::NOWHERE)?;
+    let number: Number = digits.parse().map_err(expression::Fault::from).placed_at(At::NOWHERE)?;
     Ok(Typed::value(Value::Number(number)))
 }
 
@@ -146,7 +146,7 @@ fn bytes(digits: &str) -> Bind<Typed> {
     };
     let all: Option<Vec<u8>> = digits.as_bytes().chunks(2).map(pair).collect();
     match all {
-        Some(bytes) if digits.len() % 2 == 0 => Ok(Typed::value(Value::Bytes(&bytes))),
+        Some(bytes) if digits.len().is_multiple_of(2) => Ok(Typed::value(Value::Bytes(&bytes))),
         _ => {
             let message = format!("X'{digits}' isn't made of pairs of the digits 0 to F");
             Err(Refused::new(SqlState::SYNTAX_ERROR, At::NOWHERE, message))

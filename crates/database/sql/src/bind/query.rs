@@ -107,7 +107,7 @@ impl Binder<'_> {
 
     /// The queries of a WITH, in their order: each sees those before it.
     pub(super) fn with(&mut self, with: &With, outer: usize) -> Bind<()> {
-        if with.recursive && with.cte_tables.iter().any(|cte| names_itself(cte)) {
+        if with.recursive && with.cte_tables.iter().any(names_itself) {
             let instead = "a query engine for it isn't there yet; loop in the application";
             return Err(Refused::unsupported(At::NOWHERE, "WITH RECURSIVE", instead));
         }

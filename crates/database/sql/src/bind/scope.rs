@@ -226,15 +226,8 @@ impl Levels {
         &self.levels.last().expect("an expression has a level").scope
     }
 
-    /// A new slot of the innermost frame.
-    pub(super) fn slot(&mut self, kind: Kind) -> usize {
-        let slots = self.frames.last_mut().expect("a level has a frame");
-        slots.push(kind);
-        slots.len() - 1
-    }
-
     /// The column of this name; a slot if it is of a level outside.
-    pub(super) fn column(&mut self, wanted: &Wanted, at: At) -> Bind<Found> {
+    pub(super) fn column(&mut self, wanted: &Wanted, at: At) -> Bind<Typed> {
         let has_it = |number: &usize| {
             let scope = &self.levels[*number].scope;
             let is_of = |table: &Name| scope.has_table(table);
@@ -242,12 +235,12 @@ impl Levels {
         };
         let Some(number) = self.seen().find(has_it) else { return Err(self.unknown(wanted, at)) };
         let found = self.levels[number].scope.named(wanted);
-        let (typed, declared) = match &found[..] {
-            [one] => (Typed::new(one.value.clone(), one.kind), one.declared),
+        let typed = match &found[..] {
+            [one] => Typed::new(one.value.clone(), one.kind),
             [] => return Err(self.unknown(wanted, at)),
             _ => return Err(ambiguous(wanted, &found, at)),
         };
-        Ok(Found { typed: self.carried(typed, number), declared })
+        Ok(self.carried(typed, number))
     }
 
     /// A value of the row of level `from`, as the innermost level has it.
@@ -292,13 +285,6 @@ impl Levels {
         let meant = did_you_mean(&wanted.column, columns.map(|one| one.name.as_str()));
         Refused::new(SqlState::UNDEFINED_COLUMN, at, format!("there is no column {wanted}{meant}"))
     }
-}
-
-/// A column that was found.
-pub(super) struct Found {
-    pub(super) typed: Typed,
-    /// Its type, if it is a column of a table.
-    pub(super) declared: Option<Type>,
 }
 
 fn ambiguous(wanted: &Wanted, found: &[&ScopeColumn], at: At) -> Refused {
@@ -350,7 +336,7 @@ mod tests {
         levels.enter(Border::Frame, Scope::default(), 2);
         levels.enter(Border::Plan, scope("dept", &["no"]), 3);
         levels.enter(Border::Plan, scope("bonus", &["amount"]), 4);
-        let mut find = |name| levels.column(&wanted(None, name), At::NOWHERE).expect("found").typed;
+        let mut find = |name| levels.column(&wanted(None, name), At::NOWHERE).expect("found");
         assert_eq!(find("amount").expression, Expression::Column(0));
         // Of the same plan: one slot, which the join sets.
         assert_eq!(find("no").expression, Expression::Slot(0));
@@ -388,6 +374,6 @@ mod tests {
         let found = say(&mut levels, wanted(Some("dep"), "id"));
         assert!(found.contains("no table dep") && found.contains("dept?"), "{found}");
         let one = levels.column(&wanted(Some("dept"), "id"), At::NOWHERE).expect("it is one");
-        assert_eq!(one.typed.expression, Expression::Column(1));
+        assert_eq!(one.expression, Expression::Column(1));
     }
 }

@@ -54,7 +54,7 @@ impl Binder<'_> {
         for row in &values.rows {
             if row.content.len() != width {
                 let message = "the rows of VALUES have different numbers of columns";
-                let at = row.content.first().map_or(At::NOWHERE, |one| At::of(one));
+                let at = row.content.first().map_or(At::NOWHERE, At::of);
                 return Err(Refused::new(SqlState::SYNTAX_ERROR, at, message));
             }
             for (column, expr) in columns.iter_mut().zip(&row.content) {
@@ -135,7 +135,7 @@ fn combined(kind: SetKind, all: bool, left: Query, right: Query) -> Bind<Query> 
     let (mut of_left, mut of_right) = (Vec::new(), Vec::new());
     let mut columns = Vec::with_capacity(left.columns.len());
     for (place, (a, b)) in pairs.enumerate() {
-        let unified = build::unify(name, vec![a, b]).from_here(At::NOWHERE)?;
+        let unified = build::unify(name, vec![a, b]).placed_at(At::NOWHERE)?;
         let (mut names, other) = (left.columns[place].clone(), &right.columns[place]);
         names.kind = unified[0].kind;
         names.declared = names.declared.filter(|own| other.declared == Some(*own));

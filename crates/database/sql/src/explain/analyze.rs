@@ -61,7 +61,7 @@ impl Frame<'_> {
         let _every_wait = session.sample_every_wait();
         for tried in 0..TRIES {
             let began = session.now();
-            let ToRun { opened, binds } = self.to_run(statement, written, tried > 0)?;
+            let ToRun { opened, binds } = self.opened_for(statement, written, tried > 0)?;
             let planning = session.now().since(began);
             let mut figures = Vec::new();
             let start = session.reading();
@@ -79,7 +79,7 @@ impl Frame<'_> {
     }
 
     /// The plan of a statement with its tables open, and its parameters.
-    fn to_run(
+    fn opened_for(
         &mut self,
         statement: &Statement,
         written: Written<'_>,

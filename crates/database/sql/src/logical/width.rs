@@ -134,14 +134,6 @@ impl Logical {
         }
     }
 
-    /// Visits the expressions of the whole tree, which may be replaced.
-    pub(crate) fn each_expression_below_mut(&mut self, visit: &mut dyn FnMut(&mut Expression)) {
-        self.each_expression_mut(visit);
-        for input in self.inputs_mut() {
-            input.each_expression_below_mut(visit);
-        }
-    }
-
     /// Whether a node or one below it reads one of these slots.
     pub(crate) fn reads_slots(&self, wanted: &dyn Fn(usize) -> bool) -> bool {
         self.reads_own_slots(wanted)

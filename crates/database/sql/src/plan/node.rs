@@ -35,15 +35,6 @@ pub(crate) struct FramePlan {
     pub(crate) shared: Vec<Option<Node>>,
 }
 
-impl FramePlan {
-    /// How many nodes it has, those of subqueries too.
-    pub(crate) fn nodes(&self) -> usize {
-        let shared = self.shared.iter().flatten().map(Node::nodes).sum::<usize>();
-        let subqueries = self.subqueries.iter().flatten();
-        self.root.nodes() + shared + subqueries.map(|one| one.frame.nodes()).sum::<usize>()
-    }
-}
-
 /// The plan of a subquery in an expression.
 #[derive(Debug)]
 pub(crate) struct SubqueryPlan {
@@ -197,11 +188,6 @@ impl Search {
 }
 
 impl Node {
-    /// How many nodes it is, with those below it.
-    pub(crate) fn nodes(&self) -> usize {
-        1 + self.inputs().into_iter().map(Node::nodes).sum::<usize>()
-    }
-
     /// The inputs, left to right.
     pub(crate) fn inputs(&self) -> Vec<&Node> {
         match &self.operation {

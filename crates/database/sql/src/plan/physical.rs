@@ -41,8 +41,6 @@ pub(crate) struct Plan {
     pub(crate) columns: Vec<OutputColumn>,
     /// The kinds of its parameters; unknown for one that may be of any kind.
     pub(crate) binds: Vec<Kind>,
-    /// How many nodes it has, those of subqueries too.
-    pub(crate) nodes: usize,
     /// What it rests on.
     pub(crate) basis: Basis,
 }

@@ -27,9 +27,8 @@ pub(crate) fn plan_statement(bound: Bound, generation: u64, surroundings: Surrou
     let mut beside = Vec::new();
     each_beside(&action, &mut |one| beside.push(one.clone()));
     let frame = plan_frame(logical, frame, &beside, surroundings, &mut tables);
-    let nodes = frame.nodes();
     let basis = Basis::new(generation, objects);
-    Plan { tables, frame, action, columns, binds, nodes, basis }
+    Plan { tables, frame, action, columns, binds, basis }
 }
 
 /// A statement taken apart.

@@ -96,11 +96,6 @@ impl Keys {
         self.to.as_ref().map(OwnedValue::get)
     }
 
-    /// Whether a column behind the equal ones has a bound.
-    pub(super) fn is_bounded(&self) -> bool {
-        !matches!((&self.from, &self.to), (Bound::Unbounded, Bound::Unbounded))
-    }
-
     /// Goes on to the next range: the last list turns first.
     pub(super) fn advance(&mut self) {
         for (at, values) in self.at.iter_mut().zip(&self.equal).rev() {
@@ -248,7 +243,7 @@ mod tests {
             let column = SearchedColumn { kind, rises: true };
             let not_null = Search { not_null: true, ..Search::all() };
             let keys = Keys::evaluate(&not_null, &[column], &bare.evaluation()).expect("it is");
-            assert!(keys.is_bounded() && !keys.is_over(), "{kind}");
+            assert!(!keys.is_over(), "{kind}");
             assert!(matches!(keys.to(), Bound::Unbounded));
         }
     }

@@ -94,7 +94,7 @@ fn common(runs: &[Run<'_>], sampled: f64, distinct: f64) -> Vec<CommonValue> {
     let least = if are_all { 1.0 } else { (mean * COMMON_TIMES).max(2.0) };
     let mut found: Vec<&Run<'_>> = runs.iter().filter(|run| run.count as f64 >= least).collect();
     // Equally common values stay in their order, so that the same sample says the same.
-    found.sort_by(|a, b| b.count.cmp(&a.count));
+    found.sort_by_key(|value| std::cmp::Reverse(value.count));
     found.truncate(PARTS_MAX);
     let keep = |run: &Run<'_>| CommonValue {
         value: run.value.to_owned(),

@@ -60,9 +60,7 @@ struct Tried<T> {
 }
 
 /// Tries each kind, whose number `act` is given too.
-fn over_kinds<T: Send>(
-    act: &(dyn Fn(u64, &Arc<Kind>) -> Result<T, String> + Sync),
-) -> Vec<Tried<T>> {
+fn over_kinds<T: Send>(act: impl Fn(u64, &Arc<Kind>) -> Result<T, String> + Sync) -> Vec<Tried<T>> {
     let all: Vec<Arc<Kind>> = kinds().into_iter().map(Arc::new).collect();
     let of_thread = |first: usize| {
         let mut tried = Vec::new();
@@ -88,7 +86,7 @@ fn over_kinds<T: Send>(
 #[test]
 fn what_a_row_refuses_leaves_nothing() {
     let (base, stride) = (bed::base(), stride());
-    let tried = over_kinds(&|number, kind| {
+    let tried = over_kinds(|number, kind| {
         refused::refused(kind, How::of(number), stride, &base)
             .map_err(|what| format!("{what}\nin the world of seed {number}"))
     });
@@ -103,7 +101,7 @@ fn what_a_row_refuses_leaves_nothing() {
 #[test]
 fn what_the_disk_ends_leaves_nothing_or_is_done() {
     let (base, stride) = (bed::base(), stride());
-    let tried = over_kinds(&|number, kind| {
+    let tried = over_kinds(|number, kind| {
         let probe = Arc::new(probe::probe(kind, &base)?);
         failing::failing(kind, &probe, Places { from: 1 + number % stride, stride }, &base)
     });
@@ -125,7 +123,7 @@ fn what_the_disk_ends_leaves_nothing_or_is_done() {
 #[test]
 fn what_is_cancelled_at_any_moment_leaves_nothing() {
     let (base, stride) = (bed::base(), stride());
-    let tried = over_kinds(&|number, kind| {
+    let tried = over_kinds(|number, kind| {
         let probe = Arc::new(probe::probe(kind, &base)?);
         let moments = Moments { count: MOMENTS, from: number % stride, stride };
         cancelled::cancelled(kind, &probe, moments, &base)

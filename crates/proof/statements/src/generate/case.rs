@@ -165,7 +165,7 @@ impl Case {
         let text = match statement {
             Statement::Words(words) => words.clone(),
             Statement::Change(change) => {
-                judged.is_risky = self.is_risky(&|is| change.has(is));
+                judged.is_risky = self.is_risky(|is| change.has(is));
                 change.text(dialect)
             }
             Statement::Query(query) => {
@@ -180,7 +180,7 @@ impl Case {
     pub fn judged(&self, query: &Query) -> Judged {
         Judged {
             is_ordered: !query.order.is_empty(),
-            is_risky: self.is_risky(&|is| query.has(is)),
+            is_risky: self.is_risky(|is| query.has(is)),
             approximate: query.items().iter().map(Term::is_approximate).collect(),
             is_drawn: true,
         }
@@ -188,7 +188,7 @@ impl Case {
 
     /// Whether a statement, whose terms this looks through, may be refused. A view that may be is
     /// taken for a part of every statement.
-    fn is_risky(&self, has: &dyn Fn(&dyn Fn(&Term) -> bool) -> bool) -> bool {
+    fn is_risky(&self, has: impl Fn(&dyn Fn(&Term) -> bool) -> bool) -> bool {
         let has_limits = self.rival.has_limits();
         let risky = |refuses: Refuses| match refuses {
             Refuses::Never => false,

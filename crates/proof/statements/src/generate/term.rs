@@ -127,7 +127,7 @@ pub enum Quantity {
 
 impl Term {
     /// The condition that is false where this one is true, and unknown where it is.
-    pub fn not(condition: Term) -> Term {
+    pub fn negated(condition: Term) -> Term {
         Term::Call { operation: of_truth("(not {0})"), arguments: vec![condition] }
     }
 

@@ -115,7 +115,7 @@ fn parted(query: &Query) -> Option<Parted> {
     };
     let parts = [
         with(Some(condition.clone())),
-        with(Some(Term::not(condition.clone()))),
+        with(Some(Term::negated(condition.clone()))),
         with(Some(Term::is_null(condition.clone()))),
     ];
     Some(Parted { whole: with(None), parts, merge })

@@ -46,7 +46,7 @@ pub(super) fn smaller_terms(term: &Term) -> Vec<Term> {
         }
         Term::Aggregate { name, argument, is_distinct, filter, kind } => {
             let plain = Term::Aggregate {
-                name: *name,
+                name,
                 argument: argument.clone(),
                 is_distinct: false,
                 filter: None,
@@ -126,7 +126,7 @@ pub(super) fn smaller_queries(query: &Query) -> Vec<Query> {
 fn with_side(query: &Query, side: Query, is_left: bool) -> Query {
     let mut changed = query.clone();
     if let Body::Set { left, right, .. } = &mut changed.body {
-        *(if is_left { left } else { right }) = Box::new(side);
+        **(if is_left { left } else { right }) = side;
     }
     changed
 }
