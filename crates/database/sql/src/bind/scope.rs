@@ -365,7 +365,7 @@ mod tests {
         let both = scope("emp", &["id"]).joined(scope("dept", &["id"]), 1);
         levels.enter(Border::Plan, both, 2);
         let say = |levels: &mut Levels, wanted| {
-            levels.column(&wanted, At::NOWHERE).err().expect("refused").within("").to_string()
+            levels.column(&wanted, At::NOWHERE).expect_err("refused").within("").to_string()
         };
         let found = say(&mut levels, wanted(None, "id"));
         assert!(found.contains("emp.id or dept.id"), "{found}");

@@ -244,6 +244,7 @@ mod tests {
             let not_null = Search { not_null: true, ..Search::all() };
             let keys = Keys::evaluate(&not_null, &[column], &bare.evaluation()).expect("it is");
             assert!(!keys.is_over(), "{kind}");
+            assert!(!matches!(keys.from(), Bound::Unbounded), "{kind}");
             assert!(matches!(keys.to(), Bound::Unbounded));
         }
     }

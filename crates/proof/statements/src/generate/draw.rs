@@ -291,8 +291,7 @@ impl<'d> Drawer<'d> {
             true => count(None),
             false => self.aggregate(Wish::of(Kind::Whole), own),
         };
-        let written: &str = pick(self.dice, &["({0} >= {1})", "({0} < {1})"]);
-        let operation = of_wholes(written);
+        let operation = of_wholes(pick::<&str>(self.dice, &["({0} >= {1})", "({0} < {1})"]));
         let few = Term::Literal(Literal::Whole(1 + self.dice.below(4) as i64));
         Term::Call { operation, arguments: vec![counted, few] }
     }
