@@ -46,8 +46,8 @@ pub(crate) enum Soak {
     /// Have each operation of the disk fail in a small life, and hold what is left against what
     /// was told
     IoErrors(io_errors::Options),
-    /// Have each kind of statement refused by each row and each operation of the disk, and cancelled
-    /// at each of 200 moments
+    /// Have each kind of statement refused by each row and each operation of the disk, and
+    /// cancelled at each of 200 moments
     Atomic(atomic::Options),
     /// Work on a database of many times its cache, and hold its memory against its parameters
     Memory(memory::Options),

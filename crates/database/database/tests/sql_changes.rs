@@ -27,8 +27,8 @@ fn inserted_rows_have_defaults_identities_and_what_is_given() {
     let mut connection = small.connect("app");
     run(
         &mut connection,
-        "create table task (id bigint generated always as identity primary key, what text not null, \
-         rank integer default 5, made timestamp default now())",
+        "create table task (id bigint generated always as identity primary key, what text \
+         not null, rank integer default 5, made timestamp default now())",
     );
     assert_eq!(run(&mut connection, "insert into task (what) values ('sweep'), ('wash')"), 2);
     let returned =
@@ -49,7 +49,7 @@ fn inserted_rows_have_defaults_identities_and_what_is_given() {
     assert_eq!(rows(&mut connection, "select a, b from one"), ["7|NULL"]);
 }
 
-/// Q1: a statement doesn't see its own rows, so it comes to an end.
+/// A statement doesn't see its own rows, so it comes to an end.
 #[test]
 fn a_statement_does_not_see_what_it_does() {
     let small = Small::new("sql-own-changes");
@@ -70,7 +70,7 @@ fn a_statement_does_not_see_what_it_does() {
     assert_eq!(run(&mut connection, "update n set v = v + 100 where v > 0"), all);
 }
 
-/// Q3: keys are checked when the statement has ended.
+/// Keys are checked when the statement has ended.
 #[test]
 fn keys_may_move_over_one_another() {
     let small = Small::new("sql-late-keys");
@@ -134,9 +134,9 @@ fn on_conflict_does_what_it_says_about_each_row_that_is_there() {
     let mut connection = accounts(&small);
     let nothing = "insert into account (id) values (5), (11), (11), (6) on conflict do nothing";
     assert_eq!(run(&mut connection, nothing), 1);
-    let update = "insert into account as a (id, owner, balance) values (5, 'five', 1), (12, 'new', 2) \
-                  on conflict (id) do update set owner = excluded.owner, \
-                  balance = a.balance + excluded.balance where a.balance < 1000 \
+    let update = "insert into account as a (id, owner, balance) \
+                  values (5, 'five', 1), (12, 'new', 2) on conflict (id) \
+                  do update set owner = excluded.owner, balance = a.balance + excluded.balance where a.balance < 1000 \
                   returning id, owner, balance";
     assert_eq!(rows(&mut connection, update), ["5|five|501", "12|new|2"]);
     let filtered = "insert into account as a (id, balance) values (10, 5) on conflict (id) \
@@ -176,7 +176,7 @@ fn merge_changes_each_row_once() {
     assert_eq!(refused(&mut connection, twice), SqlState::CARDINALITY_VIOLATION);
 }
 
-/// Q2: RETURNING gives each row once, also many of them, and nothing if the statement is refused.
+/// RETURNING gives each row once, also many of them, and nothing if the statement is refused.
 #[test]
 fn many_rows_are_given_back_once() {
     let small = Small::new("sql-returning");
@@ -218,7 +218,7 @@ fn skip_locked_passes_by_what_others_have() {
     run(&mut other, "rollback");
 }
 
-/// A lost update isn't possible: each of two sessions adds to what the other has committed (X2).
+/// A lost update isn't possible: each of two sessions adds to what the other has committed.
 #[test]
 fn concurrent_updates_lose_nothing() {
     let small = Small::new("sql-concurrent");

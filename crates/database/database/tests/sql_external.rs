@@ -54,8 +54,8 @@ fn files_are_read_one_behind_the_other_packed_or_not() {
     }
     let create = format!(
         "create table w (n bigint, t varchar(3), more int) organization external ( \
-         type oracle_loader access parameters (records delimited by newline fields terminated by '\t' \
-         missing field values are null) location ('{}', '{}'))",
+         type oracle_loader access parameters (records delimited by newline fields terminated by \
+         '\t' missing field values are null) location ('{}', '{}'))",
         path("a"),
         path("b")
     );

@@ -122,7 +122,7 @@ fn by_each_method(connection: &mut Connection<'_>, check: &mut dyn FnMut(&mut Co
     check(connection);
 }
 
-/// A CHAR is compared with a text as a text, by an index and by each method of joining (X9, Q7).
+/// A CHAR is compared with a text as a text, by an index and by each method of joining.
 #[test]
 fn blanks_at_the_end_of_a_text_are_minded_by_each_method() {
     let small = Small::new("hostile-blanks");

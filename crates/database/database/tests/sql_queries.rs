@@ -36,7 +36,7 @@ fn one_row_is_found_by_its_key() {
     assert!(rows_with(&mut connection, made, &[Value::Int(5)]).is_empty());
     let sorted = "select name, pay from emp where id = $1 order by pay limit 5";
     assert_eq!(rows_with(&mut connection, sorted, &[Value::Int(7)]), ["name 7|70"]);
-    // No lossy comparison (Q5): a number that no BIGINT is finds nothing.
+    // No lossy comparison: a number that no BIGINT is finds nothing.
     let between = Value::Number("7.5".parse().expect("a number"));
     assert!(rows_with(&mut connection, by_key, &[between]).is_empty());
     let seven = Value::Number("7.0".parse().expect("a number"));
@@ -78,7 +78,7 @@ fn ranges_lists_and_nulls_are_found_by_an_index_as_by_a_scan() {
     assert_eq!(rows(&mut connection, only), ["2|380", "2|340"]);
 }
 
-/// Q4: three-valued logic in subqueries, with NULL among the rows, without rows, and by each way of
+/// Three-valued logic in subqueries, with NULL among the rows, without rows, and by each way of
 /// asking.
 #[test]
 fn subqueries_answer_in_three_valued_logic() {
@@ -176,7 +176,7 @@ fn parameters_are_given_by_place_or_by_name() {
     }
 }
 
-/// Q8: a cursor shows one moment, whatever is changed while it is read, also by its own
+/// A cursor shows one moment, whatever is changed while it is read, also by its own
 /// transaction.
 #[test]
 fn a_cursor_shows_the_moment_of_its_beginning() {

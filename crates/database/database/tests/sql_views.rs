@@ -251,7 +251,12 @@ WHERE c.relname OPERATOR(pg_catalog.~) '^(emp)$' COLLATE pg_catalog.default
   AND pg_catalog.pg_table_is_visible(c.oid)
 ORDER BY 2, 3;";
 
-const PSQL_TABLE: &str = r"SELECT c.relchecks, c.relkind, c.relhasindex, c.relhasrules, c.relhastriggers, c.relrowsecurity, c.relforcerowsecurity, false AS relhasoids, c.relispartition, '', c.reltablespace, CASE WHEN c.reloftype = 0 THEN '' ELSE c.reloftype::pg_catalog.regtype::pg_catalog.text END, c.relpersistence, c.relreplident, am.amname
+const PSQL_TABLE: &str = r"SELECT c.relchecks, c.relkind, c.relhasindex, c.relhasrules,
+  c.relhastriggers, c.relrowsecurity,
+  c.relforcerowsecurity, false AS relhasoids, c.relispartition, '', c.reltablespace,
+  CASE WHEN c.reloftype = 0 THEN ''
+    ELSE c.reloftype::pg_catalog.regtype::pg_catalog.text END,
+  c.relpersistence, c.relreplident, am.amname
 FROM pg_catalog.pg_class c
  LEFT JOIN pg_catalog.pg_class tc ON (c.reltoastrelid = tc.oid)
 LEFT JOIN pg_catalog.pg_am am ON (c.relam = am.oid)
@@ -264,17 +269,21 @@ const PSQL_COLUMNS: &str = r"SELECT a.attname,
    WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum AND a.atthasdef),
   a.attnotnull,
   (SELECT c.collname FROM pg_catalog.pg_collation c, pg_catalog.pg_type t
-   WHERE c.oid = a.attcollation AND t.oid = a.atttypid AND a.attcollation <> t.typcollation) AS attcollation,
+   WHERE c.oid = a.attcollation AND t.oid = a.atttypid
+     AND a.attcollation <> t.typcollation) AS attcollation,
   a.attidentity,
   a.attgenerated
 FROM pg_catalog.pg_attribute a
 WHERE a.attrelid = '{oid}' AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attnum;";
 
-const PSQL_INDEXES: &str = r"SELECT c2.relname, i.indisprimary, i.indisunique, i.indisclustered, i.indisvalid, pg_catalog.pg_get_indexdef(i.indexrelid, 0, true),
-  pg_catalog.pg_get_constraintdef(con.oid, true), contype, condeferrable, condeferred, i.indisreplident, c2.reltablespace
+const PSQL_INDEXES: &str = r"SELECT c2.relname, i.indisprimary, i.indisunique, i.indisclustered,
+  i.indisvalid, pg_catalog.pg_get_indexdef(i.indexrelid, 0, true),
+  pg_catalog.pg_get_constraintdef(con.oid, true), contype, condeferrable, condeferred,
+  i.indisreplident, c2.reltablespace
 FROM pg_catalog.pg_class c, pg_catalog.pg_class c2, pg_catalog.pg_index i
-  LEFT JOIN pg_catalog.pg_constraint con ON (conrelid = i.indrelid AND conindid = i.indexrelid AND contype IN ('p','u','x'))
+  LEFT JOIN pg_catalog.pg_constraint con ON (conrelid = i.indrelid
+    AND conindid = i.indexrelid AND contype IN ('p','u','x'))
 WHERE c.oid = '{oid}' AND c.oid = i.indrelid AND i.indexrelid = c2.oid
 ORDER BY i.indisprimary DESC, c2.relname;";
 
@@ -302,7 +311,8 @@ ORDER BY conname;";
 /// Those that find nothing here.
 const PSQL_OTHERS: [&str; 5] = [
     r"SELECT pol.polname, pol.polpermissive,
-  CASE WHEN pol.polroles = '{0}' THEN NULL ELSE pg_catalog.array_to_string(array(select rolname from pg_catalog.pg_roles where oid = any (pol.polroles) order by 1),',') END,
+  CASE WHEN pol.polroles = '{0}' THEN NULL ELSE pg_catalog.array_to_string(array(
+    select rolname from pg_catalog.pg_roles where oid = any (pol.polroles) order by 1),',') END,
   pg_catalog.pg_get_expr(pol.polqual, pol.polrelid),
   pg_catalog.pg_get_expr(pol.polwithcheck, pol.polrelid),
   CASE pol.polcmd
@@ -313,7 +323,8 @@ const PSQL_OTHERS: [&str; 5] = [
     END AS cmd
 FROM pg_catalog.pg_policy pol
 WHERE pol.polrelid = '{oid}' ORDER BY 1;",
-    r"SELECT oid, stxrelid::pg_catalog.regclass, stxnamespace::pg_catalog.regnamespace::pg_catalog.text AS nsp, stxname,
+    r"SELECT oid, stxrelid::pg_catalog.regclass,
+  stxnamespace::pg_catalog.regnamespace::pg_catalog.text AS nsp, stxname,
 pg_catalog.pg_get_statisticsobjdef_columns(oid) AS columns,
   'd' = any(stxkind) AS ndist_enabled,
   'f' = any(stxkind) AS deps_enabled,
@@ -334,7 +345,8 @@ SELECT pubname
      , pg_get_expr(pr.prqual, c.oid)
      , (CASE WHEN pr.prattrs IS NOT NULL THEN
          (SELECT string_agg(attname, ', ')
-           FROM pg_catalog.generate_series(0, pg_catalog.array_upper(pr.prattrs::pg_catalog.int2[], 1)) s,
+           FROM pg_catalog.generate_series(0,
+             pg_catalog.array_upper(pr.prattrs::pg_catalog.int2[], 1)) s,
                 pg_catalog.pg_attribute
           WHERE attrelid = pr.prrelid AND attnum = prattrs[s])
         ELSE NULL END) FROM pg_catalog.pg_publication p
@@ -353,10 +365,12 @@ FROM pg_catalog.pg_class c, pg_catalog.pg_inherits i
 WHERE c.oid = i.inhparent AND i.inhrelid = '{oid}'
   AND c.relkind != 'p' AND c.relkind != 'I'
 ORDER BY inhseqno;",
-    r"SELECT c.oid::pg_catalog.regclass, c.relkind, inhdetachpending, pg_catalog.pg_get_expr(c.relpartbound, c.oid)
+    r"SELECT c.oid::pg_catalog.regclass, c.relkind, inhdetachpending,
+  pg_catalog.pg_get_expr(c.relpartbound, c.oid)
 FROM pg_catalog.pg_class c, pg_catalog.pg_inherits i
 WHERE c.oid = i.inhrelid AND i.inhparent = '{oid}'
-ORDER BY pg_catalog.pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT', c.oid::pg_catalog.regclass::pg_catalog.text;",
+ORDER BY pg_catalog.pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT',
+  c.oid::pg_catalog.regclass::pg_catalog.text;",
 ];
 
 /// `\d emp` of psql 15: each of its statements is answered, and with what PostgreSQL answers.

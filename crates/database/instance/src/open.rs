@@ -242,16 +242,10 @@ fn start(
     wake_at_halt(&halt, &wanted, CheckpointRequests::post, session);
     let hooks = hooks(&wanted, &storage, &halt);
     let redo = Arc::new(Redo::open(&storage.disk, &config, begin, &halt, hooks, session)?);
-    let cache = Cache::open(
-        &os,
-        storage.disk.clone(),
-        files,
-        doublewrite,
-        parameters.cache_config(content.system().block_size, content.doublewrite_slots),
-        Arc::new(Gate(Arc::clone(&redo))),
-        halt.clone(),
-        session,
-    )?;
+    let gate = Arc::new(Gate(Arc::clone(&redo)));
+    let sizes = parameters.cache_config(content.system().block_size, content.doublewrite_slots);
+    let disk = storage.disk.clone();
+    let cache = Cache::open(&os, disk, files, doublewrite, sizes, gate, halt.clone(), session)?;
     // Nothing was changed before this: a database that can't be opened stays as it was (IN16).
     say_open(&storage, state, begin.sequence, session)?;
     let place = (storage.disk.clone(), storage.directory.clone());

@@ -6,8 +6,8 @@
 //!       list: a weak reference to each
 //! ```
 //!
-//! What a session does (its waits, its statistics, its statement) is in its account, which the world
-//! knows too (`os`); here is who is connected, to which instance, since when.
+//! What a session does (its waits, its statistics, its statement) is in its account, which the
+//! world knows too (`os`); here is who is connected, to which instance, since when.
 //!
 //! Invariant: a reader of the list makes no session wait beyond the latch, which is held for a copy
 //! of the list at most (IN50).

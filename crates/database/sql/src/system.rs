@@ -112,7 +112,8 @@ pub(crate) enum SystemCast {
     Role,
 }
 
-/// What a cast of such a value to the type of this name is; none if it has another meaning, or none.
+/// What a cast of such a value to the type of this name is; none if it has another meaning, or
+/// none.
 pub(crate) fn system_cast(name: &str, value: &Typed) -> Option<SystemCast> {
     use CatalogQuestion as Q;
     let is_oid = value.kind.is_number();

@@ -32,6 +32,12 @@ pub(crate) struct World {
 /// A column: its name, its type, whether NULL is refused, and how many values it has.
 type Column = (&'static str, Type, bool, f64);
 
+/// How large a table is.
+struct Size {
+    rows: f64,
+    blocks: f64,
+}
+
 /// An index: its name, its columns, and whether it is unique.
 type Index = (&'static str, &'static [usize], bool);
 
@@ -40,14 +46,14 @@ impl World {
         let dept = table(
             1,
             "dept",
-            (50.0, 1.0),
+            Size { rows: 50.0, blocks: 1.0 },
             &[("id", Type::BigInt, true, 50.0), ("name", Type::Text, true, 50.0)],
             &[("dept_pkey", &[0], true), ("dept_name", &[1], true)],
         );
         let emp = table(
             2,
             "emp",
-            (10_000.0, 100.0),
+            Size { rows: 10_000.0, blocks: 100.0 },
             &[
                 ("id", Type::BigInt, true, 10_000.0),
                 ("dept", Type::BigInt, true, 50.0),
@@ -60,7 +66,7 @@ impl World {
         let big = table(
             3,
             "big",
-            (1e6, 20_000.0),
+            Size { rows: 1e6, blocks: 20_000.0 },
             &[
                 ("id", Type::BigInt, true, 1e6),
                 ("emp", Type::BigInt, true, 10_000.0),
@@ -164,7 +170,7 @@ impl Schema for World {
 fn table(
     object: u32,
     name: &str,
-    size: (f64, f64),
+    size: Size,
     columns: &[Column],
     indexes: &[Index],
 ) -> Arc<TableInfo> {
@@ -185,7 +191,7 @@ fn table(
             since: ids::Scn::ZERO,
         });
     }
-    let (rows, blocks) = size;
+    let Size { rows, blocks } = size;
     let statistics = |(_, kind, not_null, distinct): &Column| ColumnStatistics {
         distinct: *distinct,
         nulls: if *not_null { 0.0 } else { 0.05 },

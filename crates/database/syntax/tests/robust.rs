@@ -133,8 +133,8 @@ fn query_pieces() -> Vec<&'static str> {
         left right full outer inner cross natural lateral with table filter over partition rows \
         asc desc nulls first last fetch next only row for update of a a a b b t t u \"Q\" 'x' 'y' \
         1 2 3 ( ( ) ) , , , . = < :: || * - + int text date interval extract substring trim \
-        position overlay leading placing count any some escape collate at time zone window top into \
-        value";
+        position overlay leading placing count any some escape collate at time zone window top \
+        into value";
     all.split_whitespace().collect()
 }
 

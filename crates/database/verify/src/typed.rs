@@ -16,8 +16,8 @@ use crate::pairs::{Keyed, RowFault};
 pub(crate) struct Typed {
     table: TableDefinition,
     layout: RowLayout,
-    /// The CHECKs that are expressions of SQL, in the definition's order; of one whose text can't be
-    /// read, why.
+    /// The CHECKs that are expressions of SQL, in the definition's order; of one whose text can't
+    /// be read, why.
     predicates: Vec<Result<Box<dyn Predicate>, Stop>>,
 }
 

@@ -56,8 +56,8 @@ impl Space {
         seen.collect()
     }
 
-    /// Every segment that is made and isn't being dropped, the directory's own excepted, in the order
-    /// of their numbers: from memory, without a look at its header.
+    /// Every segment that is made and isn't being dropped, the directory's own excepted, in the
+    /// order of their numbers: from memory, without a look at its header.
     pub fn listed(&self, session: &Session) -> Vec<Segment> {
         let index = self.shared.index.shared(session);
         let listed = index.all().filter(|entry| entry.holds != Holds::Directory);

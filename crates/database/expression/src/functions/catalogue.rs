@@ -1,6 +1,6 @@
-//! Functions by which PostgreSQL's clients ask its catalogue and that have one answer here: there is
-//! one user, who may do everything, and what there isn't can't be asked for. Those whose answer is
-//! in the dictionary aren't here: SQL asks it.
+//! Functions by which PostgreSQL's clients ask its catalogue and that have one answer here: there
+//! is one user, who may do everything, and what there isn't can't be asked for. Those whose answer
+//! is in the dictionary aren't here: SQL asks it.
 //!
 //! There are no arrays: the catalogue has them as texts, such as `{1,2}`.
 //!

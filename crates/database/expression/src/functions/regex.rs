@@ -1,7 +1,7 @@
 //! Regular expressions: `~`, `~*`, `regexp_like`.
 //!
 //! ```text
-//!   ^(emp|dept)[0-9]*$ ─ parse ─▶ branches of pieces ─ search ─▶ whether a part of the text matches
+//!   ^(emp|dept)[0-9]*$ ─ parse ─▶ branches of pieces ─ search ─▶ whether a part of a text matches
 //! ```
 //!
 //! There are `.`, sets, classes such as `[:alpha:]`, `\d`, `\s`, `\w`, groups, `|`, `*`, `+`, `?`,
@@ -298,7 +298,8 @@ impl Parser<'_> {
                 (least, most)
             }
         };
-        // Whether as few or as many as possible are taken makes no difference to whether it matches.
+        // Whether as few or as many as possible are taken makes no difference to whether it
+        // matches.
         self.takes('?');
         if self.rest.peek().is_some_and(|c| matches!(c, '*' | '+' | '?')) {
             return Err(self.wrong("a repetition can't be repeated"));

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   COPY t FROM …  ─ INSERT INTO t SELECT … FROM the file ─┐
-//!                                                          ├─▶ FileReader ─▶ rows, a batch at a time
+//!                                                          ├─▶ FileReader ─▶ rows, by batches
 //!   SELECT … FROM an external table ───────────────────────┘      │
 //!                                                                 │ record: Scanner, by Form
 //!   COPY … TO …  ─ SELECT ─▶ lines, by Form ─▶ Output             ▼

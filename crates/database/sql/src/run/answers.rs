@@ -195,7 +195,7 @@ mod tests {
         verdict.answer()
     }
 
-    /// Q4: kept values answer as the rows do, with NULL and without, for every comparison.
+    /// Kept values answer as the rows do, with NULL and without, for every comparison.
     #[test]
     fn kept_values_give_the_answers_of_the_rows() {
         let contents: [&[Value<'_>]; 6] = [

@@ -8,7 +8,7 @@
 //!
 //! Invariants
 //!   * rows come in the order in which they were appended
-//!   * memory is asked of the budget before it is used (rule Q10 of the protocols); once it was
+//!   * memory is asked of the budget before it is used; once it was
 //!     refused, rows go through a temporary file
 //!   * rows are appended, then finished, then read
 //!

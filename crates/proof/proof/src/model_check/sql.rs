@@ -2,7 +2,7 @@
 //!
 //! A selection by an index becomes a condition on the columns of its key, and the index's order an
 //! ORDER BY. Which index is used, and whether one is, is up to the planner: what a read gives
-//! doesn't depend on that (rule Q7 of the protocols).
+//! doesn't depend on that.
 //!
 //! Callers: `call`.
 
