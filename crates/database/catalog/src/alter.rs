@@ -196,7 +196,9 @@ impl Statement<'_> {
     fn rename_table(&mut self, mut table: TableDefinition, to: &str) -> Result<(), Stop> {
         names::check("table", to)?;
         let what = format!("rename table {}", table.name);
+        let before = table.clone();
         table.name = to.into();
+        self.rename_in_checks(&before, &mut table)?;
         self.publish(
             |dictionary| {
                 dictionary.check_free(to)?;
@@ -218,17 +220,33 @@ impl Statement<'_> {
         if table.columns.iter().any(|column| column.name == to) {
             return Err(names::taken("column", to));
         }
-        if let Some(check) = expression_on(&table, place) {
-            let what = format!("its check {check} names column {from}; drop that first");
-            return Err(in_use(&table.name, &what));
-        }
         let what = format!("rename column {from} of table {}", table.name);
+        let before = table.clone();
         table.columns[place].name = to.into();
+        self.rename_in_checks(&before, &mut table)?;
         let edit = |dictionary: &Dictionary| {
             dictionary.check_column_unread(table.object, place, &what)?;
             Ok::<_, Stop>(Edit::of(table))
         };
         self.publish(edit, &[])
+    }
+
+    /// CHECKs that are expressions say names of the table, which has others now.
+    fn rename_in_checks(
+        &self,
+        before: &TableDefinition,
+        after: &mut TableDefinition,
+    ) -> Result<(), Stop> {
+        let compiler = &self.catalog.compiler;
+        let texts: Vec<String> = before
+            .expressions
+            .iter()
+            .map(|check| compiler.renamed(check, before, after))
+            .collect::<Result<_, Stop>>()?;
+        for (check, text) in after.expressions.iter_mut().zip(texts) {
+            check.text = text;
+        }
+        Ok(())
     }
 
     fn set_not_null(&mut self, mut table: TableDefinition, column: &str) -> Result<(), Stop> {

@@ -199,6 +199,29 @@ fn tables_have_what_their_definitions_say() {
     assert_eq!(refused(&mut connection, "select * from part"), SqlState::UNDEFINED_TABLE);
 }
 
+/// A CHECK is about the same columns when they, or the table, have other names.
+#[test]
+fn a_check_says_the_new_names() {
+    let small = Small::new("sql-renamed");
+    let mut connection = small.connect("app");
+    let create = "create table odd (length int, date text, constraint fits check \
+                  (length(date) > length and date <> 'length' and odd.\"length\" < 9))";
+    run(&mut connection, create);
+    run(&mut connection, "alter table odd rename column length to \"Size\"");
+    run(&mut connection, "alter table odd rename to even");
+    run(&mut connection, "alter table even rename column date to \"size\"");
+    run(&mut connection, "insert into even values (1, 'ab')");
+    for wrong in ["(2, 'ab')", "(1, 'length')", "(9, 'abcdefghijkl')"] {
+        let insert = format!("insert into even values {wrong}");
+        assert_eq!(refused(&mut connection, &insert), SqlState::CHECK_VIOLATION, "{wrong}");
+    }
+    let checks = "select search_condition from user_constraints where constraint_name = 'fits'";
+    assert_eq!(
+        value(&mut connection, checks),
+        "length(\"size\") > \"Size\" and \"size\" <> 'length' and even.\"Size\" < 9"
+    );
+}
+
 #[test]
 fn a_view_shows_what_its_query_says() {
     let small = Small::new("sql-views");

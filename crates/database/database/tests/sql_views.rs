@@ -394,7 +394,7 @@ fn psql_describes_a_table() {
     ];
     assert_eq!(ask(&mut connection, PSQL_COLUMNS, oid), columns);
     let indexes = ask(&mut connection, PSQL_INDEXES, oid);
-    assert_eq!(indexes.len(), 2, "{indexes:?}");
+    assert_eq!(indexes.len(), 3, "the key's, the user's, the foreign key's: {indexes:?}");
     assert!(indexes[0].contains("|PRIMARY KEY (id)|p|FALSE|FALSE|"), "{indexes:?}");
     let definition = "|CREATE INDEX emp_dept ON public.emp USING btree (dept, name DESC)|NULL|";
     assert!(indexes[1].contains(definition), "{indexes:?}");

@@ -96,6 +96,9 @@ impl<S> Sort<S> {
         };
         let width = self.input.width();
         let taken = take_all(&mut self.input, width, &mut taking, &mut self.memory, world);
+        if let Some(sort) = &taking.sort {
+            self.most.memory_bytes_max = self.most.memory_bytes_max.max(sort.memory_bytes());
+        }
         let finished = taken.and_then(|()| taking.finish(world));
         if let Some(mut sort) = taking.sort {
             self.most.memory_bytes_max = self.most.memory_bytes_max.max(sort.memory_bytes());

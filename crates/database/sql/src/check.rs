@@ -9,7 +9,8 @@ use expression::{Bare, Expression};
 use ids::ObjectNo;
 use relation::{CheckCompiler, CheckExpression, Predicate, TableDefinition, Truth};
 use sqlparser::ast::Expr;
-use stop::Stop;
+use stop::{RefusalKind, Stop};
+use syntax::{Mention, quote_ident};
 use value::Value;
 
 use crate::bind::{Binder, CheckedColumn};
@@ -76,6 +77,44 @@ impl CheckCompiler for Checks {
             .map_err(|refused| refused.elsewhere().within(""))
             .map_err(|stop| stop.map_refusal(|refusal| refusal.led_by(&lead)))?;
         Ok(Box::new(Check { condition }))
+    }
+
+    /// Words are replaced where the old name may be meant; that it was meant there, and nowhere
+    /// else, shows in the condition, which has to be the same as before.
+    fn renamed(
+        &self,
+        check: &CheckExpression,
+        before: &TableDefinition,
+        after: &TableDefinition,
+    ) -> Result<String, Stop> {
+        let columns = before.columns.iter().zip(&after.columns);
+        let other = |mention: Mention<'_>| {
+            let new = match mention.next {
+                Some('(') => None,
+                Some('.') => (mention.name == before.name).then_some(&after.name),
+                _ => {
+                    let mut columns = columns.clone();
+                    columns.find(|(old, _)| old.name == mention.name).map(|(_, new)| &new.name)
+                }
+            };
+            new.filter(|new| *new != mention.name).map(|new| quote_ident(new))
+        };
+        let text = syntax::replace_names(&check.text, &other);
+        let condition = |text: &str, table: &TableDefinition| {
+            let expr = syntax::parse_expression(text).ok()?;
+            bound(&expr, &table.name, &columns_of(table)).ok()
+        };
+        match (condition(&check.text, before), condition(&text, after)) {
+            (Some(was), Some(is)) if was == is => Ok(text),
+            _ => {
+                let message = format!(
+                    "cannot rename what check {} of table {} says: CHECK ({}) can't be written \
+                     with the new name; drop the check, and add it again",
+                    check.name, before.name, check.text
+                );
+                Err(Stop::refuse(RefusalKind::WrongState, message))
+            }
+        }
     }
 }
 

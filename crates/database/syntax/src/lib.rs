@@ -30,6 +30,7 @@
 //! | `index`, `view`, `sequence`, `schema`, `tablespace`, `drop`, `comment` | other objects |
 //! | `transaction`, `lock_table`, `setting`, `prepared` | a session's own statements |
 //! | `system`, `analyze`, `explain`, `copy` | what DBAs and loaders use |
+//! | `replace` | [`replace_names`]: a text with other names |
 //! | `sql_id` | [`SqlId`]: a statement's name, as in Oracle |
 //! | `error` | [`SyntaxError`]: what is wrong, where, what to do |
 //!
@@ -62,6 +63,7 @@ mod merge;
 mod names;
 mod prepared;
 mod reader;
+mod replace;
 mod rewrite;
 mod scan;
 mod schema;
@@ -106,6 +108,7 @@ pub use merge::{Merge, MergeAction, MergeClause, MergeRows};
 pub use names::Name;
 pub use prepared::{Execute, Prepare};
 pub use reader::{RECURSION_MAX, Written};
+pub use replace::{Mention, replace_names};
 pub use schema::CreateSchema;
 pub use sequence::{
     AlterSequence, Bound, CreateSequence, Restart, SequenceChange, SequenceOptions,

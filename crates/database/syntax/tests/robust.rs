@@ -113,14 +113,18 @@ proptest! {
 fn names_and_literals(text: &str) -> Vec<String> {
     let dialect = PostgreSqlDialect {};
     let tokens = Tokenizer::new(&dialect, text).tokenize().expect("it was read");
-    let mut found: Vec<String> = tokens
-        .into_iter()
-        .filter_map(|token| match token {
-            Token::Word(word) if word.keyword == Keyword::NoKeyword => Some(word.value),
-            Token::Number(..) | Token::SingleQuotedString(_) => Some(token.to_string()),
-            _ => None,
-        })
-        .collect();
+    let mut found = Vec::new();
+    for token in tokens {
+        match token {
+            Token::Word(word) if word.keyword == Keyword::NoKeyword => found.push(word.value),
+            // `3 . a` is shown as `3.a`, and `2 . 3` as `2.3`.
+            Token::Number(number, _) => {
+                found.extend(number.split('.').filter(|part| !part.is_empty()).map(str::to_owned));
+            }
+            Token::SingleQuotedString(_) => found.push(token.to_string()),
+            _ => {}
+        }
+    }
     found.sort();
     found
 }

@@ -68,7 +68,8 @@ mod tests {
                 let of = format!("{}.{}", one.name, column.name);
                 assert!(columns.insert(column.name), "{of} is declared twice");
                 assert!(small(column.name), "{of}");
-                assert!(column.meaning.len() > 3 && !column.meaning.ends_with('.'), "{of}");
+                // One that has always the same value says it.
+                assert!(!column.meaning.is_empty() && !column.meaning.ends_with('.'), "{of}");
             }
         }
     }

@@ -58,7 +58,7 @@ pub(crate) const VIEWS: &[View] = &[
             int("depth", "how many operations are above it"),
             int("position", "its place among those that feed the same operation"),
             text("operation", "what it does"),
-            text("options", "how"),
+            text("options", "how it does that"),
             text("object_name", "the table or index that it reads"),
             int("object#", "the number of that"),
             double("cardinality", "the rows that it was thought to give at each start"),

@@ -113,8 +113,29 @@ impl fmt::Display for Compared {
 struct Found {
     /// Its number in the script.
     step: usize,
+    /// In which way they differ, in a few words. A smaller case that differs in another way isn't
+    /// this one: one statement less, and the rival refuses a COMMIT without a BEGIN.
+    manner: String,
     what: String,
 }
+
+/// In which way the answers to a statement differ.
+fn manner(text: &str, ours: &Answer, theirs: &Answer) -> String {
+    let outcome = |answer: &Answer| match answer {
+        Answer::Rows(_) => "rows".to_owned(),
+        Answer::Done(_) => "done".to_owned(),
+        // SQLite says no SQLSTATE.
+        Answer::Refused(refused) if refused.class().is_empty() => {
+            refused.message.split_whitespace().take(3).collect::<Vec<_>>().join(" ")
+        }
+        Answer::Refused(refused) => refused.class().to_owned(),
+    };
+    let word = text.split_whitespace().next().unwrap_or_default();
+    format!("{word}: {} and {}", outcome(ours), outcome(theirs))
+}
+
+/// In which way a case fails whose simulation doesn't come to its end.
+const ENDED: &str = "ended";
 
 impl Differential<'_> {
     /// Compares the cases of these seeds.
@@ -132,7 +153,7 @@ impl Differential<'_> {
             compared.cases += 1;
             let found = match ours {
                 Ok(answers) => self.compare(case, &answers, &mut compared)?,
-                Err(what) => Some(Found { step: usize::MAX, what }),
+                Err(what) => Some(Found { step: usize::MAX, manner: ENDED.into(), what }),
             };
             if found.is_some() {
                 compared.differences.push(self.shown(case));
@@ -195,7 +216,8 @@ impl Differential<'_> {
                 }
                 Verdict::Different(what) => {
                     let what = format!("  {}\n{what}", step.text);
-                    return Ok(Some(Found { step: number, what }));
+                    let manner = manner(&step.text, own, &theirs);
+                    return Ok(Some(Found { step: number, manner, what }));
                 }
             }
         }
@@ -205,7 +227,11 @@ impl Differential<'_> {
     /// What is found in a case that runs alone; a simulation that doesn't end is found too.
     fn found(&mut self, case: &Case) -> Option<Found> {
         match self.ours_alone(case) {
-            Err(what) => Some(Found { step: usize::MAX, what: format!("  Forebay: {what}") }),
+            Err(what) => Some(Found {
+                step: usize::MAX,
+                manner: ENDED.into(),
+                what: format!("  Forebay: {what}"),
+            }),
             // A rival that has gone shows nothing.
             Ok(answers) => {
                 self.compare(case, &answers, &mut Compared::default()).unwrap_or_default()
@@ -215,9 +241,14 @@ impl Differential<'_> {
 
     /// A case that fails, made smaller and shown.
     fn shown(&mut self, case: &Case) -> Difference {
-        let small = shrink(case, TRIES, &mut |smaller| self.found(smaller).is_some());
+        let wanted = self.found(case).map(|found| found.manner);
+        let small = shrink(case, TRIES, &mut |smaller| {
+            let found = self.found(smaller).map(|found| found.manner);
+            found.is_some() && found == wanted
+        });
         let found = self.found(&small).unwrap_or(Found {
             step: usize::MAX,
+            manner: String::new(),
             what: "  it fails in a batch, and not alone".into(),
         });
         let steps = small.script(Dialect::Forebay);

@@ -51,6 +51,9 @@ pub(crate) fn broken(text: &str, columns: usize) -> Vec<String> {
     let (mut rest, mut before, mut room) = (text, String::new(), columns);
     while width(rest) > room {
         let end = end_of_piece(rest, room);
+        if end == rest.len() {
+            break;
+        }
         pieces.push(before + &rest[..end]);
         rest = &rest[end..];
         (before, room) = (" ".repeat(blanks), columns - blanks);

@@ -298,5 +298,5 @@ fn the_page_about_the_shell_is_true() {
     assert!(out.contains(described), "{out}");
     assert!(out.contains("INSERT 104711\n") && out.contains("Table scan of account"), "{out}");
     assert_eq!(out.matches("\n 1422\n(1 row)\n").count(), 2, "{out}");
-    assert_eq!(out.matches(" elapsed ").count(), 6, "{out}");
+    assert_eq!(out.matches(" elapsed ").count(), 5, "{out}");
 }

@@ -130,7 +130,7 @@ fn a_check_that_is_an_expression_holds_for_rows_that_are_there_and_that_come() {
         let (from, to) = ("id".into(), "number".into());
         let rename = Alteration::RenameColumn { from, to };
         let used = RefusalKind::WrongState;
-        refused(alter(db, "customer", rename, session), used, "names column id");
+        refused(alter(db, "customer", rename, session), used, "may say");
         let (from, to) = ("customer_check".into(), "low".into());
         alter(db, "customer", Alteration::RenameConstraint { from, to }, session).expect("renamed");
         let again = alter(db, "customer", below("id < 90", &["id"]), session);

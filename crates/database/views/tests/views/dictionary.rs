@@ -9,6 +9,7 @@ use crate::common::{Db, Row, database};
 fn texts<const N: usize>(rows: &[Row], columns: [&str; N]) -> Vec<[String; N]> {
     let text = |row: &Row, column: &str| match row.get(column) {
         Value::Null => "-".to_owned(),
+        Value::Text(text) => text.to_owned(),
         value => value.to_string(),
     };
     rows.iter().map(|row| columns.map(|column| text(row, column))).collect()
@@ -173,8 +174,8 @@ fn segments_are_as_large_as_their_extents() {
             segment.int("blocks")
         };
         let before = size();
-        let long = "x".repeat(800);
-        for id in 100..140 {
+        let long = "x".repeat(200);
+        for id in 100..260 {
             let name = format!("name {id}");
             let row = [
                 Value::Int(id),

@@ -161,7 +161,11 @@ impl Metamorphic {
 
     /// A case that fails, made smaller and shown.
     fn shown(&self, case: &Case) -> Breach {
-        let small = shrink(case, TRIES, &mut |smaller| self.found(smaller).is_some());
+        let wanted = self.found(case).map(|found| found.check);
+        let small = shrink(case, TRIES, &mut |smaller| {
+            let found = self.found(smaller).map(|found| found.check);
+            found.is_some() && found == wanted
+        });
         let found = self.found(&small).unwrap_or(Found {
             check: "the run".into(),
             what: "  it fails in a batch, and not alone".into(),

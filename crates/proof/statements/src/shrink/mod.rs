@@ -6,8 +6,9 @@
 //!        └────────────────────── again, while something went ────────────────┘
 //! ```
 //!
-//! Nothing is known here of why a case fails: a smaller one is tried, and kept if it fails too. A
-//! part that others need makes all programs refuse the statement, and so the case doesn't fail.
+//! Nothing is known here of why a case fails: a smaller one is tried, and kept if it fails too, in
+//! the same manner, which the caller says. A part that others need makes all programs refuse the
+//! statement, and so the case doesn't fail.
 //!
 //! Invariant: what is returned fails, and was found with at most so many tries as were given.
 //!
