@@ -308,3 +308,19 @@ fn a_text_of_any_kind_is_answered() {
     connection.execute("commit", &[]).expect("done");
     assert!(!connection.has_open_transaction());
 }
+
+/// A column in which all is NULL says nothing of its kind: another part of a UNION does.
+#[test]
+fn a_union_is_sorted_by_a_column_that_is_all_null_in_one_part() {
+    let small = Small::new("sql-union-null");
+    let mut connection = small.connect("app");
+    for first in [
+        "select 1 as a, min(d) from (select 2.5::double precision as d) q where false group by 1",
+        "select 1 as a, max(cast(null as double precision)) from generate_series(1, 3)",
+        "select 1 as a, sum(null::double precision)",
+    ] {
+        let text = format!("{first} union all select 2, 3.5::double precision order by 2, 1");
+        let found = rows(&mut connection, &text);
+        assert_eq!(found.first().map(String::as_str), Some("2|3.5"), "{first}: {found:?}");
+    }
+}

@@ -161,6 +161,10 @@ impl Planner<'_> {
     fn result_kind(&self, call: &SourceCall, columns: &[ColumnInfo]) -> Kind {
         let kinds: Vec<Kind> =
             call.arguments.iter().map(|one| kind_of(one, columns, &self.slots)).collect();
+        // All values are NULL, and so is what they come to. COUNT counts them.
+        if kinds.first() == Some(&Kind::Unknown) && call.aggregate.name() != "count" {
+            return Kind::Unknown;
+        }
         let resolved = Aggregate::resolve(call.aggregate.name(), &kinds);
         resolved.map_or(Kind::Unknown, |resolved| resolved.kind)
     }

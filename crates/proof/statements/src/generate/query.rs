@@ -281,9 +281,14 @@ impl Select {
             out.push_str(" where ");
             conjunction(&self.filter, dialect, out);
         }
+        let is_column = |term: &Term| matches!(term, Term::Column { .. });
         for (place, group) in self.groups.iter().enumerate() {
             out.push_str(if place == 0 { " group by " } else { ", " });
+            // SQLite takes `- 17` for the number of a column.
+            let is_plain = dialect != Dialect::Sqlite || group.has(&is_column);
+            out.push_str(if is_plain { "" } else { "coalesce(" });
             group.write(dialect, out);
+            out.push_str(if is_plain { "" } else { ", null)" });
         }
         if !self.having.is_empty() {
             out.push_str(" having ");
