@@ -45,4 +45,4 @@ pub use surroundings::Surroundings;
 pub use verdict::carry_over::CarryOver;
 pub use verdict::commits::commits_lost;
 pub use verdict::slow::SlowEffect;
-pub use verdict::{NoVerdict, Question, Sensitivity, Verdict, compare};
+pub use verdict::{NoVerdict, Question, Sensitivity, Untried, Verdict, compare};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use experiment::{
     Audit, CarryOver, End, Execution, Level, News, NoVerdict, Origin, Plan, Question, Rule, Run,
-    Runner, Sensitivity, Verdict, World, before_resumed, carry_out, commits_lost, compare,
+    Runner, Sensitivity, Untried, Verdict, World, before_resumed, carry_out, commits_lost, compare,
     foremost, whole_rounds,
 };
 use os::Session;
@@ -131,6 +131,7 @@ pub fn run(
         command: request.command.clone(),
         model: found.model,
         sensitivity: found.sensitivity,
+        untried: found.untried,
         audits: found.audits,
         notes: [asked.notes, found.notes].concat(),
     };
@@ -179,6 +180,7 @@ struct Found {
     audits: Vec<Audit>,
     model: String,
     sensitivity: Vec<Sensitivity>,
+    untried: Untried,
     notes: Vec<String>,
     /// It was told to stop, so there are fewer rows than were asked for.
     is_stopped: bool,
@@ -547,6 +549,12 @@ impl<'a> Asked<'a> {
             }
             let comparison = compare(&rows, level, &self.rule);
             found.sensitivity.push(Sensitivity { change: change.to_string(), comparison });
+        }
+        let left = &factors[found.sensitivity.len()..];
+        if !left.is_empty() {
+            let changes = left.iter().map(|(_, change)| (*change).to_owned());
+            found.untried = Untried::Stopped(changes.collect());
+            follower.tell("stopped before all of the model's costs were tried");
         }
         Ok(found)
     }

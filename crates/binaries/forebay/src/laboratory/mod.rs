@@ -346,7 +346,7 @@ fn failed(stop: Stop, rows: Option<&Path>) -> Failure {
 fn stopped(rows: Option<&Path>) -> Failure {
     Failure::stopped(match rows {
         Some(rows) => format!(
-            "stopped before it knew; 'forebay lab resume {}' goes on with it",
+            "stopped before its end; 'forebay lab resume {}' goes on with it",
             rows.display()
         ),
         None => "stopped before it had an answer; nothing is left behind".to_owned(),

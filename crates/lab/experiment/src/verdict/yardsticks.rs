@@ -114,6 +114,12 @@ pub(super) struct Line {
     pub(super) difference: &'static str,
 }
 
+/// An interval whose upper end is this many times its lower one says nothing: a hundredth to a
+/// hundredfold.
+const LENGTH_MAX: f64 = 1e4;
+/// What a table says of such intervals.
+pub(super) const UNBOUNDED: &str = "-: the rounds are too few to bound this figure.";
+
 /// Work that differs by more isn't the same.
 const UNEQUAL: f64 = 0.01;
 
@@ -154,8 +160,6 @@ impl Yardsticks {
         let mut table = Table::default();
         table.row(["", "A", &b.to_string(), "", &format!("{b} / A"), "interval", ""]);
         for line in &self.lines {
-            let [low, high] = line.interval.map(change);
-            let low = low.trim_end_matches(" %");
             let word = match line.difference {
                 "higher" => "up",
                 "lower" => "down",
@@ -167,11 +171,12 @@ impl Yardsticks {
                 &figure(line.b, line.unit),
                 shown_unit(line.unit),
                 &change(line.ratio),
-                &format!("{low} to {high}"),
+                &line.interval_text(),
                 word,
             ]);
         }
-        text + &table.text()
+        let note = self.lines.iter().any(Line::is_unbounded).then_some(UNBOUNDED);
+        text + &table.text() + &note.map_or_else(String::new, |note| paragraph(note, "  "))
     }
 }
 
@@ -206,6 +211,21 @@ fn unequal_warning(sides: &str, name: &str) -> String {
 }
 
 impl Line {
+    /// Whether its interval is too long to say anything. Tables show "-" in its place.
+    pub(super) fn is_unbounded(&self) -> bool {
+        let [low, high] = self.interval;
+        low.is_nan() || high.is_nan() || high > low * LENGTH_MAX
+    }
+
+    /// The interval as a change, with one sign of per cent.
+    pub(super) fn interval_text(&self) -> String {
+        if self.is_unbounded() {
+            return "-".to_owned();
+        }
+        let [low, high] = self.interval.map(change);
+        format!("{} to {high}", low.trim_end_matches(" %"))
+    }
+
     fn is_unequal(&self) -> bool {
         let [low, high] = self.interval;
         self.kind == Kind::Work && (low > 1.0 + UNEQUAL || high < 1.0 / (1.0 + UNEQUAL))
