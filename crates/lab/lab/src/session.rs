@@ -2,15 +2,17 @@
 //!
 //! Callers: the binary's `lab`.
 
+mod on_model;
+
 use std::path::{Path, PathBuf};
 
 use experiment::{
-    Audit, CarryOver, End, Execution, Level, News, NoVerdict, Origin, Plan, Question, Rule, Run,
-    Runner, Sensitivity, Untried, Verdict, World, before_resumed, carry_out, commits_lost, compare,
-    foremost, whole_rounds,
+    Audit, CarryOver, End, Execution, Level, News, NoVerdict, Origin, Plan, Question, RoundKind,
+    Rule, Run, Runner, Sensitivity, Untried, Verdict, World, before_resumed, carry_out,
+    commits_lost, whole_rounds,
 };
 use os::Session;
-use report::number::grouped;
+use report::number::{counted, grouped};
 use stop::{RefusalKind, Stop};
 use waits::Nanos;
 
@@ -18,7 +20,7 @@ use crate::alternate::{Alternation, Blocks, Following};
 use crate::before::{Before, check_machine, check_settings, data_bytes_max};
 use crate::enough::{has_ended, is_enough};
 use crate::linux::{Chosen, LinuxRunner, fix_by_rows, free_bytes, prepare, this_machine};
-use crate::model::{DIRECTORY, Machine, ModelRunner, load};
+use crate::model::Machine;
 use crate::progress::Teller;
 use crate::schedule::{alternating, by_restarts, going_on};
 use crate::scratch::{Scratch, clear_left};
@@ -186,6 +188,13 @@ struct Found {
     is_stopped: bool,
 }
 
+/// What an execution that didn't fail came to.
+struct Whole {
+    /// The rows of whole runs.
+    runs: Vec<Run>,
+    is_stopped: bool,
+}
+
 impl<'a> Asked<'a> {
     fn of(request: &'a Request) -> Result<Asked<'a>, Stop> {
         Asked::by(request, None)
@@ -255,6 +264,10 @@ impl<'a> Asked<'a> {
         follower: &mut dyn Follower,
         session: &Session,
     ) -> Result<Found, Stop> {
+        let is_unbounded = self.design == Design::Restarts && !self.rule.is_open_ended;
+        if is_unbounded && self.experiment.budget.is_some() {
+            follower.tell(&self.without_budget());
+        }
         match &self.request.run_on {
             RunOn::ThisMachine(parent) => self.here(parent, told_to_stop, follower, session),
             RunOn::Model { machine: name, disk } => {
@@ -267,6 +280,20 @@ impl<'a> Asked<'a> {
                 self.modelled(&machine, model, told_to_stop, follower, session)
             }
         }
+    }
+
+    /// Says that a budget bounds nothing by restarts (LB66).
+    fn without_budget(&self) -> String {
+        let alternate = match self.request.run_on {
+            RunOn::Model { .. } => "; --design alternate obeys a budget, in the model's own time",
+            RunOn::ThisMachine(_) => "",
+        };
+        format!(
+            "by restarts the budget bounds nothing: {} at most, of {} each, end it \
+             (--rounds, --seconds){alternate}",
+            counted(self.plan.run_count().into(), "run"),
+            self.form.length
+        )
     }
 
     /// Whether the rows that are there are all, or have decided.
@@ -395,7 +422,7 @@ impl<'a> Asked<'a> {
             follower.noted(note);
         }
         audited.into_iter().for_each(|audit| follower.audited(audit));
-        let (runs, is_stopped) = whole(execution)?;
+        let Whole { runs, is_stopped } = self.whole(execution)?;
         let went_on = runs.len() > whole_rounds(&self.done, &self.plan.steps());
         let notes = [self.notes_before(went_on), notes].concat();
         let mut audits = self.audits_before();
@@ -429,6 +456,24 @@ impl<'a> Asked<'a> {
     fn time(&self) -> Option<Nanos> {
         let is_bounded = self.design == Design::Alternate && !self.rule.is_open_ended;
         is_bounded.then_some(self.budget)
+    }
+
+    /// The rows, and whether it was told to stop. The error of a run says of which (LB15).
+    fn whole(&self, execution: Execution<Stop>) -> Result<Whole, Stop> {
+        let Execution { runs, end } = execution;
+        match end {
+            End::Complete => Ok(Whole { runs, is_stopped: false }),
+            End::Stopped => Ok(Whole { runs, is_stopped: true }),
+            End::Failed { step, error } => {
+                let setting = &self.experiment.settings[step.level.index()];
+                let round = match step.kind {
+                    RoundKind::Compared => "round",
+                    RoundKind::Equals => "round of equals",
+                };
+                let run = format!("setting {} ({setting}), {round} {}: ", step.level, step.round);
+                Err(error.map_refusal(|refusal| refusal.led_by(&run)))
+            }
+        }
     }
 
     fn alternation<'f>(
@@ -483,129 +528,8 @@ impl<'a> Asked<'a> {
         )];
         Ok(Some(request))
     }
-
-    fn modelled(
-        &self,
-        machine: &Machine,
-        model: String,
-        told_to_stop: &dyn Fn() -> bool,
-        follower: &mut dyn Follower,
-        session: &Session,
-    ) -> Result<Found, Stop> {
-        let RunOn::Model { machine: name, disk } = &self.request.run_on else {
-            unreachable!("asked for a model")
-        };
-        check_settings(&self.done, &self.form, &self.experiment.settings)?;
-        // Equals stay equal whatever scheduling costs.
-        let factors = if self.request.equals { &[][..] } else { SCHEDULING_FACTORS };
-        if self.has_ended() && factors.is_empty() {
-            return Ok(self.ended(model, follower));
-        }
-        follower.tell("loading on the model");
-        let base = load(machine, &self.form)?;
-        let world = World::Simulated(name.clone());
-        let origin = self.origin(world, format!("model {name} with disk {disk}"));
-        follower.begins(&self.rule, &model, &self.notes);
-        let carry = |machine: Machine, done: &[Run], follower: &mut dyn Follower| match self.design
-        {
-            Design::Alternate => self.alternate_on(machine, &base, &origin),
-            Design::Restarts => {
-                let (form, settings) = (&self.form, &self.experiment.settings[..]);
-                let (base, origin) = (base.clone(), &origin);
-                let mut runner = ModelRunner { machine, base, form, settings, origin };
-                let mut teller = Teller::new(self.rule, self.plan, None, done, follower);
-                let mut enough =
-                    |rows: &[Run]| is_enough(rows, &self.rule, self.experiment.settings.len());
-                let mut news = |news: News<'_>| teller.tell(&news);
-                let (enough, news) = (&mut enough, &mut news);
-                let following = Following { told_to_stop, enough, news, notes: None };
-                Ok((self.restart(done.to_vec(), &mut runner, following, session), None))
-            }
-        };
-        let (execution, audit) = carry(machine.clone(), &self.done, follower)?;
-        let (runs, is_stopped) = whole(execution)?;
-        // Settings that alternate did so in one simulation, which nobody could follow. Who goes on
-        // behind rows that were enough has them already.
-        if let Some(audit) = audit.filter(|_| !self.has_ended()) {
-            runs.iter().for_each(|run| follower.row(run));
-            follower.audited(audit);
-        }
-        let audits = audit.into_iter().collect();
-        let mut found = Found { runs, audits, model, is_stopped, ..Found::default() };
-        let level = foremost(&found.runs, &self.rule);
-        for &(factor, change) in factors {
-            found.is_stopped |= told_to_stop();
-            if found.is_stopped {
-                break;
-            }
-            follower.tell(&format!("once more with {change}"));
-            let mut quiet = |line: &str| follower.tell(line);
-            let (execution, _) = carry(machine.with_scheduling(factor), &[], &mut quiet)?;
-            let (rows, is_stopped) = whole(execution)?;
-            found.is_stopped |= is_stopped;
-            if is_stopped {
-                // What a broken-off one says isn't what the answer depends on.
-                break;
-            }
-            let comparison = compare(&rows, level, &self.rule);
-            found.sensitivity.push(Sensitivity { change: change.to_string(), comparison });
-        }
-        let left = &factors[found.sensitivity.len()..];
-        if !left.is_empty() {
-            let changes = left.iter().map(|(_, change)| (*change).to_owned());
-            found.untried = Untried::Stopped(changes.collect());
-            follower.tell("stopped before all of the model's costs were tried");
-        }
-        Ok(found)
-    }
-
-    /// All in one simulation: nobody follows it from outside.
-    fn alternate_on(
-        &self,
-        machine: Machine,
-        base: &sim::fs::FileSystem,
-        origin: &Origin,
-    ) -> Result<(Execution<Stop>, Option<Audit>), Stop> {
-        let (form, settings, origin) =
-            (self.form.clone(), self.experiment.settings.clone(), origin.clone());
-        let (plan, blocks, rule) = (self.plan, self.blocks, self.rule);
-        let body = move |world: &sim::World, session: &Session| {
-            let alternation = Alternation {
-                plan,
-                blocks,
-                form: &form,
-                settings: &settings,
-                origin: &origin,
-                done: Vec::new(),
-            };
-            let following = Following {
-                told_to_stop: &|| false,
-                enough: &mut |rows| is_enough(rows, &rule, settings.len()),
-                news: &mut |_| (),
-                notes: None,
-            };
-            alternation.run(&world.disk(), Path::new(DIRECTORY), following, session)
-        };
-        let ((execution, commits), _) = machine.run(plan.seed, Some(base.clone()), body)?;
-        // What was there before doesn't count: it began anew, with its first instance.
-        Ok((execution, Some(Audit { instance_ns: Some(0), commits })))
-    }
 }
 
 /// What the verdict says of settings that had begun to alternate.
 const BY_RESTARTS: &str = "The settings can't alternate in one instance: the effect of one goes on \
                            after it. So they were compared by restarts.";
-
-/// The costs of scheduling are the least known figures of a model. The experiment is run again with
-/// half and double of them, to see whether the answer depends on them.
-const SCHEDULING_FACTORS: &[(f64, &str)] =
-    &[(0.5, "half the migration and switch cost"), (2.0, "double the migration and switch cost")];
-
-/// The rows, and whether it was told to stop.
-fn whole(execution: Execution<Stop>) -> Result<(Vec<Run>, bool), Stop> {
-    match execution.end {
-        End::Complete => Ok((execution.runs, false)),
-        End::Stopped => Ok((execution.runs, true)),
-        End::Failed { error, .. } => Err(error),
-    }
-}

@@ -113,6 +113,36 @@ fn first_of_three(request: &Request) -> (String, Vec<experiment::Run>, [usize; 2
     }
 }
 
+/// LB15: who compares two settings wants to know which one the load can't work with.
+#[test]
+fn the_error_of_a_run_says_of_which_setting_it_is() {
+    let text = "question = \"too many?\"\n[factor]\ndb_writer_processes = [1, 9]";
+    let experiment = by_restarts("too-many", text, [2, 1]);
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    let asked = Request { experiment, ..request() };
+    let stop = run(&asked, &|| false, &mut |_: &str| {}, &session).err().expect("9 of 8");
+    let words = stop.to_string();
+    assert!(words.starts_with("setting B (db_writer_processes = 9), round "), "{words}");
+    assert!(words.contains("working sets"), "{words}");
+}
+
+/// LB66: by restarts rounds end an experiment, and a budget doesn't.
+#[test]
+fn a_budget_that_bounds_nothing_is_told_of() {
+    let told = |budget| {
+        let mut asked = request();
+        asked.experiment.budget = budget;
+        let os = os::linux::start_with(Arc::new(|_| {}));
+        let session = os.adopt("test", SessionKind::Foreground);
+        let mut lines = Vec::new();
+        let mut tell = |line: &str| lines.push(line.to_owned());
+        assert!(run(&asked, &|| true, &mut tell, &session).is_ok());
+        lines.iter().any(|line| line.starts_with("by restarts the budget bounds nothing: 6 runs"))
+    };
+    assert!(told(Some(Nanos::from_secs(5))) && !told(None));
+}
+
 /// V12: of a simulation that was broken off nobody knows what it would have said.
 #[test]
 fn a_verdict_does_not_depend_on_what_was_broken_off() {

@@ -80,10 +80,12 @@ pub(crate) struct How {
     #[arg(long, conflicts_with = "simulate")]
     full: bool,
     /// How runs follow each other; if not given, they alternate in one instance where the settings
-    /// can.
+    /// can, and on a model restart for each run. There 'alternate' takes less time.
     #[arg(long, value_name = "DESIGN")]
     design: Option<DesignName>,
-    /// How long it may take: 90, 90s, 5m, 1h. It ends as soon as it knows.
+    /// How long settings that alternate may take, at most: 90, 90s, 5m, 1h. It ends as soon as it
+    /// knows. Loading comes on top. On a model it is the model's own time. By restarts it bounds
+    /// nothing: see --rounds.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     budget: Option<Nanos>,
     /// Goes on behind the budget until it knows; the intervals are longer for that.
