@@ -80,7 +80,7 @@ fn what_was_not_tried_of_the_models_costs_is_named() {
     assert!(json["origin"]["sensitivity"].is_null(), "{json}");
 }
 
-/// V20: an interval that says nothing isn't printed as if it were one. The bar of the first look of
+/// V37: an interval that says nothing isn't printed as if it were one. The bar of the first look of
 /// so many rounds is 8, so 20 that agree to the last digit bound nothing (EX28).
 #[test]
 fn an_interval_of_a_hundredth_to_a_hundredfold_is_not_shown() {

@@ -282,7 +282,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Says that a budget bounds nothing by restarts (LB66).
+    /// Says that a budget bounds nothing by restarts (LB80).
     fn without_budget(&self) -> String {
         let alternate = match self.request.run_on {
             RunOn::Model { .. } => "; --design alternate obeys a budget, in the model's own time",

@@ -127,7 +127,7 @@ fn the_error_of_a_run_says_of_which_setting_it_is() {
     assert!(words.contains("working sets"), "{words}");
 }
 
-/// LB66: by restarts rounds end an experiment, and a budget doesn't.
+/// LB80: by restarts rounds end an experiment, and a budget doesn't.
 #[test]
 fn a_budget_that_bounds_nothing_is_told_of() {
     let told = |budget| {

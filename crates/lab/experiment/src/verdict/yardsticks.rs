@@ -115,7 +115,7 @@ pub(super) struct Line {
 }
 
 /// An interval whose upper end is this many times its lower one says nothing: a hundredth to a
-/// hundredfold.
+/// hundredfold (V37).
 const LENGTH_MAX: f64 = 1e4;
 /// What a table says of such intervals.
 pub(super) const UNBOUNDED: &str = "-: the rounds are too few to bound this figure.";

@@ -97,7 +97,7 @@ impl Asked<'_> {
         Ok((execution, Some(Audit { instance_ns: Some(0), commits })))
     }
 
-    /// Says how much there is to come, and of whose time (LB21, LB66).
+    /// Says how much there is to come, and of whose time (LB21, LB80).
     fn announce(&self, parts: usize, follower: &mut dyn Follower) {
         if self.design == Design::Alternate {
             follower.tell(&format!(
