@@ -207,12 +207,11 @@ impl<'a> Asked<'a> {
             let a = experiment.settings[0].clone();
             experiment.settings.iter_mut().for_each(|setting| *setting = a.clone());
         }
-        let is_same = |setting: &Setting| *setting == experiment.settings[0];
-        if !request.equals && experiment.settings.iter().all(is_same) {
-            return Err(invalid(&"all settings are the same (--equals compares A with itself)"));
-        }
         let mut form = experiment.form(request.form.clone())?;
         Setting::complete(&mut experiment.settings, &form.parameters)?;
+        if !request.equals && Setting::are_same(&experiment.settings, &form.parameters)? {
+            return Err(invalid(&"all settings are the same (--equals compares A with itself)"));
+        }
         let done = request.before.runs.clone();
         let is_modelled = matches!(request.run_on, RunOn::Model { .. });
         let (usual, mut notes) = experiment.way(is_modelled)?;

@@ -26,7 +26,7 @@ use self::options::{How, Place, word};
 use self::outputs::{Following, Outputs};
 use crate::output::{CommandResult, Failure, start_world};
 use crate::progress::Progress;
-use crate::settings::{Settings, named_values};
+use crate::settings::{Settings, check_given_once, named_values};
 
 /// A modelled machine's disk, if none is named.
 const DISK: &str = "nvme";
@@ -200,6 +200,7 @@ impl Run {
             let text = format!("{experiment} gives {name} itself: leave --set {name} out");
             return Err(Failure::usage(text));
         }
+        self.settings.check_given_once().map_err(Failure::usage)?;
         self.how.change(&mut experiment);
         let (design, _) = experiment.way(self.place.simulate.is_some()).map_err(Failure::usage)?;
         let mut form = self.how.form(&self.place, design);
@@ -215,14 +216,22 @@ impl Run {
 
 impl Compare {
     fn carry_out(self, done: Option<Done>) -> CommandResult {
-        let setting = |option, chosen: &[String]| Setting::of(named_values(option, chosen)?);
+        let setting = |option, chosen: &[String]| {
+            check_given_once(option, chosen)?;
+            Setting::of(named_values(option, chosen)?)
+        };
         let [a, b] = [setting("--set", &self.a), setting("--vs", &self.b)];
         let (a, b) = (a.map_err(Failure::usage)?, b.map_err(Failure::usage)?);
+        check_given_once("--both", &self.both).map_err(Failure::usage)?;
+        let both = Settings::of(self.both.clone());
+        if let Some(name) = a.names().chain(b.names()).find(|name| both.has(name)) {
+            let text = format!("--set or --vs gives {name} itself: leave --both {name} out");
+            return Err(Failure::usage(text));
+        }
         let mut experiment = Experiment::comparing(a, b, &self.load).map_err(Failure::usage)?;
         self.how.change(&mut experiment);
         let (design, _) = experiment.way(self.place.simulate.is_some()).map_err(Failure::usage)?;
         let mut form = self.how.form(&self.place, design);
-        let both = Settings::of(self.both.clone());
         form.set(|creation, parameters| both.choose(Some(creation), parameters))
             .map_err(Failure::usage)?;
         let option = |name: &str, chosen: &[String]| -> String {
@@ -248,6 +257,10 @@ fn answer(
     how: &How,
     done: Option<Done>,
 ) -> CommandResult {
+    match &done {
+        Some(Done { rows, html, .. }) => Outputs::check(Some(rows), html.as_deref())?,
+        None => Outputs::check(how.rows.as_deref(), how.html.as_deref())?,
+    }
     let session = begin();
     let mut outputs = match &done {
         Some(Done { rows, html, whole, .. }) => {

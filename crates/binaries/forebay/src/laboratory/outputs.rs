@@ -58,6 +58,22 @@ impl<'s> Outputs<'s> {
         }
     }
 
+    /// Refused if rows and page are to go to one file.
+    pub(super) fn check(rows: Option<&Path>, html: Option<&Path>) -> Result<(), Failure> {
+        let (Some(rows), Some(html)) = (rows, html) else { return Ok(()) };
+        let is_one = match [rows, html].map(std::path::absolute) {
+            [Ok(rows), Ok(html)] => rows == html,
+            _ => rows == html,
+        };
+        match is_one {
+            true => Err(Failure::usage(format!(
+                "--html names the file of rows, {}: choose another name for the page",
+                rows.display()
+            ))),
+            false => Ok(()),
+        }
+    }
+
     /// As `make`, but rows go on behind what is whole of a file that is there. Refused while
     /// another experiment writes it.
     pub(super) fn going_on(

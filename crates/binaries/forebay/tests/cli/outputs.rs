@@ -23,6 +23,26 @@ fn a_rows_file_that_cant_be_made_is_refused_before_the_experiment() {
     assert_eq!(folder.names(), ["there"], "nothing is left");
 }
 
+/// What would count for nothing, or write over itself, is refused before anything is made.
+#[test]
+fn what_contradicts_itself_is_refused_before_the_experiment() {
+    let folder = Folder::new("contradictions");
+    let compare =
+        ["lab", "compare", "--set", "commit_leader=lgwr", "--vs", "commit_leader=session"];
+    let run = ["lab", "run", "dbwr-count", "--simulate", "two-core"];
+    for (asked, more, says) in [
+        (&compare[..], &["--both", "Commit_Leader=lgwr"][..], "leave --both commit_leader out"),
+        (&compare, &["--vs", "commit_leader=lgwr"], "--vs gives commit_leader twice"),
+        (&compare, &["--both", "lock_timeout=1", "--both", "lock_timeout=2"], "twice"),
+        (&run, &["--set", "lock_timeout=1", "--set", "LOCK_TIMEOUT=2"], "gives LOCK_TIMEOUT twice"),
+        (&run, &["--rows", "a.html", "--html", "./a.html"], "--html names the file of rows"),
+    ] {
+        let refused = folder.misused(&[asked, more].concat());
+        assert!(refused.contains(says), "{refused}");
+    }
+    assert!(folder.names().is_empty(), "{:?}", folder.names());
+}
+
 /// Rows are written where they were promised; an experiment without an answer leaves none.
 #[test]
 fn rows_are_there_with_an_answer_and_only_then() {
