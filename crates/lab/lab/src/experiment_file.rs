@@ -195,7 +195,8 @@ impl Experiment {
         let refuse = |error: &dyn std::fmt::Display| {
             invalid(format!("{name} is no experiment: {}", error.to_string().trim_end()))
         };
-        let file: File = toml::from_str(text).map_err(|error| refuse(&error))?;
+        let file: File =
+            toml::from_str(text).map_err(|error| refuse(&what_is_wrong(&error, text)))?;
         let settings = settings(&file).map_err(|error| refuse(&error))?;
         let share = |percent: f64, what: &str| match (PER_CENT_MIN..100.0).contains(&percent) {
             true => Ok(percent / 100.0),
@@ -374,6 +375,25 @@ impl Experiment {
     }
 }
 
+/// The error of a file in one line, in a user's words: what is wrong, and in which line. It quotes
+/// nothing of the file, which may be another one than was meant.
+fn what_is_wrong(error: &toml::de::Error, text: &str) -> String {
+    let line = error.span().map_or_else(String::new, |span| {
+        let before = text.as_bytes().iter().take(span.start);
+        format!("line {}: ", before.filter(|byte| **byte == b'\n').count() + 1)
+    });
+    let mut what = error.message().trim().lines().collect::<Vec<_>>().join("; ");
+    for (type_name, word) in
+        [("f64", "a number"), ("u32", "a whole number"), ("u64", "a whole number")]
+    {
+        what = what.replace(&format!("expected {type_name}"), &format!("expected {word}"));
+    }
+    let is_lacking = what.starts_with("missing field");
+    let line = if is_lacking { String::new() } else { line };
+    let way_on = if is_lacking { "; 'forebay lab show template' prints a whole file" } else { "" };
+    format!("{line}{what}{way_on}")
+}
+
 fn pairs_of(table: &toml::Table) -> Vec<(String, String)> {
     table.iter().map(|(name, value)| (name.clone(), text_of(value))).collect()
 }
@@ -419,4 +439,46 @@ fn settings(file: &File) -> Result<Vec<Setting>, Stop> {
         )));
     }
     all.into_iter().map(Setting::of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TEMPLATE;
+
+    fn refusal(text: &str) -> String {
+        Experiment::parse("mine", text).expect_err("it is none").to_string()
+    }
+
+    /// A user looks for the line, in one line.
+    #[test]
+    fn what_is_wrong_with_a_file_is_one_line_without_a_quotation() {
+        let lacking = refusal("");
+        assert!(lacking.contains("missing field `question`; 'forebay lab show"), "{lacking}");
+        let typed = refusal("question = \"?\"\nbudget = \"5m\"\n");
+        assert!(typed.contains("line 2: ") && typed.contains("expected a number"), "{typed}");
+        let other = refusal("root:*:19000:0:99999:7:::\ndaemon:*:1\n");
+        assert!(other.contains("line 1: ") && !other.contains("19000"), "{other}");
+        assert!([lacking, typed, other].iter().all(|words| words.lines().count() == 1));
+    }
+
+    /// With each of its keys in use, too, the template is an experiment.
+    #[test]
+    fn the_template_and_all_of_its_keys_are_an_experiment() {
+        let plain = Experiment::parse("template", TEMPLATE).expect("it is one");
+        let used = |line: &str| match line.strip_prefix('#') {
+            Some(key) if !key.starts_with(' ') => format!("{key}\n"),
+            _ => format!("{line}\n"),
+        };
+        let text: String = TEMPLATE.lines().map(used).collect();
+        let whole = Experiment::parse("template", &text).unwrap_or_else(|stop| panic!("{stop}"));
+        // What stands behind a # is what holds without it.
+        assert_eq!((plain.rounds, plain.matters), (whole.rounds, whole.matters));
+        assert_eq!((plain.error, plain.budget()), (whole.error, whole.budget()));
+        assert_eq!(plain.measure(), whole.measure());
+        for key in ["[[setting]]", "[both]", "[load]", "[blocks]", "[runs]", "until_decided"] {
+            assert!(TEMPLATE.contains(key), "{key}");
+        }
+        assert!(TEMPLATE.lines().all(|line| line.len() <= 80));
+    }
 }

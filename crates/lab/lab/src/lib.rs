@@ -47,7 +47,7 @@ mod watcher;
 pub use again::report_again;
 pub use alternate::{Blocks, CUT_SHORT};
 pub use before::Before;
-pub use catalogue::BUILT_IN;
+pub use catalogue::{BUILT_IN, TEMPLATE};
 pub use experiment_file::{BUDGET, Design, Experiment, RATES};
 pub use form::Form;
 pub use load::Load;

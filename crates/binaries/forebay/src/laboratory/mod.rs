@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use experiment::{Call, Verdict};
-use lab::{BUILT_IN, Before, Ending, Experiment, Form, Request, Setting};
+use lab::{BUILT_IN, Before, Ending, Experiment, Form, Request, Setting, TEMPLATE};
 use lab::{free_buffer_waits, redo_size};
 use report::number::counted;
 use report::paragraph;
@@ -38,7 +38,7 @@ const COMMIT: &str = env!("FOREBAY_COMMIT");
 pub(crate) enum Lab {
     /// Lists the experiments.
     List,
-    /// Prints the file of an experiment: a begin for one of your own.
+    /// Prints the file of an experiment. 'template' is one with every key, to begin with.
     Show(Show),
     /// Runs an experiment, built in or from a file, and says what came of it.
     Run(Box<Run>),
@@ -56,15 +56,15 @@ const COMPARE_HELP: &str = "Example:\n  forebay lab compare --set db_writer_proc
 
 #[derive(Args)]
 pub(crate) struct Show {
-    /// A built-in experiment, or a file.
+    /// A built-in experiment, a file, or 'template'.
     #[arg(value_name = "EXPERIMENT|FILE")]
     experiment: String,
 }
 
 #[derive(Args)]
 pub(crate) struct Run {
-    /// A built-in experiment (`forebay lab list` names them), or a file (`forebay lab show` prints
-    /// one to begin with).
+    /// A built-in experiment (`forebay lab list` names them), or a file (`forebay lab show
+    /// template` prints one to begin with).
     #[arg(value_name = "EXPERIMENT|FILE")]
     experiment: String,
     /// Makes this machine's disk as slow as a modelled one (array, if none is
@@ -133,12 +133,18 @@ impl Show {
         if let Some((_, text)) = BUILT_IN.iter().find(|(name, _)| *name == self.experiment) {
             return Ok((*text).to_owned());
         }
+        if self.experiment == "template" {
+            return Ok(TEMPLATE.to_owned());
+        }
         if [redo_size::NAME, free_buffer_waits::NAME].contains(&&*self.experiment) {
             let name = self.experiment;
-            return Err(Failure::usage(format!("{name} has a shape of its own, and no file")));
+            return Err(Failure::usage(format!(
+                "{name} has a shape of its own, and no file: 'forebay lab run {name}' runs it, \
+                 and 'forebay lab show template' prints a file to begin with"
+            )));
         }
         let (name, text) = read(&self.experiment)?;
-        Experiment::parse(&name, &text).map(|_| text).map_err(Failure::usage)
+        parse(&self.experiment, &name, &text).map(|_| text)
     }
 }
 
@@ -148,7 +154,12 @@ fn experiment(named: &str) -> Result<Experiment, Failure> {
         return Experiment::named(named).map_err(Failure::usage);
     }
     let (name, text) = read(named)?;
-    Experiment::parse(&name, &text).map_err(Failure::usage)
+    parse(named, &name, &text)
+}
+
+/// The experiment of this text, which the file at `path` has. A refusal names the file.
+fn parse(path: &str, name: &str, text: &str) -> Result<Experiment, Failure> {
+    Experiment::parse(name, text).map_err(|stop| Failure::usage(format!("{path}: {stop}")))
 }
 
 /// A file's name without its folder and ending, and its text.

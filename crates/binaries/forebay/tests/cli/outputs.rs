@@ -23,6 +23,21 @@ fn a_rows_file_that_cant_be_made_is_refused_before_the_experiment() {
     assert_eq!(folder.names(), ["there"], "nothing is left");
 }
 
+/// A file of one's own is named by its path, and there is one to begin with.
+#[test]
+fn a_file_that_is_no_experiment_is_named_and_a_template_is_one() {
+    let folder = Folder::new("own-file");
+    std::fs::write(folder.0.join("empty.toml"), "").expect("it is written");
+    for verb in ["run", "show"] {
+        let refused = folder.misused(&["lab", verb, "empty.toml"]);
+        assert!(refused.contains("empty.toml: ") && refused.contains("missing field"), "{refused}");
+    }
+    std::fs::write(folder.0.join("mine"), folder.said(&["lab", "show", "template"])).expect("room");
+    assert!(folder.said(&["lab", "show", "mine"]).contains("[factor]"));
+    let refused = folder.misused(&["lab", "show", "redo-size"]);
+    assert!(refused.contains("lab show template"), "{refused}");
+}
+
 /// What would count for nothing, or write over itself, is refused before anything is made.
 #[test]
 fn what_contradicts_itself_is_refused_before_the_experiment() {
