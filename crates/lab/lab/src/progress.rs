@@ -3,7 +3,7 @@
 //! Callers: `session`.
 
 use experiment::{News, Plan, Progress, RoundKind, Rule, Run, decide, foremost, whole_rounds};
-use waits::Nanos;
+use waits::{Nanos, Timestamp};
 
 use crate::Follower;
 
@@ -142,6 +142,33 @@ impl<'a> Teller<'a> {
     }
 }
 
+/// What is told of the loading, before the budget begins.
+pub(crate) struct Loading {
+    /// When it began.
+    pub(crate) began: Timestamp,
+    /// The tenths that were told last, in per cent.
+    pub(crate) percent: Option<u64>,
+}
+
+impl Loading {
+    /// The line of each tenth, when so many of all rows are there: with the time left, by the pace
+    /// so far.
+    pub(crate) fn line(&mut self, done: u64, all: u64, now: Timestamp) -> Option<String> {
+        let percent = done * 10 / all.max(1) * 10;
+        if self.percent == Some(percent) {
+            return None;
+        }
+        self.percent = Some(percent);
+        let of_a_row = now.since(self.began).as_secs_f64() / done.max(1) as f64;
+        let seconds = (of_a_row * all.saturating_sub(done) as f64).ceil() as u64;
+        let left = match percent {
+            0 | 100 => String::new(),
+            _ => format!("; about {}:{:02} left, before the budget", seconds / 60, seconds % 60),
+        };
+        Some(format!("loading {all} rows: {percent} %{left}"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -179,6 +206,21 @@ mod tests {
             commits: None,
         };
         Run::new(origin.identity(step, "setting", BTreeMap::new()), measured, &[])
+    }
+
+    /// LB32: the budget doesn't count the loading, so a person is told how long that takes.
+    #[test]
+    fn each_tenth_of_the_loading_is_told_with_the_time_left() {
+        let mut loading = Loading { began: Timestamp::ZERO, percent: None };
+        let at = |seconds| Timestamp::ZERO.after(Nanos::from_secs(seconds));
+        let first = loading.line(1, 1_000, at(0));
+        assert_eq!(first.as_deref(), Some("loading 1000 rows: 0 %"));
+        assert_eq!(loading.line(99, 1_000, at(9)), None);
+        let tenth = loading.line(100, 1_000, at(10));
+        let said = "loading 1000 rows: 10 %; about 1:30 left, before the budget";
+        assert_eq!(tenth.as_deref(), Some(said));
+        let last = loading.line(1_000, 1_000, at(100));
+        assert_eq!(last.as_deref(), Some("loading 1000 rows: 100 %"));
     }
 
     /// LB21: of three executions of a plan the time left is that of one.

@@ -21,7 +21,7 @@ use crate::before::{Before, check_machine, check_settings, data_bytes_max};
 use crate::enough::{has_ended, is_enough};
 use crate::linux::{Chosen, LinuxRunner, fix_by_rows, free_bytes, prepare, this_machine};
 use crate::model::Machine;
-use crate::progress::Teller;
+use crate::progress::{Loading, Teller};
 use crate::schedule::{alternating, by_restarts, going_on};
 use crate::scratch::{Scratch, clear_left};
 use crate::{Design, Experiment, Form, Setting};
@@ -365,13 +365,10 @@ impl<'a> Asked<'a> {
         let scratch = Scratch::make(&disk, parent, direct, session)?;
         self.form.check_room(&disk, parent)?;
         let base = scratch.base();
-        let mut percent = None;
+        let mut loading = Loading { began: session.now(), percent: None };
         let progress = |done: u64, all: u64| {
-            let now = done * 10 / all.max(1) * 10;
-            if percent != Some(now) {
-                percent = Some(now);
-                follower.tell(&format!("loading {all} rows: {now} %"));
-            }
+            let line = loading.line(done, all, session.now());
+            line.iter().for_each(|line| follower.tell(line));
         };
         let prepared = prepare(&disk, &base, &self.form, progress, told_to_stop, session)?;
         let Some(chosen) = prepared else { return Ok(self.stopped()) };
