@@ -21,7 +21,7 @@ use crate::{Design, Follower, RunOn};
 
 /// The costs of scheduling are the least known figures of a model. The experiment is run again with
 /// half and double of them, to see whether the answer depends on them.
-const SCHEDULING_FACTORS: [(f64, &str); 2] =
+static SCHEDULING_FACTORS: [(f64, &str); 2] =
     [(0.5, "half the migration and switch cost"), (2.0, "double the migration and switch cost")];
 
 impl Asked<'_> {
