@@ -42,6 +42,8 @@ mod scratch;
 mod session;
 mod setting;
 mod standstill;
+#[cfg(test)]
+mod tests;
 mod watcher;
 
 pub use again::report_again;

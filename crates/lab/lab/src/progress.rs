@@ -173,9 +173,10 @@ impl Loading {
 mod tests {
     use std::collections::BTreeMap;
 
-    use experiment::{Level, Measure, Measured, Origin, Step, World};
+    use experiment::{Level, Measure, Measured, Step};
 
     use super::*;
+    use crate::tests::origin;
 
     const PLAN: Plan = Plan { levels: 2, rounds: 6, equals: 1, stretches: 1, together: 1, seed: 1 };
 
@@ -190,14 +191,6 @@ mod tests {
 
     /// B is about ten per cent better.
     fn row(step: &Step) -> Run {
-        let origin = Origin {
-            experiment: "test".to_owned(),
-            plan_seed: 1,
-            commit: "commit".to_owned(),
-            machine: "machine".to_owned(),
-            world: World::Linux,
-            work: "work".to_owned(),
-        };
         let better = if step.level == Level::A { 0 } else { 100 };
         let measured = Measured {
             elapsed: Nanos::from_secs(1),
@@ -205,7 +198,7 @@ mod tests {
             latency: None,
             commits: None,
         };
-        Run::new(origin.identity(step, "setting", BTreeMap::new()), measured, &[])
+        Run::new(origin().identity(step, "setting", BTreeMap::new()), measured, &[])
     }
 
     /// LB32: the budget doesn't count the loading, so a person is told how long that takes.

@@ -7,7 +7,7 @@ mod on_model;
 use std::path::{Path, PathBuf};
 
 use experiment::{
-    Audit, CarryOver, End, Execution, Level, News, NoVerdict, Origin, Plan, Question, RoundKind,
+    Audit, CarryOver, End, Execution, Level, News, NoVerdict, Origin, Plan, Question, ROUNDS_MIN,
     Rule, Run, Runner, Sensitivity, Untried, Verdict, World, before_resumed, carry_out,
     commits_lost, whole_rounds,
 };
@@ -24,6 +24,7 @@ use crate::model::Machine;
 use crate::progress::{Loading, Teller};
 use crate::schedule::{alternating, by_restarts, going_on};
 use crate::scratch::{Scratch, clear_left};
+use crate::setting::run_name;
 use crate::{Design, Experiment, Form, Setting};
 
 /// The machine that runs are made on.
@@ -461,13 +462,8 @@ impl<'a> Asked<'a> {
             End::Complete => Ok(Whole { runs, is_stopped: false }),
             End::Stopped => Ok(Whole { runs, is_stopped: true }),
             End::Failed { step, error } => {
-                let setting = &self.experiment.settings[step.level.index()];
-                let round = match step.kind {
-                    RoundKind::Compared => "round",
-                    RoundKind::Equals => "round of equals",
-                };
-                let run = format!("setting {} ({setting}), {round} {}: ", step.level, step.round);
-                Err(error.map_refusal(|refusal| refusal.led_by(&run)))
+                let run = run_name(&step, &self.experiment.settings);
+                Err(error.map_refusal(|refusal| refusal.led_by(&format!("{run}: "))))
             }
         }
     }

@@ -5,6 +5,7 @@
 use std::fmt;
 
 use database::Database;
+use experiment::{RoundKind, Step};
 use instance::{Changeable, Creation, ParameterInfo, Parameters};
 use os::Session;
 use stop::Stop;
@@ -153,6 +154,16 @@ impl Setting {
         }
         Ok(())
     }
+}
+
+/// Which run of these settings a step is: `setting B (db_writer_processes = 9), round 3`.
+pub(crate) fn run_name(step: &Step, settings: &[Setting]) -> String {
+    let round = match step.kind {
+        RoundKind::Compared => "round",
+        RoundKind::Equals => "round of equals",
+    };
+    let setting = &settings[step.level.index()];
+    format!("setting {} ({setting}), {round} {}", step.level, step.round)
 }
 
 /// Whether a change of this parameter leaves the device as it is.

@@ -127,6 +127,27 @@ fn the_error_of_a_run_says_of_which_setting_it_is() {
     assert!(words.contains("working sets"), "{words}");
 }
 
+/// LB15: sessions work on through blocks, so what one of them is refused with names the last block
+/// that began. Two sessions soon want one branch.
+#[test]
+fn what_a_load_is_refused_with_says_under_which_setting_it_was() {
+    let text = "question = \"?\"\n[factor]\ncommit_leader = [\"session\", \"lgwr\"]\n\
+                [both]\nlock_timeout = 0";
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    for design in [Design::Alternate, Design::Restarts] {
+        let mut experiment = by_restarts("impatient", text, [2, 1]);
+        experiment.design = Some(design);
+        experiment.budget = Some(Nanos::from_secs(1));
+        experiment.block = Some(Nanos::from_millis(20));
+        let asked = Request { experiment, ..request() };
+        let stop = run(&asked, &|| false, &mut |_: &str| {}, &session).err().expect("no wait");
+        let words = stop.to_string();
+        assert!(words.starts_with("setting "), "{design:?}: {words}");
+        assert!(words.contains(" (commit_leader = ") && words.contains("without waiting"), "{words}");
+    }
+}
+
 /// LB80: by restarts rounds end an experiment, and a budget doesn't.
 #[test]
 fn a_budget_that_bounds_nothing_is_told_of() {
