@@ -209,6 +209,18 @@ impl Decision {
         })
     }
 
+    /// Whether the effect of another experiment certainly is another one: their difference is larger
+    /// than its margin, the root of the sum of the squares of both margins. That holds for effects
+    /// that know nothing of each other. Two whose intervals have nothing in common always differ.
+    /// Source: Zou & Donner, "Construction of Confidence Intervals about Effect Measures: A Simple
+    /// Approach" (Statistics in Medicine 2008).
+    pub(crate) fn differs_from(&self, other: &Decision) -> bool {
+        let margin =
+            |of: &Decision| interval_of(&of.estimate, of.critical).high - of.estimate.effect;
+        let apart = (self.estimate.effect - other.estimate.effect).abs();
+        apart > margin(self).hypot(margin(other))
+    }
+
     fn by_rounds_alone(&self) -> Estimate {
         Estimate { standard_error: self.noise, ..self.estimate.clone() }
     }

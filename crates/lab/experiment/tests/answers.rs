@@ -61,6 +61,27 @@ fn a_verdict_that_is_not_there_depends_on_nothing() {
     assert!(!text.contains("DEPENDS") && !text.contains("pairs"), "{text}");
 }
 
+/// V12: of several looks at one effect some may just fail to show it. That isn't the model's fault.
+#[test]
+fn a_verdict_depends_on_a_cost_only_where_the_effects_certainly_differ() {
+    let rows = |ratio: f64| {
+        Story { world: World::Simulated("8-core".into()), ..Story::of(ratio, 0.012) }.rows()
+    };
+    let text = |half: f64| {
+        let comparison = compare(&rows(half), Level::B, &RULE);
+        let sensitivity = vec![Sensitivity { change: "half the cost".into(), comparison }];
+        let asked = Question { sensitivity, ..question() };
+        unwrapped(&Verdict::of(&rows(1.035), &asked).expect("whole rounds").text())
+    };
+    let noise = text(1.015);
+    assert!(noise.contains("Yes. B is ") && noise.contains("): can't tell."), "{noise}");
+    assert!(noise.contains("These agree within their noise"), "{noise}");
+    assert!(noise.contains("takes more rounds.") && !noise.contains("DEPENDS"), "{noise}");
+    let other = text(0.98);
+    assert!(other.contains("): real; open") && other.contains("The verdict DEPENDS"), "{other}");
+    assert!(text(1.035).contains("The verdict is the same under each of these."));
+}
+
 /// V12: what was not tried isn't counted among what says the same.
 #[test]
 fn what_was_not_tried_of_the_models_costs_is_named() {

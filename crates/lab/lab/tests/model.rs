@@ -144,7 +144,8 @@ fn what_a_load_is_refused_with_says_under_which_setting_it_was() {
         let stop = run(&asked, &|| false, &mut |_: &str| {}, &session).err().expect("no wait");
         let words = stop.to_string();
         assert!(words.starts_with("setting "), "{design:?}: {words}");
-        assert!(words.contains(" (commit_leader = ") && words.contains("without waiting"), "{words}");
+        assert!(words.contains(" (commit_leader = "), "{design:?}: {words}");
+        assert!(words.contains("without waiting"), "{design:?}: {words}");
     }
 }
 

@@ -116,6 +116,11 @@ impl Figures {
         format!("{b} / A {} ({low} to {high}): {words}", decimal(self.ratio, 4))
     }
 
+    /// Whether two comparisons certainly found another effect each (rule V12).
+    pub(crate) fn differs_from(&self, other: &Figures) -> bool {
+        self.of.differs_from(&other.of)
+    }
+
     /// Whether two comparisons lead to the same words.
     pub(crate) fn agrees_with(&self, other: &Figures) -> bool {
         self.of.answer == other.of.answer

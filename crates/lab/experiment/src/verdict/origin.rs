@@ -138,16 +138,26 @@ impl Origin {
         if self.depends(stated) {
             return "The verdict DEPENDS on these costs: don't rely on it.";
         }
-        match (self.tried(), stated) {
-            ([], _) => "How far the verdict depends on the model's costs was not tried.",
-            (_, None) => {
-                "With too few rounds there is no verdict that could depend on these costs."
-            }
-            _ if self.untried != Untried::Nothing => {
+        if self.tried().is_empty() {
+            return "How far the verdict depends on the model's costs was not tried.";
+        }
+        let Some(stated) = stated else {
+            return "With too few rounds there is no verdict that could depend on these costs.";
+        };
+        if self.tried().iter().any(|assumption| assumption.comparison.is_none()) {
+            return "Under some of these there are too few rounds, so how far the verdict depends \
+                    on them isn't known.";
+        }
+        if !self.compared().all(|figures| stated.agrees_with(figures)) {
+            return "These agree within their noise, if not in every answer: to tell whether the \
+                    verdict depends on these costs takes more rounds.";
+        }
+        match self.untried {
+            Untried::Nothing => "The verdict is the same under each of these.",
+            _ => {
                 "The verdict is the same under those that were tried. How far it depends on the \
                  others isn't known."
             }
-            _ => "The verdict is the same under each of these.",
         }
     }
 
@@ -155,12 +165,17 @@ impl Origin {
         self.sensitivity.as_deref().unwrap_or_default()
     }
 
-    /// Whether there is a verdict, and it is another under some assumption (rule V12).
+    /// The comparisons under those assumptions that have one.
+    fn compared(&self) -> impl Iterator<Item = &Figures> {
+        self.tried().iter().filter_map(|assumption| assumption.comparison.as_ref())
+    }
+
+    /// Whether there is a verdict, and under some assumption it certainly is another one: an answer
+    /// differs, and the effect does (rule V12).
     pub(super) fn depends(&self, stated: Option<&Figures>) -> bool {
-        let Some(stated) = stated else { return false };
-        let is_same = |assumption: &Assumption| {
-            assumption.comparison.as_ref().is_some_and(|figures| stated.agrees_with(figures))
+        let is_another = |stated: &Figures, figures: &Figures| {
+            !stated.agrees_with(figures) && stated.differs_from(figures)
         };
-        !self.tried().iter().all(is_same)
+        stated.is_some_and(|stated| self.compared().any(|figures| is_another(stated, figures)))
     }
 }
