@@ -238,8 +238,8 @@ pub struct Equals {
     pub rounds: u32,
     /// The later run over the earlier one.
     pub ratio: f64,
-    /// Its interval, of the same probability, by one look.
-    pub interval: Interval,
+    /// Its interval, of the same probability, by one look; none if the rounds are too few for one.
+    pub interval: Option<Interval>,
     /// A ratio of 1 or more: as many rounds of equals as there are of the comparison could lie so
     /// far apart.
     pub floor: f64,
@@ -601,10 +601,12 @@ impl Equals {
         let spread = (squares / pairs.len() as f64).sqrt();
         let error = (spread / f64::from(compared).sqrt()).max(least);
         let margin = stats::sequential::student_critical(critical, pairs.len() as f64);
+        // So few may lie near each other by chance, as in `interval_of`.
+        let is_known = critical.powi(2) < f64::from(estimate.pairs);
         Some(Equals {
             rounds: estimate.pairs,
             ratio: estimate.effect.exp(),
-            interval: ratios(estimate.interval(critical)),
+            interval: is_known.then(|| ratios(estimate.interval(critical))),
             floor: (margin * error).exp().min(RATIO_MAX),
         })
     }

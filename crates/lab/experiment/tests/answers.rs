@@ -4,8 +4,8 @@ mod common;
 
 use common::{RULE, Story, block_of_a_second, priority, question, unwrapped};
 use experiment::{
-    Audit, Block, Commits, Level, Measure, Question, RoundKind, Rule, Run, Sensitivity, Untried,
-    Verdict, World, commits_lost, compare, decide, is_decided, parse_rows,
+    Audit, Block, Commits, Level, Measure, Plan, Question, RoundKind, Rule, Run, Sensitivity,
+    Untried, Verdict, World, commits_lost, compare, decide, is_decided, parse_rows,
 };
 use serde_json::Value;
 
@@ -113,6 +113,20 @@ fn an_interval_of_a_hundredth_to_a_hundredfold_is_not_shown() {
     assert!(line.trim_end().ends_with(" -"), "{line}");
     assert!(text.contains("-: the rounds are too few to bound this figure."), "{text}");
     assert!(verdict.html(&rows).contains("-: the rounds are too few to bound"), "in the page");
+}
+
+/// V37: of so few rounds of equals no interval of such a probability can be had, and JSON doesn't
+/// make one up.
+#[test]
+fn an_interval_of_equals_that_is_not_known_is_null() {
+    let interval = |equals: u32| {
+        let of = Plan { levels: 2, rounds: 10, equals, stretches: equals, together: 1, seed: 7 };
+        let json = json(&Story::of(1.02, 0.06).rows_of_plan(of));
+        json["headline"]["comparison"]["equals"]["interval"].clone()
+    };
+    assert!(interval(5).is_null(), "{}", interval(5));
+    let known = interval(12);
+    assert!(number(&known[0]) < number(&known[1]), "{known}");
 }
 
 /// Of 400 planned rounds the first look is at the twentieth. Before it nothing is told, and nothing
@@ -511,4 +525,18 @@ fn samples_are_told_of_two_settings() {
     let [a, b] = ["a", "b"].map(|side| number(&samples[side]["mean"]));
     assert!((number(&welch["difference"]) - (b - a)).abs() < 1e-9, "{welch}");
     assert!(number(&samples["hedges_g"]["value"]) > 0.0 && number(&welch["p"]) < 0.05);
+}
+
+/// One side above ten thousand a second, the other below: a reader compares digit by digit.
+#[test]
+fn figures_of_both_settings_have_as_many_decimals() {
+    let mut rows = Story::of(1.03, 0.004).rows();
+    rows.iter_mut().for_each(|run| run.elapsed_ns = 1_660_000_000);
+    let text = report(&rows).text();
+    let samples = text.lines().skip_while(|line| !line.starts_with("Samples"));
+    let is_row = |line: &&str| line.starts_with("  A ") || line.starts_with("  B ");
+    let rows: Vec<&str> = samples.filter(is_row).take(2).collect();
+    assert!(rows[1].contains(" 10,") && !rows[0].contains(" 10,"), "{rows:?}");
+    let least = |row: &&str| row.split_whitespace().nth(2).expect("a figure").to_owned();
+    assert!(rows.iter().map(least).all(|figure| !figure.contains('.')), "{rows:?}");
 }

@@ -6,7 +6,7 @@
 //!
 //! Callers: `verdict`.
 
-use report::number::{change, decimal};
+use report::number::{alike, change, decimal};
 use report::{Table, paragraph};
 use serde::Serialize;
 use stats::sequential::Direction;
@@ -165,10 +165,11 @@ impl Yardsticks {
                 "lower" => "down",
                 _ => "",
             };
+            let [of_a, of_b] = figures([line.a, line.b], line.unit);
             table.row([
                 line.name,
-                &figure(line.a, line.unit),
-                &figure(line.b, line.unit),
+                &of_a,
+                &of_b,
                 shown_unit(line.unit),
                 &change(line.ratio),
                 &line.interval_text(),
@@ -191,19 +192,32 @@ pub(super) fn shown_unit(unit: &'static str) -> &'static str {
 
 /// Three or four figures; times in the unit that suits them.
 pub(super) fn figure(value: f64, unit: &str) -> String {
-    if [NS, NS_PER_TX].contains(&unit) {
-        return Nanos(value.round() as u64).to_string();
+    match is_time(unit) {
+        true => Nanos(value.round() as u64).to_string(),
+        false => decimal(value, decimals(value)),
     }
-    decimal(
-        value,
-        if value >= 1_000.0 {
-            0
-        } else if value >= 10.0 {
-            1
-        } else {
-            3
-        },
-    )
+}
+
+/// The same of two figures beside each other: what isn't a time has as many decimals in both.
+pub(super) fn figures(values: [f64; 2], unit: &str) -> [String; 2] {
+    match is_time(unit) {
+        true => values.map(|value| figure(value, unit)),
+        false => alike(values, decimals),
+    }
+}
+
+fn is_time(unit: &str) -> bool {
+    [NS, NS_PER_TX].contains(&unit)
+}
+
+fn decimals(value: f64) -> u32 {
+    if value >= 1_000.0 {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        3
+    }
 }
 
 fn unequal_warning(sides: &str, name: &str) -> String {

@@ -8,7 +8,7 @@ use report::number::{change, share};
 use super::{estimate, percent};
 use crate::Level;
 use crate::verdict::Verdict;
-use crate::verdict::yardsticks::{Kind, Line, UNBOUNDED, figure, shown_unit};
+use crate::verdict::yardsticks::{Kind, Line, UNBOUNDED, figures, shown_unit};
 
 /// A row whose interval is longer than this many per cent, and holds zero, says nothing, and would
 /// make all others of its chart short.
@@ -85,20 +85,15 @@ fn table(lines: &[Line], b: Level) -> Table {
             false => format!("{low} to {high}"),
         };
         let word = if line.difference == "not seen" { "" } else { line.difference };
-        table.row([
-            line.name,
-            &with_unit(line.a, line.unit),
-            &with_unit(line.b, line.unit),
-            &change(line.ratio),
-            &interval,
-            word,
-        ]);
+        let [of_a, of_b] =
+            figures([line.a, line.b], line.unit).map(|figure| with_unit(&figure, line.unit));
+        table.row([line.name, &of_a, &of_b, &change(line.ratio), &interval, word]);
     }
     table
 }
 
-fn with_unit(value: f64, unit: &'static str) -> String {
+fn with_unit(figure: &str, unit: &'static str) -> String {
     let shown = shown_unit(unit);
     let blank = if shown.is_empty() || shown.starts_with('/') { "" } else { " " };
-    format!("{}{blank}{shown}", figure(value, unit))
+    format!("{figure}{blank}{shown}")
 }
