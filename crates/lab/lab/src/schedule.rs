@@ -7,14 +7,13 @@ use stop::Stop;
 use waits::Nanos;
 
 use crate::alternate::Blocks;
+use crate::lengths::BLOCK_LENGTHS;
 use crate::session::invalid;
 use crate::{Experiment, Form};
 
 /// Of the blocks of an alternating experiment, one in so many is for equals. With fewer a slow
 /// effect is hardly seen, with more a difference is.
 const EQUALS_EVERY: u32 = 5;
-/// The shortest block that the binary's `--block` takes, in hundredths of a second.
-const BLOCK_HUNDREDTHS_MIN: f64 = 2.0;
 /// Equals make a stretch of each setting, and more where stretches would be longer than this.
 const STRETCH_MAX: Nanos = Nanos::from_secs(30);
 
@@ -79,7 +78,7 @@ fn room(seconds: f64, block: f64, levels: u8, warm_up: Nanos) -> String {
     // A plan rounds down, so what just fits may not.
     let budget = (warm_up.as_secs_f64() + f64::from(least) * block + 1e-6).ceil();
     let hundredths = (seconds / f64::from(least) * 100.0 - 1e-6).floor();
-    let shorter = match hundredths >= BLOCK_HUNDREDTHS_MIN {
+    let shorter = match hundredths / 100.0 >= BLOCK_LENGTHS.start().as_secs_f64() {
         true => format!(", or --block {:.2} or less", hundredths / 100.0),
         false => String::new(),
     };

@@ -2,10 +2,12 @@
 //!
 //! Callers: `laboratory`.
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use experiment::Measure;
+use lab::{BLOCK_LENGTHS, BUDGETS, RUN_LENGTHS, WASHOUTS, parse_time};
 use lab::{Design, Experiment, Form, RATES, RunOn};
 use waits::Nanos;
 
@@ -86,7 +88,7 @@ pub(crate) struct How {
     /// How long settings that alternate may take, at most: 90, 90s, 5m, 1h. It ends as soon as it
     /// knows. Loading comes on top. On a model it is the model's own time. By restarts it bounds
     /// nothing: see --rounds.
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = time(BUDGETS), allow_negative_numbers = true)]
     budget: Option<Nanos>,
     /// Goes on behind the budget until it knows; the intervals are longer for that.
     #[arg(long)]
@@ -99,24 +101,24 @@ pub(crate) struct How {
     /// session begins the next one when the last has ended.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = within(RATES))]
     rate: Option<u32>,
-    /// Seconds of a block, when settings alternate.
-    #[arg(long, value_name = "S", allow_negative_numbers = true)]
-    #[arg(value_parser = within(0.02..=3_600.0))]
-    block: Option<f64>,
-    /// Seconds at the begin of a block that don't count; at most half of it.
-    #[arg(long, value_name = "S", allow_negative_numbers = true)]
-    #[arg(value_parser = within(0.0..=1_800.0))]
-    washout: Option<f64>,
+    /// How long a block is, when settings alternate: 1, 0.1s, 100ms.
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
+    #[arg(value_parser = time(BLOCK_LENGTHS))]
+    block: Option<Nanos>,
+    /// How long the begin of a block is that doesn't count; at most half of it.
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
+    #[arg(value_parser = time(WASHOUTS))]
+    washout: Option<Nanos>,
     /// Rounds at most, by restarts: each has a run of every setting.
     #[arg(long, value_parser = within(2..=1_000_u32), allow_negative_numbers = true)]
     rounds: Option<u32>,
     /// Rounds of equals among them, by restarts.
     #[arg(long, value_parser = within(1..=1_000_u32), allow_negative_numbers = true)]
     equal_rounds: Option<u32>,
-    /// Measured seconds of each run by restarts; before that it warms up for a fifth of it.
-    #[arg(long, value_name = "S")]
-    #[arg(value_parser = within(0.01..=86_400.0), allow_negative_numbers = true)]
-    seconds: Option<f64>,
+    /// How long each run by restarts is measured; before that it warms up for a fifth of it.
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
+    #[arg(value_parser = time(RUN_LENGTHS))]
+    seconds: Option<Nanos>,
     /// The difference in what is compared, in per cent, that matters.
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
     #[arg(value_parser = within(0.01..=99.99))]
@@ -166,7 +168,6 @@ impl How {
 
     /// Changes an experiment as was asked for.
     pub(super) fn change(&self, experiment: &mut Experiment) {
-        let ns = |seconds: f64| Nanos((seconds * 1e9) as u64);
         if let Some(design) = self.design {
             experiment.design = Some(match design {
                 DesignName::Alternate => Design::Alternate,
@@ -177,8 +178,8 @@ impl How {
         experiment.until_decided |= self.until_decided;
         experiment.measure = self.measure.or(experiment.measure);
         self.rate.into_iter().for_each(|rate| experiment.arriving(rate));
-        experiment.block = self.block.map(ns).or(experiment.block);
-        experiment.washout = self.washout.map(ns).or(experiment.washout);
+        experiment.block = self.block.or(experiment.block);
+        experiment.washout = self.washout.or(experiment.washout);
         let [rounds, equals] = &mut experiment.rounds;
         *rounds = self.rounds.unwrap_or(*rounds);
         *equals = self.equal_rounds.unwrap_or(*equals);
@@ -194,7 +195,7 @@ impl How {
             (None, false, Design::Restarts) => Form::quick(),
         };
         match self.seconds {
-            Some(seconds) => form.lasting(Nanos((seconds * 1e9) as u64)),
+            Some(length) => form.lasting(length),
             None => form,
         }
     }
@@ -206,15 +207,16 @@ impl How {
             line += &value.map_or(String::new(), |value| format!(" --{name} {value}"));
         };
         let design = |design: DesignName| format!("{design:?}").to_lowercase();
+        let seconds = |length: Nanos| length.as_secs_f64().to_string();
         option("design", self.design.map(design));
         option("budget", self.budget.map(|budget| format!("{}s", budget.as_secs_f64())));
         option("measure", self.measure.map(|measure| measure.to_string()));
         option("rate", self.rate.map(|rate| rate.to_string()));
-        option("block", self.block.map(|block| block.to_string()));
-        option("washout", self.washout.map(|washout| washout.to_string()));
+        option("block", self.block.map(seconds));
+        option("washout", self.washout.map(seconds));
         option("rounds", self.rounds.map(|rounds| rounds.to_string()));
         option("equal-rounds", self.equal_rounds.map(|rounds| rounds.to_string()));
-        option("seconds", self.seconds.map(|seconds| seconds.to_string()));
+        option("seconds", self.seconds.map(seconds));
         option("matters", self.matters.map(|percent| percent.to_string()));
         let flags = [
             (" --full", self.full),
@@ -235,20 +237,11 @@ pub(super) fn word(text: &str) -> String {
     }
 }
 
-/// A length of time as people write it: 90, 90s, 5m, 1h.
-fn duration(text: &str) -> Result<Nanos, String> {
-    let text = text.trim();
-    let end = text.find(|letter: char| letter.is_ascii_alphabetic()).unwrap_or(text.len());
-    let factor = match text[end..].trim() {
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3_600.0,
-        unit => return Err(format!("'{unit}' is no unit of time: choose s, m or h")),
-    };
-    match text[..end].trim().parse::<f64>().map(|number| number * factor) {
-        Ok(seconds) if (1.0..=86_400.0).contains(&seconds) => Ok(Nanos((seconds * 1e9) as u64)),
-        _ => Err("choose 1s to 24h".to_owned()),
-    }
+/// A parser of lengths of time within this range, for clap.
+fn time(
+    range: RangeInclusive<Nanos>,
+) -> impl Fn(&str) -> Result<Nanos, String> + Clone + Send + Sync + 'static {
+    move |text| parse_time(text, &range)
 }
 
 #[cfg(test)]
