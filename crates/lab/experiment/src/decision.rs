@@ -209,9 +209,10 @@ impl Decision {
         })
     }
 
-    /// Whether the effect of another experiment certainly is another one: their difference is larger
-    /// than its margin, the root of the sum of the squares of both margins. That holds for effects
-    /// that know nothing of each other. Two whose intervals have nothing in common always differ.
+    /// Whether the effect of another experiment certainly is another one: the difference of both is
+    /// larger than its margin, the root of the sum of the squares of both margins. That holds for
+    /// effects that know nothing of each other. If their intervals have nothing in common they
+    /// always differ.
     /// Source: Zou & Donner, "Construction of Confidence Intervals about Effect Measures: A Simple
     /// Approach" (Statistics in Medicine 2008).
     pub(crate) fn differs_from(&self, other: &Decision) -> bool {

@@ -264,10 +264,6 @@ impl<'a> Asked<'a> {
         follower: &mut dyn Follower,
         session: &Session,
     ) -> Result<Found, Stop> {
-        let is_unbounded = self.design == Design::Restarts && !self.rule.is_open_ended;
-        if is_unbounded && self.experiment.budget.is_some() {
-            follower.tell(&self.without_budget());
-        }
         match &self.request.run_on {
             RunOn::ThisMachine(parent) => self.here(parent, told_to_stop, follower, session),
             RunOn::Model { machine: name, disk } => {
@@ -279,6 +275,25 @@ impl<'a> Asked<'a> {
                 let model = machine.describe(name, disk);
                 self.modelled(&machine, model, told_to_stop, follower, session)
             }
+        }
+    }
+
+    /// It begins, before anything is loaded, so that what was asked is known however it ends. The
+    /// follower is told of what may not be as a user expects it.
+    fn begin(&self, model: &str, follower: &mut dyn Follower) {
+        follower.begins(&self.rule, model, &self.notes);
+        let is_unbounded = self.design == Design::Restarts && !self.rule.is_open_ended;
+        if is_unbounded && self.experiment.budget.is_some() {
+            follower.tell(&self.without_budget());
+        }
+        if self.plan.rounds < ROUNDS_MIN {
+            let more = match self.design {
+                Design::Restarts => "more rounds (--rounds)",
+                Design::Alternate => "a larger budget, or shorter blocks (--budget, --block)",
+            };
+            follower.tell(&format!(
+                "fewer than {ROUNDS_MIN} rounds never have an answer, only figures: ask for {more}"
+            ));
         }
     }
 
@@ -365,6 +380,7 @@ impl<'a> Asked<'a> {
         // This frees what killed experiments had left.
         let scratch = Scratch::make(&disk, parent, direct, session)?;
         self.form.check_room(&disk, parent)?;
+        self.begin("", follower);
         let base = scratch.base();
         let mut loading = Loading { began: session.now(), percent: None };
         let progress = |done: u64, all: u64| {
@@ -375,7 +391,6 @@ impl<'a> Asked<'a> {
         let Some(chosen) = prepared else { return Ok(self.stopped()) };
         let (form, settings) = self.as_chosen(Some(chosen))?;
         let settings = &settings[..];
-        follower.begins(&self.rule, "", &self.notes);
         let (mut audited, mut notes) = (None, Vec::new());
         let execution = {
             let (time, done) = (self.time(), &self.done[..]);

@@ -165,6 +165,22 @@ fn a_budget_that_bounds_nothing_is_told_of() {
     assert!(told(Some(Nanos::from_secs(5))) && !told(None));
 }
 
+/// LB80: all of their time would be spent for nothing.
+#[test]
+fn rounds_that_never_have_an_answer_are_told_of() {
+    let told = |rounds| {
+        let mut asked = request();
+        asked.experiment.rounds = [rounds, 1];
+        let os = os::linux::start_with(Arc::new(|_| {}));
+        let session = os.adopt("test", SessionKind::Foreground);
+        let mut lines = Vec::new();
+        let mut tell = |line: &str| lines.push(line.to_owned());
+        assert!(run(&asked, &|| true, &mut tell, &session).is_ok());
+        lines.iter().any(|line| line.starts_with("fewer than 6 rounds never have an answer"))
+    };
+    assert!(told(5) && !told(6));
+}
+
 /// V12: of a simulation that was broken off nobody knows what it would have said.
 #[test]
 fn a_verdict_does_not_depend_on_what_was_broken_off() {

@@ -18,13 +18,14 @@ use lab::{BUILT_IN, Before, Ending, Experiment, Form, Request, Setting, TEMPLATE
 use lab::{free_buffer_waits, redo_size};
 use report::number::counted;
 use report::paragraph;
+use serde_json::{Value, json};
 use stop::{RefusalKind, Stop, did_you_mean};
 use waits::SessionKind;
 
 use self::again::Done;
 use self::options::{How, Place, word};
-use self::outputs::{Following, Outputs};
-use crate::output::{CommandResult, Failure, start_world};
+use self::outputs::{Following, Outputs, mark_of};
+use crate::output::{CommandResult, Failure, json_page, start_world, tell};
 use crate::progress::Progress;
 use crate::settings::{Settings, check_given_once, named_values};
 
@@ -37,7 +38,7 @@ const COMMIT: &str = env!("FOREBAY_COMMIT");
 #[derive(Subcommand)]
 pub(crate) enum Lab {
     /// Lists the experiments.
-    List,
+    List(List),
     /// Prints the file of an experiment. 'template' is one with every key, to begin with.
     Show(Show),
     /// Runs an experiment, built in or from a file, and says what came of it.
@@ -53,6 +54,13 @@ pub(crate) enum Lab {
 
 const COMPARE_HELP: &str = "Example:\n  forebay lab compare --set db_writer_processes=1 --vs \
                             db_writer_processes=8 --load order-entry";
+
+#[derive(Args)]
+pub(crate) struct List {
+    /// Prints JSON, for programs; docs/JSON.md lists the keys.
+    #[arg(long)]
+    json: bool,
+}
 
 #[derive(Args)]
 pub(crate) struct Show {
@@ -102,7 +110,7 @@ pub(crate) struct Compare {
 
 pub(crate) fn run(command: Lab) -> CommandResult {
     match command {
-        Lab::List => list(),
+        Lab::List(list) => list.carry_out(),
         Lab::Show(show) => show.carry_out(),
         Lab::Run(run) => run.carry_out(None),
         Lab::Compare(compare) => compare.carry_out(None),
@@ -111,21 +119,48 @@ pub(crate) fn run(command: Lab) -> CommandResult {
     }
 }
 
-fn list() -> CommandResult {
+/// The experiments with shapes of their own, and their questions.
+const SHAPES: [(&str, &str); 2] = [
+    (redo_size::NAME, redo_size::QUESTION),
+    (free_buffer_waits::NAME, free_buffer_waits::QUESTION),
+];
+
+impl List {
+    fn carry_out(&self) -> CommandResult {
+        let named = BUILT_IN.iter().map(|(name, _)| Experiment::named(name));
+        let all = named.collect::<Result<Vec<_>, Stop>>()?;
+        Ok(if self.json { in_json(&all) } else { in_words(&all) })
+    }
+}
+
+fn in_words(all: &[Experiment]) -> String {
     let mut text = String::new();
-    for (name, _) in BUILT_IN {
-        let experiment = Experiment::named(name).map_err(Failure::from)?;
-        text += &paragraph(&format!("{name}: {}", experiment.question), "");
+    for experiment in all {
+        text += &paragraph(&format!("{}: {}", experiment.name, experiment.question), "");
         for (letter, setting) in ('A'..).zip(&experiment.settings) {
             text += &format!("  {letter}: {setting}\n");
         }
     }
-    let others = [
-        (redo_size::NAME, redo_size::QUESTION),
-        (free_buffer_waits::NAME, free_buffer_waits::QUESTION),
-    ];
     let other = |(name, question)| paragraph(&format!("{name}: {question}"), "");
-    Ok(text + &others.map(other).concat())
+    text + &SHAPES.map(other).concat()
+}
+
+fn in_json(all: &[Experiment]) -> String {
+    let setting = |(letter, of): (char, &Setting)| {
+        let (level, setting) = (letter.to_string(), of.to_string());
+        json!({ "level": level, "setting": setting })
+    };
+    let compared = all.iter().map(|of| {
+        let settings: Vec<Value> = ('A'..).zip(&of.settings).map(setting).collect();
+        json!({ "name": of.name, "question": of.question, "settings": settings })
+    });
+    // Their cells are no settings that are compared with a first one.
+    let shapes = SHAPES.map(|(name, question)| {
+        let settings = Value::Null;
+        json!({ "name": name, "question": question, "settings": settings })
+    });
+    let list: Value = compared.chain(shapes).collect();
+    json_page(&list)
 }
 
 impl Show {
@@ -268,20 +303,12 @@ fn answer(
     how: &How,
     done: Option<Done>,
 ) -> CommandResult {
-    match &done {
-        Some(Done { rows, html, .. }) => Outputs::check(Some(rows), html.as_deref())?,
-        None => Outputs::check(how.rows.as_deref(), how.html.as_deref())?,
-    }
-    let session = begin();
-    let mut outputs = match &done {
-        Some(Done { rows, html, whole, .. }) => {
-            Outputs::going_on(rows, *whole, html.as_deref(), &session)?
-        }
-        None => Outputs::make(how.rows.as_deref(), how.html.as_deref(), &session)?,
-    };
-    let rows = done.as_ref().map_or(how.rows.clone(), |done| Some(done.rows.clone()));
-    // Where it begins anew, too, it is gone on with by the command line that asked for it.
+    let notice = how.check_design(&experiment, place).map_err(Failure::usage)?;
+    // Where it begins anew, too, it is the command line that asked for it which goes on.
     let call = done.as_ref().map_or_else(|| call(&command), |done| done.call.clone());
+    let session = begin();
+    let mut outputs = outputs_of(how, done.as_ref(), mark_of(&call), &session)?;
+    let rows = done.as_ref().map_or(how.rows.clone(), |done| Some(done.rows.clone()));
     // Without a row behind it, what was asked may be of another design.
     let is_told = done.as_ref().is_some_and(|done| !done.before.runs.is_empty());
     let request = Request {
@@ -294,6 +321,7 @@ fn answer(
         command,
         before: done.map_or_else(Before::default, |done| done.before),
     };
+    notice.iter().for_each(|notice| tell(&format!("notice: {notice}")));
     let mut following =
         Following { progress: Progress::new(), outputs: &mut outputs, call: Some(call), is_told };
     let ended = lab::run(&request, &os::linux::interrupted, &mut following, &session);
@@ -316,6 +344,28 @@ fn answer(
         (Ok(()), true) => Err(stopped(rows.as_deref()).behind(text)),
         (Err(error), _) => Err(Failure::from(error).behind(text)),
     }
+}
+
+/// The files that it writes.
+fn outputs_of<'s>(
+    how: &How,
+    done: Option<&Done>,
+    mark: String,
+    session: &'s os::Session,
+) -> Result<Outputs<'s>, Failure> {
+    let outputs = match done {
+        Some(Done { rows, html, whole, .. }) => {
+            let html = html.as_deref();
+            Outputs::check(Some(rows), html)?;
+            Outputs::going_on(rows, *whole, html, &mark, session)?
+        }
+        None => {
+            let (rows, html) = (how.rows.as_deref(), how.html.as_deref());
+            Outputs::check(rows, html)?;
+            Outputs::make(rows, html, session)?
+        }
+    };
+    Ok(outputs.marked(mark))
 }
 
 /// The text of a verdict; a failure, behind it, if commits were lost: a script that only looks at

@@ -29,8 +29,9 @@ pub(crate) struct Place {
     /// none is named for that), nvme-consumer, disk-7200, fixed or exponential.
     #[arg(long, value_name = "DISK", requires = "simulate")]
     simulated_disk: Option<String>,
-    /// Where the scratch folder is made, and removed again.
-    #[arg(long, value_name = "DIR", default_value = ".")]
+    /// Where the scratch folder is made, and removed again. One that a killed experiment left there
+    /// is removed by the next.
+    #[arg(long, value_name = "DIR", default_value = ".", conflicts_with = "simulate")]
     dir: PathBuf,
     /// Orders and seeds the runs.
     #[arg(long, default_value_t = 1)]
@@ -90,7 +91,7 @@ pub(crate) struct How {
     /// nothing: see --rounds.
     #[arg(long, value_name = "TIME", value_parser = time(BUDGETS), allow_negative_numbers = true)]
     budget: Option<Nanos>,
-    /// Goes on behind the budget until it knows; the intervals are longer for that.
+    /// Goes on when the budget is over, until it knows; intervals are longer for that.
     #[arg(long)]
     until_decided: bool,
     /// What the settings are compared by: throughput, latency-median, latency-99 or latency-99.9;
@@ -109,7 +110,8 @@ pub(crate) struct How {
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     #[arg(value_parser = time(WASHOUTS))]
     washout: Option<Nanos>,
-    /// Rounds at most, by restarts: each has a run of every setting.
+    /// Rounds at most, by restarts: each has a run of every setting. Fewer than 6 never have an
+    /// answer.
     #[arg(long, value_parser = within(2..=1_000_u32), allow_negative_numbers = true)]
     rounds: Option<u32>,
     /// Rounds of equals among them, by restarts.
@@ -122,7 +124,7 @@ pub(crate) struct How {
     /// The difference in what is compared, in per cent, that matters.
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
     #[arg(value_parser = within(0.01..=99.99))]
-    matters: Option<f64>,
+    pub(super) matters: Option<f64>,
     /// Writes the rows, one JSON object a line, to this file too; also of free-buffer-waits.
     #[arg(long, value_name = "FILE")]
     pub(super) rows: Option<PathBuf>,
@@ -164,6 +166,39 @@ impl How {
             ("--equals", self.equals),
         ];
         given.into_iter().filter(|(_, given)| *given).map(|(option, _)| option)
+    }
+
+    /// Refuses options of a design that the experiment doesn't have. Settings that alternate
+    /// without a wish may be compared by restarts after all: then this says what options come to.
+    pub(super) fn check_design(
+        &self,
+        experiment: &Experiment,
+        place: &Place,
+    ) -> Result<Option<String>, String> {
+        let way = experiment.way(place.simulate.is_some());
+        let (design, _) = way.map_err(|stop| stop.to_string())?;
+        let given = |others: &[&str]| self.all_given().find(|option| others.contains(option));
+        match design {
+            Design::Restarts => match given(&["--block", "--washout"]) {
+                Some(option) => Err(format!(
+                    "the settings are compared by restarts, which have no blocks: leave {option} \
+                     out, or choose --design alternate"
+                )),
+                None => Ok(None),
+            },
+            Design::Alternate => match given(&["--rounds", "--equal-rounds"]) {
+                Some(option) if experiment.design.is_some() => Err(format!(
+                    "settings that alternate have as many rounds as the budget has room for: leave \
+                     {option} out, or choose --design restarts"
+                )),
+                option => Ok(option.map(|option| {
+                    format!(
+                        "{option} counts only if the settings turn out not to alternate well; \
+                         until then the budget counts (--budget)"
+                    )
+                })),
+            },
+        }
     }
 
     /// Changes an experiment as was asked for.
@@ -246,7 +281,42 @@ fn time(
 
 #[cfg(test)]
 mod tests {
-    use super::word;
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        place: Place,
+        #[command(flatten)]
+        how: How,
+    }
+
+    /// Else a user waits for an experiment that isn't the one that was asked for.
+    #[test]
+    fn an_option_of_the_other_design_is_refused_or_told_of() {
+        let text = "question = \"?\"\n[factor]\ncommit_leader = [\"session\", \"lgwr\"]";
+        let checked = |words: &[&str]| {
+            let line =
+                Line::try_parse_from([&["lab"][..], words].concat()).expect("a command line");
+            let mut experiment = Experiment::parse("mine", text).expect("it is one");
+            line.how.change(&mut experiment);
+            line.how.check_design(&experiment, &line.place)
+        };
+        for (words, says) in [
+            (&["--block", "1", "--simulate", "two-core"][..], "leave --block out"),
+            (&["--washout", "0", "--design", "restarts"], "leave --washout out"),
+            (&["--rounds", "8", "--design", "alternate"], "leave --rounds out"),
+            (&["--equal-rounds", "8", "--design", "alternate"], "leave --equal-rounds out"),
+        ] {
+            assert!(checked(words).is_err_and(|why| why.contains(says)), "{words:?}");
+        }
+        let told = checked(&["--rounds", "8"]).expect("it may count");
+        assert!(told.is_some_and(|told| told.starts_with("--rounds counts only if")));
+        assert_eq!(checked(&["--rounds", "8", "--simulate", "two-core"]), Ok(None));
+        assert_eq!(checked(&["--block", "1", "--washout", "0.1"]), Ok(None));
+    }
 
     #[test]
     fn a_word_is_quoted_where_a_shell_would_read_it_otherwise() {

@@ -43,12 +43,12 @@ impl Asked<'_> {
         if self.has_ended() && factors.is_empty() {
             return Ok(self.ended(model, follower));
         }
+        self.begin(&model, follower);
         follower.tell("loading on the model");
         let base = load(machine, &self.form)?;
         let world = World::Simulated(name.clone());
         let origin = self.origin(world, format!("model {name} with disk {disk}"));
         let on = OnModel { asked: self, base, origin, parts: 1 + factors.len() };
-        follower.begins(&self.rule, &model, &self.notes);
         self.announce(on.parts, follower);
         let (execution, audit) =
             on.carry(machine.clone(), 1, &self.done, told_to_stop, follower, session)?;
