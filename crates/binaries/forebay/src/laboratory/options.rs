@@ -117,7 +117,8 @@ pub(crate) struct How {
     /// Rounds of equals among them, by restarts.
     #[arg(long, value_parser = within(1..=1_000_u32), allow_negative_numbers = true)]
     equal_rounds: Option<u32>,
-    /// How long each run by restarts is measured; before that it warms up for a fifth of it.
+    /// How long each run by restarts is measured. It warms up for a fifth of that before, and so do
+    /// settings that alternate.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     #[arg(value_parser = time(RUN_LENGTHS))]
     seconds: Option<Nanos>,
@@ -191,11 +192,12 @@ impl How {
                     "settings that alternate have as many rounds as the budget has room for: leave \
                      {option} out, or choose --design restarts"
                 )),
-                option => Ok(option.map(|option| {
-                    format!(
-                        "{option} counts only if the settings turn out not to alternate well; \
-                         until then the budget counts (--budget)"
-                    )
+                Some(option) => Ok(Some(format!(
+                    "{option} counts only if the settings turn out not to alternate well; until \
+                     then the budget counts (--budget)"
+                ))),
+                None => Ok(self.seconds.map(|_| {
+                    "as long as settings alternate, only the warm-up follows --seconds".to_owned()
                 })),
             },
         }
@@ -314,6 +316,8 @@ mod tests {
         }
         let told = checked(&["--rounds", "8"]).expect("it may count");
         assert!(told.is_some_and(|told| told.starts_with("--rounds counts only if")));
+        let told = checked(&["--seconds", "9"]).expect("it counts for something");
+        assert!(told.is_some_and(|told| told.contains("only the warm-up follows --seconds")));
         assert_eq!(checked(&["--rounds", "8", "--simulate", "two-core"]), Ok(None));
         assert_eq!(checked(&["--block", "1", "--washout", "0.1"]), Ok(None));
     }

@@ -52,7 +52,7 @@ fn what_contradicts_itself_is_refused_before_the_experiment() {
         (&run, &["--set", "lock_timeout=1", "--set", "LOCK_TIMEOUT=2"], "gives LOCK_TIMEOUT twice"),
         (&run, &["--rows", "a.html", "--html", "./a.html"], "--html names the file of rows"),
         (&run, &["--html", "-"], "--html wants the name of a file"),
-        (&run, &["--dir", "."], "'--dir <DIR>' cannot be used with '--simulate"),
+        (&run, &["--dir", "."], "cannot be used with"),
         (&run, &["--block", "1"], "leave --block out"),
         (&compare, &["--design", "alternate", "--rounds", "8"], "leave --rounds out"),
     ] {

@@ -57,7 +57,7 @@ fn what_is_not_allowed_is_refused_with_what_is() {
     assert!(said.contains("db_writer_processes is 101: choose 1 to 100"), "{said}");
     for wrong in ["7 mm", "m", "7mi", "-7m", "7.5m", "1k", "99999t"] {
         let said = refused("log_buffer", wrong);
-        assert!(said.contains(&format!("log_buffer is {wrong}: choose ")), "as it is typed: {said}");
+        assert!(said.contains(&format!("log_buffer is {wrong}: choose ")), "{said}");
     }
     for nothing in ["", " "] {
         let said = refused("db_cache_size", nothing);
