@@ -58,7 +58,7 @@ impl Load {
                 order_entry::load(connection, *scale, 1, &mut |done| go_on(done, all))
             }
         };
-        // No setting is on yet: what all of them share may be what it can't be done with.
+        // No setting is on yet, so only what all of them share can be at fault.
         let of_loading = |stop: Stop| stop.map_refusal(|refusal| refusal.led_by("loading: "));
         filled.map_err(of_loading)
     }

@@ -79,7 +79,8 @@ pub trait Follower {
         let _ = (line, share);
     }
 
-    /// It begins, with this rule and these notes; again if it begins anew, by restarts.
+    /// It begins, with this rule and these notes, before anything is loaded; again if it begins
+    /// anew, by restarts.
     fn begins(&mut self, rule: &Rule, model: &str, notes: &[String]) {
         let _ = (rule, model, notes);
     }
