@@ -108,13 +108,14 @@ impl Counting<'_> {
         let mut command = Command::new(&self.program);
         let seed = seed.to_string();
         command.args(["lab", "run", "dbwr-count", "--equals", "--json", "--seed", &seed]);
-        if let Some(machine) = &options.simulate {
-            command.args(["--simulate", machine]);
-        }
+        match &options.simulate {
+            Some(machine) => command.args(["--simulate", machine]),
+            None => command.arg("--dir").arg(&options.dir),
+        };
         if let Some(seconds) = options.seconds {
             command.arg("--seconds").arg(seconds.to_string());
         }
-        command.arg("--dir").arg(&options.dir).stderr(Stdio::null());
+        command.stderr(Stdio::null());
         let shown = format!("{command:?}");
         let output = command.output().map_err(|error| format!("cannot start {shown}: {error}"))?;
         if !output.status.success() {

@@ -62,6 +62,11 @@ impl Settings {
         self.chosen.iter().any(|chosen| name_in(chosen).eq_ignore_ascii_case(parameter))
     }
 
+    /// Refused if a parameter was chosen twice.
+    pub(crate) fn check_given_once(&self) -> Result<(), Stop> {
+        check_given_once("--set", &self.chosen)
+    }
+
     /// The options that had an effect, for a command line: of two values of one parameter the last.
     pub(crate) fn again(&self) -> String {
         let is_last = |(at, chosen): &(usize, &String)| {
@@ -87,6 +92,18 @@ fn name_and_value<'c>(option: &str, chosen: &'c str) -> Result<(&'c str, &'c str
             Err(Stop::refuse(RefusalKind::Invalid, message))
         }
     }
+}
+
+/// Refused if this option gives a parameter twice: only one of its values would count.
+pub(crate) fn check_given_once(option: &str, chosen: &[String]) -> Result<(), Stop> {
+    for (at, later) in chosen.iter().enumerate() {
+        let name = name_in(later);
+        if chosen[..at].iter().any(|chosen| name_in(chosen).eq_ignore_ascii_case(name)) {
+            let message = format!("{option} gives {name} twice: leave one of them out");
+            return Err(Stop::refuse(RefusalKind::Invalid, message));
+        }
+    }
+    Ok(())
 }
 
 /// The parameter's name in `NAME=VALUE`.

@@ -33,18 +33,34 @@ pub fn grouped(number: u64) -> String {
     grouped
 }
 
-/// A rate: no decimals from 1,000 on, one from 100 on, four below a tenth, else two.
-pub fn rate(value: f64) -> String {
-    let decimals = if value.abs() >= 1_000.0 {
-        0
-    } else if value.abs() >= 100.0 {
-        1
-    } else if value.abs() >= 0.1 || value == 0.0 {
-        2
-    } else {
-        4
+/// Rates beside each other: no decimals from 1,000 on, one from 100 on, four below a tenth, else
+/// two; [`alike`].
+pub fn rates(values: [f64; 2]) -> [String; 2] {
+    alike(values, |value| {
+        if value.abs() >= 1_000.0 {
+            0
+        } else if value.abs() >= 100.0 {
+            1
+        } else if value.abs() >= 0.1 || value == 0.0 {
+            2
+        } else {
+            4
+        }
+    })
+}
+
+/// Two figures beside each other, with as many decimals: what `decimals` gives the one that wants
+/// more. Those a hundred times apart keep their own, or the larger one would be too long.
+pub fn alike(values: [f64; 2], decimals: impl Fn(f64) -> u32) -> [String; 2] {
+    let [a, b] = values.map(f64::abs);
+    let own = values.map(decimals);
+    let decimals = match (a == 0.0, b == 0.0) {
+        (true, false) => [own[1]; 2],
+        (false, true) => [own[0]; 2],
+        _ if a.max(b) <= 100.0 * a.min(b) => [own[0].max(own[1]); 2],
+        _ => own,
     };
-    decimal(value, decimals)
+    [decimal(values[0], decimals[0]), decimal(values[1], decimals[1])]
 }
 
 /// `value` rounded to this number of decimals.
@@ -118,8 +134,18 @@ mod tests {
 
     #[test]
     fn rates_have_the_decimals_that_say_something() {
-        let shown: Vec<String> = [0.000_2, 0.0, 0.123, 12.345, 812.34, 33_622.4].map(rate).into();
+        let shown = |value: f64| rates([value, value])[0].clone();
+        let shown: Vec<String> = [0.000_2, 0.0, 0.123, 12.345, 812.34, 33_622.4].map(shown).into();
         assert_eq!(shown, ["0.0002", "0.00", "0.12", "12.35", "812.3", "33,622"]);
+    }
+
+    #[test]
+    fn figures_beside_each_other_have_as_many_decimals() {
+        assert_eq!(rates([1_000.0, 999.6]), ["1,000.0", "999.6"]);
+        assert_eq!(rates([0.0, 0.05]), ["0.0000", "0.0500"]);
+        assert_eq!(rates([0.25, 0.0]), ["0.25", "0.00"]);
+        assert_eq!(rates([33_622.4, 0.05]), ["33,622", "0.0500"], "a hundred times apart");
+        assert_eq!(rates([0.0, 0.0]), ["0.00", "0.00"]);
     }
 
     #[test]

@@ -209,6 +209,19 @@ impl Decision {
         })
     }
 
+    /// Whether the effect of another experiment certainly is another one: the difference of both is
+    /// larger than its margin, the root of the sum of the squares of both margins. That holds for
+    /// effects that know nothing of each other. If their intervals have nothing in common they
+    /// always differ.
+    /// Source: Zou & Donner, "Construction of Confidence Intervals about Effect Measures: A Simple
+    /// Approach" (Statistics in Medicine 2008).
+    pub(crate) fn differs_from(&self, other: &Decision) -> bool {
+        let margin =
+            |of: &Decision| interval_of(&of.estimate, of.critical).high - of.estimate.effect;
+        let apart = (self.estimate.effect - other.estimate.effect).abs();
+        apart > margin(self).hypot(margin(other))
+    }
+
     fn by_rounds_alone(&self) -> Estimate {
         Estimate { standard_error: self.noise, ..self.estimate.clone() }
     }
@@ -226,8 +239,8 @@ pub struct Equals {
     pub rounds: u32,
     /// The later run over the earlier one.
     pub ratio: f64,
-    /// Its interval, of the same probability, by one look.
-    pub interval: Interval,
+    /// Its interval, of the same probability, by one look; none if the rounds are too few for one.
+    pub interval: Option<Interval>,
     /// A ratio of 1 or more: as many rounds of equals as there are of the comparison could lie so
     /// far apart.
     pub floor: f64,
@@ -589,10 +602,12 @@ impl Equals {
         let spread = (squares / pairs.len() as f64).sqrt();
         let error = (spread / f64::from(compared).sqrt()).max(least);
         let margin = stats::sequential::student_critical(critical, pairs.len() as f64);
+        // So few may lie near each other by chance, as in `interval_of`.
+        let is_known = critical.powi(2) < f64::from(estimate.pairs);
         Some(Equals {
             rounds: estimate.pairs,
             ratio: estimate.effect.exp(),
-            interval: ratios(estimate.interval(critical)),
+            interval: is_known.then(|| ratios(estimate.interval(critical))),
             floor: (margin * error).exp().min(RATIO_MAX),
         })
     }

@@ -300,6 +300,12 @@ mod tests {
         plan.steps().iter().map(|step| run_of(step, 1_000)).collect()
     }
 
+    /// What was asked of so many rounds.
+    fn asked(rounds: u32) -> Asked {
+        let (model, notes) = (String::new(), Vec::new());
+        Asked { rule: Rule { rounds, ..RULE }, call: Call::default(), model, notes }
+    }
+
     fn audit(instance_ns: Option<u64>, acknowledged: u64) -> Audit {
         Audit { instance_ns, commits: Commits { acknowledged, found: acknowledged } }
     }
@@ -345,10 +351,8 @@ mod tests {
 
     #[test]
     fn a_rule_that_none_can_have_is_refused() {
-        let call = Call::default();
         for rule in [Rule { threshold: 0.0, ..RULE }, Rule { error: 1.0, ..RULE }] {
-            let (model, notes) = (String::new(), Vec::new());
-            let line = Asked { rule, call: call.clone(), model, notes }.to_json_line();
+            let line = Asked { rule, ..asked(RULE.rounds) }.to_json_line();
             let refused = parse_rows(&line).expect_err("it is a rule of nothing").to_string();
             assert!(refused.starts_with("line 1 is no row of an experiment: no "), "{refused}");
         }
@@ -357,16 +361,12 @@ mod tests {
     /// A program that was killed while it wrote leaves whole rows, and a part of one.
     #[test]
     fn what_was_asked_comes_first_and_a_line_that_was_being_written_is_passed_over() {
-        let asked = Asked {
-            rule: RULE,
-            call: Call {
-                command: "forebay lab run".to_owned(),
-                arguments: vec!["lab".to_owned()],
-                commit: "1".to_owned(),
-            },
-            model: String::new(),
-            notes: Vec::new(),
+        let call = Call {
+            command: "forebay lab run".to_owned(),
+            arguments: vec!["lab".to_owned()],
+            commit: "1".to_owned(),
         };
+        let asked = Asked { call, ..asked(RULE.rounds) };
         let audit = audit(Some(0), 9);
         let row = runs()[0].to_json_line();
         let whole = format!("{}\n{row}\n{}\n", asked.to_json_line(), audit.to_json_line());
@@ -383,8 +383,7 @@ mod tests {
     /// broken off and made again counts once, in its place.
     #[test]
     fn what_begins_anew_or_is_made_again_counts_once() {
-        let call = Call::default();
-        let asked = Asked { rule: RULE, call, model: String::new(), notes: Vec::new() };
+        let asked = asked(RULE.rounds);
         let mut again = runs().remove(1);
         again.transactions += 7;
         let lines = |of: &[Run]| of.iter().map(|run| run.to_json_line() + "\n").collect::<String>();
@@ -399,12 +398,6 @@ mod tests {
     /// What is told once by the verdict is told by each report.
     #[test]
     fn notes_are_kept_and_a_row_behind_one_says_that_it_was_resumed() {
-        let asked = |rounds| Asked {
-            rule: Rule { rounds, ..RULE },
-            call: Call::default(),
-            model: String::new(),
-            notes: Vec::new(),
-        };
         let line = |rounds| asked(rounds).to_json_line() + "\n";
         let rows: Vec<String> = runs().iter().map(|run| run.to_json_line() + "\n").collect();
         let [full, still] = ["full: \"history\"", "it stood still"];
@@ -434,20 +427,14 @@ mod tests {
     /// Else all blocks would be thrown away, and made once more.
     #[test]
     fn what_was_to_begin_anew_and_has_no_row_changes_nothing() {
-        let of = |rounds| Asked {
-            rule: Rule { rounds, ..RULE },
-            call: Call::default(),
-            model: String::new(),
-            notes: Vec::new(),
-        };
-        let line = |rounds| of(rounds).to_json_line() + "\n";
+        let line = |rounds| asked(rounds).to_json_line() + "\n";
         let rows: String = runs().iter().map(|run| run.to_json_line() + "\n").collect();
         let audit = audit(Some(0), 9);
         let before = line(9) + &rows + &audit.to_json_line() + "\n";
         for behind in [line(8), line(8) + &rows[..9], line(8) + &line(7)] {
             let text = before.clone() + &behind;
             let read = parse_rows(&text).expect("rows");
-            assert_eq!((read.asked, read.runs), (Some(of(9)), runs()));
+            assert_eq!((read.asked, read.runs), (Some(asked(9)), runs()));
             assert_eq!((read.audits, read.corrupt), (vec![audit], None));
             let whole =
                 Whole { bytes: before.len(), text_bytes: text.len(), lacks_line_end: false };
@@ -456,7 +443,7 @@ mod tests {
         let text = before.clone() + &line(8) + &corrupt_line("off by 1") + "\n";
         assert_eq!(parse_rows(&text).expect("rows").corrupt.as_deref(), Some("off by 1"));
         let read = parse_rows(&(line(9) + &line(8))).expect("no rows");
-        assert_eq!(read.asked, Some(of(8)));
+        assert_eq!(read.asked, Some(asked(8)));
     }
 
     /// Rule EX5.

@@ -4,8 +4,8 @@ mod common;
 
 use common::{RULE, Story, block_of_a_second, priority, question, unwrapped};
 use experiment::{
-    Audit, Block, Commits, Level, Measure, Question, RoundKind, Rule, Run, Verdict, commits_lost,
-    compare, decide, is_decided, parse_rows,
+    Audit, Block, Commits, Level, Measure, Plan, Question, RoundKind, Rule, Run, Sensitivity,
+    Untried, Verdict, World, commits_lost, compare, decide, is_decided, parse_rows,
 };
 use serde_json::Value;
 
@@ -46,6 +46,87 @@ fn who_compares_by_restarts_is_told_how_many_rounds_to_ask_for() {
     let words: Vec<&str> = text.split_whitespace().collect();
     let text = words.join(" ");
     assert!(text.contains("rounds (--rounds ") && !text.contains("the budget"), "{text}");
+}
+
+/// V12: where there is no verdict, none depends on the model's costs.
+#[test]
+fn a_verdict_that_is_not_there_depends_on_nothing() {
+    let story = Story { world: World::Simulated("8-core".into()), ..Story::of(1.04, 0.004) };
+    let rule = Rule { rounds: 400, ..RULE };
+    let sensitivity = vec![Sensitivity { change: "half the cost".into(), comparison: None }];
+    let asked = Question { rule, sensitivity, ..question() };
+    let text = unwrapped(&Verdict::of(&story.rows(), &asked).expect("whole rounds").text());
+    assert!(text.contains("With half the cost: too few rounds."), "{text}");
+    assert!(text.contains("there is no verdict that could depend"), "{text}");
+    assert!(!text.contains("DEPENDS") && !text.contains("pairs"), "{text}");
+}
+
+/// V12: of several looks at one effect some may just fail to show it. That isn't the model's fault.
+#[test]
+fn a_verdict_depends_on_a_cost_only_where_the_effects_certainly_differ() {
+    let rows = |ratio: f64| {
+        Story { world: World::Simulated("8-core".into()), ..Story::of(ratio, 0.012) }.rows()
+    };
+    let text = |half: f64| {
+        let comparison = compare(&rows(half), Level::B, &RULE);
+        let sensitivity = vec![Sensitivity { change: "half the cost".into(), comparison }];
+        let asked = Question { sensitivity, ..question() };
+        unwrapped(&Verdict::of(&rows(1.035), &asked).expect("whole rounds").text())
+    };
+    let noise = text(1.015);
+    assert!(noise.contains("Yes. B is ") && noise.contains("): can't tell."), "{noise}");
+    assert!(noise.contains("These agree within their noise"), "{noise}");
+    assert!(noise.contains("takes more rounds.") && !noise.contains("DEPENDS"), "{noise}");
+    let other = text(0.98);
+    assert!(other.contains("): real; open") && other.contains("The verdict DEPENDS"), "{other}");
+    assert!(text(1.035).contains("The verdict is the same under each of these."));
+}
+
+/// V12: what was not tried isn't counted among what says the same.
+#[test]
+fn what_was_not_tried_of_the_models_costs_is_named() {
+    let rows = Story { world: World::Simulated("8-core".into()), ..Story::of(1.04, 0.004) }.rows();
+    let comparison = compare(&rows, Level::B, &RULE);
+    let half = Sensitivity { change: "half the cost".into(), comparison };
+    let untried = Untried::Stopped(vec!["double the cost".into()]);
+    let asked = Question { sensitivity: vec![half], untried, ..question() };
+    let text = unwrapped(&Verdict::of(&rows, &asked).expect("whole rounds").text());
+    assert!(text.contains("With double the cost: not tried"), "{text}");
+    assert!(text.contains("the same under those that were tried."), "{text}");
+    let asked = Question { untried: Untried::NotInRows, ..question() };
+    let verdict = Verdict::of(&rows, &asked).expect("whole rounds");
+    let text = unwrapped(&verdict.text());
+    assert!(text.contains("isn't in the rows: the first report says it."), "{text}");
+    let json: Value = serde_json::from_str(&verdict.json()).expect("the report is JSON");
+    assert!(json["origin"]["sensitivity"].is_null(), "{json}");
+}
+
+/// V37: an interval that says nothing isn't printed as if it were one. The bar of the first look of
+/// so many rounds is 8, so 20 that agree to the last digit bound nothing (EX28).
+#[test]
+fn an_interval_of_a_hundredth_to_a_hundredfold_is_not_shown() {
+    let rows = Story::of(1.08, 0.0).rows_of(2, 20);
+    let rule = Rule { rounds: 400, is_open_ended: true, ..RULE };
+    let verdict = Verdict::of(&rows, &Question { rule, ..question() }).expect("whole rounds");
+    let text = verdict.text();
+    let line = text.lines().find(|line| line.starts_with("  redo  ")).expect("it is shown");
+    assert!(line.trim_end().ends_with(" -"), "{line}");
+    assert!(text.contains("-: the rounds are too few to bound this figure."), "{text}");
+    assert!(verdict.html(&rows).contains("-: the rounds are too few to bound"), "in the page");
+}
+
+/// V37: of so few rounds of equals no interval of such a probability can be had, and JSON doesn't
+/// make one up.
+#[test]
+fn an_interval_of_equals_that_is_not_known_is_null() {
+    let interval = |equals: u32| {
+        let of = Plan { levels: 2, rounds: 10, equals, stretches: equals, together: 1, seed: 7 };
+        let json = json(&Story::of(1.02, 0.06).rows_of_plan(of));
+        json["headline"]["comparison"]["equals"]["interval"].clone()
+    };
+    assert!(interval(5).is_null(), "{}", interval(5));
+    let known = interval(12);
+    assert!(number(&known[0]) < number(&known[1]), "{known}");
 }
 
 /// Of 400 planned rounds the first look is at the twentieth. Before it nothing is told, and nothing
@@ -444,4 +525,18 @@ fn samples_are_told_of_two_settings() {
     let [a, b] = ["a", "b"].map(|side| number(&samples[side]["mean"]));
     assert!((number(&welch["difference"]) - (b - a)).abs() < 1e-9, "{welch}");
     assert!(number(&samples["hedges_g"]["value"]) > 0.0 && number(&welch["p"]) < 0.05);
+}
+
+/// One side above ten thousand a second, the other below: a reader compares digit by digit.
+#[test]
+fn figures_of_both_settings_have_as_many_decimals() {
+    let mut rows = Story::of(1.03, 0.004).rows();
+    rows.iter_mut().for_each(|run| run.elapsed_ns = 1_660_000_000);
+    let text = report(&rows).text();
+    let samples = text.lines().skip_while(|line| !line.starts_with("Samples"));
+    let is_row = |line: &&str| line.starts_with("  A ") || line.starts_with("  B ");
+    let rows: Vec<&str> = samples.filter(is_row).take(2).collect();
+    assert!(rows[1].contains(" 10,") && !rows[0].contains(" 10,"), "{rows:?}");
+    let least = |row: &&str| row.split_whitespace().nth(2).expect("a figure").to_owned();
+    assert!(rows.iter().map(least).all(|figure| !figure.contains('.')), "{rows:?}");
 }

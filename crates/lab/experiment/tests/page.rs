@@ -155,6 +155,7 @@ fn verdict(rows: &[Run]) -> Verdict {
         command: "forebay lab compare --set 'a=<1>' --vs 'a=2'".to_owned(),
         model: String::new(),
         sensitivity: Vec::new(),
+        untried: experiment::Untried::Nothing,
         audits: Vec::new(),
         notes: vec!["A note for the reader.".to_owned()],
     };

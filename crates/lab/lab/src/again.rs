@@ -2,7 +2,9 @@
 //!
 //! Callers: the binary's `lab report`.
 
-use experiment::{Asked, Measure, NoVerdict, Question, RATE, RoundKind, Rows, Rule, Run, Verdict};
+use experiment::{
+    Asked, Measure, NoVerdict, Question, RATE, RoundKind, Rows, Rule, Run, Untried, Verdict,
+};
 
 use crate::experiment_file::{ERROR, MATTERS};
 use crate::setting::is_device_neutral;
@@ -34,6 +36,7 @@ pub fn report_again(
             "The rows don't say what the model stands for: the first report does.",
         ),
         sensitivity: Vec::new(),
+        untried: Untried::NotInRows,
         audits: rows.audits.clone(),
         notes,
     };

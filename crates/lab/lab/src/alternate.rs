@@ -36,6 +36,7 @@ use workload::{Latencies, Periods, SessionPeriod, Watch};
 use crate::crash::crash;
 use crate::full::is_full;
 use crate::measure::check;
+use crate::setting::run_name;
 use crate::standstill::Standstill;
 use crate::watcher::{PROBE, Watcher};
 use crate::{Form, Setting};
@@ -119,11 +120,11 @@ impl Alternation<'_> {
         session: &Session,
     ) -> Result<(Execution<Stop>, Commits), Stop> {
         let options = Options { parameters: self.with_room()?, ..Options::default() };
-        let database = Database::open_in(disk, directory, &options, session)?;
+        let of_a = |stop| self.of_run(stop, None);
+        let database = Database::open_in(disk, directory, &options, session).map_err(of_a)?;
         // The warm-up is A's too.
-        let ran = self.settings[0]
-            .set(&database, session)
-            .and_then(|()| self.conduct(&database, disk, directory, following, session));
+        let set = self.settings[0].set(&database, session).map_err(of_a);
+        let ran = set.and_then(|()| self.conduct(&database, disk, directory, following, session));
         let halted = crash(database, session);
         let (execution, acknowledged) = ran?;
         halted?;
@@ -170,6 +171,7 @@ impl Alternation<'_> {
         let periods = Periods::new(session.os());
         let Following { told_to_stop, enough, news, mut notes } = following;
         let (mut execution, mut failure, mut stood) = (None, None, Stood::default());
+        let mut last = None;
         let standstill = Standstill::watch(session);
         let mut conduct = |session: &Session, has_ended: &dyn Fn() -> bool| {
             let stop = || told_to_stop() || has_ended();
@@ -183,12 +185,13 @@ impl Alternation<'_> {
                 session,
                 standstill: &standstill,
                 stood: Stood::default(),
+                last: None,
             };
             let clock = session.os().clock();
             let done = self.done.clone();
             execution =
                 Some(carry_out(&self.plan, done, &mut conductor, clock, &stop, enough, news));
-            stood = conductor.stood;
+            (stood, last) = (conductor.stood, conductor.last);
         };
         // Asked in the warm-up.
         let looking = || {
@@ -211,6 +214,7 @@ impl Alternation<'_> {
         notes.iter_mut().for_each(|notes| notes.extend(stood.note()));
         if let Some(refused) = failure {
             let why = is_full(&refused).then_some("there was no more room for rows of history");
+            let refused = if why.is_some() { refused } else { self.of_run(refused, last) };
             self.cut_short(&mut execution, why, refused, notes, told_to_stop)?;
         } else if let Some(refused) = self.given_up(&stood) {
             let why = Some("the process stood still");
@@ -218,6 +222,16 @@ impl Alternation<'_> {
         }
         watched?;
         Ok((execution, acknowledged))
+    }
+
+    /// The refusal, which says in which run it came: that of this step, or the warm-up, which is
+    /// A's (LB15).
+    fn of_run(&self, stop: Stop, step: Option<Step>) -> Stop {
+        let run = match step {
+            Some(step) => run_name(&step, self.settings),
+            None => format!("setting A ({}), warm-up", self.settings[0]),
+        };
+        stop.map_refusal(|refusal| refusal.led_by(&format!("{run}: ")))
     }
 
     /// The experiment can't go on. If there is a `why`, what was measured until then holds (LB78,
@@ -230,10 +244,12 @@ impl Alternation<'_> {
         notes: Option<&mut Vec<String>>,
         told_to_stop: &dyn Fn() -> bool,
     ) -> Result<(), Stop> {
-        let (runs, steps) = (&execution.runs, self.plan.steps());
-        let (had, has) = (whole_rounds(&self.done, &steps), whole_rounds(runs, &steps));
+        let runs = &execution.runs;
+        // What was there comes first, without the rows of a round that was broken off.
+        let is_new = |last: &Run| self.done.get(runs.len() - 1) != Some(last);
         let is_compared = |run: &Run| run.identity.kind == RoundKind::Compared;
-        let has_more = runs.len() > had && runs[..has].iter().any(is_compared);
+        let whole = whole_rounds(runs, &self.plan.steps());
+        let has_more = runs.last().is_some_and(is_new) && runs[..whole].iter().any(is_compared);
         match (notes, why) {
             (Some(_), Some(_)) if matches!(execution.end, End::Complete) => Ok(()),
             (Some(notes), Some(why)) if has_more => {
@@ -320,6 +336,8 @@ struct Conductor<'a> {
     /// Watches since the warm-up.
     standstill: &'a Standstill<'a>,
     stood: Stood,
+    /// The step that began last.
+    last: Option<Step>,
 }
 
 impl Runner for Conductor<'_> {
@@ -327,6 +345,7 @@ impl Runner for Conductor<'_> {
 
     fn run(&mut self, step: &Step, told_to_stop: &dyn Fn() -> bool) -> Result<Option<Run>, Stop> {
         let (session, standstill) = (self.session, self.standstill);
+        self.last = Some(*step);
         let tries = self.of.tries();
         // In the warm-up, or since the last block.
         let before = standstill.take();
@@ -501,20 +520,8 @@ fn commits(session: &Session) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use experiment::World;
-
     use super::*;
-
-    fn origin() -> Origin {
-        Origin {
-            experiment: "test".to_owned(),
-            plan_seed: 1,
-            commit: "commit".to_owned(),
-            machine: "machine".to_owned(),
-            world: World::Linux,
-            work: "work".to_owned(),
-        }
-    }
+    use crate::tests::origin;
 
     fn row(step: &Step) -> Run {
         let elapsed = Nanos::from_secs(1);

@@ -2,6 +2,8 @@
 //!
 //! Callers: `experiment_file`; the binary's `lab list`.
 
+/// A file to begin with that has every key, with the value that holds without it.
+pub const TEMPLATE: &str = include_str!("../experiments/template.toml");
 /// A built-in experiment: its name, and its file.
 pub const BUILT_IN: [(&str, &str); 4] = [
     ("dbwr-count", include_str!("../experiments/dbwr-count.toml")),

@@ -4,7 +4,7 @@
 //! question = "is it worth having eight database writers rather than one?"
 //! measure = "throughput"               # or latency-median, latency-99, latency-99.9
 //! matters = 2.0                        # per cent of that
-//! budget = 300                         # seconds
+//! budget = 300                         # seconds, or a text: "5m"
 //!
 //! [factor]                             # every combination is a setting; the first is A
 //! db_writer_processes = [1, 8]
@@ -21,6 +21,7 @@
 //! Callers: the binary's `lab`; tests.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use experiment::{LEVELS_MAX, Measure};
 use instance::{Parameters, parse_size};
@@ -32,6 +33,7 @@ use workload::order_entry;
 use crate::alternate::Blocks;
 use crate::catalogue::BUILT_IN;
 use crate::checks::invalid;
+use crate::lengths::{BLOCK_LENGTHS, BUDGETS, RUN_LENGTHS, WARM_UPS, WASHOUTS, Written};
 use crate::load::Load;
 use crate::{Form, Setting};
 
@@ -88,11 +90,9 @@ pub(crate) const ERROR: f64 = 2.5;
 /// How long an experiment may take, if its file doesn't say.
 pub const BUDGET: Nanos = Nanos::from_secs(300);
 /// The rates of open loops, transactions a second.
-pub const RATES: std::ops::RangeInclusive<u32> = 1..=1_000_000;
+pub const RATES: RangeInclusive<u32> = 1..=1_000_000;
 /// The warehouses of order entry; ten thousand are over a terabyte.
-const WAREHOUSES: std::ops::RangeInclusive<u32> = 1..=10_000;
-/// The shortest run by restarts: one of no time is no row.
-const LENGTH_MIN: Nanos = Nanos::from_millis(10);
+const WAREHOUSES: RangeInclusive<u32> = 1..=10_000;
 /// The length of a block.
 const BLOCK: Nanos = Nanos::from_secs(1);
 /// The same where the settings act at once: shorter blocks have neighbours that are more alike.
@@ -111,7 +111,7 @@ struct File {
     measure: Option<Measure>,
     matters: Option<f64>,
     error: Option<f64>,
-    budget: Option<f64>,
+    budget: Option<Written>,
     #[serde(default)]
     until_decided: bool,
     #[serde(default)]
@@ -160,22 +160,20 @@ impl LoadSpec {
     }
 }
 
-/// In seconds.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BlocksSpec {
-    length: Option<f64>,
-    washout: Option<f64>,
+    length: Option<Written>,
+    washout: Option<Written>,
 }
 
-/// Lengths in seconds.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RunsSpec {
     rounds: Option<u32>,
     equals: Option<u32>,
-    warm_up: Option<f64>,
-    length: Option<f64>,
+    warm_up: Option<Written>,
+    length: Option<Written>,
 }
 
 impl Experiment {
@@ -195,7 +193,8 @@ impl Experiment {
         let refuse = |error: &dyn std::fmt::Display| {
             invalid(format!("{name} is no experiment: {}", error.to_string().trim_end()))
         };
-        let file: File = toml::from_str(text).map_err(|error| refuse(&error))?;
+        let file: File =
+            toml::from_str(text).map_err(|error| refuse(&what_is_wrong(&error, text)))?;
         let settings = settings(&file).map_err(|error| refuse(&error))?;
         let share = |percent: f64, what: &str| match (PER_CENT_MIN..100.0).contains(&percent) {
             true => Ok(percent / 100.0),
@@ -203,17 +202,11 @@ impl Experiment {
                 "{what} lies between {PER_CENT_MIN} and 100 per cent, not at {percent}"
             ))),
         };
-        let seconds = |seconds: f64, what: &str| match (0.0..=86_400.0).contains(&seconds) {
-            true => Ok(Nanos((seconds * 1e9) as u64)),
-            false => Err(refuse(&format!("{what} is 0 to 86400 seconds, not {seconds}"))),
+        let time = |given: &Option<Written>, what: &str, range: RangeInclusive<Nanos>| {
+            let within = given.as_ref().map(|given| given.within(what, &range));
+            within.transpose().map_err(|error| refuse(&error))
         };
-        let optional =
-            |given: Option<f64>, what| given.map(|given| seconds(given, what)).transpose();
-        let length = optional(file.runs.length, "the length of a run")?;
-        if length.is_some_and(|length| length < LENGTH_MIN) {
-            let least = LENGTH_MIN.as_secs_f64();
-            return Err(refuse(&format!("the length of a run is {least} to 86400 seconds")));
-        }
+        let (blocks, runs) = (&file.blocks, &file.runs);
         Ok(Experiment {
             name: name.to_owned(),
             question: file.question,
@@ -224,13 +217,16 @@ impl Experiment {
             measure: file.measure,
             matters: share(file.matters.unwrap_or(MATTERS), "what matters")?,
             error: share(file.error.unwrap_or(ERROR), "the error")?,
-            budget: optional(file.budget, "the budget")?,
+            budget: time(&file.budget, "the budget", BUDGETS)?,
             until_decided: file.until_decided,
-            block: optional(file.blocks.length, "the length of a block")?,
-            washout: optional(file.blocks.washout, "the washout of a block")?,
-            rounds: [file.runs.rounds.unwrap_or(10), file.runs.equals.unwrap_or(5)],
+            block: time(&blocks.length, "the length of a block", BLOCK_LENGTHS)?,
+            washout: time(&blocks.washout, "the washout of a block", WASHOUTS)?,
+            rounds: [runs.rounds.unwrap_or(10), runs.equals.unwrap_or(5)],
             load: file.load,
-            lengths: [optional(file.runs.warm_up, "the warm-up")?, length],
+            lengths: [
+                time(&runs.warm_up, "the warm-up", WARM_UPS)?,
+                time(&runs.length, "the length of a run", RUN_LENGTHS)?,
+            ],
         })
     }
 
@@ -374,6 +370,25 @@ impl Experiment {
     }
 }
 
+/// The error of a file in one line, in a user's words: what is wrong, and in which line. It quotes
+/// nothing of the file, which may be another one than was meant.
+fn what_is_wrong(error: &toml::de::Error, text: &str) -> String {
+    let line = error.span().map_or_else(String::new, |span| {
+        let before = text.as_bytes().iter().take(span.start);
+        format!("line {}: ", before.filter(|byte| **byte == b'\n').count() + 1)
+    });
+    let mut what = error.message().trim().lines().collect::<Vec<_>>().join("; ");
+    for (type_name, word) in
+        [("f64", "a number"), ("u32", "a whole number"), ("u64", "a whole number")]
+    {
+        what = what.replace(&format!("expected {type_name}"), &format!("expected {word}"));
+    }
+    let is_lacking = what.starts_with("missing field");
+    let line = if is_lacking { String::new() } else { line };
+    let way_on = if is_lacking { "; 'forebay lab show template' prints a whole file" } else { "" };
+    format!("{line}{what}{way_on}")
+}
+
 fn pairs_of(table: &toml::Table) -> Vec<(String, String)> {
     table.iter().map(|(name, value)| (name.clone(), text_of(value))).collect()
 }
@@ -419,4 +434,72 @@ fn settings(file: &File) -> Result<Vec<Setting>, Stop> {
         )));
     }
     all.into_iter().map(Setting::of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TEMPLATE;
+
+    fn refusal(text: &str) -> String {
+        Experiment::parse("mine", text).expect_err("it is none").to_string()
+    }
+
+    /// A user looks for the line, in one line.
+    #[test]
+    fn what_is_wrong_with_a_file_is_one_line_without_a_quotation() {
+        let lacking = refusal("");
+        assert!(lacking.contains("missing field `question`; 'forebay lab show"), "{lacking}");
+        let typed = refusal("question = \"?\"\nmatters = \"two\"\n");
+        assert!(typed.contains("line 2: ") && typed.contains("expected a number"), "{typed}");
+        let timed = refusal("question = \"?\"\nbudget = true\n");
+        assert!(timed.contains("line 2: ") && timed.contains("expected seconds, or"), "{timed}");
+        let other = refusal("root:*:19000:0:99999:7:::\ndaemon:*:1\n");
+        assert!(other.contains("line 1: ") && !other.contains("19000"), "{other}");
+        assert!([lacking, typed, timed, other].iter().all(|words| words.lines().count() == 1));
+    }
+
+    /// A file takes the lengths that a command line does, and no others.
+    #[test]
+    fn the_lengths_of_a_file_have_the_ranges_of_the_command_line() {
+        let file = |above: &str, below: &str| {
+            format!("question = \"?\"\n{above}\n[factor]\nlock_timeout = [1, 2]\n{below}")
+        };
+        let parsed = |above, below| Experiment::parse("mine", &file(above, below)).expect("one");
+        let words = "[blocks]\nlength = \"100ms\"\nwashout = \"0\"\n[runs]\nlength = \"1m\"";
+        let numbers = "[blocks]\nlength = 0.1\nwashout = 0\n[runs]\nlength = 60.0";
+        assert_eq!(parsed("budget = \"5m\"", words), parsed("budget = 300", numbers));
+        for (above, below, says) in [
+            ("budget = 0", "", "the budget is 0: choose 1s to 24h"),
+            ("budget = \"2 weeks\"", "", "'weeks' is no unit of time"),
+            ("", "[blocks]\nlength = \"10ms\"", "block is \"10ms\": choose 0.02s to 1h"),
+            ("", "[blocks]\nwashout = nan", "block is NaN: choose 0s to 30m"),
+            ("", "[runs]\nlength = -1", "run is -1: choose 0.01s to 24h"),
+            ("", "[runs]\nlength = 1e300", "run is 1e300: choose 0.01s to 24h"),
+            ("", "[runs]\nwarm_up = \"25h\"", "the warm-up is \"25h\": choose 0s to 24h"),
+        ] {
+            let refused = refusal(&file(above, below));
+            assert!(refused.contains(says), "{refused}");
+        }
+    }
+
+    /// With each of its keys in use, too, the template is an experiment.
+    #[test]
+    fn the_template_and_all_of_its_keys_are_an_experiment() {
+        let plain = Experiment::parse("template", TEMPLATE).expect("it is one");
+        let used = |line: &str| match line.strip_prefix('#') {
+            Some(key) if !key.starts_with(' ') => format!("{key}\n"),
+            _ => format!("{line}\n"),
+        };
+        let text: String = TEMPLATE.lines().map(used).collect();
+        let whole = Experiment::parse("template", &text).unwrap_or_else(|stop| panic!("{stop}"));
+        // What stands behind a # is what holds without it.
+        assert_eq!((plain.rounds, plain.matters), (whole.rounds, whole.matters));
+        assert_eq!((plain.error, plain.budget()), (whole.error, whole.budget()));
+        assert_eq!(plain.measure(), whole.measure());
+        for key in ["[[setting]]", "[both]", "[load]", "[blocks]", "[runs]", "until_decided"] {
+            assert!(TEMPLATE.contains(key), "{key}");
+        }
+        assert!(TEMPLATE.lines().all(|line| line.len() <= 80));
+    }
 }

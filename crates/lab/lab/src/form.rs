@@ -327,7 +327,7 @@ mod tests {
     #[test]
     fn a_run_of_no_time_is_refused() {
         let refused = loaded(Form::tiny(), "[runs]\nlength = 0").expect_err("no run");
-        assert!(refused.to_string().contains("0.01 to 86400 seconds"), "{refused}");
+        assert!(refused.to_string().contains("choose 0.01s to 24h"), "{refused}");
         assert!(loaded(Form::tiny(), "[runs]\nlength = 0.01\nwarm_up = 0").is_ok());
     }
 

@@ -14,7 +14,7 @@
 //! Two built-in experiments have shapes of their own: [`redo_size`] gives a curve, and
 //! [`free_buffer_waits`] compares all cells of a table.
 //!
-//! Rules LB1 to LB79 are in the README. Callers: the binary's `lab`; `cargo xbench validity`, which
+//! Rules LB1 to LB80 are in the README. Callers: the binary's `lab`; `cargo xbench validity`, which
 //! runs one setting in both worlds.
 
 #![forbid(unsafe_code)]
@@ -30,6 +30,7 @@ mod experiment_file;
 mod form;
 pub mod free_buffer_waits;
 mod full;
+mod lengths;
 mod linux;
 mod load;
 mod measure;
@@ -42,14 +43,17 @@ mod scratch;
 mod session;
 mod setting;
 mod standstill;
+#[cfg(test)]
+mod tests;
 mod watcher;
 
 pub use again::report_again;
 pub use alternate::{Blocks, CUT_SHORT};
 pub use before::Before;
-pub use catalogue::BUILT_IN;
+pub use catalogue::{BUILT_IN, TEMPLATE};
 pub use experiment_file::{BUDGET, Design, Experiment, RATES};
 pub use form::Form;
+pub use lengths::{BLOCK_LENGTHS, BUDGETS, RUN_LENGTHS, WASHOUTS, parse_time};
 pub use load::Load;
 pub use model::Machine;
 pub use repeat::{repeat_here, repeat_modelled};

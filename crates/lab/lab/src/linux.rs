@@ -162,9 +162,10 @@ impl Runner for LinuxRunner<'_, '_> {
 
 #[cfg(test)]
 mod tests {
-    use experiment::{Measured, Plan, World};
+    use experiment::{Measured, Plan};
 
     use super::*;
+    use crate::tests::origin;
 
     /// The row of a run under this setting, whose other parameters a probe had chosen.
     fn row(step: &Step, setting: &Setting) -> Run {
@@ -172,16 +173,8 @@ mod tests {
         let chosen = Chosen { redo_write: DurableWrite::BufferedThenSync, log_writes_in_flight: 4 };
         chosen.fix(&mut parameters);
         setting.apply(&mut parameters).expect("a setting");
-        let origin = Origin {
-            experiment: "test".to_owned(),
-            plan_seed: 1,
-            commit: "commit".to_owned(),
-            machine: "machine".to_owned(),
-            world: World::Linux,
-            work: "work".to_owned(),
-        };
         let named = CHOSEN.map(|name| (name.to_owned(), parameters.get(name).expect("it is one")));
-        let identity = origin.identity(step, &setting.to_string(), named.into_iter().collect());
+        let identity = origin().identity(step, &setting.to_string(), named.into_iter().collect());
         let elapsed = Nanos::from_secs(1);
         let measured = Measured { elapsed, transactions: 1, latency: None, commits: None };
         Run::new(identity, measured, &[])

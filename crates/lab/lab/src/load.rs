@@ -51,13 +51,16 @@ impl Load {
         connection: &mut Connection<'_>,
         mut go_on: impl FnMut(u64, u64) -> bool,
     ) -> Result<bool, Stop> {
-        match self {
+        let filled = match self {
             Load::DebitCredit { scale, .. } => workload::load(connection, *scale, go_on),
             Load::OrderEntry { scale, .. } => {
                 let all = scale.rows();
                 order_entry::load(connection, *scale, 1, &mut |done| go_on(done, all))
             }
-        }
+        };
+        // No setting is on yet, so only what all of them share can be at fault.
+        let of_loading = |stop: Stop| stop.map_refusal(|refusal| refusal.led_by("loading: "));
+        filled.map_err(of_loading)
     }
 
     /// The same with another seed.

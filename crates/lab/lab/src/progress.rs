@@ -3,7 +3,7 @@
 //! Callers: `session`.
 
 use experiment::{News, Plan, Progress, RoundKind, Rule, Run, decide, foremost, whole_rounds};
-use waits::Nanos;
+use waits::{Nanos, Timestamp};
 
 use crate::Follower;
 
@@ -19,6 +19,9 @@ pub(crate) struct Teller<'a> {
     estimate: String,
     /// When a line was told last, since the begin.
     told: Option<Nanos>,
+    /// Which of how many executions of the plan this is.
+    part: usize,
+    parts: usize,
 }
 
 /// Lines for a log are this far apart.
@@ -43,7 +46,14 @@ impl<'a> Teller<'a> {
             rows: done[..kept].to_vec(),
             estimate: String::new(),
             told: None,
+            part: 1,
+            parts: 1,
         }
+    }
+
+    /// The same, of a plan that is carried out so many times: this is part `part`, from 1.
+    pub(crate) fn of_part(self, part: usize, parts: usize) -> Teller<'a> {
+        Teller { part, parts, ..self }
     }
 
     pub(crate) fn tell(&mut self, news: &News<'_>) {
@@ -95,11 +105,12 @@ impl<'a> Teller<'a> {
 
     /// How much of it is over.
     fn share(&self, progress: &Progress<'_>) -> f64 {
-        match self.budget {
+        let of_part = match self.budget {
             Some(budget) => progress.elapsed.0 as f64 / budget.0.max(1) as f64,
             None if self.rule.is_open_ended => 0.0,
             None => f64::from(progress.done) / f64::from(progress.total.max(1)),
-        }
+        };
+        ((self.part - 1) as f64 + of_part) / self.parts as f64
     }
 
     fn line(&self, progress: &Progress<'_>) -> String {
@@ -121,9 +132,40 @@ impl<'a> Teller<'a> {
         };
         let left = left.map_or_else(String::new, |left| {
             let seconds = left.0 / 1_000_000_000;
-            format!("; at most {}:{:02} left", seconds / 60, seconds % 60)
+            let part = match self.parts {
+                1 => String::new(),
+                parts => format!(" of part {} of {parts}", self.part),
+            };
+            format!("; at most {}:{:02} left{part}", seconds / 60, seconds % 60)
         });
         format!("{kind} {} of {of}, setting {}{estimate}{left}", step.round, step.level)
+    }
+}
+
+/// What is told of the loading, before the budget begins.
+pub(crate) struct Loading {
+    /// When it began.
+    pub(crate) began: Timestamp,
+    /// The tenths that were told last, in per cent.
+    pub(crate) percent: Option<u64>,
+}
+
+impl Loading {
+    /// The line of each tenth, when so many of all rows are there: with the time left, by the pace
+    /// so far.
+    pub(crate) fn line(&mut self, done: u64, all: u64, now: Timestamp) -> Option<String> {
+        let percent = done * 10 / all.max(1) * 10;
+        if self.percent == Some(percent) {
+            return None;
+        }
+        self.percent = Some(percent);
+        let of_a_row = now.since(self.began).as_secs_f64() / done.max(1) as f64;
+        let seconds = (of_a_row * all.saturating_sub(done) as f64).ceil() as u64;
+        let left = match percent {
+            0 | 100 => String::new(),
+            _ => format!("; about {}:{:02} left, before the budget", seconds / 60, seconds % 60),
+        };
+        Some(format!("loading {all} rows: {percent} %{left}"))
     }
 }
 
@@ -131,22 +173,24 @@ impl<'a> Teller<'a> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use experiment::{Level, Measure, Measured, Origin, Step, World};
+    use experiment::{Level, Measure, Measured, Step};
 
     use super::*;
+    use crate::tests::origin;
 
     const PLAN: Plan = Plan { levels: 2, rounds: 6, equals: 1, stretches: 1, together: 1, seed: 1 };
 
+    const RULE: Rule = Rule {
+        threshold: 0.02,
+        error: 0.025,
+        rounds: PLAN.rounds,
+        is_device_neutral: false,
+        measure: Measure::Throughput,
+        is_open_ended: false,
+    };
+
     /// B is about ten per cent better.
     fn row(step: &Step) -> Run {
-        let origin = Origin {
-            experiment: "test".to_owned(),
-            plan_seed: 1,
-            commit: "commit".to_owned(),
-            machine: "machine".to_owned(),
-            world: World::Linux,
-            work: "work".to_owned(),
-        };
         let better = if step.level == Level::A { 0 } else { 100 };
         let measured = Measured {
             elapsed: Nanos::from_secs(1),
@@ -154,27 +198,51 @@ mod tests {
             latency: None,
             commits: None,
         };
-        Run::new(origin.identity(step, "setting", BTreeMap::new()), measured, &[])
+        Run::new(origin().identity(step, "setting", BTreeMap::new()), measured, &[])
+    }
+
+    /// LB32: the budget doesn't count the loading, so a person is told how long that takes.
+    #[test]
+    fn each_tenth_of_the_loading_is_told_with_the_time_left() {
+        let mut loading = Loading { began: Timestamp::ZERO, percent: None };
+        let at = |seconds| Timestamp::ZERO.after(Nanos::from_secs(seconds));
+        let first = loading.line(1, 1_000, at(0));
+        assert_eq!(first.as_deref(), Some("loading 1000 rows: 0 %"));
+        assert_eq!(loading.line(99, 1_000, at(9)), None);
+        let tenth = loading.line(100, 1_000, at(10));
+        let said = "loading 1000 rows: 10 %; about 1:30 left, before the budget";
+        assert_eq!(tenth.as_deref(), Some(said));
+        let last = loading.line(1_000, 1_000, at(100));
+        assert_eq!(last.as_deref(), Some("loading 1000 rows: 100 %"));
+    }
+
+    /// LB21: of three executions of a plan the time left is that of one.
+    #[test]
+    fn the_time_left_says_of_which_part_it_is() {
+        let steps = PLAN.steps();
+        let left = Some(Nanos::from_secs(62));
+        let step = &steps[0];
+        let progress = Progress { step, done: 0, total: 14, elapsed: Nanos::ZERO, left };
+        let mut quiet = |_: &str| {};
+        let teller = Teller::new(RULE, PLAN, None, &[], &mut quiet);
+        let line = teller.line(&progress);
+        assert!(line.ends_with("at most 1:02 left"), "{line}");
+        let teller = teller.of_part(2, 4);
+        let line = teller.line(&progress);
+        assert!(line.ends_with("at most 1:02 left of part 2 of 4"), "{line}");
+        assert_eq!(teller.share(&progress), 0.25);
     }
 
     /// EX15: else the round that was broken off would have three rows, and be left out.
     #[test]
     fn a_round_that_was_broken_off_and_made_again_counts() {
-        let rule = Rule {
-            threshold: 0.02,
-            error: 0.025,
-            rounds: PLAN.rounds,
-            is_device_neutral: false,
-            measure: Measure::Throughput,
-            is_open_ended: false,
-        };
         let steps = PLAN.steps();
         let is_last = |step: &Step| step.kind == RoundKind::Compared && step.round == PLAN.rounds;
         let last = steps.iter().position(is_last).expect("it has a last round");
         // Of the last round one row is there.
         let done: Vec<Run> = steps[..=last].iter().map(row).collect();
         let mut quiet = |_: &str| {};
-        let mut teller = Teller::new(rule, PLAN, None, &done, &mut quiet);
+        let mut teller = Teller::new(RULE, PLAN, None, &done, &mut quiet);
         for step in &steps[last..=last + 1] {
             let progress = Progress { step, done: 0, total: 0, elapsed: Nanos::ZERO, left: None };
             teller.tell(&News::Ended(progress, &row(step)));

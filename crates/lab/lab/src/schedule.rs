@@ -7,6 +7,7 @@ use stop::Stop;
 use waits::Nanos;
 
 use crate::alternate::Blocks;
+use crate::lengths::BLOCK_LENGTHS;
 use crate::session::invalid;
 use crate::{Experiment, Form};
 
@@ -45,19 +46,43 @@ pub(crate) fn alternating(
     // No more than make a plan.
     let most = f64::from(ROUNDS_MAX) * f64::from(levels) * 1.25;
     let all = (seconds / block).min(most) as u32;
-    let equals = (all / EQUALS_EVERY / 2).clamp(1, ROUNDS_MAX);
-    let rounds = (all.saturating_sub(2 * equals) / u32::from(levels)).min(ROUNDS_MAX);
+    let (equals, rounds) = (equals_of(all), rounds_of(all, levels));
     let longest = (STRETCH_MAX.as_secs_f64() / block / 2.0).max(1.0) as u32;
     let together = u32::from(levels).min(equals);
     let stretches = (equals.div_ceil(longest * together).max(1) * together).min(equals);
     let plan = Plan { levels, rounds, equals, stretches, together, seed };
     plan.check().map_err(|_| {
         invalid(&format!(
-            "{budget} has no room for two rounds of blocks of {}: choose a larger budget, or \
-             shorter blocks",
-            blocks.length
+            "{budget} has no room for two rounds of blocks of {}, with equals and a warm-up of \
+             {}: choose {}",
+            blocks.length,
+            form.warm_up,
+            room(seconds, block, levels, form.warm_up)
         ))
     })
+}
+
+/// The rounds of equals among so many blocks.
+fn equals_of(blocks: u32) -> u32 {
+    (blocks / EQUALS_EVERY / 2).clamp(1, ROUNDS_MAX)
+}
+
+/// The rounds that compare among so many blocks.
+fn rounds_of(blocks: u32, levels: u8) -> u32 {
+    (blocks.saturating_sub(2 * equals_of(blocks)) / u32::from(levels)).min(ROUNDS_MAX)
+}
+
+/// What has room for two rounds, of blocks of this length or in these seconds behind the warm-up.
+fn room(seconds: f64, block: f64, levels: u8, warm_up: Nanos) -> String {
+    let least = (1..).find(|blocks| rounds_of(*blocks, levels) >= 2).expect("some number has");
+    // A plan rounds down, so what just fits may not.
+    let budget = (warm_up.as_secs_f64() + f64::from(least) * block + 1e-6).ceil();
+    let hundredths = (seconds / f64::from(least) * 100.0 - 1e-6).floor();
+    let shorter = match hundredths / 100.0 >= BLOCK_LENGTHS.start().as_secs_f64() {
+        true => format!(", or --block {:.2} or less", hundredths / 100.0),
+        false => String::new(),
+    };
+    format!("--budget {budget}s or more{shorter}")
 }
 
 fn levels(settings: usize) -> u8 {
@@ -85,6 +110,27 @@ mod tests {
             let stretch_ms = u64::from(2 * plan.equals / plan.stretches) * block_ms;
             assert!((20_000..=30_000).contains(&stretch_ms), "{plan:?}");
             assert!(plan.stretches.is_multiple_of(settings as u32), "{plan:?}");
+        }
+    }
+
+    /// What is told to choose has room, and a second less has none.
+    #[test]
+    fn a_budget_without_room_says_how_much_has_room() {
+        let blocks = |ms| Blocks { length: Nanos::from_millis(ms), washout: Nanos::ZERO };
+        let plan = |seconds: u64, ms: u64, settings: usize| {
+            let form = Form::modelled();
+            alternating(Nanos::from_secs(seconds), blocks(ms), settings, &form, 1)
+        };
+        let refused = plan(3, 1_000, 2).expect_err("two rounds are 4 s").to_string();
+        assert!(refused.contains("--budget 7s or more, or --block 0.46 or less"), "{refused}");
+        assert!(plan(7, 1_000, 2).is_ok() && plan(6, 1_000, 2).is_err());
+        assert!(plan(3, 460, 2).is_ok() && plan(3, 470, 2).is_err());
+        for settings in 2..=26 {
+            let refused = plan(1, 1_000, settings).expect_err("no room").to_string();
+            let least = refused.split("--budget ").nth(1).and_then(|of| of.split('s').next());
+            let least: u64 = least.and_then(|of| of.parse().ok()).expect("a number of seconds");
+            assert!(plan(least, 1_000, settings).is_ok(), "{refused}");
+            assert!(plan(least - 1, 1_000, settings).is_err(), "{refused}");
         }
     }
 

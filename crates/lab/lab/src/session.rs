@@ -2,15 +2,17 @@
 //!
 //! Callers: the binary's `lab`.
 
+mod on_model;
+
 use std::path::{Path, PathBuf};
 
 use experiment::{
-    Audit, CarryOver, End, Execution, Level, News, NoVerdict, Origin, Plan, Question, Rule, Run,
-    Runner, Sensitivity, Verdict, World, before_resumed, carry_out, commits_lost, compare,
-    foremost, whole_rounds,
+    Audit, CarryOver, End, Execution, Level, News, NoVerdict, Origin, Plan, Question, ROUNDS_MIN,
+    Rule, Run, Runner, Sensitivity, Untried, Verdict, World, before_resumed, carry_out,
+    commits_lost, whole_rounds,
 };
 use os::Session;
-use report::number::grouped;
+use report::number::{counted, grouped};
 use stop::{RefusalKind, Stop};
 use waits::Nanos;
 
@@ -18,10 +20,11 @@ use crate::alternate::{Alternation, Blocks, Following};
 use crate::before::{Before, check_machine, check_settings, data_bytes_max};
 use crate::enough::{has_ended, is_enough};
 use crate::linux::{Chosen, LinuxRunner, fix_by_rows, free_bytes, prepare, this_machine};
-use crate::model::{DIRECTORY, Machine, ModelRunner, load};
-use crate::progress::Teller;
+use crate::model::Machine;
+use crate::progress::{Loading, Teller};
 use crate::schedule::{alternating, by_restarts, going_on};
 use crate::scratch::{Scratch, clear_left};
+use crate::setting::run_name;
 use crate::{Design, Experiment, Form, Setting};
 
 /// The machine that runs are made on.
@@ -76,7 +79,8 @@ pub trait Follower {
         let _ = (line, share);
     }
 
-    /// It begins, with this rule and these notes; again if it begins anew, by restarts.
+    /// It begins, with this rule and these notes, before anything is loaded; again if it begins
+    /// anew, by restarts.
     fn begins(&mut self, rule: &Rule, model: &str, notes: &[String]) {
         let _ = (rule, model, notes);
     }
@@ -131,6 +135,7 @@ pub fn run(
         command: request.command.clone(),
         model: found.model,
         sensitivity: found.sensitivity,
+        untried: found.untried,
         audits: found.audits,
         notes: [asked.notes, found.notes].concat(),
     };
@@ -179,8 +184,16 @@ struct Found {
     audits: Vec<Audit>,
     model: String,
     sensitivity: Vec<Sensitivity>,
+    untried: Untried,
     notes: Vec<String>,
     /// It was told to stop, so there are fewer rows than were asked for.
+    is_stopped: bool,
+}
+
+/// What an execution that didn't fail came to.
+struct Whole {
+    /// The rows of whole runs.
+    runs: Vec<Run>,
     is_stopped: bool,
 }
 
@@ -196,12 +209,11 @@ impl<'a> Asked<'a> {
             let a = experiment.settings[0].clone();
             experiment.settings.iter_mut().for_each(|setting| *setting = a.clone());
         }
-        let is_same = |setting: &Setting| *setting == experiment.settings[0];
-        if !request.equals && experiment.settings.iter().all(is_same) {
-            return Err(invalid(&"all settings are the same (--equals compares A with itself)"));
-        }
         let mut form = experiment.form(request.form.clone())?;
         Setting::complete(&mut experiment.settings, &form.parameters)?;
+        if !request.equals && Setting::are_same(&experiment.settings, &form.parameters)? {
+            return Err(invalid(&"all settings are the same (--equals compares A with itself)"));
+        }
         let done = request.before.runs.clone();
         let is_modelled = matches!(request.run_on, RunOn::Model { .. });
         let (usual, mut notes) = experiment.way(is_modelled)?;
@@ -265,6 +277,39 @@ impl<'a> Asked<'a> {
                 self.modelled(&machine, model, told_to_stop, follower, session)
             }
         }
+    }
+
+    /// It begins, before anything is loaded, so that what was asked is known however it ends. The
+    /// follower is told of what may not be as a user expects it.
+    fn begin(&self, model: &str, follower: &mut dyn Follower) {
+        follower.begins(&self.rule, model, &self.notes);
+        let is_unbounded = self.design == Design::Restarts && !self.rule.is_open_ended;
+        if is_unbounded && self.experiment.budget.is_some() {
+            follower.tell(&self.without_budget());
+        }
+        if self.plan.rounds < ROUNDS_MIN {
+            let more = match self.design {
+                Design::Restarts => "more rounds (--rounds)",
+                Design::Alternate => "a larger budget, or shorter blocks (--budget, --block)",
+            };
+            follower.tell(&format!(
+                "fewer than {ROUNDS_MIN} rounds never have an answer, only figures: ask for {more}"
+            ));
+        }
+    }
+
+    /// Says that a budget bounds nothing by restarts (LB80).
+    fn without_budget(&self) -> String {
+        let alternate = match self.request.run_on {
+            RunOn::Model { .. } => "; --design alternate obeys a budget, in the model's own time",
+            RunOn::ThisMachine(_) => "",
+        };
+        format!(
+            "by restarts the budget bounds nothing: {} at most, of {} each, end it \
+             (--rounds, --seconds){alternate}",
+            counted(self.plan.run_count().into(), "run"),
+            self.form.length
+        )
     }
 
     /// Whether the rows that are there are all, or have decided.
@@ -336,20 +381,17 @@ impl<'a> Asked<'a> {
         // This frees what killed experiments had left.
         let scratch = Scratch::make(&disk, parent, direct, session)?;
         self.form.check_room(&disk, parent)?;
+        self.begin("", follower);
         let base = scratch.base();
-        let mut percent = None;
+        let mut loading = Loading { began: session.now(), percent: None };
         let progress = |done: u64, all: u64| {
-            let now = done * 10 / all.max(1) * 10;
-            if percent != Some(now) {
-                percent = Some(now);
-                follower.tell(&format!("loading {all} rows: {now} %"));
-            }
+            let line = loading.line(done, all, session.now());
+            line.iter().for_each(|line| follower.tell(line));
         };
         let prepared = prepare(&disk, &base, &self.form, progress, told_to_stop, session)?;
         let Some(chosen) = prepared else { return Ok(self.stopped()) };
         let (form, settings) = self.as_chosen(Some(chosen))?;
         let settings = &settings[..];
-        follower.begins(&self.rule, "", &self.notes);
         let (mut audited, mut notes) = (None, Vec::new());
         let execution = {
             let (time, done) = (self.time(), &self.done[..]);
@@ -393,7 +435,7 @@ impl<'a> Asked<'a> {
             follower.noted(note);
         }
         audited.into_iter().for_each(|audit| follower.audited(audit));
-        let (runs, is_stopped) = whole(execution)?;
+        let Whole { runs, is_stopped } = self.whole(execution)?;
         let went_on = runs.len() > whole_rounds(&self.done, &self.plan.steps());
         let notes = [self.notes_before(went_on), notes].concat();
         let mut audits = self.audits_before();
@@ -427,6 +469,19 @@ impl<'a> Asked<'a> {
     fn time(&self) -> Option<Nanos> {
         let is_bounded = self.design == Design::Alternate && !self.rule.is_open_ended;
         is_bounded.then_some(self.budget)
+    }
+
+    /// The rows, and whether it was told to stop. The error of a run says of which (LB15).
+    fn whole(&self, execution: Execution<Stop>) -> Result<Whole, Stop> {
+        let Execution { runs, end } = execution;
+        match end {
+            End::Complete => Ok(Whole { runs, is_stopped: false }),
+            End::Stopped => Ok(Whole { runs, is_stopped: true }),
+            End::Failed { step, error } => {
+                let run = run_name(&step, &self.experiment.settings);
+                Err(error.map_refusal(|refusal| refusal.led_by(&format!("{run}: "))))
+            }
+        }
     }
 
     fn alternation<'f>(
@@ -481,123 +536,8 @@ impl<'a> Asked<'a> {
         )];
         Ok(Some(request))
     }
-
-    fn modelled(
-        &self,
-        machine: &Machine,
-        model: String,
-        told_to_stop: &dyn Fn() -> bool,
-        follower: &mut dyn Follower,
-        session: &Session,
-    ) -> Result<Found, Stop> {
-        let RunOn::Model { machine: name, disk } = &self.request.run_on else {
-            unreachable!("asked for a model")
-        };
-        check_settings(&self.done, &self.form, &self.experiment.settings)?;
-        // Equals stay equal whatever scheduling costs.
-        let factors = if self.request.equals { &[][..] } else { SCHEDULING_FACTORS };
-        if self.has_ended() && factors.is_empty() {
-            return Ok(self.ended(model, follower));
-        }
-        follower.tell("loading on the model");
-        let base = load(machine, &self.form)?;
-        let world = World::Simulated(name.clone());
-        let origin = self.origin(world, format!("model {name} with disk {disk}"));
-        follower.begins(&self.rule, &model, &self.notes);
-        let carry = |machine: Machine, done: &[Run], follower: &mut dyn Follower| match self.design
-        {
-            Design::Alternate => self.alternate_on(machine, &base, &origin),
-            Design::Restarts => {
-                let (form, settings) = (&self.form, &self.experiment.settings[..]);
-                let (base, origin) = (base.clone(), &origin);
-                let mut runner = ModelRunner { machine, base, form, settings, origin };
-                let mut teller = Teller::new(self.rule, self.plan, None, done, follower);
-                let mut enough =
-                    |rows: &[Run]| is_enough(rows, &self.rule, self.experiment.settings.len());
-                let mut news = |news: News<'_>| teller.tell(&news);
-                let (enough, news) = (&mut enough, &mut news);
-                let following = Following { told_to_stop, enough, news, notes: None };
-                Ok((self.restart(done.to_vec(), &mut runner, following, session), None))
-            }
-        };
-        let (execution, audit) = carry(machine.clone(), &self.done, follower)?;
-        let (runs, is_stopped) = whole(execution)?;
-        // Settings that alternate did so in one simulation, which nobody could follow. Who goes on
-        // behind rows that were enough has them already.
-        if let Some(audit) = audit.filter(|_| !self.has_ended()) {
-            runs.iter().for_each(|run| follower.row(run));
-            follower.audited(audit);
-        }
-        let audits = audit.into_iter().collect();
-        let mut found = Found { runs, audits, model, is_stopped, ..Found::default() };
-        let level = foremost(&found.runs, &self.rule);
-        for &(factor, change) in factors {
-            found.is_stopped |= told_to_stop();
-            if found.is_stopped {
-                break;
-            }
-            follower.tell(&format!("once more with {change}"));
-            let mut quiet = |line: &str| follower.tell(line);
-            let (execution, _) = carry(machine.with_scheduling(factor), &[], &mut quiet)?;
-            let (rows, is_stopped) = whole(execution)?;
-            found.is_stopped |= is_stopped;
-            if is_stopped {
-                // What a broken-off one says isn't what the answer depends on.
-                break;
-            }
-            let comparison = compare(&rows, level, &self.rule);
-            found.sensitivity.push(Sensitivity { change: change.to_string(), comparison });
-        }
-        Ok(found)
-    }
-
-    /// All in one simulation: nobody follows it from outside.
-    fn alternate_on(
-        &self,
-        machine: Machine,
-        base: &sim::fs::FileSystem,
-        origin: &Origin,
-    ) -> Result<(Execution<Stop>, Option<Audit>), Stop> {
-        let (form, settings, origin) =
-            (self.form.clone(), self.experiment.settings.clone(), origin.clone());
-        let (plan, blocks, rule) = (self.plan, self.blocks, self.rule);
-        let body = move |world: &sim::World, session: &Session| {
-            let alternation = Alternation {
-                plan,
-                blocks,
-                form: &form,
-                settings: &settings,
-                origin: &origin,
-                done: Vec::new(),
-            };
-            let following = Following {
-                told_to_stop: &|| false,
-                enough: &mut |rows| is_enough(rows, &rule, settings.len()),
-                news: &mut |_| (),
-                notes: None,
-            };
-            alternation.run(&world.disk(), Path::new(DIRECTORY), following, session)
-        };
-        let ((execution, commits), _) = machine.run(plan.seed, Some(base.clone()), body)?;
-        // What was there before doesn't count: it began anew, with its first instance.
-        Ok((execution, Some(Audit { instance_ns: Some(0), commits })))
-    }
 }
 
 /// What the verdict says of settings that had begun to alternate.
 const BY_RESTARTS: &str = "The settings can't alternate in one instance: the effect of one goes on \
                            after it. So they were compared by restarts.";
-
-/// The costs of scheduling are the least known figures of a model. The experiment is run again with
-/// half and double of them, to see whether the answer depends on them.
-const SCHEDULING_FACTORS: &[(f64, &str)] =
-    &[(0.5, "half the migration and switch cost"), (2.0, "double the migration and switch cost")];
-
-/// The rows, and whether it was told to stop.
-fn whole(execution: Execution<Stop>) -> Result<(Vec<Run>, bool), Stop> {
-    match execution.end {
-        End::Complete => Ok((execution.runs, false)),
-        End::Stopped => Ok((execution.runs, true)),
-        End::Failed { error, .. } => Err(error),
-    }
-}

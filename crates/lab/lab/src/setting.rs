@@ -5,6 +5,7 @@
 use std::fmt;
 
 use database::Database;
+use experiment::{RoundKind, Step};
 use instance::{Changeable, Creation, ParameterInfo, Parameters};
 use os::Session;
 use stop::Stop;
@@ -92,6 +93,25 @@ impl Setting {
         Ok(())
     }
 
+    /// Whether all of these settings, each of which knows the others, give parameters the same
+    /// values over `parameters`, however they are written: `8m` is `8192k`.
+    pub(crate) fn are_same(settings: &[Setting], parameters: &Parameters) -> Result<bool, Stop> {
+        let names: Vec<&str> = settings.iter().flat_map(Setting::names).collect();
+        let mut first: Option<Vec<String>> = None;
+        for setting in settings {
+            let mut with = parameters.clone();
+            setting.apply(&mut with)?;
+            let values = names.iter().map(|name| with.get(name));
+            let values: Vec<String> = values.collect::<Result<_, Stop>>()?;
+            match &first {
+                Some(first) if *first != values => return Ok(false),
+                Some(_) => {}
+                None => first = Some(values),
+            }
+        }
+        Ok(true)
+    }
+
     /// The names of its parameters.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.values.iter().map(|(name, _)| name.as_str())
@@ -134,6 +154,16 @@ impl Setting {
         }
         Ok(())
     }
+}
+
+/// Which run of these settings a step is: `setting B (db_writer_processes = 9), round 3`.
+pub(crate) fn run_name(step: &Step, settings: &[Setting]) -> String {
+    let round = match step.kind {
+        RoundKind::Compared => "round",
+        RoundKind::Equals => "round of equals",
+    };
+    let setting = &settings[step.level.index()];
+    format!("setting {} ({setting}), {round} {}", step.level, step.round)
 }
 
 /// Whether a change of this parameter leaves the device as it is.

@@ -301,6 +301,42 @@ fn what_had_begun_anew_by_restarts_does_not_alternate_again() {
     assert_eq!((begun.get(), first_is_block.get()), (2, Some(false)));
 }
 
+/// Is told when it begins, and whether it had begun when the loading was told of.
+struct Loading<'a> {
+    has_begun: bool,
+    when_loading: &'a Cell<Option<bool>>,
+}
+
+impl lab::Follower for Loading<'_> {
+    fn tell(&mut self, line: &str) {
+        if line.starts_with("loading") && self.when_loading.get().is_none() {
+            self.when_loading.set(Some(self.has_begun));
+        }
+    }
+    fn begins(&mut self, _: &Rule, _: &str, _: &[String]) {
+        self.has_begun = true;
+    }
+}
+
+/// LB32: a program that is killed while it loads leaves what was asked, and the experiment can go
+/// on.
+#[test]
+fn what_was_asked_is_told_before_anything_is_loaded() {
+    let folder = Folder::new("lab-asked-first");
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    let mut request = request(&folder);
+    let model = RunOn::Model { machine: "eight-core".into(), disk: "nvme".into() };
+    for run_on in [request.run_on.clone(), model] {
+        request.run_on = run_on;
+        let when_loading = Cell::new(None);
+        let mut told = Loading { has_begun: false, when_loading: &when_loading };
+        let ended = run(&request, &|| when_loading.get().is_some(), &mut told, &session);
+        assert!(matches!(ended, Ok(Ending::Stopped(None, _))), "{:?}", ended.err());
+        assert_eq!(when_loading.get(), Some(true));
+    }
+}
+
 /// A place that isn't there is one line, and nothing is made.
 #[test]
 fn a_place_that_is_not_there_is_refused() {

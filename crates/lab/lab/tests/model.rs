@@ -113,6 +113,74 @@ fn first_of_three(request: &Request) -> (String, Vec<experiment::Run>, [usize; 2
     }
 }
 
+/// LB15: who compares two settings wants to know which one the load can't work with.
+#[test]
+fn the_error_of_a_run_says_of_which_setting_it_is() {
+    let text = "question = \"too many?\"\n[factor]\ndb_writer_processes = [1, 9]";
+    let experiment = by_restarts("too-many", text, [2, 1]);
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    let asked = Request { experiment, ..request() };
+    let stop = run(&asked, &|| false, &mut |_: &str| {}, &session).err().expect("9 of 8");
+    let words = stop.to_string();
+    assert!(words.starts_with("setting B (db_writer_processes = 9), round "), "{words}");
+    assert!(words.contains("working sets"), "{words}");
+}
+
+/// LB15: sessions work on through blocks, so what one of them is refused with names the last block
+/// that began. Two sessions soon want one branch.
+#[test]
+fn what_a_load_is_refused_with_says_under_which_setting_it_was() {
+    let text = "question = \"?\"\n[factor]\ncommit_leader = [\"session\", \"lgwr\"]\n\
+                [both]\nlock_timeout = 0";
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    for design in [Design::Alternate, Design::Restarts] {
+        let mut experiment = by_restarts("impatient", text, [2, 1]);
+        experiment.design = Some(design);
+        experiment.budget = Some(Nanos::from_secs(1));
+        experiment.block = Some(Nanos::from_millis(20));
+        let asked = Request { experiment, ..request() };
+        let stop = run(&asked, &|| false, &mut |_: &str| {}, &session).err().expect("no wait");
+        let words = stop.to_string();
+        assert!(words.starts_with("setting "), "{design:?}: {words}");
+        assert!(words.contains(" (commit_leader = "), "{design:?}: {words}");
+        assert!(words.contains("without waiting"), "{design:?}: {words}");
+    }
+}
+
+/// LB80: by restarts rounds end an experiment, and a budget doesn't.
+#[test]
+fn a_budget_that_bounds_nothing_is_told_of() {
+    let told = |budget| {
+        let mut asked = request();
+        asked.experiment.budget = budget;
+        let os = os::linux::start_with(Arc::new(|_| {}));
+        let session = os.adopt("test", SessionKind::Foreground);
+        let mut lines = Vec::new();
+        let mut tell = |line: &str| lines.push(line.to_owned());
+        assert!(run(&asked, &|| true, &mut tell, &session).is_ok());
+        lines.iter().any(|line| line.starts_with("by restarts the budget bounds nothing: 6 runs"))
+    };
+    assert!(told(Some(Nanos::from_secs(5))) && !told(None));
+}
+
+/// LB80: all of their time would be spent for nothing.
+#[test]
+fn rounds_that_never_have_an_answer_are_told_of() {
+    let told = |rounds| {
+        let mut asked = request();
+        asked.experiment.rounds = [rounds, 1];
+        let os = os::linux::start_with(Arc::new(|_| {}));
+        let session = os.adopt("test", SessionKind::Foreground);
+        let mut lines = Vec::new();
+        let mut tell = |line: &str| lines.push(line.to_owned());
+        assert!(run(&asked, &|| true, &mut tell, &session).is_ok());
+        lines.iter().any(|line| line.starts_with("fewer than 6 rounds never have an answer"))
+    };
+    assert!(told(5) && !told(6));
+}
+
 /// V12: of a simulation that was broken off nobody knows what it would have said.
 #[test]
 fn a_verdict_does_not_depend_on_what_was_broken_off() {

@@ -148,6 +148,22 @@ fn what_would_count_for_nothing_or_fail_at_the_end_is_refused() {
     let _ = std::fs::remove_dir_all(&folder);
 }
 
+/// Else an experiment finds no difference of settings that have none.
+#[test]
+fn values_that_are_only_written_differently_are_the_same_setting() {
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    for values in ["\"8m\", \"8192k\"", "\"8m\", \"8M\", \"8388608\""] {
+        let text = format!("question = \"?\"\n[factor]\ndb_cache_size = [{values}]");
+        let experiment = Experiment::parse("mine", &text).expect("it is one");
+        let request = request(experiment, Form::tiny(), on_a_model());
+        match run(&request, &|| false, &mut began, &session) {
+            Err(stop) => assert_invalid(Err(stop), "all settings are the same"),
+            Ok(Ending::Answered(..) | Ending::Stopped(..)) => panic!("it ran"),
+        }
+    }
+}
+
 /// LB68: figures of two machines make no comparison. (These rows are a model's: no other machine is
 /// at hand.)
 #[test]

@@ -5,12 +5,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser};
-use experiment::{Call, RowReader, Rows, Whole};
+use experiment::{Call, RowReader, Rows, Rule, Whole};
 use lab::{Before, free_buffer_waits};
 use os::{File, FileOperation, Session};
 use waits::SessionKind;
 
-use super::options::word;
+use super::options::{How, Place, word};
 use super::outputs::{OPTIONS, Outputs};
 use super::{COMMIT, Lab, begin, worth_something};
 use crate::number::within;
@@ -33,7 +33,7 @@ pub(crate) struct Report {
     /// Prints it as JSON, for programs.
     #[arg(long)]
     json: bool,
-    /// Another difference in throughput, in per cent, that matters.
+    /// Another difference in what is compared, in per cent, that matters.
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
     #[arg(value_parser = within(0.01..=99.99))]
     matters: Option<f64>,
@@ -41,6 +41,7 @@ pub(crate) struct Report {
 
 impl Report {
     pub(super) fn carry_out(self) -> CommandResult {
+        Outputs::check(None, self.html.as_deref())?;
         let session = begin();
         let rows = read_rows(&self.rows, &session)?;
         self.check_shape(&rows)?;
@@ -127,20 +128,29 @@ pub(crate) struct Resume {
     /// The file that `forebay lab run --rows` or `forebay lab compare --rows` wrote.
     #[arg(value_name = "ROWS")]
     rows: PathBuf,
-    /// Writes a page, one HTML file with charts, to this file too.
+    /// Writes a page, one HTML file with charts, to this file too. The page that the experiment
+    /// wrote when it was stopped is written over.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Prints the report as JSON, for programs.
+    #[arg(long)]
+    json: bool,
+    /// Another difference in what is compared, in per cent, that matters this time; the file of
+    /// rows keeps its own.
+    #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
+    #[arg(value_parser = within(0.01..=99.99))]
+    matters: Option<f64>,
 }
 
 impl Resume {
-    /// Reads what was asked, checks that it can be gone on with, and goes on.
+    /// Reads what was asked, checks that it can be resumed, and goes on.
     pub(super) fn carry_out(self) -> CommandResult {
         let session = os::linux::start().adopt("forebay", SessionKind::Foreground);
         let read = read_rows(&self.rows, &session)?;
         drop(session);
         let refuse = |what: String| Err(Failure::usage(format!("{}: {what}", self.rows.display())));
         let Some(asked) = read.asked else {
-            return refuse("it doesn't say what was asked, so it can't be gone on with".to_owned());
+            return refuse("it doesn't say what was asked, so it can't be resumed".to_owned());
         };
         let call = asked.call;
         if call.commit != COMMIT {
@@ -151,7 +161,7 @@ impl Resume {
             ));
         }
         if call.arguments.is_empty() {
-            return refuse("its command line isn't text, so it can't be gone on with".to_owned());
+            return refuse("its command line isn't text, so it can't be resumed".to_owned());
         }
         let words = ["forebay".to_owned()].into_iter().chain(call.arguments.iter().cloned());
         let again = match crate::Arguments::try_parse_from(words) {
@@ -159,12 +169,25 @@ impl Resume {
             Err(error) => return refuse(format!("this program can't read its command: {error}")),
         };
         let Rows { runs, notes, audits, whole, .. } = read;
-        let before = Before { rule: Some(asked.rule), runs, notes, audits };
+        // Looks and their bars are the same whatever matters (EX20), so it may be another one.
+        let threshold = self.matters.map_or(asked.rule.threshold, |percent| percent / 100.0);
+        let rule = Some(Rule { threshold, ..asked.rule });
+        let before = Before { rule, runs, notes, audits };
         let done = Done { before, call, rows: self.rows, html: self.html, whole };
+        let change = |place: &mut Place, how: &mut How| {
+            place.json |= self.json;
+            how.matters = self.matters.or(how.matters);
+        };
         match again {
-            crate::Command::Lab(Lab::Run(run)) => run.carry_out(Some(done)),
-            crate::Command::Lab(Lab::Compare(compare)) => compare.carry_out(Some(done)),
-            _ => Err(Failure::usage("this is no experiment that can be gone on with".to_owned())),
+            crate::Command::Lab(Lab::Run(mut run)) => {
+                change(&mut run.place, &mut run.how);
+                run.carry_out(Some(done))
+            }
+            crate::Command::Lab(Lab::Compare(mut compare)) => {
+                change(&mut compare.place, &mut compare.how);
+                compare.carry_out(Some(done))
+            }
+            _ => Err(Failure::usage("this is no experiment that can be resumed".to_owned())),
         }
     }
 }

@@ -14,19 +14,20 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use experiment::{Call, Verdict};
-use lab::{BUILT_IN, Before, Ending, Experiment, Form, Request, Setting};
+use lab::{BUILT_IN, Before, Ending, Experiment, Form, Request, Setting, TEMPLATE};
 use lab::{free_buffer_waits, redo_size};
 use report::number::counted;
 use report::paragraph;
+use serde_json::{Value, json};
 use stop::{RefusalKind, Stop, did_you_mean};
 use waits::SessionKind;
 
 use self::again::Done;
 use self::options::{How, Place, word};
-use self::outputs::{Following, Outputs};
-use crate::output::{CommandResult, Failure, start_world};
+use self::outputs::{Following, Outputs, mark_of};
+use crate::output::{CommandResult, Failure, json_page, start_world, tell};
 use crate::progress::Progress;
-use crate::settings::{Settings, named_values};
+use crate::settings::{Settings, check_given_once, named_values};
 
 /// A modelled machine's disk, if none is named.
 const DISK: &str = "nvme";
@@ -37,8 +38,8 @@ const COMMIT: &str = env!("FOREBAY_COMMIT");
 #[derive(Subcommand)]
 pub(crate) enum Lab {
     /// Lists the experiments.
-    List,
-    /// Prints the file of an experiment: a begin for one of your own.
+    List(List),
+    /// Prints the file of an experiment. 'template' is one with every key, to begin with.
     Show(Show),
     /// Runs an experiment, built in or from a file, and says what came of it.
     Run(Box<Run>),
@@ -55,16 +56,23 @@ const COMPARE_HELP: &str = "Example:\n  forebay lab compare --set db_writer_proc
                             db_writer_processes=8 --load order-entry";
 
 #[derive(Args)]
+pub(crate) struct List {
+    /// Prints JSON, for programs; docs/JSON.md lists the keys.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
 pub(crate) struct Show {
-    /// A built-in experiment, or a file.
+    /// A built-in experiment, a file, or 'template'.
     #[arg(value_name = "EXPERIMENT|FILE")]
     experiment: String,
 }
 
 #[derive(Args)]
 pub(crate) struct Run {
-    /// A built-in experiment (`forebay lab list` names them), or a file (`forebay lab show` prints
-    /// one to begin with).
+    /// A built-in experiment (`forebay lab list` names them), or a file (`forebay lab show
+    /// template` prints one to begin with).
     #[arg(value_name = "EXPERIMENT|FILE")]
     experiment: String,
     /// Makes this machine's disk as slow as a modelled one (array, if none is
@@ -102,7 +110,7 @@ pub(crate) struct Compare {
 
 pub(crate) fn run(command: Lab) -> CommandResult {
     match command {
-        Lab::List => list(),
+        Lab::List(list) => list.carry_out(),
         Lab::Show(show) => show.carry_out(),
         Lab::Run(run) => run.carry_out(None),
         Lab::Compare(compare) => compare.carry_out(None),
@@ -111,21 +119,48 @@ pub(crate) fn run(command: Lab) -> CommandResult {
     }
 }
 
-fn list() -> CommandResult {
+/// The experiments with shapes of their own, and their questions.
+const SHAPES: [(&str, &str); 2] = [
+    (redo_size::NAME, redo_size::QUESTION),
+    (free_buffer_waits::NAME, free_buffer_waits::QUESTION),
+];
+
+impl List {
+    fn carry_out(&self) -> CommandResult {
+        let named = BUILT_IN.iter().map(|(name, _)| Experiment::named(name));
+        let all = named.collect::<Result<Vec<_>, Stop>>()?;
+        Ok(if self.json { in_json(&all) } else { in_words(&all) })
+    }
+}
+
+fn in_words(all: &[Experiment]) -> String {
     let mut text = String::new();
-    for (name, _) in BUILT_IN {
-        let experiment = Experiment::named(name).map_err(Failure::from)?;
-        text += &paragraph(&format!("{name}: {}", experiment.question), "");
+    for experiment in all {
+        text += &paragraph(&format!("{}: {}", experiment.name, experiment.question), "");
         for (letter, setting) in ('A'..).zip(&experiment.settings) {
             text += &format!("  {letter}: {setting}\n");
         }
     }
-    let others = [
-        (redo_size::NAME, redo_size::QUESTION),
-        (free_buffer_waits::NAME, free_buffer_waits::QUESTION),
-    ];
     let other = |(name, question)| paragraph(&format!("{name}: {question}"), "");
-    Ok(text + &others.map(other).concat())
+    text + &SHAPES.map(other).concat()
+}
+
+fn in_json(all: &[Experiment]) -> String {
+    let setting = |(letter, of): (char, &Setting)| {
+        let (level, setting) = (letter.to_string(), of.to_string());
+        json!({ "level": level, "setting": setting })
+    };
+    let compared = all.iter().map(|of| {
+        let settings: Vec<Value> = ('A'..).zip(&of.settings).map(setting).collect();
+        json!({ "name": of.name, "question": of.question, "settings": settings })
+    });
+    // Their cells are no settings that are compared with a first one.
+    let shapes = SHAPES.map(|(name, question)| {
+        let settings = Value::Null;
+        json!({ "name": name, "question": question, "settings": settings })
+    });
+    let list: Value = compared.chain(shapes).collect();
+    json_page(&list)
 }
 
 impl Show {
@@ -133,12 +168,18 @@ impl Show {
         if let Some((_, text)) = BUILT_IN.iter().find(|(name, _)| *name == self.experiment) {
             return Ok((*text).to_owned());
         }
+        if self.experiment == "template" {
+            return Ok(TEMPLATE.to_owned());
+        }
         if [redo_size::NAME, free_buffer_waits::NAME].contains(&&*self.experiment) {
             let name = self.experiment;
-            return Err(Failure::usage(format!("{name} has a shape of its own, and no file")));
+            return Err(Failure::usage(format!(
+                "{name} has a shape of its own, and no file: 'forebay lab run {name}' runs it, \
+                 and 'forebay lab show template' prints a file to begin with"
+            )));
         }
         let (name, text) = read(&self.experiment)?;
-        Experiment::parse(&name, &text).map(|_| text).map_err(Failure::usage)
+        parse(&self.experiment, &name, &text).map(|_| text)
     }
 }
 
@@ -148,7 +189,12 @@ fn experiment(named: &str) -> Result<Experiment, Failure> {
         return Experiment::named(named).map_err(Failure::usage);
     }
     let (name, text) = read(named)?;
-    Experiment::parse(&name, &text).map_err(Failure::usage)
+    parse(named, &name, &text)
+}
+
+/// The experiment of this text, which the file at `path` has. A refusal names the file.
+fn parse(path: &str, name: &str, text: &str) -> Result<Experiment, Failure> {
+    Experiment::parse(name, text).map_err(|stop| Failure::usage(format!("{path}: {stop}")))
 }
 
 /// A file's name without its folder and ending, and its text.
@@ -200,6 +246,7 @@ impl Run {
             let text = format!("{experiment} gives {name} itself: leave --set {name} out");
             return Err(Failure::usage(text));
         }
+        self.settings.check_given_once().map_err(Failure::usage)?;
         self.how.change(&mut experiment);
         let (design, _) = experiment.way(self.place.simulate.is_some()).map_err(Failure::usage)?;
         let mut form = self.how.form(&self.place, design);
@@ -215,14 +262,22 @@ impl Run {
 
 impl Compare {
     fn carry_out(self, done: Option<Done>) -> CommandResult {
-        let setting = |option, chosen: &[String]| Setting::of(named_values(option, chosen)?);
+        let setting = |option, chosen: &[String]| {
+            check_given_once(option, chosen)?;
+            Setting::of(named_values(option, chosen)?)
+        };
         let [a, b] = [setting("--set", &self.a), setting("--vs", &self.b)];
         let (a, b) = (a.map_err(Failure::usage)?, b.map_err(Failure::usage)?);
+        check_given_once("--both", &self.both).map_err(Failure::usage)?;
+        let both = Settings::of(self.both.clone());
+        if let Some(name) = a.names().chain(b.names()).find(|name| both.has(name)) {
+            let text = format!("--set or --vs gives {name} itself: leave --both {name} out");
+            return Err(Failure::usage(text));
+        }
         let mut experiment = Experiment::comparing(a, b, &self.load).map_err(Failure::usage)?;
         self.how.change(&mut experiment);
         let (design, _) = experiment.way(self.place.simulate.is_some()).map_err(Failure::usage)?;
         let mut form = self.how.form(&self.place, design);
-        let both = Settings::of(self.both.clone());
         form.set(|creation, parameters| both.choose(Some(creation), parameters))
             .map_err(Failure::usage)?;
         let option = |name: &str, chosen: &[String]| -> String {
@@ -248,16 +303,12 @@ fn answer(
     how: &How,
     done: Option<Done>,
 ) -> CommandResult {
-    let session = begin();
-    let mut outputs = match &done {
-        Some(Done { rows, html, whole, .. }) => {
-            Outputs::going_on(rows, *whole, html.as_deref(), &session)?
-        }
-        None => Outputs::make(how.rows.as_deref(), how.html.as_deref(), &session)?,
-    };
-    let rows = done.as_ref().map_or(how.rows.clone(), |done| Some(done.rows.clone()));
-    // Where it begins anew, too, it is gone on with by the command line that asked for it.
+    let notice = how.check_design(&experiment, place).map_err(Failure::usage)?;
+    // Where it begins anew, too, it is the command line that asked for it which goes on.
     let call = done.as_ref().map_or_else(|| call(&command), |done| done.call.clone());
+    let session = begin();
+    let mut outputs = outputs_of(how, done.as_ref(), mark_of(&call), &session)?;
+    let rows = done.as_ref().map_or(how.rows.clone(), |done| Some(done.rows.clone()));
     // Without a row behind it, what was asked may be of another design.
     let is_told = done.as_ref().is_some_and(|done| !done.before.runs.is_empty());
     let request = Request {
@@ -270,6 +321,7 @@ fn answer(
         command,
         before: done.map_or_else(Before::default, |done| done.before),
     };
+    notice.iter().for_each(|notice| tell(&format!("notice: {notice}")));
     let mut following =
         Following { progress: Progress::new(), outputs: &mut outputs, call: Some(call), is_told };
     let ended = lab::run(&request, &os::linux::interrupted, &mut following, &session);
@@ -292,6 +344,28 @@ fn answer(
         (Ok(()), true) => Err(stopped(rows.as_deref()).behind(text)),
         (Err(error), _) => Err(Failure::from(error).behind(text)),
     }
+}
+
+/// The files that it writes.
+fn outputs_of<'s>(
+    how: &How,
+    done: Option<&Done>,
+    mark: String,
+    session: &'s os::Session,
+) -> Result<Outputs<'s>, Failure> {
+    let outputs = match done {
+        Some(Done { rows, html, whole, .. }) => {
+            let html = html.as_deref();
+            Outputs::check(Some(rows), html)?;
+            Outputs::going_on(rows, *whole, html, &mark, session)?
+        }
+        None => {
+            let (rows, html) = (how.rows.as_deref(), how.html.as_deref());
+            Outputs::check(rows, html)?;
+            Outputs::make(rows, html, session)?
+        }
+    };
+    Ok(outputs.marked(mark))
 }
 
 /// The text of a verdict; a failure, behind it, if commits were lost: a script that only looks at
@@ -346,7 +420,7 @@ fn failed(stop: Stop, rows: Option<&Path>) -> Failure {
 fn stopped(rows: Option<&Path>) -> Failure {
     Failure::stopped(match rows {
         Some(rows) => format!(
-            "stopped before it knew; 'forebay lab resume {}' goes on with it",
+            "stopped before its end; 'forebay lab resume {}' goes on with it",
             rows.display()
         ),
         None => "stopped before it had an answer; nothing is left behind".to_owned(),

@@ -2,10 +2,12 @@
 //!
 //! Callers: `laboratory`.
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use experiment::Measure;
+use lab::{BLOCK_LENGTHS, BUDGETS, RUN_LENGTHS, WASHOUTS, parse_time};
 use lab::{Design, Experiment, Form, RATES, RunOn};
 use waits::Nanos;
 
@@ -27,8 +29,9 @@ pub(crate) struct Place {
     /// none is named for that), nvme-consumer, disk-7200, fixed or exponential.
     #[arg(long, value_name = "DISK", requires = "simulate")]
     simulated_disk: Option<String>,
-    /// Where the scratch folder is made, and removed again.
-    #[arg(long, value_name = "DIR", default_value = ".")]
+    /// Where the scratch folder is made, and removed again. One that a killed experiment left there
+    /// is removed by the next.
+    #[arg(long, value_name = "DIR", default_value = ".", conflicts_with = "simulate")]
     dir: PathBuf,
     /// Orders and seeds the runs.
     #[arg(long, default_value_t = 1)]
@@ -80,13 +83,15 @@ pub(crate) struct How {
     #[arg(long, conflicts_with = "simulate")]
     full: bool,
     /// How runs follow each other; if not given, they alternate in one instance where the settings
-    /// can.
+    /// can, and on a model restart for each run. There 'alternate' takes less time.
     #[arg(long, value_name = "DESIGN")]
     design: Option<DesignName>,
-    /// How long it may take: 90, 90s, 5m, 1h. It ends as soon as it knows.
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    /// How long settings that alternate may take, at most: 90, 90s, 5m, 1h. It ends as soon as it
+    /// knows. Loading comes on top. On a model it is the model's own time. By restarts it bounds
+    /// nothing: see --rounds.
+    #[arg(long, value_name = "TIME", value_parser = time(BUDGETS), allow_negative_numbers = true)]
     budget: Option<Nanos>,
-    /// Goes on behind the budget until it knows; the intervals are longer for that.
+    /// Goes on when the budget is over, until it knows; intervals are longer for that.
     #[arg(long)]
     until_decided: bool,
     /// What the settings are compared by: throughput, latency-median, latency-99 or latency-99.9;
@@ -97,28 +102,30 @@ pub(crate) struct How {
     /// session begins the next one when the last has ended.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = within(RATES))]
     rate: Option<u32>,
-    /// Seconds of a block, when settings alternate.
-    #[arg(long, value_name = "S", allow_negative_numbers = true)]
-    #[arg(value_parser = within(0.02..=3_600.0))]
-    block: Option<f64>,
-    /// Seconds at the begin of a block that don't count; at most half of it.
-    #[arg(long, value_name = "S", allow_negative_numbers = true)]
-    #[arg(value_parser = within(0.0..=1_800.0))]
-    washout: Option<f64>,
-    /// Rounds at most, by restarts: each has a run of every setting.
+    /// How long a block is, when settings alternate: 1, 0.1s, 100ms.
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
+    #[arg(value_parser = time(BLOCK_LENGTHS))]
+    block: Option<Nanos>,
+    /// How long the begin of a block is that doesn't count; at most half of it.
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
+    #[arg(value_parser = time(WASHOUTS))]
+    washout: Option<Nanos>,
+    /// Rounds at most, by restarts: each has a run of every setting. Fewer than 6 never have an
+    /// answer.
     #[arg(long, value_parser = within(2..=1_000_u32), allow_negative_numbers = true)]
     rounds: Option<u32>,
     /// Rounds of equals among them, by restarts.
     #[arg(long, value_parser = within(1..=1_000_u32), allow_negative_numbers = true)]
     equal_rounds: Option<u32>,
-    /// Measured seconds of each run by restarts; before that it warms up for a fifth of it.
-    #[arg(long, value_name = "S")]
-    #[arg(value_parser = within(0.01..=86_400.0), allow_negative_numbers = true)]
-    seconds: Option<f64>,
+    /// How long each run by restarts is measured. It warms up for a fifth of that before, and so do
+    /// settings that alternate.
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
+    #[arg(value_parser = time(RUN_LENGTHS))]
+    seconds: Option<Nanos>,
     /// The difference in what is compared, in per cent, that matters.
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
     #[arg(value_parser = within(0.01..=99.99))]
-    matters: Option<f64>,
+    pub(super) matters: Option<f64>,
     /// Writes the rows, one JSON object a line, to this file too; also of free-buffer-waits.
     #[arg(long, value_name = "FILE")]
     pub(super) rows: Option<PathBuf>,
@@ -162,9 +169,42 @@ impl How {
         given.into_iter().filter(|(_, given)| *given).map(|(option, _)| option)
     }
 
+    /// Refuses options of a design that the experiment doesn't have. Settings that alternate
+    /// without a wish may be compared by restarts after all: then this says what options come to.
+    pub(super) fn check_design(
+        &self,
+        experiment: &Experiment,
+        place: &Place,
+    ) -> Result<Option<String>, String> {
+        let way = experiment.way(place.simulate.is_some());
+        let (design, _) = way.map_err(|stop| stop.to_string())?;
+        let given = |others: &[&str]| self.all_given().find(|option| others.contains(option));
+        match design {
+            Design::Restarts => match given(&["--block", "--washout"]) {
+                Some(option) => Err(format!(
+                    "the settings are compared by restarts, which have no blocks: leave {option} \
+                     out, or choose --design alternate"
+                )),
+                None => Ok(None),
+            },
+            Design::Alternate => match given(&["--rounds", "--equal-rounds"]) {
+                Some(option) if experiment.design.is_some() => Err(format!(
+                    "settings that alternate have as many rounds as the budget has room for: leave \
+                     {option} out, or choose --design restarts"
+                )),
+                Some(option) => Ok(Some(format!(
+                    "{option} counts only if the settings turn out not to alternate well; until \
+                     then the budget counts (--budget)"
+                ))),
+                None => Ok(self.seconds.map(|_| {
+                    "as long as settings alternate, only the warm-up follows --seconds".to_owned()
+                })),
+            },
+        }
+    }
+
     /// Changes an experiment as was asked for.
     pub(super) fn change(&self, experiment: &mut Experiment) {
-        let ns = |seconds: f64| Nanos((seconds * 1e9) as u64);
         if let Some(design) = self.design {
             experiment.design = Some(match design {
                 DesignName::Alternate => Design::Alternate,
@@ -175,8 +215,8 @@ impl How {
         experiment.until_decided |= self.until_decided;
         experiment.measure = self.measure.or(experiment.measure);
         self.rate.into_iter().for_each(|rate| experiment.arriving(rate));
-        experiment.block = self.block.map(ns).or(experiment.block);
-        experiment.washout = self.washout.map(ns).or(experiment.washout);
+        experiment.block = self.block.or(experiment.block);
+        experiment.washout = self.washout.or(experiment.washout);
         let [rounds, equals] = &mut experiment.rounds;
         *rounds = self.rounds.unwrap_or(*rounds);
         *equals = self.equal_rounds.unwrap_or(*equals);
@@ -192,7 +232,7 @@ impl How {
             (None, false, Design::Restarts) => Form::quick(),
         };
         match self.seconds {
-            Some(seconds) => form.lasting(Nanos((seconds * 1e9) as u64)),
+            Some(length) => form.lasting(length),
             None => form,
         }
     }
@@ -204,15 +244,16 @@ impl How {
             line += &value.map_or(String::new(), |value| format!(" --{name} {value}"));
         };
         let design = |design: DesignName| format!("{design:?}").to_lowercase();
+        let seconds = |length: Nanos| length.as_secs_f64().to_string();
         option("design", self.design.map(design));
         option("budget", self.budget.map(|budget| format!("{}s", budget.as_secs_f64())));
         option("measure", self.measure.map(|measure| measure.to_string()));
         option("rate", self.rate.map(|rate| rate.to_string()));
-        option("block", self.block.map(|block| block.to_string()));
-        option("washout", self.washout.map(|washout| washout.to_string()));
+        option("block", self.block.map(seconds));
+        option("washout", self.washout.map(seconds));
         option("rounds", self.rounds.map(|rounds| rounds.to_string()));
         option("equal-rounds", self.equal_rounds.map(|rounds| rounds.to_string()));
-        option("seconds", self.seconds.map(|seconds| seconds.to_string()));
+        option("seconds", self.seconds.map(seconds));
         option("matters", self.matters.map(|percent| percent.to_string()));
         let flags = [
             (" --full", self.full),
@@ -233,25 +274,53 @@ pub(super) fn word(text: &str) -> String {
     }
 }
 
-/// A length of time as people write it: 90, 90s, 5m, 1h.
-fn duration(text: &str) -> Result<Nanos, String> {
-    let text = text.trim();
-    let end = text.find(|letter: char| letter.is_ascii_alphabetic()).unwrap_or(text.len());
-    let factor = match text[end..].trim() {
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3_600.0,
-        unit => return Err(format!("'{unit}' is no unit of time: choose s, m or h")),
-    };
-    match text[..end].trim().parse::<f64>().map(|number| number * factor) {
-        Ok(seconds) if (1.0..=86_400.0).contains(&seconds) => Ok(Nanos((seconds * 1e9) as u64)),
-        _ => Err("choose 1s to 24h".to_owned()),
-    }
+/// A parser of lengths of time within this range, for clap.
+fn time(
+    range: RangeInclusive<Nanos>,
+) -> impl Fn(&str) -> Result<Nanos, String> + Clone + Send + Sync + 'static {
+    move |text| parse_time(text, &range)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::word;
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        place: Place,
+        #[command(flatten)]
+        how: How,
+    }
+
+    /// Else a user waits for an experiment that isn't the one that was asked for.
+    #[test]
+    fn an_option_of_the_other_design_is_refused_or_told_of() {
+        let text = "question = \"?\"\n[factor]\ncommit_leader = [\"session\", \"lgwr\"]";
+        let checked = |words: &[&str]| {
+            let line =
+                Line::try_parse_from([&["lab"][..], words].concat()).expect("a command line");
+            let mut experiment = Experiment::parse("mine", text).expect("it is one");
+            line.how.change(&mut experiment);
+            line.how.check_design(&experiment, &line.place)
+        };
+        for (words, says) in [
+            (&["--block", "1", "--simulate", "two-core"][..], "leave --block out"),
+            (&["--washout", "0", "--design", "restarts"], "leave --washout out"),
+            (&["--rounds", "8", "--design", "alternate"], "leave --rounds out"),
+            (&["--equal-rounds", "8", "--design", "alternate"], "leave --equal-rounds out"),
+        ] {
+            assert!(checked(words).is_err_and(|why| why.contains(says)), "{words:?}");
+        }
+        let told = checked(&["--rounds", "8"]).expect("it may count");
+        assert!(told.is_some_and(|told| told.starts_with("--rounds counts only if")));
+        let told = checked(&["--seconds", "9"]).expect("it counts for something");
+        assert!(told.is_some_and(|told| told.contains("only the warm-up follows --seconds")));
+        assert_eq!(checked(&["--rounds", "8", "--simulate", "two-core"]), Ok(None));
+        assert_eq!(checked(&["--block", "1", "--washout", "0.1"]), Ok(None));
+    }
 
     #[test]
     fn a_word_is_quoted_where_a_shell_would_read_it_otherwise() {

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::path::Path;
 
-use experiment::{Asked, Audit, Call, Rule, Run, Verdict, Whole};
+use experiment::{Asked, Audit, Call, Rule, Run, Verdict, Whole, hash_of};
 use lab::Follower;
 use os::{Cause, Disk, File, FileOperation, FileOptions, Session};
 use stop::{RefusalKind, Stop};
@@ -28,6 +28,8 @@ pub(super) struct Outputs<'s> {
     failed: Option<os::Error>,
     /// There are rows in the file, so that it stays.
     has_rows: bool,
+    /// What stands at the end of the page.
+    mark: String,
 }
 
 /// A line of the file of rows.
@@ -49,7 +51,7 @@ impl<'s> Outputs<'s> {
         match make(html) {
             Ok(html) => {
                 let (waiting, failed, has_rows) = (VecDeque::new(), None, false);
-                Ok(Outputs { rows, html, session, waiting, failed, has_rows })
+                Ok(Outputs { rows, html, session, waiting, failed, has_rows, mark: String::new() })
             }
             Err(error) => {
                 rows.map_or(Ok(()), |rows| rows.remove(session))?;
@@ -58,12 +60,43 @@ impl<'s> Outputs<'s> {
         }
     }
 
-    /// As `make`, but rows go on behind what is whole of a file that is there. Refused while
-    /// another experiment writes it.
+    /// The same, whose page ends with this mark ([`mark_of`]).
+    pub(super) fn marked(self, mark: String) -> Outputs<'s> {
+        Outputs { mark, ..self }
+    }
+
+    /// Refused if rows and page are to go to one file, or to what is no file's name.
+    pub(super) fn check(rows: Option<&Path>, html: Option<&Path>) -> Result<(), Failure> {
+        for (option, path) in [("--rows", rows), ("--html", html)] {
+            if path == Some(Path::new("-")) {
+                return Err(Failure::usage(format!(
+                    "{option} wants the name of a file, and '-' isn't standard output here: choose \
+                     a name, such as ./-"
+                )));
+            }
+        }
+        let (Some(rows), Some(html)) = (rows, html) else { return Ok(()) };
+        let is_one = match [rows, html].map(std::path::absolute) {
+            [Ok(rows), Ok(html)] => rows == html,
+            _ => rows == html,
+        };
+        match is_one {
+            true => Err(Failure::usage(format!(
+                "--html names the file of rows, {}: choose another name for the page",
+                rows.display()
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    /// As `make`, but rows go on behind what is whole of a file that is there, and the page with
+    /// this mark, which the experiment wrote when it was stopped, is written over. Refused while
+    /// another experiment writes the rows.
     pub(super) fn going_on(
         rows: &Path,
         whole: Whole,
         html: Option<&Path>,
+        mark: &str,
         session: &'s Session,
     ) -> Result<Outputs<'s>, Failure> {
         let disk = os::linux::disk();
@@ -81,13 +114,14 @@ impl<'s> Outputs<'s> {
                 rows.display()
             )));
         }
-        let mut rows = OutputFile { disk, file, length: whole.bytes as u64, was_there: true };
+        let html = html.map(|path| OutputFile::make_again(path, mark, session)).transpose()?;
+        let mut rows = OutputFile { disk, file, length: whole.bytes as u64, was: Was::Own };
         rows.file.set_len(rows.length, FileOperation::Resize.waiting(session))?;
         if whole.lacks_line_end {
             rows.append("\n", session)?;
         }
-        let mut outputs = Outputs::make(None, html, session)?;
-        (outputs.rows, outputs.has_rows) = (Some(rows), true);
+        let mut outputs = Outputs::make(None, None, session)?;
+        (outputs.rows, outputs.html, outputs.has_rows) = (Some(rows), html, true);
         Ok(outputs)
     }
 
@@ -124,7 +158,7 @@ impl<'s> Outputs<'s> {
     /// Writes the page, and what is to be durable of the rows. If only one of them can be written,
     /// that is.
     pub(super) fn end(self, verdict: &Verdict, rows: &[Run]) -> Result<(), os::Error> {
-        let page = self.html.as_ref().map(|_| verdict.html(rows));
+        let page = self.html.as_ref().map(|_| verdict.html(rows) + &self.mark);
         self.end_with(page)
     }
 
@@ -132,7 +166,7 @@ impl<'s> Outputs<'s> {
         let session = self.session;
         let written: Result<(), os::Error> =
             self.html.take().zip(page).map_or(Ok(()), |(mut html, page)| {
-                html.append(&page, session)?;
+                html.fill(&page, session)?;
                 html.sync(session)
             });
         self.end_rows().and(written)
@@ -200,12 +234,45 @@ fn is_free(disk: &Disk, file: &File, session: &Session) -> Result<bool, os::Erro
     Ok(file.try_lock()? && file.length()? == 0 && disk.has_its_name(file, session)?)
 }
 
+/// The page of this name, locked, if it ends with this mark and no program has it.
+fn page_with(
+    mark: &str,
+    disk: &Disk,
+    path: &Path,
+    session: &Session,
+) -> Result<Option<File>, os::Error> {
+    let Ok(file) = disk.open(path, OPTIONS, session) else { return Ok(None) };
+    let Some(at) = file.length()?.checked_sub(mark.len() as u64) else { return Ok(None) };
+    if !file.try_lock()? || !disk.has_its_name(&file, session)? {
+        return Ok(None);
+    }
+    let mut end = vec![0; mark.len()];
+    file.read_at(at, &mut end, FileOperation::Read.waiting(session))?;
+    Ok((end == mark.as_bytes()).then_some(file))
+}
+
+/// The mark of the pages of the experiment that this call asked for: by it the experiment knows its
+/// own page when it goes on. The names of its files are in it.
+pub(super) fn mark_of(call: &Call) -> String {
+    let words = call.arguments.iter().chain([&call.commit]).map(String::as_str);
+    format!("<!-- forebay lab {} -->\n", hash_of(words))
+}
+
 struct OutputFile {
     disk: Disk,
     file: File,
     length: u64,
-    /// It was there before, empty: a user may have made it so, so it stays.
-    was_there: bool,
+    was: Was,
+}
+
+/// What was there before.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Was {
+    Nothing,
+    /// An empty file: a user may have made it so, so it stays.
+    Empty,
+    /// What the experiment wrote before it was stopped: it stays until there is another.
+    Own,
 }
 
 impl OutputFile {
@@ -213,15 +280,38 @@ impl OutputFile {
     /// program leaves that if it is killed before it writes.
     fn make(path: &Path, session: &Session) -> Result<OutputFile, os::Error> {
         let disk = os::linux::disk();
-        let (file, was_there) = match disk.create(path, 0, OPTIONS, session) {
+        let (file, was) = match disk.create(path, 0, OPTIONS, session) {
             Err(exists) if exists.cause() == Cause::AlreadyExists => {
-                (empty(&disk, path, session)?.ok_or(exists)?, true)
+                (empty(&disk, path, session)?.ok_or(exists)?, Was::Empty)
             }
-            made => (made?, false),
+            made => (made?, Was::Nothing),
         };
         // Nobody goes on with it meanwhile.
         file.try_lock()?;
-        Ok(OutputFile { disk, file, length: 0, was_there })
+        Ok(OutputFile { disk, file, length: 0, was })
+    }
+
+    /// Makes the page, or takes the one with this mark, to write it over.
+    fn make_again(path: &Path, mark: &str, session: &Session) -> Result<OutputFile, Failure> {
+        let exists = match OutputFile::make(path, session) {
+            Err(error) if error.cause() == Cause::AlreadyExists => error,
+            made => return Ok(made?),
+        };
+        let disk = os::linux::disk();
+        match page_with(mark, &disk, path, session)? {
+            Some(file) => Ok(OutputFile { disk, file, length: 0, was: Was::Own }),
+            None => Err(Failure::from(exists)
+                .saying("only the page that this experiment wrote itself is written over")),
+        }
+    }
+
+    /// Writes this text as all that is in it.
+    fn fill(&mut self, text: &str, session: &Session) -> Result<(), os::Error> {
+        self.append(text, session)?;
+        match self.was {
+            Was::Own => self.file.set_len(self.length, FileOperation::Resize.waiting(session)),
+            Was::Nothing | Was::Empty => Ok(()),
+        }
     }
 
     fn append(&mut self, text: &str, session: &Session) -> Result<(), os::Error> {
@@ -235,11 +325,12 @@ impl OutputFile {
         self.file.sync(FileOperation::Sync.waiting(session))
     }
 
-    /// Removes it, or empties it if it was there before.
+    /// Leaves what was there before.
     fn remove(self, session: &Session) -> Result<(), os::Error> {
-        match self.was_there {
-            true => self.file.set_len(0, FileOperation::Resize.waiting(session)),
-            false => self.disk.remove(self.file.path(), session),
+        match self.was {
+            Was::Nothing => self.disk.remove(self.file.path(), session),
+            Was::Empty => self.file.set_len(0, FileOperation::Resize.waiting(session)),
+            Was::Own => Ok(()),
         }
     }
 }
@@ -306,9 +397,9 @@ mod tests {
         std::fs::write(&path, "a row\nanother\n").expect("written");
         let session = os::linux::start().adopt("test", waits::SessionKind::Foreground);
         let whole = |text_bytes| Whole { bytes: 6, text_bytes, lacks_line_end: false };
-        let refused = Outputs::going_on(&path, whole(6), None, &session);
+        let refused = Outputs::going_on(&path, whole(6), None, "", &session);
         let there = std::fs::read_to_string(&path).expect("there");
-        let went_on = Outputs::going_on(&path, whole(14), None, &session).is_ok();
+        let went_on = Outputs::going_on(&path, whole(14), None, "", &session).is_ok();
         std::fs::remove_file(&path).expect("removed");
         assert!(refused.is_err() && went_on);
         assert_eq!(there, "a row\nanother\n");
@@ -388,7 +479,7 @@ mod tests {
         std::fs::write(&path, "").expect("written");
         let disk = os::linux::disk();
         let file = disk.open_read_only(&path, OPTIONS, session).expect("there");
-        (path, OutputFile { disk, file, length: 0, was_there: false })
+        (path, OutputFile { disk, file, length: 0, was: Was::Nothing })
     }
 
     /// A device may be full for a moment of a day: that is told at once, and costs no row.
@@ -404,12 +495,42 @@ mod tests {
         assert_eq!(outputs.line("two".to_owned(), true), None, "it is told once");
         let disk = os::linux::disk();
         let file = disk.open(&path, OPTIONS, &session).expect("there");
-        outputs.rows = Some(OutputFile { disk, file, length: 0, was_there: false });
+        outputs.rows = Some(OutputFile { disk, file, length: 0, was: Was::Nothing });
         let told = outputs.line("three".to_owned(), false);
         let there = std::fs::read_to_string(&path).expect("there");
         std::fs::remove_file(&path).expect("removed");
         assert!(told.is_some_and(|told| told.contains("written again")));
         assert_eq!((there.as_str(), outputs.has_rows), ("one\ntwo\nthree\n", true));
+    }
+
+    /// A stopped experiment has a page, which it replaces when it goes on. Until then that stays,
+    /// and so does the page of any other.
+    #[test]
+    fn the_page_with_the_mark_of_an_experiment_is_written_over_and_no_other() {
+        let path = std::env::temp_dir().join(format!("forebay-mark-{}", std::process::id()));
+        let session = os::linux::start().adopt("test", waits::SessionKind::Foreground);
+        let call = |rows: &str| Call { arguments: vec![rows.to_owned()], ..Call::default() };
+        let (mine, others) = (mark_of(&call("--rows=a")), mark_of(&call("--rows=b")));
+        let written = |text: &str, mark: &str| {
+            std::fs::write(&path, text).expect("written");
+            let page = OutputFile::make_again(&path, mark, &session);
+            let there = std::fs::read_to_string(&path).expect("there");
+            (page, there)
+        };
+        let old = format!("a longer page{mine}");
+        for mark in [others, "longer than all of it".repeat(9)] {
+            let (page, there) = written(&old, &mark);
+            assert!(page.is_err() && there == old, "{there}");
+        }
+        let (page, there) = written(&old, &mine);
+        assert_eq!(there, old, "there is no other page yet");
+        let mut page = page.unwrap_or_else(|_| panic!("it is its own"));
+        page.fill("a page", &session).expect("written");
+        let there = std::fs::read_to_string(&path).expect("there");
+        page.remove(&session).expect("it stays");
+        let stays = std::fs::read_to_string(&path);
+        std::fs::remove_file(&path).expect("removed");
+        assert_eq!((there.as_str(), stays.expect("there").as_str()), ("a page", "a page"));
     }
 
     /// Rows that can't be written are told of at the end, and cost no page.

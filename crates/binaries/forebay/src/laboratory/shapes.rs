@@ -41,6 +41,7 @@ impl Run {
     /// The experiment that is a table.
     pub(super) fn tabulate(self) -> CommandResult {
         let matrix = self.matrix().map_err(Failure::usage)?;
+        Outputs::check(self.how.rows.as_deref(), None)?;
         let session = begin();
         let mut outputs = Outputs::make(self.how.rows.as_deref(), None, &session)?;
         let progress = Progress::new();

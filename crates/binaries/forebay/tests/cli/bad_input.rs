@@ -94,7 +94,9 @@ fn a_wrong_command_line_is_one_line_and_status_2() {
         (&["lab", "run", "dbwr-count", "--equal-rounds", "-1"], "choose 1 to 1000", " lab run"),
         (&["lab", "run", "dbwr-count", "--budget", "soon"], "no unit of time", " lab run"),
         (&["lab", "run", "dbwr-count", "--design", "pairs"], "restarts", " lab run"),
-        (&["lab", "run", "dbwr-count", "--seconds", "nan"], "choose 0.01 to 86400", " lab run"),
+        (&["lab", "run", "dbwr-count", "--seconds", "nan"], "choose 0.01s to 24h", " lab run"),
+        (&["lab", "run", "dbwr-count", "--block", "10ms"], "choose 0.02s to 1h", " lab run"),
+        (&["lab", "run", "dbwr-count", "--budget", "-1"], "choose 1s to 24h", " lab run"),
         (&["lab", "run", "dbwr-count", "--matters", "-2"], "choose 0.01 to 99.99", " lab run"),
     ] {
         let output = forebay(arguments);

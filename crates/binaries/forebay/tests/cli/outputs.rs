@@ -23,6 +23,45 @@ fn a_rows_file_that_cant_be_made_is_refused_before_the_experiment() {
     assert_eq!(folder.names(), ["there"], "nothing is left");
 }
 
+/// A file of one's own is named by its path, and there is one to begin with.
+#[test]
+fn a_file_that_is_no_experiment_is_named_and_a_template_is_one() {
+    let folder = Folder::new("own-file");
+    std::fs::write(folder.0.join("empty.toml"), "").expect("it is written");
+    for verb in ["run", "show"] {
+        let refused = folder.misused(&["lab", verb, "empty.toml"]);
+        assert!(refused.contains("empty.toml: ") && refused.contains("missing field"), "{refused}");
+    }
+    std::fs::write(folder.0.join("mine"), folder.said(&["lab", "show", "template"])).expect("room");
+    assert!(folder.said(&["lab", "show", "mine"]).contains("[factor]"));
+    let refused = folder.misused(&["lab", "show", "redo-size"]);
+    assert!(refused.contains("lab show template"), "{refused}");
+}
+
+/// What would count for nothing, or write over itself, is refused before anything is made.
+#[test]
+fn what_contradicts_itself_is_refused_before_the_experiment() {
+    let folder = Folder::new("contradictions");
+    let compare =
+        ["lab", "compare", "--set", "commit_leader=lgwr", "--vs", "commit_leader=session"];
+    let run = ["lab", "run", "dbwr-count", "--simulate", "two-core"];
+    for (asked, more, says) in [
+        (&compare[..], &["--both", "Commit_Leader=lgwr"][..], "leave --both commit_leader out"),
+        (&compare, &["--vs", "commit_leader=lgwr"], "--vs gives commit_leader twice"),
+        (&compare, &["--both", "lock_timeout=1", "--both", "lock_timeout=2"], "twice"),
+        (&run, &["--set", "lock_timeout=1", "--set", "LOCK_TIMEOUT=2"], "gives LOCK_TIMEOUT twice"),
+        (&run, &["--rows", "a.html", "--html", "./a.html"], "--html names the file of rows"),
+        (&run, &["--html", "-"], "--html wants the name of a file"),
+        (&run, &["--dir", "."], "cannot be used with"),
+        (&run, &["--block", "1"], "leave --block out"),
+        (&compare, &["--design", "alternate", "--rounds", "8"], "leave --rounds out"),
+    ] {
+        let refused = folder.misused(&[asked, more].concat());
+        assert!(refused.contains(says), "{refused}");
+    }
+    assert!(folder.names().is_empty(), "{:?}", folder.names());
+}
+
 /// Rows are written where they were promised; an experiment without an answer leaves none.
 #[test]
 fn rows_are_there_with_an_answer_and_only_then() {
@@ -304,6 +343,34 @@ fn what_a_killed_experiment_left_is_removed_by_the_next() {
     assert!(!is_there(), "{:?}", folder.names());
 }
 
+/// What was asked is in the file of rows before the load begins, so an experiment that was killed
+/// while it loaded goes on, and takes away what it had left.
+#[test]
+fn an_experiment_that_was_killed_while_it_loaded_goes_on() {
+    let folder = Folder::new("killed-loading");
+    let is_there = || folder.names().iter().any(|name| name.starts_with("forebay-lab-"));
+    let rows = || std::fs::read_to_string(folder.0.join("rows")).unwrap_or_default();
+    let mut killed = folder.command(&["lab", "run", "dbwr-count", "--rows", "rows"]);
+    let mut killed = killed.stderr(std::process::Stdio::null()).spawn().expect("starts");
+    let began = Instant::now();
+    while !rows().ends_with('\n') {
+        assert!(killed.try_wait().expect("it is ours").is_none(), "it ends without a row");
+        assert!(began.elapsed() < Duration::from_secs(300), "nothing is written");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    killed.kill().expect("it runs");
+    killed.wait().expect("it ends");
+    let left = experiment::parse_rows(&rows()).expect("rows");
+    assert!(left.runs.is_empty() && is_there(), "it had loaded before it said what was asked");
+    assert!(left.asked.is_some_and(|asked| asked.call.arguments.contains(&"dbwr-count".into())));
+    let mut resumed = folder.command(&["lab", "resume", "rows"]);
+    let mut resumed = resumed.stderr(std::process::Stdio::piped()).spawn().expect("it starts");
+    let removed = "that an experiment had left when it was killed, is removed";
+    assert_eq!(hear_and_interrupt(&mut resumed, removed), Some(130));
+    assert_eq!(folder.names(), ["rows"]);
+    assert!(experiment::parse_rows(&rows()).expect("rows").asked.is_some());
+}
+
 /// Ctrl-C once this was said on standard error; the status that it ends with.
 fn hear_and_interrupt(running: &mut Child, sought: &str) -> Option<i32> {
     let mut told = BufReader::new(running.stderr.take().expect("it is piped"));
@@ -440,7 +507,7 @@ fn the_table_of_cells_writes_rows_that_are_no_comparison() {
     assert_eq!(experiment::parse_rows(&rows).expect("they are rows").runs.len(), 20);
     let refused = folder.misused(&["lab", "report", "rows"]);
     assert!(refused.contains("has a shape of its own"), "{refused}");
-    assert!(folder.misused(&["lab", "resume", "rows"]).contains("can't be gone on with"));
+    assert!(folder.misused(&["lab", "resume", "rows"]).contains("can't be resumed"));
     let refused = folder.misused(&[&run[..], &["--html", "page"]].concat());
     assert!(refused.contains("leave --html out"), "{refused}");
     let curve = ["lab", "run", "redo-size", "--simulate", "two-core", "--rows", "other"];
@@ -490,6 +557,7 @@ fn keys_of_json_are_documented() {
         &["logs", "db", "--json"],
         &["parameters", "--json"],
         &["parameters", "log_buffer", "--json"],
+        &["lab", "list", "--json"],
         &["verify", "db", "--json"],
         &["probe", ".", "--json"],
         &lab,

@@ -70,6 +70,31 @@ fn an_experiment_that_was_resumed_can_be_resumed_again() {
     }
 }
 
+/// What it wrote itself is written over when it goes on, and nothing else. Another difference may
+/// matter: that is a question to the same rows.
+#[test]
+fn an_experiment_that_goes_on_has_the_options_of_one_that_begins() {
+    let folder = with_experiment("rows-page");
+    folder.said(&[&SMALL[..], &["--html", "page.html"]].concat());
+    let read = |name: &str| std::fs::read_to_string(folder.0.join(name)).expect("a page");
+    let whole = read("page.html");
+    killed_behind(5, &folder);
+    // As one that was stopped may have written it: longer than the one to come.
+    std::fs::write(folder.0.join("page.html"), "x".repeat(99) + &whole).expect("written");
+    std::fs::write(folder.0.join("mine.html"), "mine").expect("written");
+    let refused = folder.refused(&["lab", "resume", "rows", "--html", "mine.html"]);
+    assert!(refused.contains("only the page that this experiment wrote itself"), "{refused}");
+    assert_eq!(read("mine.html"), "mine");
+    let said = folder.said(&["lab", "resume", "rows", "--html", "page.html", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&said).expect("it is JSON");
+    assert_eq!(json["runs"], 6, "{json}");
+    assert_eq!(read("page.html"), whole);
+    let said = folder.said(&["lab", "resume", "rows", "--matters", "5"]);
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("--equals") && said.contains("--matters 5"), "{said}");
+    folder.misused(&["lab", "resume", "rows", "--matters", "0"]);
+}
+
 /// Else a changed program has the commit of the one before, and their rows are put together.
 #[test]
 fn the_commit_is_looked_for_again_when_a_source_changes() {

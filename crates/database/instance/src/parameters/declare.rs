@@ -78,21 +78,28 @@ impl ParameterInfo {
         }
     }
 
-    /// Reads a value. The refusal of a value that isn't allowed names those that are.
+    /// Reads a value. The refusal of a text that isn't allowed quotes it, and names what is.
     pub(super) fn read<T: Value>(&self, text: &str) -> Result<T, Stop> {
-        let value = T::read(text).ok_or_else(|| self.refusal(text))?;
-        self.check(&value).map(|()| value)
+        let value = T::read(text).filter(|value| self.allows(value));
+        value.ok_or_else(|| self.refusal(text))
     }
 
     pub(super) fn check<T: Value>(&self, value: &T) -> Result<(), Stop> {
-        let is_allowed = match (self.allowed, value.number()) {
+        match self.allows(value) {
+            true => Ok(()),
+            false => Err(self.refusal(&show(value, self.unit))),
+        }
+    }
+
+    fn allows<T: Value>(&self, value: &T) -> bool {
+        match (self.allowed, value.number()) {
             (Allowed::Between(least, most), Some(number)) => (least..=most).contains(&number),
             _ => true,
-        };
-        if is_allowed { Ok(()) } else { Err(self.refusal(&value.show())) }
+        }
     }
 
     fn refusal(&self, value: &str) -> Stop {
+        let value = if value.trim().is_empty() { "''" } else { value };
         let message = format!("{} is {value}: choose {}", self.name, self.allowed());
         Stop::refuse(RefusalKind::Invalid, message)
     }

@@ -282,7 +282,7 @@ impl Parameters {
         if self.sga_max_size > memory {
             return refuse(format!(
                 "sga_max_size is {}, and this machine has {memory} bytes of memory: choose less",
-                self.sga_max_size
+                sized(self.sga_max_size)
             ));
         }
         let needed = self.db_writer_processes * self.db_writer_batch;
@@ -332,9 +332,10 @@ impl Parameters {
         let batch = u64::from(self.db_writer_batch) * own.bytes() as u64;
         if buffers > 0 && batch < 2 * size.bytes() as u64 {
             return refuse(format!(
-                "db_{}k_cache_size is {bytes}: a batch of {} blocks of {own} hasn't room for two \
-                 of {size}; choose a larger db_writer_batch",
+                "db_{}k_cache_size is {}: a batch of {} blocks of {own} hasn't room for two of \
+                 {size}; choose a larger db_writer_batch",
                 size.bytes() >> 10,
+                sized(bytes),
                 self.db_writer_batch
             ));
         }

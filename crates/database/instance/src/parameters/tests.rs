@@ -55,9 +55,13 @@ fn what_is_not_allowed_is_refused_with_what_is() {
     };
     let said = refused("db_writer_processes", "101");
     assert!(said.contains("db_writer_processes is 101: choose 1 to 100"), "{said}");
-    for wrong in ["7 mm", "m", "7mi", "-7m", "7.5m", ""] {
+    for wrong in ["7 mm", "m", "7mi", "-7m", "7.5m", "1k", "99999t"] {
         let said = refused("log_buffer", wrong);
         assert!(said.contains(&format!("log_buffer is {wrong}: choose ")), "{said}");
+    }
+    for nothing in ["", " "] {
+        let said = refused("db_cache_size", nothing);
+        assert!(said.contains("db_cache_size is '': choose 32k to 1t"), "{said}");
     }
     let said = refused("db_cache_size", "99999999999999999999g");
     assert!(said.contains("32k to 1t"), "{said}");

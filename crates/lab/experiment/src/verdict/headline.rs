@@ -57,7 +57,8 @@ pub(crate) struct Figures {
 struct EqualsFigures {
     rounds: u32,
     ratio: f64,
-    interval: [f64; 2],
+    /// None if the rounds are too few for one.
+    interval: Option<[f64; 2]>,
     floor: f64,
 }
 
@@ -74,7 +75,7 @@ impl Figures {
         let equals = of.equals.map(|equals| EqualsFigures {
             rounds: equals.rounds,
             ratio: equals.ratio,
-            interval: ends(equals.interval),
+            interval: equals.interval.map(ends),
             floor: equals.floor,
         });
         let covariate = |of: &CovariateUse| CovariateFigures {
@@ -114,6 +115,11 @@ impl Figures {
             (false, _) => "can't tell",
         };
         format!("{b} / A {} ({low} to {high}): {words}", decimal(self.ratio, 4))
+    }
+
+    /// Whether two comparisons certainly found another effect each (rule V12).
+    pub(crate) fn differs_from(&self, other: &Figures) -> bool {
+        self.of.differs_from(&other.of)
     }
 
     /// Whether two comparisons lead to the same words.
@@ -213,11 +219,9 @@ fn comparison(of: &Decision, b: Level) -> impl Iterator<Item = Labelled> {
 
 fn equals(of: &Decision, b: Level) -> Option<Labelled> {
     let equals = of.equals?;
-    // Of very few, no interval of such a probability can be had.
-    let interval = match equals.interval.high < equals.ratio * 10.0 {
-        true => format!(" ({})", range(equals.interval)),
-        false => String::new(),
-    };
+    // One that is so long says nothing.
+    let interval = equals.interval.filter(|of| of.high < equals.ratio * 10.0);
+    let interval = interval.map_or_else(String::new, |of| format!(" ({})", range(of)));
     let text = format!(
         "{} apart{interval} in {} among the others; as many as of A and {b} could lie {} apart",
         change(equals.ratio),

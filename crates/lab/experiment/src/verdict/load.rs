@@ -5,7 +5,7 @@
 //!
 //! Callers: `verdict`.
 
-use report::number::{rate, share};
+use report::number::{rates, share};
 use report::{Table, paragraph};
 use serde::Serialize;
 use waits::Statistic;
@@ -74,7 +74,7 @@ impl LoadProfile {
         let mut table = Table::default();
         table.row(["", "per s", "per s", "per tx", "per tx"]);
         table.row(["", "A", &name, "A", &name]);
-        let [of_a, of_b] = self.transactions_per_s.map(rate);
+        let [of_a, of_b] = rates(self.transactions_per_s);
         table.row(["transactions (commits + rollbacks)", &of_a, &of_b, "", ""]);
         for line in &self.lines {
             let name = if line.unit == "bytes" {
@@ -82,8 +82,7 @@ impl LoadProfile {
             } else {
                 line.name.to_owned()
             };
-            let figures = line.per_s.into_iter().chain(line.per_transaction).map(rate);
-            table.row(std::iter::once(name).chain(figures));
+            table.row(std::iter::once(name).chain(line.figures().into_iter().flatten()));
         }
         let mut text = "Load profile\n".to_owned() + &table.text();
         if let [Some(of_a), Some(of_b)] = self.non_checkpoint_share {
@@ -97,6 +96,13 @@ impl LoadProfile {
             );
         }
         text
+    }
+}
+
+impl Line {
+    /// Those a second and those of a transaction, as a table has them.
+    pub(super) fn figures(&self) -> [[String; 2]; 2] {
+        [rates(self.per_s), rates(self.per_transaction)]
     }
 }
 

@@ -73,6 +73,8 @@ pub struct Question {
     pub model: String,
     /// Of a simulated world: the comparisons under other assumptions.
     pub sensitivity: Vec<Sensitivity>,
+    /// Those of which nothing is known.
+    pub untried: Untried,
     /// Of runs that share instances: whether the commits of these survived their crashes.
     pub audits: Vec<Audit>,
     /// What else a reader should know, in sentences.
@@ -86,6 +88,18 @@ pub struct Sensitivity {
     pub change: String,
     /// From [`compare`].
     pub comparison: Option<Decision>,
+}
+
+/// The assumptions of a simulated world under which no comparison is known.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Untried {
+    /// None was left out.
+    #[default]
+    Nothing,
+    /// The experiment was stopped before it had tried these: `half the migration and switch cost`.
+    Stopped(Vec<String>),
+    /// A file of rows holds no comparison under another assumption.
+    NotInRows,
 }
 
 /// Why rows allow no verdict.

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use report::{labelled, paragraph};
 use serde::Serialize;
 
-use super::Question;
 use super::headline::Figures;
+use super::{Question, Untried};
 use crate::{Identity, Level, World};
 
 /// The heading of what is said of a model.
@@ -31,7 +31,10 @@ pub(crate) struct Origin {
     pub(super) parameter_hash_b: String,
     /// Of a simulated world: what the model stands for, and from which source.
     model: Option<String>,
-    sensitivity: Vec<Assumption>,
+    /// Null if it isn't in the rows.
+    sensitivity: Option<Vec<Assumption>>,
+    #[serde(skip)]
+    untried: Untried,
 }
 
 /// What the comparison would have been under another assumption.
@@ -68,7 +71,11 @@ impl Origin {
                 World::Linux => None,
                 World::Simulated(_) => Some(question.model.clone()),
             },
-            sensitivity: question.sensitivity.iter().map(assumption).collect(),
+            sensitivity: match question.untried {
+                Untried::NotInRows => None,
+                _ => Some(question.sensitivity.iter().map(assumption).collect()),
+            },
+            untried: question.untried.clone(),
         }
     }
 
@@ -107,26 +114,68 @@ impl Origin {
         let world = &self.world;
         let mut lines =
             vec![format!("The same engine ran on a model of a machine ({world}). {model}")];
-        for assumption in &self.sensitivity {
+        for assumption in self.tried() {
             let comparison = assumption.comparison.as_ref();
-            let line = comparison.map_or_else(|| "too few pairs".to_owned(), |of| of.line(b));
+            let line = comparison.map_or_else(|| "too few rounds".to_owned(), |of| of.line(b));
             lines.push(format!("With {}: {line}.", assumption.change));
         }
-        let sentence = match (self.sensitivity.is_empty(), self.depends(stated)) {
-            (true, _) => "How far the verdict depends on the model's costs was not tried.",
-            (false, false) => "The verdict is the same under each of these.",
-            (false, true) => "The verdict DEPENDS on these costs: don't rely on it.",
-        };
-        lines.push(sentence.to_owned());
+        if let Untried::Stopped(changes) = &self.untried {
+            let line = |change: &String| {
+                format!("With {change}: not tried, because the experiment was stopped.")
+            };
+            lines.extend(changes.iter().map(line));
+        }
+        lines.push(self.dependence(stated).to_owned());
         Some(lines)
     }
 
-    /// Whether the verdict is another under some assumption (rule V12).
-    pub(super) fn depends(&self, stated: Option<&Figures>) -> bool {
-        let same = |assumption: &Assumption| match (stated, &assumption.comparison) {
-            (Some(stated), Some(figures)) => stated.agrees_with(figures),
-            _ => false,
+    /// The sentence on how far the verdict depends on the model's costs (rule V12).
+    fn dependence(&self, stated: Option<&Figures>) -> &'static str {
+        if self.untried == Untried::NotInRows {
+            return "How far the verdict depends on the model's costs isn't in the rows: the first \
+                    report says it.";
+        }
+        if self.depends(stated) {
+            return "The verdict DEPENDS on these costs: don't rely on it.";
+        }
+        if self.tried().is_empty() {
+            return "How far the verdict depends on the model's costs was not tried.";
+        }
+        let Some(stated) = stated else {
+            return "With too few rounds there is no verdict that could depend on these costs.";
         };
-        !self.sensitivity.iter().all(same)
+        if self.tried().iter().any(|assumption| assumption.comparison.is_none()) {
+            return "Under some of these there are too few rounds, so how far the verdict depends \
+                    on them isn't known.";
+        }
+        if !self.compared().all(|figures| stated.agrees_with(figures)) {
+            return "These agree within their noise, if not in every answer: to tell whether the \
+                    verdict depends on these costs takes more rounds.";
+        }
+        match self.untried {
+            Untried::Nothing => "The verdict is the same under each of these.",
+            _ => {
+                "The verdict is the same under those that were tried. How far it depends on the \
+                 others isn't known."
+            }
+        }
+    }
+
+    fn tried(&self) -> &[Assumption] {
+        self.sensitivity.as_deref().unwrap_or_default()
+    }
+
+    /// The comparisons under those assumptions that have one.
+    fn compared(&self) -> impl Iterator<Item = &Figures> {
+        self.tried().iter().filter_map(|assumption| assumption.comparison.as_ref())
+    }
+
+    /// Whether there is a verdict, and under some assumption it certainly is another one: an answer
+    /// differs, and the effect does (rule V12).
+    pub(super) fn depends(&self, stated: Option<&Figures>) -> bool {
+        let is_another = |stated: &Figures, figures: &Figures| {
+            !stated.agrees_with(figures) && stated.differs_from(figures)
+        };
+        stated.is_some_and(|stated| self.compared().any(|figures| is_another(stated, figures)))
     }
 }

@@ -88,8 +88,7 @@ impl Sample {
         }
     }
 
-    fn cells(&self) -> Vec<String> {
-        let decimals = u32::from(self.max < 10_000.0);
+    fn cells(&self, decimals: u32) -> Vec<String> {
         let figures = [self.min, self.q1, self.median, self.mean, self.q3, self.max];
         let optional = |of: Option<f64>| of.map_or_else(|| "-".to_owned(), |of| decimal(of, 4));
         let mut cells = vec![self.runs.to_string()];
@@ -141,7 +140,9 @@ impl Samples {
 
     /// A name and the cells of either side.
     pub(super) fn rows(&self, b: Level) -> [(String, Vec<String>); 2] {
-        [("A".to_owned(), self.a.cells()), (b.to_string(), self.b.cells())]
+        // Alike on both sides, and short enough for the longer one.
+        let decimals = u32::from(self.a.max.max(self.b.max) < 10_000.0);
+        [("A".to_owned(), self.a.cells(decimals)), (b.to_string(), self.b.cells(decimals))]
     }
 
     /// What the tests say.

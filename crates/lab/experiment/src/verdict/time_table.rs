@@ -212,7 +212,10 @@ impl TimeTable {
 
     /// What is noteworthy beneath the table, in sentences.
     pub(super) fn note(&self, b: Level) -> String {
-        let mut note = format!("Wait A, wait {b}: the mean length of a wait.");
+        let mut note = format!(
+            "Wait A, wait {b}: the mean length of a wait. CPU and run queue in a wait count as the \
+             wait here; yardsticks and processes have all of both."
+        );
         if !self.idle.is_empty() {
             let of = |line: &IdleLine| {
                 format!(

@@ -6,7 +6,7 @@
 //!
 //! Callers: `verdict`.
 
-use report::number::{change, decimal};
+use report::number::{alike, change, decimal};
 use report::{Table, paragraph};
 use serde::Serialize;
 use stats::sequential::Direction;
@@ -114,6 +114,12 @@ pub(super) struct Line {
     pub(super) difference: &'static str,
 }
 
+/// An interval whose upper end is this many times its lower one says nothing: a hundredth to a
+/// hundredfold (V37).
+const LENGTH_MAX: f64 = 1e4;
+/// What a table says of such intervals.
+pub(super) const UNBOUNDED: &str = "-: the rounds are too few to bound this figure.";
+
 /// Work that differs by more isn't the same.
 const UNEQUAL: f64 = 0.01;
 
@@ -154,24 +160,24 @@ impl Yardsticks {
         let mut table = Table::default();
         table.row(["", "A", &b.to_string(), "", &format!("{b} / A"), "interval", ""]);
         for line in &self.lines {
-            let [low, high] = line.interval.map(change);
-            let low = low.trim_end_matches(" %");
             let word = match line.difference {
                 "higher" => "up",
                 "lower" => "down",
                 _ => "",
             };
+            let [of_a, of_b] = figures([line.a, line.b], line.unit);
             table.row([
                 line.name,
-                &figure(line.a, line.unit),
-                &figure(line.b, line.unit),
+                &of_a,
+                &of_b,
                 shown_unit(line.unit),
                 &change(line.ratio),
-                &format!("{low} to {high}"),
+                &line.interval_text(),
                 word,
             ]);
         }
-        text + &table.text()
+        let note = self.lines.iter().any(Line::is_unbounded).then_some(UNBOUNDED);
+        text + &table.text() + &note.map_or_else(String::new, |note| paragraph(note, "  "))
     }
 }
 
@@ -186,19 +192,32 @@ pub(super) fn shown_unit(unit: &'static str) -> &'static str {
 
 /// Three or four figures; times in the unit that suits them.
 pub(super) fn figure(value: f64, unit: &str) -> String {
-    if [NS, NS_PER_TX].contains(&unit) {
-        return Nanos(value.round() as u64).to_string();
+    match is_time(unit) {
+        true => Nanos(value.round() as u64).to_string(),
+        false => decimal(value, decimals(value)),
     }
-    decimal(
-        value,
-        if value >= 1_000.0 {
-            0
-        } else if value >= 10.0 {
-            1
-        } else {
-            3
-        },
-    )
+}
+
+/// The same of two figures beside each other: what isn't a time has as many decimals in both.
+pub(super) fn figures(values: [f64; 2], unit: &str) -> [String; 2] {
+    match is_time(unit) {
+        true => values.map(|value| figure(value, unit)),
+        false => alike(values, decimals),
+    }
+}
+
+fn is_time(unit: &str) -> bool {
+    [NS, NS_PER_TX].contains(&unit)
+}
+
+fn decimals(value: f64) -> u32 {
+    if value >= 1_000.0 {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        3
+    }
 }
 
 fn unequal_warning(sides: &str, name: &str) -> String {
@@ -206,6 +225,21 @@ fn unequal_warning(sides: &str, name: &str) -> String {
 }
 
 impl Line {
+    /// Whether its interval is too long to say anything. Tables show "-" in its place.
+    pub(super) fn is_unbounded(&self) -> bool {
+        let [low, high] = self.interval;
+        low.is_nan() || high.is_nan() || high > low * LENGTH_MAX
+    }
+
+    /// The interval as a change, with one sign of per cent.
+    pub(super) fn interval_text(&self) -> String {
+        if self.is_unbounded() {
+            return "-".to_owned();
+        }
+        let [low, high] = self.interval.map(change);
+        format!("{} to {high}", low.trim_end_matches(" %"))
+    }
+
     fn is_unequal(&self) -> bool {
         let [low, high] = self.interval;
         self.kind == Kind::Work && (low > 1.0 + UNEQUAL || high < 1.0 / (1.0 + UNEQUAL))

@@ -126,6 +126,7 @@ pub(crate) fn question() -> Question {
         command: "forebay lab run dbwr-count --seed 7".into(),
         model: String::new(),
         sensitivity: Vec::new(),
+        untried: experiment::Untried::Nothing,
         audits: Vec::new(),
         notes: Vec::new(),
     }

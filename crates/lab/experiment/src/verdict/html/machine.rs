@@ -3,7 +3,7 @@
 //! Callers: `html`.
 
 use page::{Axis, BarGroup, Bars, Chart, Estimate, Figure, Section, Table};
-use report::number::{counted, rate, share};
+use report::number::{counted, rates, share};
 
 use super::of_sums;
 use crate::rounds::Rounds;
@@ -118,15 +118,14 @@ fn load(of: &LoadProfile, b: Level) -> Table {
                    all runs. A transaction is a commit or a rollback.";
     let heads = ["", "per s, A", &format!("per s, {b}"), "per tx, A", &format!("per tx, {b}")];
     let mut table = Table::new(caption, heads);
-    let [a, b] = of.transactions_per_s.map(rate);
+    let [a, b] = rates(of.transactions_per_s);
     table.row(["transactions (commits + rollbacks)", &a, &b, "", ""]);
     for line in &of.lines {
         let name = match line.unit {
             "bytes" => format!("{} (bytes)", line.name),
             _ => line.name.to_owned(),
         };
-        let figures = line.per_s.into_iter().chain(line.per_transaction).map(rate);
-        table.row(std::iter::once(name).chain(figures));
+        table.row(std::iter::once(name).chain(line.figures().into_iter().flatten()));
     }
     table
 }

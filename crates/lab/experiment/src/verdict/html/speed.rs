@@ -8,7 +8,7 @@ use report::number::{change, share};
 use super::{estimate, percent};
 use crate::Level;
 use crate::verdict::Verdict;
-use crate::verdict::yardsticks::{Kind, Line, figure, shown_unit};
+use crate::verdict::yardsticks::{Kind, Line, UNBOUNDED, figures, shown_unit};
 
 /// A row whose interval is longer than this many per cent, and holds zero, says nothing, and would
 /// make all others of its chart short.
@@ -48,9 +48,8 @@ fn forest(title: &str, caption: String, kinds: &[Kind], of: &Verdict, section: &
     });
     let row = |line: &&Line| {
         let estimate = estimate(percent(line.ratio), line.interval.map(percent))?;
-        let [low, high] = line.interval.map(change);
         let value = change(line.ratio);
-        let whole = format!("{value} ({} to {high})", low.trim_end_matches(" %"));
+        let whole = format!("{value} ({})", line.interval_text());
         let text = Some(EstimateText { value, whole });
         Some(IntervalRow { name: line.name.to_owned(), estimate, text })
     };
@@ -72,26 +71,29 @@ fn forest(title: &str, caption: String, kinds: &[Kind], of: &Verdict, section: &
 }
 
 fn table(lines: &[Line], b: Level) -> Table {
-    let caption = "The same in figures. The last column is empty where no difference was seen.";
+    let mut caption =
+        "The same in figures. The last column is empty where no difference was seen.".to_owned();
+    if lines.iter().any(Line::is_unbounded) {
+        caption += &format!(" {UNBOUNDED}");
+    }
     let mut table =
-        Table::new(caption, ["", "A", &b.to_string(), &format!("{b} / A"), "interval", ""]);
+        Table::new(&caption, ["", "A", &b.to_string(), &format!("{b} / A"), "interval", ""]);
     for line in lines {
         let [low, high] = line.interval.map(change);
+        let interval = match line.is_unbounded() {
+            true => line.interval_text(),
+            false => format!("{low} to {high}"),
+        };
         let word = if line.difference == "not seen" { "" } else { line.difference };
-        table.row([
-            line.name,
-            &with_unit(line.a, line.unit),
-            &with_unit(line.b, line.unit),
-            &change(line.ratio),
-            &format!("{low} to {high}"),
-            word,
-        ]);
+        let [of_a, of_b] =
+            figures([line.a, line.b], line.unit).map(|figure| with_unit(&figure, line.unit));
+        table.row([line.name, &of_a, &of_b, &change(line.ratio), &interval, word]);
     }
     table
 }
 
-fn with_unit(value: f64, unit: &'static str) -> String {
+fn with_unit(figure: &str, unit: &'static str) -> String {
     let shown = shown_unit(unit);
     let blank = if shown.is_empty() || shown.starts_with('/') { "" } else { " " };
-    format!("{}{blank}{shown}", figure(value, unit))
+    format!("{figure}{blank}{shown}")
 }
