@@ -136,7 +136,8 @@ fn on_conflict_does_what_it_says_about_each_row_that_is_there() {
     assert_eq!(run(&mut connection, nothing), 1);
     let update = "insert into account as a (id, owner, balance) \
                   values (5, 'five', 1), (12, 'new', 2) on conflict (id) \
-                  do update set owner = excluded.owner, balance = a.balance + excluded.balance where a.balance < 1000 \
+                  do update set owner = excluded.owner, \
+                  balance = a.balance + excluded.balance where a.balance < 1000 \
                   returning id, owner, balance";
     assert_eq!(rows(&mut connection, update), ["5|five|501", "12|new|2"]);
     let filtered = "insert into account as a (id, balance) values (10, 5) on conflict (id) \

@@ -19,19 +19,16 @@ pub enum Choice {
     SumOfWholes,
     /// A key of an index has a greatest length, which differs.
     LengthOfKeys,
-    /// SQLite refuses some conditions of joins behind a RIGHT or FULL JOIN.
-    JoinBehindRight,
     /// Forebay computes aggregates of one order in a query.
     OrdersOfAggregates,
 }
 
 impl Choice {
     /// All of them.
-    pub const ALL: [Choice; 5] = [
+    pub const ALL: [Choice; 4] = [
         Choice::OrderOfEvaluation,
         Choice::SumOfWholes,
         Choice::LengthOfKeys,
-        Choice::JoinBehindRight,
         Choice::OrdersOfAggregates,
     ];
 
@@ -41,15 +38,12 @@ impl Choice {
             Choice::OrderOfEvaluation => "order of evaluation",
             Choice::SumOfWholes => "sum of whole numbers",
             Choice::LengthOfKeys => "length of keys",
-            Choice::JoinBehindRight => "joins behind a RIGHT JOIN",
             Choice::OrdersOfAggregates => "orders of aggregates",
         }
     }
 }
 
-/// How SQLite begins such a refusal.
-const RIGHT_OF_ON: &str = "ON clause references tables to its right";
-/// How Forebay begins its own.
+/// How Forebay begins such a refusal.
 const DIFFERENT_ORDERS: &str = "aggregates with different orders";
 
 /// The choice by which two answers differ, if there is one.
@@ -68,9 +62,6 @@ pub(crate) fn choice(
         (None, Some(other)) if other.class() == "54" => Some(Choice::LengthOfKeys),
         (None, Some(other)) if rival == Rival::Sqlite && other.state == "22003" => {
             Some(Choice::SumOfWholes)
-        }
-        (_, Some(other)) if rival == Rival::Sqlite && other.message.starts_with(RIGHT_OF_ON) => {
-            Some(Choice::JoinBehindRight)
         }
         (Some(one), _) if one.message.starts_with(DIFFERENT_ORDERS) => {
             Some(Choice::OrdersOfAggregates)

@@ -57,6 +57,11 @@ impl Rival {
         self != Rival::Sqlite
     }
 
+    /// Whether its RIGHT and FULL JOIN can be compared with.
+    pub(super) fn joins_right(self) -> bool {
+        self != Rival::Sqlite
+    }
+
     /// Whether it has INTERSECT ALL, EXCEPT ALL, ANY, ALL, LATERAL, and divides as we do.
     pub(super) fn is_complete(self) -> bool {
         self != Rival::Sqlite

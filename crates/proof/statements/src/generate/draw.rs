@@ -345,7 +345,10 @@ impl<'d> Drawer<'d> {
         use JoinKind::{Cross, Full, Inner, Left, Right};
         let kinds: &[JoinKind] = match is_lateral {
             true => &[Cross, Inner, Left],
-            false => &[Cross, Inner, Inner, Inner, Left, Left, Right, Full],
+            false if self.rival.joins_right() => {
+                &[Cross, Inner, Inner, Inner, Left, Left, Right, Full]
+            }
+            false => &[Cross, Inner, Inner, Inner, Left, Left],
         };
         // How the first source is joined doesn't count.
         let kind = if has_left { *pick(self.dice, kinds) } else { Cross };
