@@ -27,7 +27,7 @@ struct Step {
 }
 
 const STEPS: &[Step] = &[
-    // The proofs come optimised, with the assertions of the rooms that check themselves (Cargo.toml).
+    // The proofs come optimised, with the assertions of latch and sim (Cargo.toml).
     Step {
         name: "everything but the proofs, debug",
         env: &[],

@@ -88,7 +88,9 @@ fn by_row(
     };
     let before = arranged.as_ref().map_or(base, |(_, picture)| picture);
     let statement = (one.statement)(row);
+    stage.is_arranged = arranged.is_some();
     let came = stage.try_once(kind, &statement, mode, Disturbance::Nothing, before)?;
+    stage.is_arranged = false;
     let Came::Refused(refused) = came else {
         return Err(format!("it isn't refused: {came:?}"));
     };
