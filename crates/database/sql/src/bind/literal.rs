@@ -1,8 +1,8 @@
 //! Literals: numbers, texts, dates, spans of time.
 //!
 //! A number without a point that 64 bits hold is a whole number, any other a NUMBER, and one with
-//! an exponent a NUMBER too, as in PostgreSQL. One that no NUMBER holds is a double. A text in quotes
-//! takes the kind of what it meets.
+//! an exponent a NUMBER too, as in PostgreSQL. One that no NUMBER holds is a double. A text in
+//! quotes takes the kind of what it meets.
 //!
 //! Callers: `expression`.
 
