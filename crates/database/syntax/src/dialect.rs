@@ -90,8 +90,9 @@ impl Dialect for Forebay {
         POSTGRESQL.prec_value(prec)
     }
 
+    // Asked where a word's own form can't be read: a CASE without END isn't a column `case`.
     fn is_reserved_for_identifier(&self, kw: Keyword) -> bool {
-        POSTGRESQL.is_reserved_for_identifier(kw)
+        POSTGRESQL.is_reserved_for_identifier(kw) || is_reserved_keyword(kw)
     }
 
     fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {

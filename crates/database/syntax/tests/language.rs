@@ -222,6 +222,8 @@ fn messages_say_where_and_what_was_expected() {
         ("select a from t where a = $0", "there can't be a bind \"$0\""),
         ("select cast(1 as)", "near \")\""),
         ("drop tabl t", "expected TABLE"),
+        ("select case 1 when 1 then 2", "at the end of the text; expected END"),
+        ("select not", "at the end of the text; expected an expression"),
     ] {
         let found = refused(text);
         assert!(found.contains(said), "{text}\n  says {found}\n  not  {said}");
