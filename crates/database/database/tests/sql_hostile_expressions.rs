@@ -102,6 +102,7 @@ fn texts_are_what_their_literals_say() {
         ("'|' || trim(trailing from ' a ') || trim(from ' b ') || '|'", "| ab|"),
         ("overlay('abcdef' placing 'X' from 3 for -1)", "abXbcdef"),
         (r#"to_char(date '2026-01-31', '\"YYYY\"')"#, "\"2026\""),
+        ("extract('Year' from date '2026-01-31')", "2026"),
         ("timestamp '2026-01-31 10:00:00.123456789'", "2026-01-31 10:00:00.123457"),
         ("timestamp '2026-01-31 23:59:59.9999999'", "2026-02-01 00:00:00"),
     ] {
