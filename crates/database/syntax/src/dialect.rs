@@ -136,8 +136,7 @@ impl Dialect for Forebay {
         precedence: u8,
     ) -> Option<Result<Expr, ParserError>> {
         const IS: [Keyword; 3] = [Keyword::IS, Keyword::DISTINCT, Keyword::FROM];
-        const IS_NOT: [Keyword; 4] =
-            [Keyword::IS, Keyword::NOT, Keyword::DISTINCT, Keyword::FROM];
+        const IS_NOT: [Keyword; 4] = [Keyword::IS, Keyword::NOT, Keyword::DISTINCT, Keyword::FROM];
         let negated = match parser.parse_keywords(&IS) {
             true => false,
             false if parser.parse_keywords(&IS_NOT) => true,

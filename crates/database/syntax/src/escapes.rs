@@ -59,9 +59,8 @@ fn escaped(rest: &str) -> Result<Escaped, SyntaxError> {
     let Some(first) = rest.chars().next() else {
         return Err(wrong("\\"));
     };
-    let simple = |character| {
-        Ok(Escaped { meant: Meant::Character(character), length: first.len_utf8() })
-    };
+    let simple =
+        |character| Ok(Escaped { meant: Meant::Character(character), length: first.len_utf8() });
     match first {
         'b' => simple('\u{8}'),
         'f' => simple('\u{c}'),
