@@ -290,6 +290,20 @@ mod tests {
         assert_eq!(result(Aggregate::Sum, &large).get(), number("27670116110564327421"));
     }
 
+    /// The squares of such values have more digits than a NUMBER.
+    #[test]
+    fn large_values_that_lie_together_have_their_variance() {
+        let values = [i64::MAX - 1, i64::MAX, i64::MAX - 2].map(Value::Int);
+        assert_eq!(result(Aggregate::VarSamp, &values).get(), number("1"));
+        let values = ["1e100", "1e100", "1e100"].map(number);
+        assert_eq!(result(Aggregate::StddevPop, &values).get(), number("0"));
+        // Two states count from different values.
+        let values = [i64::MAX, i64::MAX - 9, i64::MAX - 5, i64::MAX - 2].map(Value::Int);
+        let mut state = taken(Aggregate::VarPop, &values[..1]);
+        state.merge(&taken(Aggregate::VarPop, &values[1..])).expect("of one kind");
+        assert_eq!(state.finish().expect("a result").get(), number("11.5"));
+    }
+
     #[test]
     fn other_kinds_have_their_aggregates() {
         let texts = [Value::Text("b"), Value::Null, Value::Text("a"), Value::Text("")];

@@ -31,6 +31,9 @@ fn letters_and_whole_texts() {
         overlay(lit("Txxxxas"), lit("hom"), int(2), int(4)) => "Thomas";
         overlay(lit("abcdef"), lit("XY"), int(3)) => "abXYef";
         overlay(lit("abc"), lit("X"), int(0)) => "22023";
+        overlay(lit("abcdef"), lit("X"), int(3), int(-1)) => "abXbcdef";
+        overlay(lit("abc"), lit("X"), int(2), int(i64::MIN)) => "aXabc";
+        overlay(lit("abc"), lit("X"), int(i64::MAX), int(i64::MAX)) => "abcX";
         quote_literal(lit("O'Reilly")) => "'O''Reilly'";
         quote_literal(lit("a\\b")) => "E'a\\\\b'";
         quote_ident(lit("Foo bar")) => "\"Foo bar\"";

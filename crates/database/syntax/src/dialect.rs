@@ -4,15 +4,16 @@
 //! each try may hold such a place again, so that its time can double with each level. Every try
 //! comes by here: each is a step, and a statement has so many steps per token (rule SY6).
 //!
-//! And it is where reserved words are refused as names, and where plain names, literals and calls
-//! are read without asking first whether they are types.
+//! And it is where reserved words are refused as names, where plain names, literals and calls are
+//! read without asking first whether they are types, and where signs and IS DISTINCT FROM take the
+//! operands that they have in PostgreSQL.
 //!
 //! Callers: `reader`.
 
 use std::any::TypeId;
 use std::cell::Cell;
 
-use sqlparser::ast::{Expr, ObjectName};
+use sqlparser::ast::{Expr, ObjectName, UnaryOperator};
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::{Keyword, RESERVED_FOR_COLUMN_ALIAS, RESERVED_FOR_TABLE_ALIAS};
 use sqlparser::parser::{Parser, ParserError};
@@ -40,6 +41,8 @@ enum Beginning {
     Name,
     /// The name of a function.
     Call,
+    /// A sign before an operand.
+    Sign(UnaryOperator),
     /// A word that begins no expression.
     Reserved,
     /// As the parser finds it.
@@ -87,8 +90,9 @@ impl Dialect for Forebay {
         POSTGRESQL.prec_value(prec)
     }
 
+    // Asked where a word's own form can't be read: a CASE without END isn't a column `case`.
     fn is_reserved_for_identifier(&self, kw: Keyword) -> bool {
-        POSTGRESQL.is_reserved_for_identifier(kw)
+        POSTGRESQL.is_reserved_for_identifier(kw) || is_reserved_keyword(kw)
     }
 
     fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
@@ -111,7 +115,43 @@ impl Dialect for Forebay {
                 parser.advance_token();
                 Some(parser.parse_function(name))
             }
+            Beginning::Sign(op) => {
+                parser.advance_token();
+                // `-2 ^ 2` is 4, and `~5 + 3` is `~8`: the parser has them the other way round.
+                let looser = match op {
+                    UnaryOperator::BitwiseNot => Precedence::PgOther,
+                    _ => Precedence::AtTz,
+                };
+                let operand = parser.parse_subexpr(self.prec_value(looser));
+                Some(operand.map(|expr| Expr::UnaryOp { op, expr: Box::new(expr) }))
+            }
         }
+    }
+
+    /// `a IS [NOT] DISTINCT FROM b`: the parser takes an AND behind it for a part of `b`.
+    fn parse_infix(
+        &self,
+        parser: &mut Parser,
+        expr: &Expr,
+        precedence: u8,
+    ) -> Option<Result<Expr, ParserError>> {
+        const IS: [Keyword; 3] = [Keyword::IS, Keyword::DISTINCT, Keyword::FROM];
+        const IS_NOT: [Keyword; 4] = [Keyword::IS, Keyword::NOT, Keyword::DISTINCT, Keyword::FROM];
+        let negated = match parser.parse_keywords(&IS) {
+            true => false,
+            false if parser.parse_keywords(&IS_NOT) => true,
+            false => return None,
+        };
+        if is_test(expr) {
+            let wanted = "brackets around one IS of two in a row";
+            return Some(parser.expected_ref(wanted, parser.peek_token_ref()));
+        }
+        let other = parser.parse_subexpr(precedence).map(Box::new);
+        let left = Box::new(expr.clone());
+        Some(other.map(|right| match negated {
+            false => Expr::IsDistinctFrom(left, right),
+            true => Expr::IsNotDistinctFrom(left, right),
+        }))
     }
 
     // Asked for each SELECT, and so a place to count those without an expression.
@@ -165,6 +205,24 @@ impl Dialect for Forebay {
     }
 }
 
+/// Whether an expression ends with IS and what it asks for.
+fn is_test(expr: &Expr) -> bool {
+    matches!(
+        expr,
+        Expr::IsDistinctFrom(..)
+            | Expr::IsNotDistinctFrom(..)
+            | Expr::IsNull(_)
+            | Expr::IsNotNull(_)
+            | Expr::IsTrue(_)
+            | Expr::IsNotTrue(_)
+            | Expr::IsFalse(_)
+            | Expr::IsNotFalse(_)
+            | Expr::IsUnknown(_)
+            | Expr::IsNotUnknown(_)
+            | Expr::IsNormalized { .. }
+    )
+}
+
 /// Whether a keyword of the parser's is a reserved word of ours.
 fn is_reserved_keyword(keyword: Keyword) -> bool {
     keyword != Keyword::NoKeyword && is_reserved(&format!("{keyword:?}").to_ascii_lowercase())
@@ -184,6 +242,9 @@ fn beginning(first: &Token, second: &Token) -> Beginning {
         | Token::SingleQuotedString(_)
         | Token::HexStringLiteral(_)
         | Token::Placeholder(_) => return Beginning::Value,
+        Token::Minus => return Beginning::Sign(UnaryOperator::Minus),
+        Token::Plus => return Beginning::Sign(UnaryOperator::Plus),
+        Token::Tilde => return Beginning::Sign(UnaryOperator::BitwiseNot),
         Token::Word(word) => word,
         _ => return Beginning::Other,
     };

@@ -11,49 +11,68 @@ pub(crate) fn plain(between: &str) -> String {
     between.replace("''", "'")
 }
 
-/// The characters of an E literal, from what is between its quotes.
+/// The characters of an E literal, from what is between its quotes. `\x` and `\` with octal digits
+/// stand for bytes, which have to be UTF-8 together with what is around them.
 pub(crate) fn backslashed(between: &str) -> Result<String, SyntaxError> {
-    let mut out = String::with_capacity(between.len());
+    let mut out = Vec::with_capacity(between.len());
     let mut rest = between;
     while let Some(c) = rest.chars().next() {
         rest = &rest[c.len_utf8()..];
         match c {
             '\'' => {
                 rest = rest.strip_prefix('\'').unwrap_or(rest);
-                out.push('\'');
+                out.push(b'\'');
             }
             '\\' => {
-                let Escaped { character, length } = escaped(rest)?;
-                out.push(character);
+                let Escaped { meant, length } = escaped(rest)?;
+                match meant {
+                    Meant::Byte(byte) => out.push(byte),
+                    Meant::Character(character) => push(&mut out, character),
+                }
                 rest = &rest[length..];
             }
-            c => out.push(c),
+            c => push(&mut out, c),
         }
     }
-    Ok(out)
+    String::from_utf8(out).map_err(|_| {
+        let say = "the bytes that the escapes of a literal stand for aren't UTF-8";
+        SyntaxError::new(INVALID_ESCAPE, say).with_hint("write a character as \\u00e9")
+    })
 }
 
-/// What stands behind a backslash: its character, and its number of bytes.
+fn push(out: &mut Vec<u8>, character: char) {
+    out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+}
+
+/// What stands behind a backslash: what it means, and its number of bytes.
 struct Escaped {
-    character: char,
+    meant: Meant,
     length: usize,
+}
+
+enum Meant {
+    Byte(u8),
+    Character(char),
 }
 
 fn escaped(rest: &str) -> Result<Escaped, SyntaxError> {
     let Some(first) = rest.chars().next() else {
         return Err(wrong("\\"));
     };
-    let simple = |character| Ok(Escaped { character, length: first.len_utf8() });
+    let simple =
+        |character| Ok(Escaped { meant: Meant::Character(character), length: first.len_utf8() });
     match first {
         'b' => simple('\u{8}'),
         'f' => simple('\u{c}'),
         'n' => simple('\n'),
         'r' => simple('\r'),
         't' => simple('\t'),
-        '0'..='7' => by_number(rest, 0, Digits { most: 3, least: 1, radix: 8 }),
-        'x' => by_number(rest, 1, Digits { most: 2, least: 1, radix: 16 }),
-        'u' => by_number(rest, 1, Digits { most: 4, least: 4, radix: 16 }),
-        'U' => by_number(rest, 1, Digits { most: 8, least: 8, radix: 16 }),
+        '0'..='7' => byte(rest, number(rest, 0, Digits { most: 3, least: 1, radix: 8 })?),
+        'x' => byte(rest, number(rest, 1, Digits { most: 2, least: 1, radix: 16 })?),
+        'u' | 'U' => {
+            let Spelled { character, length } = character(rest, code_of_e)?;
+            Ok(Escaped { meant: Meant::Character(character), length })
+        }
         other => simple(other),
     }
 }
@@ -65,14 +84,69 @@ struct Digits {
     radix: u32,
 }
 
-/// The character whose number begins at `from`.
-fn by_number(rest: &str, from: usize, of: Digits) -> Result<Escaped, SyntaxError> {
+/// A number behind a backslash, and the bytes up to its end.
+struct Code {
+    number: u32,
+    length: usize,
+}
+
+/// The number that begins at `from`. Nothing has the number 0.
+fn number(rest: &str, from: usize, of: Digits) -> Result<Code, SyntaxError> {
     let digits = rest[from..].chars().take(of.most).take_while(|c| c.is_digit(of.radix)).count();
-    let number = &rest[from..from + digits];
-    let character = u32::from_str_radix(number, of.radix).ok().and_then(char::from_u32);
-    match character.filter(|c| *c != '\0' && digits >= of.least) {
-        Some(character) => Ok(Escaped { character, length: from + digits }),
-        None => Err(wrong(&format!("\\{}", &rest[..from + digits]))),
+    let length = from + digits;
+    let number = u32::from_str_radix(&rest[from..length], of.radix).ok();
+    match number.filter(|number| *number != 0 && digits >= of.least) {
+        Some(number) => Ok(Code { number, length }),
+        None => Err(wrong(&format!("\\{}", &rest[..length]))),
+    }
+}
+
+fn byte(rest: &str, code: Code) -> Result<Escaped, SyntaxError> {
+    match u8::try_from(code.number) {
+        Ok(byte) => Ok(Escaped { meant: Meant::Byte(byte), length: code.length }),
+        Err(_) => Err(wrong(&format!("\\{}", &rest[..code.length]))),
+    }
+}
+
+/// A character that is written by its number, and the bytes up to its end.
+struct Spelled {
+    character: char,
+    length: usize,
+}
+
+/// The character whose number, or the two halves of whose number in UTF-16, `read` finds.
+fn character(
+    rest: &str,
+    read: fn(&str) -> Result<Code, SyntaxError>,
+) -> Result<Spelled, SyntaxError> {
+    let first = read(rest)?;
+    if let Some(character) = char::from_u32(first.number) {
+        return Ok(Spelled { character, length: first.length });
+    }
+    let behind = rest[first.length..].strip_prefix('\\');
+    if let Some(second) = behind.and_then(|behind| read(behind).ok())
+        && let (Ok(high), Ok(low)) = (u16::try_from(first.number), u16::try_from(second.number))
+        && let Some(Ok(character)) = char::decode_utf16([high, low]).next()
+    {
+        return Ok(Spelled { character, length: first.length + 1 + second.length });
+    }
+    Err(wrong(&format!("\\{}", &rest[..first.length])))
+}
+
+/// The number of `u00e9` or `U000000e9`.
+fn code_of_e(rest: &str) -> Result<Code, SyntaxError> {
+    match rest.chars().next() {
+        Some('u') => number(rest, 1, Digits { most: 4, least: 4, radix: 16 }),
+        Some('U') => number(rest, 1, Digits { most: 8, least: 8, radix: 16 }),
+        _ => Err(wrong("\\")),
+    }
+}
+
+/// The number of `00e9` or `+0000e9`.
+fn code_of_u(rest: &str) -> Result<Code, SyntaxError> {
+    match rest.chars().next() {
+        Some('+') => number(rest, 1, Digits { most: 6, least: 6, radix: 16 }),
+        _ => number(rest, 0, Digits { most: 4, least: 4, radix: 16 }),
     }
 }
 
@@ -84,10 +158,9 @@ pub(crate) fn unicode(between: &str) -> Result<String, SyntaxError> {
     while let Some(at) = rest.find('\\') {
         out.push_str(&rest[..at]);
         let behind = &rest[at + 1..];
-        let Escaped { character, length } = match behind.chars().next() {
-            Some('\\') => Escaped { character: '\\', length: 1 },
-            Some('+') => by_number(behind, 1, Digits { most: 6, least: 6, radix: 16 })?,
-            _ => by_number(behind, 0, Digits { most: 4, least: 4, radix: 16 })?,
+        let Spelled { character, length } = match behind.starts_with('\\') {
+            true => Spelled { character: '\\', length: 1 },
+            false => character(behind, code_of_u)?,
         };
         out.push(character);
         rest = &behind[length..];
@@ -110,6 +183,18 @@ mod tests {
         let text = r"a\tb\\c\'d''e\101\x41\u00e9\U0001F600\q";
         assert_eq!(backslashed(text).expect("sound"), "a\tb\\c'd'eAAé😀q");
         assert_eq!(unicode(r"d\0061t\+000061 \\ ''").expect("sound"), "data \\ '");
+    }
+
+    #[test]
+    fn bytes_make_up_characters_and_so_do_halves_of_utf_16() {
+        assert_eq!(backslashed(r"\xc3\xA9\303\251 é").expect("sound"), "éé é");
+        assert_eq!(backslashed(r"\ud83d\ude00\uD83D\U0000DE00").expect("sound"), "😀😀");
+        assert_eq!(unicode(r"\d83d\de00\D83D\+00DE00").expect("sound"), "😀😀");
+        for wrong in [r"\xe9", r"\xc3x", r"\777", r"\ud83dx", r"\ud83d\u0061", r"\ude00\ud83d"] {
+            let error = backslashed(wrong).expect_err(wrong);
+            assert_eq!(error.sqlstate(), INVALID_ESCAPE);
+        }
+        assert!(unicode(r"\d83d\0061").is_err());
     }
 
     #[test]

@@ -20,6 +20,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::{SyntaxError, TOO_COMPLEX};
 use crate::lexer::start_of;
+use crate::reader::is_word;
 
 /// The most levels of a statement's tree, as in SQLite.
 pub const TREE_DEPTH_MAX: usize = 1_000;
@@ -83,8 +84,10 @@ enum Role {
 pub(crate) fn check(tokens: &[TokenWithSpan]) -> Result<(), SyntaxError> {
     let mut levels = vec![Level::default()];
     let mut brackets = 0_usize;
-    for token in tokens {
-        let role = role(&token.token);
+    for (at, token) in tokens.iter().enumerate() {
+        // The FROM of IS DISTINCT FROM begins no clause.
+        let is_operator = at > 0 && is_word(&tokens[at - 1], "distinct") && is_word(token, "from");
+        let role = if is_operator { Role::None } else { role(&token.token) };
         match role {
             Role::Open => brackets += 1,
             Role::Close => brackets = brackets.saturating_sub(1),
@@ -208,6 +211,16 @@ mod tests {
         {
             assert!(is_fine(&format!("select 1{}", link.repeat(TREE_DEPTH_MAX - 10))), "{link}");
             assert!(!is_fine(&format!("select 1{}", link.repeat(TREE_DEPTH_MAX + 1))), "{link}");
+        }
+    }
+
+    /// The parser reads these in a loop too, so a FROM among them must not end the count.
+    #[test]
+    fn chains_of_distinct_from_are_bounded() {
+        for link in [" and a is distinct from 1", " is not distinct from 1"] {
+            let chain = |links| format!("select 1 from t where a{}", link.repeat(links));
+            assert!(is_fine(&chain(400)), "{link}");
+            assert!(!is_fine(&chain(TREE_DEPTH_MAX + 1)), "{link}");
         }
     }
 

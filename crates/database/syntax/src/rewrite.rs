@@ -5,6 +5,7 @@
 //! | `VARCHAR2(9 CHAR)` | `VARCHAR2(9)` |
 //! | `NUMBER(9,2)`, `NUMBER(*)` | `NUMERIC(9,2)`, `NUMERIC(38)` |
 //! | `TABLE t`, as a query | `SELECT * FROM t`: the parser drops two words behind `TABLE t` |
+//! | `TRIM(LEADING FROM a)`, `TRIM(FROM a)` | `TRIM(LEADING a)`, `TRIM(a)` |
 //!
 //! What stands in for a token has its place.
 //!
@@ -18,6 +19,7 @@ use crate::reader::is_word;
 pub(crate) fn rewrite(tokens: &mut Vec<TokenWithSpan>) {
     rewrite_types(tokens);
     rewrite_queries(tokens);
+    rewrite_trims(tokens);
 }
 
 /// Takes out of types what only Oracle writes, so that the parser can read them: `VARCHAR2(9 CHAR)`
@@ -41,13 +43,38 @@ fn rewrite_types(tokens: &mut Vec<TokenWithSpan>) {
             }
         }
     }
-    if !taken_out.is_empty() {
-        let mut at = 0;
-        tokens.retain(|_| {
-            at += 1;
-            taken_out.binary_search(&(at - 1)).is_err()
-        });
+    take_out(tokens, &taken_out);
+}
+
+/// Takes tokens out, whose places are in rising order.
+fn take_out(tokens: &mut Vec<TokenWithSpan>, places: &[usize]) {
+    if places.is_empty() {
+        return;
     }
+    let mut at = 0;
+    tokens.retain(|_| {
+        at += 1;
+        places.binary_search(&(at - 1)).is_err()
+    });
+}
+
+/// Takes the FROM out of a TRIM that has no characters before it.
+fn rewrite_trims(tokens: &mut Vec<TokenWithSpan>) {
+    let begins_trim =
+        |at: usize| is_word(&tokens[at - 1], "trim") && tokens[at].token == Token::LParen;
+    let is_side = |at: usize| {
+        tokens.get(at).is_some_and(|token| {
+            ["both", "leading", "trailing"].iter().any(|side| is_word(token, side))
+        })
+    };
+    let mut froms = Vec::new();
+    for at in (1..tokens.len()).filter(|at| begins_trim(*at)) {
+        let from = at + 1 + usize::from(is_side(at + 1));
+        if tokens.get(from).is_some_and(|token| is_word(token, "from")) {
+            froms.push(from);
+        }
+    }
+    take_out(tokens, &froms);
 }
 
 /// Whether tokens begin as in `VARCHAR2 ( 9 CHAR )`.
@@ -131,6 +158,17 @@ mod tests {
             "numeric ( 9 , 2 ) , numeric ( 38 , 3 )"
         );
         stays("select number, char(9), number(a) from number");
+    }
+
+    #[test]
+    fn a_trim_of_blanks_needs_no_from() {
+        assert_eq!(rewritten("trim(from a)"), "trim ( a )");
+        assert_eq!(
+            rewritten("trim(both from trim(trailing from a))"),
+            "trim ( both trim ( trailing a ) )"
+        );
+        stays("select trim(a), trim(leading 'x' from a), trim(both a), \"trim\" from (b)");
+        stays("select trim(");
     }
 
     #[test]

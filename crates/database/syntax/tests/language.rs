@@ -87,6 +87,31 @@ fn queries_of_all_kinds_are_read() {
     }
 }
 
+/// As in PostgreSQL: a minus binds closer than `^`, a tilde looser than `+`, and IS DISTINCT FROM
+/// closer than AND.
+#[test]
+fn signs_and_distinct_from_take_what_is_theirs() {
+    let operator = |text: &str| match expression(text) {
+        Expr::BinaryOp { op, .. } => Some(op),
+        _ => None,
+    };
+    assert_eq!(operator("-2 ^ 2"), Some(BinaryOperator::PGExp));
+    assert_eq!(operator("-a * b"), Some(BinaryOperator::Multiply));
+    assert_eq!(operator("~a & b"), Some(BinaryOperator::BitwiseAnd));
+    for text in ["~a + b", "-a::int", "~a * b", "- - a"] {
+        assert!(matches!(expression(text), Expr::UnaryOp { .. }), "{text}");
+    }
+    for text in ["a is distinct from b and c", "a is not distinct from b + 1 and c"] {
+        assert_eq!(operator(text), Some(BinaryOperator::And), "{text}");
+    }
+    let Expr::IsDistinctFrom(_, right) = expression("a is distinct from b = c") else {
+        panic!("a test")
+    };
+    assert!(matches!(*right, Expr::BinaryOp { op: BinaryOperator::Eq, .. }));
+    assert!(parse("select a is distinct from b is distinct from c").is_err());
+    expression("(a is distinct from b) is distinct from c");
+}
+
 #[test]
 fn sqllogictests_queries_are_read() {
     for text in [
@@ -197,6 +222,8 @@ fn messages_say_where_and_what_was_expected() {
         ("select a from t where a = $0", "there can't be a bind \"$0\""),
         ("select cast(1 as)", "near \")\""),
         ("drop tabl t", "expected TABLE"),
+        ("select case 1 when 1 then 2", "at the end of the text; expected END"),
+        ("select not", "at the end of the text; expected an expression"),
     ] {
         let found = refused(text);
         assert!(found.contains(said), "{text}\n  says {found}\n  not  {said}");

@@ -205,6 +205,10 @@ impl<'p> Iterator for Pieces<'p> {
             fills &= !starts_with(self.0, "FM");
             self.0 = rest;
         }
+        if let Some(rest) = self.0.strip_prefix("\\\"") {
+            self.0 = rest;
+            return Some(Piece::Text("\""));
+        }
         if let Some(rest) = self.0.strip_prefix('"') {
             let (text, behind) = rest.split_once('"').unwrap_or((rest, ""));
             self.0 = behind;

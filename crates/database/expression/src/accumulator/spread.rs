@@ -1,7 +1,9 @@
 //! Variance and standard deviation.
 //!
-//! Of exact numbers the sum and the sum of squares are kept, exactly as long as they have 38
-//! digits; of doubles the sum and the sum of squared deviations, which doesn't cancel.
+//! Of exact numbers the sums of the distances from the first value and of their squares are kept,
+//! exactly as long as they have 38 digits. The squares of large values themselves have more, and
+//! what is left of them when they cancel would be wrong. Of doubles the sum and the sum of squared
+//! deviations are kept, which don't cancel.
 //!
 //! Callers: `accumulator`.
 
@@ -24,6 +26,9 @@ pub(super) enum Spread {
 #[derive(Clone, Debug)]
 pub(super) struct Exact {
     count: i64,
+    /// The value from which distances count: one of the values.
+    first: Number,
+    /// The sum of the distances, and that of their squares.
     sum: Number,
     squares: Number,
 }
@@ -58,15 +63,10 @@ impl Spread {
 
     fn add_exact(&mut self, number: Number) -> Result<(), Fault> {
         if let Spread::None = self {
-            *self = Spread::Exact(Exact { count: 0, sum: Number::ZERO, squares: Number::ZERO });
+            *self = Spread::Exact(Exact::from(number));
         }
         match self {
-            Spread::Exact(exact) => {
-                exact.count += 1;
-                exact.sum = exact.sum.checked_add(number)?;
-                exact.squares = exact.squares.checked_add(number.checked_mul(number)?)?;
-                Ok(())
-            }
+            Spread::Exact(exact) => exact.add(number),
             _ => Err(wrong_kind(Value::Number(number))),
         }
     }
@@ -78,12 +78,7 @@ impl Spread {
                 *self = other.clone();
                 Ok(())
             }
-            (Spread::Exact(exact), Spread::Exact(more)) => {
-                exact.count += more.count;
-                exact.sum = exact.sum.checked_add(more.sum)?;
-                exact.squares = exact.squares.checked_add(more.squares)?;
-                Ok(())
-            }
+            (Spread::Exact(exact), Spread::Exact(more)) => exact.merge(more),
             (Spread::Floating(floating), Spread::Floating(more)) => floating.merge(more),
             _ => unreachable!("values of one column are of one kind"),
         }
@@ -118,6 +113,7 @@ impl Spread {
             Spread::None => out.extend(0_i64.to_le_bytes()),
             Spread::Exact(exact) => {
                 out.extend(exact.count.to_le_bytes());
+                write_value(Value::Number(exact.first), out);
                 write_value(Value::Number(exact.sum), out);
                 write_value(Value::Number(exact.squares), out);
             }
@@ -135,8 +131,9 @@ impl Spread {
             return Some(Spread::None);
         }
         match (read_value(rest)?, read_value(rest)?) {
-            (Value::Number(sum), Value::Number(squares)) => {
-                Some(Spread::Exact(Exact { count, sum, squares }))
+            (Value::Number(first), Value::Number(sum)) => {
+                let Value::Number(squares) = read_value(rest)? else { return None };
+                Some(Spread::Exact(Exact { count, first, sum, squares }))
             }
             (Value::Double(sum), Value::Double(deviations)) => {
                 Some(Spread::Floating(Floating { count, sum, deviations }))
@@ -147,7 +144,31 @@ impl Spread {
 }
 
 impl Exact {
-    /// (n Σx² - (Σx)²) / (n n), and n (n - 1) for a sample.
+    /// No value yet, with distances from this one.
+    fn from(first: Number) -> Exact {
+        Exact { count: 0, first, sum: Number::ZERO, squares: Number::ZERO }
+    }
+
+    fn add(&mut self, number: Number) -> Result<(), Fault> {
+        let far = number.checked_sub(self.first)?;
+        self.count += 1;
+        self.sum = self.sum.checked_add(far)?;
+        self.squares = self.squares.checked_add(far.checked_mul(far)?)?;
+        Ok(())
+    }
+
+    /// Σ(x - a) = Σ(x - b) + n (b - a), and Σ(x - a)² = Σ(x - b)² + (b - a) (Σ(x - b) + Σ(x - a)).
+    fn merge(&mut self, more: &Exact) -> Result<(), Fault> {
+        let apart = more.first.checked_sub(self.first)?;
+        let sum = more.sum.checked_add(apart.checked_mul(Number::from(more.count))?)?;
+        let squares = apart.checked_mul(more.sum.checked_add(sum)?)?.checked_add(more.squares)?;
+        self.count += more.count;
+        self.sum = self.sum.checked_add(sum)?;
+        self.squares = self.squares.checked_add(squares)?;
+        Ok(())
+    }
+
+    /// (n Σd² - (Σd)²) / (n n), and n (n - 1) for a sample, d being the distances.
     fn variance(&self, is_sample: bool) -> Result<Number, Fault> {
         let count = Number::from(self.count);
         let of_squares = self.squares.checked_mul(count)?;

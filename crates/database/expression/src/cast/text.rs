@@ -67,7 +67,7 @@ fn write_moment(moment: Timestamp, out: &mut dyn fmt::Write) -> fmt::Result {
 }
 
 /// Reads a day or a moment. A day is its midnight; a zone is passed over, as in PostgreSQL, for
-/// there are none here.
+/// there are none here. A fraction of more than six digits is rounded.
 pub(super) fn read_moment(text: &str) -> Option<Timestamp> {
     let text = text.trim();
     if text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -76,7 +76,25 @@ pub(super) fn read_moment(text: &str) -> Option<Timestamp> {
         let day = Date::from_calendar(year.cast_signed(), month, day)?;
         return Some(Timestamp::midnight(day));
     }
-    Timestamp::parse(without_zone(text))
+    let Rounded { text, is_up } = rounded(without_zone(text));
+    let moment = Timestamp::parse(text)?;
+    if is_up { Timestamp::from_us(moment.us() + 1) } else { Some(moment) }
+}
+
+/// A text with six digits of a second at most, and whether those behind them round up.
+struct Rounded<'t> {
+    text: &'t str,
+    is_up: bool,
+}
+
+fn rounded(text: &str) -> Rounded<'_> {
+    let digits = text.rfind('.').map_or("", |point| &text[point + 1..]);
+    match digits.as_bytes() {
+        [_, _, _, _, _, _, next, ..] if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Rounded { text: &text[..text.len() - digits.len() + 6], is_up: *next >= b'5' }
+        }
+        _ => Rounded { text, is_up: false },
+    }
 }
 
 /// The text without `Z`, `UTC`, `+01` or `-01:30` behind a time of day.
@@ -184,6 +202,12 @@ mod tests {
         assert_eq!(read("20261127").as_deref(), Some("2026-11-27 00:00:00"));
         assert_eq!(read("2026-13-01"), None);
         assert_eq!(read("20261327"), None);
+        let noon = |fraction: &str| read(&format!("2026-11-27 12:00:00.{fraction}Z"));
+        assert_eq!(noon("1234564999").as_deref(), Some("2026-11-27 12:00:00.123456"));
+        assert_eq!(noon("123456500").as_deref(), Some("2026-11-27 12:00:00.123457"));
+        assert_eq!(noon("9999999").as_deref(), Some("2026-11-27 12:00:01"));
+        assert_eq!(read("9999-12-31 23:59:59.9999999"), None);
+        assert_eq!(read("2026-11-27 12:00:00.123456x"), None);
         assert!(looks_like_moment("2026-13-01") && !looks_like_moment("tomorrow"));
     }
 

@@ -8,11 +8,12 @@
 //! Source: PostgreSQL's documentation, "System Information Functions", "Array Functions".
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 use value::Value;
 
 use super::{Body, Entry, entry, unexpected};
-use crate::{Evaluation, Fault, Kind};
+use crate::{CastTo, Evaluation, Fault, Kind, cast};
 
 const ANY: Kind = Kind::Unknown;
 const TEXT: Kind = Kind::Text;
@@ -65,7 +66,7 @@ pub(super) const TABLE: &[Entry] = &[
     entry("pg_partition_ancestors", &[ANY], WHOLE, none),
     entry("array", &[ANY], TEXT, array_of).with_nulls(),
     entry("array_to_string", &[TEXT, TEXT], TEXT, array_to_string),
-    entry("array_contains", &[TEXT, TEXT], TRUTH, array_contains),
+    entry("array_contains", &[TEXT, ANY], TRUTH, array_contains).with_nulls(),
     entry("array_position", &[TEXT, TEXT], WHOLE, array_position),
     entry("array_element", &[TEXT, WHOLE], WHOLE, array_element),
     entry("array_upper", &[TEXT, WHOLE], WHOLE, array_upper),
@@ -211,18 +212,32 @@ fn array_to_string<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result
     Ok(Value::Text(text.into_bump_str()))
 }
 
-/// `x = ANY (array)`: unknown if no element is equal and one is NULL.
-fn array_contains<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
-    let [Value::Text(array), Value::Text(wanted)] = *arguments else { unexpected(arguments) };
-    let mut has_null = false;
+/// `x = ANY (array)`: an element is read as a value of x's kind. Unknown if no element is equal and
+/// one comparison is unknown.
+fn array_contains<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
+    let (array, wanted) = match *arguments {
+        [Value::Null, _] => return Ok(Value::Null),
+        [Value::Text(array), wanted] => (array, wanted),
+        _ => unexpected(arguments),
+    };
+    let of_its_kind = CastTo::Kind(Kind::of(wanted));
+    let mut known = true;
     for element in Elements::of(array) {
-        match element {
-            Some(element) if element == wanted => return Ok(Value::Boolean(true)),
+        let text = match element {
+            None => Value::Null,
+            Some(Cow::Borrowed(text)) => Value::Text(text),
+            Some(Cow::Owned(text)) => {
+                with.arena.check(text.len())?;
+                Value::Text(with.arena.text(&text))
+            }
+        };
+        match wanted.compare(cast::cast(text, of_its_kind, with)?) {
+            Some(Ordering::Equal) => return Ok(Value::Boolean(true)),
             Some(_) => {}
-            None => has_null = true,
+            None => known = false,
         }
     }
-    Ok(if has_null { Value::Null } else { Value::Boolean(false) })
+    Ok(if known { Value::Boolean(false) } else { Value::Null })
 }
 
 fn array_position<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
@@ -253,6 +268,8 @@ fn array_upper<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<
 
 #[cfg(test)]
 mod tests {
+    use stop::SqlState;
+
     use super::*;
     use crate::Bare;
 
@@ -293,5 +310,26 @@ mod tests {
         assert_eq!(contains("{1,NULL}", "1"), Value::Boolean(true));
         assert_eq!(contains("{1,NULL}", "2"), Value::Null);
         assert_eq!(contains("{}", ""), Value::Boolean(false));
+    }
+
+    /// 2.0 is in {2}, as it is equal to 2.
+    #[test]
+    fn elements_are_compared_as_values_and_not_as_texts() {
+        let bare = Bare::new();
+        let with = bare.evaluation();
+        let contains = |array: &'static str, wanted: Value<'static>| {
+            array_contains(&[Value::Text(array), wanted], &with).map_err(|fault| fault.state())
+        };
+        let number = Value::Number("2.0".parse().expect("a number"));
+        assert_eq!(contains("{1,2}", number), Ok(Value::Boolean(true)));
+        assert_eq!(contains("{1, \"2.00\"}", number), Ok(Value::Boolean(true)));
+        assert_eq!(contains("{t,NULL}", Value::Boolean(true)), Ok(Value::Boolean(true)));
+        assert_eq!(contains("{t,NULL}", Value::Boolean(false)), Ok(Value::Null));
+        let state = SqlState::INVALID_TEXT_REPRESENTATION;
+        assert_eq!(contains("{2.0}", Value::Int(2)), Err(state));
+        assert_eq!(contains("{1}", Value::Null), Ok(Value::Null));
+        assert_eq!(contains("{}", Value::Null), Ok(Value::Boolean(false)));
+        let nothing = array_contains(&[Value::Null, number], &with).expect("sound");
+        assert_eq!(nothing, Value::Null);
     }
 }

@@ -12,7 +12,7 @@
 //! | `TH` `th` | the ending of an ordinal number |
 //! | `L` | no symbol: no currency is set |
 //! | `FM` | no blanks, and no zeros at the end |
-//! | `"text"`, other characters | themselves |
+//! | `"text"`, `\"`, other characters | themselves |
 //!
 //! Without a sign in the pattern there is a blank or a minus before the first digit. A number that
 //! is too long has `#` for its digits.
@@ -90,6 +90,11 @@ impl NumberPattern {
         while let Some(first) = rest.chars().next() {
             let upper: String = rest.chars().take(4).collect::<String>().to_ascii_uppercase();
             let mut length = first.len_utf8();
+            if let Some(behind) = rest.strip_prefix("\\\"") {
+                pattern.pieces.push(Piece::Text('"'));
+                rest = behind;
+                continue;
+            }
             if let Some(quoted) = rest.strip_prefix('"') {
                 let end = quoted.find('"').unwrap_or(quoted.len());
                 pattern.pieces.extend(quoted[..end].chars().map(Piece::Text));
@@ -402,6 +407,7 @@ mod tests {
             ("482", "999th", " 482nd"),
             ("485", "\"Good number:\"999", "Good number: 485"),
             ("485.8", "\"Pre:\"999\" Post:\" .999", "Pre: 485 Post: .800"),
+            ("485", "\\\"999\\\"", "\" 485\""),
             ("12", "S999", " +12"),
             ("485", "09999", " 00485"),
             ("4859", "999", " ###"),

@@ -5,7 +5,8 @@
 use expression::build::{self, LikeOptions, TypedBranch};
 use expression::{CastTo, Comparison, Expression, Kind, Operator, Typed};
 use sqlparser::ast::{
-    BinaryOperator, CaseWhen, CeilFloorKind, Expr, Ident, TrimWhereField, UnaryOperator,
+    BinaryOperator, CaseWhen, CeilFloorKind, DateTimeField, Expr, Ident, TrimWhereField,
+    UnaryOperator,
 };
 use stop::SqlState;
 use value::Value;
@@ -85,7 +86,11 @@ impl Binder<'_> {
     fn as_call(&mut self, expr: &Expr) -> Bind<Typed> {
         match expr {
             Expr::Extract { field, expr, .. } => {
-                let field = field.to_string().to_lowercase();
+                let field = match field {
+                    // In quotes, or a word that the parser doesn't know.
+                    DateTimeField::Custom(name) => name.value.to_lowercase(),
+                    known => known.to_string().to_lowercase(),
+                };
                 let value = self.expression(expr)?;
                 Ok(build::call("extract", vec![Typed::literal(&field), value])?)
             }
@@ -144,7 +149,7 @@ impl Binder<'_> {
     fn rounded(&mut self, name: &str, expr: &Expr, field: &CeilFloorKind) -> Bind<Typed> {
         let value = self.expression(expr)?;
         match field {
-            CeilFloorKind::DateTimeField(sqlparser::ast::DateTimeField::NoDateTime) => {
+            CeilFloorKind::DateTimeField(DateTimeField::NoDateTime) => {
                 Ok(build::call(name, vec![value])?)
             }
             _ => {

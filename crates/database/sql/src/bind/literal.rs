@@ -1,7 +1,8 @@
 //! Literals: numbers, texts, dates, spans of time.
 //!
 //! A number without a point that 64 bits hold is a whole number, any other a NUMBER, and one with
-//! an exponent a NUMBER too, as in PostgreSQL. A text in quotes takes the kind of what it meets.
+//! an exponent a NUMBER too, as in PostgreSQL. One that no NUMBER holds is a double. A text in
+//! quotes takes the kind of what it meets.
 //!
 //! Callers: `expression`.
 
@@ -9,7 +10,7 @@ use expression::{CastTo, Kind, Typed};
 use sqlparser::ast::{DataType, DateTimeField, Expr, Interval, TypedString, Value as Literal};
 use stop::{SqlState, Stop};
 use syntax::TypeName;
-use value::{Number, Value};
+use value::{Number, NumberFault, Value};
 
 use super::Binder;
 use crate::refuse::{At, Bind, Placed, Refused};
@@ -134,8 +135,24 @@ fn number(digits: &str) -> Bind<Typed> {
     if let Ok(whole) = digits.parse::<i64>() {
         return Ok(Typed::value(Value::Int(whole)));
     }
-    let number: Number = digits.parse().map_err(expression::Fault::from).placed_at(At::NOWHERE)?;
+    let read: Result<Number, NumberFault> = digits.parse();
+    if let Some(double) = beyond_numbers(digits, read) {
+        return Ok(Typed::value(Value::Double(double)));
+    }
+    let number = read.map_err(expression::Fault::from).placed_at(At::NOWHERE)?;
     Ok(Typed::value(Value::Number(number)))
+}
+
+/// The double that digits stand for which a NUMBER can't hold: they would be refused, or lost
+/// behind its last place, and a column of doubles would have another value than was written.
+fn beyond_numbers(digits: &str, read: Result<Number, NumberFault>) -> Option<f64> {
+    let double = digits.parse::<f64>().ok().filter(|double| double.is_finite())?;
+    let is_beyond = match read {
+        // Any number from there on has room for 38 digits.
+        Ok(number) => double < 1e-90 && number.to_f64() != double,
+        Err(fault) => fault == NumberFault::Overflow,
+    };
+    is_beyond.then_some(double)
 }
 
 /// Bytes, written as pairs of digits.
@@ -179,5 +196,23 @@ mod tests {
         assert_eq!(kind("9223372036854775808"), Kind::Number);
         assert_eq!(kind("1.0"), Kind::Number);
         assert_eq!(kind("1e3"), Kind::Number);
+    }
+
+    /// A column of doubles has what was written, though a literal is a NUMBER first.
+    #[test]
+    fn a_number_that_no_number_holds_is_a_double() {
+        let value = |digits| match number(digits).expect("a number").expression {
+            expression::Expression::Constant(value) => value,
+            other => panic!("{digits}: {other:?}"),
+        };
+        for digits in ["1e122", "1.5e300", "1e-300", "5e-324", "1.23456789e-125"] {
+            let double = Value::Double(digits.parse().expect("a double"));
+            assert_eq!(value(digits).get(), double, "{digits}");
+            assert_eq!(number(digits).expect("a number").kind, Kind::Double, "{digits}");
+        }
+        for digits in ["1e121", "1e-128", "1.25e-120", "0e-300", "1e-400", "0.1"] {
+            assert_eq!(number(digits).expect("a number").kind, Kind::Number, "{digits}");
+        }
+        assert!(number("1e400").is_err());
     }
 }

@@ -92,8 +92,12 @@ impl Binder<'_> {
             return Err(Refused::new(SqlState::UNDEFINED_FUNCTION, At::NOWHERE, message));
         };
         let Expr::Subquery(query) = strip(right) else {
-            if comparison == Comparison::Equal && !is_all {
-                return self.in_array(left, right);
+            match (comparison, is_all) {
+                (Comparison::Equal, false) => return self.in_array(left, right),
+                (Comparison::NotEqual, true) => {
+                    return Ok(build::not(self.in_array(left, right)?)?);
+                }
+                _ => {}
             }
             let instead = "write a subquery, or IN and a list";
             return Err(Refused::unsupported(At::of(right), "ANY and ALL of an array", instead));

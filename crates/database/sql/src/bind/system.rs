@@ -43,7 +43,7 @@ impl Binder<'_> {
         }
     }
 
-    /// `x = ANY (array)`.
+    /// `x = ANY (array)`. The elements are read as values of the kind of `x`.
     pub(super) fn in_array(&mut self, left: &Expr, array: &Expr) -> Bind<Typed> {
         let text = CastTo::Kind(Kind::Text);
         let (value, array) = (self.expression(left)?, self.expression(array)?);
@@ -51,7 +51,8 @@ impl Binder<'_> {
             let message = format!("ANY needs an array or a subquery, and this is {}", array.kind);
             return Err(Refused::new(SqlState::WRONG_OBJECT_TYPE, At::NOWHERE, message));
         }
-        Ok(build::call("array_contains", vec![array.cast(text)?, value.cast(text)?])?)
+        let value = if value.kind == Kind::Unknown { value.cast(text)? } else { value };
+        Ok(build::call("array_contains", vec![array.cast(text)?, value])?)
     }
 
     /// `array[n]`.

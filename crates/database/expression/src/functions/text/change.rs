@@ -201,18 +201,21 @@ pub(super) fn overlay<'a>(
         unexpected(arguments)
     };
     let length = match rest {
-        [] => by.chars().count(),
-        [Value::Int(length)] => usize::try_from(*length).unwrap_or(0),
+        [] => i64::try_from(by.chars().count()).unwrap_or(i64::MAX),
+        [Value::Int(length)] => *length,
         _ => unexpected(arguments),
     };
     let Some(before) = usize::try_from(from).ok().and_then(|from| from.checked_sub(1)) else {
         return Err(Fault::parameter("overlay counts places from 1").showing(Value::Int(from)));
     };
     let byte_at = |count: usize| text.char_indices().nth(count).map_or(text.len(), |(at, _)| at);
-    with.arena.check(text.len() + by.len())?;
-    let mut made = with.arena.writer_for(text.len() + by.len());
-    made.push_str(&text[..byte_at(before)]);
+    // A length below zero goes back: what stands before the place comes again behind the piece.
+    let behind = usize::try_from((from - 1).saturating_add(length)).unwrap_or(0);
+    let (head, tail) = (&text[..byte_at(before)], &text[byte_at(behind)..]);
+    with.arena.check(head.len() + by.len() + tail.len())?;
+    let mut made = with.arena.writer_for(head.len() + by.len() + tail.len());
+    made.push_str(head);
     made.push_str(by);
-    made.push_str(&text[byte_at(before.saturating_add(length))..]);
+    made.push_str(tail);
     Ok(Value::Text(made.into_bump_str()))
 }
