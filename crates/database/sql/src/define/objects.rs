@@ -151,11 +151,19 @@ impl Frame<'_> {
         for written in &drop.names {
             let name = Name::of_users(written)?;
             let dropped = self.drop_object(drop.kind, &name, drop.cascade);
-            if Done::unless(drop.if_exists, RefusalKind::NotFound, dropped)? == Done::Skipped {
+            // IF EXISTS is about the name: what has it and is something else is told.
+            let skips = drop.if_exists && !self.is_of_another_kind(drop.kind, &name);
+            if Done::unless(skips, RefusalKind::NotFound, dropped)? == Done::Skipped {
                 all = Done::Skipped;
             }
         }
         Ok(all)
+    }
+
+    /// Whether something has this name that wasn't found as an object of the kind.
+    fn is_of_another_kind(&self, kind: DropKind, name: &str) -> bool {
+        let is_named = matches!(kind, DropKind::Table | DropKind::View | DropKind::Sequence);
+        is_named && self.object_named(name).is_some()
     }
 
     fn drop_object(&mut self, kind: DropKind, name: &str, cascade: bool) -> Result<(), Stop> {
