@@ -174,9 +174,22 @@ fn drop_if_exists_tells_of_another_kind_of_object() {
     let mut connection = small.connect("app");
     run(&mut connection, "create table t (id bigint)");
     run(&mut connection, "create view v as select id from t");
-    for text in ["drop view if exists t", "drop table if exists v", "drop sequence if exists t"] {
+    run(&mut connection, "insert into t values (1)");
+    for text in [
+        "drop view if exists t",
+        "drop table if exists v",
+        "drop sequence if exists t",
+        "drop external table if exists t",
+        "alter sequence if exists t increment 2",
+        "alter table v drop column if exists id",
+        "alter table if exists v drop constraint if exists c",
+    ] {
         assert_eq!(refused(&mut connection, text), SqlState::UNDEFINED_OBJECT, "{text}");
     }
+    let missing = "alter table w drop column if exists id";
+    assert_eq!(refused(&mut connection, missing), SqlState::UNDEFINED_TABLE);
+    run(&mut connection, "alter table if exists w drop column if exists id");
+    assert_eq!(value(&mut connection, "select id from t"), "1");
     for text in ["drop view if exists w", "drop table if exists w", "drop sequence if exists w"] {
         run(&mut connection, text);
     }

@@ -30,6 +30,8 @@ impl Frame<'_> {
         if alter.if_exists && self.object_named(&name).is_none() {
             return Ok(Done::Skipped);
         }
+        // IF EXISTS of an action is about its column or constraint, and not about the table.
+        self.catalog.table(&name, self.session)?;
         let mut all = Done::Yes;
         for action in &alter.actions {
             let done = self.alter_once(&name, action, text)?;
