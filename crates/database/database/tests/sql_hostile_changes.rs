@@ -53,6 +53,33 @@ fn merge_gives_identities_as_insert_does() {
     assert_eq!(found, ["1|2", "2|3", "3|4", "4|5", "500|6"]);
 }
 
+/// A WHEN NOT MATCHED names columns of the side that has a row.
+#[test]
+fn merge_has_no_columns_of_a_row_that_is_not_there() {
+    let small = Small::new("sql-merge-sides");
+    let mut connection = small.connect("app");
+    run(&mut connection, "create table t (id bigint, v bigint)");
+    run(&mut connection, "insert into t values (1, 1), (2, 2)");
+    let merge = |when: &str| {
+        format!("merge into t using (values (1, 5), (3, 7)) s(id, w) on t.id = s.id when {when}")
+    };
+    for when in [
+        "not matched then insert values (s.id, t.v)",
+        "not matched and t.v = 1 then insert values (1, 2)",
+        "not matched by source then update set v = s.w",
+        "not matched by source and s.w is null then delete",
+    ] {
+        assert_eq!(refused(&mut connection, &merge(when)), SqlState::UNDEFINED_TABLE, "{when}");
+    }
+    let unclear = "merge into t using t on true when matched then delete";
+    assert_eq!(refused(&mut connection, unclear), SqlState::DUPLICATE_ALIAS);
+    let all = "not matched by source and id = 2 then update set v = v + id \
+               when matched then update set v = t.v + w \
+               when not matched and w = 7 then insert values (id, w)";
+    assert_eq!(run(&mut connection, &merge(all)), 3);
+    assert_eq!(rows(&mut connection, "select * from t order by id"), ["1|6", "2|4", "3|7"]);
+}
+
 /// A transaction waits for locks as long as the session says by then, not as long as it said when
 /// the transaction began. SET LOCAL would mean nothing else.
 #[test]

@@ -47,6 +47,10 @@ impl Binder<'_> {
         let address = base.address.expect("it was asked for");
         let widths = (source.logical.width(), target.logical.width());
         let both = source.scope.clone().joined(target.scope.clone(), widths.0);
+        super::from::check_aliases(&both)?;
+        // Where nothing matches, one side has no row whose columns could be meant.
+        let of_source = source.scope.clone().joined_behind(AHEAD);
+        let of_target = target.scope.clone().joined_behind(AHEAD + widths.0);
         self.set_scope(both.clone());
         let on = conjuncts(self.condition(&written.on, "ON")?);
         let keeps_target =
@@ -58,9 +62,13 @@ impl Binder<'_> {
             vec![Expression::Column(widths.0 + address), Expression::Column(widths.0 - 1)];
         expressions.extend((0..widths.0 + widths.1).map(Expression::Column));
         let behind = both.joined_behind(AHEAD);
-        self.set_scope(behind.clone());
         let mut branches = Vec::with_capacity(written.clauses.len());
         for clause in &written.clauses {
+            self.set_scope(match clause.rows {
+                syntax::MergeRows::Matched => behind.clone(),
+                syntax::MergeRows::NotMatchedByTarget => of_source.clone(),
+                syntax::MergeRows::NotMatchedBySource => of_target.clone(),
+            });
             branches.push(self.merge_branch(&table.definition, clause)?);
         }
         let returning = self.returning(&written.returning, behind)?;
