@@ -1,7 +1,7 @@
 //! DROP and TRUNCATE.
 //!
 //! ```text
-//!   DROP {TABLE | VIEW | INDEX | SEQUENCE | SCHEMA | TABLESPACE} [IF EXISTS] name, ...
+//!   DROP {[EXTERNAL] TABLE | VIEW | INDEX | SEQUENCE | SCHEMA | TABLESPACE} [IF EXISTS] name, ...
 //!        [CASCADE [CONSTRAINTS] | RESTRICT] [PURGE] [INCLUDING CONTENTS [AND DATAFILES]]
 //!   TRUNCATE [TABLE] name, ... [RESTART IDENTITY | CONTINUE IDENTITY] [CASCADE | RESTRICT]
 //!        [DROP STORAGE | REUSE STORAGE]
@@ -34,6 +34,8 @@ pub struct Drop {
 pub enum DropKind {
     /// A table, also an external one.
     Table,
+    /// An external table, and no other one.
+    ExternalTable,
     View,
     Index,
     Sequence,
@@ -46,6 +48,7 @@ impl DropKind {
     pub fn tag(self) -> &'static str {
         match self {
             DropKind::Table => "DROP TABLE",
+            DropKind::ExternalTable => "DROP EXTERNAL TABLE",
             DropKind::View => "DROP VIEW",
             DropKind::Index => "DROP INDEX",
             DropKind::Sequence => "DROP SEQUENCE",
@@ -72,7 +75,8 @@ impl Drop {
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Drop, SyntaxError> {
         reader.expect("drop")?;
         let kind = match () {
-            () if reader.take("table") || reader.take("external table") => DropKind::Table,
+            () if reader.take("table") => DropKind::Table,
+            () if reader.take("external table") => DropKind::ExternalTable,
             () if reader.take("view") => DropKind::View,
             () if reader.take("index") => DropKind::Index,
             () if reader.take("sequence") => DropKind::Sequence,
@@ -139,7 +143,7 @@ mod tests {
             ("drop index concurrently i", DropKind::Index),
             ("drop sequence s", DropKind::Sequence),
             ("drop schema s", DropKind::Schema),
-            ("drop external table t", DropKind::Table),
+            ("drop external table t", DropKind::ExternalTable),
         ] {
             let found = dropped(text);
             assert_eq!((found.kind, found.cascade), (kind, false), "{text}");

@@ -115,7 +115,7 @@ impl Binder<'_> {
             match assignment {
                 Assignment::Column { column, value } => {
                     let place = Binder::place_of(table, column)?;
-                    check_not_generated(table, place, value, column)?;
+                    check_not_generated(table, place, value, At::begin(column.span))?;
                     add(column, place, self.given(table, place, value)?)?;
                 }
                 Assignment::Columns { columns, query } => {
@@ -201,12 +201,12 @@ pub(super) fn check_not_generated(
     table: &TableDefinition,
     place: usize,
     given: &Given,
-    name: &Ident,
+    at: At,
 ) -> Bind<()> {
     let column = &table.columns[place];
     let is_always = matches!(column.default, ColumnDefault::Identity { always: true, .. });
     match is_always && matches!(given, Given::Expression(_)) {
-        true => Err(always_generated(&column.name, At::begin(name.span))),
+        true => Err(always_generated(&column.name, at)),
         false => Ok(()),
     }
 }

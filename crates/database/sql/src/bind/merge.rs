@@ -10,7 +10,10 @@
 //! Callers: `statement`.
 
 use expression::Expression;
-use sqlparser::ast::TableWithJoins;
+use relation::{Default as ColumnDefault, TableDefinition};
+use sqlparser::ast::{Ident, TableWithJoins};
+use stop::SqlState;
+use syntax::{Given, Overriding};
 use value::Value;
 
 use super::assign::check_not_generated;
@@ -22,8 +25,6 @@ use super::scope::{Border, Scope};
 use super::{Binder, Merge, MergeAction, MergeBranch, MergeRows};
 use crate::logical::{JoinKind, Logical, conjuncts};
 use crate::refuse::{At, Bind, Refused};
-use relation::TableDefinition;
-use stop::SqlState;
 
 /// Columns in front of the rows.
 const AHEAD: usize = 2;
@@ -46,6 +47,10 @@ impl Binder<'_> {
         let address = base.address.expect("it was asked for");
         let widths = (source.logical.width(), target.logical.width());
         let both = source.scope.clone().joined(target.scope.clone(), widths.0);
+        super::from::check_aliases(&both)?;
+        // Where nothing matches, one side has no row whose columns could be meant.
+        let of_source = source.scope.clone().joined_behind(AHEAD);
+        let of_target = target.scope.clone().joined_behind(AHEAD + widths.0);
         self.set_scope(both.clone());
         let on = conjuncts(self.condition(&written.on, "ON")?);
         let keeps_target =
@@ -57,9 +62,13 @@ impl Binder<'_> {
             vec![Expression::Column(widths.0 + address), Expression::Column(widths.0 - 1)];
         expressions.extend((0..widths.0 + widths.1).map(Expression::Column));
         let behind = both.joined_behind(AHEAD);
-        self.set_scope(behind.clone());
         let mut branches = Vec::with_capacity(written.clauses.len());
         for clause in &written.clauses {
+            self.set_scope(match clause.rows {
+                syntax::MergeRows::Matched => behind.clone(),
+                syntax::MergeRows::NotMatchedByTarget => of_source.clone(),
+                syntax::MergeRows::NotMatchedBySource => of_target.clone(),
+            });
             branches.push(self.merge_branch(&table.definition, clause)?);
         }
         let returning = self.returning(&written.returning, behind)?;
@@ -91,38 +100,52 @@ impl Binder<'_> {
             syntax::MergeAction::Delete => MergeAction::Delete,
             syntax::MergeAction::Update(set) => MergeAction::Update(self.assignments(table, set)?),
             syntax::MergeAction::Insert { columns, overriding, values } => {
-                let places = match columns.is_empty() {
-                    true => {
-                        let live = |place: &usize| !table.columns[*place].is_dropped();
-                        (0..table.columns.len()).filter(live).collect()
-                    }
-                    false => Binder::places_of(table, columns)?,
-                };
-                // DEFAULT VALUES has none.
-                let is_short = !columns.is_empty() && (1..places.len()).contains(&values.len());
-                if values.len() > places.len() || is_short {
-                    let message =
-                        format!("MERGE gives {} values for {} columns", values.len(), places.len());
-                    return Err(Refused::new(SqlState::SYNTAX_ERROR, At::NOWHERE, message));
-                }
-                let mut row = Vec::with_capacity(table.columns.len());
-                for place in 0..table.columns.len() {
-                    let number = places.iter().position(|one| *one == place);
-                    let given = number.and_then(|number| values.get(number).zip(Some(number)));
-                    row.push(match given {
-                        Some((value, number)) => {
-                            if let (Some(name), None) = (columns.get(number), overriding) {
-                                check_not_generated(table, place, value, name)?;
-                            }
-                            self.given(table, place, value)?
-                        }
-                        None => self.default_of(table, place)?,
-                    });
-                }
-                MergeAction::Insert(row)
+                MergeAction::Insert(self.merge_row(table, columns, *overriding, values)?)
             }
         };
         Ok(MergeBranch { rows, conditions, action })
+    }
+
+    /// The row that a WHEN inserts: what is given, and defaults.
+    fn merge_row(
+        &mut self,
+        table: &TableDefinition,
+        columns: &[Ident],
+        overriding: Option<Overriding>,
+        values: &[Given],
+    ) -> Bind<Vec<Expression>> {
+        let places = match columns.is_empty() {
+            true => {
+                let live = |place: &usize| !table.columns[*place].is_dropped();
+                (0..table.columns.len()).filter(live).collect()
+            }
+            false => Binder::places_of(table, columns)?,
+        };
+        // DEFAULT VALUES has none.
+        let is_short = !columns.is_empty() && (1..places.len()).contains(&values.len());
+        if values.len() > places.len() || is_short {
+            let message =
+                format!("MERGE gives {} values for {} columns", values.len(), places.len());
+            return Err(Refused::new(SqlState::SYNTAX_ERROR, At::NOWHERE, message));
+        }
+        let mut row = Vec::with_capacity(table.columns.len());
+        for (place, column) in table.columns.iter().enumerate() {
+            let is_identity = matches!(column.default, ColumnDefault::Identity { .. });
+            let is_ignored = is_identity && overriding == Some(Overriding::User);
+            let number = places.iter().position(|one| *one == place).filter(|_| !is_ignored);
+            row.push(match number.and_then(|number| values.get(number).zip(Some(number))) {
+                Some((value, number)) => {
+                    if overriding.is_none() {
+                        let name = columns.get(number);
+                        let at = name.map_or(At::NOWHERE, |name| At::begin(name.span));
+                        check_not_generated(table, place, value, at)?;
+                    }
+                    self.given(table, place, value)?
+                }
+                None => self.default_of(table, place)?,
+            });
+        }
+        Ok(row)
     }
 }
 

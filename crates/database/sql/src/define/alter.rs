@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use catalog::{Alteration, DefaultSpec};
 use expression::{Bare, Expression, Kind, Typed};
-use relation::TableDefinition;
+use relation::{Default as ColumnDefault, TableDefinition};
 use sqlparser::ast::{Expr, Ident};
 use stop::{RefusalKind, SqlState, Stop};
 use syntax::{AlterTable, ColumnDefinition, TableAction, TypeName, Written};
@@ -30,6 +30,8 @@ impl Frame<'_> {
         if alter.if_exists && self.object_named(&name).is_none() {
             return Ok(Done::Skipped);
         }
+        // IF EXISTS of an action is about its column or constraint, and not about the table.
+        self.catalog.table(&name, self.session)?;
         let mut all = Done::Yes;
         for action in &alter.actions {
             let done = self.alter_once(&name, action, text)?;
@@ -95,7 +97,9 @@ impl Frame<'_> {
             }
             TableAction::RenameTable(to) => Alteration::RenameTable(fold(to)),
             TableAction::RenameColumn { from, to } => {
-                Alteration::RenameColumn { from: fold(from), to: fold(to) }
+                let (from, to) = (fold(from), fold(to));
+                self.check_renamed(name, &from, &to)?;
+                Alteration::RenameColumn { from, to }
             }
             TableAction::RenameConstraint { from, to } => {
                 Alteration::RenameConstraint { from: fold(from), to: fold(to) }
@@ -119,10 +123,12 @@ impl Frame<'_> {
     ) -> Result<Done, Stop> {
         let spec = self.column_spec(column, Present::Rows, text)?;
         let column_name = spec.name.clone();
-        let added = self.alter(name, &Alteration::AddColumn(spec));
-        let done = Done::unless(if_not_exists, RefusalKind::AlreadyExists, added)?;
-        if done == Done::Skipped {
-            return Ok(done);
+        self.check_added(name, &column_name, spec.kind)?;
+        match self.alter(name, &Alteration::AddColumn(spec)) {
+            Err(stop) if if_not_exists && stop.state() == SqlState::DUPLICATE_COLUMN => {
+                return Ok(Done::Skipped);
+            }
+            added => added?,
         }
         for constraint in &column.constraints {
             let table = self.catalog.table(name, self.session)?;
@@ -133,11 +139,40 @@ impl Frame<'_> {
             if let Err(stop) = constrained {
                 // A statement that is cancelled, or has had its time, takes its column away too.
                 let _held = self.session.hold_off();
-                self.alter(name, &Alteration::DropColumn(column_name))?;
+                self.take_back(name, &column_name)?;
                 return Err(stop);
             }
         }
-        Ok(done)
+        Ok(Done::Yes)
+    }
+
+    /// Takes away a column that the statement has added, and before it the constraints that it has
+    /// got, with their indexes.
+    fn take_back(&self, name: &str, column: &str) -> Result<(), Stop> {
+        let table = self.catalog.table(name, self.session)?;
+        let place = catalog::place_of(&table, column)?;
+        let wait = self.state.own.ddl_lock_wait();
+        let drop = |constraint: &str| {
+            let drop = Alteration::DropConstraint { name: constraint.into(), cascade: false };
+            self.alter(name, &drop)
+        };
+        // A foreign key goes before its index, and before the unique one that it may refer to.
+        for key in table.foreign_keys.iter().filter(|key| key.columns.contains(&place)) {
+            drop(&key.name)?;
+        }
+        for check in table.expressions.iter().filter(|check| check.columns.contains(&place)) {
+            drop(&check.name)?;
+        }
+        for index in &table.indexes {
+            if !index.columns.iter().any(|of| of.column == place) {
+                continue;
+            }
+            match index.unique {
+                true => drop(&index.name)?,
+                false => self.catalog.drop_index(&index.name, wait, self.session)?,
+            }
+        }
+        self.alter(name, &Alteration::DropColumn(column.into()))
     }
 
     fn default_alteration(
@@ -175,6 +210,7 @@ impl Frame<'_> {
         let table = self.catalog.table(name, self.session)?;
         let column = fold(column);
         let kind = stored(kind, &column)?;
+        self.check_default(&table, &column, kind)?;
         let wait = self.state.own.ddl_lock_wait();
         let Some(convert) = self.conversion(&table, &column, kind, using, text)? else {
             let alteration = Alteration::SetType { column, kind };
@@ -190,6 +226,22 @@ impl Frame<'_> {
         let (catalog, session) = (self.catalog, self.session);
         catalog.convert_column(name, &column, kind, &mut made, wait, session)?;
         Ok(Done::Yes)
+    }
+
+    /// Refuses a type that the column's default can't have, if that is an expression: no row could
+    /// be inserted with it. A constant is the catalog's to look at.
+    fn check_default(&self, table: &TableDefinition, column: &str, kind: Type) -> Result<(), Stop> {
+        let place = catalog::place_of(table, column)?;
+        let ColumnDefault::Expression(text) = &table.columns[place].default else { return Ok(()) };
+        let expr = syntax::parse_expression(text).map_err(Stop::from)?;
+        let dictionary = self.ground().dictionary();
+        let bound = Binder::new(&dictionary, 0).default_alone(&expr, column, kind);
+        let bound = bound.map_err(|refused| refused.elsewhere().within(""));
+        bound.map(|_| ()).map_err(|stop| {
+            let lead = format!("cannot alter table {}: its default {text}: ", table.name);
+            let hint = "drop the default first, or give the column another one";
+            stop.map_refusal(|refusal| refusal.led_by(&lead).hint(hint))
+        })
     }
 
     /// What makes the new value of a column of its old one, which is the one column of its row;

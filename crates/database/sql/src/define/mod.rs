@@ -10,7 +10,7 @@
 //! | `filled` | CREATE TABLE AS |
 //! | `external` | CREATE EXTERNAL TABLE |
 //! | `alter` | ALTER TABLE |
-//! | `view` | CREATE VIEW, and what a view reads |
+//! | `view`, `readers` | CREATE VIEW, and what a view reads; views whose table is altered |
 //! | `objects` | indexes, sequences, comments, DROP, TRUNCATE |
 //! | `instance` | tablespaces, ALTER SYSTEM |
 //!
@@ -26,6 +26,7 @@ mod external;
 mod filled;
 mod instance;
 mod objects;
+mod readers;
 mod table;
 mod view;
 

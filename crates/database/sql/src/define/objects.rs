@@ -124,7 +124,8 @@ impl Frame<'_> {
             }),
         };
         let altered = self.catalog.alter_sequence(&name, &alteration, self.session);
-        Done::unless(alter.if_exists, RefusalKind::NotFound, altered)
+        let skips = alter.if_exists && !self.is_of_another_kind(DropKind::Sequence, &name);
+        Done::unless(skips, RefusalKind::NotFound, altered)
     }
 
     /// CREATE SCHEMA: there is one, and it is there.
@@ -151,11 +152,20 @@ impl Frame<'_> {
         for written in &drop.names {
             let name = Name::of_users(written)?;
             let dropped = self.drop_object(drop.kind, &name, drop.cascade);
-            if Done::unless(drop.if_exists, RefusalKind::NotFound, dropped)? == Done::Skipped {
+            // IF EXISTS is about the name: what has it and is something else is told.
+            let skips = drop.if_exists && !self.is_of_another_kind(drop.kind, &name);
+            if Done::unless(skips, RefusalKind::NotFound, dropped)? == Done::Skipped {
                 all = Done::Skipped;
             }
         }
         Ok(all)
+    }
+
+    /// Whether something has this name that wasn't found as an object of the kind.
+    fn is_of_another_kind(&self, kind: DropKind, name: &str) -> bool {
+        // Indexes have names of their own.
+        let is_named = !matches!(kind, DropKind::Index | DropKind::Schema | DropKind::Tablespace);
+        is_named && self.object_named(name).is_some()
     }
 
     fn drop_object(&mut self, kind: DropKind, name: &str, cascade: bool) -> Result<(), Stop> {
@@ -166,6 +176,7 @@ impl Frame<'_> {
                 Some(ObjectId::External(_)) => catalog.drop_external(name, cascade, session),
                 _ => catalog.drop_table(name, cascade, wait, session),
             },
+            DropKind::ExternalTable => catalog.drop_external(name, cascade, session),
             DropKind::View => catalog.drop_view(name, cascade, session),
             DropKind::Index => catalog.drop_index(name, wait, session),
             DropKind::Sequence => catalog.drop_sequence_with_views(name, cascade, session),

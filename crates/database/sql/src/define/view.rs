@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use catalog::{Dependency, ObjectId, ViewSpec};
+use expression::{Expression, Question};
 use ids::ObjectNo;
 use sqlparser::ast::{Query as SqlQuery, SelectItem, SetExpr};
 use stop::{RefusalKind, SqlState, Stop};
@@ -26,7 +27,7 @@ use super::Done;
 use crate::bind::{Binder, Bound, OutputColumn, Query, Statement};
 use crate::dictionary::Dictionary;
 use crate::engine::Frame;
-use crate::logical::{FrameParts, Logical};
+use crate::logical::{FrameParts, Logical, Subplan};
 use crate::names::{Name, fold};
 use crate::refuse::refuse;
 use crate::rewrite::pruned;
@@ -211,8 +212,9 @@ fn dependencies(dictionary: Dictionary<'_>, query: &SqlQuery) -> Result<Vec<Depe
     let Ok(Bound { statement: Statement::Query(query), mut frame, objects, .. }) = bound else {
         // Bound with views as tables it has other kinds, which may not do: then it reads all of
         // each view, and what it reads beside them isn't known apart.
-        return of_all(dictionary, query);
+        return of_all(&dictionary, query);
     };
+    without_columns_of_exists(&query.logical, &mut frame);
     for object in objects {
         read.entry(object).or_default();
     }
@@ -231,12 +233,13 @@ fn listed(read: BTreeMap<ObjectId, BTreeSet<usize>>) -> Vec<Dependency> {
 }
 
 /// All that a query reads, with the columns that it reads of tables.
-fn of_all(dictionary: Dictionary<'_>, query: &SqlQuery) -> Result<Vec<Dependency>, Stop> {
-    let bound = Binder::new(&dictionary, 0).query_alone(query);
-    let bound = bound.map_err(|refused| refused.within(""))?;
+pub(super) fn of_all(schema: &dyn Schema, query: &SqlQuery) -> Result<Vec<Dependency>, Stop> {
+    let bound = Binder::new(schema, 0).query_alone(query);
+    let bound = bound.map_err(|refused| refused.elsewhere().within(""))?;
     let Bound { statement: Statement::Query(query), mut frame, objects, .. } = bound else {
         unreachable!("a query was bound")
     };
+    without_columns_of_exists(&query.logical, &mut frame);
     let mut read: BTreeMap<ObjectId, BTreeSet<usize>> = BTreeMap::new();
     for object in objects {
         read.entry(object).or_default();
@@ -245,6 +248,35 @@ fn of_all(dictionary: Dictionary<'_>, query: &SqlQuery) -> Result<Vec<Dependency
     add_read(&logical, &none, &mut read);
     add_of_frame(&frame, &none, &mut read);
     Ok(listed(read))
+}
+
+/// EXISTS asks for no column of its query, whatever that gives: `SELECT *` reads none.
+fn without_columns_of_exists(logical: &Logical, frame: &mut FrameParts) {
+    let mut of_exists = BTreeSet::new();
+    add_exists(logical, &mut of_exists);
+    frame.shared.iter().for_each(|shared| add_exists(&shared.logical, &mut of_exists));
+    for (number, subplan) in frame.subqueries.iter_mut().enumerate() {
+        if of_exists.contains(&number) {
+            let rows = std::mem::replace(&mut subplan.logical, Logical::one_row());
+            subplan.logical = rows.projected(vec![Expression::from(Value::Boolean(true))]);
+        }
+        let Subplan { logical, frame, .. } = subplan;
+        without_columns_of_exists(logical, frame);
+    }
+}
+
+/// Adds the numbers of the subqueries of which a tree asks only whether they have rows.
+fn add_exists(logical: &Logical, numbers: &mut BTreeSet<usize>) {
+    logical.each_expression(&mut |one| {
+        one.walk(&mut |part| {
+            if let Expression::Subquery(subquery) = part
+                && subquery.question == Question::Exists
+            {
+                numbers.insert(subquery.number);
+            }
+        });
+    });
+    logical.inputs().into_iter().for_each(|input| add_exists(input, numbers));
 }
 
 /// Adds what a frame's subqueries and shared queries read.

@@ -99,6 +99,7 @@ impl Opened {
     pub(crate) fn ran<T>(&self, done: Result<T, Stop>, host: &Host<'_>) -> Result<Ran<T>, Stop> {
         match done {
             Ok(done) => Ok(Ran::Done(done)),
+            // A row of values is inserted without a snapshot: it finds out by what isn't there.
             Err(stop) if is_of_definition(&stop) && !self.is_current(host) => Ok(Ran::Stale),
             Err(stop) => Err(stop),
         }
@@ -132,7 +133,7 @@ impl fmt::Debug for Opened {
 }
 
 fn is_of_definition(stop: &Stop) -> bool {
-    stop.refusal() == Some(RefusalKind::DefinitionChanged)
+    matches!(stop.refusal(), Some(RefusalKind::DefinitionChanged | RefusalKind::NotFound))
 }
 
 #[cold]

@@ -59,6 +59,12 @@ impl Frame<'_> {
                 return Err(refuse(SqlState::CANT_CHANGE_RUNTIME_PARAM, message));
             }
             self.state.own.settings.set(&one.name, one.value.as_deref(), setting.is_local)?;
+            // The open transaction has its own, which it was given when it began.
+            if ["lock_timeout", "all"].contains(&one.name.as_str())
+                && let Some(open) = self.transaction.as_mut()
+            {
+                open.set_lock_wait(self.state.own.lock_wait());
+            }
         }
         Ok(Outcome::done(tag))
     }
