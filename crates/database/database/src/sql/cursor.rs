@@ -8,7 +8,7 @@
 //! Invariants
 //!   * rows come in batches that grow: the first row of a query comes soon
 //!   * a `Cursor` that is dropped is closed; an `OpenCursor` is closed by its connection, at the
-//!     transaction's end at the latest unless it is held (DB110)
+//!     end of the transaction in which it was opened at the latest (DB112)
 //!
 //! Callers: applications.
 
