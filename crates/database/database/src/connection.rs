@@ -141,7 +141,7 @@ impl<'s> Connection<'s> {
         if self.open.is_empty() {
             return Ok(());
         }
-        self.before_tx_ends(false);
+        self.before_tx_ends();
         let Connection { shared, session, open, .. } = self;
         let end = |open: OpenTransaction| shared.instance.rollback(open.transaction, session);
         // All are rolled back, and the first error is returned.

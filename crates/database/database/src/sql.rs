@@ -21,10 +21,13 @@ mod answer;
 mod copy;
 mod cursor;
 mod from_value;
+mod words;
+
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use expression::Rows;
 use os::SessionNo;
-use sql::{ClientEnd, Frame, Outcome, State, StateOptions};
+use sql::{ClientEnd, Columns, CursorNo, Frame, Outcome, State, StateOptions};
 use stop::{Refusal, RefusalKind, SqlState, Stop};
 use txn::{LockWait, Transaction};
 use value::{OwnedValue, Value};
@@ -38,6 +41,7 @@ use crate::connection::Connection;
 use crate::under_way::UnderWay;
 use crate::work::{OPEN, Tx};
 use cursor::FIRST_ROWS;
+use words::check_ends_nothing;
 
 /// The word for a statement that only reads, or locks, rows.
 const QUERY: &str = "SELECT";
@@ -45,9 +49,14 @@ const QUERY: &str = "SELECT";
 /// The most bytes of a batch that is kept for the next query.
 const SPARE_BYTES_MAX: usize = 64 << 10;
 
+/// The number of connections made in this process, by which a cursor knows its own.
+static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
+
 /// SQL's own of a connection.
 pub(crate) struct OfSql {
     state: State,
+    /// The connection's number, which no other one of this process has.
+    number: u64,
     /// The transaction that a statement has begun.
     transaction: Option<Transaction>,
     /// A batch that isn't in use.
@@ -63,7 +72,8 @@ impl OfSql {
         // A later session of the same number has dice of its own.
         let seed = u64::from(session.serial) << 32 | u64::from(session.sid);
         state.set_dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        OfSql { state, transaction: None, spare: None }
+        let number = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
+        OfSql { state, number, transaction: None, spare: None }
     }
 
     /// Whether a statement has begun a transaction that hasn't ended.
@@ -202,25 +212,47 @@ impl<'s> Connection<'s> {
     }
 
     /// Puts the next rows of a cursor into `into`: at most `most`. Returns false if none come after
-    /// these; then it is closed.
+    /// these; then it is closed. A cursor of another connection is refused.
     pub fn fetch(
         &mut self,
         cursor: &OpenCursor,
         most: usize,
         into: &mut Batch,
     ) -> Result<bool, Stop> {
-        into.restart(&cursor.columns);
-        let Some(number) = cursor.number else { return Ok(false) };
-        self.with_frame(cursor.within, |frame| frame.fetch(number, most, &mut into.rows))
+        self.fetch_within(Within::Connection, cursor, most, into)
     }
 
-    /// Closes a cursor, if it is open.
+    fn fetch_within(
+        &mut self,
+        within: Within,
+        cursor: &OpenCursor,
+        most: usize,
+        into: &mut Batch,
+    ) -> Result<bool, Stop> {
+        into.restart(&cursor.columns);
+        let Some(number) = self.own_number(cursor)? else { return Ok(false) };
+        self.with_frame(within, |frame| frame.fetch(number, most, &mut into.rows))
+    }
+
+    /// Closes a cursor, if it is open. One of another connection is refused.
     pub fn close_cursor(&mut self, cursor: &OpenCursor) -> Result<(), Stop> {
-        let Some(number) = cursor.number else { return Ok(()) };
-        self.with_frame(cursor.within, |frame| {
+        self.close_within(Within::Connection, cursor)
+    }
+
+    fn close_within(&mut self, within: Within, cursor: &OpenCursor) -> Result<(), Stop> {
+        let Some(number) = self.own_number(cursor)? else { return Ok(()) };
+        self.with_frame(within, |frame| {
             frame.close(number);
             Ok(())
         })
+    }
+
+    /// The number of a cursor of this connection, if it has rows that didn't come at once.
+    fn own_number(&self, cursor: &OpenCursor) -> Result<Option<CursorNo>, Stop> {
+        match cursor.connection == self.sql.number {
+            true => Ok(cursor.number),
+            false => Err(of_another_connection()),
+        }
     }
 
     /// Begins a call. Transactions of forgotten `Tx`s are rolled back first.
@@ -267,9 +299,9 @@ impl<'s> Connection<'s> {
         let transaction = match within {
             Within::Connection => transaction,
             Within::Tx => {
-                let open = open.last_mut().expect(OPEN);
-                of_tx = Some(std::mem::take(&mut open.transaction));
-                &mut of_tx
+                let place = &mut open.last_mut().expect(OPEN).transaction;
+                let transaction = Some(std::mem::take(place));
+                &mut of_tx.insert(Taken { transaction, place }).transaction
             }
         };
         let mut frame = Frame {
@@ -282,12 +314,7 @@ impl<'s> Connection<'s> {
             transaction,
             client,
         };
-        let done = work(&mut frame);
-        if within == Within::Tx {
-            // A `Tx` goes on with another transaction if a text has ended its own.
-            open.last_mut().expect(OPEN).transaction = of_tx.unwrap_or_default();
-        }
-        done
+        work(&mut frame)
     }
 
     /// Runs a statement; its first rows come into `into`.
@@ -299,39 +326,52 @@ impl<'s> Connection<'s> {
         most: usize,
         into: &mut Rows,
     ) -> Result<Outcome, Stop> {
+        let _statement = self.begin_call(within)?;
+        self.run_within(within, which, values, most, into)
+    }
+
+    /// The same while a call is under way.
+    fn run_within(
+        &mut self,
+        within: Within,
+        which: &Which<'_>,
+        values: &[OwnedValue],
+        most: usize,
+        into: &mut Rows,
+    ) -> Result<Outcome, Stop> {
         if let (Within::Tx, Which::Text(text)) = (within, which) {
             check_ends_nothing(text)?;
         }
-        self.with_frame(within, |frame| match which {
+        self.lend(within, |frame| match which {
             Which::Text(text) => frame.run(text, values, most, into),
             Which::Prepared(prepared) => frame.execute(prepared, values, most, into),
         })
     }
 
-    /// Runs a statement to its end.
+    /// Runs a statement to its end, all in one call: a cancel and a time-out are about all of it.
     fn done(
         &mut self,
         within: Within,
         which: &Which<'_>,
         values: &[OwnedValue],
     ) -> Result<Done, Stop> {
+        let _statement = self.begin_call(within)?;
         let mut rows = self.sql.spare.take().unwrap_or_default();
-        let outcome = self.run(within, which, values, FIRST_ROWS, &mut rows)?;
+        let outcome = self.run_within(within, which, values, FIRST_ROWS, &mut rows)?;
         let Outcome { tag, rows: mut count, cursor, notice, .. } = outcome;
         match cursor {
             // What a query does besides, such as taking values of sequences, is done for all rows.
             Some(cursor) if tag == QUERY => {
                 let (mut seen, mut goes_on) = (rows.len() as u64, true);
                 while goes_on {
-                    goes_on =
-                        self.with_frame(within, |frame| frame.fetch(cursor, 1_024, &mut rows))?;
+                    goes_on = self.lend(within, |frame| frame.fetch(cursor, 1_024, &mut rows))?;
                     seen += rows.len() as u64;
                 }
                 count = count.max(seen);
             }
             // A change is done and counted. Its rows aren't read: a cancel of that would tell of a
             // refusal.
-            Some(cursor) => self.with_frame(within, |frame| {
+            Some(cursor) => self.lend(within, |frame| {
                 frame.close(cursor);
                 Ok(())
             })?,
@@ -351,9 +391,9 @@ impl<'s> Connection<'s> {
         let mut rows = self.sql.spare.take().unwrap_or_default();
         let outcome = self.run(within, which, values, FIRST_ROWS, &mut rows)?;
         let Outcome { columns, cursor: number, .. } = outcome;
-        let open = OpenCursor { columns: columns.clone(), within, number };
+        let open = self.open_cursor(columns.clone(), number);
         let batch = Batch { columns: Some(columns), rows };
-        Ok(Cursor { connection: self, open, batch, at: 0, most: FIRST_ROWS })
+        Ok(Cursor { connection: self, within, open, batch, at: 0, most: FIRST_ROWS })
     }
 
     /// Runs a query, and opens a cursor that borrows nothing.
@@ -366,7 +406,12 @@ impl<'s> Connection<'s> {
         let mut rows = Rows::default();
         let Outcome { columns, cursor: number, .. } =
             self.run(within, which, values, 0, &mut rows)?;
-        Ok(OpenCursor { columns, within, number })
+        Ok(self.open_cursor(columns, number))
+    }
+
+    /// A cursor of this connection.
+    fn open_cursor(&self, columns: Columns, number: Option<CursorNo>) -> OpenCursor {
+        OpenCursor { columns, connection: self.sql.number, number }
     }
 
     /// A statement that is kept, and its values in the order of its parameters.
@@ -406,7 +451,7 @@ impl<'s> Connection<'s> {
             return Ok(());
         }
         self.lend(Within::Connection, |frame| {
-            frame.before_end(false);
+            frame.before_end();
             match frame.transaction.take() {
                 Some(transaction) => frame.instance.rollback(transaction, frame.session),
                 None => Ok(()),
@@ -415,10 +460,10 @@ impl<'s> Connection<'s> {
     }
 
     /// Closes the cursors of the open `Tx`, which is ending. The caller has begun a statement.
-    pub(crate) fn before_tx_ends(&mut self, commits: bool) {
+    pub(crate) fn before_tx_ends(&mut self) {
         if self.sql.has_cursors() {
             let closed = self.lend(Within::Tx, |frame| {
-                frame.before_end(commits);
+                frame.before_end();
                 Ok(())
             });
             closed.expect("closing cursors is not refused");
@@ -466,14 +511,33 @@ impl<'s> Tx<'_, 's> {
         self.connection.opened(Within::Tx, &Which::Text(text), &owned(values))
     }
 
-    /// Puts the next rows of a cursor into `into`, as [`Connection::fetch`].
+    /// Puts the next rows of a cursor into `into`, as [`Connection::fetch`]: of one of this
+    /// transaction, or of one that was opened before it.
     pub fn fetch(
         &mut self,
         cursor: &OpenCursor,
         most: usize,
         into: &mut Batch,
     ) -> Result<bool, Stop> {
-        self.connection.fetch(cursor, most, into)
+        self.connection.fetch_within(Within::Tx, cursor, most, into)
+    }
+
+    /// Closes a cursor, as [`Connection::close_cursor`].
+    pub fn close_cursor(&mut self, cursor: &OpenCursor) -> Result<(), Stop> {
+        self.connection.close_within(Within::Tx, cursor)
+    }
+}
+
+/// The transaction of a `Tx` while SQL has it. The `Tx` gets it back when this is dropped, so also
+/// in a panic; it goes on with another one if a text has ended its own.
+struct Taken<'t> {
+    transaction: Option<Transaction>,
+    place: &'t mut Transaction,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        *self.place = self.transaction.take().unwrap_or_default();
     }
 }
 
@@ -485,43 +549,15 @@ fn owned(values: &[Value<'_>]) -> Vec<OwnedValue> {
 }
 
 #[cold]
+fn of_another_connection() -> Stop {
+    let message = "the cursor is of another connection; read it by the one that opened it";
+    let refusal = Refusal::new(RefusalKind::Invalid, message);
+    refusal.with_state(SqlState::INVALID_CURSOR_STATE).into()
+}
+
+#[cold]
 fn parameter(message: String) -> Stop {
     let refusal = Refusal::new(RefusalKind::Invalid, message);
     let refusal = refusal.hint("give each parameter one value, by its name");
     refusal.with_state(SqlState::UNDEFINED_PARAMETER).into()
-}
-
-/// The words that statements begin with that begin or end a transaction, or go back within it.
-const OF_TRANSACTIONS: [&str; 8] =
-    ["begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release"];
-
-/// Refuses a statement of a `Tx` that would end the transaction.
-fn check_ends_nothing(text: &str) -> Result<(), Stop> {
-    let word = text.trim_start().split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or("");
-    if !OF_TRANSACTIONS.iter().any(|one| word.eq_ignore_ascii_case(one)) {
-        return Ok(());
-    }
-    let message = format!(
-        "{} can't be a statement of a Tx: use its methods commit, rollback, savepoint and \
-         rollback_to",
-        word.to_uppercase()
-    );
-    let refusal = Refusal::new(RefusalKind::WrongState, message);
-    Err(refusal.with_state(SqlState::ACTIVE_SQL_TRANSACTION).into())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_tx_is_ended_by_no_text() {
-        for text in ["commit", " ROLLBACK to a", "Begin;", "savepoint a"] {
-            let refused = check_ends_nothing(text).expect_err(text);
-            assert_eq!(refused.state(), SqlState::ACTIVE_SQL_TRANSACTION);
-        }
-        for text in ["select 1", "endless", "(select 1)", ""] {
-            check_ends_nothing(text).expect(text);
-        }
-    }
 }

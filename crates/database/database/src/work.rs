@@ -438,7 +438,7 @@ impl<'c, 's> Tx<'c, 's> {
     /// when its connection is used again or dropped (DB11).
     pub fn commit(self) -> Result<(), Stop> {
         let _statement = self.connection.begin_within()?;
-        self.connection.before_tx_ends(true);
+        self.connection.before_tx_ends();
         let Connection { shared, session, open, .. } = &mut *self.connection;
         let transaction = open.pop().expect(OPEN).transaction;
         shared.instance.commit(transaction, session)
@@ -448,7 +448,7 @@ impl<'c, 's> Tx<'c, 's> {
     /// anything was changed.
     pub fn commit_with(self, mode: CommitMode) -> Result<Option<Scn>, Stop> {
         let _statement = self.connection.begin_within()?;
-        self.connection.before_tx_ends(true);
+        self.connection.before_tx_ends();
         let Connection { shared, session, open, .. } = &mut *self.connection;
         let transaction = open.pop().expect(OPEN).transaction;
         shared.instance.commit_with(transaction, mode, session)

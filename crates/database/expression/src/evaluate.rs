@@ -117,7 +117,8 @@ impl Expression {
                     Some(escape) => Some(escape.evaluate(row, with)?),
                     None => None,
                 };
-                let is_like = like::is_like(value, pattern, escape, *ignore_case)?;
+                let go_on = || with.go_on();
+                let is_like = like::is_like(value, pattern, escape, *ignore_case, &go_on)?;
                 Ok(is_like.map(|is| is != *negated))
             }
             Expression::InList { value, list, negated, sorted } => {

@@ -21,8 +21,19 @@ pub struct Evaluation<'a> {
     pub user: &'a str,
     /// The state of `random()`. Whoever gives it has filled it with a number of the session's.
     pub dice: &'a Cell<u64>,
-    /// Who answers subqueries; none if the statement has none.
+    /// Who answers subqueries, and says whether the statement is to end; none if nobody does.
     pub subqueries: Option<&'a dyn Subqueries>,
+}
+
+impl Evaluation<'_> {
+    /// Refuses to go on if the statement is to end (EV15).
+    #[inline]
+    pub(crate) fn go_on(&self) -> Result<(), Fault> {
+        match self.subqueries {
+            Some(subqueries) => subqueries.go_on(),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Who answers the subqueries of expressions.
@@ -30,6 +41,11 @@ pub trait Subqueries {
     /// The answer to a question: a value for [`Question::Scalar`], else a truth value or NULL. A
     /// text of it is made in the arena.
     fn answer<'a>(&self, asked: &Asked<'_>, arena: &'a Arena) -> Result<Value<'a>, Fault>;
+
+    /// Refuses to go on if the statement is to end (EV15).
+    fn go_on(&self) -> Result<(), Fault> {
+        Ok(())
+    }
 }
 
 /// A question to a subquery, with the values of one row.

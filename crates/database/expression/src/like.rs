@@ -4,6 +4,7 @@
 //!   * characters are Unicode scalar values, never halves of them
 //!   * a search goes back to the last `%` only, so it takes at most text times pattern steps, and
 //!     no more than [`STEPS_MAX`] beside some for each byte of the text: then it is refused
+//!   * a long search asks whether the statement is to end (EV15)
 //!
 //! Callers: `evaluate`; SQL, which makes a range of an index of what stands before the first `%`.
 
@@ -21,12 +22,19 @@ pub const DEFAULT_ESCAPE: char = '\\';
 /// The most characters that are compared, beside four for each byte of the text.
 const STEPS_MAX: usize = 1 << 26;
 
+/// After so many it is asked whether the statement is to end.
+const STEPS_A_LOOK: usize = 1 << 12;
+
+/// What a search asks whether it is to go on.
+type GoOn<'g> = &'g dyn Fn() -> Result<(), Fault>;
+
 /// Whether the text is like the pattern; none if one of them is NULL.
 pub(crate) fn is_like(
     value: Value<'_>,
     pattern: Value<'_>,
     escape: Option<Value<'_>>,
     ignore_case: bool,
+    go_on: GoOn<'_>,
 ) -> Result<Option<bool>, Fault> {
     let (Value::Text(text), Value::Text(pattern)) = (value, pattern) else {
         return Ok(None);
@@ -37,9 +45,9 @@ pub(crate) fn is_like(
         Some(_) => return Ok(None),
     };
     if !ignore_case {
-        return matches(text, pattern, escape).map(Some);
+        return matches(text, pattern, escape, go_on).map(Some);
     }
-    matches(&lower(text), &lower(pattern), escape.map(lower_char)).map(Some)
+    matches(&lower(text), &lower(pattern), escape.map(lower_char), go_on).map(Some)
 }
 
 /// The character that an ESCAPE says; none if it is empty.
@@ -107,7 +115,12 @@ struct Retry<'t> {
     text: Chars<'t>,
 }
 
-fn matches(text: &str, pattern: &str, escape: Option<char>) -> Result<bool, Fault> {
+fn matches(
+    text: &str,
+    pattern: &str,
+    escape: Option<char>,
+    go_on: GoOn<'_>,
+) -> Result<bool, Fault> {
     let mut steps = STEPS_MAX.saturating_add(text.len().saturating_mul(4));
     let (mut text, mut pattern) = (text.chars(), pattern.chars());
     let mut retry: Option<Retry<'_>> = None;
@@ -116,6 +129,9 @@ fn matches(text: &str, pattern: &str, escape: Option<char>) -> Result<bool, Faul
         if steps == 0 {
             let say = "the pattern of LIKE has too many ways to match this text";
             return Err(Fault::new(SqlState::PROGRAM_LIMIT_EXCEEDED, say));
+        }
+        if steps.is_multiple_of(STEPS_A_LOOK) {
+            go_on()?;
         }
         let matched = match next(&mut pattern, escape)? {
             Asked::Any => {
@@ -176,7 +192,18 @@ mod tests {
     use proptest::prelude::*;
 
     fn like(text: &str, pattern: &str) -> bool {
-        matches(text, pattern, Some('\\')).expect("a sound pattern")
+        matches(text, pattern, Some('\\'), &|| Ok(())).expect("a sound pattern")
+    }
+
+    /// A search that takes long ends when the statement is to end.
+    #[test]
+    fn a_long_search_is_not_gone_on_with() {
+        let ends =
+            || -> Result<(), Fault> { Err(Fault::new(SqlState::QUERY_CANCELED, "it is to end")) };
+        let text = "ab".repeat(5_000);
+        let long = matches(&text, "%b%c", None, &ends).expect_err("it looks");
+        assert_eq!(long.state(), SqlState::QUERY_CANCELED);
+        assert!(matches(&text, "%b%c", None, &|| Ok(())).is_ok_and(|is| !is));
     }
 
     #[test]
@@ -212,14 +239,16 @@ mod tests {
     fn escapes_are_one_character_or_none_and_not_the_last() {
         let like = |text: &str, pattern: &str, escape: &str| {
             let [text, pattern, escape] = [text, pattern, escape].map(Value::Text);
-            is_like(text, pattern, Some(escape), false).map_err(|fault| fault.state())
+            is_like(text, pattern, Some(escape), false, &|| Ok(())).map_err(|fault| fault.state())
         };
         assert_eq!(like("a%", "a!%", "!"), Ok(Some(true)));
         assert_eq!(like("a\\b", "a\\_", ""), Ok(Some(true)));
         assert_eq!(like("a", "a!", "!"), Err(SqlState::INVALID_ESCAPE_SEQUENCE));
         assert_eq!(like("a", "a", "ab"), Err(SqlState::INVALID_ESCAPE_SEQUENCE));
-        assert_eq!(is_like(Value::Null, Value::Text(""), None, false).ok(), Some(None));
-        let ignoring = is_like(Value::Text("ÄBC"), Value::Text("ä%C"), None, true);
+        let of_null = is_like(Value::Null, Value::Text(""), None, false, &|| Ok(()));
+        assert_eq!(of_null.ok(), Some(None));
+        let [text, pattern] = ["ÄBC", "ä%C"].map(Value::Text);
+        let ignoring = is_like(text, pattern, None, true, &|| Ok(()));
         assert_eq!(ignoring.ok(), Some(Some(true)));
     }
 
@@ -257,7 +286,8 @@ mod tests {
             pattern in "[abé%_]{0,7}",
         ) {
             let chars = |text: &str| text.chars().collect::<Vec<char>>();
-            let found = matches(&text, &pattern, Some('\\')).expect("no escape in it");
+            let found = matches(&text, &pattern, Some('\\'), &|| Ok(()));
+            let found = found.expect("no escape in it");
             prop_assert_eq!(found, slowly(&chars(&text), &chars(&pattern)));
             let prefix = like_prefix(&pattern, Some('\\')).expect("no escape in it");
             prop_assert!(!found || text.starts_with(&prefix.prefix));

@@ -39,6 +39,7 @@ impl<W: World, S: Source<W>> Source<W> for Filter<S> {
             let mut with = world.evaluation();
             for row in self.batch.iter() {
                 if with.arena.is_large() {
+                    world.check()?;
                     world.reset_arena();
                     with = world.evaluation();
                 }

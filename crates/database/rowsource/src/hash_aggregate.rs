@@ -128,6 +128,7 @@ impl State {
         let calls = self.calls.len();
         for number in 0..self.batch.rows.len() {
             if with.arena.is_large() {
+                world.check()?;
                 world.reset_arena();
                 with = world.evaluation();
             }

@@ -50,6 +50,7 @@ impl<W: World, S: Source<W>> Source<W> for Project<S> {
         let mut with = world.evaluation();
         while self.at < self.batch.len() && has_room(into, most) {
             if with.arena.is_large() {
+                world.check()?;
                 world.reset_arena();
                 with = world.evaluation();
             }

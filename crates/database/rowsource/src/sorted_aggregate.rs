@@ -100,6 +100,7 @@ impl State {
         let mut with = world.evaluation();
         while self.at < self.batch.len() {
             if with.arena.is_large() {
+                world.check()?;
                 world.reset_arena();
                 with = world.evaluation();
             }

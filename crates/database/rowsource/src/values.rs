@@ -39,6 +39,7 @@ impl<W: World> Source<W> for Values {
             && has_room(into, most)
         {
             if with.arena.is_large() {
+                world.check()?;
                 world.reset_arena();
                 with = world.evaluation();
             }

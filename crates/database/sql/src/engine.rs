@@ -40,13 +40,21 @@ pub struct Engine {
     virtuals: Vec<Arc<dyn VirtualTable>>,
     pub(crate) external: Option<Arc<dyn ExternalTables>>,
     pub(crate) functions: Option<Arc<dyn CatalogFunctions>>,
+    /// By it statements that are kept know their instance.
+    pub(crate) identity: Arc<()>,
 }
 
 impl Engine {
     /// An engine without tables that aren't stored.
     pub fn new(os: &Os) -> Engine {
-        let (plans, tables) = (Plans::new(os), Tables::new(os));
-        Engine { plans, tables, virtuals: Vec::new(), external: None, functions: None }
+        Engine {
+            plans: Plans::new(os),
+            tables: Tables::new(os),
+            virtuals: Vec::new(),
+            external: None,
+            functions: None,
+            identity: Arc::new(()),
+        }
     }
 
     /// The same engine with this table too, which isn't stored.

@@ -256,6 +256,7 @@ impl<'a> TempFile<'a> {
                 result?;
                 return Ok(buffer);
             }
+            assert!(self.state.in_flight() > 0, "a read is received from the file it was asked of");
             self.reap(WaitEvent::DirectPathReadTemp, asked.piece)?;
         }
     }

@@ -60,11 +60,7 @@ impl Connection<'_> {
         let outcome =
             self.run(within, &Which::Text(text), &owned(values), FIRST_ROWS, &mut rows)?;
         let Outcome { tag, rows: count, columns, cursor, notice } = outcome;
-        let cursor = cursor.map(|number| OpenCursor {
-            columns: columns.clone(),
-            within,
-            number: Some(number),
-        });
+        let cursor = cursor.map(|number| self.open_cursor(columns.clone(), Some(number)));
         let done = Done { tag, rows: count, notice };
         Ok(Answer { done, first: Batch { columns: Some(columns), rows }, cursor })
     }

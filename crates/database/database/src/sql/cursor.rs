@@ -8,7 +8,7 @@
 //! Invariants
 //!   * rows come in batches that grow: the first row of a query comes soon
 //!   * a `Cursor` that is dropped is closed; an `OpenCursor` is closed by its connection, at the
-//!     transaction's end at the latest unless it is held (DB110)
+//!     end of the transaction in which it was opened at the latest (DB112)
 //!
 //! Callers: applications.
 
@@ -129,7 +129,8 @@ impl<'r> CursorRow<'r> {
 #[derive(Clone, Debug)]
 pub struct OpenCursor {
     pub(super) columns: Columns,
-    pub(super) within: Within,
+    /// The number of its connection.
+    pub(super) connection: u64,
     /// None: all its rows came when it was opened.
     pub(super) number: Option<CursorNo>,
 }
@@ -146,6 +147,7 @@ impl OpenCursor {
 #[must_use = "the rows of a query are there to be read"]
 pub struct Cursor<'c, 's> {
     pub(super) connection: &'c mut Connection<'s>,
+    pub(super) within: Within,
     pub(super) open: OpenCursor,
     pub(super) batch: Batch,
     /// The number of the next row in the batch.
@@ -168,8 +170,8 @@ impl Cursor<'_, '_> {
             }
             self.at = 0;
             self.most = (self.most * 4).min(ROWS_MAX);
-            let Cursor { connection, open, batch, most, .. } = self;
-            let goes_on = connection.fetch(open, *most, batch);
+            let Cursor { connection, within, open, batch, most, .. } = self;
+            let goes_on = connection.fetch_within(*within, open, *most, batch);
             if !matches!(goes_on, Ok(true)) {
                 open.number = None;
             }
@@ -201,7 +203,7 @@ impl Drop for Cursor<'_, '_> {
     fn drop(&mut self) {
         // What it has is given back; a halt is returned by the next call.
         if self.open.number.is_some() {
-            let _ = self.connection.close_cursor(&self.open);
+            let _ = self.connection.close_within(self.within, &self.open);
         }
         self.connection.keep_spare(std::mem::take(&mut self.batch.rows));
     }

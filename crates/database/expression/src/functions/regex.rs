@@ -10,6 +10,7 @@
 //! Invariants
 //!   * a search takes at most [`STEPS_MAX`] steps and eight for each byte of the text, however bad
 //!     the pattern is: then it is refused
+//!   * it asks whether the statement is to end when it begins, and every so many steps (EV15)
 //!   * the stack holds: groups are nested [`NESTED_MAX`] times at most; groups and runs stand
 //!     behind one another, and groups are repeated, [`DEPTH_MAX`] times. Characters that come once
 //!     need no stack
@@ -33,6 +34,8 @@ pub(super) const TABLE: &[Entry] = &[
 ];
 
 const STEPS_MAX: usize = 1_000_000;
+/// After so many it is asked whether the statement is to end.
+const STEPS_A_LOOK: usize = 1 << 16;
 const DEPTH_MAX: u32 = 300;
 const NESTED_MAX: u32 = 200;
 /// The most bytes of a pattern.
@@ -42,7 +45,7 @@ const RANGES_A_STEP: usize = 16;
 /// The most repetitions that a bound may name, as in PostgreSQL.
 const BOUND_MAX: u32 = 255;
 
-fn like<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
+fn like<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     let (text, pattern, flags) = match *arguments {
         [Value::Text(text), Value::Text(pattern)] => (text, pattern, ""),
         [Value::Text(text), Value::Text(pattern), Value::Text(flags)] => (text, pattern, flags),
@@ -53,11 +56,20 @@ fn like<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fa
         return Err(Fault::parameter(say).showing(Value::Text(flags)));
     }
     let ignores_case = flags.ends_with('i');
-    matches(text, pattern, ignores_case).map(Value::Boolean)
+    is_match(text, pattern, ignores_case, &|| with.go_on()).map(Value::Boolean)
 }
 
+/// What a search asks whether it is to go on.
+type GoOn<'g> = &'g dyn Fn() -> Result<(), Fault>;
+
 /// Whether a part of the text matches.
-fn matches(text: &str, pattern: &str, ignores_case: bool) -> Result<bool, Fault> {
+fn is_match(
+    text: &str,
+    pattern: &str,
+    ignores_case: bool,
+    go_on: GoOn<'_>,
+) -> Result<bool, Fault> {
+    go_on()?;
     if pattern.len() > PATTERN_BYTES_MAX {
         let say = format!("a regular expression has {PATTERN_BYTES_MAX} bytes at most");
         return Err(Fault::new(SqlState::PROGRAM_LIMIT_EXCEEDED, say));
@@ -68,7 +80,7 @@ fn matches(text: &str, pattern: &str, ignores_case: bool) -> Result<bool, Fault>
         return Err(parser.wrong("a bracket closes that wasn't opened"));
     }
     let steps = Cell::new(STEPS_MAX.saturating_add(text.len().saturating_mul(8)));
-    let search = Search { text, ignores_case, steps, depth: Cell::new(0) };
+    let search = Search { text, ignores_case, steps, depth: Cell::new(0), go_on };
     let starts = text.char_indices().map(|(at, _)| at).chain([text.len()]);
     for start in starts {
         if search.any(&branches, start, &|_| Ok(true))? {
@@ -344,16 +356,19 @@ struct Search<'t> {
     /// The steps that are left.
     steps: Cell<usize>,
     depth: Cell<u32>,
+    go_on: GoOn<'t>,
 }
 
 impl Search<'_> {
     fn step(&self, ranges: usize) -> Result<(), Fault> {
-        let left = self.steps.get().checked_sub(1 + ranges / RANGES_A_STEP);
+        let before = self.steps.get();
+        let left = before.checked_sub(1 + ranges / RANGES_A_STEP);
         if let Some(left) = left
             && self.depth.get() <= DEPTH_MAX
         {
             self.steps.set(left);
-            return Ok(());
+            let is_to_look = before / STEPS_A_LOOK != left / STEPS_A_LOOK;
+            return if is_to_look { (self.go_on)() } else { Ok(()) };
         }
         let say = "the regular expression has too many ways to match this text";
         Err(Fault::new(SqlState::PROGRAM_LIMIT_EXCEEDED, say))
@@ -459,6 +474,26 @@ impl Search<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn matches(text: &str, pattern: &str, ignores_case: bool) -> Result<bool, Fault> {
+        is_match(text, pattern, ignores_case, &|| Ok(()))
+    }
+
+    /// A search that takes long ends when the statement is to end.
+    #[test]
+    fn a_long_search_is_not_gone_on_with() {
+        let looks = Cell::new(0);
+        let ends = || -> Result<(), Fault> {
+            looks.set(looks.get() + 1);
+            match looks.get() {
+                1..3 => Ok(()),
+                _ => Err(Fault::new(SqlState::QUERY_CANCELED, "it is to end")),
+            }
+        };
+        let long = is_match(&"a".repeat(2_000), "a*b", false, &ends).expect_err("it looks");
+        assert_eq!(long.state(), SqlState::QUERY_CANCELED);
+        assert_eq!(looks.get(), 3);
+    }
 
     fn is(text: &str, pattern: &str) -> bool {
         matches(text, pattern, false).expect(pattern)

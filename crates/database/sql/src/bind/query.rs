@@ -133,8 +133,10 @@ impl Binder<'_> {
             let own = self.frame();
             let is_volatile = own.is_volatile(&logical, true);
             let reads_row = own.reads_row(&logical, binds);
+            let reads_outside = own.reads_outside(&logical, binds);
             let shared = &mut own.shared;
-            shared.push(SharedQuery { logical, uses: 0, said, is_volatile, reads_row });
+            let uses = 0;
+            shared.push(SharedQuery { logical, uses, said, is_volatile, reads_row, reads_outside });
             let number = shared.len() - 1;
             let frame = self.frames.len() - 1;
             let query = Rc::new((*cte.query).clone());

@@ -103,6 +103,12 @@ impl Binder<'_> {
         let query = if cte.frame + 1 == self.frames.len() {
             let shared = &mut self.frame().shared[cte.number];
             shared.uses += 1;
+            if shared.is_volatile && shared.reads_outside && shared.uses > 1 {
+                let instead = "read it once, or don't read the row outside in it";
+                let what = "reading a query of WITH twice that may differ each time and reads a \
+                            row outside";
+                return Err(Refused::unsupported(At::NOWHERE, what, instead));
+            }
             if shared.reads_row {
                 // It has other rows for each row, so it stands in each place where it is read.
                 self.count_operations(cte.operations)?;

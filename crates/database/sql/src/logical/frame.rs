@@ -7,6 +7,8 @@
 //!
 //! Callers: `bind` makes frames, `rewrite` empties some of them into others, `plan` plans them.
 
+use std::collections::BTreeSet;
+
 use expression::{Expression, Kind};
 
 use super::{HostCall, Logical};
@@ -51,6 +53,8 @@ pub(crate) struct SharedQuery {
     pub(crate) is_volatile: bool,
     /// Whether it, or a query that it reads, may read a row outside. May say yes where none does.
     pub(crate) reads_row: bool,
+    /// Whether it, or a query that it reads, does.
+    pub(crate) reads_outside: bool,
 }
 
 impl FrameParts {
@@ -76,6 +80,23 @@ impl FrameParts {
         });
         is || logical.inputs().into_iter().any(|input| self.is_volatile(input, and_shared))
     }
+
+    /// Whether a tree of this frame, of a statement with this many parameters, reads a row outside
+    /// of the tree: a slot that it doesn't set.
+    pub(crate) fn reads_outside(&self, logical: &Logical, binds: usize) -> bool {
+        let mut own = BTreeSet::new();
+        logical.add_set_slots(&mut own);
+        self.reads_shared_outside(logical)
+            || logical.reads_slots(&|slot| slot >= binds && !own.contains(&slot))
+    }
+
+    fn reads_shared_outside(&self, logical: &Logical) -> bool {
+        if let Logical::Shared { number, .. } = logical {
+            return self.shared.get(*number).is_some_and(|query| query.reads_outside);
+        }
+        logical.inputs().into_iter().any(|input| self.reads_shared_outside(input))
+    }
+
     /// Whether a tree of this frame, of a statement with this many parameters, may read a row
     /// outside. May say yes where it doesn't.
     pub(crate) fn reads_row(&self, logical: &Logical, binds: usize) -> bool {

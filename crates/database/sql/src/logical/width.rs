@@ -2,6 +2,8 @@
 //!
 //! Callers: `bind`, `rewrite`, `plan`.
 
+use std::collections::BTreeSet;
+
 use expression::Expression;
 
 use super::{Join, Logical, SetOperation, is_volatile};
@@ -138,6 +140,14 @@ impl Logical {
     pub(crate) fn reads_slots(&self, wanted: &dyn Fn(usize) -> bool) -> bool {
         self.reads_own_slots(wanted)
             || self.inputs().into_iter().any(|input| input.reads_slots(wanted))
+    }
+
+    /// Adds the slots that the tree sets, from rows of its own.
+    pub(crate) fn add_set_slots(&self, to: &mut BTreeSet<usize>) {
+        if let Logical::Apply { slots, .. } = self {
+            to.extend(slots.iter().map(|from| from.slot));
+        }
+        self.inputs().into_iter().for_each(|input| input.add_set_slots(to));
     }
 
     /// Whether an expression of this very node reads such a slot.

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Invariants
-//!   * a transaction's end closes its cursors, but for those that are held over a commit
+//!   * a transaction's end closes its cursors, and no others
 //!   * a rollback to a savepoint closes those that have seen what it takes back (rule txn/TX51)
 //!   * a cursor that has given its last row is closed by itself
 //!
@@ -140,9 +140,7 @@ struct OpenCursor {
     cursor: Cursor,
     /// The shared plan in which its fetches are counted.
     counted_in: Option<Arc<Entry>>,
-    /// Whether it outlives a commit.
-    is_held: bool,
-    /// Whether the transaction in which it was opened hasn't ended.
+    /// Whether it was opened in a transaction that goes on, which closes it at its end.
     is_of_transaction: bool,
 }
 
@@ -152,12 +150,16 @@ impl Cursors {
         self.open.len()
     }
 
-    /// Adds a cursor. One that is held outlives the commit of its transaction.
-    pub(crate) fn add(&mut self, cursor: Cursor, is_held: bool) -> CursorNo {
+    /// Whether one is of the open transaction.
+    pub(crate) fn is_any_of_transaction(&self) -> bool {
+        self.open.values().any(|open| open.is_of_transaction)
+    }
+
+    /// Adds a cursor. One that isn't of a transaction stays until its last row.
+    pub(crate) fn add(&mut self, cursor: Cursor, is_of_transaction: bool) -> CursorNo {
         self.last += 1;
         let number = CursorNo(self.last);
-        let (counted_in, is_of_transaction) = (None, true);
-        self.open.insert(number, OpenCursor { cursor, counted_in, is_held, is_of_transaction });
+        self.open.insert(number, OpenCursor { cursor, counted_in: None, is_of_transaction });
         number
     }
 
@@ -198,14 +200,8 @@ impl Cursors {
         }
     }
 
-    /// Closes the transaction's cursors that aren't held, and has those that are outlive it.
-    pub(crate) fn end_by_commit(&mut self, host: &Host<'_>) {
-        self.close_where(host, |open| !open.is_held);
-        self.open.values_mut().for_each(|open| open.is_of_transaction = false);
-    }
-
-    /// Closes the transaction's cursors: they have seen what is taken back.
-    pub(crate) fn end_by_rollback(&mut self, host: &Host<'_>) {
+    /// Closes the transaction's cursors: it ends.
+    pub(crate) fn end_transaction(&mut self, host: &Host<'_>) {
         self.close_where(host, |open| open.is_of_transaction);
     }
 
@@ -235,7 +231,7 @@ impl Cursors {
 fn is_closed(number: CursorNo) -> Stop {
     let message = format!(
         "{number} is closed: its rows were all given, it was refused, or its transaction has \
-         ended; run the statement again, and WITH HOLD to read on behind a commit"
+         ended; run the statement again, and outside of transactions to read on behind their ends"
     );
     refuse(SqlState::INVALID_CURSOR_STATE, message)
 }

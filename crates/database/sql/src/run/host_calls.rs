@@ -74,4 +74,8 @@ impl Subqueries for HostAnswers<'_> {
         let place = place.expect("a statement without subqueries asks the connection alone");
         self.call(place, asked.arguments, arena)
     }
+
+    fn go_on(&self) -> Result<(), Fault> {
+        Ok(self.host.check()?)
+    }
 }

@@ -11,6 +11,7 @@
 //!   * memory is asked of the budget before it is used; once it was
 //!     refused, rows go through a temporary file
 //!   * rows are appended, then finished, then read
+//!   * a reader of rows that were taken out meanwhile has nothing of the file of those behind them
 //!
 //! Callers: `shared`, `virtual_rows`, `cursor`, `change`.
 
@@ -37,6 +38,8 @@ pub(crate) struct KeptRows {
     /// The rows behind those in memory.
     aside: Option<Aside>,
     count: u64,
+    /// How often all rows were taken out.
+    times_cleared: u64,
 }
 
 /// Rows in a temporary file.
@@ -51,7 +54,9 @@ struct Aside {
 pub(crate) struct KeptReader {
     chunk: usize,
     row: usize,
+    /// Reads the file that there was when the rows had been taken out this often.
     spool: Option<SpoolReader>,
+    times_cleared: u64,
     is_over: bool,
 }
 
@@ -172,7 +177,10 @@ impl KeptRows {
         }
         let of_spool = match &mut reader.spool {
             Some(of_spool) => of_spool,
-            None => reader.spool.insert(spool.reader(file, host.session)?),
+            None => {
+                reader.times_cleared = self.times_cleared;
+                reader.spool.insert(spool.reader(file, host.session)?)
+            }
         };
         match of_spool.next(file, host.session)? {
             Some(row) => into.read_row(row).map(|()| true).map_err(|_| damaged()),
@@ -180,9 +188,12 @@ impl KeptRows {
         }
     }
 
-    /// Ends a reading: the memory of its reader is free for others.
+    /// Ends a reading: the memory of its reader is free for others. What was on its way from a file
+    /// that was given back has ended with that.
     pub(crate) fn close_reader(&mut self, reader: &mut KeptReader, host: &Host<'_>) {
-        if let (Some(aside), Some(mut of_spool)) = (&mut self.aside, reader.spool.take()) {
+        if let (Some(aside), Some(mut of_spool)) = (&mut self.aside, reader.spool.take())
+            && reader.times_cleared == self.times_cleared
+        {
             of_spool.close(&mut aside.file, host.session);
         }
         *reader = KeptReader { is_over: true, ..KeptReader::default() };
@@ -196,7 +207,8 @@ impl KeptRows {
         if let Some(grant) = self.grant.take() {
             grant.close(host.session);
         }
-        *self = KeptRows::new(self.width, self.readers);
+        let times_cleared = self.times_cleared + 1;
+        *self = KeptRows { times_cleared, ..KeptRows::new(self.width, self.readers) };
     }
 }
 

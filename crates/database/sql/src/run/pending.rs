@@ -69,6 +69,7 @@ impl Pending {
         let mut with = world.evaluation();
         while !self.is_empty() && has_room(into, most) {
             if with.arena.is_large() {
+                world.check()?;
                 world.reset_arena();
                 with = world.evaluation();
             }

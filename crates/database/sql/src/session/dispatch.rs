@@ -7,7 +7,7 @@ use stop::{SqlState, Stop};
 use syntax::{Binds, SqlId, Statement, TypeName};
 use value::OwnedValue;
 
-use super::prepared::{Content, Kept, Prepared, Took};
+use super::prepared::{Content, Prepared, Took};
 use super::rows::{Watch, check_binds};
 use super::{Outcome, Parts};
 use crate::cache::{TEXT_BYTES_MAX, Work};
@@ -52,12 +52,14 @@ impl Frame<'_> {
         most: usize,
         into: &mut Rows,
     ) -> Result<Outcome, Stop> {
-        let kept: &Kept = &prepared.0;
+        let kept = &prepared.0;
+        kept.check_of(self.engine)?;
         self.named_by(kept.id, |frame| match &kept.content {
             Content::Rows(_) => frame.execute_rows(kept, binds, most, into),
-            Content::Other(statement, of) => {
+            Content::Other(statement) => {
                 into.set_width(0);
-                let written = Written { text: &kept.text, binds: of, values: binds, most };
+                let (text, of) = (&*kept.text, &kept.binds);
+                let written = Written { text, binds: of, values: binds, most };
                 frame.other(statement, written, into)
             }
         })

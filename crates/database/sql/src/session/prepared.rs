@@ -9,22 +9,25 @@
 //! Invariants
 //!   * the session keeps the texts that it has used last, with their tables open
 //!   * a plan that isn't right any more is found out at the run, and is made again (rule SQ30)
+//!   * a statement is of one instance, and has no table open when the session has ended that opened
+//!     it
 //!
 //! Callers: `session`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use expression::Kind;
 use os::Session;
-use stop::{SqlState, Stop};
+use stop::{RefusalKind, SqlState, Stop};
 use syntax::{Binds, SqlId, Statement};
 use waits::Nanos;
 
 use crate::cache::{Entry, Wish, Work};
+use crate::engine::Engine;
 use crate::refuse::refuse;
 use crate::run::Opened;
 
@@ -55,7 +58,10 @@ pub(crate) struct Kept {
     pub(crate) id: SqlId,
     /// The kinds that were said of its parameters.
     pub(crate) said: Vec<Kind>,
+    pub(crate) binds: Binds,
     pub(crate) content: Content,
+    /// The identity of its engine.
+    engine: Arc<()>,
     tally: Tally,
 }
 
@@ -64,7 +70,7 @@ pub(crate) enum Content {
     /// A statement about rows, with its plan.
     Rows(RefCell<Option<Planned>>),
     /// Another one.
-    Other(Box<Statement>, Binds),
+    Other(Box<Statement>),
 }
 
 /// A plan with its tables open.
@@ -111,16 +117,28 @@ pub(crate) struct Took {
 
 impl Kept {
     /// A statement about rows with this plan.
-    pub(crate) fn planned(text: &str, said: Vec<Kind>, planned: Planned) -> Kept {
-        let id = planned.entry.id;
+    pub(crate) fn planned(text: &str, said: Vec<Kind>, planned: Planned, of: &Engine) -> Kept {
+        let (id, binds) = (planned.entry.id, planned.entry.binds.clone());
         let content = Content::Rows(RefCell::new(Some(planned)));
-        Kept { text: Rc::from(text), id, said, content, tally: Tally::default() }
+        let (engine, tally) = (Arc::clone(&of.identity), Tally::default());
+        Kept { text: Rc::from(text), id, said, binds, content, engine, tally }
     }
 
     /// Another statement.
-    pub(crate) fn other(text: &str, statement: Statement, binds: Binds) -> Kept {
-        let (content, id) = (Content::Other(Box::new(statement), binds), SqlId::of(text));
-        Kept { text: Rc::from(text), id, said: Vec::new(), content, tally: Tally::default() }
+    pub(crate) fn other(text: &str, statement: Statement, binds: Binds, of: &Engine) -> Kept {
+        let (id, said) = (SqlId::of(text), Vec::new());
+        let content = Content::Other(Box::new(statement));
+        let (engine, tally) = (Arc::clone(&of.identity), Tally::default());
+        Kept { text: Rc::from(text), id, said, binds, content, engine, tally }
+    }
+
+    /// Refuses a statement of another instance.
+    #[inline]
+    pub(crate) fn check_of(&self, engine: &Engine) -> Result<(), Stop> {
+        match Arc::ptr_eq(&self.engine, &engine.identity) {
+            true => Ok(()),
+            false => Err(of_another_instance()),
+        }
     }
 
     /// The plan that it has, if that is what is wished for.
@@ -130,7 +148,7 @@ impl Kept {
             Content::Rows(slot) => {
                 slot.borrow().as_ref().filter(|planned| planned.entry.suits(wish)).cloned()
             }
-            Content::Other(..) => None,
+            Content::Other(_) => None,
         }
     }
 
@@ -138,6 +156,15 @@ impl Kept {
     pub(crate) fn set_plan(&self, planned: Planned) {
         if let Content::Rows(slot) = &self.content {
             *slot.borrow_mut() = Some(planned);
+        }
+    }
+
+    /// Forgets its plan: the tables of that are closed.
+    fn forget_plan(&self) {
+        if let Content::Rows(slot) = &self.content
+            && let Ok(mut slot) = slot.try_borrow_mut()
+        {
+            *slot = None;
         }
     }
 
@@ -188,23 +215,20 @@ impl Prepared {
 
     /// The number of its parameters.
     pub fn binds(&self) -> usize {
-        self.with_binds(Binds::count)
+        self.0.binds.count()
     }
 
     /// The number of the parameter of this name, from 1; none if there is none of that name.
     pub fn bind_named(&self, name: &str) -> Option<usize> {
-        self.with_binds(|binds| binds.number_of(name))
+        self.0.binds.number_of(name)
     }
+}
 
-    fn with_binds<T>(&self, ask: impl FnOnce(&Binds) -> T) -> T {
-        match &self.0.content {
-            Content::Rows(slot) => match &*slot.borrow() {
-                Some(planned) => ask(&planned.entry.binds),
-                None => ask(&Binds::default()),
-            },
-            Content::Other(_, binds) => ask(binds),
-        }
-    }
+#[cold]
+fn of_another_instance() -> Stop {
+    let message = "the statement was prepared for another database, or for this one before it was \
+                   opened again; prepare it again";
+    Stop::refuse(RefusalKind::Invalid, message)
 }
 
 impl fmt::Debug for Prepared {
@@ -220,9 +244,25 @@ pub(crate) struct Statements {
     /// The bytes of these texts.
     bytes: usize,
     by_name: BTreeMap<String, Prepared>,
+    /// Those whose tables this session has opened, wherever they are kept.
+    opened: RefCell<Vec<Weak<Kept>>>,
+    /// When there are so many, those that are kept nowhere any more are forgotten.
+    opened_most: Cell<usize>,
 }
 
 impl Statements {
+    /// Takes note of a statement whose tables were just opened.
+    pub(crate) fn note_opened(&self, kept: &Rc<Kept>) {
+        let mut opened = self.opened.borrow_mut();
+        if opened.len() >= self.opened_most.get() {
+            opened.retain(|one| one.strong_count() > 0);
+            opened.sort_unstable_by_key(Weak::as_ptr);
+            opened.dedup_by(|one, other| one.ptr_eq(other));
+            self.opened_most.set((2 * opened.len()).max(TEXTS_MAX));
+        }
+        opened.push(Rc::downgrade(kept));
+    }
+
     /// The statement of this text, if it is kept.
     #[inline]
     pub(crate) fn of_text(&self, text: &str) -> Option<Prepared> {
@@ -271,6 +311,14 @@ impl Statements {
             }
         }
         Ok(())
+    }
+}
+
+/// What the caller keeps of a statement outlives the session, and keeps no table open.
+impl Drop for Statements {
+    fn drop(&mut self) {
+        let opened = self.opened.get_mut();
+        opened.iter().filter_map(Weak::upgrade).for_each(|kept| kept.forget_plan());
     }
 }
 

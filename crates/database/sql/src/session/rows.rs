@@ -9,6 +9,7 @@
 //! Callers: `dispatch`; `explain`, `define`, which run statements of their own.
 
 use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -110,17 +111,23 @@ impl Frame<'_> {
         let wish = Wish { said, methods: self.methods() };
         let ground = self.ground();
         if let Some(entry) = ground.engine.plans.find(text, wish, ground.catalog, ground.session) {
-            let planned = self.opened(text, entry, wish)?;
-            return Ok(Prepared(Rc::new(Kept::planned(text, said.to_vec(), planned))));
+            return self.prepared(text, entry, wish);
         }
         let parsed = syntax::parse(text).map_err(Stop::from)?;
         if !has_plan(&parsed.statement) {
-            let kept = Kept::other(text, parsed.statement, parsed.binds);
+            let kept = Kept::other(text, parsed.statement, parsed.binds, self.engine);
             return Ok(Prepared(Rc::new(kept)));
         }
         let entry = self.planned_entry(text, &parsed.statement, parsed.binds, wish)?;
+        self.prepared(text, entry, wish)
+    }
+
+    /// A statement about rows with this plan.
+    fn prepared(&self, text: &str, entry: Arc<Entry>, wish: Wish<'_>) -> Result<Prepared, Stop> {
         let planned = self.opened(text, entry, wish)?;
-        Ok(Prepared(Rc::new(Kept::planned(text, said.to_vec(), planned))))
+        let kept = Rc::new(Kept::planned(text, wish.said.to_vec(), planned, self.engine));
+        self.state.statements.note_opened(&kept);
+        Ok(Prepared(kept))
     }
 
     /// Plans a statement, and shares the plan.
@@ -165,7 +172,7 @@ impl Frame<'_> {
     }
 
     /// The plan of a statement that is kept: the one that it has, or else one that holds now.
-    pub(crate) fn planned(&self, kept: &Kept, is_stale: bool) -> Result<Planned, Stop> {
+    pub(crate) fn planned(&self, kept: &Rc<Kept>, is_stale: bool) -> Result<Planned, Stop> {
         let wish = Wish { said: &kept.said, methods: self.methods() };
         if !is_stale && let Some(planned) = kept.plan_for(wish) {
             return Ok(planned);
@@ -173,13 +180,14 @@ impl Frame<'_> {
         let entry = self.entry_of(&kept.text, wish)?;
         let planned = self.opened(&kept.text, entry, wish)?;
         kept.set_plan(planned.clone());
+        self.state.statements.note_opened(kept);
         Ok(planned)
     }
 
     /// Runs a statement about rows with these parameters, and gives its first rows, at most `most`.
     pub(super) fn execute_rows(
         &mut self,
-        kept: &Kept,
+        kept: &Rc<Kept>,
         binds: &[OwnedValue],
         most: usize,
         into: &mut Rows,
@@ -226,8 +234,8 @@ impl Frame<'_> {
                 Ran::Stale => Ran::Stale,
                 Ran::Done(cursor) => {
                     // Outside of a transaction nothing ends it but its last row.
-                    let is_held = transaction.is_none();
-                    let cursor = cursor.map(|cursor| cursors.add(cursor, is_held));
+                    let is_of_transaction = transaction.is_some();
+                    let cursor = cursor.map(|cursor| cursors.add(cursor, is_of_transaction));
                     Ran::Done(Given { rows: into.len() as u64, cursor })
                 }
             })
@@ -246,7 +254,7 @@ impl Frame<'_> {
         let is_alone = self.transaction.is_none();
         Ok(match self.changed(opened, binds, None)? {
             Ran::Stale => Ran::Stale,
-            Ran::Done(changed) => Ran::Done(self.give(opened, changed, most, into, is_alone)?),
+            Ran::Done(changed) => Ran::Done(self.give(opened, changed, most, into, !is_alone)?),
         })
     }
 
@@ -258,24 +266,36 @@ impl Frame<'_> {
         binds: &[OwnedValue],
         figures: Option<&mut Vec<Figures>>,
     ) -> Result<Ran<Changed>, Stop> {
-        let is_alone = self.transaction.is_none();
-        if is_alone {
-            *self.transaction = Some(self.new_transaction(None)?);
+        if self.transaction.is_some() {
+            return self.change_within(opened, binds, figures, false);
         }
-        let ran = self.check_may_change(is_alone).and_then(|()| {
-            self.with_host(|host, Parts { scratch, transaction, .. }| {
-                let transaction = transaction.as_mut().expect("it was begun");
-                change::run(opened, binds, host, transaction, scratch, figures)
-            })
-        });
-        if is_alone {
-            let own = self.transaction.take().expect("it was begun");
-            match &ran {
-                Ok(Ran::Done(_)) => self.commit_alone(own)?,
-                _ => self.instance.rollback(own, self.session)?,
-            }
+        *self.transaction = Some(self.new_transaction(None)?);
+        // A panic goes on when the transaction has ended: nobody else knows that it was begun.
+        let ran = catch_unwind(AssertUnwindSafe(|| {
+            self.change_within(opened, binds, figures, true)
+        }));
+        let own = self.transaction.take().expect("it was begun");
+        match &ran {
+            Ok(Ok(Ran::Done(_))) => self.commit_alone(own)?,
+            Ok(_) => self.instance.rollback(own, self.session)?,
+            Err(_) => drop(self.instance.rollback(own, self.session)),
         }
-        ran
+        ran.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    /// Runs a statement that changes or locks rows in the transaction that there is.
+    fn change_within(
+        &mut self,
+        opened: &Rc<Opened>,
+        binds: &[OwnedValue],
+        figures: Option<&mut Vec<Figures>>,
+        is_alone: bool,
+    ) -> Result<Ran<Changed>, Stop> {
+        self.check_may_change(is_alone)?;
+        self.with_host(|host, Parts { scratch, transaction, .. }| {
+            let transaction = transaction.as_mut().expect("it was begun");
+            change::run(opened, binds, host, transaction, scratch, figures)
+        })
     }
 
     /// Gives the first of the rows that a statement returns.
@@ -285,7 +305,7 @@ impl Frame<'_> {
         changed: Changed,
         most: usize,
         into: &mut Rows,
-        is_held: bool,
+        is_of_transaction: bool,
     ) -> Result<Given, Stop> {
         let Changed { rows, returned } = changed;
         let Some(returned) = returned else { return Ok(Given { rows, cursor: None }) };
@@ -294,8 +314,11 @@ impl Frame<'_> {
         let _held = self.session.hold_off();
         self.with_host(|host, Parts { cursors, transaction, .. }| {
             let mut cursor = Cursor::Kept(Box::new(returned));
-            let goes_on = cursor.fetch(host, transaction.as_ref(), most, into)?;
-            let cursor = goes_on.then(|| cursors.add(cursor, is_held));
+            let goes_on = cursor.fetch(host, transaction.as_ref(), most, into);
+            if goes_on.is_err() {
+                cursor.close(host);
+            }
+            let cursor = goes_on?.then(|| cursors.add(cursor, is_of_transaction));
             Ok(Given { rows, cursor })
         })
     }

@@ -15,7 +15,7 @@ use txn::{LockWait, Savepoint, TableMode, Transaction};
 use waits::Nanos;
 
 use super::settings::{Settings, isolation_name};
-use super::{Outcome, Parts};
+use super::Outcome;
 use crate::engine::Frame;
 use crate::names::Name;
 use crate::refuse::refuse;
@@ -127,8 +127,6 @@ impl Frame<'_> {
         self.state.open.is_read_only =
             modes.read_only.unwrap_or(self.state.own.settings.used.is_read_only);
         self.state.open.isolation = modes.isolation;
-        // Cursors that are open outside of transactions aren't this one's.
-        self.with_host(|host, parts| parts.cursors.end_by_commit(host));
         Ok(())
     }
 
@@ -139,7 +137,7 @@ impl Frame<'_> {
             self.open_with(modes)?;
             return Ok(outcome);
         };
-        if open.id().is_some() || self.state.cursors.len() > 0 {
+        if open.id().is_some() || self.state.cursors.is_any_of_transaction() {
             *self.transaction = Some(open);
             let message = "SET TRANSACTION comes first in a transaction: this one has changes, \
                            locks or open cursors already";
@@ -179,12 +177,7 @@ impl Frame<'_> {
             None => self.instance.commit(open, self.session),
             Some(mode) => self.instance.commit_with(open, mode, self.session).map(|_| ()),
         };
-        // A commit that was refused has rolled back.
-        let is_committed = committed.is_ok();
-        self.with_host(|host, Parts { cursors, .. }| match is_committed {
-            true => cursors.end_by_commit(host),
-            false => cursors.end_by_rollback(host),
-        });
+        self.with_host(|host, parts| parts.cursors.end_transaction(host));
         self.forget_transaction();
         committed.map(|()| outcome)
     }
@@ -214,7 +207,7 @@ impl Frame<'_> {
         let outcome = Outcome::done("ROLLBACK");
         self.with_host(|host, parts| {
             if parts.transaction.is_some() {
-                parts.cursors.end_by_rollback(host);
+                parts.cursors.end_transaction(host);
             }
         });
         let Some(open) = self.transaction.take() else {
@@ -266,11 +259,8 @@ impl Frame<'_> {
     }
 
     /// Takes note that the open transaction is ending by other means than a statement.
-    pub fn before_end(&mut self, commits: bool) {
-        self.with_host(|host, Parts { cursors, .. }| match commits {
-            true => cursors.end_by_commit(host),
-            false => cursors.end_by_rollback(host),
-        });
+    pub fn before_end(&mut self) {
+        self.with_host(|host, parts| parts.cursors.end_transaction(host));
         self.forget_transaction();
     }
 
