@@ -63,12 +63,7 @@ fn like<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<'a>,
 type GoOn<'g> = &'g dyn Fn() -> Result<(), Fault>;
 
 /// Whether a part of the text matches.
-fn is_match(
-    text: &str,
-    pattern: &str,
-    ignores_case: bool,
-    go_on: GoOn<'_>,
-) -> Result<bool, Fault> {
+fn is_match(text: &str, pattern: &str, ignores_case: bool, go_on: GoOn<'_>) -> Result<bool, Fault> {
     go_on()?;
     if pattern.len() > PATTERN_BYTES_MAX {
         let say = format!("a regular expression has {PATTERN_BYTES_MAX} bytes at most");

@@ -60,7 +60,7 @@ impl Frame<'_> {
     /// Refuses to add a column that a view would read. One that the table has is the catalog's to
     /// refuse.
     pub(super) fn check_added(&self, table: &str, column: &str, kind: Type) -> Result<(), Stop> {
-        let mut after = TableDefinition::clone(&self.catalog.table(table, self.session)?);
+        let mut after = self.catalog.table(table, self.session)?.as_ref().clone();
         if after.columns.iter().any(|of| of.name == column) {
             return Ok(());
         }
@@ -72,7 +72,7 @@ impl Frame<'_> {
     /// Refuses to give a column a name by which a view would read it. A name that isn't there, or
     /// is there already, is the catalog's to refuse.
     pub(super) fn check_renamed(&self, table: &str, from: &str, to: &str) -> Result<(), Stop> {
-        let mut after = TableDefinition::clone(&self.catalog.table(table, self.session)?);
+        let mut after = self.catalog.table(table, self.session)?.as_ref().clone();
         let place = after.columns.iter().position(|of| of.name == from);
         let is_taken = after.columns.iter().any(|of| of.name == to);
         let Some(place) = place.filter(|_| !is_taken) else { return Ok(()) };

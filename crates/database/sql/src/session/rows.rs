@@ -271,9 +271,8 @@ impl Frame<'_> {
         }
         *self.transaction = Some(self.new_transaction(None)?);
         // A panic goes on when the transaction has ended: nobody else knows that it was begun.
-        let ran = catch_unwind(AssertUnwindSafe(|| {
-            self.change_within(opened, binds, figures, true)
-        }));
+        let ran =
+            catch_unwind(AssertUnwindSafe(|| self.change_within(opened, binds, figures, true)));
         let own = self.transaction.take().expect("it was begun");
         match &ran {
             Ok(Ok(Ran::Done(_))) => self.commit_alone(own)?,

@@ -14,8 +14,8 @@ use syntax::{Commit, Isolation, LockMode, LockWait as WrittenWait, TransactionMo
 use txn::{LockWait, Savepoint, TableMode, Transaction};
 use waits::Nanos;
 
-use super::settings::{Settings, isolation_name};
 use super::Outcome;
+use super::settings::{Settings, isolation_name};
 use crate::engine::Frame;
 use crate::names::Name;
 use crate::refuse::refuse;
