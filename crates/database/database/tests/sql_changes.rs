@@ -275,3 +275,16 @@ fn a_refused_statement_leaves_nothing_and_its_transaction_goes_on() {
     run(&mut connection, "commit");
     assert_eq!(value(&mut other, "select balance from account where id = 1"), "1");
 }
+
+/// A change that leaves the row as it was is a change: the row isn't to be met again.
+#[test]
+fn a_row_that_was_changed_into_itself_is_not_changed_again() {
+    let small = Small::new("sql-itself");
+    let mut connection = accounts(&small);
+    let merge = "merge into account a using (values (5, 0), (5, 7)) s(id, more) on s.id = a.id \
+                 when matched then update set balance = a.balance + s.more";
+    assert_eq!(refused(&mut connection, merge), SqlState::CARDINALITY_VIOLATION);
+    let upsert = "insert into account as a (id, balance) values (5, 0), (5, 7) \
+                  on conflict (id) do update set balance = a.balance + excluded.balance";
+    assert_eq!(refused(&mut connection, upsert), SqlState::CARDINALITY_VIOLATION);
+}

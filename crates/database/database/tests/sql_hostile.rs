@@ -237,7 +237,7 @@ fn copies_of_copies_are_refused_before_they_fill_the_memory() {
     let small = Small::new("hostile-copies");
     let mut connection = thirty(&small);
     let mut within = "a between 1 and 2".to_string();
-    for _ in 0..20 {
+    for _ in 0..15 {
         within = format!("({within}) between false and true");
     }
     let text = format!("select count(*) from t where {within}");

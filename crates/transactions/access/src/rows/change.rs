@@ -243,9 +243,6 @@ impl Heap {
                 let pieces = self.gather(&mut row, next, session)?;
                 let mut new = Vec::new();
                 change(&row, &mut new);
-                if new == row {
-                    return Ok(Changed::Yes);
-                }
                 let deleted = self.delete_pieces(transaction, target, pieces, session)?;
                 if deleted != Changed::Yes {
                     return Ok(deleted);
