@@ -8,8 +8,9 @@
 //!   (1 row)
 //! ```
 //!
-//! Where a line is too long, the widest columns of texts become narrower and their values are
-//! broken. Numbers aren't broken.
+//! Where a line is too long for the terminal, the widest columns of texts become narrower and their
+//! values are broken. Numbers aren't broken, and nothing is where no terminal looks at it: a value
+//! that is wider than its column moves the rest of its line.
 //!
 //! Callers: `render`.
 //! Sources: PostgreSQL's psql, for the form and its marks.
@@ -29,6 +30,8 @@ pub(crate) const NULL: &str = "NULL";
 /// Columns with their widths.
 pub(crate) struct Table {
     columns: Vec<Measured>,
+    /// Whether a text that is wider than its column is broken.
+    breaks: bool,
     /// Whether a line has room for the columns, broken if need be.
     pub(crate) fits: bool,
 }
@@ -51,7 +54,7 @@ impl Table {
                 column.width = column.width.max(widest.unwrap_or(0));
             }
         }
-        let mut table = Table { columns: measured, fits: true };
+        let mut table = Table { columns: measured, breaks: limit.is_some(), fits: true };
         if let Some(limit) = limit {
             table.fits = table.narrow(limit);
         }
@@ -99,8 +102,10 @@ impl Table {
 
     /// The lines of a row.
     fn row(&self, row: &Row) -> String {
-        let cells: Vec<Vec<Piece>> =
-            self.columns.iter().zip(row).map(|(column, value)| column.pieces(value)).collect();
+        let pieces = |(column, value): (&Measured, &Option<String>)| {
+            column.pieces(value, self.breaks && !column.right_aligned)
+        };
+        let cells: Vec<Vec<Piece>> = self.columns.iter().zip(row).map(pieces).collect();
         let height = cells.iter().map(Vec::len).max().unwrap_or(1);
         let mut text = String::new();
         for at in 0..height {
@@ -135,12 +140,15 @@ impl Measured {
         Measured { name, right_aligned: column.right_aligned, width }
     }
 
-    fn pieces(&self, value: &Option<String>) -> Vec<Piece> {
+    fn pieces(&self, value: &Option<String>, breaks: bool) -> Vec<Piece> {
         let lines = lines(value.as_deref().unwrap_or(NULL));
         let last_line = lines.len() - 1;
         let mut pieces = Vec::new();
         for (number, line) in lines.iter().enumerate() {
-            let broken = broken(line, self.width);
+            let broken = match breaks {
+                true => broken(line, self.width),
+                false => vec![line.clone()],
+            };
             let last = broken.len() - 1;
             for (at, text) in broken.into_iter().enumerate() {
                 let mark = match () {
@@ -217,6 +225,21 @@ mod tests {
             text(&["v", "w"], &rows, None),
             " v  | w\n----+---\n a +| x\n bc+|\n    |\n(1 row)\n"
         );
+    }
+
+    /// The first rows decide the widths. What is wider behind them is shown whole if it is a
+    /// number, or if no terminal looks at it.
+    #[test]
+    fn a_later_number_is_never_broken_and_a_later_text_only_for_a_terminal() {
+        let (few, wide): (&[&str], &[&str]) = (&["7", "ab"], &["123456", "abcdef"]);
+        let mut rows = vec![few; 1_000];
+        rows.push(wide);
+        let of_last = |limit| {
+            let text = text(&["n#", "t"], &rows, limit);
+            text.lines().skip(1_002).map(str::to_owned).collect::<Vec<String>>()
+        };
+        assert_eq!(of_last(None), [" 123456 | abcdef", "(1001 rows)"]);
+        assert_eq!(of_last(Some(80)), [" 123456 | ab.", "   | cd.", "   | ef", "(1001 rows)"]);
     }
 
     #[test]
