@@ -18,7 +18,7 @@
 use super::backend::{Column, Row};
 use super::display::Display;
 use super::render::{Ended, Out, Rows, count_line, put};
-use super::width::{broken, lines, padded, width};
+use super::width::{Piece, lines, padded, pieces, width};
 
 /// The narrowest column that a wide text is broken into.
 const NARROWEST: usize = 12;
@@ -102,10 +102,11 @@ impl Table {
 
     /// The lines of a row.
     fn row(&self, row: &Row) -> String {
-        let pieces = |(column, value): (&Measured, &Option<String>)| {
-            column.pieces(value, self.breaks && !column.right_aligned)
+        let of_cell = |(column, value): (&Measured, &Option<String>)| {
+            let breaks = self.breaks && !column.right_aligned;
+            pieces(value.as_deref().unwrap_or(NULL), breaks.then_some(column.width))
         };
-        let cells: Vec<Vec<Piece>> = self.columns.iter().zip(row).map(pieces).collect();
+        let cells: Vec<Vec<Piece>> = self.columns.iter().zip(row).map(of_cell).collect();
         let height = cells.iter().map(Vec::len).max().unwrap_or(1);
         let mut text = String::new();
         for at in 0..height {
@@ -127,39 +128,11 @@ impl Table {
     }
 }
 
-/// A part of a value on one line, and the mark behind it.
-struct Piece {
-    text: String,
-    mark: char,
-}
-
 impl Measured {
     fn of(column: &Column) -> Measured {
         let name = super::width::visible(&column.name);
         let width = width(&name);
         Measured { name, right_aligned: column.right_aligned, width }
-    }
-
-    fn pieces(&self, value: &Option<String>, breaks: bool) -> Vec<Piece> {
-        let lines = lines(value.as_deref().unwrap_or(NULL));
-        let last_line = lines.len() - 1;
-        let mut pieces = Vec::new();
-        for (number, line) in lines.iter().enumerate() {
-            let broken = match breaks {
-                true => broken(line, self.width),
-                false => vec![line.clone()],
-            };
-            let last = broken.len() - 1;
-            for (at, text) in broken.into_iter().enumerate() {
-                let mark = match () {
-                    () if at < last => '.',
-                    () if number < last_line => '+',
-                    () => ' ',
-                };
-                pieces.push(Piece { text, mark });
-            }
-        }
-        pieces
     }
 }
 
