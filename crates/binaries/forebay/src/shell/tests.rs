@@ -405,6 +405,12 @@ fn files_are_included_and_told_apart() {
     assert_eq!(came.memory.ran, ["one", "two", "bad", "four"]);
     assert!(came.paper.told.contains("/b.sql:2: ERROR"), "{}", came.paper.told);
     assert!(came.paper.told.contains("can't open /none.sql"));
+    let files = [(PathBuf::from("/c.sql"), "five;\nbad;".to_string())].into();
+    let memory = Memory::default().knows("bad", Canned::Fails(failure(0)));
+    let came = talk(memory, Paper { files, ..Paper::default() }, &["@/c", "@/d"]);
+    assert_eq!(came.memory.ran, ["five", "bad"], "the end of a file's name may be left out");
+    assert!(came.paper.told.contains("/c.sql:2: ERROR"), "{}", came.paper.told);
+    assert!(came.paper.told.contains("can't open /d\n"), "{}", came.paper.told);
     let paper = Paper {
         files: [(PathBuf::from("/r.sql"), "\\i /r.sql".to_string())].into(),
         ..Paper::default()
