@@ -13,7 +13,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 
-use catalog::{Catalog, CatalogConfig};
+use catalog::{Catalog, CatalogConfig, ViewDefinition};
 use ids::FileNo;
 use instance::{Creation, Instance, Parameters, Progress};
 use latch::SharedFlag;
@@ -21,6 +21,7 @@ use os::{Cause, Disk, NoticeSink, Os, Session};
 use sort::SortConfig;
 use stop::{Halt, RefusalKind, Stop};
 use txn::{LockName, LockNames, RowWanted};
+use value::Type;
 use waits::SessionKind;
 
 use crate::connection::{Connection, Held};
@@ -248,6 +249,12 @@ impl Database {
     /// The data dictionary.
     pub fn catalog(&self) -> &Catalog {
         &self.shared.catalog
+    }
+
+    /// The types of the columns of a user's view, in their order: they follow from its query. It
+    /// waits while what the query reads is being redefined.
+    pub fn view_types(&self, view: &ViewDefinition, session: &Session) -> Result<Vec<Type>, Stop> {
+        self.shared.engine.view_types(view, &self.shared.catalog, session)
     }
 
     /// Shuts the database in good order: the next opening has nothing to recover. While there are

@@ -133,8 +133,6 @@ fn statement(of: &StatementView, users_executing: u32) -> SqlStatement<'_> {
         plan_hash: of.plan_hash.into(),
         command: of.tag,
         parse_calls: of.parse_calls,
-        loads: 1,
-        invalidations: 0,
         users_executing,
         memory: of.text().len() as u64,
         first_load_us: of.first_load_us,
@@ -142,10 +140,12 @@ fn statement(of: &StatementView, users_executing: u32) -> SqlStatement<'_> {
         work: SqlWork {
             executions: of.executions,
             fetches: of.executions + of.fetches,
+            ended: of.ended,
             rows: of.rows,
+            gets: of.gets,
+            reads: of.reads,
             elapsed: of.elapsed,
             cpu: of.cpu,
-            ..SqlWork::default()
         },
     }
 }
@@ -180,9 +180,7 @@ fn operations(
             position: parent.map_or(1, |(_, position)| position),
             depth: *depth,
             operation,
-            options: None,
             object: object.as_deref(),
-            object_number: None,
             cardinality: *rows,
             cost: *cost,
             access_predicates: access.as_deref(),

@@ -67,7 +67,10 @@ pub(crate) struct Entry {
 pub(crate) struct Counts {
     executions: Shared64,
     fetches: Shared64,
+    ended: Shared64,
     rows: Shared64,
+    gets: Shared64,
+    reads: Shared64,
     elapsed_ns: Shared64,
     cpu_ns: Shared64,
     /// When it was run last, by the wall clock.
@@ -75,22 +78,47 @@ pub(crate) struct Counts {
 }
 
 /// What runs of a statement, and fetches of its rows, have done.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Work {
     pub(crate) runs: u64,
     pub(crate) fetches: u64,
+    /// The runs that have given all their rows.
+    pub(crate) ended: u64,
     pub(crate) rows: u64,
+    /// Consistent and current gets.
+    pub(crate) gets: u64,
+    /// Blocks read from disk.
+    pub(crate) reads: u64,
     pub(crate) elapsed: Nanos,
     pub(crate) cpu: Nanos,
+}
+
+impl Work {
+    /// This work and another together.
+    pub(crate) fn plus(self, other: Work) -> Work {
+        Work {
+            runs: self.runs + other.runs,
+            fetches: self.fetches + other.fetches,
+            ended: self.ended + other.ended,
+            rows: self.rows + other.rows,
+            gets: self.gets + other.gets,
+            reads: self.reads + other.reads,
+            elapsed: Nanos(self.elapsed.0 + other.elapsed.0),
+            cpu: Nanos(self.cpu.0 + other.cpu.0),
+        }
+    }
 }
 
 impl Counts {
     /// Counts what was done.
     pub(crate) fn add(&self, work: Work, session: &Session) {
-        let Work { runs, fetches, rows, elapsed, cpu } = work;
+        let Work { runs, fetches, ended, rows, gets, reads, elapsed, cpu } = work;
         self.executions.fetch_add(runs, session);
         self.fetches.fetch_add(fetches, session);
+        self.ended.fetch_add(ended, session);
         self.rows.fetch_add(rows, session);
+        self.gets.fetch_add(gets, session);
+        self.reads.fetch_add(reads, session);
         self.elapsed_ns.fetch_add(elapsed.0, session);
         self.cpu_ns.fetch_add(cpu.0, session);
         self.last_us.store(wall_clock(session), session);
@@ -266,7 +294,10 @@ impl Plans {
                 plan_hash: fingerprint(&entry.plan.frame),
                 executions: of(&counts.executions),
                 fetches: of(&counts.fetches),
+                ended: of(&counts.ended),
                 rows: of(&counts.rows),
+                gets: of(&counts.gets),
+                reads: of(&counts.reads),
                 elapsed: Nanos(of(&counts.elapsed_ns)),
                 cpu: Nanos(of(&counts.cpu_ns)),
                 parse_calls: of(&entry.found) + 1,
@@ -293,8 +324,14 @@ pub struct StatementView {
     pub executions: u64,
     /// How often rows were asked for after its first ones.
     pub fetches: u64,
+    /// How many of its runs have given all their rows.
+    pub ended: u64,
     /// How many rows it gave or changed.
     pub rows: u64,
+    /// Its consistent and current gets.
+    pub gets: u64,
+    /// The blocks that it read from disk.
+    pub reads: u64,
     /// How long it took.
     pub elapsed: Nanos,
     /// The part of that on a CPU. Of frequent short runs it is a sample.

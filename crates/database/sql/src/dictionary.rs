@@ -87,7 +87,8 @@ impl Dictionary<'_> {
         Ok(info)
     }
 
-    /// The size of a table: of its blocks for rows that were handed out.
+    /// The size of a table: of its blocks for rows that were handed out. The first one is the
+    /// segment's header, which ANALYZE doesn't count either.
     fn size_of(&self, relation: &Relation) -> Result<Size, Stop> {
         let session = self.session;
         let runs = relation.heap().runs(session)?;
@@ -98,7 +99,7 @@ impl Dictionary<'_> {
         };
         let bytes = block_size.unwrap_or_else(|| cache.block_size()).bytes();
         Ok(Size {
-            blocks: runs.iter().map(|run| run.count).sum(),
+            blocks: runs.iter().map(|run| run.count).sum::<u32>().saturating_sub(1),
             block_bytes: u32::try_from(bytes).expect("blocks are small"),
         })
     }

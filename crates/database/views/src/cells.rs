@@ -47,11 +47,11 @@ pub(crate) fn centiseconds(length: Nanos) -> Value<'static> {
     count(length.0 / 10_000_000)
 }
 
-/// The mean in centiseconds; NULL of nothing.
+/// The mean in centiseconds, to a tenth of a microsecond; NULL of nothing.
 pub(crate) fn mean_centiseconds(total: Nanos, number: u64) -> Value<'static> {
     match number {
         0 => Value::Null,
-        number => Value::Double(total.0 as f64 / 1e7 / number as f64),
+        number => Value::Double((total.0 as f64 / 100.0 / number as f64).round() / 1e5),
     }
 }
 
@@ -99,6 +99,7 @@ mod tests {
         assert_eq!(shown, (Value::Int(1_234_000), Value::Int(123)));
         assert_eq!(mean_centiseconds(length, 0), Value::Null);
         assert_eq!(mean_centiseconds(length, 4), Value::Double(30.85));
+        assert_eq!(mean_centiseconds(Nanos(1_000), 3), Value::Double(0.00003));
         let day = Timestamp::parse("2026-01-01").expect("a moment");
         assert_eq!(moment(day.us() as u64), Value::Timestamp(day));
         assert_eq!(moment(u64::MAX), Value::Null);

@@ -11,6 +11,7 @@ use value::Value;
 
 use crate::Engine;
 use crate::cells::{address_of_transaction, count, moment as moment_of, or_null};
+use crate::oids;
 use crate::view::{Give, View, int, moment, text};
 
 pub(crate) const VIEWS: &[View] = &[
@@ -20,7 +21,7 @@ pub(crate) const VIEWS: &[View] = &[
         &[
             int("sid", "the session; NULL of a transaction that a crash left"),
             text("type", "TM: a table; TX: a transaction, with the rows that it has locked"),
-            int("id1", "TM: the table; TX: undo segment * 65536 + slot of the transaction"),
+            int("id1", "TM: object_id of dba_objects; TX: undo segment * 65536 + its slot"),
             int("id2", "TM: 0; TX: the sequence of the transaction"),
             int("lmode", "the mode that it has: 2 RS, 3 RX, 4 S, 5 SRX, 6 X; 0: none"),
             int("request", "the mode that it waits for; 0: none"),
@@ -64,7 +65,7 @@ pub(crate) const VIEWS: &[View] = &[
 struct Lock {
     session: Option<SessionNo>,
     kind: &'static str,
-    ids: [u64; 2],
+    ids: [i64; 2],
     has: u8,
     wants: u8,
     since: Value<'static>,
@@ -77,8 +78,8 @@ impl Lock {
         give(&[
             or_null(self.session.map(|number| count(number.sid))),
             Value::Text(self.kind),
-            count(id1),
-            count(id2),
+            Value::Int(id1),
+            Value::Int(id2),
             count(self.has),
             count(self.wants),
             self.since,
@@ -88,8 +89,13 @@ impl Lock {
 }
 
 /// `id1` and `id2` of a transaction.
-fn ids_of(id: TxnId) -> [u64; 2] {
-    [u64::from(id.segment) << 16 | u64::from(id.slot), id.sequence.into()]
+fn ids_of(id: TxnId) -> [i64; 2] {
+    [i64::from(id.segment) << 16 | i64::from(id.slot), id.sequence.into()]
+}
+
+/// `id1` and `id2` of a table.
+fn ids_of_table(object: u32) -> [i64; 2] {
+    [oids::of_number(object), 0]
 }
 
 fn locks(engine: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> {
@@ -138,7 +144,7 @@ fn of_table(one: &LockHeld, wants: u8, engine: &Engine<'_>) -> Lock {
     Lock {
         session: one.number,
         kind: "TM",
-        ids: [one.object.into(), 0],
+        ids: ids_of_table(one.object),
         has: one.mode.number(),
         wants,
         since: engine.seconds_since(one.since),
@@ -150,7 +156,7 @@ fn of_table(one: &LockHeld, wants: u8, engine: &Engine<'_>) -> Lock {
 fn request(wait: &LockWaiting, engine: &Engine<'_>) -> Lock {
     let (kind, ids, wants) = match wait.wanted {
         LockWanted::Row { holder, wanted } => ("TX", ids_of(holder), wanted.what.mode()),
-        LockWanted::Table { object, mode, .. } => ("TM", [object.into(), 0], mode.number()),
+        LockWanted::Table { object, mode, .. } => ("TM", ids_of_table(object), mode.number()),
     };
     let since = engine.seconds_since(wait.since);
     Lock { session: Some(wait.number), kind, ids, has: 0, wants, since, blocks: false }

@@ -75,7 +75,12 @@ const NUMBERED: &[(&str, i64)] = &[
 
 /// The oid of a table or an index: both are numbered in one series.
 pub(crate) fn of_object(object: ObjectNo) -> i64 {
-    FIRST + 4 * i64::from(object.get())
+    of_number(object.get())
+}
+
+/// The oid of a table or an index of this number, as locks know it.
+pub(crate) fn of_number(number: u32) -> i64 {
+    FIRST + 4 * i64::from(number)
 }
 
 /// The oid of a sequence.

@@ -14,6 +14,7 @@ use crate::cells::{
 };
 use crate::engine::SessionSeen;
 use crate::names::{PUBLIC, USER};
+use crate::oids;
 use crate::view::{Give, View, int, moment, text};
 
 pub(crate) const VIEWS: &[View] = &[
@@ -47,7 +48,7 @@ pub(crate) const VIEWS: &[View] = &[
             int("seconds_in_wait", "the whole seconds of the wait so far"),
             int("wait_time_micro", "the microseconds of the wait so far"),
             int("blocking_session", "the first session that it waits for, for a lock"),
-            int("row_wait_obj#", "the table or index of the row that it waits for"),
+            int("row_wait_obj#", "the table or index of that row: object_id of dba_objects"),
             int("row_wait_file#", "the file of that row"),
             int("row_wait_block#", "the block of that row"),
             int("row_wait_row#", "the slot of that row in its block"),
@@ -123,13 +124,27 @@ fn state(wait: Option<CurrentWait>) -> Value<'static> {
 }
 
 /// The columns of the row that a transaction waits for.
-fn row_cells(waiting: Option<&LockWaiting>) -> [Value<'static>; 4] {
+fn row_cells(waiting: Option<&LockWaiting>, engine: &Engine<'_>) -> [Value<'static>; 4] {
     match waiting.map(|waiting| waiting.wanted) {
         Some(LockWanted::Row { wanted: RowWanted { object, block, slot, .. }, .. }) => {
-            [count(object), count(block.file.get()), count(block.block.get()), count(slot)]
+            let object = or_null(object_of_segment(object, engine).map(Value::Int));
+            [object, count(block.file.get()), count(block.block.get()), count(slot)]
         }
         _ => [Value::Null; 4],
     }
+}
+
+/// The oid of the table or index that has its rows or entries in this segment: a wait for a row
+/// knows the segment alone. None for the dictionary's own tables, and if it was dropped meanwhile.
+fn object_of_segment(segment: u32, engine: &Engine<'_>) -> Option<i64> {
+    let all = engine.catalog.definitions(engine.session);
+    all.iter().find_map(|table| {
+        if table.segment.get() == segment {
+            return Some(oids::of_object(table.object));
+        }
+        let index = table.indexes.iter().find(|index| index.segment.get() == segment)?;
+        Some(oids::of_object(index.object))
+    })
 }
 
 fn sessions(engine: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> {
@@ -144,7 +159,7 @@ fn sessions(engine: &Engine<'_>, give: &mut Give<'_>) -> Result<(), Stop> {
         let seen = Locked {
             transaction,
             blocker: or_null(blocker.map(|number| count(number.sid))),
-            row: row_cells(lock),
+            row: row_cells(lock, engine),
         };
         session(&one, &seen, engine, give)?;
     }

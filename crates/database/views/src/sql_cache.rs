@@ -46,10 +46,6 @@ pub struct SqlStatement<'a> {
     pub command: &'a str,
     /// How often it was parsed, or found parsed.
     pub parse_calls: u64,
-    /// How often a plan was made for it.
-    pub loads: u64,
-    /// How often its plan was thrown away because something that it rests on changed.
-    pub invalidations: u64,
     /// The sessions that run it now.
     pub users_executing: u32,
     /// The bytes of its text and plan.
@@ -74,24 +70,14 @@ pub struct SqlWork {
     pub ended: u64,
     /// The rows that were returned or changed.
     pub rows: u64,
-    /// The sorts.
-    pub sorts: u64,
     /// Consistent and current gets.
     pub gets: u64,
     /// Blocks read from disk.
     pub reads: u64,
-    /// Blocks written to temporary space.
-    pub direct_writes: u64,
     /// The elapsed time.
     pub elapsed: Nanos,
     /// The CPU time.
     pub cpu: Nanos,
-    /// Waits of class Application.
-    pub application_wait: Nanos,
-    /// Waits of class Concurrency.
-    pub concurrency_wait: Nanos,
-    /// Waits of class User I/O.
-    pub user_io_wait: Nanos,
 }
 
 /// An operation of a plan: a row source.
@@ -111,14 +97,10 @@ pub struct PlanOperation<'a> {
     pub position: u32,
     /// How many operations are above it.
     pub depth: u32,
-    /// What it does, such as `TABLE ACCESS`.
+    /// What it does, such as `Table scan`.
     pub operation: &'a str,
-    /// How, such as `BY INDEX ROWID`.
-    pub options: Option<&'a str>,
-    /// The table or index that it reads.
+    /// What it reads: a table, and the index by which it does.
     pub object: Option<&'a str>,
-    /// The number of that.
-    pub object_number: Option<u64>,
     /// The rows that it was thought to give, each time it starts.
     pub cardinality: f64,
     /// What it was thought to cost.

@@ -8,8 +8,9 @@
 //!   (1 row)
 //! ```
 //!
-//! Where a line is too long, the widest columns of texts become narrower and their values are
-//! broken. Numbers aren't broken.
+//! Where a line is too long for the terminal, the widest columns of texts become narrower and their
+//! values are broken. Numbers aren't broken, and nothing is where no terminal looks at it: a value
+//! that is wider than its column moves the rest of its line.
 //!
 //! Callers: `render`.
 //! Sources: PostgreSQL's psql, for the form and its marks.
@@ -17,7 +18,7 @@
 use super::backend::{Column, Row};
 use super::display::Display;
 use super::render::{Ended, Out, Rows, count_line, put};
-use super::width::{broken, lines, padded, width};
+use super::width::{Piece, lines, padded, pieces, width};
 
 /// The narrowest column that a wide text is broken into.
 const NARROWEST: usize = 12;
@@ -29,6 +30,8 @@ pub(crate) const NULL: &str = "NULL";
 /// Columns with their widths.
 pub(crate) struct Table {
     columns: Vec<Measured>,
+    /// Whether a text that is wider than its column is broken.
+    breaks: bool,
     /// Whether a line has room for the columns, broken if need be.
     pub(crate) fits: bool,
 }
@@ -51,7 +54,7 @@ impl Table {
                 column.width = column.width.max(widest.unwrap_or(0));
             }
         }
-        let mut table = Table { columns: measured, fits: true };
+        let mut table = Table { columns: measured, breaks: limit.is_some(), fits: true };
         if let Some(limit) = limit {
             table.fits = table.narrow(limit);
         }
@@ -99,8 +102,11 @@ impl Table {
 
     /// The lines of a row.
     fn row(&self, row: &Row) -> String {
-        let cells: Vec<Vec<Piece>> =
-            self.columns.iter().zip(row).map(|(column, value)| column.pieces(value)).collect();
+        let of_cell = |(column, value): (&Measured, &Option<String>)| {
+            let breaks = self.breaks && !column.right_aligned;
+            pieces(value.as_deref().unwrap_or(NULL), breaks.then_some(column.width))
+        };
+        let cells: Vec<Vec<Piece>> = self.columns.iter().zip(row).map(of_cell).collect();
         let height = cells.iter().map(Vec::len).max().unwrap_or(1);
         let mut text = String::new();
         for at in 0..height {
@@ -122,36 +128,11 @@ impl Table {
     }
 }
 
-/// A part of a value on one line, and the mark behind it.
-struct Piece {
-    text: String,
-    mark: char,
-}
-
 impl Measured {
     fn of(column: &Column) -> Measured {
         let name = super::width::visible(&column.name);
         let width = width(&name);
         Measured { name, right_aligned: column.right_aligned, width }
-    }
-
-    fn pieces(&self, value: &Option<String>) -> Vec<Piece> {
-        let lines = lines(value.as_deref().unwrap_or(NULL));
-        let last_line = lines.len() - 1;
-        let mut pieces = Vec::new();
-        for (number, line) in lines.iter().enumerate() {
-            let broken = broken(line, self.width);
-            let last = broken.len() - 1;
-            for (at, text) in broken.into_iter().enumerate() {
-                let mark = match () {
-                    () if at < last => '.',
-                    () if number < last_line => '+',
-                    () => ' ',
-                };
-                pieces.push(Piece { text, mark });
-            }
-        }
-        pieces
     }
 }
 
@@ -217,6 +198,21 @@ mod tests {
             text(&["v", "w"], &rows, None),
             " v  | w\n----+---\n a +| x\n bc+|\n    |\n(1 row)\n"
         );
+    }
+
+    /// The first rows decide the widths. What is wider behind them is shown whole if it is a
+    /// number, or if no terminal looks at it.
+    #[test]
+    fn a_later_number_is_never_broken_and_a_later_text_only_for_a_terminal() {
+        let (few, wide): (&[&str], &[&str]) = (&["7", "ab"], &["123456", "abcdef"]);
+        let mut rows = vec![few; 1_000];
+        rows.push(wide);
+        let of_last = |limit| {
+            let text = text(&["n#", "t"], &rows, limit);
+            text.lines().skip(1_002).map(str::to_owned).collect::<Vec<String>>()
+        };
+        assert_eq!(of_last(None), [" 123456 | abcdef", "(1001 rows)"]);
+        assert_eq!(of_last(Some(80)), [" 123456 | ab.", "   | cd.", "   | ef", "(1001 rows)"]);
     }
 
     #[test]

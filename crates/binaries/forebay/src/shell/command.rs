@@ -56,15 +56,18 @@ const WATCH: Duration = Duration::from_secs(2);
 /// The most that can be asked for.
 const WATCH_SECONDS_MAX: f64 = 86_400.0;
 
+/// The bytes of a name from which on it is looked for commands with nearly the same.
+const LONG_NAME: usize = 5;
+
 /// All commands: name, what stands behind it, what it does.
 static ALL: [[&str; 3]; 21] = [
     ["\\q", "", "leaves the shell; so do exit, quit and Ctrl-D"],
     ["\\?", "", "shows this; so does help"],
-    ["\\d", "[name]", "lists tables, views and sequences, or describes one"],
+    ["\\d", "[name|pattern]", "lists tables, views, sequences; describes one"],
     ["\\dt", "[pattern]", "lists tables; * stands for any characters, ? for one"],
     ["\\di", "[pattern]", "lists indexes"],
     ["\\ds", "[pattern]", "lists sequences"],
-    ["\\dv", "[pattern]", "lists views"],
+    ["\\dv", "[pattern]", "lists views; those of the system too: \\dv v$*"],
     ["\\timing", "[on|off]", "shows how long each statement takes"],
     ["\\waits", "[on|off]", "shows where the time of each statement went"],
     ["\\x", "[on|off|auto]", "shows one value a line; auto: if columns don't fit"],
@@ -153,7 +156,7 @@ pub(crate) fn parse(line: &str) -> Result<Command, Failure> {
         "\\t" => Command::RowsOnly(on_off(name, given)?),
         "\\pager" => Command::Pager(on_off(name, given)?),
         "\\x" => Command::Expanded(match given.as_deref() {
-            Some("auto") => Some(Expanded::Auto),
+            Some(auto) if auto.eq_ignore_ascii_case("auto") => Some(Expanded::Auto),
             _ => on_off(name, given)?.map(|on| if on { Expanded::On } else { Expanded::Off }),
         }),
         "\\format" => Command::Format(given.map(|given| format(&given)).transpose()?),
@@ -162,6 +165,9 @@ pub(crate) fn parse(line: &str) -> Result<Command, Failure> {
             Some(file) => Command::Include(file),
             None => return Err(Failure::of_shell("\\i needs the name of a file")),
         },
+        "\\o" if bare == "|" => {
+            return Err(Failure::of_shell("\\o | needs the name of a program"));
+        }
         "\\o" => Command::Output(given),
         "\\copy" => Command::Copy(rest.trim().trim_end_matches(';').into()),
         "\\echo" => Command::Echo(unquoted(rest.trim())),
@@ -169,7 +175,12 @@ pub(crate) fn parse(line: &str) -> Result<Command, Failure> {
         "\\g" | "\\gx" => Command::Again { is_expanded: name == "\\gx" },
         "\\watch" => Command::Watch(seconds(given)?),
         _ => {
-            let meant = did_you_mean(name, all().map(|[name, ..]| *name));
+            // A short name is near to many, and none of them is meant.
+            let is_long = name.len() >= LONG_NAME;
+            let meant = match is_long {
+                true => did_you_mean(name, all().map(|[name, ..]| *name)),
+                false => String::new(),
+            };
             let say = format!("there is no command {name}{meant}");
             return Err(Failure { hint: Some("\\? lists them".into()), ..Failure::of_shell(say) });
         }
@@ -183,12 +194,12 @@ pub(super) fn unquoted(text: &str) -> String {
 }
 
 fn on_off(name: &str, given: Option<String>) -> Result<Option<bool>, Failure> {
-    match given.as_deref() {
-        None => Ok(None),
-        Some("on") => Ok(Some(true)),
-        Some("off") => Ok(Some(false)),
-        Some(other) => {
-            Err(Failure::of_shell(format!("{name} is on or off, not {other}; nothing was changed")))
+    let Some(given) = given else { return Ok(None) };
+    match given.to_ascii_lowercase().as_str() {
+        "on" => Ok(Some(true)),
+        "off" => Ok(Some(false)),
+        _ => {
+            Err(Failure::of_shell(format!("{name} is on or off, not {given}; nothing was changed")))
         }
     }
 }
@@ -246,6 +257,8 @@ mod tests {
             ("\\waits on", Command::Waits(Some(true))),
             ("\\x auto", Command::Expanded(Some(Expanded::Auto))),
             ("\\x off", Command::Expanded(Some(Expanded::Off))),
+            ("\\x AUTO", Command::Expanded(Some(Expanded::Auto))),
+            ("\\timing ON", Command::Timing(Some(true))),
             ("\\format CSV", Command::Format(Some(Format::Csv))),
             ("\\pset format json", Command::Format(Some(Format::Json))),
             ("\\t", Command::RowsOnly(None)),
@@ -285,7 +298,11 @@ mod tests {
     fn what_is_no_command_is_refused_with_one_that_may_be_meant() {
         let refused = |line: &str| parse(line).expect_err(line).message;
         assert_eq!(refused("\\timng"), "there is no command \\timng; did you mean \\timing?");
+        for short in ["\\l", "\\df", "\\set", "\\!"] {
+            assert_eq!(refused(short), format!("there is no command {short}"));
+        }
         assert!(refused("\\waits maybe").contains("on or off"));
+        assert!(refused("\\o |").contains("the name of a program"));
         assert!(refused("\\watch -1").contains("seconds"));
         assert!(refused("\\watch inf").contains("seconds"));
         assert!(refused("\\i").contains("the name of a file"));

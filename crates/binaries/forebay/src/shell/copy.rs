@@ -126,6 +126,10 @@ pub(super) fn statement(
     let end = match end.to_ascii_lowercase().as_str() {
         "stdin" | "pstdin" => "STDIN".to_owned(),
         "stdout" | "pstdout" => "STDOUT".to_owned(),
+        "program" if rest[place.end..].trim_start().starts_with('\'') => {
+            let say = "\\copy starts no program; give its data to \\copy ... FROM stdin";
+            return Err(Failure::of_shell(say));
+        }
         _ => syntax::quote_text(&absolute(&unquoted(end))?.display().to_string()),
     };
     Ok(format!("COPY {}{end}{}", &rest[..place.start], &rest[place.end..]))
@@ -215,7 +219,8 @@ mod tests {
         ] {
             assert_eq!(statement(rest, here).as_deref(), Ok(expected), "{rest}");
         }
-        for rest in ["", "t frm 'x'", "t from", "(t to x"] {
+        assert_eq!(statement("t from program", here).as_deref(), Ok("COPY t from '/here/program'"));
+        for rest in ["", "t frm 'x'", "t from", "(t to x", "t from program 'cat x'"] {
             assert!(statement(rest, here).is_err(), "{rest}");
         }
     }

@@ -1,9 +1,12 @@
 //! What `\d` and its like show, and the names that can be completed: from the dictionary.
 //!
 //! ```text
-//!   \d, \dt, \di, \ds, \dv   a line for each object
+//!   \d, \dt, \di, \ds, \dv   a line for each object, or for those that a pattern means
 //!   \d name                  a line for each part of one: columns, indexes, constraints
 //! ```
+//!
+//! Views of the system are listed only by a pattern that begins with a letter, as the Tab key
+//! completes them.
 //!
 //! Callers: `open_database`.
 
@@ -11,8 +14,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use database::{
-    Catalog, ExternalDefinition, Instance, ObjectId, ObjectNo, Parameters, SequenceView,
-    TableDefinition, ViewDefinition,
+    Catalog, Database, ExternalDefinition, Instance, ObjectId, ObjectNo, Parameters, SequenceView,
+    TableDefinition, Type, ViewDefinition,
 };
 use os::Session;
 use stop::{Stop, did_you_mean};
@@ -28,6 +31,7 @@ const UNDEFINED: &str = "42P01";
 
 /// The dictionary of an open database, as one session sees it.
 pub(crate) struct Dictionary<'s> {
+    pub(crate) database: &'s Database,
     pub(crate) instance: &'s Instance,
     pub(crate) catalog: &'s Catalog,
     pub(crate) session: &'s Session,
@@ -37,7 +41,8 @@ impl Dictionary<'_> {
     /// What is asked for, as rows.
     pub(crate) fn describe(&self, what: &Describe) -> Result<Answer<'static>, Failure> {
         match what {
-            Describe::All => Ok(self.all()),
+            Describe::All => Ok(self.all(None)),
+            Describe::Object(name) if is_pattern(name) => Ok(self.all(Some(name))),
             Describe::Object(name) => match system_view(name) {
                 Some(view) => Ok(system_parts(view)),
                 None => self.object(&folded(name)),
@@ -67,12 +72,16 @@ impl Dictionary<'_> {
         all
     }
 
-    fn all(&self) -> Answer<'static> {
+    fn all(&self, pattern: Option<&str>) -> Answer<'static> {
         let row = |of: Object| -> Row {
             let comment = self.catalog.comment(of.id, None, self.session);
             vec![Some(of.name), Some(of.id.kind().into()), comment]
         };
-        let rows = self.objects().into_iter().map(row).collect();
+        let meant = self.objects().into_iter().filter(|of| is_meant(pattern, &of.name));
+        let system = system_meant(pattern).map(|view| -> Row {
+            vec![Some(view.name.into()), Some("view".into()), Some(view.meaning.into())]
+        });
+        let rows = meant.map(row).chain(system).collect();
         answer(vec![text("name"), text("kind"), text("comment")], rows)
     }
 
@@ -125,7 +134,11 @@ impl Dictionary<'_> {
             let columns = view.columns.join(", ");
             vec![Some(view.name.clone()), Some(columns), Some(view.text.clone())]
         };
-        let rows = named.map(row).collect();
+        let system = system_meant(pattern).map(|view| -> Row {
+            let names: Vec<&str> = view.columns.iter().map(|column| column.name).collect();
+            vec![Some(view.name.into()), Some(names.join(", ")), None]
+        });
+        let rows = named.map(row).chain(system).collect();
         answer(vec![text("view"), text("columns"), text("query")], rows)
     }
 
@@ -222,9 +235,12 @@ impl Dictionary<'_> {
 
     fn view(&self, id: ObjectId, view: &ViewDefinition) -> Vec<Row> {
         let comment = |place| self.catalog.comment(id, Some(place), self.session);
+        // What the query reads may have been dropped or changed: then they have none.
+        let types = self.database.view_types(view, self.session).unwrap_or_default();
+        let kind = |place: usize| types.get(place).map_or_else(String::new, kind_text);
         let columns = view.columns.iter().enumerate();
         let mut rows: Vec<Row> = columns
-            .map(|(place, column)| part("column", column, String::new(), comment(place)))
+            .map(|(place, column)| part("column", column, kind(place), comment(place)))
             .collect();
         rows.push(part("query", &view.name, view.text.clone(), None));
         rows.extend(self.comment(id, &view.name));
@@ -232,10 +248,10 @@ impl Dictionary<'_> {
     }
 
     fn external(&self, id: ObjectId, external: &ExternalDefinition) -> Vec<Row> {
-        let kind = |kind: &database::Type| kind.to_string().to_lowercase();
         let columns = external.columns.iter();
-        let mut rows: Vec<Row> =
-            columns.map(|column| part("column", &column.name, kind(&column.kind), None)).collect();
+        let mut rows: Vec<Row> = columns
+            .map(|column| part("column", &column.name, kind_text(&column.kind), None))
+            .collect();
         rows.push(part("file", &external.name, external.options.clone(), None));
         rows.extend(self.comment(id, &external.name));
         rows
@@ -297,6 +313,16 @@ fn named<'n>(name: &str, columns: impl Iterator<Item = &'n str>) -> TableNames {
 /// Views of the system whose names need no schema.
 fn bare_views() -> impl Iterator<Item = &'static View> {
     views::all().filter(|view| view.schema == Schema::PgCatalog)
+}
+
+/// Views of the system that a pattern means, in the order of their names. One that doesn't begin
+/// with a letter means those of users alone.
+fn system_meant(pattern: Option<&str>) -> impl Iterator<Item = &'static View> {
+    let pattern = pattern.filter(|pattern| pattern.starts_with(char::is_alphabetic));
+    let is_one = |view: &&View| pattern.is_some_and(|of| is_meant(Some(of), view.name));
+    let mut meant: Vec<&View> = bare_views().filter(is_one).collect();
+    meant.sort_by_key(|view| view.name);
+    meant.into_iter()
 }
 
 /// The view of the system that is meant by a name as it is typed. SQL finds it before a user's
@@ -377,13 +403,32 @@ fn number(name: &str) -> Column {
     Column { name: name.to_owned(), kind: "bigint".to_owned(), right_aligned: true }
 }
 
+/// A type, as statements write it.
+fn kind_text(kind: &Type) -> String {
+    kind.to_string().to_lowercase()
+}
+
+/// A name without the schema of users, if it has that before it.
+fn without_schema(typed: &str) -> &str {
+    match typed.split_once('.') {
+        Some((schema, name)) if schema.eq_ignore_ascii_case("public") => name,
+        Some(("\"public\"", name)) => name,
+        _ => typed,
+    }
+}
+
 /// A name as it is typed, as the dictionary has it.
 fn folded(typed: &str) -> String {
-    let typed = typed.strip_prefix("public.").unwrap_or(typed);
+    let typed = without_schema(typed);
     match typed.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
         Some(inner) => inner.replace("\"\"", "\""),
         None => typed.to_lowercase(),
     }
+}
+
+/// Whether a text means several names. In quotes it means one, whatever letters that has.
+fn is_pattern(typed: &str) -> bool {
+    typed.contains(['*', '?']) && !typed.contains('"')
 }
 
 /// Whether a name is meant by a pattern; all are without one.
@@ -421,10 +466,23 @@ mod tests {
             ("o?", "orders", false),
             ("*der", "orders", false),
             ("public.orders", "orders", true),
+            ("PUBLIC.Orders", "orders", true),
+            ("\"public\".\"orders\"", "orders", true),
+            ("\"public.orders\"", "orders", false),
         ] {
             assert_eq!(is_meant(Some(pattern), name), is, "{pattern} {name}");
         }
         assert!(is_meant(None, "orders"));
+        assert!(is_pattern("ord*") && is_pattern("o?") && !is_pattern("orders"));
+        assert!(!is_pattern("\"a*\""));
+    }
+
+    #[test]
+    fn views_of_the_system_are_listed_once_a_letter_is_typed() {
+        let names = |pattern| system_meant(pattern).map(|view| view.name).collect::<Vec<_>>();
+        assert_eq!(names(Some("V$SESSION_*")), ["v$session_event", "v$session_wait"]);
+        assert_eq!(names(Some("*session*")), [""; 0]);
+        assert_eq!(names(None), [""; 0]);
     }
 
     #[test]

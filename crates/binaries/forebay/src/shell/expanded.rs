@@ -3,7 +3,7 @@
 //! ```text
 //!   -[ RECORD 1 ]------
 //!    id   | 1
-//!    name | a long value
+//!    name | a long value.     `.`: the value goes on below; `+`: it has a line's end here
 //!         | that goes on
 //! ```
 //!
@@ -13,7 +13,7 @@ use super::aligned::NULL;
 use super::backend::{Column, Row};
 use super::display::Display;
 use super::render::{Ended, Out, Rows, count_line, put};
-use super::width::{broken, lines, padded, visible, width};
+use super::width::{padded, pieces, visible, width};
 
 /// The narrowest place for values.
 const NARROWEST: usize = 10;
@@ -28,7 +28,8 @@ pub(crate) fn show(
 ) -> Result<u64, Ended> {
     let names: Vec<String> = columns.iter().map(|column| visible(&column.name)).collect();
     let widest = names.iter().map(|name| width(name)).max().unwrap_or(0);
-    let room = limit.map(|limit| limit.saturating_sub(widest + 4).max(NARROWEST));
+    // A blank, the name, what stands between, the mark.
+    let room = limit.map(|limit| limit.saturating_sub(widest + 5).max(NARROWEST));
     let mut count = 0;
     for row in rows {
         let row = row?;
@@ -57,14 +58,13 @@ fn rule(number: u64, limit: Option<usize>) -> String {
 fn record(names: &[String], row: &Row, widest: usize, room: Option<usize>) -> String {
     let mut text = String::new();
     for (name, value) in names.iter().zip(row) {
-        let lines = lines(value.as_deref().unwrap_or(NULL));
-        let pieces = lines.iter().flat_map(|line| match room {
-            Some(room) => broken(line, room),
-            None => vec![line.clone()],
-        });
-        for (at, piece) in pieces.enumerate() {
+        let pieces = pieces(value.as_deref().unwrap_or(NULL), room);
+        // The marks of a value stand under one another.
+        let wide = pieces.iter().map(|piece| width(&piece.text)).max().unwrap_or(0);
+        for (at, piece) in pieces.iter().enumerate() {
             let label = if at == 0 { name.as_str() } else { "" };
-            let line = format!(" {} | {piece}", padded(label, widest, false));
+            let value = padded(&piece.text, wide, false);
+            let line = format!(" {} | {value}{}", padded(label, widest, false), piece.mark);
             text.push_str(line.trim_end());
             text.push('\n');
         }
@@ -88,7 +88,7 @@ mod tests {
         let expected = "\
 -[ RECORD 1 ]---------------------------
  id   | 1
- name | a
+ name | a+
       | b
 -[ RECORD 2 ]---------------------------
  id   | 2
@@ -104,6 +104,8 @@ mod tests {
         let text = shown(&["a", "bcd"], &[&[&long, "x"]], &display(), Some(40));
         assert!(text.lines().all(|line| width(line) <= 40), "{text}");
         assert!(text.lines().count() > 7);
+        let first = text.lines().nth(1).expect("a value");
+        assert!(first.starts_with(" a   | word") && first.ends_with('.'), "{text}");
     }
 
     #[test]

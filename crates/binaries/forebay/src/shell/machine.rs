@@ -75,7 +75,7 @@ fn json_value(column: &Column, value: &str) -> String {
     }
 }
 
-/// A table of Markdown. It has a header always: without one it is none.
+/// A table of Markdown. A blank line ends it, so that the next one isn't a part of it.
 pub(crate) fn markdown(
     columns: &[Column],
     rows: &mut Rows<'_>,
@@ -91,15 +91,27 @@ pub(crate) fn markdown(
         };
         put(out, &(line(names) + &line(columns.iter().map(rule).collect())))?;
     }
-    each(rows, out, |row| {
+    let count = each(rows, out, |row| {
         let cell = |value: &Option<String>| markdown_cell(value.as_deref().unwrap_or("NULL"));
         line(row.iter().map(cell).collect())
-    })
+    })?;
+    if !display.no_header {
+        put(out, "\n")?;
+    }
+    Ok(count)
 }
 
+/// A text that is shown as it is: no letter of it is one of Markdown's.
 fn markdown_cell(text: &str) -> String {
-    let text = text.replace('\\', "\\\\").replace('|', "\\|");
-    text.replace("\r\n", "<br>").replace(['\n', '\r'], "<br>")
+    let mut cell = String::with_capacity(text.len());
+    for c in text.replace("\r\n", "\n").chars() {
+        match c {
+            '\n' | '\r' => cell.push_str("<br>"),
+            '\\' | '|' | '`' | '*' | '[' | '<' | '&' => cell.extend(['\\', c]),
+            c => cell.push(c),
+        }
+    }
+    cell
 }
 
 /// Values with `|` between them. NULL is nothing.
@@ -169,8 +181,9 @@ mod tests {
     #[test]
     fn markdown_has_a_rule_and_no_bars_in_its_cells() {
         let rows: [&[&str]; 1] = [&["1", "a|b\nc"]];
-        let expected = "| n | t |\n| ---: | --- |\n| 1 | a\\|b<br>c |\n";
+        let expected = "| n | t |\n| ---: | --- |\n| 1 | a\\|b<br>c |\n\n";
         assert_eq!(text(Format::Markdown, &["n#", "t"], &rows), expected);
+        assert_eq!(markdown_cell("<b> *x* a_b\r\n&lt;"), "\\<b> \\*x\\* a_b<br>\\&lt;");
     }
 
     #[test]

@@ -76,7 +76,7 @@ pub(crate) struct Sql {
     #[arg(long)]
     create: bool,
     /// Runs these statements and ends; may be given several times.
-    #[arg(short = 'c', long = "command", value_name = "SQL")]
+    #[arg(short = 'c', long = "command", value_name = "SQL", allow_hyphen_values = true)]
     commands: Vec<String>,
     /// Runs a file's statements and ends, behind those of -c; may be given several times. - is
     /// standard input.

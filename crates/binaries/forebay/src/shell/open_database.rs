@@ -53,8 +53,9 @@ impl<'s> OpenDatabase<'s> {
     }
 
     fn dictionary(&self) -> Dictionary<'s> {
-        let (instance, catalog) = (self.database.instance(), self.database.catalog());
-        Dictionary { instance, catalog, session: self.session }
+        let database = self.database;
+        let (instance, catalog) = (database.instance(), database.catalog());
+        Dictionary { database, instance, catalog, session: self.session }
     }
 
     /// Runs a COPY by `work`, and notes where its time went.

@@ -145,12 +145,21 @@ impl Session<'_> {
             let say = format!("\\i {file} stands in {INCLUDES_MAX} files that include each other");
             return self.fail(&Failure::of_shell(say), "", origin, line);
         }
-        let text = match self.console.read_file(Path::new(file)) {
+        let mut name = file.to_owned();
+        let mut read = self.console.read_file(Path::new(file));
+        // As in SQL*Plus, the end of the name may be left out.
+        if read.is_err() && Path::new(file).extension().is_none() {
+            let whole = format!("{file}.sql");
+            if let Ok(text) = self.console.read_file(Path::new(&whole)) {
+                (name, read) = (whole, Ok(text));
+            }
+        }
+        let text = match read {
             Ok(text) => text,
             Err(failure) => return self.fail(&failure, "", origin, line),
         };
         self.includes += 1;
-        let goes_on = self.run_text(&text, &Origin::Script(file.to_owned()));
+        let goes_on = self.run_text(&text, &Origin::Script(name));
         self.includes -= 1;
         // A person's file stops at its first failure, and the person goes on.
         match goes_on || (*origin == Origin::Person && self.why_ended.is_none()) {

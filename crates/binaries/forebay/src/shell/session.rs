@@ -163,7 +163,8 @@ impl<'s> Session<'s> {
             let items = match lines.next(self.console) {
                 Ok(Some(line)) => collector.line(&line, lines.number),
                 Ok(None) => break,
-                Err(failure) => return self.fail(&failure, "", origin, lines.number),
+                // It is the next line that couldn't be read.
+                Err(failure) => return self.fail(&failure, "", origin, lines.number + 1),
             };
             for item in items {
                 match self.item(item, origin, lines) {
@@ -330,10 +331,15 @@ impl<'s> Session<'s> {
         if self.display.waits {
             text += &self.backend.last_profile().unwrap_or_default();
         }
-        match text.is_empty() {
-            true => Ok(()),
-            false => self.say(&text),
+        if text.is_empty() {
+            return Ok(());
         }
+        if self.display.is_for_people() {
+            return self.say(&text);
+        }
+        // A program gets rows and nothing else.
+        self.console.tell(&text);
+        Ok(())
     }
 
     /// Shows a text as an answer.

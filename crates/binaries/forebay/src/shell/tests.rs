@@ -376,6 +376,17 @@ fn a_notice_and_a_transaction_that_is_left_open_are_told() {
     assert!(came.paper.told.starts_with(told), "{}", came.paper.told);
 }
 
+/// Rows for a program have nothing behind them.
+#[test]
+fn time_and_waits_of_rows_for_a_program_are_told_beside_them() {
+    let memory = Memory { profile: Some("CPU 3 ms\n".into()), ..Memory::default() }
+        .knows("x", Canned::Rows(vec!["a"], vec![vec!["1"]]));
+    let texts = ["\\timing on", "\\waits on", "\\format csv", "x;"];
+    let came = talk(memory, Paper::default(), &texts);
+    assert!(came.paper.out.ends_with("waits is on\na\n1\n"), "{}", came.paper.out);
+    assert_eq!(came.paper.told, "Time: 3.000 ms\nCPU 3 ms\n");
+}
+
 #[test]
 fn time_and_waits_are_shown_behind_each_answer() {
     let memory = Memory { profile: Some("CPU 3 ms\n".into()), ..Memory::default() };
@@ -394,6 +405,12 @@ fn files_are_included_and_told_apart() {
     assert_eq!(came.memory.ran, ["one", "two", "bad", "four"]);
     assert!(came.paper.told.contains("/b.sql:2: ERROR"), "{}", came.paper.told);
     assert!(came.paper.told.contains("can't open /none.sql"));
+    let files = [(PathBuf::from("/c.sql"), "five;\nbad;".to_string())].into();
+    let memory = Memory::default().knows("bad", Canned::Fails(failure(0)));
+    let came = talk(memory, Paper { files, ..Paper::default() }, &["@/c", "@/d"]);
+    assert_eq!(came.memory.ran, ["five", "bad"], "the end of a file's name may be left out");
+    assert!(came.paper.told.contains("/c.sql:2: ERROR"), "{}", came.paper.told);
+    assert!(came.paper.told.contains("can't open /d\n"), "{}", came.paper.told);
     let paper = Paper {
         files: [(PathBuf::from("/r.sql"), "\\i /r.sql".to_string())].into(),
         ..Paper::default()

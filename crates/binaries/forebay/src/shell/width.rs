@@ -20,6 +20,37 @@ pub(crate) fn lines(value: &str) -> Vec<String> {
     lines.map(visible).collect()
 }
 
+/// A part of a value on one line.
+pub(crate) struct Piece {
+    pub(crate) text: String,
+    /// What stands behind it: `.` if the value goes on below, `+` if it has a line's end here, or a
+    /// blank.
+    pub(crate) mark: char,
+}
+
+/// The lines of a value, broken where they take more than so many columns; none: nowhere.
+pub(crate) fn pieces(value: &str, columns: Option<usize>) -> Vec<Piece> {
+    let lines = lines(value);
+    let last_line = lines.len() - 1;
+    let mut pieces = Vec::new();
+    for (number, line) in lines.into_iter().enumerate() {
+        let parts = match columns {
+            Some(columns) => broken(&line, columns),
+            None => vec![line],
+        };
+        let last = parts.len() - 1;
+        for (at, text) in parts.into_iter().enumerate() {
+            let mark = match () {
+                () if at < last => '.',
+                () if number < last_line => '+',
+                () => ' ',
+            };
+            pieces.push(Piece { text, mark });
+        }
+    }
+    pieces
+}
+
 /// A text on one line, whose control characters are escapes.
 pub(crate) fn visible(text: &str) -> String {
     if !text.chars().any(char::is_control) {

@@ -3,7 +3,7 @@
 //! ```text
 //!   Planning time: 0.412345 ms
 //!   Time profile:
-//!     log file sync              1.203000 ms   1 waits
+//!     log file sync              1.203000 ms   1 wait
 //!     CPU                        0.310211 ms
 //!     run queue                  0.000000 ms
 //!     unaccounted                0.002000 ms
@@ -28,7 +28,11 @@ pub(super) fn text(account: &TimeAccount, planning: Nanos) -> Vec<String> {
         "Time profile:".to_string(),
     ];
     let mut line = |name: &str, ns: i128, waits: u64| {
-        let waits = if waits > 0 { format!("   {waits} waits") } else { String::new() };
+        let waits = match waits {
+            0 => String::new(),
+            1 => "   1 wait".to_string(),
+            waits => format!("   {waits} waits"),
+        };
         lines.push(format!("  {name:<36}{:>16} ms{waits}", ms(ns)));
     };
     for wait in &account.waits {

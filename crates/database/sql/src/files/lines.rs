@@ -29,13 +29,17 @@ pub(super) fn add_row<'v>(
     out.push(b'\n');
 }
 
+/// The line behind which a client has no more data.
+const LAST: &str = "\\.";
+
 /// Adds a field that isn't NULL.
 pub(super) fn add_field(form: &Form, text: &str, out: &mut Vec<u8>) {
     match form.quotes {
         None => add_escaped(form.delimiter, text, out),
         Some(Quotes { quote, escape }) => {
             let is_sign = |byte: u8| [quote, form.delimiter, b'\n', b'\r'].contains(&byte);
-            if text != form.null && !text.bytes().any(is_sign) {
+            // Without quotes, a line of its own that is \. would end data that a client sends.
+            if text != form.null && text != LAST && !text.bytes().any(is_sign) {
                 out.extend_from_slice(text.as_bytes());
                 return;
             }
@@ -109,5 +113,10 @@ mod tests {
         let mut out = Vec::new();
         add_row(&form, [Value::Text("\\.")], &mut out);
         assert_eq!(out, b"\\\\.\n");
+        let csv = FileOptions { format: Some(FileFormat::Csv), ..FileOptions::default() };
+        let form = Form::of(&csv).expect("a form");
+        let mut out = Vec::new();
+        add_row(&form, [Value::Text("\\.")], &mut out);
+        assert_eq!(out, b"\"\\.\"\n");
     }
 }

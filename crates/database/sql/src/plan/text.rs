@@ -183,7 +183,7 @@ fn describe(node: &Node, line: &mut PlanLine) {
             }
             line.object = Some(table.name().to_string());
         }
-        Operation::Values { rows, .. } => detail("Rows", rows.len().to_string()),
+        Operation::Values { rows, .. } => detail("Rows written", rows.len().to_string()),
         Operation::Filter { condition, .. } => detail("Condition", shown(condition, &own)),
         Operation::Project { input, expressions } => {
             detail("Columns", listed(expressions, &names(&[input])));

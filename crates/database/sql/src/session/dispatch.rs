@@ -97,9 +97,11 @@ impl Frame<'_> {
         };
         let watch = Watch::start(true, self.session);
         let fetched = self.named_by(entry.id, |frame| frame.fetch_plainly(cursor, most, into));
-        let (Took { elapsed, cpu }, rows) = (watch.took(self.session), into.len() as u64);
+        let Took { elapsed, cpu, gets, reads } = watch.took(self.session);
+        let (rows, ended) = (into.len() as u64, u64::from(matches!(fetched, Ok(false))));
         let cpu = cpu.unwrap_or_default();
-        entry.counts.add(Work { runs: 0, fetches: 1, rows, elapsed, cpu }, self.session);
+        let work = Work { runs: 0, fetches: 1, ended, rows, gets, reads, elapsed, cpu };
+        entry.counts.add(work, self.session);
         fetched
     }
 

@@ -108,11 +108,22 @@ impl Measured {
     }
 }
 
-/// A run: how long it took, and the part of that on a CPU, if that was measured.
+/// A run, or a fetch: how long it took, the part of that on a CPU, if that was measured, its gets
+/// of blocks, and the blocks that it read from disk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Took {
     pub(crate) elapsed: Nanos,
     pub(crate) cpu: Option<Nanos>,
+    pub(crate) gets: u64,
+    pub(crate) reads: u64,
+}
+
+/// What a run gave.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gave {
+    pub(crate) rows: u64,
+    /// Whether no rows are left.
+    pub(crate) is_all: bool,
 }
 
 impl Kept {
@@ -179,22 +190,17 @@ impl Kept {
 
     /// Counts a run.
     #[inline]
-    pub(crate) fn count(&self, entry: &Entry, rows: u64, took: Took, session: &Session) {
+    pub(crate) fn count(&self, entry: &Entry, gave: Gave, took: Took, session: &Session) {
         let Tally { work, runs, last, measured } = &self.tally;
-        let elapsed = took.elapsed;
+        let Took { elapsed, gets, reads, .. } = took;
         if let Some(cpu) = took.cpu {
             let Measured { elapsed: before, cpu: of } = measured.get();
             measured.set(Measured { elapsed: before + elapsed.0, cpu: of + cpu.0 });
         }
         let cpu = took.cpu.unwrap_or_else(|| measured.get().share(elapsed));
-        let before = work.get();
-        let now = Work {
-            runs: before.runs + 1,
-            fetches: before.fetches,
-            rows: before.rows + rows,
-            elapsed: Nanos(before.elapsed.0 + elapsed.0),
-            cpu: Nanos(before.cpu.0 + cpu.0),
-        };
+        let (rows, ended) = (gave.rows, u64::from(gave.is_all));
+        let run = Work { runs: 1, fetches: 0, ended, rows, gets, reads, elapsed, cpu };
+        let now = work.get().plus(run);
         runs.set(runs.get() + 1);
         last.set(elapsed);
         let is_due = now.runs >= COUNTED_AT_RUNS || now.elapsed >= COUNTED_AT;

@@ -24,9 +24,9 @@ use stop::{RefusalKind, SqlState, Stop};
 use syntax::{Binds, Statement};
 use txn::Transaction;
 use value::{OwnedValue, Value};
-use waits::{Nanos, Timestamp};
+use waits::{Nanos, Statistic, Timestamp};
 
-use super::prepared::{Kept, Planned, Prepared, Took};
+use super::prepared::{Gave, Kept, Planned, Prepared, Took};
 use super::{Columns, Outcome, Parts};
 use crate::bind::Binder;
 use crate::cache::{Entry, TEXT_BYTES_MAX, Wish};
@@ -203,7 +203,8 @@ impl Frame<'_> {
                 _ => self.change(&planned.opened, binds, most, into)?,
             };
             if let Ran::Done(given) = ran {
-                kept.count(&planned.entry, given.rows, watch.took(self.session), self.session);
+                let gave = Gave { rows: given.rows, is_all: given.cursor.is_none() };
+                kept.count(&planned.entry, gave, watch.took(self.session), self.session);
                 if let Some(cursor) = given.cursor {
                     self.state.cursors.count_in(cursor, &planned.entry);
                 }
@@ -363,18 +364,21 @@ impl Frame<'_> {
     }
 }
 
-/// Measures how long a run takes.
+/// Measures how long a run takes, and its gets and reads of blocks.
 pub(super) struct Watch {
     began: Timestamp,
     /// The thread's time on a CPU before, if that is measured.
     cpu: Option<Nanos>,
+    /// The session's gets and reads before.
+    gets: u64,
+    reads: u64,
 }
 
 impl Watch {
     #[inline]
     pub(super) fn start(is_measured: bool, session: &Session) -> Watch {
         let cpu = is_measured.then(|| session.thread_cpu());
-        Watch { began: session.now(), cpu }
+        Watch { began: session.now(), cpu, gets: gets_of(session), reads: reads_of(session) }
     }
 
     #[inline]
@@ -382,8 +386,24 @@ impl Watch {
         let elapsed = session.now().since(self.began);
         let on_cpu = |before: Nanos| session.thread_cpu().0.saturating_sub(before.0);
         let cpu = self.cpu.map(|before| Nanos(on_cpu(before).min(elapsed.0)));
-        Took { elapsed, cpu }
+        let gets = gets_of(session).wrapping_sub(self.gets);
+        let reads = reads_of(session).wrapping_sub(self.reads);
+        Took { elapsed, cpu, gets, reads }
     }
+}
+
+/// All gets of blocks of a session so far.
+#[inline]
+fn gets_of(session: &Session) -> u64 {
+    let account = session.account();
+    let consistent = account.statistic(Statistic::ConsistentGets);
+    consistent.wrapping_add(account.statistic(Statistic::CurrentGets))
+}
+
+/// All blocks that a session has read from disk so far.
+#[inline]
+fn reads_of(session: &Session) -> u64 {
+    session.account().statistic(Statistic::PhysicalReads)
 }
 
 /// What a run has given.

@@ -39,7 +39,9 @@ fn a_blocked_session_is_shown_with_its_blocker() {
         assert_eq!((blocked.text("state"), blocked.text("status")), ("WAITING", "ACTIVE"));
         assert_eq!((blocked.text("type"), blocked.text("wait_class")), ("USER", "Application"));
         assert!(blocked.int("seconds_in_wait") >= 2 && blocked.int("wait_time_micro") > 2_000_000);
-        assert!(blocked.int("row_wait_obj#") > 0 && blocked.int("row_wait_block#") > 0);
+        assert!(blocked.int("row_wait_block#") > 0);
+        // A row's key: it waits for the entry of the primary key that the other has made.
+        assert_eq!(object_named(db, blocked.int("row_wait_obj#"), session).0, "INDEX");
         let all = db.rows("v$session", session);
         let me = own(&all, session);
         assert_eq!((me.text("state"), me.text_or_null("event")), ("WAITED UNKNOWN TIME", None));
@@ -52,6 +54,14 @@ fn a_blocked_session_is_shown_with_its_blocker() {
         assert!(db.rows("v$lock", session).is_empty());
         assert!(db.rows("v$transaction", session).is_empty());
     });
+}
+
+/// The kind and the name of the object of this number, as `dba_objects` has them.
+fn object_named(db: &Db, object: i64, session: &Session) -> (String, String) {
+    let objects = db.rows("dba_objects", session);
+    let found = objects.iter().find(|row| row.int("object_id") == object);
+    let found = found.expect("dba_objects has every object that is locked");
+    (found.text("object_type").to_string(), found.text("object_name").to_string())
 }
 
 fn locks_agree(db: &Db, blocked: &Row, me: &Row, session: &Session) {
@@ -71,6 +81,8 @@ fn locks_agree(db: &Db, blocked: &Row, me: &Row, session: &Session) {
     assert!(wanted.int("ctime") >= 2 && wanted.int("ctime") <= mine.int("ctime"));
     let tables = [me, blocked].map(|who| of(who, "TM", "lmode").int("id1"));
     assert_eq!(tables[0], tables[1], "both change one table");
+    let table = object_named(db, tables[0], session);
+    assert_eq!((table.0.as_str(), table.1.as_str()), ("TABLE", "customer"));
 
     let transactions = db.rows("v$transaction", session);
     let transaction = own(&transactions, session);

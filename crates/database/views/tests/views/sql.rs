@@ -24,8 +24,6 @@ impl SqlCache for Fake {
             plan_hash: 77,
             command: "SELECT",
             parse_calls: 3,
-            loads: 1,
-            invalidations: 0,
             users_executing: 0,
             memory: 4_000,
             first_load_us: 1_700_000_000_000_000,
@@ -33,6 +31,8 @@ impl SqlCache for Fake {
             work: SqlWork {
                 executions: 4,
                 rows: 8,
+                gets: 70,
+                reads: 6,
                 elapsed: Nanos::from_millis(5),
                 ..SqlWork::default()
             },
@@ -52,9 +52,7 @@ impl SqlCache for Fake {
             position: 1,
             depth: 0,
             operation: "SELECT STATEMENT",
-            options: None,
             object: None,
-            object_number: None,
             cardinality: 8.0,
             cost: 1.5,
             access_predicates: None,
@@ -68,9 +66,7 @@ impl SqlCache for Fake {
             parent: Some(0),
             depth: 1,
             operation: "TABLE ACCESS",
-            options: Some("FULL"),
             object: Some("customer"),
-            object_number: Some(12),
             work: Some(work),
             ..first
         })
@@ -92,6 +88,7 @@ fn statements_are_shown_as_sql_tells_them() {
         assert_eq!(statement.text("sql_fulltext").chars().count(), 2_009);
         let numbers = ["executions", "rows_processed", "elapsed_time", "parse_calls"];
         assert_eq!(numbers.map(|column| statement.int(column)), [4, 8, 5_000, 3]);
+        assert_eq!((statement.int("buffer_gets"), statement.int("disk_reads")), (70, 6));
         let plan = rows(named("v$sql_plan"), &engine);
         let operations: Vec<&str> = plan.iter().map(|row| row.text("operation")).collect();
         assert_eq!(operations, ["SELECT STATEMENT", "TABLE ACCESS"]);
