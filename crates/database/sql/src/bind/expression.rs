@@ -237,15 +237,17 @@ impl Binder<'_> {
         match (row_of(left), row_of(right)) {
             (Some(left), Some(right)) => {
                 let (left, right) = (self.expressions(left)?, self.expressions(right)?);
-                if !matches!(comparison, Comparison::Equal | Comparison::NotEqual) {
-                    let more = left.len().saturating_sub(1);
-                    self.count_copies(&left, more, "a comparison of rows")?;
-                    self.count_copies(&right, more, "a comparison of rows")?;
-                }
-                Ok(self.compared(compare_rows(left, comparison, right)?))
+                self.rows_compared(left, comparison, right)
             }
-            (Some(row), None) if matches!(strip(right), Expr::Subquery(_)) => {
-                self.row_with_subquery(row, comparison, right)
+            (Some(row), None) if let Expr::Subquery(query) = strip(right) => {
+                let left = self.expressions(row)?;
+                let right = self.row_of_subquery(query, row.len())?;
+                self.rows_compared(left, comparison, right)
+            }
+            (None, Some(row)) if let Expr::Subquery(query) = strip(left) => {
+                let left = self.row_of_subquery(query, row.len())?;
+                let right = self.expressions(row)?;
+                self.rows_compared(left, comparison, right)
             }
             (None, None) => {
                 let (left, right) = (self.expression(left)?, self.expression(right)?);
@@ -257,6 +259,21 @@ impl Binder<'_> {
                 "a row can only be compared with a row of as many columns",
             )),
         }
+    }
+
+    /// A comparison of two rows column by column.
+    fn rows_compared(
+        &mut self,
+        left: Vec<Typed>,
+        comparison: Comparison,
+        right: Vec<Typed>,
+    ) -> Bind<Typed> {
+        if !matches!(comparison, Comparison::Equal | Comparison::NotEqual) {
+            let more = left.len().saturating_sub(1);
+            self.count_copies(&left, more, "a comparison of rows")?;
+            self.count_copies(&right, more, "a comparison of rows")?;
+        }
+        Ok(self.compared(compare_rows(left, comparison, right)?))
     }
 
     fn unary(&mut self, op: &UnaryOperator, expr: &Expr) -> Bind<Typed> {

@@ -13,7 +13,7 @@ use stop::SqlState;
 
 use super::group::Collector;
 use super::joins::{JoinAs, goes_from_the_left};
-use super::query::{output_scope, rename};
+use super::query::{check_names, output_scope};
 use super::scope::{Border, Scope, ScopeColumn};
 use super::select::settle;
 use super::{Binder, Query};
@@ -242,10 +242,7 @@ fn aliased(mut part: Part, alias: Option<&TableAlias>) -> Bind<Part> {
     let names: Vec<String> = alias.columns.iter().map(|column| fold(&column.name)).collect();
     let mut shown: Vec<ScopeColumn> =
         part.scope.columns.drain(..).filter(|column| column.is_plain).collect();
-    if names.len() > shown.len() {
-        let mut none = [];
-        rename(&mut none, &names, &table.name)?;
-    }
+    check_names(shown.len(), &names, &table.name)?;
     for (column, name) in shown.iter_mut().zip(&names) {
         column.name.clone_from(name);
     }

@@ -160,15 +160,20 @@ fn names_itself(cte: &sqlparser::ast::Cte) -> bool {
 
 /// Gives columns the names of a list, which may be shorter.
 pub(super) fn rename(columns: &mut [OutputColumn], names: &[String], of: &str) -> Bind<()> {
-    if names.len() > columns.len() {
-        let message =
-            format!("{of} has {} columns, and {} names are given", columns.len(), names.len());
-        return Err(Refused::new(SqlState::INVALID_COLUMN_REFERENCE, At::NOWHERE, message));
-    }
+    check_names(columns.len(), names, of)?;
     for (column, name) in columns.iter_mut().zip(names) {
         column.name.clone_from(name);
     }
     Ok(())
+}
+
+/// Refuses more names than there are columns.
+pub(super) fn check_names(columns: usize, names: &[String], of: &str) -> Bind<()> {
+    if names.len() <= columns {
+        return Ok(());
+    }
+    let message = format!("{of} has {columns} columns, and {} names are given", names.len());
+    Err(Refused::new(SqlState::INVALID_COLUMN_REFERENCE, At::NOWHERE, message))
 }
 
 /// The columns of a result, which can be named without a table.

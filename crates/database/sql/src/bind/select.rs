@@ -17,7 +17,7 @@ use sqlparser::ast::{
 };
 use stop::SqlState;
 
-use super::expression::strip;
+use super::expression::{row_of, strip};
 use super::group::{Collector, over_groups};
 use super::order::{directed, output_of};
 use super::scope::{Border, Scope, ScopeColumn};
@@ -41,6 +41,15 @@ impl Targets {
             self.expressions[a] == self.expressions[b] && !is_volatile(&self.expressions[a])
         };
         output_of(expr, &self.columns, &same, clause)
+    }
+
+    /// The place of a value; it is appended if it isn't there.
+    fn place_of(&mut self, value: Expression) -> usize {
+        let known = self.expressions.iter().position(|target| *target == value);
+        known.unwrap_or_else(|| {
+            self.expressions.push(value);
+            self.expressions.len() - 1
+        })
     }
 }
 
@@ -87,7 +96,7 @@ impl Binder<'_> {
             Some(having) => conjuncts(self.condition(having, "HAVING")?),
             None => Vec::new(),
         };
-        let on = self.distinct_on(select, &targets)?;
+        let on = self.distinct_on(select, &mut targets)?;
         let keys = self.keys(order, select, &mut targets)?;
         self.collector().forbidden = Some("GROUP BY");
         let groups = self.group_by(select, &targets)?;
@@ -246,18 +255,14 @@ impl Binder<'_> {
             if value.constant().is_some() && select.distinct.is_none() {
                 continue;
             }
-            let known = targets.expressions.iter().position(|target| *target == value);
-            let place = known.unwrap_or_else(|| {
-                targets.expressions.push(value);
-                targets.expressions.len() - 1
-            });
-            keys.push(directed(key, Expression::Column(place))?);
+            keys.push(directed(key, Expression::Column(targets.place_of(value)))?);
         }
         Ok(keys)
     }
 
-    /// The columns of DISTINCT ON, among the targets: found as those of ORDER BY are.
-    fn distinct_on(&mut self, select: &Select, targets: &Targets) -> Bind<Option<Vec<usize>>> {
+    /// The columns of DISTINCT ON, among the targets: found as those of ORDER BY are, and appended
+    /// like those.
+    fn distinct_on(&mut self, select: &Select, targets: &mut Targets) -> Bind<Option<Vec<usize>>> {
         let Some(Distinct::On(exprs)) = &select.distinct else { return Ok(None) };
         let mut places = Vec::with_capacity(exprs.len());
         for expr in exprs {
@@ -265,13 +270,8 @@ impl Binder<'_> {
                 places.push(place);
                 continue;
             }
-            let value = self.expression(expr)?.expression;
-            let known = targets.expressions.iter().position(|target| *target == value);
-            let place = known.ok_or_else(|| {
-                let instead = "select what DISTINCT ON names";
-                Refused::unsupported(At::of(expr), "DISTINCT ON what isn't selected", instead)
-            })?;
-            places.push(place);
+            let value = self.expression(expr)?.settled().expression;
+            places.push(targets.place_of(value));
         }
         Ok(Some(places))
     }
@@ -290,7 +290,7 @@ impl Binder<'_> {
             return Ok(None);
         }
         let mut groups: Vec<Expression> = Vec::with_capacity(exprs.len());
-        for expr in exprs {
+        for expr in exprs.iter().flat_map(parts_of_group) {
             let group = self.group(expr, targets)?;
             if !groups.contains(&group) {
                 groups.push(group);
@@ -387,6 +387,11 @@ impl Binder<'_> {
         );
         Refused::new(SqlState::GROUPING_ERROR, At::NOWHERE, message)
     }
+}
+
+/// What a part of GROUP BY names: `(a, b)` is `a, b`, and `()` makes one group of all rows.
+fn parts_of_group(expr: &Expr) -> &[Expr] {
+    row_of(expr).unwrap_or(std::slice::from_ref(expr))
 }
 
 /// Appends the columns that an expression reads outside of groups and aggregates.

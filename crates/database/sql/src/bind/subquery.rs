@@ -107,18 +107,10 @@ impl Binder<'_> {
         self.tested(row, question, query)
     }
 
-    /// `(a, b) = (SELECT ...)`.
-    pub(super) fn row_with_subquery(
-        &mut self,
-        row: &[Expr],
-        comparison: Comparison,
-        right: &Expr,
-    ) -> Bind<Typed> {
-        let (Comparison::Equal, Expr::Subquery(query)) = (comparison, strip(right)) else {
-            let instead = "compare the columns one by one";
-            return Err(Refused::unsupported(At::of(right), "this comparison of rows", instead));
-        };
-        self.tested(row, Question::Any(Comparison::Equal), query)
+    /// The row that a subquery gives, one column after the other: NULLs if it has no row. Two rows
+    /// are refused when it runs.
+    pub(super) fn row_of_subquery(&mut self, query: &SqlQuery, columns: usize) -> Bind<Vec<Typed>> {
+        (0..columns).map(|number| self.scalar_column(query, number, columns)).collect()
     }
 
     /// A comparison of values with the rows of a subquery.
@@ -160,10 +152,9 @@ impl Binder<'_> {
             let mut expressions = Vec::with_capacity(columns.len());
             for (place, (column, wanted)) in columns.iter_mut().zip(tested).enumerate() {
                 let own = Typed::column(place, column.kind);
-                // A CHAR loses its blanks on both sides; a number stays what it is.
+                // A number stays what it is. A CHAR is compared with a text as a text.
                 let to = match column.kind.with(*wanted) {
                     Some(_) if column.kind.is_number() => column.kind,
-                    Some(Kind::Text) if *wanted == Kind::Char => Kind::Char,
                     Some(both) => both,
                     None => {
                         let message = format!("{wanted} can't be compared with {}", column.kind);

@@ -11,6 +11,9 @@
 //! A condition on the side of an outer join that may be padded with NULLs stays above the join; if
 //! it rejects NULLs, no padded row comes out, and the join is an inner one.
 //!
+//! Conditions that meet are tested in the order in which they stood, from below: one that keeps
+//! rows out of a subquery or a join is a guard for what is computed of the others.
+//!
 //! Callers: `rewrite`.
 
 use expression::Expression;
@@ -29,12 +32,9 @@ pub(super) fn push(logical: Logical, conditions: Vec<Expression>) -> Logical {
     push_moving(logical, moving).filtered(fixed)
 }
 
-fn push_moving(logical: Logical, mut conditions: Vec<Expression>) -> Logical {
+fn push_moving(logical: Logical, conditions: Vec<Expression>) -> Logical {
     match logical {
-        Logical::Filter { input, conditions: own } => {
-            conditions.extend(own);
-            push(*input, conditions)
-        }
+        Logical::Filter { input, conditions: own } => push(*input, behind(own, conditions)),
         Logical::Project { input, expressions } => through_project(*input, expressions, conditions),
         Logical::Join(join) => into_join(join, conditions),
         Logical::Apply { left, right, is_outer, slots, on } => {
@@ -47,8 +47,7 @@ fn push_moving(logical: Logical, mut conditions: Vec<Expression>) -> Logical {
                 let right = Box::new(push(*right, of_right));
                 return Logical::Apply { left, right, is_outer, slots, on }.filtered(others);
             }
-            let all = others.into_iter().chain(on).collect();
-            let (of_right, on) = split(all, |column| column >= width);
+            let (of_right, on) = split(behind(on, others), |column| column >= width);
             let of_right = of_right.into_iter().map(|one| shifted(one, width)).collect();
             let right = Box::new(push(*right, of_right));
             Logical::Apply { left, right, is_outer, slots, on }
@@ -88,6 +87,12 @@ fn push_moving(logical: Logical, mut conditions: Vec<Expression>) -> Logical {
         }
         leaf => leaf.filtered(conditions),
     }
+}
+
+/// Conditions with those that stood above them behind.
+fn behind(mut below: Vec<Expression>, above: Vec<Expression>) -> Vec<Expression> {
+    below.extend(above);
+    below
 }
 
 /// Conditions on a projection are conditions on what it is made of, unless that is worth computing
@@ -148,7 +153,7 @@ fn into_join(join: Join, conditions: Vec<Expression>) -> Logical {
     let width = left.width();
     kind = without_padding(kind, &conditions, width);
     match kind {
-        JoinKind::Inner => inner(*left, *right, conditions.into_iter().chain(on).collect()),
+        JoinKind::Inner => inner(*left, *right, behind(on, conditions)),
         JoinKind::Left => {
             let (of_left, above) = split(conditions, |column| column < width);
             let (of_right, on) = split(on, |column| column >= width);

@@ -202,7 +202,8 @@ fn open(logical: &Logical, is_outside: &dyn Fn(usize) -> bool) -> Option<Opened>
                 rows = input;
             }
             Logical::Filter { input, conditions: own } => {
-                conditions.extend(own.iter().cloned());
+                // What stands below is tested first.
+                conditions = own.iter().cloned().chain(conditions).collect();
                 rows = input;
             }
             // Neither the order nor how often a row comes makes a difference.
