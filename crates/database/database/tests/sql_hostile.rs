@@ -237,7 +237,7 @@ fn copies_of_copies_are_refused_before_they_fill_the_memory() {
     let small = Small::new("hostile-copies");
     let mut connection = thirty(&small);
     let mut within = "a between 1 and 2".to_string();
-    for _ in 0..15 {
+    for _ in 0..40 {
         within = format!("({within}) between false and true");
     }
     let text = format!("select count(*) from t where {within}");
@@ -283,7 +283,7 @@ fn queries_that_double_at_each_step_are_kept_small_or_refused() {
     let text = format!("select l.n from generate_series(1, 2) g, lateral ({lateral}) l");
     assert_eq!(refused(&mut connection, &text), SqlState::STATEMENT_TOO_COMPLEX);
     let mut text = "select a from t".to_string();
-    for _ in 0..40 {
+    for _ in 0..24 {
         text = format!("select a + a as a from ({text}) q");
     }
     let text = format!("select count(*) from ({text}) q where a > 0");
