@@ -109,6 +109,22 @@ fn times_are_never_among_the_rows_of_a_program() {
     assert!(told.starts_with("Time: ") && told.contains("elapsed"), "{told}");
 }
 
+/// Of several parameters all are set, or none.
+#[test]
+fn a_setting_that_is_refused_leaves_those_before_it() {
+    let folder = with_ten("hostile-settings");
+    let script = "alter system set db_writer_processes = 2 db_cache_size = '1';\n\
+                  show db_writer_processes;\n\
+                  alter session set statement_timeout = 77 lock_timeout = 'x';\n\
+                  show statement_timeout;\n\
+                  alter system set statement_timeout = 5;\n";
+    let arguments = ["sql", "db", "--keep-going", "--format", "csv", "--no-header"];
+    let output = fed(&folder, &arguments, script.as_bytes());
+    let told = text(&output.stderr);
+    assert_eq!(text(&output.stdout), "1\n0\n", "{told}");
+    assert!(told.contains("write ALTER SESSION SET statement_timeout"), "{told}");
+}
+
 /// Two tables of Markdown don't become one.
 #[test]
 fn a_table_of_markdown_ends_with_a_blank_line() {
