@@ -14,7 +14,7 @@ use super::Done;
 use crate::engine::Frame;
 use crate::names::fold;
 use crate::refuse::refuse;
-use crate::session::Outcome;
+use crate::session::{Outcome, Settings};
 
 /// The size of a data file that is given none, and by how much one grows.
 const FILE_BYTES: u64 = 64 << 20;
@@ -88,9 +88,7 @@ impl Frame<'_> {
                 if *scope == Scope::File {
                     return not_yet("SET ... SCOPE = SPFILE");
                 }
-                for parameter in parameters {
-                    self.set_parameter(parameter)?;
-                }
+                self.set_parameters(parameters)?;
                 Ok(outcome.with_notice(UNTIL_STOPPED))
             }
             AlterSystem::Checkpoint => self.instance.checkpoint(self.session).map(|()| outcome),
@@ -104,8 +102,29 @@ impl Frame<'_> {
         }
     }
 
+    /// Sets all of these, or none.
+    fn set_parameters(&self, parameters: &[ParameterValue]) -> Result<(), Stop> {
+        let before = self.instance.parameters(self.session);
+        for (number, parameter) in parameters.iter().enumerate() {
+            let Err(stop) = self.set_parameter(parameter) else { continue };
+            for set in parameters[..number].iter().rev() {
+                let value = before.get(&set.name)?;
+                self.instance.set_parameter(&set.name, &value, self.session)?;
+            }
+            return Err(stop);
+        }
+        Ok(())
+    }
+
     fn set_parameter(&self, parameter: &ParameterValue) -> Result<(), Stop> {
         let ParameterValue { name, value } = parameter;
+        let is_of_instance = Parameters::list().iter().any(|info| info.name == *name);
+        if Settings::has(name) && !is_of_instance {
+            let message = format!(
+                "{name} is a setting of each session; write ALTER SESSION SET {name} = ..."
+            );
+            return Err(refuse(SqlState::CANT_CHANGE_RUNTIME_PARAM, message));
+        }
         if let Some(value) = value {
             return self.instance.set_parameter(name, value, self.session);
         }

@@ -43,11 +43,11 @@ pub use prepared::Prepared;
 
 pub(crate) use dispatch::Written;
 pub(crate) use rows::{TRIES, binds_for, changes_all_the_time};
+pub(crate) use settings::Settings;
 
 use crate::engine::Frame;
 use crate::run::{Connected, Cursors, Host, SequenceValues};
 use prepared::Statements;
-use settings::Settings;
 use transactions::OpenNames;
 
 /// What a connection says of itself to SQL.

@@ -92,7 +92,7 @@ const SETTINGS: &[Info] = &[
 ];
 
 /// The settings of a session.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
     set: BTreeMap<&'static str, String>,
     /// What SET LOCAL has replaced, to be put back when the transaction ends.

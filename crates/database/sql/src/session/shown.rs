@@ -48,6 +48,16 @@ impl Frame<'_> {
             let notice = "SET LOCAL has no effect outside of a transaction";
             return Ok(Outcome::done(tag).with_notice(notice));
         }
+        let before = self.state.own.settings.clone();
+        if let Err(stop) = self.set_each(setting) {
+            // What is refused changes nothing: those that came before the wrong one neither.
+            self.state.own.settings = before;
+            return Err(stop);
+        }
+        Ok(Outcome::done(tag))
+    }
+
+    fn set_each(&mut self, setting: &Setting) -> Result<(), Stop> {
         for one in &setting.parameters {
             let is_of_instance = !Settings::has(&one.name)
                 && Parameters::list().iter().any(|info| info.name == one.name);
@@ -66,7 +76,7 @@ impl Frame<'_> {
                 open.set_lock_wait(self.state.own.lock_wait());
             }
         }
-        Ok(Outcome::done(tag))
+        Ok(())
     }
 }
 
