@@ -57,7 +57,10 @@ impl Planner<'_> {
         };
         let mut planned = self.plan(input, &wanted);
         let keys = self.columns_for(&mut planned, groups);
-        let given = order.map_or(&[][..], Vec::as_slice);
+        let given: &[SortKey] = match order {
+            Some(order) => order,
+            None => &[],
+        };
         if !given.is_empty() {
             self.put_in_order(&mut planned, &keys, given);
         }
@@ -74,7 +77,7 @@ impl Planner<'_> {
         planned: &Planned,
     ) -> SourceCall {
         let is_given = given.starts_with(&call.order);
-        let own = if is_given { &[][..] } else { &call.order[..] };
+        let own: &[SortKey] = if is_given { &[] } else { &call.order };
         SourceCall {
             aggregate: call.aggregate,
             arguments: planned.all_over(&call.arguments),
