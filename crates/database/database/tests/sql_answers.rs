@@ -124,3 +124,36 @@ fn names_beyond_the_columns_are_counted() {
     let said = found.expect("there are two columns").to_string();
     assert!(said.contains("q has 2 columns, and 3 names"), "{said}");
 }
+
+/// Aggregates of one query take the rows of a group each in its own order.
+#[test]
+fn each_aggregate_takes_the_rows_of_a_group_in_its_own_order() {
+    let small = Small::new("answers-orders");
+    let mut connection = small.connect("app");
+    let text = "select b, string_agg(a::text, ',' order by a), \
+                string_agg(a::text, ',' order by a % 3, a desc), \
+                string_agg(distinct (a % 3)::text, '' order by (a % 3)::text desc), \
+                string_agg(a::text, ',' order by nullif(a, 4) desc nulls last) \
+                filter (where a > 3), count(*) \
+                from (select g as a, g % 2 as b from generate_series(1, 7) g) s \
+                group by b order by b";
+    let expected = ["0|2,4,6|6,4,2|210|6,4|3", "1|1,3,5,7|3,7,1,5|210|7,5|4"];
+    for is_on in ["on", "off"] {
+        run(&mut connection, &format!("set enable_hashagg = {is_on}"));
+        assert_eq!(rows(&mut connection, text), expected);
+    }
+    let none = "select string_agg(a::text, ',' order by a), \
+                string_agg(a::text, ',' order by a desc) from (select 1 as a) s where a > 1";
+    assert_eq!(value(&mut connection, none), "NULL|NULL");
+    run(&mut connection, "alter system set pga_aggregate_target = 1048576");
+    let text = "create table v as select g, (g * 7919 % 5000)::text || repeat('x', 40) as v \
+                from generate_series(1, 20000) g";
+    run(&mut connection, text);
+    let many = "select md5(string_agg(v, ',' order by g)) = \
+                (select md5(string_agg(v, ',' order by g)) from v), \
+                md5(string_agg(distinct v, ',' order by v)) = \
+                (select md5(string_agg(v, ',' order by v)) from (select distinct v from v) d), \
+                md5(string_agg(v, ',' order by v desc, g)) = \
+                (select md5(string_agg(v, ',' order by v desc, g)) from v) from v";
+    assert_eq!(value(&mut connection, many), "TRUE|TRUE|TRUE");
+}

@@ -4,26 +4,27 @@
 //! table of groups and values. Values that don't fit there are set aside, and taken at the end of
 //! the pass, when the accumulators of all groups are still there. That is another order than the
 //! one in which they came. So where the order matters, equal values come together, and a value is
-//! compared with the one before it.
+//! compared with the one before it; or the call sorts by itself what it has taken.
 //!
 //! Invariants
 //!   * a value is in the table, or set aside, or both are known not to have it: so it is taken once
-//!   * FILTER is asked before arguments are evaluated
+//!   * FILTER is asked before arguments are evaluated, and these before what a call sorts by
 //!
 //! Callers: `hash_aggregate`, `sorted_aggregate`.
 
-use expression::{Accumulator, Evaluation, RowOf, Rows};
+use expression::{Evaluation, RowOf, Rows};
 use stop::Stop;
 use value::Value;
 
 use crate::groups::Groups;
 use crate::hash::group_hash;
+use crate::ordered::CallState;
 use crate::partitions::ReadRows;
 use crate::passes::{Area, Passes};
-use crate::{AggregateCall, World};
+use crate::{AggregateCall, CallKey, CallKeyValue, World};
 
 /// The most arguments of an aggregate.
-const ARGUMENTS_MAX: usize = 2;
+pub(crate) const ARGUMENTS_MAX: usize = 2;
 
 /// The values that a DISTINCT call has taken, each with its group in front.
 struct Taken {
@@ -83,6 +84,8 @@ pub(crate) struct Calls {
     taken: Vec<Option<Taken>>,
     /// For each call whose equal values come together, those that it has taken last.
     last: Vec<Option<Rows>>,
+    /// The key of a row in the order of a call's own.
+    key: Vec<u8>,
 }
 
 /// Where the values of a row go.
@@ -90,7 +93,7 @@ pub(crate) struct Target<'t> {
     /// The number of the row's group in this pass.
     pub(crate) group: u32,
     /// The accumulators of that group.
-    pub(crate) accumulators: &'t mut [Accumulator],
+    pub(crate) accumulators: &'t mut [CallState],
     /// The bytes that the source uses beside the tables of DISTINCT calls.
     pub(crate) used: u64,
     /// The bytes of texts in accumulators.
@@ -102,6 +105,8 @@ impl Calls {
     pub(crate) fn new(calls: Vec<AggregateCall>) -> Calls {
         let taken = |call: &AggregateCall| {
             assert!(call.arguments.len() <= ARGUMENTS_MAX, "aggregates have at most two arguments");
+            let is_argument = |by: &CallKey| matches!(by.value, CallKeyValue::Argument(_));
+            assert!(!call.distinct || call.order.iter().all(is_argument), "RS15");
             let matters = call.distinct && !call.aggregate.ignores_duplicates();
             (matters && !call.together).then(|| Taken::new(call.arguments.len()))
         };
@@ -111,6 +116,7 @@ impl Calls {
         Calls {
             taken: calls.iter().map(taken).collect(),
             last: calls.iter().map(last).collect(),
+            key: Vec::new(),
             calls,
         }
     }
@@ -126,8 +132,8 @@ impl Calls {
     }
 
     /// The accumulators of a new group.
-    pub(crate) fn accumulators(&self) -> impl Iterator<Item = Accumulator> {
-        self.calls.iter().map(|call| Accumulator::new(call.aggregate))
+    pub(crate) fn accumulators(&self) -> impl Iterator<Item = CallState> {
+        self.calls.iter().map(CallState::new)
     }
 
     /// Gives a row to the accumulators of its group.
@@ -168,7 +174,15 @@ impl Calls {
                     continue;
                 }
             }
-            add(&mut accumulators[number], values, beside)?;
+            self.key.clear();
+            for by in &call.order {
+                let value = match &by.value {
+                    CallKeyValue::Argument(place) => values[*place],
+                    CallKeyValue::Computed(value) => value.evaluate(&row, with)?,
+                };
+                by.push(value, &mut self.key);
+            }
+            add(&mut accumulators[number], values, &self.key, beside)?;
         }
         Ok(())
     }
@@ -177,15 +191,15 @@ impl Calls {
     /// what they have taken. `accumulators` are those of all groups.
     pub(crate) fn end_pass<W: World>(
         &mut self,
-        accumulators: &mut [Accumulator],
+        accumulators: &mut [CallState],
         used: u64,
         area: &mut Area,
         world: &W,
     ) -> Result<(), Stop> {
-        let calls = self.calls.len();
-        self.last.iter_mut().flatten().for_each(Rows::clear);
+        let Calls { calls, taken, last, key } = self;
+        last.iter_mut().flatten().for_each(Rows::clear);
         let mut beside = 0;
-        for (number, taken) in self.taken.iter_mut().enumerate() {
+        for (number, taken) in taken.iter_mut().enumerate() {
             let Some(taken) = taken else { continue };
             taken.seen.clear();
             let mut batch = ReadRows::new(taken.columns.len());
@@ -204,8 +218,9 @@ impl Calls {
                             for (place, column) in taken.columns[1..].iter().enumerate() {
                                 values[place] = batch.rows.get(row, *column);
                             }
-                            let accumulator = &mut accumulators[group as usize * calls + number];
-                            add(accumulator, values, &mut beside)?;
+                            key_of_arguments(&calls[number], &values, key);
+                            let at = group as usize * calls.len() + number;
+                            add(&mut accumulators[at], values, key, &mut beside)?;
                         }
                     }
                 }
@@ -244,12 +259,24 @@ fn is_last(last: &mut Rows, values: &[Value<'_>]) -> bool {
 
 /// Gives values to an accumulator, and adds to `beside` what it has grown by.
 fn add(
-    accumulator: &mut Accumulator,
+    accumulator: &mut CallState,
     values: [Value<'_>; ARGUMENTS_MAX],
+    key: &[u8],
     beside: &mut u64,
 ) -> Result<(), Stop> {
-    let before = accumulator.bytes() as u64;
-    accumulator.add(values[0], values[1])?;
-    *beside = (*beside + accumulator.bytes() as u64).saturating_sub(before);
+    let before = accumulator.bytes();
+    accumulator.add(values, key)?;
+    *beside = (*beside + accumulator.bytes()).saturating_sub(before);
     Ok(())
+}
+
+/// Replaces `key` by the one by which a DISTINCT call sorts these arguments.
+fn key_of_arguments(call: &AggregateCall, arguments: &[Value<'_>], key: &mut Vec<u8>) {
+    key.clear();
+    for by in &call.order {
+        let CallKeyValue::Argument(place) = by.value else {
+            unreachable!("a DISTINCT call sorts by its arguments alone (RS15)")
+        };
+        by.push(arguments[place], key);
+    }
 }

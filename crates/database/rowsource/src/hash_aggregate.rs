@@ -13,18 +13,19 @@
 //!
 //! Callers: plans, for GROUP BY with keys.
 
-use expression::{Accumulator, Row, Rows};
+use expression::{Row, Rows};
 use stop::Stop;
 
 use crate::calls::{Calls, Target};
 use crate::groups::Groups;
 use crate::hash::group_hash;
+use crate::ordered::CallState;
 use crate::partitions::ReadRows;
 use crate::passes::{Area, Passes};
 use crate::source::{has_room, with_whole_batches};
 use crate::{AggregateCall, Source, WorkArea, World};
 
-const ACCUMULATOR_BYTES: u64 = size_of::<Accumulator>() as u64;
+const ACCUMULATOR_BYTES: u64 = size_of::<CallState>() as u64;
 
 /// What comes next.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +47,7 @@ struct State {
     calls: Calls,
     groups: Groups,
     /// The accumulators of each group, one after the other.
-    accumulators: Vec<Accumulator>,
+    accumulators: Vec<CallState>,
     /// The bytes of texts in accumulators.
     beside: u64,
     area: Area,

@@ -21,7 +21,8 @@
 //! | `filter`, `project`, `limit`, `values`, `append` | what needs no memory |
 //! | `order`, `top` | [`Sort`]: all rows in order, or the first few |
 //! | `distinct`, `set_operation` | [`Distinct`], [`Unique`], [`SetOperation`] |
-//! | `hash_aggregate`, `sorted_aggregate`, `calls` | [`HashAggregate`], [`SortedAggregate`] |
+//! | `hash_aggregate`, `sorted_aggregate` | [`HashAggregate`], [`SortedAggregate`] |
+//! | `calls`, `ordered` | what each row gives to the aggregates of its group, in which order |
 //! | `hash_join/` | [`HashJoin`] |
 //! | `merge_join`, `nested_loop` | [`MergeJoin`], [`NestedLoop`] |
 //! | `materialise` | [`Materialise`]: rows that are read again |
@@ -70,6 +71,7 @@ mod memory;
 mod merge_join;
 mod nested_loop;
 mod order;
+mod ordered;
 mod partitions;
 mod passes;
 mod plan;
@@ -95,8 +97,8 @@ pub use merge_join::MergeJoin;
 pub use nested_loop::NestedLoop;
 pub use order::Sort;
 pub use plan::{
-    AggregateCall, Cut, JoinKey, JoinKind, JoinPlan, KeyOrder, LoopPlan, SetKind, Side, SlotFrom,
-    SortKey,
+    AggregateCall, CallKey, CallKeyValue, Cut, JoinKey, JoinKind, JoinPlan, KeyOrder, LoopPlan,
+    SetKind, Side, SlotFrom, SortKey,
 };
 pub use project::Project;
 pub use set_operation::SetOperation;

@@ -15,7 +15,7 @@
 //!   * equal keys keep the order of the input, with a heap as without
 //!   * keys that are equal in SQL have equal bytes, whatever their kinds were (rule RS9)
 //!
-//! Callers: plans, for ORDER BY, and below merge joins and sorted groups.
+//! Callers: plans, for ORDER BY, and below merge joins and sorted groups; `ordered`, for its keys.
 
 use expression::{Kind, RowOf, Rows};
 use sort::{RECORD_BYTES_MAX, SortConfig, SortState, SortedState};
@@ -286,7 +286,7 @@ fn push_key(row: RowOf<'_>, keys: &[SortKey], key: &mut Vec<u8>) -> Result<(), S
 /// The value as one of this kind, so that the bytes of all keys have one order.
 ///
 /// # Panics When the kind has no such value: the planner has said the wrong one.
-fn as_kind(value: Value<'_>, kind: Kind) -> Value<'_> {
+pub(crate) fn as_kind(value: Value<'_>, kind: Kind) -> Value<'_> {
     match (kind, value) {
         (_, Value::Null) => Value::Null,
         (Kind::Number, Value::Int(int)) => Value::Number(int.into()),

@@ -141,6 +141,31 @@ pub struct AggregateCall {
     /// Whether the rows of a group come with equal arguments next to one another, in an order that
     /// matters. Only [`crate::SortedAggregate`] takes such a call.
     pub together: bool,
+    /// The order in which it takes the rows of a group, if they come in another one: it keeps their
+    /// arguments, and sorts them at the end (RS15). Empty: it takes them as they come.
+    pub order: Vec<CallKey>,
+}
+
+/// A part of an order of a call's own.
+#[derive(Clone, Debug)]
+pub struct CallKey {
+    /// What is compared.
+    pub value: CallKeyValue,
+    /// The kind of its values, as of a [`SortKey`].
+    pub kind: Kind,
+    /// The direction.
+    pub direction: Direction,
+    /// Where NULLs come.
+    pub nulls: NullOrdering,
+}
+
+/// What a part of an order of a call's own compares.
+#[derive(Clone, Debug)]
+pub enum CallKeyValue {
+    /// One of the call's arguments, by its place. A DISTINCT call has only such.
+    Argument(usize),
+    /// An expression over the input's columns.
+    Computed(Expression),
 }
 
 /// A set operation. UNION ALL is [`crate::Append`], and UNION has [`crate::Distinct`] above that.

@@ -7,11 +7,12 @@
 //!
 //! Callers: plans, for GROUP BY above a sort or an index, and for aggregates without GROUP BY.
 
-use expression::{Accumulator, Rows};
+use expression::Rows;
 use stop::Stop;
 
 use crate::calls::{Calls, Target};
 use crate::hash::group_equal;
+use crate::ordered::CallState;
 use crate::passes::Area;
 use crate::source::{has_room, with_whole_batches};
 use crate::{AggregateCall, Source, WorkArea, World};
@@ -27,7 +28,7 @@ struct State {
     calls: Calls,
     /// The keys of the group in hand; empty if there is none.
     group: Rows,
-    accumulators: Vec<Accumulator>,
+    accumulators: Vec<CallState>,
     /// The bytes of texts in accumulators.
     beside: u64,
     area: Area,

@@ -51,6 +51,7 @@ fn sources(left: &Given, right: &Given) -> Vec<(&'static str, Boxed)> {
         filter: None,
         distinct,
         together: false,
+        order: vec![],
     };
     let merge = JoinPlan { kind: JoinKind::Full, keys: vec![KEY], condition: None };
     let slots = vec![SlotFrom { column: 2, slot: 1 }];

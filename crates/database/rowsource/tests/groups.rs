@@ -7,13 +7,14 @@ mod common;
 use common::{
     BUDGETS, Given, Row, TestWorld, WIDTH, all, column, rows, run_clean, sorted, sorted_by_amount,
 };
-use expression::{Accumulator, Aggregate, Comparison, Expression};
+use expression::{Accumulator, Aggregate, Comparison, Expression, Kind};
 use os::Session;
 use rowsource::{
-    AggregateCall, Distinct, HashAggregate, SetKind, SetOperation, SortedAggregate, Source, Unique,
+    AggregateCall, CallKey, CallKeyValue, Distinct, HashAggregate, SetKind, SetOperation,
+    SortedAggregate, Source, Unique,
 };
 use testbed::Dice;
-use value::{OwnedValue, Value};
+use value::{Direction, NullOrdering, OwnedValue, Value};
 
 /// Whether two rows are equal in these columns, where NULL equals NULL.
 fn are_equal(one: &Row, other: &Row, columns: &[usize]) -> bool {
@@ -33,7 +34,14 @@ fn grouped(rows: &[Row], columns: &[usize]) -> Vec<Vec<Row>> {
 }
 
 fn call(aggregate: Aggregate, arguments: Vec<Expression>) -> AggregateCall {
-    AggregateCall { aggregate, arguments, filter: None, distinct: false, together: false }
+    AggregateCall {
+        aggregate,
+        arguments,
+        filter: None,
+        distinct: false,
+        together: false,
+        order: vec![],
+    }
 }
 
 /// Calls of all sorts: plain, filtered, DISTINCT of numbers and of texts, and one that keeps texts.
@@ -165,6 +173,65 @@ fn groups_without_calls_and_with_long_texts() {
             check(&mut source, &expected, budget, "long texts", simulated, session);
         }
     });
+}
+
+/// Calls with orders of their own: by the row's number, falling, and of different texts.
+fn calls_in_order() -> Vec<AggregateCall> {
+    let by = |value, kind, direction| {
+        vec![CallKey { value, kind, direction, nulls: NullOrdering::Last }]
+    };
+    let texts = call(Aggregate::StringAgg, vec![column(1), common::constant_text(",")]);
+    let place = CallKeyValue::Computed(column(2));
+    vec![
+        AggregateCall { order: by(place, Kind::Whole, Direction::Descending), ..texts.clone() },
+        call(Aggregate::CountAll, vec![]),
+        AggregateCall {
+            distinct: true,
+            order: by(CallKeyValue::Argument(0), Kind::Text, Direction::Descending),
+            ..texts
+        },
+    ]
+}
+
+/// What these calls make of a group's rows, which have come by their numbers.
+fn results_in_order(group: &[Row]) -> Row {
+    let texts = group.iter().rev().filter_map(|row| match row[1].get() {
+        Value::Text(text) => Some(text),
+        _ => None,
+    });
+    let texts: Vec<&str> = texts.collect();
+    let mut different = texts.clone();
+    different.sort_unstable_by(|one, other| other.cmp(one));
+    different.dedup();
+    let joined = |texts: &[&str]| match texts.is_empty() {
+        true => OwnedValue::NULL,
+        false => Value::Text(&texts.join(",")).to_owned(),
+    };
+    vec![joined(&texts), Value::Int(group.len() as i64).to_owned(), joined(&different)]
+}
+
+/// Each call takes the rows of a group in its own order, however they come, in one pass or several.
+#[test]
+fn each_call_has_its_own_order() {
+    for (seed, count) in [0, 60, 900].into_iter().enumerate() {
+        run_clean(seed as u64, move |simulated, session| {
+            let rows = some(seed as u64, count, 10);
+            let groups = grouped(&rows, &[0]);
+            let of_group = |group: &Vec<Row>| {
+                let key = std::iter::once(group[0][0].clone());
+                key.chain(results_in_order(group)).collect()
+            };
+            let expected: Vec<Row> = groups.iter().map(of_group).collect();
+            for budget in BUDGETS {
+                let (keys, given) = (vec![0], Given::new(WIDTH, &rows));
+                let mut source = HashAggregate::new(given, keys.clone(), calls_in_order());
+                check(&mut source, &expected, budget, "hashed", simulated, session);
+                let given = Given::new(WIDTH, &groups.concat());
+                let mut source = SortedAggregate::new(given, keys, calls_in_order());
+                check(&mut source, &expected, budget, "sorted", simulated, session);
+            }
+        });
+    }
 }
 
 /// Groups of an input that has them together come in its order; without keys one row comes, also

@@ -9,7 +9,7 @@
 //! Callers: `tree`.
 
 use expression::{Aggregate, Expression, Kind};
-use rowsource::AggregateCall as SourceCall;
+use rowsource::{AggregateCall as SourceCall, CallKey, CallKeyValue};
 use value::Value;
 
 use super::access::tests;
@@ -17,7 +17,7 @@ use super::columns::{ColumnInfo, kind_of, row_bytes};
 use super::cost::{self, Estimate};
 use super::node::Operation;
 use super::planner::{Planned, Planner, Wanted};
-use super::sorted::{Order, OrderKey};
+use super::sorted::{Order, OrderKey, direction_of, nulls_of};
 use super::tree::node;
 use crate::logical::{AggregateCall, Logical, SortKey};
 
@@ -46,7 +46,8 @@ impl Planner<'_> {
         groups: &[Expression],
         aggregates: &[AggregateCall],
     ) -> Planned {
-        // Of several orders each is the beginning of the longest: the binder has seen to that.
+        // The rows of a group come in the longest order. A call whose own isn't the beginning of
+        // that sorts by itself.
         let order = aggregates.iter().map(|call| &call.order).max_by_key(|order| order.len());
         let order = order.filter(|order| !order.is_empty());
         let wanted = match order {
@@ -56,21 +57,48 @@ impl Planner<'_> {
         };
         let mut planned = self.plan(input, &wanted);
         let keys = self.columns_for(&mut planned, groups);
-        if let Some(order) = order {
-            let order = order.clone();
-            self.put_in_order(&mut planned, &keys, &order);
+        let given: &[SortKey] = match order {
+            Some(order) => order,
+            None => &[],
+        };
+        if !given.is_empty() {
+            self.put_in_order(&mut planned, &keys, given);
         }
-        let calls: Vec<SourceCall> = aggregates
-            .iter()
-            .map(|call| SourceCall {
-                aggregate: call.aggregate,
-                arguments: planned.all_over(&call.arguments),
-                filter: call.filter.as_ref().map(|filter| planned.over(filter)),
-                distinct: call.distinct,
-                together: call.distinct && !call.order.is_empty(),
-            })
-            .collect();
+        let call = |call: &AggregateCall| self.source_call(call, given, &planned);
+        let calls = aggregates.iter().map(call).collect();
         self.aggregated(planned, keys, calls)
+    }
+
+    /// A call over planned rows, which come in the order `given` within their groups.
+    fn source_call(
+        &self,
+        call: &AggregateCall,
+        given: &[SortKey],
+        planned: &Planned,
+    ) -> SourceCall {
+        let is_given = given.starts_with(&call.order);
+        let own: &[SortKey] = if is_given { &[] } else { &call.order };
+        SourceCall {
+            aggregate: call.aggregate,
+            arguments: planned.all_over(&call.arguments),
+            filter: call.filter.as_ref().map(|filter| planned.over(filter)),
+            distinct: call.distinct,
+            together: call.distinct && is_given && !call.order.is_empty(),
+            order: own.iter().map(|key| self.own_key(key, call, planned)).collect(),
+        }
+    }
+
+    /// A part of the order of a call's own.
+    fn own_key(&self, key: &SortKey, call: &AggregateCall, planned: &Planned) -> CallKey {
+        let value = planned.over(&key.value);
+        let kind = kind_of(&value, &planned.node.columns, &self.slots);
+        let argument = call.arguments.iter().position(|one| *one == key.value);
+        CallKey {
+            value: argument.map_or(CallKeyValue::Computed(value), CallKeyValue::Argument),
+            kind,
+            direction: direction_of(key.descending),
+            nulls: nulls_of(key.nulls_first),
+        }
     }
 
     /// The node of an aggregate over a planned input.

@@ -7,7 +7,6 @@ use std::rc::Rc;
 
 use expression::Expression;
 use rowsource::{JoinKey, JoinKind as SourceKind, JoinPlan, KeyOrder, LoopPlan, SlotFrom};
-use value::{Direction, NullOrdering};
 
 use super::access::{Path, all_of, columns_of};
 use super::block::{Block, is_kept};
@@ -18,7 +17,7 @@ use super::methods::OUTSIDE;
 use super::node::{Node, Operation};
 use super::planner::{Planned, Planner};
 use super::search::{MergeKey, Part, Way};
-use super::sorted::{Order, OrderKey};
+use super::sorted::{Order, OrderKey, direction_of, nulls_of};
 use super::tree::node;
 use crate::logical::JoinKind;
 
@@ -144,14 +143,8 @@ impl Planner<'_> {
             }
         }
         let orders = merged.iter().map(|key| KeyOrder {
-            direction: match key.descending {
-                true => Direction::Descending,
-                false => Direction::Ascending,
-            },
-            nulls: match key.nulls_first {
-                true => NullOrdering::First,
-                false => NullOrdering::Last,
-            },
+            direction: direction_of(key.descending),
+            nulls: nulls_of(key.nulls_first),
         });
         let orders = orders.collect();
         let plan = JoinPlan { kind: kind_of(block.kind), keys, condition };

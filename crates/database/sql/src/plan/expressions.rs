@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 
 use expression::Expression;
-use rowsource::Cut;
+use rowsource::{CallKeyValue, Cut};
 
 use super::node::{KeyPart, Node, Operation, Search, TableScan};
 
@@ -29,6 +29,11 @@ impl Operation {
             Operation::HashAggregate { calls, .. } | Operation::SortedAggregate { calls, .. } => {
                 for call in calls {
                     call.arguments.iter().chain(&call.filter).for_each(&mut *visit);
+                    for by in &call.order {
+                        if let CallKeyValue::Computed(value) = &by.value {
+                            visit(value);
+                        }
+                    }
                 }
             }
             Operation::HashJoin { plan, .. } | Operation::MergeJoin { plan, .. } => {

@@ -111,16 +111,20 @@ pub(super) fn source_keys(keys: &[OrderKey], columns: &[ColumnInfo]) -> Vec<Sour
     let key = |key: &OrderKey| SourceKey {
         column: key.column,
         kind: columns[key.column].kind,
-        direction: match key.descending {
-            true => Direction::Descending,
-            false => Direction::Ascending,
-        },
-        nulls: match key.nulls_first {
-            true => NullOrdering::First,
-            false => NullOrdering::Last,
-        },
+        direction: direction_of(key.descending),
+        nulls: nulls_of(key.nulls_first),
     };
     keys.iter().map(key).collect()
+}
+
+/// The direction as sources know it.
+pub(super) fn direction_of(descending: bool) -> Direction {
+    if descending { Direction::Descending } else { Direction::Ascending }
+}
+
+/// Where NULLs come, as sources know it.
+pub(super) fn nulls_of(nulls_first: bool) -> NullOrdering {
+    if nulls_first { NullOrdering::First } else { NullOrdering::Last }
 }
 
 #[cfg(test)]

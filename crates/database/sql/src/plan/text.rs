@@ -13,7 +13,10 @@
 use std::ops::Bound;
 
 use expression::Expression;
-use rowsource::{AggregateCall, Cut, JoinKind, JoinPlan, SetKind, Side, SortKey};
+use rowsource::{
+    AggregateCall, CallKey, CallKeyValue, Cut, JoinKind, JoinPlan, SetKind, Side, SortKey,
+};
+use value::{Direction, NullOrdering};
 
 use super::columns::row_bytes;
 use super::cost::Estimate;
@@ -272,17 +275,19 @@ fn columns_text(columns: &[usize], names: &[String]) -> String {
 
 fn keys_text(keys: &[SortKey], names: &[String]) -> String {
     let key = |key: &SortKey| {
-        let is_falling = key.direction == value::Direction::Descending;
-        let direction = if is_falling { " desc" } else { "" };
-        let is_first = key.nulls == value::NullOrdering::First;
-        let nulls = match (is_first, is_falling) {
-            (true, false) => " nulls first",
-            (false, true) => " nulls last",
-            _ => "",
-        };
-        format!("{}{direction}{nulls}", names[key.column])
+        format!("{}{}", names[key.column], direction_text(key.direction, key.nulls))
     };
     keys.iter().map(key).collect::<Vec<_>>().join(", ")
+}
+
+/// What stands behind a key of an order. NULLs come last in a rising order if nothing is said.
+fn direction_text(direction: Direction, nulls: NullOrdering) -> &'static str {
+    match (direction, nulls) {
+        (Direction::Ascending, NullOrdering::Last) => "",
+        (Direction::Ascending, NullOrdering::First) => " nulls first",
+        (Direction::Descending, NullOrdering::First) => " desc",
+        (Direction::Descending, NullOrdering::Last) => " desc nulls last",
+    }
 }
 
 fn calls_text(calls: &[AggregateCall], names: &[String]) -> String {
@@ -296,9 +301,25 @@ fn calls_text(calls: &[AggregateCall], names: &[String]) -> String {
             Some(filter) => format!(" filter (where {})", shown(filter, names)),
             None => String::new(),
         };
-        format!("{}({distinct}{arguments}){filter}", call.aggregate.name())
+        let order = own_order_text(call, names);
+        format!("{}({distinct}{arguments}{order}){filter}", call.aggregate.name())
     };
     calls.iter().map(call).collect::<Vec<_>>().join(", ")
+}
+
+/// The order in which a call takes its rows, if it sorts them by itself.
+fn own_order_text(call: &AggregateCall, names: &[String]) -> String {
+    let key = |key: &CallKey| {
+        let value = match &key.value {
+            CallKeyValue::Argument(place) => &call.arguments[*place],
+            CallKeyValue::Computed(value) => value,
+        };
+        format!("{}{}", shown(value, names), direction_text(key.direction, key.nulls))
+    };
+    match call.order.is_empty() {
+        true => String::new(),
+        false => format!(" order by {}", call.order.iter().map(key).collect::<Vec<_>>().join(", ")),
+    }
 }
 
 /// What is looked for in an index.
