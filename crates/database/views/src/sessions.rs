@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use ids::ObjectNo;
 use stop::Stop;
 use txn::{LockWaiting, LockWanted, RowWanted};
 use value::Value;
@@ -127,22 +128,25 @@ fn state(wait: Option<CurrentWait>) -> Value<'static> {
 fn row_cells(waiting: Option<&LockWaiting>, engine: &Engine<'_>) -> [Value<'static>; 4] {
     match waiting.map(|waiting| waiting.wanted) {
         Some(LockWanted::Row { wanted: RowWanted { object, block, slot, .. }, .. }) => {
-            let object = or_null(object_of_segment(object, engine).map(Value::Int));
+            let object = or_null(object_of(object, engine).map(Value::Int));
             [object, count(block.file.get()), count(block.block.get()), count(slot)]
         }
         _ => [Value::Null; 4],
     }
 }
 
-/// The oid of the table or index that has its rows or entries in this segment: a wait for a row
-/// knows the segment alone. None for the dictionary's own tables, and if it was dropped meanwhile.
-fn object_of_segment(segment: u32, engine: &Engine<'_>) -> Option<i64> {
+/// The oid of the table or index that has this number, or its rows or entries in the segment of
+/// this number: no number is given twice, and a wait for a row knows the segment alone. None for
+/// the dictionary's own tables, and if it was dropped meanwhile.
+fn object_of(number: u32, engine: &Engine<'_>) -> Option<i64> {
+    let is_it =
+        |object: ObjectNo, segment: ObjectNo| [object.get(), segment.get()].contains(&number);
     let all = engine.catalog.definitions(engine.session);
     all.iter().find_map(|table| {
-        if table.segment.get() == segment {
+        if is_it(table.object, table.segment) {
             return Some(oids::of_object(table.object));
         }
-        let index = table.indexes.iter().find(|index| index.segment.get() == segment)?;
+        let index = table.indexes.iter().find(|index| is_it(index.object, index.segment))?;
         Some(oids::of_object(index.object))
     })
 }
