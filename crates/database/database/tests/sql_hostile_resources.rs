@@ -248,7 +248,7 @@ fn a_time_out_is_about_the_whole_of_a_statement() {
     assert_eq!(value(&mut connection, "select 1"), "1");
 }
 
-/// Q9: rows whose texts are long, or are searched long, are looked at one by one.
+/// Rows whose texts are long, or are searched long, are looked at one by one.
 #[test]
 fn a_time_out_is_noticed_between_rows_that_take_long() {
     let small = Small::new("sql-long-rows");

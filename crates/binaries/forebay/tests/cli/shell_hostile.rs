@@ -1,5 +1,5 @@
-//! `forebay sql` in the hands of a person who knows other shells and trusts no number: what is shown
-//! is whole, adds up, and agrees with what was done.
+//! `forebay sql` in the hands of a person who knows other shells and trusts no number: what is
+//! shown is whole, adds up, and agrees with what was done.
 
 use std::io::Write;
 use std::process::{Output, Stdio};
