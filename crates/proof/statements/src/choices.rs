@@ -19,18 +19,12 @@ pub enum Choice {
     SumOfWholes,
     /// A key of an index has a greatest length, which differs.
     LengthOfKeys,
-    /// Forebay computes aggregates of one order in a query.
-    OrdersOfAggregates,
 }
 
 impl Choice {
     /// All of them.
-    pub const ALL: [Choice; 4] = [
-        Choice::OrderOfEvaluation,
-        Choice::SumOfWholes,
-        Choice::LengthOfKeys,
-        Choice::OrdersOfAggregates,
-    ];
+    pub const ALL: [Choice; 3] =
+        [Choice::OrderOfEvaluation, Choice::SumOfWholes, Choice::LengthOfKeys];
 
     /// What it is called in tables.
     pub fn name(self) -> &'static str {
@@ -38,13 +32,9 @@ impl Choice {
             Choice::OrderOfEvaluation => "order of evaluation",
             Choice::SumOfWholes => "sum of whole numbers",
             Choice::LengthOfKeys => "length of keys",
-            Choice::OrdersOfAggregates => "orders of aggregates",
         }
     }
 }
-
-/// How Forebay begins such a refusal.
-const DIFFERENT_ORDERS: &str = "aggregates with different orders";
 
 /// The choice by which two answers differ, if there is one.
 pub(crate) fn choice(
@@ -62,9 +52,6 @@ pub(crate) fn choice(
         (None, Some(other)) if other.class() == "54" => Some(Choice::LengthOfKeys),
         (None, Some(other)) if rival == Rival::Sqlite && other.state == "22003" => {
             Some(Choice::SumOfWholes)
-        }
-        (Some(one), _) if one.message.starts_with(DIFFERENT_ORDERS) => {
-            Some(Choice::OrdersOfAggregates)
         }
         (Some(one), None) | (None, Some(one)) if is_risky && is_of_a_value(&one) => {
             Some(Choice::OrderOfEvaluation)
