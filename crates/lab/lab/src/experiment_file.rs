@@ -266,6 +266,16 @@ impl Experiment {
         self.load.rate = Some(rate);
     }
 
+    /// Leaves its file's lengths of a run and of a warm-up out, where others are asked for.
+    pub fn without_lengths(&mut self) {
+        self.lengths = [None, None];
+    }
+
+    /// Leaves out what its file gives all settings of the parameters that are given otherwise.
+    pub fn without_both(&mut self, is_given: impl Fn(&str) -> bool) {
+        self.both.retain(|(name, _)| !is_given(name));
+    }
+
     pub(crate) fn measure(&self) -> Measure {
         let usual = match self.load.rate {
             Some(_) => Measure::Percentile99,

@@ -247,6 +247,8 @@ impl Run {
             return Err(Failure::usage(text));
         }
         self.settings.check_given_once().map_err(Failure::usage)?;
+        // The command line wins over the file, here as in all other options.
+        experiment.without_both(|name| self.settings.has(name));
         self.how.change(&mut experiment);
         let (design, _) = experiment.way(self.place.simulate.is_some()).map_err(Failure::usage)?;
         let mut form = self.how.form(&self.place, design);
