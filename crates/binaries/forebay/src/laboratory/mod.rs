@@ -313,6 +313,7 @@ fn answer(
     let rows = done.as_ref().map_or(how.rows.clone(), |done| Some(done.rows.clone()));
     // Without a row behind it, what was asked may be of another design.
     let is_told = done.as_ref().is_some_and(|done| !done.before.runs.is_empty());
+    let threshold = done.as_ref().and_then(|done| done.threshold);
     let request = Request {
         experiment,
         form,
@@ -324,8 +325,9 @@ fn answer(
         before: done.map_or_else(Before::default, |done| done.before),
     };
     notice.iter().for_each(|notice| tell(&format!("notice: {notice}")));
+    let (progress, written) = (Progress::new(), &mut outputs);
     let mut following =
-        Following { progress: Progress::new(), outputs: &mut outputs, call: Some(call), is_told };
+        Following { progress, outputs: written, call: Some(call), is_told, threshold };
     let ended = lab::run(&request, &os::linux::interrupted, &mut following, &session);
     following.progress.end();
     let (verdict, runs, is_stopped) = match ended {
