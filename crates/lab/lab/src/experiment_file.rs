@@ -35,6 +35,7 @@ use crate::catalogue::BUILT_IN;
 use crate::checks::invalid;
 use crate::lengths::{BLOCK_LENGTHS, BUDGETS, RUN_LENGTHS, WARM_UPS, WASHOUTS, Written};
 use crate::load::Load;
+use crate::setting::check_given_once;
 use crate::{Form, Setting};
 
 /// How runs of different settings follow each other.
@@ -196,6 +197,8 @@ impl Experiment {
         let file: File =
             toml::from_str(text).map_err(|error| refuse(&what_is_wrong(&error, text)))?;
         let settings = settings(&file).map_err(|error| refuse(&error))?;
+        let both = pairs_of(&file.both);
+        check_given_once(&both).map_err(|error| refuse(&error))?;
         let share = |percent: f64, what: &str| match (PER_CENT_MIN..100.0).contains(&percent) {
             true => Ok(percent / 100.0),
             false => Err(refuse(&format!(
@@ -212,7 +215,7 @@ impl Experiment {
             question: file.question,
             source: file.source,
             settings,
-            both: pairs_of(&file.both),
+            both,
             design: file.design,
             measure: file.measure,
             matters: share(file.matters.unwrap_or(MATTERS), "what matters")?,
@@ -467,6 +470,22 @@ mod tests {
         let other = refusal("root:*:19000:0:99999:7:::\ndaemon:*:1\n");
         assert!(other.contains("line 1: ") && !other.contains("19000"), "{other}");
         assert!([lacking, typed, timed, other].iter().all(|words| words.lines().count() == 1));
+    }
+
+    /// Else one of two values counts, and settings have names of values that they don't have.
+    #[test]
+    fn a_parameter_that_is_given_twice_in_other_letters_is_refused() {
+        for below in [
+            "[factor]\nLock_Timeout = [1, 2]\nlock_timeout = [3, 4]",
+            "[factor]\ncommit_wait = [\"wait\", \"nowait\"]\n\
+             [both]\nLOCK_TIMEOUT = 1\nlock_timeout = 2",
+        ] {
+            let refused = refusal(&format!("question = \"?\"\n{below}"));
+            assert!(refused.ends_with("lock_timeout is given twice: leave one of them out"));
+        }
+        // A setting that replaces what all have is one that can be wanted.
+        let text = "question = \"?\"\n[factor]\nlock_timeout = [1, 2]\n[both]\nlock_timeout = 3";
+        assert!(Experiment::parse("mine", text).is_ok());
     }
 
     /// A file takes the lengths that a command line does, and no others.
