@@ -383,17 +383,27 @@ impl Experiment {
     }
 }
 
-/// The error of a file in one line, in a user's words: what is wrong, and in which line. It quotes
-/// nothing of the file, which may be another one than was meant.
+/// What a reader of TOML calls the types of values, and what a user does.
+const TYPES: [(&str, &str); 8] = [
+    ("f64", "a number"),
+    ("u32", "a whole number of 0 to 4294967295"),
+    ("u64", "a whole number of 0 or more"),
+    ("struct LoadSpec", "a table"),
+    ("struct BlocksSpec", "a table"),
+    ("struct RunsSpec", "a table"),
+    ("a sequence", "a list"),
+    ("a map", "a table"),
+];
+
+/// The error of a file in one line, in a user's words: what is wrong, and in which line. Of the
+/// file, which may be another one than was meant, it quotes a key or a value, and no line.
 fn what_is_wrong(error: &toml::de::Error, text: &str) -> String {
     let line = error.span().map_or_else(String::new, |span| {
         let before = text.as_bytes().iter().take(span.start);
         format!("line {}: ", before.filter(|byte| **byte == b'\n').count() + 1)
     });
     let mut what = error.message().trim().lines().collect::<Vec<_>>().join("; ");
-    for (type_name, word) in
-        [("f64", "a number"), ("u32", "a whole number"), ("u64", "a whole number")]
-    {
+    for (type_name, word) in TYPES {
         what = what.replace(&format!("expected {type_name}"), &format!("expected {word}"));
     }
     let is_lacking = what.starts_with("missing field");
@@ -465,6 +475,16 @@ mod tests {
         assert!(lacking.contains("missing field `question`; 'forebay lab show"), "{lacking}");
         let typed = refusal("question = \"?\"\nmatters = \"two\"\n");
         assert!(typed.contains("line 2: ") && typed.contains("expected a number"), "{typed}");
+        for (text, says) in [
+            ("blocks = 3", "expected a table"),
+            ("load = 3", "expected a table"),
+            ("runs = 3", "expected a table"),
+            ("setting = 3", "expected a list"),
+            ("[runs]\nrounds = -1", "expected a whole number of 0 to 4294967295"),
+        ] {
+            let refused = refusal(&format!("question = \"?\"\n{text}\n"));
+            assert!(refused.contains(says) && !refused.contains("struct"), "{refused}");
+        }
         let timed = refusal("question = \"?\"\nbudget = true\n");
         assert!(timed.contains("line 2: ") && timed.contains("expected seconds, or"), "{timed}");
         let other = refusal("root:*:19000:0:99999:7:::\ndaemon:*:1\n");

@@ -211,6 +211,11 @@ impl How {
                 DesignName::Restarts => Design::Restarts,
             });
         }
+        if self.equals {
+            // Design and form follow from those that are run (LB12).
+            let a = experiment.settings[0].clone();
+            experiment.settings.fill(a);
+        }
         experiment.budget = self.budget.or(experiment.budget);
         experiment.until_decided |= self.until_decided;
         experiment.measure = self.measure.or(experiment.measure);
@@ -324,6 +329,21 @@ mod tests {
         assert!(told.is_some_and(|told| told.contains("only the warm-up follows --seconds")));
         assert_eq!(checked(&["--rounds", "8", "--simulate", "two-core"]), Ok(None));
         assert_eq!(checked(&["--block", "1", "--washout", "0.1"]), Ok(None));
+    }
+
+    /// LB12: of equals only A counts, so options of its design are taken.
+    #[test]
+    fn the_design_of_equals_is_that_of_a() {
+        let text = "question = \"?\"\n[[setting]]\ncommit_leader = \"lgwr\"\n\
+                    [[setting]]\nlock_timeout = 8";
+        let is_taken = |words: &[&str]| {
+            let line = Line::try_parse_from(words).expect("a command line");
+            let mut experiment = Experiment::parse("mine", text).expect("it is one");
+            line.how.change(&mut experiment);
+            line.how.check_design(&experiment, &line.place).is_ok()
+        };
+        assert!(is_taken(&["lab", "--block", "1", "--equals"]));
+        assert!(!is_taken(&["lab", "--block", "1"]));
     }
 
     /// Else an experiment takes the time that its file says, whatever was asked for.
