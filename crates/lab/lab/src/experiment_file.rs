@@ -35,6 +35,7 @@ use crate::catalogue::BUILT_IN;
 use crate::checks::invalid;
 use crate::lengths::{BLOCK_LENGTHS, BUDGETS, RUN_LENGTHS, WARM_UPS, WASHOUTS, Written};
 use crate::load::Load;
+use crate::setting::check_given_once;
 use crate::{Form, Setting};
 
 /// How runs of different settings follow each other.
@@ -196,6 +197,8 @@ impl Experiment {
         let file: File =
             toml::from_str(text).map_err(|error| refuse(&what_is_wrong(&error, text)))?;
         let settings = settings(&file).map_err(|error| refuse(&error))?;
+        let both = pairs_of(&file.both);
+        check_given_once(&both).map_err(|error| refuse(&error))?;
         let share = |percent: f64, what: &str| match (PER_CENT_MIN..100.0).contains(&percent) {
             true => Ok(percent / 100.0),
             false => Err(refuse(&format!(
@@ -212,7 +215,7 @@ impl Experiment {
             question: file.question,
             source: file.source,
             settings,
-            both: pairs_of(&file.both),
+            both,
             design: file.design,
             measure: file.measure,
             matters: share(file.matters.unwrap_or(MATTERS), "what matters")?,
@@ -264,6 +267,16 @@ impl Experiment {
     /// Has transactions arrive at this rate, a second, rather than follow each other.
     pub fn arriving(&mut self, rate: u32) {
         self.load.rate = Some(rate);
+    }
+
+    /// Leaves its file's lengths of a run and of a warm-up out, where others are asked for.
+    pub fn without_lengths(&mut self) {
+        self.lengths = [None, None];
+    }
+
+    /// Leaves out what its file gives all settings of the parameters that are given otherwise.
+    pub fn without_both(&mut self, is_given: impl Fn(&str) -> bool) {
+        self.both.retain(|(name, _)| !is_given(name));
     }
 
     pub(crate) fn measure(&self) -> Measure {
@@ -370,17 +383,27 @@ impl Experiment {
     }
 }
 
-/// The error of a file in one line, in a user's words: what is wrong, and in which line. It quotes
-/// nothing of the file, which may be another one than was meant.
+/// What a reader of TOML calls the types of values, and what a user does.
+const TYPES: [(&str, &str); 8] = [
+    ("f64", "a number"),
+    ("u32", "a whole number of 0 to 4294967295"),
+    ("u64", "a whole number of 0 or more"),
+    ("struct LoadSpec", "a table"),
+    ("struct BlocksSpec", "a table"),
+    ("struct RunsSpec", "a table"),
+    ("a sequence", "a list"),
+    ("a map", "a table"),
+];
+
+/// The error of a file in one line, in a user's words: what is wrong, and in which line. Of the
+/// file, which may be another one than was meant, it quotes a key or a value, and no line.
 fn what_is_wrong(error: &toml::de::Error, text: &str) -> String {
     let line = error.span().map_or_else(String::new, |span| {
         let before = text.as_bytes().iter().take(span.start);
         format!("line {}: ", before.filter(|byte| **byte == b'\n').count() + 1)
     });
     let mut what = error.message().trim().lines().collect::<Vec<_>>().join("; ");
-    for (type_name, word) in
-        [("f64", "a number"), ("u32", "a whole number"), ("u64", "a whole number")]
-    {
+    for (type_name, word) in TYPES {
         what = what.replace(&format!("expected {type_name}"), &format!("expected {word}"));
     }
     let is_lacking = what.starts_with("missing field");
@@ -452,11 +475,37 @@ mod tests {
         assert!(lacking.contains("missing field `question`; 'forebay lab show"), "{lacking}");
         let typed = refusal("question = \"?\"\nmatters = \"two\"\n");
         assert!(typed.contains("line 2: ") && typed.contains("expected a number"), "{typed}");
+        for (text, says) in [
+            ("blocks = 3", "expected a table"),
+            ("load = 3", "expected a table"),
+            ("runs = 3", "expected a table"),
+            ("setting = 3", "expected a list"),
+            ("[runs]\nrounds = -1", "expected a whole number of 0 to 4294967295"),
+        ] {
+            let refused = refusal(&format!("question = \"?\"\n{text}\n"));
+            assert!(refused.contains(says) && !refused.contains("struct"), "{refused}");
+        }
         let timed = refusal("question = \"?\"\nbudget = true\n");
         assert!(timed.contains("line 2: ") && timed.contains("expected seconds, or"), "{timed}");
         let other = refusal("root:*:19000:0:99999:7:::\ndaemon:*:1\n");
         assert!(other.contains("line 1: ") && !other.contains("19000"), "{other}");
         assert!([lacking, typed, timed, other].iter().all(|words| words.lines().count() == 1));
+    }
+
+    /// Else one of two values counts, and settings have names of values that they don't have.
+    #[test]
+    fn a_parameter_that_is_given_twice_in_other_letters_is_refused() {
+        for below in [
+            "[factor]\nLock_Timeout = [1, 2]\nlock_timeout = [3, 4]",
+            "[factor]\ncommit_wait = [\"wait\", \"nowait\"]\n\
+             [both]\nLOCK_TIMEOUT = 1\nlock_timeout = 2",
+        ] {
+            let refused = refusal(&format!("question = \"?\"\n{below}"));
+            assert!(refused.ends_with("lock_timeout is given twice: leave one of them out"));
+        }
+        // A setting that replaces what all have is one that can be wanted.
+        let text = "question = \"?\"\n[factor]\nlock_timeout = [1, 2]\n[both]\nlock_timeout = 3";
+        assert!(Experiment::parse("mine", text).is_ok());
     }
 
     /// A file takes the lengths that a command line does, and no others.

@@ -142,8 +142,10 @@ impl<'a> Teller<'a> {
     }
 }
 
-/// What is told of the loading, before the budget begins.
+/// What is told of the loading, before the budget begins if there is one.
 pub(crate) struct Loading {
+    /// Whether a budget ends the experiment, so that the loading isn't in it.
+    pub(crate) has_budget: bool,
     /// When it began.
     pub(crate) began: Timestamp,
     /// The tenths that were told last, in per cent.
@@ -161,9 +163,10 @@ impl Loading {
         self.percent = Some(percent);
         let of_a_row = now.since(self.began).as_secs_f64() / done.max(1) as f64;
         let seconds = (of_a_row * all.saturating_sub(done) as f64).ceil() as u64;
+        let before = if self.has_budget { ", before the budget" } else { "" };
         let left = match percent {
             0 | 100 => String::new(),
-            _ => format!("; about {}:{:02} left, before the budget", seconds / 60, seconds % 60),
+            _ => format!("; about {}:{:02} left{before}", seconds / 60, seconds % 60),
         };
         Some(format!("loading {all} rows: {percent} %{left}"))
     }
@@ -204,7 +207,7 @@ mod tests {
     /// LB32: the budget doesn't count the loading, so a person is told how long that takes.
     #[test]
     fn each_tenth_of_the_loading_is_told_with_the_time_left() {
-        let mut loading = Loading { began: Timestamp::ZERO, percent: None };
+        let mut loading = Loading { has_budget: true, began: Timestamp::ZERO, percent: None };
         let at = |seconds| Timestamp::ZERO.after(Nanos::from_secs(seconds));
         let first = loading.line(1, 1_000, at(0));
         assert_eq!(first.as_deref(), Some("loading 1000 rows: 0 %"));
@@ -212,6 +215,9 @@ mod tests {
         let tenth = loading.line(100, 1_000, at(10));
         let said = "loading 1000 rows: 10 %; about 1:30 left, before the budget";
         assert_eq!(tenth.as_deref(), Some(said));
+        loading.has_budget = false;
+        let fifth = loading.line(200, 1_000, at(20));
+        assert_eq!(fifth.as_deref(), Some("loading 1000 rows: 20 %; about 1:20 left"));
         let last = loading.line(1_000, 1_000, at(100));
         assert_eq!(last.as_deref(), Some("loading 1000 rows: 100 %"));
     }

@@ -7,7 +7,7 @@ use stop::Stop;
 use waits::Nanos;
 
 use crate::alternate::Blocks;
-use crate::lengths::BLOCK_LENGTHS;
+use crate::lengths::{BLOCK_LENGTHS, BUDGETS};
 use crate::session::invalid;
 use crate::{Experiment, Form};
 
@@ -78,11 +78,15 @@ fn room(seconds: f64, block: f64, levels: u8, warm_up: Nanos) -> String {
     // A plan rounds down, so what just fits may not.
     let budget = (warm_up.as_secs_f64() + f64::from(least) * block + 1e-6).ceil();
     let hundredths = (seconds / f64::from(least) * 100.0 - 1e-6).floor();
-    let shorter = match hundredths / 100.0 >= BLOCK_LENGTHS.start().as_secs_f64() {
-        true => format!(", or --block {:.2} or less", hundredths / 100.0),
-        false => String::new(),
-    };
-    format!("--budget {budget}s or more{shorter}")
+    let is_day = budget <= BUDGETS.end().as_secs_f64();
+    let is_block = hundredths / 100.0 >= BLOCK_LENGTHS.start().as_secs_f64();
+    let longer = is_day.then(|| format!("--budget {budget}s or more"));
+    let shorter = is_block.then(|| format!("--block {:.2} or less", hundredths / 100.0));
+    let ways: Vec<String> = longer.into_iter().chain(shorter).collect();
+    match ways.is_empty() {
+        true => "a shorter warm-up, or fewer settings".to_owned(),
+        false => ways.join(", or "),
+    }
 }
 
 fn levels(settings: usize) -> u8 {
@@ -125,6 +129,9 @@ mod tests {
         assert!(refused.contains("--budget 7s or more, or --block 0.46 or less"), "{refused}");
         assert!(plan(7, 1_000, 2).is_ok() && plan(6, 1_000, 2).is_err());
         assert!(plan(3, 460, 2).is_ok() && plan(3, 470, 2).is_err());
+        // More than a day is no budget.
+        let refused = plan(86_400, 3_600_000, 26).expect_err("52 h").to_string();
+        assert!(refused.contains("choose --block ") && !refused.contains("--budget"), "{refused}");
         for settings in 2..=26 {
             let refused = plan(1, 1_000, settings).expect_err("no room").to_string();
             let least = refused.split("--budget ").nth(1).and_then(|of| of.split('s').next());

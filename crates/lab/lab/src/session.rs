@@ -383,7 +383,8 @@ impl<'a> Asked<'a> {
         self.form.check_room(&disk, parent)?;
         self.begin("", follower);
         let base = scratch.base();
-        let mut loading = Loading { began: session.now(), percent: None };
+        let has_budget = self.time().is_some();
+        let mut loading = Loading { has_budget, began: session.now(), percent: None };
         let progress = |done: u64, all: u64| {
             let line = loading.line(done, all, session.now());
             line.iter().for_each(|line| follower.tell(line));

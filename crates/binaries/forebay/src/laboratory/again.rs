@@ -173,7 +173,8 @@ impl Resume {
         let threshold = self.matters.map_or(asked.rule.threshold, |percent| percent / 100.0);
         let rule = Some(Rule { threshold, ..asked.rule });
         let before = Before { rule, runs, notes, audits };
-        let done = Done { before, call, rows: self.rows, html: self.html, whole };
+        let threshold = self.matters.map(|_| asked.rule.threshold);
+        let done = Done { before, threshold, call, rows: self.rows, html: self.html, whole };
         let change = |place: &mut Place, how: &mut How| {
             place.json |= self.json;
             how.matters = self.matters.or(how.matters);
@@ -195,6 +196,8 @@ impl Resume {
 /// What is there of an experiment that goes on.
 pub(super) struct Done {
     pub(super) before: Before,
+    /// What mattered when it was asked for, if something else does this time.
+    pub(super) threshold: Option<f64>,
     /// Who asked for it.
     pub(super) call: Call,
     pub(super) rows: PathBuf,

@@ -211,12 +211,21 @@ impl How {
                 DesignName::Restarts => Design::Restarts,
             });
         }
+        if self.equals {
+            // Design and form follow from those that are run (LB12).
+            let a = experiment.settings[0].clone();
+            experiment.settings.fill(a);
+        }
         experiment.budget = self.budget.or(experiment.budget);
         experiment.until_decided |= self.until_decided;
         experiment.measure = self.measure.or(experiment.measure);
         self.rate.into_iter().for_each(|rate| experiment.arriving(rate));
         experiment.block = self.block.or(experiment.block);
         experiment.washout = self.washout.or(experiment.washout);
+        if self.seconds.is_some() {
+            // They are in the form, which a file's own would replace.
+            experiment.without_lengths();
+        }
         let [rounds, equals] = &mut experiment.rounds;
         *rounds = self.rounds.unwrap_or(*rounds);
         *equals = self.equal_rounds.unwrap_or(*equals);
@@ -320,6 +329,38 @@ mod tests {
         assert!(told.is_some_and(|told| told.contains("only the warm-up follows --seconds")));
         assert_eq!(checked(&["--rounds", "8", "--simulate", "two-core"]), Ok(None));
         assert_eq!(checked(&["--block", "1", "--washout", "0.1"]), Ok(None));
+    }
+
+    /// LB12: of equals only A counts, so options of its design are taken.
+    #[test]
+    fn the_design_of_equals_is_that_of_a() {
+        let text = "question = \"?\"\n[[setting]]\ncommit_leader = \"lgwr\"\n\
+                    [[setting]]\nlock_timeout = 8";
+        let is_taken = |words: &[&str]| {
+            let line = Line::try_parse_from(words).expect("a command line");
+            let mut experiment = Experiment::parse("mine", text).expect("it is one");
+            line.how.change(&mut experiment);
+            line.how.check_design(&experiment, &line.place).is_ok()
+        };
+        assert!(is_taken(&["lab", "--block", "1", "--equals"]));
+        assert!(!is_taken(&["lab", "--block", "1"]));
+    }
+
+    /// Else an experiment takes the time that its file says, whatever was asked for.
+    #[test]
+    fn the_length_of_a_run_that_is_given_replaces_that_of_the_file() {
+        let file = |below: &str| {
+            let text = format!("question = \"?\"\n[factor]\nlock_timeout = [1, 2]\n{below}");
+            Experiment::parse("mine", &text).expect("it is one")
+        };
+        let with_lengths = || file("[runs]\nlength = 60\nwarm_up = 30");
+        for (words, wanted) in
+            [(&["lab", "--seconds", "0.05"][..], file("")), (&["lab"], with_lengths())]
+        {
+            let mut experiment = with_lengths();
+            Line::try_parse_from(words).expect("a command line").how.change(&mut experiment);
+            assert_eq!(experiment, wanted, "{words:?}");
+        }
     }
 
     #[test]

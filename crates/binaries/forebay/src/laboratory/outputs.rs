@@ -343,6 +343,9 @@ pub(super) struct Following<'o, 's> {
     pub(super) call: Option<Call>,
     /// That line is there, of an experiment that goes on. If it begins anew it is told again.
     pub(super) is_told: bool,
+    /// What matters by that line, if something else does this time: another `lab resume` checks
+    /// the rows by it.
+    pub(super) threshold: Option<f64>,
 }
 
 impl Follower for Following<'_, '_> {
@@ -357,7 +360,8 @@ impl Follower for Following<'_, '_> {
     fn begins(&mut self, rule: &Rule, model: &str, notes: &[String]) {
         let is_told = std::mem::take(&mut self.is_told);
         let Some(call) = self.call.clone().filter(|_| !is_told) else { return };
-        let (rule, model, notes) = (*rule, model.to_owned(), notes.to_vec());
+        let rule = Rule { threshold: self.threshold.unwrap_or(rule.threshold), ..*rule };
+        let (model, notes) = (model.to_owned(), notes.to_vec());
         self.line(Asked { rule, call, model, notes }.to_json_line(), false);
     }
 
@@ -465,8 +469,9 @@ mod tests {
         let session = os::linux::start().adopt("test", waits::SessionKind::Foreground);
         let mut outputs = Outputs::make(Some(&path), None, &session).expect("made");
         let progress = Progress::new();
+        let outputs = &mut outputs;
         let mut following =
-            Following { progress, outputs: &mut outputs, call: None, is_told: false };
+            Following { progress, outputs, call: None, is_told: false, threshold: None };
         following.noted("it stood still");
         let there = std::fs::read_to_string(&path).expect("there");
         std::fs::remove_file(&path).expect("removed");

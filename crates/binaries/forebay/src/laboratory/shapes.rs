@@ -45,8 +45,9 @@ impl Run {
         let session = begin();
         let mut outputs = Outputs::make(self.how.rows.as_deref(), None, &session)?;
         let progress = Progress::new();
+        let written = &mut outputs;
         let mut following =
-            Following { progress, outputs: &mut outputs, call: None, is_told: false };
+            Following { progress, outputs: written, call: None, is_told: false, threshold: None };
         let found =
             free_buffer_waits::run(&matrix, &os::linux::interrupted, &mut following, &session);
         following.progress.end();

@@ -49,6 +49,7 @@ fn what_contradicts_itself_is_refused_before_the_experiment() {
         (&compare[..], &["--both", "Commit_Leader=lgwr"][..], "leave --both commit_leader out"),
         (&compare, &["--vs", "commit_leader=lgwr"], "--vs gives commit_leader twice"),
         (&compare, &["--both", "lock_timeout=1", "--both", "lock_timeout=2"], "twice"),
+        (&compare, &["--both", "lock_timeout"], "--both takes NAME=VALUE"),
         (&run, &["--set", "lock_timeout=1", "--set", "LOCK_TIMEOUT=2"], "gives LOCK_TIMEOUT twice"),
         (&run, &["--rows", "a.html", "--html", "./a.html"], "--html names the file of rows"),
         (&run, &["--html", "-"], "--html wants the name of a file"),

@@ -70,6 +70,34 @@ fn an_experiment_that_was_resumed_can_be_resumed_again() {
     }
 }
 
+/// Else the rows behind a resume that asked for another difference can't be resumed without it.
+#[test]
+fn what_matters_once_more_is_what_was_asked_for_first() {
+    let folder = with_experiment("rows-matters");
+    folder.said(&SMALL);
+    killed_behind(1, &folder);
+    folder.said(&["lab", "resume", "rows", "--matters", "5"]);
+    // Two lines say what was asked.
+    killed_behind(5, &folder);
+    let asked = parse_rows(&rows(&folder)).expect("rows").asked.expect("a line of it");
+    assert_eq!(asked.rule.threshold, 0.02);
+    folder.said(&["lab", "resume", "rows"]);
+    assert_eq!(parse_rows(&rows(&folder)).expect("rows").runs.len(), 6);
+}
+
+/// The command line wins over the file, also where it gives a parameter of all settings.
+#[test]
+fn a_parameter_that_is_given_replaces_what_the_file_gives_all_settings() {
+    let folder = with_experiment("rows-both");
+    let file = std::fs::read_to_string(folder.0.join("x.toml")).expect("there");
+    let file = file + "[both]\ndb_cache_size = \"16m\"\nlock_timeout = 7\n";
+    std::fs::write(folder.0.join("x.toml"), file).expect("written");
+    folder.said(&[&SMALL[..], &["--set", "DB_Cache_Size=4m"]].concat());
+    let runs = parse_rows(&rows(&folder)).expect("rows").runs;
+    let parameters = &runs[0].identity.parameters;
+    assert_eq!((&*parameters["db_cache_size"], &*parameters["lock_timeout"]), ("4m", "7"));
+}
+
 /// What it wrote itself is written over when it goes on, and nothing else. Another difference may
 /// matter: that is a question to the same rows.
 #[test]
