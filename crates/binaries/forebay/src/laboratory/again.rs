@@ -52,7 +52,7 @@ impl Report {
         let text = if self.json { verdict.json() + "\n" } else { verdict.text() };
         let outputs = Outputs::make(None, self.html.as_deref(), &session)?;
         match outputs.end(&verdict, &rows.runs) {
-            Ok(()) => worth_something(&verdict, text),
+            Ok(()) => worth_something(verdict.commits_lost(), text),
             Err(error) => Err(Failure::from(error).behind(text)),
         }
     }
@@ -77,7 +77,7 @@ impl Report {
     }
 }
 
-/// The rows of a file. Those of a database that was found corrupt are refused (rule LB2).
+/// The rows of a file. Those of a database that was found corrupt are refused (rule LB14).
 pub(super) fn read_rows(path: &Path, session: &Session) -> Result<Rows, Failure> {
     let file = os::linux::disk().open_read_only(path, OPTIONS, session)?;
     let rows = read_lines(&file, PIECE, session)?;

@@ -13,7 +13,7 @@ mod shapes;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use experiment::{Call, Verdict};
+use experiment::Call;
 use lab::{BUILT_IN, Before, Ending, Experiment, Form, Request, Setting, TEMPLATE};
 use lab::{free_buffer_waits, redo_size};
 use report::number::counted;
@@ -347,7 +347,7 @@ fn answer(
     };
     let text = if place.json { verdict.json() + "\n" } else { verdict.text() };
     match (outputs.end(&verdict, &runs), is_stopped) {
-        (Ok(()), false) => worth_something(&verdict, text),
+        (Ok(()), false) => worth_something(verdict.commits_lost(), text),
         (Ok(()), true) => Err(stopped(rows.as_deref(), true).behind(text)),
         (Err(error), _) => Err(Failure::from(error).behind(text)),
     }
@@ -375,10 +375,10 @@ fn outputs_of<'s>(
     Ok(outputs.marked(mark))
 }
 
-/// The text of a verdict; a failure, behind it, if commits were lost: a script that only looks at
-/// the exit status shouldn't take the figures.
-fn worth_something(verdict: &Verdict, text: String) -> CommandResult {
-    match verdict.commits_lost() {
+/// The text of a verdict or report; a failure, behind it, if commits were lost: a script that only
+/// looks at the exit status shouldn't take the figures.
+fn worth_something(lost: u64, text: String) -> CommandResult {
+    match lost {
         0 => Ok(text),
         lost => Err(Failure::new(format!(
             "{} LOST: no figure of this engine is worth anything",
