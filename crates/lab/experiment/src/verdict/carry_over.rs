@@ -10,7 +10,7 @@
 //! And throughput follows what has sunk in of a setting over a longer time (`slow`): the effect is
 //! slow, and alternating hides it (rule V22).
 //!
-//! Callers: `verdict`; `lab`, to refuse.
+//! Callers: `verdict`; `lab`, to begin anew by restarts.
 //! Source: Bojinov, Simchi-Levi & Zhao, "Design and Analysis of Switchback Experiments" (Management
 //! Science 2023), for the comparison of block lengths.
 
