@@ -177,6 +177,23 @@ fn merge_changes_each_row_once() {
     assert_eq!(refused(&mut connection, twice), SqlState::CARDINALITY_VIOLATION);
 }
 
+/// A row that the statement has changed into itself is one that it has changed, also one in pieces.
+#[test]
+fn merge_changes_no_row_twice_that_stays_as_it_is() {
+    let small = Small::new("sql-merge-same");
+    let mut connection = small.connect("app");
+    run(&mut connection, "create table t (id bigint primary key, body text)");
+    run(&mut connection, "insert into t values (1, 'short'), (2, repeat('long', 10000))");
+    run(&mut connection, "create table s (id bigint)");
+    for id in [1, 2] {
+        run(&mut connection, "delete from s");
+        run(&mut connection, &format!("insert into s values ({id}), ({id})"));
+        let twice =
+            "merge into t using s on s.id = t.id when matched then update set body = t.body";
+        assert_eq!(refused(&mut connection, twice), SqlState::CARDINALITY_VIOLATION, "{id}");
+    }
+}
+
 /// RETURNING gives each row once, also many of them, and nothing if the statement is refused.
 #[test]
 fn many_rows_are_given_back_once() {

@@ -38,6 +38,7 @@ fn values(name: &str) -> &'static [&'static str] {
         "db_2k_cache_size" => &["0"],
         "db_4k_cache_size" => &["64k", "80k", "0"],
         "db_8k_cache_size" | "db_16k_cache_size" | "db_32k_cache_size" => &["0"],
+        "pga_aggregate_target" => &["10m", "1t", "0"],
         "db_writer_processes" => &["2", "1"],
         "fast_start_mttr_target" => &["1", "0", "3600"],
         "db_file_multiblock_read_count" => &["1", "8", "0"],

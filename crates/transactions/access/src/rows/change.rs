@@ -117,6 +117,13 @@ impl<'a> LatchedSlot<'a> {
         self.plan(to(self.itl.lock()), to(self.lock_before()), 0)
     }
 
+    /// Locks the row, as a change that leaves it as it is: a statement that meets it again sees that.
+    fn keep(&self) -> Plan<'static> {
+        let (lock, before, bytes) = (self.itl.lock(), self.lock_before(), self.bytes());
+        let (forward, back) = splices(self.number, lock, before, bytes, bytes);
+        self.plan(forward, back, 0)
+    }
+
     /// Deletes the row or piece.
     fn delete(&self) -> Plan<'static> {
         let (number, bytes) = (self.number, self.bytes());
@@ -221,7 +228,7 @@ impl Heap {
             let piece = piece_of(latched.block, latched.slot);
             if let Some(next) = piece.next {
                 remainder = Remainder::Pieces(piece.data.to_vec(), next);
-                return latched.lock();
+                return latched.keep();
             }
             new.clear();
             change(piece.data, &mut new);
@@ -243,6 +250,9 @@ impl Heap {
                 let pieces = self.gather(&mut row, next, session)?;
                 let mut new = Vec::new();
                 change(&row, &mut new);
+                if new == row {
+                    return Ok(Changed::Yes);
+                }
                 let deleted = self.delete_pieces(transaction, target, pieces, session)?;
                 if deleted != Changed::Yes {
                     return Ok(deleted);
