@@ -51,7 +51,7 @@ pub use again::report_again;
 pub use alternate::{Blocks, CUT_SHORT};
 pub use before::Before;
 pub use catalogue::{BUILT_IN, TEMPLATE};
-pub use experiment_file::{BUDGET, Design, Experiment, RATES};
+pub use experiment_file::{BUDGET, Design, Experiment, PER_CENTS, RATES};
 pub use form::Form;
 pub use lengths::{BLOCK_LENGTHS, BUDGETS, RUN_LENGTHS, WASHOUTS, parse_time};
 pub use load::Load;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use experiment::Measure;
 use lab::{BLOCK_LENGTHS, BUDGETS, RUN_LENGTHS, WASHOUTS, parse_time};
-use lab::{Design, Experiment, Form, RATES, RunOn};
+use lab::{Design, Experiment, Form, PER_CENTS, RATES, RunOn};
 use waits::Nanos;
 
 use crate::number::within;
@@ -124,7 +124,7 @@ pub(crate) struct How {
     seconds: Option<Nanos>,
     /// The difference in what is compared, in per cent, that matters.
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
-    #[arg(value_parser = within(0.01..=99.99))]
+    #[arg(value_parser = within(PER_CENTS))]
     pub(super) matters: Option<f64>,
     /// Writes the rows, one JSON object a line, to this file too; also of free-buffer-waits.
     #[arg(long, value_name = "FILE")]

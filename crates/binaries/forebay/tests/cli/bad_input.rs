@@ -97,7 +97,7 @@ fn a_wrong_command_line_is_one_line_and_status_2() {
         (&["lab", "run", "dbwr-count", "--seconds", "nan"], "choose 0.01s to 24h", " lab run"),
         (&["lab", "run", "dbwr-count", "--block", "10ms"], "choose 0.02s to 1h", " lab run"),
         (&["lab", "run", "dbwr-count", "--budget", "-1"], "choose 1s to 24h", " lab run"),
-        (&["lab", "run", "dbwr-count", "--matters", "-2"], "choose 0.01 to 99.99", " lab run"),
+        (&["lab", "run", "dbwr-count", "--matters", "-2"], "choose 0.001 to 99.999", " lab run"),
     ] {
         let output = forebay(arguments);
         let line = one_line(&output, 2);
