@@ -33,9 +33,7 @@ use workload::order_entry;
 use crate::alternate::Blocks;
 use crate::catalogue::BUILT_IN;
 use crate::checks::invalid;
-use crate::lengths::{
-    BLOCK_LENGTHS, BUDGETS, RUN_LENGTHS, WARM_UPS, WASHOUTS, Written, short,
-};
+use crate::lengths::{BLOCK_LENGTHS, BUDGETS, RUN_LENGTHS, WARM_UPS, WASHOUTS, Written, short};
 use crate::load::Load;
 use crate::setting::check_given_once;
 use crate::{Form, Setting};

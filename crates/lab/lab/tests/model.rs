@@ -160,7 +160,8 @@ fn a_budget_that_bounds_nothing_is_told_of() {
         let mut lines = Vec::new();
         let mut tell = |line: &str| lines.push(line.to_owned());
         assert!(run(&asked, &|| true, &mut tell, &session).is_ok());
-        lines.iter().any(|line| line.starts_with("by restarts the budget bounds nothing: 6 runs"))
+        let says = "notice: by restarts the budget bounds nothing: 6 runs";
+        lines.iter().any(|line| line.starts_with(says))
     };
     assert!(told(Some(Nanos::from_secs(5))) && !told(None));
 }
@@ -176,9 +177,26 @@ fn rounds_that_never_have_an_answer_are_told_of() {
         let mut lines = Vec::new();
         let mut tell = |line: &str| lines.push(line.to_owned());
         assert!(run(&asked, &|| true, &mut tell, &session).is_ok());
-        lines.iter().any(|line| line.starts_with("fewer than 6 rounds never have an answer"))
+        lines.iter().any(|line| line.starts_with("notice: fewer than 6 rounds never"))
     };
     assert!(told(5) && !told(6));
+}
+
+/// LB75: who asked for so many rounds waits for their end.
+#[test]
+fn rounds_that_an_experiment_goes_on_beyond_are_told_of() {
+    let told = |until_decided| {
+        let mut asked = request();
+        asked.experiment.until_decided = until_decided;
+        let os = os::linux::start_with(Arc::new(|_| {}));
+        let session = os.adopt("test", SessionKind::Foreground);
+        let mut lines = Vec::new();
+        let mut tell = |line: &str| lines.push(line.to_owned());
+        assert!(run(&asked, &|| true, &mut tell, &session).is_ok());
+        let says = "notice: until it knows it goes on beyond 2 rounds";
+        lines.iter().any(|line| line.starts_with(says))
+    };
+    assert!(told(true) && !told(false));
 }
 
 /// V12: of a simulation that was broken off nobody knows what it would have said.

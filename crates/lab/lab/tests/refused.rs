@@ -153,12 +153,16 @@ fn what_would_count_for_nothing_or_fail_at_the_end_is_refused() {
 fn values_that_are_only_written_differently_are_the_same_setting() {
     let os = os::linux::start_with(Arc::new(|_| {}));
     let session = os.adopt("test", SessionKind::Foreground);
-    for values in ["\"8m\", \"8192k\"", "\"8m\", \"8M\", \"8388608\""] {
+    for (values, says) in [
+        ("\"8m\", \"8192k\"", "settings A and B are the same (db_cache_size = 8192k)"),
+        ("\"8m\", \"8M\", \"8388608\"", "settings A and B are the same"),
+        ("\"4m\", \"8m\", \"8192k\"", "settings B and C are the same"),
+    ] {
         let text = format!("question = \"?\"\n[factor]\ndb_cache_size = [{values}]");
         let experiment = Experiment::parse("mine", &text).expect("it is one");
         let request = request(experiment, Form::tiny(), on_a_model());
         match run(&request, &|| false, &mut began, &session) {
-            Err(stop) => assert_invalid(Err(stop), "all settings are the same"),
+            Err(stop) => assert_invalid(Err(stop), says),
             Ok(Ending::Answered(..) | Ending::Stopped(..)) => panic!("it ran"),
         }
     }

@@ -91,7 +91,8 @@ pub(crate) struct How {
     /// nothing: see --rounds.
     #[arg(long, value_name = "TIME", value_parser = time(BUDGETS), allow_negative_numbers = true)]
     budget: Option<Nanos>,
-    /// Goes on when the budget is over, until it knows; intervals are longer for that.
+    /// Goes on when the budget is over, or by restarts the rounds, until it knows; intervals are
+    /// longer for that.
     #[arg(long)]
     until_decided: bool,
     /// What the settings are compared by: throughput, latency-median, latency-99 or latency-99.9;
@@ -110,8 +111,8 @@ pub(crate) struct How {
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     #[arg(value_parser = time(WASHOUTS))]
     washout: Option<Nanos>,
-    /// Rounds at most, by restarts: each has a run of every setting. Fewer than 6 never have an
-    /// answer.
+    /// Rounds at most, by restarts, but with --until-decided: each has a run of every setting.
+    /// Fewer than 6 never have an answer.
     #[arg(long, value_parser = within(2..=1_000_u32), allow_negative_numbers = true)]
     rounds: Option<u32>,
     /// Rounds of equals among them, by restarts.

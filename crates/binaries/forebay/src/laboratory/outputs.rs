@@ -353,6 +353,10 @@ impl Follower for Following<'_, '_> {
         self.progress.tell(line);
     }
 
+    fn notice(&mut self, line: &str) {
+        tell(&format!("\nnotice: {line}"));
+    }
+
     fn shows(&mut self, line: &str, share: f64) {
         self.progress.show_share(line, share);
     }
@@ -383,8 +387,7 @@ impl Following<'_, '_> {
     /// may go on for a day.
     fn line(&mut self, text: String, is_row: bool) {
         if let Some(told) = self.outputs.line(text, is_row) {
-            // As a notice, which no line of progress replaces.
-            tell(&format!("\nnotice: {told}"));
+            self.notice(&told);
         }
     }
 }

@@ -100,7 +100,7 @@ impl Asked<'_> {
     /// Says how much there is to come, and of whose time (LB21, LB80).
     fn announce(&self, parts: usize, follower: &mut dyn Follower) {
         if self.design == Design::Alternate {
-            follower.tell(&format!(
+            follower.notice(&format!(
                 "the budget of {} is of the model's own time: to simulate it may take longer or \
                  shorter",
                 self.budget
