@@ -133,7 +133,7 @@ pub(crate) struct How {
     /// Writes the answer as a page, one HTML file with charts, to this file too.
     #[arg(long, value_name = "FILE")]
     pub(super) html: Option<PathBuf>,
-    /// Setting A again and again: what does the lab say of equals?
+    /// Setting A again and again, and no other: what does the lab say of equals?
     #[arg(long)]
     pub(super) equals: bool,
 }
