@@ -35,6 +35,7 @@ mod linux;
 mod load;
 mod measure;
 mod model;
+mod possible;
 mod progress;
 pub mod redo_size;
 mod repeat;

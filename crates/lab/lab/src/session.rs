@@ -22,6 +22,7 @@ use crate::before::{Before, check_machine, check_settings, data_bytes_max};
 use crate::enough::{has_ended, is_enough};
 use crate::linux::{Chosen, LinuxRunner, fix_by_rows, free_bytes, prepare, this_machine};
 use crate::model::Machine;
+use crate::possible;
 use crate::progress::{Loading, Teller};
 use crate::schedule::{alternating, by_restarts, going_on};
 use crate::scratch::{Scratch, clear_left};
@@ -405,6 +406,7 @@ impl<'a> Asked<'a> {
         }
         let machine = this_machine(parent);
         check_machine(&self.done, &machine)?;
+        possible::check(&self.form, &self.experiment.settings, self.design, session)?;
         let origin = self.origin(World::Linux, machine);
         let direct = self.form.parameters.filesystemio_options.file_options().direct;
         // This frees what killed experiments had left.

@@ -113,20 +113,6 @@ fn first_of_three(request: &Request) -> (String, Vec<experiment::Run>, [usize; 2
     }
 }
 
-/// LB15: who compares two settings wants to know which one the load can't work with.
-#[test]
-fn the_error_of_a_run_says_of_which_setting_it_is() {
-    let text = "question = \"too many?\"\n[factor]\ndb_writer_processes = [1, 9]";
-    let experiment = by_restarts("too-many", text, [2, 1]);
-    let os = os::linux::start_with(Arc::new(|_| {}));
-    let session = os.adopt("test", SessionKind::Foreground);
-    let asked = Request { experiment, ..request() };
-    let stop = run(&asked, &|| false, &mut |_: &str| {}, &session).err().expect("9 of 8");
-    let words = stop.to_string();
-    assert!(words.starts_with("setting B (db_writer_processes = 9), round "), "{words}");
-    assert!(words.contains("working sets"), "{words}");
-}
-
 /// LB15: sessions work on through blocks, so what one of them is refused with names the last block
 /// that began. Two sessions soon want one branch.
 #[test]

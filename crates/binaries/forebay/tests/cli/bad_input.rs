@@ -278,6 +278,25 @@ fn a_small_limit_on_locked_memory_is_one_notice() {
     assert!(scratch.is_empty());
 }
 
+/// Who has no right to real-time priority needn't wait for the loading to hear that.
+#[test]
+fn a_priority_that_a_user_cannot_have_is_refused_before_anything_is_loaded() {
+    let scratch = Scratch::new("priority");
+    std::fs::set_permissions(&scratch.0, std::fs::Permissions::from_mode(0o777)).expect("mine");
+    let mut arguments = vec!["--rtprio=0"];
+    if is_root() {
+        arguments.extend(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]);
+    }
+    let place = scratch.text();
+    arguments.extend([FOREBAY, "lab", "run", "lgwr-priority", "--dir", &place]);
+    let output = Command::new("prlimit").args(arguments).output().expect("prlimit is installed");
+    let line = text(&output.stderr);
+    assert_eq!((output.status.code(), line.lines().count()), (Some(1), 1), "{line}");
+    let says = "setting B (high_priority_processes = lgwr): cannot set the priority of fb_";
+    assert!(line.contains(says) && line.contains("ulimit -r"), "{line}");
+    assert!(scratch.is_empty());
+}
+
 /// Ctrl-C, or even kill -9, in the middle of the probe: the scratch file has had no name for long.
 #[test]
 fn a_probe_that_is_interrupted_leaves_nothing() {

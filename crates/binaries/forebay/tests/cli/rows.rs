@@ -136,7 +136,8 @@ fn a_page_without_room_leaves_nothing() {
     let mut command = std::process::Command::new("unshare");
     let is_root = std::fs::metadata("/proc/self").is_ok_and(|of| of.uid() == 0);
     let unshare: &[&str] = if is_root { &["-m"] } else { &["-r", "-m"] };
-    command.args(unshare).args(["sh", "-c", script, env!("CARGO_BIN_EXE_forebay")]).current_dir(&folder.0);
+    command.args(unshare).args(["sh", "-c", script, env!("CARGO_BIN_EXE_forebay")]);
+    command.current_dir(&folder.0);
     let output = command.output().expect("unshare is installed");
     let (found, told) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(1), "{told}");
