@@ -66,7 +66,7 @@ fn shown(text: &str) -> String {
 }
 
 /// `0.01s`, `30m`, `24h`.
-fn short(length: Nanos) -> String {
+pub(crate) fn short(length: Nanos) -> String {
     let whole = |unit: Nanos| length > Nanos::ZERO && length.0.is_multiple_of(unit.0);
     let (hour, minute) = (Nanos::from_secs(3_600), Nanos::from_secs(60));
     match length {

@@ -94,23 +94,25 @@ impl Setting {
         Ok(())
     }
 
-    /// Whether all of these settings, each of which knows the others, give parameters the same
-    /// values over `parameters`, however they are written: `8m` is `8192k`.
-    pub(crate) fn are_same(settings: &[Setting], parameters: &Parameters) -> Result<bool, Stop> {
+    /// The places of two of these settings, each of which knows the others, that give parameters
+    /// the same values over `parameters`, however they are written: `8m` is `8192k`.
+    pub(crate) fn same(
+        settings: &[Setting],
+        parameters: &Parameters,
+    ) -> Result<Option<[usize; 2]>, Stop> {
         let names: Vec<&str> = settings.iter().flat_map(Setting::names).collect();
-        let mut first: Option<Vec<String>> = None;
-        for setting in settings {
+        let mut known: Vec<Vec<String>> = Vec::new();
+        for (later, setting) in settings.iter().enumerate() {
             let mut with = parameters.clone();
             setting.apply(&mut with)?;
             let values = names.iter().map(|name| with.get(name));
             let values: Vec<String> = values.collect::<Result<_, Stop>>()?;
-            match &first {
-                Some(first) if *first != values => return Ok(false),
-                Some(_) => {}
-                None => first = Some(values),
+            if let Some(first) = known.iter().position(|known| *known == values) {
+                return Ok(Some([first, later]));
             }
+            known.push(values);
         }
-        Ok(true)
+        Ok(None)
     }
 
     /// The names of its parameters.

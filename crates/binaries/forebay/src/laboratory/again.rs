@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser};
 use experiment::{Call, RowReader, Rows, Rule, Whole};
-use lab::{Before, free_buffer_waits};
+use lab::{Before, PER_CENTS, free_buffer_waits};
 use os::{File, FileOperation, Session};
 use waits::SessionKind;
 
@@ -35,7 +35,7 @@ pub(crate) struct Report {
     json: bool,
     /// Another difference in what is compared, in per cent, that matters.
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
-    #[arg(value_parser = within(0.01..=99.99))]
+    #[arg(value_parser = within(PER_CENTS))]
     matters: Option<f64>,
 }
 
@@ -138,7 +138,7 @@ pub(crate) struct Resume {
     /// Another difference in what is compared, in per cent, that matters this time; the file of
     /// rows keeps its own.
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
-    #[arg(value_parser = within(0.01..=99.99))]
+    #[arg(value_parser = within(PER_CENTS))]
     matters: Option<f64>,
 }
 

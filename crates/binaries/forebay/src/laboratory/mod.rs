@@ -93,8 +93,8 @@ pub(crate) struct Compare {
     /// A parameter of setting A; may be given several times.
     #[arg(long = "set", value_name = "NAME=VALUE", required = true)]
     a: Vec<String>,
-    /// A parameter of setting B; may be given several times.
-    #[arg(long = "vs", value_name = "NAME=VALUE", required = true)]
+    /// A parameter of setting B; may be given several times. With --equals there need be none.
+    #[arg(long = "vs", value_name = "NAME=VALUE", required_unless_present = "equals")]
     b: Vec<String>,
     /// A parameter of both; may be given several times.
     #[arg(long, value_name = "NAME=VALUE")]
@@ -268,8 +268,10 @@ impl Compare {
             check_given_once(option, chosen)?;
             Setting::of(named_values(option, chosen)?)
         };
-        let [a, b] = [setting("--set", &self.a), setting("--vs", &self.b)];
-        let (a, b) = (a.map_err(Failure::usage)?, b.map_err(Failure::usage)?);
+        let a = setting("--set", &self.a).map_err(Failure::usage)?;
+        // Of equals only A counts.
+        let b = if self.b.is_empty() { Ok(a.clone()) } else { setting("--vs", &self.b) };
+        let b = b.map_err(Failure::usage)?;
         // Read here for its refusal, which names the option.
         named_values("--both", &self.both).map_err(Failure::usage)?;
         check_given_once("--both", &self.both).map_err(Failure::usage)?;

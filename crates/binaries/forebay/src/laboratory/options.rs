@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use experiment::Measure;
 use lab::{BLOCK_LENGTHS, BUDGETS, RUN_LENGTHS, WASHOUTS, parse_time};
-use lab::{Design, Experiment, Form, RATES, RunOn};
+use lab::{Design, Experiment, Form, PER_CENTS, RATES, RunOn};
 use waits::Nanos;
 
 use crate::number::within;
@@ -91,7 +91,8 @@ pub(crate) struct How {
     /// nothing: see --rounds.
     #[arg(long, value_name = "TIME", value_parser = time(BUDGETS), allow_negative_numbers = true)]
     budget: Option<Nanos>,
-    /// Goes on when the budget is over, until it knows; intervals are longer for that.
+    /// Goes on when the budget is over, or by restarts the rounds, until it knows; intervals are
+    /// longer for that.
     #[arg(long)]
     until_decided: bool,
     /// What the settings are compared by: throughput, latency-median, latency-99 or latency-99.9;
@@ -110,8 +111,8 @@ pub(crate) struct How {
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     #[arg(value_parser = time(WASHOUTS))]
     washout: Option<Nanos>,
-    /// Rounds at most, by restarts: each has a run of every setting. Fewer than 6 never have an
-    /// answer.
+    /// Rounds at most, by restarts, but with --until-decided: each has a run of every setting.
+    /// Fewer than 6 never have an answer.
     #[arg(long, value_parser = within(2..=1_000_u32), allow_negative_numbers = true)]
     rounds: Option<u32>,
     /// Rounds of equals among them, by restarts.
@@ -124,7 +125,7 @@ pub(crate) struct How {
     seconds: Option<Nanos>,
     /// The difference in what is compared, in per cent, that matters.
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
-    #[arg(value_parser = within(0.01..=99.99))]
+    #[arg(value_parser = within(PER_CENTS))]
     pub(super) matters: Option<f64>,
     /// Writes the rows, one JSON object a line, to this file too; also of free-buffer-waits.
     #[arg(long, value_name = "FILE")]
@@ -132,7 +133,7 @@ pub(crate) struct How {
     /// Writes the answer as a page, one HTML file with charts, to this file too.
     #[arg(long, value_name = "FILE")]
     pub(super) html: Option<PathBuf>,
-    /// Setting A again and again: what does the lab say of equals?
+    /// Setting A again and again, and no other: what does the lab say of equals?
     #[arg(long)]
     pub(super) equals: bool,
 }

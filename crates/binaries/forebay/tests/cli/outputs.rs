@@ -12,7 +12,11 @@ use crate::folder::{Folder, heard, interrupt, text};
 fn a_rows_file_that_cant_be_made_is_refused_before_the_experiment() {
     let folder = Folder::new("rows");
     std::fs::write(folder.0.join("there"), "mine").expect("it is written");
-    for (file, says) in [("there", "exists"), ("no/such/rows", "no such file or directory")] {
+    for (file, says) in [
+        ("there", "exists"),
+        ("no/such/rows", "no such file or directory"),
+        (".", "is a directory"),
+    ] {
         let run = ["lab", "run", "dbwr-count", "--seconds", "600", "--rows", file];
         let output = folder.briefly(&run).output().expect("it starts");
         let said = text(&output.stderr);
@@ -50,6 +54,8 @@ fn what_contradicts_itself_is_refused_before_the_experiment() {
         (&compare, &["--vs", "commit_leader=lgwr"], "--vs gives commit_leader twice"),
         (&compare, &["--both", "lock_timeout=1", "--both", "lock_timeout=2"], "twice"),
         (&compare, &["--both", "lock_timeout"], "--both takes NAME=VALUE"),
+        (&compare[..4], &[], "required arguments were not provided: --vs"),
+        (&compare[..4], &["--equals", "--html", "-"], "--html wants the name of a file"),
         (&run, &["--set", "lock_timeout=1", "--set", "LOCK_TIMEOUT=2"], "gives LOCK_TIMEOUT twice"),
         (&run, &["--rows", "a.html", "--html", "./a.html"], "--html names the file of rows"),
         (&run, &["--html", "-"], "--html wants the name of a file"),

@@ -1,5 +1,6 @@
 //! Files of rows: what is in them goes on, whatever ended the program that wrote them.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use experiment::{Commits, parse_rows};
@@ -121,6 +122,27 @@ fn an_experiment_that_goes_on_has_the_options_of_one_that_begins() {
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("--equals") && said.contains("--matters 5"), "{said}");
     folder.misused(&["lab", "resume", "rows", "--matters", "0"]);
+}
+
+/// Half of a page is none, and would be in the next one's way.
+#[test]
+fn a_page_without_room_leaves_nothing() {
+    let folder = with_experiment("rows-no-room");
+    folder.said(&SMALL);
+    std::fs::create_dir(folder.0.join("small")).expect("made");
+    let script = "mount -t tmpfs -o size=16k none small || exit 99\n\
+                  \"$0\" lab report rows --html small/page.html\nstatus=$?\n\
+                  echo -----\nls -A small\nexit $status";
+    let mut command = std::process::Command::new("unshare");
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|of| of.uid() == 0);
+    let unshare: &[&str] = if is_root { &["-m"] } else { &["-r", "-m"] };
+    command.args(unshare).args(["sh", "-c", script, env!("CARGO_BIN_EXE_forebay")]);
+    command.current_dir(&folder.0);
+    let output = command.output().expect("unshare is installed");
+    let (found, told) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("no space left on device"), "{told}");
+    assert!(found.ends_with("-----\n"), "something is left: {found}");
 }
 
 /// Else a changed program has the commit of the one before, and their rows are put together.
