@@ -311,10 +311,21 @@ impl Rule {
     }
 }
 
+/// The rounds that decisions and all figures beside them are of: those up to the last look. Before
+/// the first one nothing is decided, and they are all that are whole.
+pub(crate) fn judged<'a>(rows: &'a [Run], rule: &Rule) -> Rounds<'a> {
+    let rounds = Rounds::of(rows);
+    let have = rounds.compared.len() as u32;
+    match rule.looks().take_while(|at| *at <= have).last() {
+        Some(at) => rounds.up_to(at as usize),
+        None => rounds,
+    }
+}
+
 /// The decision on `level` against A by these rows, with its share of the declared error
 /// ([`Rule::shared_by`]). None before the first look.
 pub fn decide(rows: &[Run], level: Level, figure: Figure, rule: &Rule) -> Option<Decision> {
-    let rounds = Rounds::of(rows);
+    let rounds = judged(rows, rule);
     let rule = &rule.shared_by(rounds.levels);
     let look = Look::last(&rounds, rule)?;
     let in_one_instance = rows.iter().all(|run| run.block.is_some());
@@ -341,7 +352,7 @@ impl Look {
     }
 }
 
-/// `rule` has the level's share of the error.
+/// The rounds are [`judged`]; `rule` has the level's share of the error.
 fn decide_at(
     Look { at, count, critical }: Look,
     rounds: &Rounds<'_>,
@@ -350,10 +361,9 @@ fn decide_at(
     rule: &Rule,
     in_one_instance: bool,
 ) -> Option<Decision> {
-    let pairs = rounds.pairs_with(level);
     let covariates = covariates(rule, in_one_instance);
     // Empty for a level that the rows haven't.
-    let pairs = &having(pairs.get(..at as usize)?, figure)[..];
+    let pairs = &having(&rounds.pairs_with(level), figure)[..];
     let sums = Sums::of(pairs, figure)?;
     let (mut estimate, mut plain) =
         (estimate(pairs, &sums, covariates)?, Estimate::of(&sums.bare(), &[])?);
@@ -461,7 +471,7 @@ pub fn foremost(rows: &[Run], rule: &Rule) -> Level {
 
 /// The decision on each level but A, by one look.
 fn of_each(rows: &[Run], rule: &Rule) -> Vec<(Level, Option<Decision>)> {
-    let rounds = Rounds::of(rows);
+    let rounds = judged(rows, rule);
     let rule = &rule.shared_by(rounds.levels);
     let Some(look) = Look::last(&rounds, rule) else { return Vec::new() };
     let in_one_instance = rows.iter().all(|run| run.block.is_some());

@@ -3,7 +3,7 @@
 //! Callers: `verdict`.
 
 use report::labelled;
-use report::number::{change, change_size, counted, decimal, share};
+use report::number::{change, change_size, counted, decimal, grouped, share};
 use serde::Serialize;
 use stats::sequential::Direction;
 use stats::{Interval, Matters};
@@ -25,6 +25,8 @@ pub(crate) struct Headline {
     throughput_b: f64,
     /// `None` before the first look.
     comparison: Option<Figures>,
+    /// Whole rounds since the last look, which no figure has.
+    later_rounds: u32,
     /// The rounds after which that comes.
     #[serde(skip)]
     first_look: u32,
@@ -148,6 +150,7 @@ impl Headline {
             throughput_a: throughput(&runs_a),
             throughput_b: throughput(&runs_b),
             comparison: decision.map(Figures::of),
+            later_rounds: rounds.later,
             first_look: rule.looks().next().unwrap_or(ROUNDS_MIN),
         })
     }
@@ -194,17 +197,22 @@ impl Headline {
             (self.measure.noun().to_owned(), format!("A {a} and {b} {of_b}"))
         });
         let speed = std::iter::once(throughput).chain(measure);
-        speed.chain(comparison(&figures.of, b)).collect()
+        speed.chain(comparison(&figures.of, self.later_rounds, b)).collect()
     }
 }
 
 /// A label, and the sentence beside it.
 pub(super) type Labelled = (String, String);
 
-fn comparison(of: &Decision, b: Level) -> impl Iterator<Item = Labelled> {
+fn comparison(of: &Decision, later: u32, b: Level) -> impl Iterator<Item = Labelled> {
+    let later = match later {
+        0 => String::new(),
+        1 => " (1 round since then is in no figure)".to_owned(),
+        later => format!(" ({} rounds since then are in no figure)", grouped(later.into())),
+    };
     let ratio = format!(
-        "{} ({}); interval {} to {} ({}), over {} in {}; such intervals hold the truth in {} of \
-         experiments, whenever they stop",
+        "{} ({}); interval {} to {} ({}), over {} in {}{later}; such intervals hold the truth in \
+         {} of experiments, whenever they stop",
         decimal(of.ratio, 4),
         change(of.ratio),
         decimal(of.interval.low, 4),
