@@ -139,6 +139,10 @@ pub struct Decision {
     pub in_one_instance: bool,
 }
 
+/// An interval whose upper end is this many times its lower one says nothing: a hundredth to a
+/// hundredfold (V37).
+const LENGTH_MAX: f64 = 1e4;
+
 /// An outlook reaches so many budgets far.
 const BUDGETS_MAX: u32 = 20;
 
@@ -162,6 +166,25 @@ impl Decision {
         };
         let more = outlook.more_pairs(&self.by_rounds_alone())?;
         Some(self.answerable_from(self.rounds + more)? - self.rounds)
+    }
+
+    /// The interval, if it says something. One that leaves open which side has more says nothing if
+    /// it is too long, or reaches ratios that aren't told apart any more (V37).
+    pub(crate) fn bounds(&self) -> Option<Interval> {
+        let Interval { low, high } = self.interval;
+        let is_told = low > 1.0 / RATIO_MAX && high < RATIO_MAX && high <= low * LENGTH_MAX;
+        (is_told || self.answer.is_real()).then_some(self.interval)
+    }
+
+    /// The ratio of the figures, from which nothing was taken out.
+    pub(crate) fn by_sums(&self) -> f64 {
+        self.figures[1] / self.figures[0]
+    }
+
+    /// Whether noise was taken out of the ratio, so that it isn't that of the figures.
+    pub(crate) fn is_adjusted(&self) -> bool {
+        let is_used = |of: &CovariateUse| of.taken.is_some();
+        self.covariates.iter().any(is_used) || self.estimate.weighting.ratio > 1.0
     }
 
     /// Whether no number of rounds would tell if the difference matters: whatever the effect is, as

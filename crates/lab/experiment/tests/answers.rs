@@ -129,59 +129,6 @@ fn an_interval_of_equals_that_is_not_known_is_null() {
     assert!(number(&known[0]) < number(&known[1]), "{known}");
 }
 
-/// V4: the verdict rests on the rounds up to the last look, and so does every figure beside it. A
-/// stall in a round behind that, or in one that isn't whole, changes none of them.
-#[test]
-fn no_figure_has_a_round_that_the_verdict_does_not_rest_on() {
-    // Looks are after 6, 9, 12 ... rounds.
-    let rule = Rule { rounds: 100, ..RULE };
-    let of = |rows: &[Run]| {
-        let asked = Question { rule, ..question() };
-        let verdict = Verdict::of(rows, &asked).expect("whole rounds");
-        let json: Value = serde_json::from_str(&verdict.json()).expect("the report is JSON");
-        (json, unwrapped(&verdict.text()))
-    };
-    for levels in [2, 3] {
-        let mut rows = Story::of(1.03, 0.012).rows_of(levels, 10);
-        let is_last = |run: &Run| (run.identity.kind, run.identity.round) == (COMPARED, 10);
-        let judged: Vec<Run> = rows.iter().filter(|run| !is_last(run)).cloned().collect();
-        let (wanted, _) = of(&judged);
-        assert_eq!(wanted["headline"]["comparison"]["rounds"], 9);
-        for run in rows.iter_mut().filter(|run| is_last(run) && run.identity.level == Level::A) {
-            run.elapsed_ns *= 100;
-        }
-        let is_b = |run: &Run| is_last(run) && run.identity.level == Level::B;
-        let broken_off: Vec<Run> = rows.iter().filter(|run| !is_b(run)).cloned().collect();
-        for (rows, later) in [(&rows, 1), (&broken_off, 0)] {
-            let (mut json, text) = of(rows);
-            assert_eq!(json["headline"]["later_rounds"].take(), later, "{text}");
-            assert_eq!(text.contains("(1 round since then is in no figure)"), later == 1, "{text}");
-            let mut wanted = wanted.clone();
-            wanted["headline"]["later_rounds"] = Value::Null;
-            for figures in FIGURES {
-                assert_eq!(json[figures], wanted[figures], "{figures} of {levels} settings");
-            }
-            let line = &json["yardsticks"]["lines"][0];
-            assert_eq!(json["headline"]["throughput_a"], line["a"]);
-            assert_eq!(json["headline"]["throughput_b"], line["b"]);
-        }
-    }
-}
-
-const COMPARED: RoundKind = RoundKind::Compared;
-/// The sections with figures of the rounds that compare.
-const FIGURES: [&str; 9] = [
-    "levels",
-    "headline",
-    "yardsticks",
-    "explanation",
-    "samples",
-    "processes",
-    "foreground",
-    "background",
-    "load_profile",
-];
-
 /// Of 400 planned rounds the first look is at the twentieth. Before it nothing is told, and nothing
 /// explained.
 #[test]

@@ -39,7 +39,10 @@ pub(crate) struct Figures {
     looks: u32,
     error: f64,
     ratio: f64,
-    interval: [f64; 2],
+    /// The ratio of the two figures, with all noise in it.
+    ratio_by_sums: f64,
+    /// None if the rounds are too few to bound it.
+    interval: Option<[f64; 2]>,
     threshold: f64,
     /// `yes`, or `not seen`.
     real: &'static str,
@@ -90,7 +93,8 @@ impl Figures {
             looks: of.looks,
             error: of.error,
             ratio: of.ratio,
-            interval: ends(of.interval),
+            ratio_by_sums: of.by_sums(),
+            interval: of.bounds().map(ends),
             threshold: of.threshold,
             real: if of.answer.is_real() { "yes" } else { "not seen" },
             matters: match of.answer.matters {
@@ -108,7 +112,10 @@ impl Figures {
 
     /// One line: `B / A 1.0316 (1.0210 to 1.0430): real, matters`.
     pub(crate) fn line(&self, b: Level) -> String {
-        let [low, high] = self.interval.map(|end| decimal(end, 4));
+        let interval = match self.interval {
+            Some([low, high]) => format!("{} to {}", decimal(low, 4), decimal(high, 4)),
+            None => NOT_YET.to_owned(),
+        };
         let words = match (self.of.answer.is_real(), self.of.answer.matters) {
             (true, Matters::Yes) => "real, and matters",
             (true, Matters::No) => "real, doesn't matter",
@@ -116,7 +123,7 @@ impl Figures {
             (false, Matters::No) => "no difference that matters",
             (false, _) => "can't tell",
         };
-        format!("{b} / A {} ({low} to {high}): {words}", decimal(self.ratio, 4))
+        format!("{b} / A {} ({interval}): {words}", decimal(self.ratio, 4))
     }
 
     /// Whether two comparisons certainly found another effect each (rule V12).
@@ -201,6 +208,9 @@ impl Headline {
     }
 }
 
+/// What is told of an interval that so few rounds don't bound (V37).
+const NOT_YET: &str = "its interval can't be told yet";
+
 /// A label, and the sentence beside it.
 pub(super) type Labelled = (String, String);
 
@@ -210,18 +220,26 @@ fn comparison(of: &Decision, later: u32, b: Level) -> impl Iterator<Item = Label
         1 => " (1 round since then is in no figure)".to_owned(),
         later => format!(" ({} rounds since then are in no figure)", grouped(later.into())),
     };
-    let ratio = format!(
-        "{} ({}); interval {} to {} ({}), over {} in {}{later}; such intervals hold the truth in \
-         {} of experiments, whenever they stop",
-        decimal(of.ratio, 4),
-        change(of.ratio),
-        decimal(of.interval.low, 4),
-        decimal(of.interval.high, 4),
-        range(of.interval),
-        counted(of.rounds.into(), "round"),
-        counted(of.looks.into(), "look"),
-        share(1.0 - of.error),
-    );
+    let figures = |ratio: f64| [decimal(ratio, 4), change(ratio)];
+    let ([ratio, changed], [sums, changed_by_sums]) = (figures(of.ratio), figures(of.by_sums()));
+    let adjusted = match of.is_adjusted() {
+        true => format!(", with noise taken out (by the sums {sums}, {changed_by_sums})"),
+        false => String::new(),
+    };
+    let rounds = counted(of.rounds.into(), "round");
+    let over = format!("over {rounds} in {}{later}", counted(of.looks.into(), "look"));
+    let interval = match of.bounds() {
+        Some(of_ratio) => format!(
+            "interval {} to {} ({}), {over}; such intervals hold the truth in {} of experiments, \
+             whenever they stop",
+            decimal(of_ratio.low, 4),
+            decimal(of_ratio.high, 4),
+            range(of_ratio),
+            share(1.0 - of.error),
+        ),
+        None => format!("{NOT_YET}, {over}"),
+    };
+    let ratio = format!("{ratio} ({changed}){adjusted}; {interval}");
     [Some((format!("{b} / A"), ratio)), equals(of, b), noise(of)].into_iter().flatten()
 }
 
@@ -280,6 +298,9 @@ fn is_it_real(of: &Decision, measure: Measure, b: Level) -> String {
         Direction::Up => is(more),
         Direction::Down => is(less),
         Direction::Open if of.answer.matters == Matters::No => "No difference seen.".to_owned(),
+        Direction::Open if of.bounds().is_none() => {
+            "Can't tell yet: the rounds are too few to bound the difference.".to_owned()
+        }
         Direction::Open => format!("Can't tell: the interval holds both {more} and {less}."),
     }
 }
@@ -308,7 +329,11 @@ fn does_it_matter(of: &Decision) -> String {
                 None if of.is_out_of_reach() => OUT_OF_REACH.to_owned(),
                 None => String::new(),
             };
-            format!("Can't tell yet. It lies {range}, and {threshold} would matter.{more}")
+            let lies = match of.bounds() {
+                Some(_) => format!("It lies {range}"),
+                None => "Where it lies can't be told yet".to_owned(),
+            };
+            format!("Can't tell yet. {lies}, and {threshold} would matter.{more}")
         }
     }
 }

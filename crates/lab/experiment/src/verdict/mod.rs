@@ -17,7 +17,7 @@
 //! ```
 //!
 //! Each section is a struct that serializes as it is and has a `text`: one fact, two forms. Nothing
-//! here measures, and nothing decides: answers are those of `decision`. Rules V1 to V37 are in
+//! here measures, and nothing decides: answers are those of `decision`. Rules V1 to V38 are in
 //! the README.
 //!
 //! Callers: `lab`.
