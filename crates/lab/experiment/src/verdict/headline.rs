@@ -354,7 +354,7 @@ fn remedy(of: &Decision, more: u32) -> String {
     };
     format!(
         " About {} would bring an answer in four of five cases, if the noise stays what it is: ask \
-         for {ask}.",
+         for {ask}, which measures all again, because none can be added to a plan.",
         counted(more.into(), "more round"),
     )
 }
