@@ -303,6 +303,7 @@ fn the_worst_unaccounted_time_is_named_and_warned_of_from_one_per_cent_on() {
     (worst.session, worst.share) = ("fb_smon".into(), 0.031);
     let text = report(&rows).text();
     assert!(text.contains("WARNING: fb_smon left 3.1 % of its time without a name."), "{text}");
+    assert!(unwrapped(&text).contains("The verdict doesn't rest on that"), "{text}");
 }
 
 #[test]

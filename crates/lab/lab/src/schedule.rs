@@ -74,13 +74,7 @@ fn rounds_of(blocks: u32, levels: u8) -> u32 {
 
 /// What has room for so many rounds: a budget, of blocks of this length, or shorter blocks in this
 /// budget.
-pub(crate) fn room(
-    rounds: u32,
-    budget: Nanos,
-    block: Nanos,
-    levels: u8,
-    warm_up: Nanos,
-) -> String {
+pub(crate) fn room(rounds: u32, budget: Nanos, block: Nanos, levels: u8, warm_up: Nanos) -> String {
     let seconds = budget.as_secs_f64() - warm_up.as_secs_f64();
     let least = (1..).find(|blocks| rounds_of(*blocks, levels) >= rounds);
     let least = least.expect("some number has");

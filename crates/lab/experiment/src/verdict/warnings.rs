@@ -113,7 +113,12 @@ pub(crate) fn warnings(
     warnings.extend(commits.warning());
     if let Some(worst) = worst.filter(|worst| worst.share > UNACCOUNTED_MAX) {
         let share = share(worst.share);
-        warnings.push(format!("{} left {share} of its time without a name.", worst.session));
+        warnings.push(format!(
+            "{} left {share} of its time without a name. The verdict doesn't rest on that, nor do \
+             throughput and latencies; where time goes isn't surer than this for such a session. \
+             If it is there in longer blocks or runs too, it is an error of this program.",
+            worst.session
+        ));
     }
     warnings.extend(behind_the_rate(rows, rounds));
     let stolen = rows.iter().map(Run::stolen_share).sum::<f64>() / rows.len().max(1) as f64;
