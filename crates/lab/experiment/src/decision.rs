@@ -168,6 +168,11 @@ impl Decision {
         Some(self.answerable_from(self.rounds + more)? - self.rounds)
     }
 
+    /// Whether the plan has room for so many rounds, so that it can go on to them.
+    pub(crate) fn has_room_for(&self, rounds: u32) -> bool {
+        self.rule.is_open_ended || rounds <= self.planned
+    }
+
     /// The interval, if it says something. One that leaves open which side has more says nothing if
     /// it is too long, or reaches ratios that aren't told apart any more (V37).
     pub(crate) fn bounds(&self) -> Option<Interval> {

@@ -46,6 +46,7 @@ fn who_compares_by_restarts_is_told_how_many_rounds_to_ask_for() {
     let words: Vec<&str> = text.split_whitespace().collect();
     let text = words.join(" ");
     assert!(text.contains("rounds (--rounds ") && !text.contains("the budget"), "{text}");
+    assert!(text.contains("which measures all again, because none can be added"), "{text}");
 }
 
 /// V12: where there is no verdict, none depends on the model's costs.

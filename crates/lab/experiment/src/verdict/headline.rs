@@ -352,9 +352,17 @@ fn remedy(of: &Decision, more: u32) -> String {
         }
         false => format!("{} (--rounds {rounds})", counted(rounds.into(), "round")),
     };
+    let how = match of.has_room_for(rounds) {
+        true => "the plan has room for them, and 'forebay lab resume' goes on, if --rows kept what \
+                 was measured."
+            .to_owned(),
+        false => {
+            format!("ask for {ask}, which measures all again, because none can be added to a plan.")
+        }
+    };
     format!(
-        " About {} would bring an answer in four of five cases, if the noise stays what it is: ask \
-         for {ask}, which measures all again, because none can be added to a plan.",
+        " About {} would bring an answer in four of five cases, if the noise stays what it is: \
+         {how}",
         counted(more.into(), "more round"),
     )
 }
