@@ -19,12 +19,12 @@ use waits::Nanos;
 
 use crate::alternate::{Alternation, Blocks, Following};
 use crate::before::{Before, check_machine, check_settings, data_bytes_max};
-use crate::enough::{has_ended, is_enough};
+use crate::enough::{has_ended, is_enough, leaves_open};
 use crate::linux::{Chosen, LinuxRunner, fix_by_rows, free_bytes, prepare, this_machine};
 use crate::model::Machine;
 use crate::possible;
 use crate::progress::{Loading, Teller};
-use crate::schedule::{alternating, by_restarts, going_on};
+use crate::schedule::{alternating, by_restarts, going_on, room};
 use crate::scratch::{Scratch, clear_left};
 use crate::setting::run_name;
 use crate::{Design, Experiment, Form, Setting};
@@ -319,8 +319,11 @@ impl<'a> Asked<'a> {
         }
         if self.plan.rounds < ROUNDS_MIN {
             let more = match self.design {
-                Design::Restarts => "more rounds (--rounds)",
-                Design::Alternate => "a larger budget, or shorter blocks (--budget, --block)",
+                Design::Restarts => format!("--rounds {ROUNDS_MIN} or more"),
+                Design::Alternate => {
+                    let (blocks, levels) = (self.blocks.length, self.plan.levels);
+                    room(ROUNDS_MIN, self.budget, blocks, levels, self.form.warm_up)
+                }
             };
             follower.notice(&format!(
                 "fewer than {ROUNDS_MIN} rounds never have an answer, only figures: ask for {more}"
@@ -350,8 +353,27 @@ impl<'a> Asked<'a> {
     /// What the rows that are there say, where no more are needed.
     fn ended(&self, model: String, follower: &mut dyn Follower) -> Found {
         follower.begins(&self.rule, &model, &self.notes);
-        follower.tell("the rows that are there are enough: nothing is run");
+        let levels = self.experiment.settings.len();
+        let is_whole = self.done.len() >= self.plan.run_count() as usize;
+        match is_whole && leaves_open(&self.done, &self.rule, levels) {
+            true => follower.tell(&self.spent()),
+            false => follower.tell("the rows that are there are enough: nothing is run"),
+        }
         Found { model, ..self.there() }
+    }
+
+    /// Says that no round can be added to a plan that was carried out (LB81).
+    fn spent(&self) -> String {
+        let more = match self.design {
+            Design::Restarts => "more rounds (--rounds)",
+            Design::Alternate => "a larger budget (--budget)",
+        };
+        format!(
+            "all {} of the plan are there and leave it open: nothing is run. None can be added, \
+             because the looks spent the error that was declared for just so many: ask anew for \
+             {more}, or for --until-decided, which measures all again",
+            counted(self.plan.rounds.into(), "round")
+        )
     }
 
     /// What is there, as if it were all.
