@@ -9,7 +9,7 @@ use os::Session;
 use relation::{ColumnDefinition, Default, IndexDefinition, TableDefinition};
 use stop::{Refusal, RefusalKind, Stop};
 use txn::{LockWait, TableMode};
-use value::OwnedValue;
+use value::{Misfit, OwnedValue};
 
 use crate::checks::FoundRow;
 use crate::definition_names::{index_names, place_of, rename_index};
@@ -67,6 +67,11 @@ pub(crate) fn cannot(table: &str, what: &str) -> Stop {
     Stop::refuse(RefusalKind::Invalid, format!("cannot alter table {table}: {what}"))
 }
 
+/// The refusal of a value that a column of the table can't have, with the state of what is wrong.
+pub(crate) fn cannot_hold(table: &str, misfit: Misfit) -> Stop {
+    Refusal::from(misfit).led_by(&format!("cannot alter table {table}: ")).table(table).into()
+}
+
 fn in_use(table: &str, what: &str) -> Stop {
     Stop::refuse(RefusalKind::WrongState, format!("cannot alter table {table}: {what}"))
 }
@@ -75,7 +80,7 @@ fn in_use(table: &str, what: &str) -> Stop {
 fn fitted(table: &TableDefinition, column: &str, value: &OwnedValue) -> Result<OwnedValue, Stop> {
     let kind = table.columns[place_of(table, column)?].kind;
     let fitted = kind.fit(column, value.get());
-    let fitted = fitted.map_err(|misfit| cannot(&table.name, &misfit.to_string()))?;
+    let fitted = fitted.map_err(|misfit| cannot_hold(&table.name, misfit))?;
     Ok(fitted.to_owned())
 }
 

@@ -353,9 +353,11 @@ fn remedy(of: &Decision, more: u32) -> String {
         false => format!("{} (--rounds {rounds})", counted(rounds.into(), "round")),
     };
     let how = match of.has_room_for(rounds) {
-        true => "the plan has room for them, and 'forebay lab resume' goes on, if --rows kept what \
+        true => {
+            "the plan has room for them, and 'forebay lab resume' goes on, if --rows kept what \
                  was measured."
-            .to_owned(),
+                .to_owned()
+        }
         false => {
             format!("ask for {ask}, which measures all again, because none can be added to a plan.")
         }

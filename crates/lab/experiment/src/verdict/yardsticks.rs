@@ -248,8 +248,7 @@ impl Line {
     }
 
     fn is_unequal(&self) -> bool {
-        let is_apart =
-            |[low, high]: [f64; 2]| low > 1.0 + UNEQUAL || high < 1.0 / (1.0 + UNEQUAL);
+        let is_apart = |[low, high]: [f64; 2]| low > 1.0 + UNEQUAL || high < 1.0 / (1.0 + UNEQUAL);
         self.kind == Kind::Work && self.interval.is_some_and(is_apart)
     }
 
