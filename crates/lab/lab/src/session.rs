@@ -128,7 +128,8 @@ pub fn run(
     let mut found = match may_not_alternate {
         true => {
             asked.check_there()?;
-            asked.ended(String::new(), follower)
+            follower.begins(&asked.rule, "", &asked.notes);
+            asked.there()
         }
         false => asked.find(told_to_stop, follower, session)?,
     };
