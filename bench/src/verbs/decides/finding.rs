@@ -24,7 +24,7 @@ pub(crate) enum Matters {
     Open,
 }
 
-/// The ends that stand for an interval that the report doesn't tell, because the rounds were too few.
+/// The ends that stand for an interval that the report doesn't tell: the rounds were too few.
 const UNBOUNDED: [f64; 2] = [1e-3, 1e3];
 
 impl Finding {

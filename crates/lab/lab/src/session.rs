@@ -128,7 +128,8 @@ pub fn run(
     let mut found = match may_not_alternate {
         true => {
             asked.check_there()?;
-            asked.ended(String::new(), follower)
+            follower.begins(&asked.rule, "", &asked.notes);
+            asked.there()
         }
         false => asked.find(told_to_stop, follower, session)?,
     };
@@ -364,14 +365,18 @@ impl<'a> Asked<'a> {
 
     /// Says that no round can be added to a plan that was carried out (LB81).
     fn spent(&self) -> String {
-        let more = match self.design {
-            Design::Restarts => "more rounds (--rounds)",
-            Design::Alternate => "a larger budget (--budget)",
+        let more = match (self.design, &self.request.run_on) {
+            (Design::Restarts, _) => "more rounds (--rounds), or for --until-decided",
+            (Design::Alternate, RunOn::ThisMachine(_)) => {
+                "a larger budget (--budget), or for --until-decided"
+            }
+            // One simulation needs an end.
+            (Design::Alternate, RunOn::Model { .. }) => "a larger budget (--budget)",
         };
         format!(
             "all {} of the plan are there and leave it open: nothing is run. None can be added, \
              because the looks spent the error that was declared for just so many: ask anew for \
-             {more}, or for --until-decided, which measures all again",
+             {more}, which measures all again",
             counted(self.plan.rounds.into(), "round")
         )
     }

@@ -1,7 +1,7 @@
 //! The files that an experiment writes: its rows, and its page.
 //!
-//! Rows are appended as runs end, so that what was measured is kept however the program ends. A page
-//! is written beside its name, and gets that when it is whole: no half of one is left.
+//! Rows are appended as runs end, so that what was measured is kept however the program ends. A
+//! page is written beside its name, and gets that when it is whole: no half of one is left.
 //!
 //! Callers: `laboratory`.
 
