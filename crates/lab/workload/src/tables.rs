@@ -217,6 +217,8 @@ pub fn load(
             }
         }
     }
+    // Without statistics a mass update would look at the whole table.
+    connection.execute(texts::ANALYZE, &[])?;
     connection.execute(texts::CREATE_HISTORY, &[])?;
     Ok(true)
 }

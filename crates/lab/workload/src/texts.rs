@@ -46,6 +46,8 @@ pub(crate) mod debit_credit {
         fill: "insert into stock (number, quantity, filler) \
                select n, 0, repeat('.', 84) from generate_series($1::bigint, $2::bigint) as g(n)",
     };
+    /// Statistics of all tables.
+    pub(crate) const ANALYZE: &str = "analyze";
     pub(crate) const CREATE_HISTORY: &str = "create table history ( \
          session bigint not null, number bigint not null, account bigint not null, \
          teller bigint not null, branch bigint not null, amount bigint not null)";

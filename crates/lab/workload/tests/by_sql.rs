@@ -112,6 +112,26 @@ fn tpcb_balances_whichever_way_it_runs() {
     report.result.expect("it runs");
 }
 
+/// A mass update that looked at the whole table would be most of the load's work.
+#[test]
+fn a_mass_update_goes_by_the_index() {
+    let report = machine(4, FileSystem::new(1 << 30)).run(|world, session| {
+        let database = create(world, session);
+        let mut connection = database.connect_with(session);
+        let scale = Scale { stock: 20_000, ..SCALE };
+        assert!(workload::load(&mut connection, scale, |_, _| true).expect("loaded"));
+        let explain = "explain update stock set quantity = quantity + case \
+                       when (number - $1) % 2 = 0 then 1 else -1 end \
+                       where number >= $1 and number < $2";
+        let rows = connection.query(explain, &[]).expect("explained").all().expect("read");
+        let plan = format!("{rows:?}");
+        assert!(plan.contains("Index range scan of stock by stock_pk"), "{plan}");
+        drop(connection);
+        database.shutdown_by(session).expect("shut");
+    });
+    report.result.expect("it runs");
+}
+
 /// A lookup that found nothing would be one that took no time.
 #[test]
 fn lookups_by_sql_find_what_is_there() {

@@ -213,7 +213,11 @@ fn keys_identities_defaults_and_checks_say_which_type_can_be() {
         refused(set("customer", "rank", Type::SmallInt), invalid, "this is its default");
         refused(set("customer", "city", Type::Integer), invalid, "of its CHECK");
         refused(set("customer", "town", Type::Text), RefusalKind::NotFound, "in table customer");
-        refused(set("customer", "name", Type::Boolean), invalid, "BOOLEAN can't hold the value: 'Ann'");
+        refused(
+            set("customer", "name", Type::Boolean),
+            invalid,
+            "BOOLEAN can't hold the value: 'Ann'",
+        );
         let orphan = db.insert("orders", &[Value::Int(6), Value::Int(3)], session);
         refused(orphan, RefusalKind::ForeignKeyViolation, "orders");
         db.insert("orders", &[Value::Int(6), Value::Int(1)], session).expect("inserted");
