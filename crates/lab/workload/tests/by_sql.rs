@@ -112,20 +112,18 @@ fn tpcb_balances_whichever_way_it_runs() {
     report.result.expect("it runs");
 }
 
-/// A mass update that looked at the whole table would be most of the load's work.
+/// A mass update that looked at the whole table would be most of the load's work: of a large table
+/// without statistics it does.
 #[test]
-fn a_mass_update_goes_by_the_index() {
+fn all_tables_that_are_searched_have_statistics() {
     let report = machine(4, FileSystem::new(1 << 30)).run(|world, session| {
         let database = create(world, session);
         let mut connection = database.connect_with(session);
-        let scale = Scale { stock: 20_000, ..SCALE };
-        assert!(workload::load(&mut connection, scale, |_, _| true).expect("loaded"));
-        let explain = "explain update stock set quantity = quantity + case \
-                       when (number - $1) % 2 = 0 then 1 else -1 end \
-                       where number >= $1 and number < $2";
-        let rows = connection.query(explain, &[]).expect("explained").all().expect("read");
-        let plan = format!("{rows:?}");
-        assert!(plan.contains("Index range scan of stock by stock_pk"), "{plan}");
+        assert!(workload::load(&mut connection, SCALE, |_, _| true).expect("loaded"));
+        let unknown = "select table_name from user_tables \
+                       where num_rows is null and table_name <> 'history'";
+        let rows = connection.query(unknown, &[]).expect("asked").all().expect("read");
+        assert!(rows.is_empty(), "{rows:?}");
         drop(connection);
         database.shutdown_by(session).expect("shut");
     });
