@@ -117,7 +117,7 @@ impl<'a> LatchedSlot<'a> {
         self.plan(to(self.itl.lock()), to(self.lock_before()), 0)
     }
 
-    /// Locks the row, as a change that leaves it as it is: a statement that meets it again sees that.
+    /// Locks the row, as a change that leaves it as it is: a statement that meets it again sees it.
     fn keep(&self) -> Plan<'static> {
         let (lock, before, bytes) = (self.itl.lock(), self.lock_before(), self.bytes());
         let (forward, back) = splices(self.number, lock, before, bytes, bytes);
