@@ -15,7 +15,8 @@
 //! ```
 //!
 //! Rules
-//!   * No other crate starts, reads or names a rival: the engine never depends on this crate.
+//!   * No other crate starts, reads or names a rival, but `statements`, which compares answers: the
+//!     engine never depends on this crate.
 //!   * A figure of a rival goes with its version and its exact settings.
 //!   * A missing rival is a clear message with the package to install, never a skipped race.
 #![forbid(unsafe_code)]

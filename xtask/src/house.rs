@@ -145,11 +145,29 @@ pub(crate) const HOUSE: &[Floor] = &[
                     "typed tables: rows with their indexes and constraints kept together",
                 ),
                 Room::new("instance", "create, open, shut; the background threads; parameters"),
+                Room::new(
+                    "expression",
+                    "SQL's expressions over rows: kinds, functions, three-valued logic, aggregates",
+                ),
+                Room::new("syntax", "from the text of SQL to statements; knows no tables"),
             ],
-            &[Room::new(
-                "catalog",
-                "the data dictionary: definitions in tables of its own, DDL, sequences",
-            )],
+            &[
+                Room::new(
+                    "catalog",
+                    "the data dictionary: definitions in tables of its own, DDL, sequences",
+                ),
+                Room::new(
+                    "rowsource",
+                    "what makes rows of rows: filters, sorts, joins, groups; spills within a bound",
+                ),
+            ],
+            &[
+                Room::new("sql", "statements: bound to the dictionary, planned, and run"),
+                Room::new(
+                    "views",
+                    "the instance and its dictionary as rows: v$ views, dba_ views, pg_catalog",
+                ),
+            ],
             &[
                 Room::new(
                     "database",
@@ -201,8 +219,17 @@ pub(crate) const HOUSE: &[Floor] = &[
             )
             .in_the_world()
             .for_all_tests()],
-            &[Room::new("proof", "crash sweep, isolation, a model, I/O errors, histories")
-                .in_the_world()],
+            &[
+                Room::new("proof", "crash sweep, isolation, a model, I/O errors, histories")
+                    .in_the_world(),
+                Room::new(
+                    "statements",
+                    "what SQL answers, against files, SQLite, PostgreSQL and itself",
+                )
+                .in_the_world(),
+                Room::new("fuzz", "statements that nobody would write, against the front door")
+                    .in_the_world(),
+            ],
         ],
     },
     Floor {
@@ -210,7 +237,7 @@ pub(crate) const HOUSE: &[Floor] = &[
         meaning: "the programs that users run",
         levels: &[&[Room::new(
             "forebay",
-            "the lean binary: loads, the lab, and what a DBA does with a database's files",
+            "the lean binary: loads, the lab, a shell, and what a DBA does with a database's files",
         )]],
     },
     Floor {

@@ -27,7 +27,21 @@ struct Step {
 }
 
 const STEPS: &[Step] = &[
-    Step { name: "everything, debug", env: &[], cargo: &["test", "--workspace"] },
+    // The proofs come optimised, with the assertions of latch and sim (Cargo.toml).
+    Step {
+        name: "everything but the proofs, debug",
+        env: &[],
+        cargo: &[
+            "test",
+            "--workspace",
+            "--exclude",
+            "proof",
+            "--exclude",
+            "statements",
+            "--exclude",
+            "fuzz",
+        ],
+    },
     Step {
         name: "the simulator, optimised",
         env: &[],
@@ -37,6 +51,16 @@ const STEPS: &[Step] = &[
         name: "the proofs, optimised",
         env: &[],
         cargo: &["test", "--profile", "proof", "-p", "proof", "--", "--nocapture"],
+    },
+    Step {
+        name: "the answers of SQL, optimised",
+        env: &[],
+        cargo: &["test", "--profile", "proof", "-p", "statements", "--", "--nocapture"],
+    },
+    Step {
+        name: "the fuzz, optimised",
+        env: &[],
+        cargo: &["test", "--profile", "proof", "-p", "fuzz", "--", "--nocapture"],
     },
     Step {
         name: "the binary, killed under load",
@@ -70,6 +94,8 @@ const STEPS: &[Step] = &[
 const AHEAD: &[&str] = &[
     "test --profile proof -p sim --no-run",
     "test --profile proof -p proof --no-run",
+    "test --profile proof -p statements --no-run",
+    "test --profile proof -p fuzz --no-run",
     "build --profile proof -p bench",
     "build --release -p forebay",
 ];

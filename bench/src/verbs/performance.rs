@@ -23,9 +23,14 @@ const FOLDER: &str = "docs/races";
 const PAGE: &str = "docs/PERFORMANCE.md";
 
 /// Each race, in the order of the page among equals, and what it means for a user.
-const MEANINGS: [(&str, &str); 11] = [
+const MEANINGS: [(&str, &str); 16] = [
     ("tpcb", "short transactions of an application in the same process"),
+    ("sql-tpcb", "what SQL costs short transactions, beside calls of the embedded API"),
     ("lookup", "rows found by their keys"),
+    ("sql-lookup", "rows found by their keys, by prepared SQL"),
+    ("sql-unprepared", "rows found by their keys, by SQL whose text is given each time"),
+    ("web-returns", "queries over millions of rows, and their load from a file"),
+    ("sql-explain", "what it costs to see where a statement's time goes"),
     ("insert", "rows loaded into a table"),
     ("update", "statements over whole tables, by many sessions at once"),
     ("commit", "the wait for a durable commit"),

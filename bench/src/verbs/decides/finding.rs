@@ -24,6 +24,9 @@ pub(crate) enum Matters {
     Open,
 }
 
+/// The ends that stand for an interval that the report doesn't tell: the rounds were too few.
+const UNBOUNDED: [f64; 2] = [1e-3, 1e3];
+
 impl Finding {
     /// Of a report; `None` if its experiment ended before it had an answer.
     ///
@@ -38,7 +41,10 @@ impl Finding {
             Some(number) if number > 0.0 => Ok(number),
             _ => Err(format!("the report's {name} is {value}, and no number above zero")),
         };
-        let [low, high] = [0, 1].map(|end| number(&comparison["interval"][end], "interval"));
+        let [low, high] = match &comparison["interval"] {
+            Value::Null => UNBOUNDED.map(Ok),
+            ends => [0, 1].map(|end| number(&ends[end], "interval")),
+        };
         Ok(Some(Finding {
             ratio: number(&comparison["ratio"], "ratio")?,
             interval: [low?, high?],
@@ -88,6 +94,10 @@ mod tests {
         assert!(finding.is_real && !finding.is_decided());
         let line = "B / A 0.9800 (0.9700 to 0.9900), real, open whether it matters";
         assert_eq!(finding.line(), line);
+        let mut unbounded = report.clone();
+        unbounded["headline"]["comparison"]["interval"] = Value::Null;
+        let finding = Finding::of(&unbounded).expect("it is one").expect("it has an answer");
+        assert_eq!(finding.interval, UNBOUNDED);
         let unanswered = serde_json::json!({"headline": {"comparison": null}});
         assert_eq!(Finding::of(&unanswered), Ok(None));
         assert!(Finding::of(&serde_json::json!({"rows": 3})).is_err());

@@ -4,7 +4,7 @@
 //! writes what it left behind after its run, before the other side's. How long that took is known,
 //! so the rate with it is reported beside.
 //!
-//! Callers: races `insert`, `lookup`, `tpcb`, `update`.
+//! Callers: races `insert`, `lookup`, `tpcb`, `update`, and those of SQL.
 
 use std::time::{Duration, Instant};
 
@@ -12,9 +12,7 @@ use bench::Scratch;
 use bench::race::{Case, Metrics, metric};
 use database::{Connection, Creation, Database, Options, Parameters};
 use os::Session;
-#[cfg(feature = "sqlite")]
-use waits::Nanos;
-use waits::SessionKind;
+use waits::{Nanos, SessionKind};
 
 use super::told;
 
@@ -87,7 +85,6 @@ pub(crate) fn with_checkpoint(
     Ok(Metrics::from([(metric::IOPS, rate), (WITH_CHECKPOINT, rate * share)]))
 }
 
-#[cfg(feature = "sqlite")]
 pub(crate) fn nanos(length: Duration) -> Nanos {
     Nanos(u64::try_from(length.as_nanos()).expect("runs are short"))
 }

@@ -26,12 +26,17 @@ mod io;
 mod load;
 #[cfg(feature = "sqlite")]
 mod lookup;
+mod profile;
 mod recover;
 mod scan;
+mod sql_explain;
+mod sql_tpcb;
+mod sql_unprepared;
 #[cfg(feature = "sqlite")]
 mod tpcb;
 mod update;
 mod waits;
+mod web_returns;
 
 /// What can be said of how a race is run.
 #[derive(Args)]
@@ -144,6 +149,27 @@ const RACES: &[Entry] = &[
         about: "full scans around the cache, against fio's sequential reads",
         run: scan::run,
     },
+    Entry {
+        name: "sql-explain",
+        about: "EXPLAIN ANALYZE, against the same statement without it",
+        run: sql_explain::run,
+    },
+    #[cfg(feature = "sqlite")]
+    Entry {
+        name: "sql-lookup",
+        about: "rows by their keys by prepared SQL, against SQLite's prepared statements",
+        run: lookup::run_sql,
+    },
+    Entry {
+        name: "sql-tpcb",
+        about: "TPC-B's transaction by prepared SQL, against the embedded API",
+        run: sql_tpcb::run,
+    },
+    Entry {
+        name: "sql-unprepared",
+        about: "a SELECT of one row by its text, against a budget over a prepared one",
+        run: sql_unprepared::run,
+    },
     #[cfg(feature = "sqlite")]
     Entry {
         name: "tpcb",
@@ -160,12 +186,17 @@ const RACES: &[Entry] = &[
         about: "what a timed wait's bookkeeping costs, against its budget",
         run: waits::run,
     },
+    Entry {
+        name: "web-returns",
+        about: "seven million rows loaded, added up, joined and grouped, against PostgreSQL",
+        run: web_returns::run,
+    },
 ];
 
 pub(crate) fn run(root: &Path, args: RaceArgs) -> Outcome {
     let Some(name) = args.name else {
         for race in RACES {
-            println!("{:8} {}", race.name, race.about);
+            println!("{:14} {}", race.name, race.about);
         }
         if cfg!(not(feature = "sqlite")) {
             println!("against SQLite (compiled for it): cargo xbench-sqlite race");

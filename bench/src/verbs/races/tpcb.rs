@@ -10,7 +10,7 @@ use bench::Scratch;
 use bench::race::{Race, Terms, Turn, Workload};
 use bench::sqlite::{Load, Sqlite, TpcbRows};
 use database::Creation;
-use workload::{Drive, TELLERS, Tpcb, TpcbClient, TpcbScale};
+use workload::{Drive, TELLERS, Tpcb, TpcbClient, TpcbScale, Way};
 
 use super::embedded::{Embedded, cases, nanos, with_checkpoint};
 use super::{Run, Setup, run_race, told};
@@ -111,8 +111,9 @@ impl Bench {
                 let (warm_up, length) = (nanos(WARM_UP), nanos(length));
                 let plan = Drive { sessions, first_session: 0, warm_up, length, rate: None };
                 let Embedded { database, session } = &self.embedded;
-                let ran = self.tpcb.run(database, plan, turn.seed, session).map_err(told)?;
-                with_checkpoint(ran.throughput(), work, || self.embedded.checkpoint())
+                let ran = self.tpcb.run(database, Way::Api, plan, turn.seed, session);
+                let rate = ran.map_err(told)?.throughput();
+                with_checkpoint(rate, work, || self.embedded.checkpoint())
             }),
             rival: Box::new(move |turn: Turn| {
                 let choices = |thread: u64| {

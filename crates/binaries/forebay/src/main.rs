@@ -10,6 +10,8 @@
 //!
 //! `forebay moved DIR` says that a database with files elsewhere was moved there, and isn't a copy.
 //!
+//! `forebay sql DIR` is a shell: it runs statements of SQL, of a person or of scripts.
+//!
 //! `forebay parameters` lists what can be chosen, or says everything of one parameter.
 //!
 //! `forebay verify DIR` checks a database that is shut, block by block and as a whole, and prints a
@@ -40,6 +42,7 @@ mod probe;
 mod progress;
 mod recover;
 mod settings;
+mod shell;
 mod verification;
 
 use std::path::{Path, PathBuf};
@@ -90,6 +93,8 @@ enum Command {
         #[arg(value_name = "DIR")]
         directory: PathBuf,
     },
+    /// Runs statements of SQL: a shell for people at a terminal, and for scripts.
+    Sql(shell::Sql),
     /// Checks a database that is shut: every block, space, undo, tables and indexes.
     Verify(verification::Verify),
     /// Lists the parameters: what each decides, its default, and what it takes.
@@ -116,6 +121,7 @@ fn main() -> ExitCode {
     output::end(match arguments.command {
         Command::Parameters(command) => command.carry_out(),
         Command::Recover(recover) => recover.carry_out(),
+        Command::Sql(sql) => sql.carry_out(),
         Command::Man { directory } => documents::write_manual(Arguments::command(), &directory),
         Command::Completions { shell } => Ok(documents::completions(Arguments::command(), shell)),
         Command::Probe { directory, json } => probe::run(&directory, json),

@@ -1,13 +1,13 @@
 //! Which database a command works on, and opening it.
 //!
-//! Callers: `load`, `logs`, `recover`.
+//! Callers: `load`, `logs`, `recover`, `shell`.
 
 use std::cell::Cell;
 use std::path::PathBuf;
 
 use clap::Args;
 use database::{Database, Options, Parameters, Progress};
-use os::{Disk, Session};
+use os::{Cause, Disk, Session};
 use waits::Nanos;
 
 use crate::output::{Failure, tell};
@@ -37,6 +37,23 @@ impl Opening {
             }
         };
         Ok(Database::open_telling(disk, &self.directory, &options, &say, session)?)
+    }
+
+    /// Whether the directory is empty or isn't there.
+    pub(crate) fn has_nothing(&self, disk: &Disk, session: &Session) -> Result<bool, Failure> {
+        match disk.list(&self.directory, session) {
+            Ok(names) => Ok(names.is_empty()),
+            Err(error) if error.cause() == Cause::NotFound => Ok(true),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Makes the database, and opens it. What was chosen may be of its creation too.
+    pub(crate) fn create(&self, disk: &Disk, session: &Session) -> Result<Database, Failure> {
+        let mut options = Options::default();
+        self.settings.apply(Some(&mut options.creation), &mut options.parameters)?;
+        options.creation.spread_data();
+        Ok(Database::create_in(disk, &self.directory, &options, session)?)
     }
 
     /// The parameters that were chosen; the others are defaults.

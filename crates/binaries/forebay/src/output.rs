@@ -117,12 +117,17 @@ fn complain(failure: &Failure) {
 
 /// Writes to standard output. A reader that has gone away wants no more: that is no failure.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    print_to_reader(text)?;
+    Ok(())
+}
+
+/// Writes to standard output; false if its reader has gone away, and wants no more.
+pub(crate) fn print_to_reader(text: &str) -> Result<bool, os::Error> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(os::Error::from_io("write to standard output", &error).into())
-        }
-        _ => Ok(()),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(os::Error::from_io("write to standard output", &error)),
     }
 }
 

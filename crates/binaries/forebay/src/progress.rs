@@ -1,6 +1,6 @@
 //! How far a command is, on standard error: a line that is replaced on a terminal, lines elsewhere.
 //!
-//! Callers: `laboratory`, `load`, `verification`.
+//! Callers: `laboratory`, `load`, `shell`, `verification`.
 
 use std::io::Write;
 
@@ -37,6 +37,7 @@ impl Progress {
         let is_due = self.shown.is_none_or(|shown| now.since(shown) >= SHOW_EVERY);
         if !self.bar.is_hidden() && is_due {
             self.shown = Some(now);
+            self.bar.set_style(style(LINE));
             self.bar.set_message(line());
         }
     }

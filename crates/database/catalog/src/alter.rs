@@ -9,7 +9,7 @@ use os::Session;
 use relation::{ColumnDefinition, Default, IndexDefinition, TableDefinition};
 use stop::{Refusal, RefusalKind, Stop};
 use txn::{LockWait, TableMode};
-use value::OwnedValue;
+use value::{Misfit, OwnedValue};
 
 use crate::checks::FoundRow;
 use crate::definition_names::{index_names, place_of, rename_index};
@@ -67,6 +67,11 @@ pub(crate) fn cannot(table: &str, what: &str) -> Stop {
     Stop::refuse(RefusalKind::Invalid, format!("cannot alter table {table}: {what}"))
 }
 
+/// The refusal of a value that a column of the table can't have, with the state of what is wrong.
+pub(crate) fn cannot_hold(table: &str, misfit: Misfit) -> Stop {
+    Refusal::from(misfit).led_by(&format!("cannot alter table {table}: ")).table(table).into()
+}
+
 fn in_use(table: &str, what: &str) -> Stop {
     Stop::refuse(RefusalKind::WrongState, format!("cannot alter table {table}: {what}"))
 }
@@ -75,7 +80,7 @@ fn in_use(table: &str, what: &str) -> Stop {
 fn fitted(table: &TableDefinition, column: &str, value: &OwnedValue) -> Result<OwnedValue, Stop> {
     let kind = table.columns[place_of(table, column)?].kind;
     let fitted = kind.fit(column, value.get());
-    let fitted = fitted.map_err(|misfit| cannot(&table.name, &misfit.to_string()))?;
+    let fitted = fitted.map_err(|misfit| cannot_hold(&table.name, misfit))?;
     Ok(fitted.to_owned())
 }
 
@@ -196,7 +201,9 @@ impl Statement<'_> {
     fn rename_table(&mut self, mut table: TableDefinition, to: &str) -> Result<(), Stop> {
         names::check("table", to)?;
         let what = format!("rename table {}", table.name);
+        let before = table.clone();
         table.name = to.into();
+        self.rename_in_checks(&before, &mut table)?;
         self.publish(
             |dictionary| {
                 dictionary.check_free(to)?;
@@ -218,17 +225,33 @@ impl Statement<'_> {
         if table.columns.iter().any(|column| column.name == to) {
             return Err(names::taken("column", to));
         }
-        if let Some(check) = expression_on(&table, place) {
-            let what = format!("its check {check} names column {from}; drop that first");
-            return Err(in_use(&table.name, &what));
-        }
         let what = format!("rename column {from} of table {}", table.name);
+        let before = table.clone();
         table.columns[place].name = to.into();
+        self.rename_in_checks(&before, &mut table)?;
         let edit = |dictionary: &Dictionary| {
             dictionary.check_column_unread(table.object, place, &what)?;
             Ok::<_, Stop>(Edit::of(table))
         };
         self.publish(edit, &[])
+    }
+
+    /// CHECKs that are expressions say names of the table, which has others now.
+    fn rename_in_checks(
+        &self,
+        before: &TableDefinition,
+        after: &mut TableDefinition,
+    ) -> Result<(), Stop> {
+        let compiler = &self.catalog.compiler;
+        let texts: Vec<String> = before
+            .expressions
+            .iter()
+            .map(|check| compiler.renamed(check, before, after))
+            .collect::<Result<_, Stop>>()?;
+        for (check, text) in after.expressions.iter_mut().zip(texts) {
+            check.text = text;
+        }
+        Ok(())
     }
 
     fn set_not_null(&mut self, mut table: TableDefinition, column: &str) -> Result<(), Stop> {

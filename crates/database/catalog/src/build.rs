@@ -20,6 +20,7 @@ use sort::Sorter;
 use stop::{Refusal, RefusalKind, Stop};
 use txn::View;
 use value::{Damaged, RowView};
+use waits::LongWork;
 
 use crate::Catalog;
 
@@ -45,11 +46,14 @@ impl Catalog {
         let config = self.config.sort.clone();
         let mut sorter = Sorter::new(&self.config.disk, config, halt, session)?;
         let mut keys = Keys::default();
+        let mut pushed = 0;
         each_block(table, view, session, |block| {
             keys.read(table, index, block, view, session)?;
+            pushed += keys.ends.len() as u64;
             keys.iter().try_for_each(|key| sorter.push(key, &[]))
         })?;
         let mut sorted = sorter.finish()?;
+        let work = session.begin_work(LongWork::IndexBuild, pushed);
         let mut builder = IndexBuilder::new(table.index(index), session);
         let unique = table.definition().indexes[index].unique;
         let mut last: Option<(Vec<u8>, RowAddress)> = None;
@@ -69,6 +73,7 @@ impl Catalog {
                 }
             }
             builder.add(key, address)?;
+            work.done(1);
         }
         builder.finish()
     }

@@ -158,6 +158,7 @@ fn widest(value: Value<'_>) -> Option<Type> {
         Value::Boolean(_) => Type::Boolean,
         Value::Date(_) => Type::Date,
         Value::Timestamp(_) => Type::Timestamp,
+        Value::Interval(_) => panic!("a condition with a span of time was refused before"),
     })
 }
 

@@ -17,7 +17,7 @@
 
 use ids::{ObjectNo, Scn};
 use relation::{ColumnDefinition, ForeignKey, IndexColumn, IndexDefinition, TableDefinition};
-use stop::{RefusalKind, Stop};
+use stop::{RefusalKind, SqlState, Stop};
 use value::{COLUMNS_MAX, NullOrdering};
 
 use crate::SequenceDefinition;
@@ -111,7 +111,8 @@ impl<'a> Draft<'a> {
         names::check("column", &spec.name)?;
         if self.table.columns.iter().any(|column| column.name == spec.name) {
             let what = format!("it has two columns {}; rename one", spec.name);
-            return Err(self.refuse(&what));
+            let state = SqlState::DUPLICATE_COLUMN;
+            return Err(self.refuse(&what).map_refusal(|refusal| refusal.with_state(state)));
         }
         if self.table.columns.len() == COLUMNS_MAX {
             return Err(self.refuse(&format!("it has more than {COLUMNS_MAX} columns")));

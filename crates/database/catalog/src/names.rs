@@ -83,7 +83,7 @@ pub(crate) fn of_another(what: &str, name: &str, kind: &str) -> Stop {
 pub(crate) fn taken(what: &str, name: &str) -> Stop {
     let message = format!("{what} {name} exists already");
     let state = match what {
-        "table" | "sequence" | "a table or sequence" => SqlState::DUPLICATE_TABLE,
+        "table" | "view" | "sequence" | "a table, view or sequence" => SqlState::DUPLICATE_TABLE,
         "column" => SqlState::DUPLICATE_COLUMN,
         _ => SqlState::DUPLICATE_OBJECT,
     };

@@ -19,7 +19,7 @@ use stop::{RefusalKind, Stop};
 use txn::{LockWait, TableMode};
 use value::{OwnedValue, Type, Value};
 
-use crate::alter::cannot;
+use crate::alter::{cannot, cannot_hold};
 use crate::build::each_block;
 use crate::checks::{FoundRow, rows_of_block};
 use crate::definition_names::place_of;
@@ -206,7 +206,7 @@ impl Retyped {
         column.kind = self.kind;
         let refit = |value: &OwnedValue| {
             let fitted = self.kind.fit(&self.name, value.get());
-            let fitted = fitted.map_err(|misfit| cannot(&before.name, &misfit.to_string()))?;
+            let fitted = fitted.map_err(|misfit| cannot_hold(&before.name, misfit))?;
             Ok::<_, Stop>(fitted.to_owned())
         };
         if let Default::Constant(value) = &column.default {
@@ -288,7 +288,7 @@ impl Retyped {
             None => old.clone(),
         };
         let fitted = self.kind.fit(&self.name, converted.get());
-        let new = fitted.map_err(|misfit| cannot(&before.name, &misfit.to_string()))?;
+        let new = fitted.map_err(|misfit| cannot_hold(&before.name, misfit))?;
         if self.is_key && new != old.get() {
             let what = format!(
                 "column {} is in a foreign key, and {} would become {}; drop the foreign key first",

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::Direction;
-use instance::LockWaits;
+use instance::{Connected, LockWaits};
 use os::{CancelHandle, Session};
 use relation::{Bounds, IndexId, Relation, Scratch};
 use stop::Stop;
@@ -16,6 +16,7 @@ use value::{RowView, Value};
 use waits::{Nanos, Totals};
 
 use crate::database::Shared;
+use crate::sql::OfSql;
 use crate::table::{Relations, Table, no_primary_key};
 use crate::under_way::UnderWay;
 use crate::work::{OpenTransaction, Tx, is_worth_repeating};
@@ -30,6 +31,8 @@ pub struct Connection<'s> {
     pub(crate) shared: Arc<Shared>,
     /// By this reference the database counts its connections.
     _counted: Arc<()>,
+    /// By this reference the instance lists its connected sessions.
+    _connected: Arc<Connected>,
     pub(crate) session: Held<'s>,
     pub(crate) scratch: Scratch,
     /// The lock wait of DDL.
@@ -41,7 +44,9 @@ pub struct Connection<'s> {
     /// The lock wait of statements of transactions.
     lock_wait: LockWait,
     /// How long each statement may take.
-    statement_timeout: Option<Nanos>,
+    pub(crate) statement_timeout: Option<Nanos>,
+    /// SQL's own: settings, cursors, the transaction that a text has begun.
+    pub(crate) sql: OfSql,
 }
 
 /// A session: the connection's own, or the caller's.
@@ -67,16 +72,20 @@ impl<'s> Connection<'s> {
         let LockWaits { locks: lock_wait, definitions: ddl_lock_wait } =
             shared.instance.lock_waits();
         let (relations, scratch) = (Relations::default(), Scratch::default());
+        let sql = OfSql::new(session.number(), lock_wait, ddl_lock_wait);
+        let _connected = shared.instance.connect(&session);
         Connection {
             relations,
             shared,
             _counted,
+            _connected,
             session,
             scratch,
             ddl_lock_wait,
             open,
             lock_wait,
             statement_timeout: None,
+            sql,
         }
     }
 
@@ -89,7 +98,7 @@ impl<'s> Connection<'s> {
     /// Rolls back the open transactions, also those of forgotten `Tx`s (DB20). Within a closure of
     /// a statement this is refused, and they stay open (DB11).
     pub(crate) fn end_open(&mut self) -> Result<(), Stop> {
-        if self.open.is_empty() {
+        if self.open.is_empty() && !self.sql.is_open() {
             return Ok(());
         }
         let _statement = self.begin_statement()?;
@@ -114,15 +123,25 @@ impl<'s> Connection<'s> {
 
     /// Rolls back all but the last open transaction. The caller has begun a statement.
     #[cold]
-    fn end_forgotten(&mut self) -> Result<(), Stop> {
+    pub(crate) fn end_forgotten(&mut self) -> Result<(), Stop> {
         let last = self.open.pop();
-        let ended = self.end_all();
+        let ended = self.end_embedded();
         self.open.extend(last);
         ended
     }
 
-    /// Rolls back all open transactions. The caller has begun a statement.
+    /// Rolls back all open transactions, that of SQL too. The caller has begun a statement.
     fn end_all(&mut self) -> Result<(), Stop> {
+        let ended = self.end_sql();
+        ended.and(self.end_embedded())
+    }
+
+    /// Rolls back the open transactions of `Tx`s. The caller has begun a statement.
+    pub(crate) fn end_embedded(&mut self) -> Result<(), Stop> {
+        if self.open.is_empty() {
+            return Ok(());
+        }
+        self.before_tx_ends();
         let Connection { shared, session, open, .. } = self;
         let end = |open: OpenTransaction| shared.instance.rollback(open.transaction, session);
         // All are rolled back, and the first error is returned.
@@ -407,6 +426,7 @@ impl Drop for Connection<'_> {
     fn drop(&mut self) {
         // A rollback that fails halts the instance, which the next call returns.
         let _ = self.end_open();
+        self.close_cursors();
         let is_left = self.open.iter().any(|open| open.transaction.id().is_some());
         assert!(
             !is_left || std::thread::panicking(),

@@ -13,7 +13,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 
-use catalog::{Catalog, CatalogConfig};
+use catalog::{Catalog, CatalogConfig, ViewDefinition};
 use ids::FileNo;
 use instance::{Creation, Instance, Parameters, Progress};
 use latch::SharedFlag;
@@ -21,6 +21,7 @@ use os::{Cause, Disk, NoticeSink, Os, Session};
 use sort::SortConfig;
 use stop::{Halt, RefusalKind, Stop};
 use txn::{LockName, LockNames, RowWanted};
+use value::Type;
 use waits::SessionKind;
 
 use crate::connection::{Connection, Held};
@@ -104,6 +105,8 @@ pub(crate) struct Shared {
     pub(crate) halt: Halt,
     pub(crate) instance: Instance,
     pub(crate) catalog: Catalog,
+    /// SQL's own: plans, what is known of tables.
+    pub(crate) engine: sql::Engine,
     /// Each connection has a clone of it, and so they are counted.
     pub(crate) connections: Arc<()>,
     /// Whether the instance was shut or aborted.
@@ -200,11 +203,14 @@ impl Database {
             area_bytes: parameters.sort_area_size,
             filesystem_io: parameters.filesystemio_options,
             file: FileNo::new(SORT_FILE),
+            budget: Some(instance.work_areas().clone()),
         };
         let config = CatalogConfig { tablespace: TABLESPACE.into(), disk: disk.clone(), sort };
         let (space, transactions) = (instance.space(), instance.transactions());
         // A database whose dictionary can't be read is left as it was found: shut in good order.
-        let catalog = Catalog::open(space, transactions, config, session).inspect_err(|_| {
+        let checks = Arc::new(sql::Checks);
+        let opened = Catalog::open_with(space, transactions, config, checks, session);
+        let catalog = opened.inspect_err(|_| {
             if instance.shutdown(session).is_err() {
                 instance.abort(session);
             }
@@ -214,6 +220,7 @@ impl Database {
             halt: instance.halt().clone(),
             instance,
             catalog,
+            engine: crate::system::engine(session.os()).with_external(Arc::new(sql::FileTables)),
             connections: Arc::new(()),
             ended: SharedFlag::new(false),
         };
@@ -242,6 +249,12 @@ impl Database {
     /// The data dictionary.
     pub fn catalog(&self) -> &Catalog {
         &self.shared.catalog
+    }
+
+    /// The types of the columns of a user's view, in their order: they follow from its query. It
+    /// waits while what the query reads is being redefined.
+    pub fn view_types(&self, view: &ViewDefinition, session: &Session) -> Result<Vec<Type>, Stop> {
+        self.shared.engine.view_types(view, &self.shared.catalog, session)
     }
 
     /// Shuts the database in good order: the next opening has nothing to recover. While there are

@@ -32,9 +32,12 @@
 //! * [`Tx`]: a transaction: insert, load, update, delete, get, range, scan; rows locked
 //!   ([`ForUpdate`]); savepoints, commit. [`Savepoint`], [`NewRow`], [`Load`].
 //! * [`Table`]: a table by its number, with the numbers of its columns and indexes.
+//! * SQL: [`Connection::execute`], [`Connection::query`], [`Connection::prepare`]; [`Cursor`],
+//!   [`CursorRow`], [`FromValue`]; [`OpenCursor`] and [`Batch`] for several at a time;
+//!   [`Connection::answer`] for a text of any kind.
 //! * [`Error`]: refused ([`ErrorKind`] says why, nothing was changed) or halted.
 //!
-//! Rules DB1 to DB98 are in the README: threads, isolation, retries, drops, halts, limits, memory.
+//! Rules DB1 to DB99 are in the README: threads, isolation, retries, drops, halts, limits, memory.
 //!
 //! Callers: applications; the loads, the lab.
 
@@ -43,16 +46,24 @@
 mod connection;
 mod database;
 mod definition;
+mod sql;
+mod system;
 mod table;
 mod under_way;
 mod work;
 
+pub use crate::sql::{
+    Answer, Batch, ColumnIndex, CopySink, CopySource, Cursor, CursorRow, Done, FromValue,
+    OpenCursor, Prepared,
+};
 pub use connection::Connection;
 pub use database::{Database, Notices, Options};
 pub use table::Table;
 pub use work::{NewRow, Savepoint, Tx, is_worth_repeating};
 
 // What the signatures of these name, so that a program needs this crate alone.
+#[doc(inline)]
+pub use ::sql::{Columns, OutputColumn as Column};
 #[doc(inline)]
 pub use access::{Direction, RowAddress};
 #[doc(inline)]
@@ -63,6 +74,8 @@ pub use catalog::{
     SequenceBound, SequenceDefinition, SequenceOptions, SequenceView, TableSpec, TableStatistics,
     TableView, ViewDefinition, ViewSpec,
 };
+#[doc(inline)]
+pub use expression::Kind;
 #[doc(inline)]
 pub use ids::{BlockSize, ObjectNo, Scn};
 #[doc(inline)]
@@ -90,8 +103,9 @@ pub use stop::{
 pub use txn::LockWait;
 #[doc(inline)]
 pub use value::{
-    Chars, Damaged, Date, Digits, Direction as IndexDirection, Misfit, MisfitKind, MisfitValue,
-    NullOrdering, Number, NumberFault, OwnedValue, RowView as Row, Timestamp, Type, Value,
+    Chars, Damaged, Date, Digits, Direction as IndexDirection, Interval, Misfit, MisfitKind,
+    MisfitValue, NullOrdering, Number, NumberFault, OwnedValue, RowView as Row, Timestamp, Type,
+    Value,
 };
 #[doc(inline)]
 pub use waits::{Nanos, Statistic, Totals as Statistics, WaitEvent};

@@ -25,7 +25,8 @@ use crate::connection::Connection;
 use crate::table::{Table, no_primary_key};
 
 /// The invariant on which each use of a `Tx` relies.
-const OPEN: &str = "a connection has a transaction open from begin until commit or rollback";
+pub(crate) const OPEN: &str =
+    "a connection has a transaction open from begin until commit or rollback";
 
 /// A transaction.
 #[must_use = "a transaction that isn't committed is rolled back"]
@@ -425,9 +426,10 @@ impl<'c, 's> Tx<'c, 's> {
     /// ```
     pub fn rollback_to(&mut self, savepoint: Savepoint) -> Result<(), Stop> {
         let _statement = self.connection.begin_within()?;
+        let to = self.connection.open.last_mut().expect(OPEN).back_to(savepoint)?;
+        self.connection.before_tx_rolls_back_to(to);
         let Connection { shared, session, open, .. } = &mut *self.connection;
         let open = open.last_mut().expect(OPEN);
-        let to = open.back_to(savepoint)?;
         shared.instance.transactions().rollback_to(&mut open.transaction, to, session)
     }
 
@@ -436,6 +438,7 @@ impl<'c, 's> Tx<'c, 's> {
     /// when its connection is used again or dropped (DB11).
     pub fn commit(self) -> Result<(), Stop> {
         let _statement = self.connection.begin_within()?;
+        self.connection.before_tx_ends();
         let Connection { shared, session, open, .. } = &mut *self.connection;
         let transaction = open.pop().expect(OPEN).transaction;
         shared.instance.commit(transaction, session)
@@ -445,6 +448,7 @@ impl<'c, 's> Tx<'c, 's> {
     /// anything was changed.
     pub fn commit_with(self, mode: CommitMode) -> Result<Option<Scn>, Stop> {
         let _statement = self.connection.begin_within()?;
+        self.connection.before_tx_ends();
         let Connection { shared, session, open, .. } = &mut *self.connection;
         let transaction = open.pop().expect(OPEN).transaction;
         shared.instance.commit_with(transaction, mode, session)

@@ -60,6 +60,7 @@ impl Instance {
             wanted.check_sga(self.cache().block_size(), settings.buffer_bytes, bound)?;
         }
         self.take_over(&wanted, &mut settings, session)?;
+        self.show(&wanted, session);
         settings.parameters = wanted;
         Ok(())
     }
@@ -112,6 +113,8 @@ impl Instance {
         self.commit_mode.store(index_of(wanted.commit_mode()), session);
         self.lock_timeouts.set(wanted);
         self.planted.set(wanted, session);
+        let bytes = wanted.work_area_bytes(session.os().memory_bytes());
+        self.work_areas.set_target(bytes, session);
         self.checkpointer.bind(Bounds::of(wanted), session);
         self.transactions().set_undo_retention(wanted.retention(), session);
         Ok(())

@@ -19,6 +19,7 @@ use space::{ControlContent, ControlFile, Enqueue, FileCheckpoint};
 use stop::Halt;
 use waits::{Nanos, WaitEvent};
 
+use crate::RecoveryAhead;
 use crate::incremental::{Bounds, Incremental, Pace, RecoveryWork};
 
 /// The heartbeat: the interval at which the control file follows the cache's checkpoint.
@@ -63,6 +64,8 @@ pub(crate) struct Checkpointer {
     assumed: Pace,
     /// The last estimate of how long a recovery would take; only with `fast_start_mttr_target`.
     pub(crate) estimate_ns: Shared64,
+    /// The checkpoint in the control file: a packed block address.
+    recorded: Shared64,
 }
 
 impl Checkpointer {
@@ -70,13 +73,35 @@ impl Checkpointer {
         wanted: Arc<CheckpointRequests>,
         cache: Arc<Cache>,
         redo: Arc<Redo>,
-        halt: Halt,
         control: Arc<Enqueue<ControlFile>>,
         bounds: Latch<Bounds>,
         assumed: Pace,
+        recorded: Rba,
     ) -> Arc<Checkpointer> {
-        let estimate_ns = Shared64::new(0);
-        Arc::new(Checkpointer { wanted, cache, redo, halt, control, bounds, assumed, estimate_ns })
+        Arc::new(Checkpointer {
+            wanted,
+            halt: cache.halt().clone(),
+            cache,
+            redo,
+            control,
+            bounds,
+            assumed,
+            estimate_ns: Shared64::new(0),
+            recorded: Shared64::new(recorded.pack_block()),
+        })
+    }
+
+    /// The work that a recovery would have if the instance stopped now. Waits for latches only.
+    pub(crate) fn ahead(&self, session: &Session) -> RecoveryAhead {
+        // The checkpoint is read before the end, which is never below it.
+        let checkpoint = Rba::unpack_block(self.recorded.load(session));
+        let (end, blocks) = (self.redo.position(session), self.redo.log_blocks_max(session));
+        let scale = Incremental::new(*self.bounds.shared(session), blocks);
+        let redo_blocks = scale.distance(end).saturating_sub(scale.distance(checkpoint));
+        let dirty_blocks = self.cache.dirty(session);
+        let pace = self.assumed.measured(&session.os().totals());
+        let estimate = pace.estimate(redo_blocks, dirty_blocks);
+        RecoveryAhead { redo_blocks, dirty_blocks, log_blocks: blocks, estimate }
     }
 
     /// Sets how far the checkpoint may be behind from now on.
@@ -116,6 +141,7 @@ impl Checkpointer {
                 Some(position) => recorded = position,
                 None => break,
             }
+            self.recorded.store(recorded.pack_block(), session);
             if due {
                 heartbeat = session.now();
             }

@@ -4,7 +4,8 @@
 //!   fb_smon   rolls back the transactions that were active when the instance stopped, one after
 //!             the other, while sessions work; then it ends
 //!   fb_pmon   every second: rolls back transactions and drops snapshots of sessions that have
-//!             vanished; notes the time, by which the age of undo is known
+//!             vanished; notes the time, by which the age of undo is known, and how many
+//!             transactions are active
 //! ```
 //!
 //! Callers: `open`.
@@ -12,11 +13,13 @@
 use std::sync::Arc;
 
 use latch::{Condition, Latch, LatchKind, SharedFlag, Signal};
-use os::{Os, Session};
+use os::Session;
 use stop::Halt;
 use txn::Transactions;
 use txn::undo::UndoLog;
 use waits::{Nanos, WaitEvent};
+
+use crate::undo_history::UndoHistory;
 
 /// The interval at which the process monitor looks around.
 const LOOK_AROUND: Nanos = Nanos::from_secs(1);
@@ -36,10 +39,17 @@ pub(crate) struct Cleaners {
     looked_around: Condition,
     stop: SharedFlag,
     signal: Signal,
+    pub(crate) undo_history: UndoHistory,
 }
 
 impl Cleaners {
-    pub(crate) fn new(os: &Os, transactions: Transactions, dead: usize, halt: Halt) -> Arc<Self> {
+    pub(crate) fn new(
+        transactions: Transactions,
+        dead: usize,
+        halt: Halt,
+        session: &Session,
+    ) -> Arc<Self> {
+        let os = session.os();
         Arc::new(Cleaners {
             transactions,
             halt,
@@ -49,6 +59,7 @@ impl Cleaners {
             looked_around: Condition::new(os),
             stop: SharedFlag::new(false),
             signal: Signal::new(os),
+            undo_history: UndoHistory::new(os, session),
         })
     }
 
@@ -70,6 +81,7 @@ impl Cleaners {
             let waiting = session.waiting(WaitEvent::PmonTimer);
             self.signal.wait(waiting.p(LOOK_AROUND.0 / 10_000_000, 0, 0), Some(LOOK_AROUND));
             self.transactions.note_time(session);
+            self.undo_history.note(self.transactions.active().count(session), session);
             // Its only error is a halt, which every session sees.
             let _ = self.transactions.clean_up(session);
             *self.rounds.exclusive(session) += 1;

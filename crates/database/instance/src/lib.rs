@@ -13,7 +13,7 @@
 //!   fb_pmon   cleans up after sessions that have vanished
 //! ```
 //!
-//! Rules IN1 to IN42 are in the README.
+//! Rules IN1 to IN52 are in the README.
 //!
 //! * [`Instance`]: create, open, commit, roll back, checkpoint, shut down, abort.
 //! * [`recover_database`]: recovery without opening, with [`Progress`] and [`Recovered`].
@@ -23,6 +23,7 @@
 //! * [`LogGroupSpec`], [`LogChange`], [`Instance::log_groups`]: redo log groups and members, which
 //!   are added and dropped while the instance runs; [`look_at_logs`]: those of a shut database;
 //!   [`clear_log_group`]: one of those that is lost, made anew.
+//! * [`Connected`]: a connected session; [`RecoveryAhead`], [`UndoInterval`]: figures for views.
 
 #![forbid(unsafe_code)]
 
@@ -42,8 +43,11 @@ mod parameters;
 mod planted;
 mod processes;
 mod scheduling;
+mod sessions;
+mod shown;
 mod shut;
 mod tablespaces;
+mod undo_history;
 
 pub use create::{CreatedFiles, doublewrite_path, redo_to_read};
 pub use lock_waits::LockWaits;
@@ -58,5 +62,8 @@ pub use parameters::{
 pub use recovery::{Progress, Recovered};
 pub use redo::{CommitLeader, CommitLogging, CommitMode, CommitWait, LogStatus, LogView, LogsSeen};
 pub use scheduling::{ProcessAffinity, ProcessPatterns};
+pub use sessions::Connected;
+pub use shown::RecoveryAhead;
 pub use space::{DataFileSpec, TablespaceSpec, say_moved};
 pub use txn::Transaction;
+pub use undo_history::UndoInterval;

@@ -11,6 +11,7 @@ use os::probe::DurableWrite;
 use os::{Disk, Session, ThreadHandle};
 use recovery::{Progress, Recovered};
 use redo::{CommitMode, Hooks, LogStart, Redo, RedoConfig};
+use sort::Budget;
 use space::{Ahead, ControlContent, ControlState, Enqueue, Space, Storage};
 use stop::{Halt, Stop};
 use txn::{Locks, Transaction, Transactions};
@@ -28,6 +29,7 @@ use crate::logs::keep_members;
 use crate::mount::{LAYERS, Mounted};
 use crate::planted::PlantedDelay;
 use crate::processes::{Processes, join_all, process};
+use crate::sessions::Sessions;
 
 /// What an opening had to do.
 #[derive(Clone, Debug)]
@@ -61,6 +63,12 @@ pub struct Instance {
     pub(crate) commit_mode: Shared32,
     pub(crate) lock_timeouts: LockTimeouts,
     pub(crate) planted: PlantedDelay,
+    pub(crate) work_areas: Budget,
+    pub(crate) sessions: Sessions,
+    /// The parameters as views show them.
+    pub(crate) shown: Latch<Arc<Parameters>>,
+    /// When it was opened: microseconds since 1970-01-01 00:00 UTC.
+    pub(crate) opened_us: u64,
 }
 
 impl Instance {
@@ -191,6 +199,11 @@ impl Instance {
         &self.checkpointer.redo
     }
 
+    /// The memory for work areas: sorts, hash joins, groups, kept rows.
+    pub fn work_areas(&self) -> &Budget {
+        &self.work_areas
+    }
+
     /// The halt of the instance: whether it has ended, and why.
     pub fn halt(&self) -> &Halt {
         &self.halt
@@ -229,24 +242,18 @@ fn start(
     wake_at_halt(&halt, &wanted, CheckpointRequests::post, session);
     let hooks = hooks(&wanted, &storage, &halt);
     let redo = Arc::new(Redo::open(&storage.disk, &config, begin, &halt, hooks, session)?);
-    let cache = Cache::open(
-        &os,
-        storage.disk.clone(),
-        files,
-        doublewrite,
-        parameters.cache_config(content.system().block_size, content.doublewrite_slots),
-        Arc::new(Gate(Arc::clone(&redo))),
-        halt.clone(),
-        session,
-    )?;
+    let gate = Arc::new(Gate(Arc::clone(&redo)));
+    let sizes = parameters.cache_config(content.system().block_size, content.doublewrite_slots);
+    let disk = storage.disk.clone();
+    let cache = Cache::open(&os, disk, files, doublewrite, sizes, gate, halt.clone(), session)?;
     // Nothing was changed before this: a database that can't be opened stays as it was (IN16).
     say_open(&storage, state, begin.sequence, session)?;
     let place = (storage.disk.clone(), storage.directory.clone());
     let control = Arc::clone(&storage.control);
     let (of_cache, of_redo) = (Arc::clone(&cache), Arc::clone(&redo));
     let bounds = Latch::new(&os, LatchKind::Innermost, Bounds::of(parameters));
-    let checkpointer =
-        Checkpointer::new(wanted, of_cache, of_redo, halt.clone(), control, bounds, pace);
+    let at = content.checkpoint;
+    let checkpointer = Checkpointer::new(wanted, of_cache, of_redo, control, bounds, pace, at);
     let changes = Changes::new(cache, redo, halt.clone(), parameters.redo_consistency, &os);
     let mut processes = Processes::start(&checkpointer, parameters, session)?;
     let upper = match take_into_use(changes, storage, &halt, parameters, session) {
@@ -276,6 +283,10 @@ fn start(
         commit_mode: Shared32::new(index_of(parameters.commit_mode())),
         lock_timeouts: LockTimeouts::of(parameters),
         planted: PlantedDelay::new(parameters),
+        work_areas: Budget::new(&os, parameters.work_area_bytes(os.memory_bytes())),
+        sessions: Sessions::new(&os),
+        shown: Latch::new(&os, LatchKind::Innermost, Arc::new(parameters.clone())),
+        opened_us: os.calendar_us(),
     };
     instance.schedule_at_opening(session);
     Ok(instance)
@@ -367,7 +378,7 @@ fn take_into_use(
     transactions.set_undo_retention(parameters.retention(), session);
     wake_at_halt(halt, transactions.locks(), Locks::wake_all, session);
     let dead = logs.len();
-    let cleaners = Cleaners::new(session.os(), transactions.clone(), dead, halt.clone());
+    let cleaners = Cleaners::new(transactions.clone(), dead, halt.clone(), session);
     wake_at_halt(halt, &cleaners, Cleaners::wake_all, session);
     let inside = space.clone();
     let body = move |session: &Session| inside.run_ahead(session);

@@ -12,11 +12,14 @@
 //!     set, it has what it inherited
 //!   * a change that can't be made for one process is made for none
 //!
-//! Callers: `open`, `alter`.
+//! Callers: `open`, `alter`, `parameters`.
 //! Source: Oracle's `_high_priority_processes`; `sched(7)` for what real time means.
 
+use std::sync::Arc;
+
 use cache::CacheConfig;
-use os::{CpuSet, Priority, Session, ThreadHandle, is_process};
+use latch::{Latch, LatchKind};
+use os::{Cause, CpuSet, Priority, Session, ThreadHandle, ThreadId, ThreadSpec, is_process};
 use stop::Stop;
 
 use crate::alter::Settings;
@@ -124,6 +127,35 @@ impl Parameters {
         self.high_priority_processes.0.iter().chain(affinity)
     }
 
+    /// Whether processes get what any others have.
+    fn schedules_nothing(&self) -> bool {
+        self.high_priority_processes.0.is_empty() && self.process_affinity.0.is_empty()
+    }
+
+    /// Refuses a priority or CPUs that a process of an instance couldn't have (IN52): a thread
+    /// tries all of them, and ends.
+    pub(crate) fn try_scheduling(&self, session: &Session) -> Result<(), Stop> {
+        if self.schedules_nothing() {
+            return Ok(());
+        }
+        let nothing: Result<(), os::Error> = Ok(());
+        let tried = Arc::new(Latch::new(session.os(), LatchKind::Innermost, nothing));
+        let (inside, wanted) = (Arc::clone(&tried), self.clone());
+        let body = move |session: &Session| {
+            let writers = (0..wanted.db_writer_processes).map(|number| format!("fb_dbw{number}"));
+            let others = ["fb_lgwr", "fb_ckpt", "fb_smco"].map(String::from);
+            let mut names = others.into_iter().chain(writers);
+            let thread = session.thread();
+            let outcome = names.try_for_each(|name| give(thread, &name, &wanted, session));
+            *inside.exclusive(session) = outcome;
+        };
+        let thread = session.spawn(ThreadSpec::background("fb_try"), body)?;
+        // A panic is told by itself.
+        let _ = thread.join(session);
+        let outcome = tried.shared(session).clone();
+        outcome.map_err(Stop::from)
+    }
+
     /// Whether both set equal priorities and CPUs.
     pub(crate) fn are_scheduled_as(&self, other: &Parameters) -> bool {
         self.high_priority_processes == other.high_priority_processes
@@ -142,6 +174,7 @@ impl Instance {
             settings.parameters.high_priority_processes = usual.high_priority_processes;
             settings.parameters.process_affinity = usual.process_affinity;
         }
+        self.show(&settings.parameters, session);
     }
 
     /// Gives the processes the priorities and CPUs that are wanted. If one of them can't have its
@@ -153,11 +186,7 @@ impl Instance {
         settings: &Settings,
         session: &Session,
     ) -> Result<(), Stop> {
-        let is_usual = |parameters: &Parameters| {
-            parameters.high_priority_processes.0.is_empty()
-                && parameters.process_affinity.0.is_empty()
-        };
-        if is_usual(now) && is_usual(wanted) {
+        if now.schedules_nothing() && wanted.schedules_nothing() {
             return Ok(());
         }
         let all = &settings.processes;
@@ -183,17 +212,35 @@ fn schedule<'a>(
     wanted: &Parameters,
     session: &Session,
 ) -> Result<(), Stop> {
-    let os = session.os();
     for process in processes {
-        let (name, id) = (process.name(), process.id());
-        let cpus = wanted.process_affinity.cpus_of(name);
-        os.set_affinity(id, cpus)
-            .map_err(|error| error.while_doing(format!("set process_affinity for {name}")))?;
-        let priority = wanted.high_priority_processes.priority_of(name);
-        os.set_priority(id, priority)
-            .map_err(|error| error.while_doing(format!("set the priority of {name}")))?;
+        give(process.id(), process.name(), wanted, session)?;
     }
     Ok(())
+}
+
+/// Gives this thread what `wanted` says of the process of this name.
+fn give(
+    thread: ThreadId,
+    process: &str,
+    wanted: &Parameters,
+    session: &Session,
+) -> Result<(), os::Error> {
+    let os = session.os();
+    let cpus = wanted.process_affinity.cpus_of(process);
+    os.set_affinity(thread, cpus).map_err(|error| {
+        let what = format!("set process_affinity for {process}");
+        match error.cause() {
+            Cause::Invalid => {
+                let detail = "this program can have none of these CPUs";
+                os::Error::new(what, Cause::Invalid, detail)
+                    .advise("name CPUs that this machine has and that it may use")
+            }
+            _ => error.while_doing(what),
+        }
+    })?;
+    let priority = wanted.high_priority_processes.priority_of(process);
+    os.set_priority(thread, priority)
+        .map_err(|error| error.while_doing(format!("set the priority of {process}")))
 }
 
 #[cfg(test)]

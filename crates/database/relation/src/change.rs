@@ -50,6 +50,7 @@ impl Assignments {
             Value::Boolean(is) => AssignedValue::Plain(Value::Boolean(is)),
             Value::Date(day) => AssignedValue::Plain(Value::Date(day)),
             Value::Timestamp(moment) => AssignedValue::Plain(Value::Timestamp(moment)),
+            Value::Interval(span) => AssignedValue::Plain(Value::Interval(span)),
         };
         self.columns.push((column, held));
     }

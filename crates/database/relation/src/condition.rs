@@ -137,8 +137,12 @@ impl Operand {
         }
     }
 
-    /// The type of a column, and none for a constant; an error if there is no such column.
+    /// The type of a column, and none for a constant; an error if there is no such column, or if
+    /// the constant is a span of time, which no stored condition can hold.
     fn kind(&self, kind: &dyn Fn(usize) -> Option<Type>) -> Result<Option<Type>, String> {
+        if let Some(span @ Value::Interval(_)) = self.constant() {
+            return Err(format!("{} is no value that a column holds", shown(span)));
+        }
         let none = |column| format!("column {column}, counted from 0, isn't there");
         self.column().map(|column| kind(column).ok_or_else(|| none(column))).transpose()
     }
@@ -224,6 +228,18 @@ mod tests {
 
     fn constant(value: Value<'_>) -> Operand {
         Operand::Constant(value.to_owned())
+    }
+
+    #[test]
+    fn a_span_of_time_is_no_operand() {
+        let span = Value::Interval(value::Interval::new(1, 0, 0));
+        for condition in [
+            Condition::IsNull(constant(span)),
+            Condition::Compare(constant(span), Comparison::Less, constant(Value::Int(1))),
+        ] {
+            let said = condition.for_types(&|_| None).expect_err("no column holds it");
+            assert!(said.contains("INTERVAL '1 mon'"), "{said}");
+        }
     }
 
     fn number(text: &str) -> Value<'static> {

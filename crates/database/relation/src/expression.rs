@@ -30,6 +30,25 @@ pub trait CheckCompiler: Send + Sync {
         check: &CheckExpression,
         table: &TableDefinition,
     ) -> Result<Box<dyn Predicate>, Stop>;
+
+    /// The text of a CHECK of `before`, as `after` has to have it: the table, or one of its
+    /// columns, has another name there. Refused if the text can't be made to say the same, and by
+    /// a program that reads no expressions.
+    fn renamed(
+        &self,
+        check: &CheckExpression,
+        before: &TableDefinition,
+        after: &TableDefinition,
+    ) -> Result<String, Stop> {
+        let _ = after;
+        let CheckExpression { name, text, .. } = check;
+        let message = format!(
+            "cannot rename what check {name} of table {} may say, CHECK ({text}): this program \
+             reads no expressions; rename it by SQL, or drop the check",
+            before.name
+        );
+        Err(Stop::refuse(RefusalKind::WrongState, message))
+    }
 }
 
 /// The compiler of a program without SQL: it refuses every expression.

@@ -9,7 +9,7 @@
 //!
 //! Both use the same checks, which believe nothing: the crate that owns a block's layout (`space`,
 //! `txn`, `access`, `catalog`) checks its bytes first, and only what has passed is used (VF5).
-//! Rules VF1 to VF50 are in the README.
+//! Rules VF1 to VF51 are in the README.
 //!
 //! * [`closed`], [`open`]: the check of a database that is shut, or of one that sessions work on.
 //! * [`Task`]: a check that is asked for; [`Pair`]: an index and its heap, unknown to the

@@ -12,9 +12,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use waits::{Nanos, Statistic};
 
+use crate::file_totals::FileCounters;
 use crate::syncs::{SyncBy, Syncs};
 use crate::{
-    Alignment, Cause, Cost, Error, FileOperation, FileOptions, FilePort, Session, Waiting,
+    Alignment, Cause, Cost, Error, FileOperation, FileOptions, FilePort, FileTotals, Session,
+    Waiting,
 };
 
 /// The number of tries of an I/O that the kernel refuses "for a moment".
@@ -43,12 +45,14 @@ struct Inner {
     options: FileOptions,
     failed: AtomicBool,
     syncs: Syncs,
+    counters: FileCounters,
 }
 
 impl File {
     pub(crate) fn new(path: &Path, port: Arc<dyn FilePort>, options: FileOptions) -> File {
         let (path, failed, syncs) = (path.to_path_buf(), AtomicBool::new(false), Syncs::default());
-        File { inner: Arc::new(Inner { path, port, options, failed, syncs }) }
+        let counters = FileCounters::default();
+        File { inner: Arc::new(Inner { path, port, options, failed, syncs, counters }) }
     }
 
     /// The path by which it was opened.
@@ -59,6 +63,15 @@ impl File {
     /// The options with which it was opened.
     pub fn options(&self) -> FileOptions {
         self.inner.options
+    }
+
+    /// What was read from it and written to it since it was opened (O74).
+    pub fn totals(&self) -> FileTotals {
+        self.inner.counters.totals()
+    }
+
+    pub(crate) fn counters(&self) -> &FileCounters {
+        &self.inner.counters
     }
 
     /// The alignment that its I/O needs.
@@ -119,7 +132,7 @@ impl File {
         self.check_usable("read")?;
         self.check_aligned("read", offset, buffer)?;
         let length = buffer.len() as u64;
-        let result = waiting.around(|session, event| {
+        let (result, waited) = waiting.around_timed(|session, event| {
             session.count(Statistic::PhysicalReadRequests, 1);
             let mut progress = self.progress(buffer.len());
             let result = loop {
@@ -132,9 +145,9 @@ impl File {
             };
             (result, false)
         });
-        if result.is_ok() {
-            waiting.session().count(Statistic::PhysicalReadBytes, length);
-        }
+        let moved = if result.is_ok() { length } else { 0 };
+        waiting.session().count(Statistic::PhysicalReadBytes, moved);
+        self.counters().reads.waited_for(moved, waited);
         result.map_err(|error| self.io_error("read", length, offset, &error))
     }
 
@@ -144,7 +157,7 @@ impl File {
         self.check_usable("write")?;
         self.check_aligned("write", offset, buffer)?;
         let number = self.syncs_each_write().then(|| self.begin_sync(SyncBy::Thread));
-        let result = waiting.around(|session, event| {
+        let (result, waited) = waiting.around_timed(|session, event| {
             session.count(Statistic::PhysicalWriteRequests, 1);
             let mut progress = self.progress(buffer.len());
             let result = loop {
@@ -158,6 +171,7 @@ impl File {
             (result, false)
         });
         let length = buffer.len() as u64;
+        self.counters().writes.waited_for(if result.is_ok() { length } else { 0 }, waited);
         let result = result.map_err(|error| self.write_failed(length, offset, &error));
         if let Some(number) = number {
             self.end_sync(number, waiting.session());

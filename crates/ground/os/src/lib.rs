@@ -13,7 +13,7 @@
 //!
 //! No other crate of the engine may block, read a clock, start a thread, draw a random number or
 //! touch a file. So this crate is the wait interface's only source, the simulator's seam and the
-//! crash tester's seam. Rules O1 to O72 are in the README.
+//! crash tester's seam. Rules O1 to O74 are in the README.
 //!
 //! * [`Os`]: a world. [`linux::start`] opens the real one; `sim` makes simulated ones.
 //! * [`Session`]: the calling thread's ticket: it holds the account and begins every wait.
@@ -41,6 +41,7 @@ mod disk;
 mod error;
 mod file;
 mod file_operation;
+mod file_totals;
 mod huge;
 pub mod linux;
 mod made_once;
@@ -67,6 +68,7 @@ pub use disk::{Disk, TEMPORARY_NAME_END};
 pub use error::{Cause, Error};
 pub use file::File;
 pub use file_operation::FileOperation;
+pub use file_totals::{FileTotals, IoTotals};
 pub use huge::huge_table;
 pub use made_once::MadeOnce;
 pub use options::{Alignment, FileOptions, FilesystemIo, OpenMode};
@@ -76,9 +78,11 @@ pub use port::{
     Woken,
 };
 pub use prefetch::{CACHE_LINE, prefetch, prefetch_all};
-pub use registry::{RunningSession, SessionTimes, WaitSinks};
+pub use registry::{
+    Census, EndedTimes, RunningSession, SessionNo, SessionTimes, TotalsByKind, WaitSinks,
+};
 pub use ring::{Completion, Request, Ring, RingBackend, RingConfig};
-pub use session::{Session, SessionReading, Waiting};
+pub use session::{EveryWaitSampled, Session, SessionReading, Waiting, WorkUnderWay};
 pub use thread::{CpuSet, Panicked, Priority, ThreadHandle, ThreadId, ThreadSpec, is_process};
 pub use word::WaitWord;
 pub use world::{NoticeSink, Os};

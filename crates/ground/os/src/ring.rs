@@ -196,10 +196,12 @@ impl Ring {
             IoKind::Read => {
                 session.count(Statistic::PhysicalReadRequests, 1);
                 session.count(Statistic::PhysicalReadBytes, bytes);
+                file.counters().reads.pushed(bytes);
             }
             IoKind::Write => {
                 session.count(Statistic::PhysicalWriteRequests, 1);
                 session.count(Statistic::PhysicalWriteBytes, bytes);
+                file.counters().writes.pushed(bytes);
             }
             IoKind::Sync => session.count(Statistic::FileSyncRequests, 1),
         }

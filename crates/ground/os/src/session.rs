@@ -5,13 +5,17 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use waits::{
-    Account, Nanos, OffCpuTime, OpenWait, Recorder, SessionKind, Statistic, ThreadTimes,
-    TimeAccount, Timestamp, Totals, WaitEvent, WaitSink,
+    Account, CurrentStatement, CurrentWork, LongWork, Nanos, OffCpuTime, OpenWait, Recorder,
+    Sampling, SessionKind, Statistic, ThreadTimes, TimeAccount, Timestamp, Totals, WaitEvent,
+    WaitSink,
 };
 
 use crate::call::Calls;
 use crate::copies::Copier;
-use crate::{Clock, Cost, Error, Os, ThreadHandle, ThreadId, ThreadSpec, WaitWord, thread};
+use crate::registry::{EndedTimes, Entered};
+use crate::{
+    Clock, Cost, Error, Os, SessionNo, ThreadHandle, ThreadId, ThreadSpec, WaitWord, thread,
+};
 
 /// One thread's session: its account and its world. Every call that can block takes a [`Waiting`]
 /// made from it. It belongs to one thread and can't be shared.
@@ -23,6 +27,7 @@ pub struct Session {
     clock: Clock,
     simulated: bool,
     os: Os,
+    number: SessionNo,
     thread: ThreadId,
     /// The thread's clocks when the session began; the thread may be older than the session.
     times_at_start: ThreadTimes,
@@ -43,6 +48,44 @@ pub struct Waiting<'s> {
     p: [u64; 3],
 }
 
+/// As long as this lives, every wait of a session is sampled.
+#[derive(Debug)]
+#[must_use = "waits are sampled as before once this is dropped"]
+pub struct EveryWaitSampled<'s> {
+    session: &'s Session,
+    before: Sampling,
+}
+
+impl Drop for EveryWaitSampled<'_> {
+    fn drop(&mut self) {
+        let EveryWaitSampled { session, before } = self;
+        let _ = session.recorder.set_sampling(*before, session.now());
+    }
+}
+
+/// Long work of a session, published until this is dropped.
+#[derive(Debug)]
+#[must_use = "the work has ended once this is dropped"]
+pub struct WorkUnderWay<'s> {
+    session: &'s Session,
+    /// The work of which this is a part.
+    outer: Option<CurrentWork>,
+}
+
+impl WorkUnderWay<'_> {
+    /// So many more of its units are done.
+    #[inline]
+    pub fn done(&self, units: u64) {
+        self.session.recorder.work_done(units);
+    }
+}
+
+impl Drop for WorkUnderWay<'_> {
+    fn drop(&mut self) {
+        self.session.recorder.end_work(self.outer);
+    }
+}
+
 /// A session's account and its thread's clocks at one moment.
 #[derive(Clone, Debug)]
 pub struct SessionReading {
@@ -60,13 +103,15 @@ impl Session {
         let thread = port.current_thread();
         let started = os.now();
         let recorder = Recorder::open(name, kind, started, port.sampling());
-        recorder.set_sink(os.registry().enter(recorder.account(), thread));
+        let Entered { number, sink } = os.registry().enter(recorder.account(), thread);
+        recorder.set_sink(sink);
         let times_at_start = port.thread_times(thread);
         let session = Session {
             copier: RefCell::new(None),
             recorder,
             clock: os.clock().clone(),
             simulated: os.clock().is_virtual(),
+            number,
             thread,
             times_at_start,
             seen: Cell::new(None),
@@ -106,6 +151,11 @@ impl Session {
         &self.copier
     }
 
+    /// Its number in its world (O73).
+    pub fn number(&self) -> SessionNo {
+        self.number
+    }
+
     /// Its thread.
     pub fn thread(&self) -> ThreadId {
         self.thread
@@ -120,6 +170,25 @@ impl Session {
     #[inline]
     pub fn count(&self, statistic: Statistic, amount: u64) {
         self.recorder.count(statistic, amount);
+    }
+
+    /// Publishes the statement of this number, which isn't 0, as what the session works for from
+    /// `now` on, and returns what it worked for before (rule waits/W20).
+    #[inline]
+    pub fn begin_statement(&self, number: u64, now: Timestamp) -> Option<CurrentStatement> {
+        self.recorder.begin_statement(number, now)
+    }
+
+    /// Ends the work for a statement; the session goes on with `outer`, which the begin returned.
+    #[inline]
+    pub fn end_statement(&self, outer: Option<CurrentStatement>, now: Timestamp) {
+        self.recorder.end_statement(outer, now);
+    }
+
+    /// Publishes that the session does long work of so many units, until what this returns is
+    /// dropped (rule waits/W22).
+    pub fn begin_work(&self, work: LongWork, total: u64) -> WorkUnderWay<'_> {
+        WorkUnderWay { session: self, outer: self.recorder.begin_work(work, total) }
     }
 
     /// Sets the receiver of ended waits at level trace.
@@ -211,6 +280,20 @@ impl Session {
         self.os.port().thread_times(self.thread).since(self.times_at_start)
     }
 
+    /// The thread's time on a CPU since the session began, without that in the run queue: half the
+    /// cost of [`thread_times`](Session::thread_times).
+    pub fn thread_cpu(&self) -> Nanos {
+        Nanos(self.os.port().own_cpu().0.saturating_sub(self.times_at_start.cpu.0))
+    }
+
+    /// Has the thread's clocks read around every wait until what this returns is dropped, so that
+    /// an account over that while is exact (rule waits/W21). Each wait costs some microseconds
+    /// more.
+    pub fn sample_every_wait(&self) -> EveryWaitSampled<'_> {
+        let before = self.recorder.set_sampling(Sampling::EveryWait, self.now());
+        EveryWaitSampled { session: self, before }
+    }
+
     /// A reading from which [`time_account_since`](Session::time_account_since) starts. It is taken
     /// at call boundaries, not inside a wait.
     pub fn reading(&self) -> SessionReading {
@@ -289,7 +372,14 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.os.registry().leave(self.recorder.account());
+        let (port, account) = (self.os.port(), self.recorder.account());
+        let since = |now: Nanos, start: Nanos| Nanos(now.0.saturating_sub(start.0));
+        let times = EndedTimes {
+            elapsed: self.clock.now().since(account.started()),
+            cpu: since(port.own_cpu(), self.times_at_start.cpu),
+            run_queue: since(port.own_run_queue(), self.times_at_start.run_queue),
+        };
+        self.os.registry().leave(account, self.number, times);
     }
 }
 
@@ -314,10 +404,19 @@ impl<'s> Waiting<'s> {
     /// timed out.
     #[inline]
     pub(crate) fn around<R>(self, block: impl FnOnce(&'s Session, WaitEvent) -> (R, bool)) -> R {
+        self.around_timed(block).0
+    }
+
+    /// As `around`. Also returns how long the wait was; zero if it wasn't recorded.
+    #[inline]
+    pub(crate) fn around_timed<R>(
+        self,
+        block: impl FnOnce(&'s Session, WaitEvent) -> (R, bool),
+    ) -> (R, Nanos) {
         let session = self.session;
         if std::thread::panicking() {
             // The thread may be inside a wait that it hasn't unwound out of yet (waits/W3).
-            return block(session, self.event).0;
+            return (block(session, self.event).0, Nanos::ZERO);
         }
         if session.recorder.sample_due() {
             return self.around_sampled(block);
@@ -326,16 +425,18 @@ impl<'s> Waiting<'s> {
         let open = session.recorder.begin(self.event, self.p, || session.clock.now());
         let mut wait = Unended { session, open };
         let (result, timed_out) = block(session, self.event);
-        if let Some(open) = wait.open.take() {
-            let _ = session.recorder.end(open, session.clock.now(), timed_out);
-        }
-        result
+        let end = |open| session.recorder.end(open, session.clock.now(), timed_out);
+        let elapsed = wait.open.take().map_or(Nanos::ZERO, end);
+        (result, elapsed)
     }
 
     /// Does the same with the thread's clocks read around the wait. The cost of reading them is the
     /// session's CPU time, not part of the wait.
     #[cold]
-    fn around_sampled<R>(self, block: impl FnOnce(&'s Session, WaitEvent) -> (R, bool)) -> R {
+    fn around_sampled<R>(
+        self,
+        block: impl FnOnce(&'s Session, WaitEvent) -> (R, bool),
+    ) -> (R, Nanos) {
         let session = self.session;
         let asked = session.clock.now();
         let before = session.clocks();
@@ -347,9 +448,10 @@ impl<'s> Waiting<'s> {
         session.recorder.began_sampled(clocks);
         let mut wait = Unended { session, open };
         let (result, timed_out) = block(session, self.event);
+        let mut elapsed = Nanos::ZERO;
         if let Some(open) = wait.open.take() {
             let ended = session.clock.now();
-            let elapsed = session.recorder.end(open, ended, timed_out);
+            elapsed = session.recorder.end(open, ended, timed_out);
             let after = session.clocks();
             let away = session.away(before, after);
             let (away, lost) = split_at_end(away, elapsed, after.at.since(ended));
@@ -358,7 +460,7 @@ impl<'s> Waiting<'s> {
             session.recorder.sampled(self.event, elapsed, away, cost, after.done);
             session.seen.set(Some(after));
         }
-        result
+        (result, elapsed)
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32};
 use waits::{SessionKind, Timestamp};
 
 use crate::registry::Registry;
-use crate::{Clock, Error, Port, RunningSession, Session, SessionTimes};
+use crate::{Census, Clock, Error, Port, RunningSession, Session, SessionTimes, TotalsByKind};
 
 /// The default of [`Os::check_effort`]: the share of a structure in memory that a debug build
 /// checks for each change of it.
@@ -99,8 +99,20 @@ impl Os {
         self.shared.registry.running()
     }
 
+    /// The running sessions, and the times of the ended ones, at one moment.
+    pub fn census(&self) -> Census {
+        self.shared.registry.census()
+    }
+
     /// The totals of all waits and statistics in this world, ended sessions included.
     pub fn totals(&self) -> waits::Totals {
+        let TotalsByKind { foreground: mut all, background } = self.totals_by_kind();
+        all.add(&background);
+        all
+    }
+
+    /// As [`Os::totals`], those of users' sessions and of the instance's apart, at one moment.
+    pub fn totals_by_kind(&self) -> TotalsByKind {
         self.shared.registry.totals()
     }
 

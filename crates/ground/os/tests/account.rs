@@ -310,3 +310,28 @@ fn pure_cpu_and_pure_waiting_close() {
     let waited: u64 = account.waits.iter().map(|line| line.total.0).sum();
     assert!(waited as f64 > 0.9 * account.elapsed.0 as f64);
 }
+
+/// Rule waits/W21: behind a storm of short waits few are sampled; while every one is, an account
+/// has no estimate in it, and behind that few are again.
+#[test]
+fn every_wait_is_sampled_while_that_is_asked_for() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let (os, _) = world();
+    let session = session(&os);
+    let sampled = |waits: u32| {
+        let before = session.reading().totals;
+        for _ in 0..waits {
+            session.pause(Nanos(1), session.waiting(WaitEvent::PlSqlLockTimer));
+        }
+        let totals = session.reading().totals.since(&before);
+        let pauses = totals.event(WaitEvent::PlSqlLockTimer);
+        (pauses.sampled_count(), pauses.count)
+    };
+    let is_part = |(sampled, count): (u64, u64)| sampled < count;
+    assert!(is_part(sampled(20_000)), "a storm is sampled in part");
+    let every_wait = session.sample_every_wait();
+    let (all, count) = sampled(2_000);
+    assert!(all == count && count >= 2_000, "{all} of {count}");
+    drop(every_wait);
+    assert!(is_part(sampled(20_000)), "and in part again");
+}

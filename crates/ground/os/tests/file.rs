@@ -12,8 +12,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use common::{BUFFERED, DIRECT, Scratch, WRITE_THROUGH, session, world};
-use os::{Cause, FileOptions, FilesystemIo, IoBuf};
-use waits::{Statistic, WaitEvent};
+use os::{Cause, FileOptions, FilesystemIo, IoBuf, IoKind, Request, RingConfig};
+use waits::{Level, Nanos, Statistic, WaitEvent};
 
 const READ: WaitEvent = WaitEvent::DbFileSequentialRead;
 const WRITE: WaitEvent = WaitEvent::DbFileParallelWrite;
@@ -46,6 +46,38 @@ fn what_is_written_is_read_back_under_every_filesystemio_option() {
     let totals = session.account().totals();
     assert_eq!(totals.event(READ).count, 8);
     assert_eq!(totals.statistic(Statistic::PhysicalReadBytes), 4 * (24576 + 8192));
+}
+
+/// Each opening of a file has its own counts (O74): a request of a ring has no time, nor has a wait
+/// that isn't recorded; a request that failed has no bytes.
+#[test]
+fn a_file_counts_its_own_requests() {
+    let scratch = Scratch::new("counted");
+    let (os, _) = world();
+    let (session, disk) = (session(&os), os::linux::disk());
+    let path = scratch.join("f");
+    drop(disk.create(&path, 16384, BUFFERED, &session).expect("created"));
+    let file = disk.open(&path, BUFFERED, &session).expect("there");
+    assert_eq!(file.totals(), os::FileTotals::default());
+    let mut buffer = IoBuf::zeroed(4096);
+    file.write_at(0, &buffer, session.waiting(WRITE)).expect("written");
+    file.read_at(0, &mut buffer, session.waiting(READ)).expect("read");
+    let _ = file.read_at(1 << 30, &mut buffer, session.waiting(READ)).expect_err("past the end");
+    session.account().set_level(Level::Off);
+    file.clone().read_at(0, &mut buffer, session.waiting(READ)).expect("read");
+    session.account().set_level(Level::Stats);
+    let mut ring = disk.ring(&RingConfig::new(4), &session).expect("opened");
+    let request = Request { file: file.clone(), kind: IoKind::Read, offset: 0, buffer, tag: 1 };
+    ring.push(request, &session).expect("usable");
+    let mut done = Vec::new();
+    ring.reap(1, None, &mut done, session.waiting(READ)).expect("reaped");
+    let totals = file.totals();
+    assert_eq!((totals.reads.requests, totals.reads.bytes), (4, 3 * 4096));
+    assert_eq!((totals.writes.requests, totals.writes.bytes), (1, 4096));
+    assert_eq!((totals.reads.waited_for, totals.writes.waited_for), (2, 1));
+    let waited = session.account().totals().event(WRITE).total;
+    assert!(totals.writes.waited == waited && waited > Nanos::ZERO, "{totals:?}");
+    assert_eq!(disk.open(&path, BUFFERED, &session).expect("there").totals().reads.requests, 0);
 }
 
 /// A read that goes past the end isn't half a success.

@@ -114,6 +114,40 @@ fn a_joined_thread_is_no_running_session() {
     }
 }
 
+/// A session's number is its own while it runs; another session gets it later, with another serial
+/// (O73). The times of the ended ones are kept, with their kinds apart (O28).
+#[test]
+fn a_session_has_a_number_and_leaves_its_times() {
+    let (os, _) = world();
+    let session = session(&os);
+    let mine = session.number();
+    let own = os.running().into_iter().find(|one| one.number == mine).expect("it runs");
+    assert_eq!(own.account.name(), session.account().name());
+    let mut numbers = vec![mine];
+    for _ in 0..3 {
+        let (held, before) = (Held::start("fb_numbered", &session), os.census());
+        let number = loop {
+            let running = os.running();
+            let found = running.iter().find(|one| one.account.name() == "fb_numbered");
+            match found {
+                Some(found) => break found.number,
+                None => std::thread::yield_now(),
+            }
+        };
+        assert_eq!(number.sid, mine.sid + 1, "the lowest that is free");
+        numbers.push(number);
+        drop(held.end(&session));
+        let after = os.census();
+        assert_eq!(after.running.len(), 1);
+        assert!(after.ended_background.elapsed > before.ended_background.elapsed);
+        assert!(after.ended_background.cpu >= before.ended_background.cpu);
+        assert_eq!(after.ended_foreground, before.ended_foreground);
+    }
+    numbers.sort_unstable();
+    numbers.dedup();
+    assert_eq!(numbers.len(), 4, "{numbers:?}");
+}
+
 /// A panic ends a thread, is reported to the thread that joins, and leaves no session behind.
 #[test]
 fn joining_a_panicked_thread_says_so() {

@@ -12,6 +12,7 @@ use crate::crash_point::CrashPoints;
 use crate::device::{Device, Devices};
 use crate::failure::Failure;
 use crate::fs::FileSystem;
+use crate::fs::faults::{FaultPlan, Injection};
 use crate::kernel::{Kernel, KernelOptions};
 use crate::log::{EventLog, LogMode};
 use crate::model::{CostList, DiskModel, DiskParameters, MachineParameters};
@@ -190,6 +191,18 @@ impl World {
             state.devices.cut_power();
             self.kernel.stop(state, Failure::PowerLost);
         });
+    }
+
+    /// Lets `plan` decide over every operation of the first disk from now on: the first one that
+    /// comes is number 1 to its rules.
+    pub fn plan_faults(&self, plan: FaultPlan) {
+        let _ = self.kernel.call(|state, _| state.devices.list[0].fs.plan_faults(plan));
+    }
+
+    /// The faults of the first disk that its present plan has injected so far.
+    pub fn injected(&self) -> Vec<Injection> {
+        let injected = self.kernel.call(|state, _| state.devices.list[0].fs.injected().to_vec());
+        injected.unwrap_or_default()
     }
 
     /// From now on `count` threads may be started, and each further one is refused, as under a

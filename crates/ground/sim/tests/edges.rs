@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use os::{Cause, CpuSet, FileOptions, Priority, RingConfig, ThreadId, ThreadSpec, WaitWord, Woken};
+use sim::fs::faults::{Fault, FaultPlan, Scope};
 use sim::model::{DiskParameters, MachineParameters};
 use sim::{DiskSpec, Failure, Perturbation, Simulation};
 use waits::{Nanos, WaitEvent};
@@ -145,4 +146,20 @@ fn priorities_that_do_not_exist_and_threads_that_are_gone_are_refused() {
         }
     });
     assert_eq!(report.result, Ok(()));
+}
+
+/// A plan that comes while the program runs counts from there, and is told what it has done.
+#[test]
+fn faults_are_planned_amid_a_run() {
+    let report = Simulation::new(1).run(|world, session| {
+        let disk = world.disk();
+        let list = || disk.list(Path::new("/"), session).is_ok();
+        assert!(list() && world.injected().is_empty());
+        world.plan_faults(FaultPlan::new(1).nth(2, Fault::Eio, Scope::all()));
+        let done = [list(), list(), list()];
+        let injected = world.injected().len();
+        world.plan_faults(FaultPlan::new(1));
+        (done, injected, world.injected().len())
+    });
+    assert_eq!(report.result, Ok(([true, false, true], 1, 0)));
 }

@@ -16,6 +16,7 @@
 //! | BYTEA | bytes; 0 to 3 follow a `03`, 253 to 255 an `fd`; then `02` |
 //! | BOOLEAN | `03` false, `04` true |
 //! | DATE, TIMESTAMP | their whole number |
+//! | a span (only in sorts) | `80`, then 16 bytes: its microseconds, the sign bit turned |
 //!
 //! Invariants (rules VA6 to VA8 in the README)
 //!   * of two keys of the same columns neither is the beginning of the other, unless they are equal
@@ -109,6 +110,12 @@ pub fn key_push(value: Value<'_>, direction: Direction, nulls: NullOrdering, out
         Value::Boolean(is) => out.push(LOW_ESCAPE + u8::from(is)),
         Value::Date(day) => push_int(day.days().into(), out),
         Value::Timestamp(moment) => push_int(moment.us(), out),
+        Value::Interval(span) => {
+            let turned = (span.span() as u128) ^ (1 << 127);
+            out.push(MIDDLE);
+            out.extend_from_slice(&highest_first((turned >> 64) as u64));
+            out.extend_from_slice(&highest_first(turned as u64));
+        }
     }
     if direction == Direction::Descending {
         invert(&mut out[start..]);

@@ -14,6 +14,10 @@
 //! | `value`  | [`Value`], which borrows, and [`OwnedValue`]; how values compare |
 //! | `number` | [`Number`]: exact decimals of 38 digits |
 //! | `moment` | [`Date`] and [`Timestamp`] |
+//! | `interval` | [`Interval`]: spans of time, which no column holds |
+//! | `calendar` | days and moments plus and minus spans |
+//! | `part`   | [`Part`]: what EXTRACT reads and DATE_TRUNC keeps |
+//! | `pattern` | moments as texts by patterns such as `YYYY-MM-DD`, and back |
 //! | `fit`    | [`Type::fit`]: a value goes into a column, or is refused with a sentence |
 //! | `row`    | [`RowLayout`], [`RowView`], [`RowMut`]: columns in a row's bytes |
 //! | `key`    | [`encode_key`], [`KeyRange`]: bytes that compare as the values do; [`KeyDecoder`] |
@@ -26,22 +30,29 @@
 
 #![forbid(unsafe_code)]
 
+mod calendar;
 mod fault;
 mod fit;
+mod interval;
 mod key;
 mod moment;
 mod number;
+mod part;
+mod pattern;
 mod row;
 mod types;
 mod value;
 
 pub use fault::{Damaged, DamagedKey, Misfit, MisfitKind, MisfitValue};
 pub use fit::shown;
+pub use interval::Interval;
 pub use key::{
     Direction, KeyDecoder, KeyRange, KeyValues, NullOrdering, encode_key, key_push, key_successor,
 };
 pub use moment::{Date, Timestamp};
 pub use number::{Number, NumberFault};
+pub use part::Part;
+pub use pattern::{PatternFault, format_moment, parse_moment};
 pub use row::{Misread, MisreadKind, Misreads, RowLayout, RowMut, RowView};
 pub use types::{Chars, Digits, Type};
 pub use value::{OwnedValue, Value};

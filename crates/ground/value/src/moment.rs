@@ -12,7 +12,8 @@
 
 use std::fmt;
 
-const DAY_US: i64 = 86_400_000_000;
+/// The microseconds of a day.
+pub(crate) const DAY_US: i64 = 86_400_000_000;
 
 /// A calendar day.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

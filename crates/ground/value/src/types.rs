@@ -165,6 +165,7 @@ impl Type {
             Value::Bytes(_) => self == Type::Bytea,
             Value::Boolean(_) => self == Type::Boolean,
             Value::Date(_) | Value::Timestamp(_) => self.is_moment(),
+            Value::Interval(_) => false,
         }
     }
 

@@ -12,8 +12,9 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
-use crate::{Date, Number, Timestamp};
+use crate::{Date, Interval, Number, Timestamp};
 
 /// The value of one column of one row.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +37,8 @@ pub enum Value<'a> {
     Date(Date),
     /// A value of TIMESTAMP.
     Timestamp(Timestamp),
+    /// A span of time, which no column holds.
+    Interval(Interval),
 }
 
 const _: () = assert!(size_of::<Value<'_>>() == 24);
@@ -68,7 +71,45 @@ impl Value<'_> {
             (Value::Boolean(a), Value::Boolean(b)) => Some(a.cmp(&b)),
             (Value::Date(a), Value::Date(b)) => Some(a.cmp(&b)),
             (Value::Timestamp(a), Value::Timestamp(b)) => Some(a.cmp(&b)),
+            (Value::Interval(a), Value::Interval(b)) => Some(a.cmp(&b)),
             _ => None,
+        }
+    }
+
+    /// Hashes the value, so that values that compare as equal have one hash (VA20): 1 as a whole
+    /// number, a decimal and a double, 0.0 and -0.0, every NaN, a day and its midnight. The texts
+    /// of a CHAR must come without their trailing blanks.
+    pub fn hash_into(self, state: &mut impl Hasher) {
+        match self {
+            Value::Null => state.write_u8(Hashed::NULL),
+            Value::Int(int) => {
+                state.write_u8(Hashed::WHOLE);
+                state.write_i64(int);
+            }
+            Value::Number(number) => hash_number(number, state),
+            Value::Double(double) => hash_double(double, state),
+            Value::Text(text) => {
+                state.write_u8(Hashed::TEXT);
+                // The end of a text is marked, so that two columns don't run into each other.
+                text.hash(state);
+            }
+            Value::Bytes(bytes) => {
+                state.write_u8(Hashed::BYTES);
+                bytes.hash(state);
+            }
+            Value::Boolean(is) => {
+                state.write_u8(Hashed::BOOLEAN);
+                state.write_u8(is.into());
+            }
+            Value::Date(day) => Value::Timestamp(Timestamp::midnight(day)).hash_into(state),
+            Value::Timestamp(moment) => {
+                state.write_u8(Hashed::MOMENT);
+                state.write_i64(moment.us());
+            }
+            Value::Interval(span) => {
+                state.write_u8(Hashed::SPAN);
+                span.hash(state);
+            }
         }
     }
 
@@ -84,6 +125,7 @@ impl Value<'_> {
             Value::Boolean(value) => Owned::Plain(Value::Boolean(value)),
             Value::Date(value) => Owned::Plain(Value::Date(value)),
             Value::Timestamp(value) => Owned::Plain(Value::Timestamp(value)),
+            Value::Interval(value) => Owned::Plain(Value::Interval(value)),
         })
     }
 
@@ -99,6 +141,48 @@ impl Value<'_> {
             Value::Boolean(_) => "a truth value",
             Value::Date(_) => "a date",
             Value::Timestamp(_) => "a timestamp",
+            Value::Interval(_) => "an interval",
+        }
+    }
+}
+
+/// The first byte of what is hashed.
+struct Hashed;
+
+impl Hashed {
+    const NULL: u8 = 0;
+    /// A whole number of 64 bits, whatever its kind.
+    const WHOLE: u8 = 1;
+    /// Any other decimal.
+    const DECIMAL: u8 = 2;
+    /// A double that equals no decimal.
+    const DOUBLE: u8 = 3;
+    const TEXT: u8 = 4;
+    const BYTES: u8 = 5;
+    const BOOLEAN: u8 = 6;
+    const MOMENT: u8 = 7;
+    const SPAN: u8 = 8;
+}
+
+fn hash_number(number: Number, state: &mut impl Hasher) {
+    match number.at_scale(0).map(i64::try_from) {
+        Some(Ok(int)) => Value::Int(int).hash_into(state),
+        _ => {
+            state.write_u8(Hashed::DECIMAL);
+            number.hash(state);
+        }
+    }
+}
+
+fn hash_double(double: f64, state: &mut impl Hasher) {
+    match Number::from_f64(double) {
+        // The comparison of a double with a decimal asks for both.
+        Ok(nearest) if sortable(nearest.to_f64()) == sortable(double) => {
+            hash_number(nearest, state);
+        }
+        _ => {
+            state.write_u8(Hashed::DOUBLE);
+            state.write_u64(sortable(double));
         }
     }
 }
@@ -157,6 +241,7 @@ impl fmt::Display for Value<'_> {
             Value::Boolean(false) => f.write_str("FALSE"),
             Value::Date(date) => write!(f, "DATE '{date}'"),
             Value::Timestamp(moment) => write!(f, "TIMESTAMP '{moment}'"),
+            Value::Interval(span) => write!(f, "INTERVAL '{span}'"),
         }
     }
 }
@@ -270,6 +355,50 @@ mod tests {
         assert_eq!(order(number("0.1"), Value::Double(0.1)), Ordering::Equal);
     }
 
+    /// What compares as equal has one hash, whatever the kinds (PROTOCOLS X9).
+    #[test]
+    fn equal_values_have_one_hash() {
+        let hash = |value: Value<'_>| {
+            let mut hasher = std::hash::DefaultHasher::new();
+            value.hash_into(&mut hasher);
+            hasher.finish()
+        };
+        let day = Date::parse("2026-11-22").expect("a day");
+        let mut all = vec![
+            Value::Null,
+            Value::Text(""),
+            Value::Text("1"),
+            Value::Bytes(b"1"),
+            Value::Boolean(true),
+            Value::Date(day),
+            Value::Timestamp(Timestamp::midnight(day)),
+            Value::Interval(Interval::new(1, 0, 0)),
+            Value::Interval(Interval::new(0, 30, 0)),
+            Value::Double(f64::NAN),
+            Value::Double(-f64::NAN),
+            Value::Double(f64::INFINITY),
+            Value::Double(5e-324),
+            Value::Double(1e300),
+        ];
+        for text in ["0", "1", "1.00", "-1", "0.1", "1e19", "1e37", "1e100", "9223372036854775807"]
+        {
+            let decimal: Number = text.parse().expect("a number");
+            all.extend([Value::Number(decimal), Value::Double(decimal.to_f64())]);
+            all.extend(decimal.at_scale(0).and_then(|int| i64::try_from(int).ok()).map(Value::Int));
+        }
+        all.push(Value::Double(-0.0));
+        let mut equal = 0;
+        for a in &all {
+            for b in &all {
+                if a == b {
+                    equal += 1;
+                    assert_eq!(hash(*a), hash(*b), "{a} {b}");
+                }
+            }
+        }
+        assert!(equal > all.len());
+    }
+
     #[test]
     fn values_are_written_as_literals() {
         let day = Date::parse("2026-11-22").expect("a day");
@@ -283,6 +412,7 @@ mod tests {
             (Value::Boolean(true), "TRUE"),
             (Value::Date(day), "DATE '2026-11-22'"),
             (Value::Timestamp(Timestamp::midnight(day)), "TIMESTAMP '2026-11-22 00:00:00'"),
+            (Value::Interval(Interval::new(1, 0, 0)), "INTERVAL '1 mon'"),
         ];
         for (value, text) in all {
             assert_eq!(value.to_string(), text);

@@ -6,7 +6,7 @@ mod common;
 
 use std::cmp::Ordering;
 
-use common::{any_row, any_type, config, value_of};
+use common::{any_interval, any_row, any_type, config, value_of};
 use proptest::prelude::*;
 use value::{
     Direction, KeyDecoder, NullOrdering, OwnedValue, RowLayout, RowView, Type, Value, encode_key,
@@ -91,6 +91,12 @@ proptest! {
             prop_assert!(left == right || !left.starts_with(&right));
             prop_assert!(left == right || !right.starts_with(&left));
         }
+    }
+
+    #[test]
+    fn keys_of_spans_compare_as_the_spans_do(a in any_interval(), b in any_interval()) {
+        let (left, right) = (ascending(Value::Interval(a)), ascending(Value::Interval(b)));
+        prop_assert_eq!(left.cmp(&right), a.cmp(&b), "{:?} {:?}", a, b);
     }
 
     #[test]

@@ -122,6 +122,45 @@ proptest! {
     }
 
     #[test]
+    fn what_is_left_of_a_division_is_exact((a, b) in any_pair()) {
+        if b.is_zero() {
+            prop_assert_eq!(a.checked_rem(b), Err(NumberFault::DivisionByZero));
+            return Ok(());
+        }
+        let (x, y) = (exact(a), exact(b));
+        let (over, under) = (&x.0 * &y.1, &y.0 * &x.1);
+        let rest = &over - (&over / &under) * &under;
+        agree(a.checked_rem(b), &Fraction(rest, x.1 * y.1))?;
+    }
+
+    #[test]
+    fn a_root_is_the_nearest_of_38_digits(number in any_number()) {
+        let root = number.abs().checked_sqrt().expect("not below zero");
+        prop_assert_eq!(number.checked_sqrt().is_none(), number.is_negative());
+        if root.is_zero() {
+            prop_assert!(number.is_zero());
+            return Ok(());
+        }
+        prop_assert!(root.coefficient() >= 10_i128.pow(37));
+        let places = 2 * i64::from(root.scale());
+        let Fraction(over, under) = exact(number.abs()).times_ten_to(places);
+        let twice = BigInt::from(2) * BigInt::from(root.coefficient());
+        let (low, high) = (&twice - BigInt::from(1), &twice + BigInt::from(1));
+        let four = BigInt::from(4) * over;
+        prop_assert!(&low * &low * &under <= four && four <= &high * &high * &under);
+    }
+
+    #[test]
+    fn whole_numbers_around_a_number_are_its_floor_and_ceiling(number in any_number()) {
+        let (floor, ceil) = (number.floor(), number.ceil());
+        let (floor, ceil) = (floor.expect("not longer"), ceil.expect("not longer"));
+        prop_assert!(floor <= number && number <= ceil);
+        prop_assert_eq!((floor.truncate(0), ceil.truncate(0)), (floor, ceil));
+        let between = ceil.checked_sub(floor).expect("small");
+        prop_assert_eq!(between, Number::from(i64::from(number.truncate(0) != number)));
+    }
+
+    #[test]
     fn numbers_compare_as_fractions_do((a, b) in any_pair()) {
         prop_assert_eq!(a.cmp(&b), exact(a).compare(&exact(b)));
         prop_assert_eq!((-a).cmp(&-b), exact(b).compare(&exact(a)));

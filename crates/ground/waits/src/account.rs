@@ -7,7 +7,10 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use crate::cell::Cell64;
 use crate::histogram::{HISTOGRAM_BUCKETS, STRATA};
-use crate::{Level, Nanos, OffCpuTime, Statistic, ThreadTimes, Timestamp, Totals, WaitEvent};
+use crate::{
+    CurrentWork, Level, LongWork, Nanos, OffCpuTime, Statistic, ThreadTimes, Timestamp, Totals,
+    WaitEvent,
+};
 
 /// Whether a session works for a user or for the instance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,6 +82,24 @@ pub struct Account {
     pub(crate) current_is_sampled: Cell64,
     pub(crate) current_cpu_ns: Cell64,
     pub(crate) current_run_queue_ns: Cell64,
+    /// The number of the statement that the session runs; 0 if it runs none.
+    pub(crate) statement: Cell64,
+    pub(crate) statement_since_ns: Cell64,
+    /// The time in statements that have ended.
+    pub(crate) in_statements_ns: Cell64,
+    /// The number plus one of the long work that the session does; 0 if it does none.
+    pub(crate) work: Cell64,
+    pub(crate) work_done: Cell64,
+    pub(crate) work_total: Cell64,
+}
+
+/// The statement that a session runs right now, as an observer sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CurrentStatement {
+    /// The number of the statement: the 64 bits of its `sql_id`.
+    pub number: u64,
+    /// When the session began to work for it.
+    pub since: Timestamp,
 }
 
 /// The wait that a session is in right now, as an observer sees it.
@@ -110,6 +131,12 @@ impl Account {
             current_is_sampled: Cell64::default(),
             current_cpu_ns: Cell64::default(),
             current_run_queue_ns: Cell64::default(),
+            statement: Cell64::default(),
+            statement_since_ns: Cell64::default(),
+            in_statements_ns: Cell64::default(),
+            work: Cell64::default(),
+            work_done: Cell64::default(),
+            work_total: Cell64::default(),
         }
     }
 
@@ -154,6 +181,20 @@ impl Account {
                 ..ThreadTimes::default()
             }),
         })
+    }
+
+    /// The statement that the session runs, if any (W20).
+    pub fn current_statement(&self) -> Option<CurrentStatement> {
+        let number = self.statement.get();
+        let since = Timestamp::from_nanos(self.statement_since_ns.get());
+        (number != 0).then_some(CurrentStatement { number, since })
+    }
+
+    /// The long work that the session does, if any (W22).
+    pub fn current_work(&self) -> Option<CurrentWork> {
+        let number = usize::try_from(self.work.get().checked_sub(1)?).ok()?;
+        let work = *LongWork::ALL.get(number)?;
+        Some(CurrentWork { work, done: self.work_done.get(), total: self.work_total.get() })
     }
 
     /// Whether the session is in a wait.

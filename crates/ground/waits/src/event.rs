@@ -195,6 +195,8 @@ wait_events! {
             "the process monitor waits before it looks for sessions that have vanished";
         PlSqlLockTimer "PL/SQL lock timer" ["duration", "", ""]
             "a session sleeps because it was asked to";
+        SqlNetMessageFromClient "SQL*Net message from client" ["driver id", "#bytes", ""]
+            "a session waits for its client: for a statement, for data, or until rows are taken";
     }
     Other {
         LatchCacheBuffersLruChain "latch: cache buffers lru chain" ["latch id", "number", "tries"]

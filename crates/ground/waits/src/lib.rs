@@ -15,6 +15,7 @@
 //!   `event.rs`).
 //! * [`Statistic`]: the counted events (declared once, in `statistic.rs`).
 //! * [`Account`], [`Recorder`]: the account of one session, and its only writer.
+//! * [`LongWork`]: work of minutes, and how far a session is with it.
 //! * [`Totals`]: the sum of many accounts, and the difference of two readings.
 //! * [`TimeAccount`]: the account closed over an interval, with an explicit unaccounted line.
 //! * [`Level`]: off, stats or trace, switchable while running.
@@ -34,8 +35,9 @@ mod statistic;
 mod time;
 mod time_account;
 mod totals;
+mod work;
 
-pub use account::{Account, CurrentWait, SessionKind};
+pub use account::{Account, CurrentStatement, CurrentWait, SessionKind};
 pub use away::OffCpuTime;
 pub use event::{EventInfo, WaitClass, WaitEvent};
 pub use histogram::{HISTOGRAM_BUCKETS, STRATA, bucket_of, bucket_upper_bound_us};
@@ -47,3 +49,4 @@ pub use statistic::{Statistic, StatisticInfo};
 pub use time::{Nanos, Timestamp};
 pub use time_account::{ThreadTimes, TimeAccount, WaitLine};
 pub use totals::{EventTotals, Stratum, Totals};
+pub use work::{CurrentWork, LongWork};

@@ -18,8 +18,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::histogram::{bucket_of, stratum_of};
 use crate::sampler::Sampler;
 use crate::{
-    Account, Level, Nanos, OffCpuTime, Sampling, SessionKind, Statistic, ThreadTimes, Timestamp,
-    WaitEvent,
+    Account, CurrentStatement, CurrentWork, Level, LongWork, Nanos, OffCpuTime, Sampling,
+    SessionKind, Statistic, ThreadTimes, Timestamp, WaitEvent,
 };
 
 /// A wait that has begun. It ends through [`Recorder::end`], or through [`Recorder::break_off`] if
@@ -162,6 +162,11 @@ impl Recorder {
         self.account.level() != Level::Off && self.sampler.due()
     }
 
+    /// Has waits chosen for sampling in another way from `now` on. Returns the way until now.
+    pub fn set_sampling(&self, sampling: Sampling, now: Timestamp) -> Sampling {
+        self.sampler.set(sampling, now)
+    }
+
     /// Adds the figures of one sampled wait of `elapsed`: the thread was `away` from its CPU, and
     /// on it for the rest. `cost` is the time that reading the clocks took; the sampler limits its
     /// share of all time.
@@ -184,6 +189,59 @@ impl Recorder {
     /// Adds the gap between two consecutive sampled waits.
     pub fn sampled_gap(&self, away: OffCpuTime) {
         self.account.gaps.add(away);
+    }
+
+    /// Publishes the statement that the session works for from `now` on (W20). Returns the one that
+    /// it worked for before, of which this one is a part, for [`Recorder::end_statement`].
+    #[inline]
+    pub fn begin_statement(&self, number: u64, now: Timestamp) -> Option<CurrentStatement> {
+        let outer = self.account.current_statement();
+        self.account.statement_since_ns.set(now.as_nanos());
+        self.account.statement.set(number);
+        outer
+    }
+
+    /// Ends the work for a statement: the session goes on with `outer`, if there is one. Only the
+    /// outermost statement's time is filed, because it contains that of the others.
+    #[inline]
+    pub fn end_statement(&self, outer: Option<CurrentStatement>, now: Timestamp) {
+        if let Some(CurrentStatement { number, since }) = outer {
+            self.account.statement_since_ns.set(since.as_nanos());
+            self.account.statement.set(number);
+            return;
+        }
+        if let Some(ended) = self.account.current_statement() {
+            self.account.statement.set(0);
+            self.account.in_statements_ns.add(now.since(ended.since).0);
+        }
+    }
+
+    /// Publishes that the session begins long work of so many units (W22). Returns the work of
+    /// which this is a part, for [`Recorder::end_work`].
+    pub fn begin_work(&self, work: LongWork, total: u64) -> Option<CurrentWork> {
+        let outer = self.account.current_work();
+        self.set_work(Some(CurrentWork { work, done: 0, total }));
+        outer
+    }
+
+    /// So many more units of the long work are done.
+    #[inline]
+    pub fn work_done(&self, units: u64) {
+        self.account.work_done.add(units);
+    }
+
+    /// Ends the long work: the session goes on with `outer`, if there is one.
+    pub fn end_work(&self, outer: Option<CurrentWork>) {
+        self.set_work(outer);
+    }
+
+    fn set_work(&self, now: Option<CurrentWork>) {
+        self.account.work.set(0);
+        if let Some(CurrentWork { work, done, total }) = now {
+            self.account.work_done.set(done);
+            self.account.work_total.set(total);
+            self.account.work.set(work as u64 + 1);
+        }
     }
 
     /// Raises a statistic, at any level.
@@ -256,6 +314,53 @@ mod tests {
         assert!(!r.sample_due());
         r.count(Statistic::ShortIo, 2);
         assert_eq!(r.account().statistic(Statistic::ShortIo), 2);
+    }
+
+    /// The statement that a session works for can be seen while it lasts, and the one within it
+    /// while that lasts. Time within time isn't counted twice.
+    #[test]
+    fn the_outermost_statement_has_the_time() {
+        let r = recorder();
+        let at = Timestamp::from_nanos;
+        let seen = || r.account().current_statement().map(|it| (it.number, it.since.as_nanos()));
+        assert_eq!((r.begin_statement(7, at(100)), seen()), (None, Some((7, 100))));
+        let outer = r.begin_statement(8, at(150));
+        assert_eq!((outer.map(|it| it.number), seen()), (Some(7), Some((8, 150))));
+        r.end_statement(outer, at(180));
+        assert_eq!((seen(), r.account().totals().in_statements()), (Some((7, 100)), Nanos::ZERO));
+        r.end_statement(None, at(300));
+        assert_eq!((seen(), r.account().totals().in_statements()), (None, Nanos(200)));
+        // A session that ends what it hasn't begun has spent nothing.
+        r.end_statement(None, at(900));
+        assert_eq!(r.account().totals().in_statements(), Nanos(200));
+        let before = r.account().totals();
+        let _ = r.begin_statement(7, at(1_000));
+        r.end_statement(None, at(1_001));
+        assert_eq!(r.account().totals().since(&before).in_statements(), Nanos(1));
+        let mut both = before.clone();
+        both.add(&before);
+        assert_eq!(both.in_statements(), Nanos(400));
+    }
+
+    /// Rule W22: how far long work is can be seen while it lasts. Work within work is seen while it
+    /// lasts, and then the outer one goes on where it was.
+    #[test]
+    fn long_work_is_published_while_it_lasts() {
+        let r = recorder();
+        let seen = || r.account().current_work().map(|it| (it.work, it.done, it.total));
+        r.work_done(3);
+        assert_eq!(seen(), None);
+        assert_eq!(r.begin_work(LongWork::TableScan, 10), None);
+        assert_eq!(seen(), Some((LongWork::TableScan, 0, 10)));
+        r.work_done(4);
+        let outer = r.begin_work(LongWork::IndexBuild, 2);
+        r.work_done(1);
+        assert_eq!(seen(), Some((LongWork::IndexBuild, 1, 2)));
+        r.end_work(outer);
+        r.work_done(1);
+        assert_eq!(seen(), Some((LongWork::TableScan, 5, 10)));
+        r.end_work(None);
+        assert_eq!(seen(), None);
     }
 
     /// A wait that began before the level went off still ends: nothing stays published.

@@ -40,7 +40,7 @@ const OVERDUE_INTERVALS: u64 = 64;
 
 #[derive(Debug)]
 pub(crate) struct Sampler {
-    sampling: Sampling,
+    sampling: Cell<Sampling>,
     /// N: one wait in N is sampled.
     every: Cell<u32>,
     /// The number of waits until the end of the next pair.
@@ -55,13 +55,23 @@ pub(crate) struct Sampler {
 impl Sampler {
     pub(crate) fn new(sampling: Sampling, started: Timestamp) -> Sampler {
         Sampler {
-            sampling,
+            sampling: Cell::new(sampling),
             every: Cell::new(1),
             countdown: Cell::new(1),
             window: Cell::new((started, 0, Nanos::ZERO)),
             overdue: Cell::new(Timestamp::from_nanos(u64::MAX)),
             random: Cell::new(started.as_nanos() | 1),
         }
+    }
+
+    /// Chooses waits in another way from `now` on, and returns the way until now. An N of 1 has the
+    /// next wait sampled and each one behind it, until N is adapted.
+    pub(crate) fn set(&self, sampling: Sampling, now: Timestamp) -> Sampling {
+        self.every.set(1);
+        self.countdown.set(1);
+        self.window.set((now, 0, Nanos::ZERO));
+        self.overdue.set(Timestamp::from_nanos(u64::MAX));
+        self.sampling.replace(sampling)
     }
 
     #[inline]
@@ -77,7 +87,7 @@ impl Sampler {
 
     /// Called after each sample with its cost. Moves N towards the allowed share.
     pub(crate) fn sampled(&self, now: Timestamp, cost: Nanos) {
-        if self.sampling == Sampling::EveryWait {
+        if self.sampling.get() == Sampling::EveryWait {
             return;
         }
         let allowed = cost.0.saturating_mul(COST_SHARE_INVERSE);
@@ -163,5 +173,19 @@ mod tests {
         assert!(sampler.every.get() > 100);
         assert!(run(&sampler, 100, 50_000_000, 4_000) >= 95);
         assert_eq!(sampler.every.get(), 1);
+    }
+
+    /// In the middle of a storm of waits every one is sampled, from the moment that this is set
+    /// until it is set back. Then N adapts again.
+    #[test]
+    fn every_wait_is_sampled_for_a_while() {
+        let sampler = Sampler::new(Sampling::Adaptive, Timestamp::ZERO);
+        let _ = run(&sampler, 1_000_000, 1_000, 4_000);
+        assert!(sampler.every.get() > 100);
+        let now = sampler.window.get().0;
+        assert_eq!(sampler.set(Sampling::EveryWait, now), Sampling::Adaptive);
+        assert_eq!(run(&sampler, 10_000, 1_000, 4_000), 10_000);
+        assert_eq!(sampler.set(Sampling::Adaptive, now), Sampling::EveryWait);
+        assert!(run(&sampler, 1_000_000, 1_000, 4_000) < 100_000);
     }
 }

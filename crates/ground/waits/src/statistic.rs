@@ -105,6 +105,8 @@ statistics! {
         "a transaction ends by rollback";
     UndoRecordsApplied "rollback changes - undo records applied" ("records")
         "a rollback takes back one change";
+    UndoBlocksFilled "undo blocks filled" ("blocks")
+        "a transaction goes on to an undo block, its first or another one";
     SortsMemory "sorts (memory)" ("sorts")
         "a sort ends that has written nothing to disk";
     SortsDisk "sorts (disk)" ("sorts")

@@ -113,6 +113,7 @@ pub struct Totals {
     events: Vec<EventTotals>,
     statistics: Vec<u64>,
     gaps: OffCpuTime,
+    in_statements: Nanos,
 }
 
 impl Default for Totals {
@@ -121,6 +122,7 @@ impl Default for Totals {
             events: vec![EventTotals::default(); WaitEvent::COUNT],
             statistics: vec![0; Statistic::COUNT],
             gaps: OffCpuTime::default(),
+            in_statements: Nanos::ZERO,
         }
     }
 }
@@ -153,6 +155,11 @@ impl Totals {
         self.gaps
     }
 
+    /// The time in statements that have ended (W20).
+    pub fn in_statements(&self) -> Nanos {
+        self.in_statements
+    }
+
     /// Whether every wait was sampled. Then no figure about waits is an estimate.
     pub fn every_wait_was_sampled(&self) -> bool {
         self.events().all(|(_, totals)| totals.sampled_count() == totals.count)
@@ -165,6 +172,7 @@ impl Totals {
             mine.max = mine.max.max(theirs.max);
         }
         self.gaps.combine(other.gaps, u64::wrapping_add);
+        self.in_statements.0 = self.in_statements.0.wrapping_add(other.in_statements.0);
         for (mine, theirs) in self.statistics.iter_mut().zip(&other.statistics) {
             *mine = mine.wrapping_add(*theirs);
         }
@@ -177,6 +185,8 @@ impl Totals {
             mine.combine(theirs, u64::wrapping_sub);
         }
         difference.gaps.combine(earlier.gaps, u64::wrapping_sub);
+        let statements = &mut difference.in_statements;
+        statements.0 = statements.0.wrapping_sub(earlier.in_statements.0);
         for (mine, theirs) in difference.statistics.iter_mut().zip(&earlier.statistics) {
             *mine = mine.wrapping_sub(*theirs);
         }
@@ -202,6 +212,8 @@ impl Totals {
             mine.max = mine.max.max(read.max);
         }
         self.gaps.combine(account.gaps.get(), u64::wrapping_add);
+        let in_statements = account.in_statements_ns.get();
+        self.in_statements.0 = self.in_statements.0.wrapping_add(in_statements);
         for (mine, cell) in self.statistics.iter_mut().zip(&account.statistics) {
             *mine = mine.wrapping_add(cell.get());
         }

@@ -33,8 +33,8 @@ pub fn grouped(number: u64) -> String {
     grouped
 }
 
-/// Rates beside each other: no decimals from 1,000 on, one from 100 on, four below a tenth, else
-/// two; [`alike`].
+/// Rates beside each other: no decimals from 1,000 on, one from 100 on, four below a tenth (0 has
+/// two), else two; [`alike`].
 pub fn rates(values: [f64; 2]) -> [String; 2] {
     alike(values, |value| {
         if value.abs() >= 1_000.0 {
@@ -50,7 +50,8 @@ pub fn rates(values: [f64; 2]) -> [String; 2] {
 }
 
 /// Two figures beside each other, with as many decimals: what `decimals` gives the one that wants
-/// more. Those a hundred times apart keep their own, or the larger one would be too long.
+/// more. Those a hundred times apart keep their own, or the larger one would be too long. Beside 0
+/// the other's hold.
 pub fn alike(values: [f64; 2], decimals: impl Fn(f64) -> u32) -> [String; 2] {
     let [a, b] = values.map(f64::abs);
     let own = values.map(decimals);

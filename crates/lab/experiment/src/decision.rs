@@ -139,6 +139,10 @@ pub struct Decision {
     pub in_one_instance: bool,
 }
 
+/// An interval whose upper end is this many times its lower one says nothing: a hundredth to a
+/// hundredfold (V37).
+const LENGTH_MAX: f64 = 1e4;
+
 /// An outlook reaches so many budgets far.
 const BUDGETS_MAX: u32 = 20;
 
@@ -162,6 +166,30 @@ impl Decision {
         };
         let more = outlook.more_pairs(&self.by_rounds_alone())?;
         Some(self.answerable_from(self.rounds + more)? - self.rounds)
+    }
+
+    /// Whether the plan has room for so many rounds, so that it can go on to them.
+    pub(crate) fn has_room_for(&self, rounds: u32) -> bool {
+        self.rule.is_open_ended || rounds <= self.planned
+    }
+
+    /// The interval, if it says something. One that leaves open which side has more says nothing if
+    /// it is too long, or reaches ratios that aren't told apart any more (V37).
+    pub(crate) fn bounds(&self) -> Option<Interval> {
+        let Interval { low, high } = self.interval;
+        let is_told = low > 1.0 / RATIO_MAX && high < RATIO_MAX && high <= low * LENGTH_MAX;
+        (is_told || self.answer.is_real()).then_some(self.interval)
+    }
+
+    /// The ratio of the figures, from which nothing was taken out.
+    pub(crate) fn by_sums(&self) -> f64 {
+        self.figures[1] / self.figures[0]
+    }
+
+    /// Whether noise was taken out of the ratio, so that it isn't that of the figures.
+    pub(crate) fn is_adjusted(&self) -> bool {
+        let is_used = |of: &CovariateUse| of.taken.is_some();
+        self.covariates.iter().any(is_used) || self.estimate.weighting.ratio > 1.0
     }
 
     /// Whether no number of rounds would tell if the difference matters: whatever the effect is, as
@@ -311,10 +339,21 @@ impl Rule {
     }
 }
 
+/// The rounds that decisions and all figures beside them are of: those up to the last look. Before
+/// the first one nothing is decided, and they are all that are whole.
+pub(crate) fn judged<'a>(rows: &'a [Run], rule: &Rule) -> Rounds<'a> {
+    let rounds = Rounds::of(rows);
+    let have = rounds.compared.len() as u32;
+    match rule.looks().take_while(|at| *at <= have).last() {
+        Some(at) => rounds.up_to(at as usize),
+        None => rounds,
+    }
+}
+
 /// The decision on `level` against A by these rows, with its share of the declared error
 /// ([`Rule::shared_by`]). None before the first look.
 pub fn decide(rows: &[Run], level: Level, figure: Figure, rule: &Rule) -> Option<Decision> {
-    let rounds = Rounds::of(rows);
+    let rounds = judged(rows, rule);
     let rule = &rule.shared_by(rounds.levels);
     let look = Look::last(&rounds, rule)?;
     let in_one_instance = rows.iter().all(|run| run.block.is_some());
@@ -341,7 +380,7 @@ impl Look {
     }
 }
 
-/// `rule` has the level's share of the error.
+/// The rounds are [`judged`]; `rule` has the level's share of the error.
 fn decide_at(
     Look { at, count, critical }: Look,
     rounds: &Rounds<'_>,
@@ -350,10 +389,9 @@ fn decide_at(
     rule: &Rule,
     in_one_instance: bool,
 ) -> Option<Decision> {
-    let pairs = rounds.pairs_with(level);
     let covariates = covariates(rule, in_one_instance);
     // Empty for a level that the rows haven't.
-    let pairs = &having(pairs.get(..at as usize)?, figure)[..];
+    let pairs = &having(&rounds.pairs_with(level), figure)[..];
     let sums = Sums::of(pairs, figure)?;
     let (mut estimate, mut plain) =
         (estimate(pairs, &sums, covariates)?, Estimate::of(&sums.bare(), &[])?);
@@ -461,7 +499,7 @@ pub fn foremost(rows: &[Run], rule: &Rule) -> Level {
 
 /// The decision on each level but A, by one look.
 fn of_each(rows: &[Run], rule: &Rule) -> Vec<(Level, Option<Decision>)> {
-    let rounds = Rounds::of(rows);
+    let rounds = judged(rows, rule);
     let rule = &rule.shared_by(rounds.levels);
     let Some(look) = Look::last(&rounds, rule) else { return Vec::new() };
     let in_one_instance = rows.iter().all(|run| run.block.is_some());

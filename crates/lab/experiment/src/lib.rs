@@ -13,7 +13,7 @@
 //! * [`Run`]: the row of one run, a JSON object.
 //! * [`Question`], [`Verdict`]: what is asked, and the answer. [`compare`] is the comparison alone.
 //!
-//! Rules EX1 to EX28 and V1 to V37 are in the README. The room knows no engine: it opens no
+//! Rules EX1 to EX29 and V1 to V38 are in the README. The room knows no engine: it opens no
 //! database and makes no load. Callers: `lab`, `forebay lab`, the validity check.
 
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! Rows sorted into rounds.
+//! Rows sorted into rounds. What a verdict tells is of `decision::judged` ones.
 //!
 //! Callers: `decision`; `verdict`, and through it every section.
 
@@ -16,6 +16,8 @@ pub(crate) struct Rounds<'a> {
     pub(crate) equals: Vec<(&'a Run, &'a Run)>,
     /// Runs whose partner is missing.
     pub(crate) alone: u64,
+    /// Whole rounds behind the last look, which were left out.
+    pub(crate) later: u32,
 }
 
 impl<'a> Rounds<'a> {
@@ -25,7 +27,8 @@ impl<'a> Rounds<'a> {
         for run in rows {
             found.entry((run.identity.kind, run.identity.round)).or_default().push(run);
         }
-        let mut rounds = Rounds { levels, compared: Vec::new(), equals: Vec::new(), alone: 0 };
+        let (compared, equals) = (Vec::new(), Vec::new());
+        let mut rounds = Rounds { levels, compared, equals, alone: 0, later: 0 };
         for ((kind, _), mut runs) in found {
             runs.sort_by_key(|run| run.identity.place);
             if kind == RoundKind::Equals {
@@ -46,6 +49,12 @@ impl<'a> Rounds<'a> {
             }
         }
         rounds
+    }
+
+    /// Without the rounds that compare levels behind this many.
+    pub(crate) fn up_to(mut self, count: usize) -> Rounds<'a> {
+        self.later = self.compared.split_off(count.min(self.compared.len())).len() as u32;
+        self
     }
 
     /// A and `level`, of each round.

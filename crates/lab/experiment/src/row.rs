@@ -22,7 +22,7 @@ pub struct Run {
     pub identity: Identity,
     /// Transactions that ended in the measured interval.
     pub transactions: u64,
-    /// The measured interval, by the wall, ns.
+    /// The measured interval, by the wall, ns; of a block, the mean of its sessions' books.
     pub elapsed_ns: u64,
     /// How long transactions took, if it was measured.
     pub latency: Option<Latency>,
@@ -92,7 +92,8 @@ pub struct Identity {
     pub world_seed: u64,
     /// The commit that the program was built from.
     pub commit: String,
-    /// Every parameter that differs from its default, and every size of the load.
+    /// Every listed parameter of instance and creation, at its default too, and every size of the
+    /// load.
     pub parameters: BTreeMap<String, String>,
     /// Hash of `parameters`.
     pub parameter_hash: String,

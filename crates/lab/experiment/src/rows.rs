@@ -16,6 +16,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use report::number::counted;
 use serde::{Deserialize, Serialize};
 
 use crate::{Commits, RoundKind, Rule, Run};
@@ -173,6 +174,8 @@ pub struct RowReader {
     places: Places,
     /// What was there before the last line of what was asked, if no row is behind that yet.
     before: Option<Rows>,
+    /// So many rows were of another command than those that count.
+    others: usize,
     /// So many notes have a row behind them.
     resumed: usize,
     /// How many lines were read, and their bytes.
@@ -261,9 +264,17 @@ impl RowReader {
     }
 
     fn add(&mut self, run: Run) {
-        self.before = None;
+        let command = |rows: &Rows| rows.asked.as_ref().map(|asked| asked.call.command.clone());
+        let begins = self.before.take();
+        if let Some(old) = begins.as_ref().filter(|old| command(old) != command(&self.rows)) {
+            self.others += old.runs.len();
+        }
         let notes = &mut self.rows.notes;
         notes[self.resumed..].iter_mut().for_each(|note| *note = before_resumed(note));
+        if begins.is_some() && self.others > 0 {
+            let rows = counted(self.others as u64, "row");
+            notes.push(format!("The file begins with {rows} of another command: none counts."));
+        }
         self.resumed = notes.len();
         // An experiment that went on makes the last round anew, if that was broken off.
         let place = (run.identity.kind, run.identity.round, run.identity.place);
@@ -393,6 +404,25 @@ mod tests {
         let read = parse_rows(&(text + &again.to_json_line() + "\n")).expect("rows");
         assert_eq!(read.audits, [], "the audit was of what doesn't count");
         assert_eq!(read.runs, [runs().remove(0), again]);
+    }
+
+    /// Two files of rows that were put together: the first isn't dropped without a
+    /// word. What begins anew, by restarts, has the same command.
+    #[test]
+    fn rows_of_another_command_are_told_of() {
+        let line = |command: &str| {
+            let call = Call { command: command.to_owned(), ..Call::default() };
+            Asked { call, ..asked(RULE.rounds) }.to_json_line() + "\n"
+        };
+        let rows: String = runs().iter().map(|run| run.to_json_line() + "\n").collect();
+        let notes = |text: &str| parse_rows(text).expect("rows").notes;
+        let two = line("one") + &rows + &line("two") + &rows;
+        let told = ["The file begins with 6 rows of another command: none counts."];
+        assert_eq!(runs().len(), 6);
+        assert_eq!(notes(&two), told);
+        assert_eq!(notes(&(two.clone() + &line("two") + &rows)), told);
+        assert_eq!(parse_rows(&two).expect("rows").runs, runs());
+        assert!(notes(&(line("one") + &rows + &line("one") + &rows)).is_empty());
     }
 
     /// What is told once by the verdict is told by each report.

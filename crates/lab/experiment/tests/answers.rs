@@ -46,6 +46,7 @@ fn who_compares_by_restarts_is_told_how_many_rounds_to_ask_for() {
     let words: Vec<&str> = text.split_whitespace().collect();
     let text = words.join(" ");
     assert!(text.contains("rounds (--rounds ") && !text.contains("the budget"), "{text}");
+    assert!(text.contains("which measures all again, because none can be added"), "{text}");
 }
 
 /// V12: where there is no verdict, none depends on the model's costs.
@@ -303,6 +304,7 @@ fn the_worst_unaccounted_time_is_named_and_warned_of_from_one_per_cent_on() {
     (worst.session, worst.share) = ("fb_smon".into(), 0.031);
     let text = report(&rows).text();
     assert!(text.contains("WARNING: fb_smon left 3.1 % of its time without a name."), "{text}");
+    assert!(unwrapped(&text).contains("The verdict doesn't rest on that"), "{text}");
 }
 
 #[test]

@@ -148,4 +148,7 @@ fn a_setting_that_falls_behind_what_arrives_is_named() {
     rate(&mut rows, done * 1.1);
     let (text, _) = verdict(&rows, BY_LATENCY);
     assert!(text.contains("A doesn't keep up") && text.contains("B doesn't keep up"), "{text}");
+    let arrive = report::number::decimal((done * 1.1).round(), 0);
+    assert!(arrive.contains(','), "{arrive}");
+    assert!(text.contains(&format!("of {arrive} transactions a second that arrive")), "{text}");
 }

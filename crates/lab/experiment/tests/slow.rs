@@ -3,8 +3,8 @@
 #[expect(dead_code, reason = "other tests use the rest of it")]
 mod common;
 
-use common::{RULE, Story, block_of_a_second};
-use experiment::{CarryOver, Level, Plan, Rule, Run, SlowEffect};
+use common::{RULE, Story, block_of_a_second, question, unwrapped};
+use experiment::{CarryOver, Level, Plan, Question, Rule, Run, SlowEffect, Verdict};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -82,6 +82,22 @@ fn an_effect_of_minutes_is_found() {
     assert!(count >= 160, "of {EXPERIMENTS} experiments {count} found it");
     let memories = of.iter().filter(|(_, slow)| slow.memory_s > 30.0).count();
     assert!(memories >= 160, "{memories} found about its memory");
+}
+
+/// Else a check that sees nothing gives an all-clear, and a p of 0.014 is printed and denied.
+#[test]
+fn where_nothing_is_found_it_says_which_p_counts_and_what_would_not_be_seen() {
+    let rows = (1..).map(|seed| rows(seed, 0.0, 60.0)).find(|rows| !found(rows).0);
+    let rows = rows.expect("few are called slow");
+    let rule = Rule { rounds: PLAN.rounds, ..RULE };
+    let verdict = Verdict::of(&rows, &Question { rule, ..question() }).expect("whole rounds");
+    let text = unwrapped(&verdict.text());
+    let seen_from = report::number::share(found(&rows).1.seen_from);
+    let answer = format!(
+        "Not that can be seen, for a p counts from 0.005 down: the settings may alternate. A slow \
+         effect of less than {seen_from} for the worse would not be seen."
+    );
+    assert!(text.contains(&answer), "{answer} in {text}");
 }
 
 /// A cache that fills while the experiment begins is no effect of a setting, and neither is one

@@ -119,7 +119,8 @@ impl Alternation<'_> {
         following: Following<'_>,
         session: &Session,
     ) -> Result<(Execution<Stop>, Commits), Stop> {
-        let options = Options { parameters: self.with_room()?, ..Options::default() };
+        let parameters = with_room(self.form, self.settings)?;
+        let options = Options { parameters, ..Options::default() };
         let of_a = |stop| self.of_run(stop, None);
         let database = Database::open_in(disk, directory, &options, session).map_err(of_a)?;
         // The warm-up is A's too.
@@ -130,33 +131,6 @@ impl Alternation<'_> {
         halted?;
         let commits = check(disk, directory, &options, &self.form.load, &acknowledged, session)?;
         Ok((execution, commits))
-    }
-
-    /// The parameters of A, with room for the other settings: an open instance can't get more
-    /// redo writes in flight or larger caches than it was opened for. Who gives `sga_max_size`
-    /// itself, or leaves the writes to a probe, gets what that allows.
-    fn with_room(&self) -> Result<Parameters, Stop> {
-        let of = |setting: &Setting| -> Result<Parameters, Stop> {
-            let mut parameters = self.form.parameters.clone();
-            setting.apply(&mut parameters)?;
-            Ok(parameters)
-        };
-        let all = self.settings.iter().map(of).collect::<Result<Vec<_>, Stop>>()?;
-        let mut parameters = all[0].clone();
-        let writes = || all.iter().map(|of| of.log_writes_in_flight);
-        if writes().all(|writes| writes > 0) {
-            parameters.log_writes_in_flight = writes().max().unwrap_or(1);
-        }
-        // One cache may grow before another one shrinks.
-        let room = |all: &[Parameters]| -> u64 {
-            let most = |of: &dyn Fn(&Parameters) -> u64| all.iter().map(of).max().unwrap_or(0);
-            let others = BlockSize::ALL.into_iter().map(|size| most(&|of| of.bytes_of(size)));
-            most(&|of| of.db_cache_size) + others.sum::<u64>()
-        };
-        if parameters.sga_max_size == 0 && room(&all) > room(&all[..1]) {
-            parameters.sga_max_size = room(&all);
-        }
-        Ok(parameters)
     }
 
     fn conduct(
@@ -288,6 +262,33 @@ impl Alternation<'_> {
             )
         })
     }
+}
+
+/// The parameters of A, with room for the other settings: an open instance can't get more redo
+/// writes in flight or larger caches than it was opened for. Who gives `sga_max_size` itself, or
+/// leaves the writes to a probe, gets what that allows.
+pub(crate) fn with_room(form: &Form, settings: &[Setting]) -> Result<Parameters, Stop> {
+    let of = |setting: &Setting| -> Result<Parameters, Stop> {
+        let mut parameters = form.parameters.clone();
+        setting.apply(&mut parameters)?;
+        Ok(parameters)
+    };
+    let all = settings.iter().map(of).collect::<Result<Vec<_>, Stop>>()?;
+    let mut parameters = all[0].clone();
+    let writes = || all.iter().map(|of| of.log_writes_in_flight);
+    if writes().all(|writes| writes > 0) {
+        parameters.log_writes_in_flight = writes().max().unwrap_or(1);
+    }
+    // One cache may grow before another one shrinks.
+    let room = |all: &[Parameters]| -> u64 {
+        let most = |of: &dyn Fn(&Parameters) -> u64| all.iter().map(of).max().unwrap_or(0);
+        let others = BlockSize::ALL.into_iter().map(|size| most(&|of| of.bytes_of(size)));
+        most(&|of| of.db_cache_size) + others.sum::<u64>()
+    };
+    if parameters.sga_max_size == 0 && room(&all) > room(&all[..1]) {
+        parameters.sga_max_size = room(&all);
+    }
+    Ok(parameters)
 }
 
 /// What became of blocks in which the process stood still.

@@ -2,7 +2,7 @@
 //!
 //! Callers: `session`.
 
-use experiment::{Level, Plan, Rule, Run, SlowEffect, is_decided, matters};
+use experiment::{Level, Plan, Rule, Run, SlowEffect, decide, is_decided, matters};
 
 /// Whether the experiment has its answer, or can't get one (EX27). That a difference doesn't matter
 /// is none where a slow effect could hide it: so it must have been looked for, where settings
@@ -15,6 +15,13 @@ pub(crate) fn is_enough(rows: &[Run], rule: &Rule, levels: usize) -> bool {
     rows.iter().any(|run| run.block.is_none())
         || matters(rows, rule)
         || (1..levels).map(Level::of).all(is_looked_for)
+}
+
+/// Whether these rows leave it open of some setting if its difference matters.
+pub(crate) fn leaves_open(rows: &[Run], rule: &Rule, levels: usize) -> bool {
+    let decision = |level| decide(rows, level, rule.measure.figure(), rule);
+    let is_open = |level| decision(level).is_none_or(|of| !of.answer.is_decided());
+    (1..levels).map(Level::of).any(is_open)
 }
 
 /// Whether the rows that are there are all, or have decided at the last look.

@@ -33,8 +33,9 @@ use workload::order_entry;
 use crate::alternate::Blocks;
 use crate::catalogue::BUILT_IN;
 use crate::checks::invalid;
-use crate::lengths::{BLOCK_LENGTHS, BUDGETS, RUN_LENGTHS, WARM_UPS, WASHOUTS, Written};
+use crate::lengths::{BLOCK_LENGTHS, BUDGETS, RUN_LENGTHS, WARM_UPS, WASHOUTS, Written, short};
 use crate::load::Load;
+use crate::setting::check_given_once;
 use crate::{Form, Setting};
 
 /// How runs of different settings follow each other.
@@ -95,10 +96,12 @@ pub const RATES: RangeInclusive<u32> = 1..=1_000_000;
 const WAREHOUSES: RangeInclusive<u32> = 1..=10_000;
 /// The length of a block.
 const BLOCK: Nanos = Nanos::from_secs(1);
-/// The same where the settings act at once: shorter blocks have neighbours that are more alike.
+/// The shortest block that isn't of a file or of a command line, which take longer ones only.
+const BLOCK_LEAST: Nanos = Nanos::from_millis(1);
+/// As `BLOCK`, where the settings act at once: shorter blocks have neighbours that are more alike.
 const BLOCK_AT_ONCE: Nanos = Nanos::from_millis(100);
-/// The smallest share, in per cent: less is nothing beside what a figure is known to.
-const PER_CENT_MIN: f64 = 0.001;
+/// What may matter, and the error, in per cent: less is nothing beside what a figure is known to.
+pub const PER_CENTS: RangeInclusive<f64> = 0.001..=99.999;
 /// Why settings can't alternate while sessions work.
 const CHOSEN_ONCE: &str = "chosen when an instance opens or a session begins";
 
@@ -196,11 +199,13 @@ impl Experiment {
         let file: File =
             toml::from_str(text).map_err(|error| refuse(&what_is_wrong(&error, text)))?;
         let settings = settings(&file).map_err(|error| refuse(&error))?;
-        let share = |percent: f64, what: &str| match (PER_CENT_MIN..100.0).contains(&percent) {
+        let both = both(&file, &settings).map_err(|error| refuse(&error))?;
+        let share = |percent: f64, what: &str| match PER_CENTS.contains(&percent) {
             true => Ok(percent / 100.0),
-            false => Err(refuse(&format!(
-                "{what} lies between {PER_CENT_MIN} and 100 per cent, not at {percent}"
-            ))),
+            false => {
+                let (least, most) = (PER_CENTS.start(), PER_CENTS.end());
+                Err(refuse(&format!("{what} is {percent}: choose {least} to {most} per cent")))
+            }
         };
         let time = |given: &Option<Written>, what: &str, range: RangeInclusive<Nanos>| {
             let within = given.as_ref().map(|given| given.within(what, &range));
@@ -212,7 +217,7 @@ impl Experiment {
             question: file.question,
             source: file.source,
             settings,
-            both: pairs_of(&file.both),
+            both,
             design: file.design,
             measure: file.measure,
             matters: share(file.matters.unwrap_or(MATTERS), "what matters")?,
@@ -266,6 +271,16 @@ impl Experiment {
         self.load.rate = Some(rate);
     }
 
+    /// Leaves its file's lengths of a run and of a warm-up out, where others are asked for.
+    pub fn without_lengths(&mut self) {
+        self.lengths = [None, None];
+    }
+
+    /// Leaves out what its file gives all settings of the parameters that are given otherwise.
+    pub fn without_both(&mut self, is_given: impl Fn(&str) -> bool) {
+        self.both.retain(|(name, _)| !is_given(name));
+    }
+
     pub(crate) fn measure(&self) -> Measure {
         let usual = match self.load.rate {
             Some(_) => Measure::Percentile99,
@@ -288,15 +303,22 @@ impl Experiment {
         };
         let length = self.block.unwrap_or(usual);
         let washout = self.washout.unwrap_or(Nanos(length.0 / 10));
-        match washout.0 * 2 > length.0 || length.0 < 1_000_000 {
-            true => Err(invalid(format!(
-                "blocks of {:.3} s with a washout of {:.3} s: choose blocks of 0.001 s or more, \
-                 and at most half of one as its washout",
-                length.as_secs_f64(),
-                washout.as_secs_f64()
-            ))),
-            false => Ok(Blocks { length, washout }),
+        if washout.0.saturating_mul(2) > length.0 {
+            let (half, twice) = (Nanos(length.0 / 2), Nanos(washout.0.saturating_mul(2)));
+            return Err(invalid(format!(
+                "a washout of {} is more than half of a block of {}: choose {} or less (--washout, \
+                 washout), or blocks of {} or more (--block, length)",
+                short(washout),
+                short(length),
+                short(half),
+                short(twice)
+            )));
         }
+        if length < BLOCK_LEAST {
+            let (block, least) = (short(length), short(BLOCK_LEAST));
+            return Err(invalid(format!("a block is {block}: choose {least} or more")));
+        }
+        Ok(Blocks { length, washout })
     }
 
     /// The form, with this experiment's load, lengths and parameters of all settings.
@@ -370,17 +392,27 @@ impl Experiment {
     }
 }
 
-/// The error of a file in one line, in a user's words: what is wrong, and in which line. It quotes
-/// nothing of the file, which may be another one than was meant.
+/// What a reader of TOML calls the types of values, and what a user does.
+const TYPES: [(&str, &str); 8] = [
+    ("f64", "a number"),
+    ("u32", "a whole number of 0 to 4294967295"),
+    ("u64", "a whole number of 0 or more"),
+    ("struct LoadSpec", "a table"),
+    ("struct BlocksSpec", "a table"),
+    ("struct RunsSpec", "a table"),
+    ("a sequence", "a list"),
+    ("a map", "a table"),
+];
+
+/// The error of a file in one line, in a user's words: what is wrong, and in which line. Of the
+/// file, which may be another one than was meant, it quotes a key or a value, and no line.
 fn what_is_wrong(error: &toml::de::Error, text: &str) -> String {
     let line = error.span().map_or_else(String::new, |span| {
         let before = text.as_bytes().iter().take(span.start);
         format!("line {}: ", before.filter(|byte| **byte == b'\n').count() + 1)
     });
     let mut what = error.message().trim().lines().collect::<Vec<_>>().join("; ");
-    for (type_name, word) in
-        [("f64", "a number"), ("u32", "a whole number"), ("u64", "a whole number")]
-    {
+    for (type_name, word) in TYPES {
         what = what.replace(&format!("expected {type_name}"), &format!("expected {word}"));
     }
     let is_lacking = what.starts_with("missing field");
@@ -389,17 +421,41 @@ fn what_is_wrong(error: &toml::de::Error, text: &str) -> String {
     format!("{line}{what}{way_on}")
 }
 
-fn pairs_of(table: &toml::Table) -> Vec<(String, String)> {
-    table.iter().map(|(name, value)| (name.clone(), text_of(value))).collect()
+/// The parameters of all settings. One that a setting gives itself isn't of all: what is said of it
+/// here would hold while the data is loaded, and nobody would know.
+fn both(file: &File, settings: &[Setting]) -> Result<Vec<(String, String)>, Stop> {
+    let both = pairs_of(&file.both)?;
+    check_given_once(&both)?;
+    let is_compared = |(name, _): &&(String, String)| {
+        settings.iter().flat_map(Setting::names).any(|given| given.eq_ignore_ascii_case(name))
+    };
+    match both.iter().find(is_compared) {
+        Some((name, _)) => Err(invalid(format!(
+            "a setting gives {name} itself: leave it out of [both], or give it to each setting"
+        ))),
+        None => Ok(both),
+    }
 }
 
-/// A value as a user would write it behind `--set name=`.
-fn text_of(value: &toml::Value) -> String {
+fn pairs_of(table: &toml::Table) -> Result<Vec<(String, String)>, Stop> {
+    table.iter().map(|(name, value)| Ok((name.clone(), text_of(name, value)?))).collect()
+}
+
+/// The value of this parameter as a user would write it behind `--set name=`.
+fn text_of(name: &str, value: &toml::Value) -> Result<String, Stop> {
+    let refuse = |what: &str| {
+        Err(invalid(format!(
+            "{name} has {what}, and takes one value; only [factor] has lists, of such values"
+        )))
+    };
     match value {
-        toml::Value::String(text) => text.clone(),
-        toml::Value::Integer(number) => number.to_string(),
-        toml::Value::Boolean(value) => value.to_string(),
-        other => format!("{other:?}"),
+        toml::Value::String(text) => Ok(text.clone()),
+        toml::Value::Integer(number) => Ok(number.to_string()),
+        toml::Value::Boolean(value) => Ok(value.to_string()),
+        toml::Value::Float(number) => Ok(number.to_string()),
+        toml::Value::Datetime(moment) => Ok(moment.to_string()),
+        toml::Value::Array(_) => refuse("a list"),
+        toml::Value::Table(_) => refuse("a table"),
     }
 }
 
@@ -413,10 +469,12 @@ fn settings(file: &File) -> Result<Vec<Setting>, Stop> {
         let toml::Value::Array(values) = values else {
             return Err(invalid(format!("factor {name} is no list of values")));
         };
+        let values: Vec<String> =
+            values.iter().map(|value| text_of(name, value)).collect::<Result<_, Stop>>()?;
         let with = |setting: &BTreeMap<String, String>| -> Vec<BTreeMap<String, String>> {
-            let with = |value| {
+            let with = |value: &String| {
                 let mut setting = setting.clone();
-                setting.insert(name.clone(), text_of(value));
+                setting.insert(name.clone(), value.clone());
                 setting
             };
             values.iter().map(with).collect()
@@ -426,7 +484,9 @@ fn settings(file: &File) -> Result<Vec<Setting>, Stop> {
         }
         all = all.iter().flat_map(with).collect();
     }
-    all.extend(file.setting.iter().map(|table| pairs_of(table).into_iter().collect()));
+    for table in &file.setting {
+        all.push(pairs_of(table)?.into_iter().collect());
+    }
     if all.len() < 2 || all.len() > usize::from(LEVELS_MAX) {
         return Err(invalid(format!(
             "it has {} settings: [factor] and [[setting]] together make 2 to {LEVELS_MAX}",
@@ -452,11 +512,92 @@ mod tests {
         assert!(lacking.contains("missing field `question`; 'forebay lab show"), "{lacking}");
         let typed = refusal("question = \"?\"\nmatters = \"two\"\n");
         assert!(typed.contains("line 2: ") && typed.contains("expected a number"), "{typed}");
+        for (text, says) in [
+            ("blocks = 3", "expected a table"),
+            ("load = 3", "expected a table"),
+            ("runs = 3", "expected a table"),
+            ("setting = 3", "expected a list"),
+            ("[runs]\nrounds = -1", "expected a whole number of 0 to 4294967295"),
+        ] {
+            let refused = refusal(&format!("question = \"?\"\n{text}\n"));
+            assert!(refused.contains(says) && !refused.contains("struct"), "{refused}");
+        }
         let timed = refusal("question = \"?\"\nbudget = true\n");
         assert!(timed.contains("line 2: ") && timed.contains("expected seconds, or"), "{timed}");
         let other = refusal("root:*:19000:0:99999:7:::\ndaemon:*:1\n");
         assert!(other.contains("line 1: ") && !other.contains("19000"), "{other}");
         assert!([lacking, typed, timed, other].iter().all(|words| words.lines().count() == 1));
+    }
+
+    /// Else one of two values counts, and settings have names of values that they don't have.
+    #[test]
+    fn a_parameter_that_is_given_twice_in_other_letters_is_refused() {
+        for below in [
+            "[factor]\nLock_Timeout = [1, 2]\nlock_timeout = [3, 4]",
+            "[factor]\ncommit_wait = [\"wait\", \"nowait\"]\n\
+             [both]\nLOCK_TIMEOUT = 1\nlock_timeout = 2",
+        ] {
+            let refused = refusal(&format!("question = \"?\"\n{below}"));
+            assert!(refused.ends_with("lock_timeout is given twice: leave one of them out"));
+        }
+    }
+
+    /// Else who reads the file believes that all settings have it.
+    #[test]
+    fn a_parameter_of_all_settings_that_one_gives_itself_is_refused() {
+        for below in [
+            "[factor]\nlock_timeout = [1, 2]",
+            "[[setting]]\ncommit_wait = \"wait\"\n[[setting]]\nLock_Timeout = 2",
+        ] {
+            let text = format!("question = \"?\"\n{below}\n[both]\nlock_timeout = 3");
+            let refused = refusal(&text);
+            assert!(refused.contains("a setting gives lock_timeout itself: leave it"), "{refused}");
+        }
+    }
+
+    /// In a user's words: what belongs elsewhere, and where.
+    #[test]
+    fn a_value_that_is_a_list_or_a_table_is_refused() {
+        for (below, says) in [
+            ("[[setting]]\nlock_timeout = [1, 2]", "lock_timeout has a list, and takes one value"),
+            ("[factor]\nlock_timeout = [[1], [2]]", "lock_timeout has a list"),
+            ("[factor]\nundo_retention = [1, 2]\n[both.lock_timeout]\nis = 1", "has a table"),
+            ("[factor]\nlock_timeout = [1.5, 2]", "lock_timeout is 1.5: choose"),
+        ] {
+            let refused = refusal(&format!("question = \"?\"\n{below}"));
+            assert!(refused.contains(says) && !refused.contains("Array"), "{refused}");
+        }
+    }
+
+    /// What is told to choose is taken.
+    #[test]
+    fn a_washout_without_room_in_its_block_says_what_has_room() {
+        let with = |block, washout| {
+            let text = "question = \"?\"\n[factor]\nlock_timeout = [1, 2]";
+            let mut experiment = Experiment::parse("mine", text).expect("it is one");
+            experiment.block = Some(Nanos::from_millis(block));
+            experiment.washout = Some(Nanos::from_millis(washout));
+            experiment.blocks().map_err(|stop| stop.to_string())
+        };
+        let refused = with(20, 15).expect_err("more than half");
+        assert!(refused.contains("choose 0.01s or less"), "{refused}");
+        assert!(refused.contains("or blocks of 0.03s or more"), "{refused}");
+        assert!(with(20, 10).is_ok() && with(30, 15).is_ok());
+    }
+
+    /// The file and the command line take the same.
+    #[test]
+    fn what_matters_and_the_error_have_the_range_of_the_command_line() {
+        let factor = "[factor]\nlock_timeout = [1, 2]";
+        let file = |above: &str| format!("question = \"?\"\n{above}\n{factor}");
+        for (above, says) in [
+            ("matters = 100", "what matters is 100: choose 0.001 to 99.999 per cent"),
+            ("error = 0", "the error is 0: choose 0.001 to 99.999 per cent"),
+        ] {
+            let refused = refusal(&file(above));
+            assert!(refused.contains(says), "{refused}");
+        }
+        assert!(Experiment::parse("mine", &file("matters = 0.001\nerror = 99.999")).is_ok());
     }
 
     /// A file takes the lengths that a command line does, and no others.

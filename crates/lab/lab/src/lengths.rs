@@ -42,7 +42,10 @@ fn seconds(text: &str) -> Result<f64, String> {
         "" | "s" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3_600.0,
-        unit => return Err(format!("'{unit}' is no unit of time: choose ms, s, m or h")),
+        unit => {
+            let unit = shown(unit);
+            return Err(format!("'{unit}' is no unit of time: choose ms, s, m or h"));
+        }
     };
     Ok(text[..end].trim().parse::<f64>().map_or(f64::NAN, |number| number * factor))
 }
@@ -55,8 +58,15 @@ fn within(seconds: f64, range: &RangeInclusive<Nanos>) -> Result<Nanos, String> 
     }
 }
 
+/// The begin of a text, which may be any file's.
+fn shown(text: &str) -> String {
+    let begin: String = text.chars().take(SHOWN_MAX).collect();
+    let dots = if begin.len() < text.len() { "..." } else { "" };
+    format!("{begin}{dots}")
+}
+
 /// `0.01s`, `30m`, `24h`.
-fn short(length: Nanos) -> String {
+pub(crate) fn short(length: Nanos) -> String {
     let whole = |unit: Nanos| length > Nanos::ZERO && length.0.is_multiple_of(unit.0);
     let (hour, minute) = (Nanos::from_secs(3_600), Nanos::from_secs(60));
     match length {
@@ -119,9 +129,7 @@ impl Visitor<'_> for Either {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Written, E> {
-        let begin: String = text.chars().take(SHOWN_MAX).collect();
-        let dots = if begin.len() < text.len() { "..." } else { "" };
-        let shown = format!("\"{begin}{dots}\"");
+        let shown = format!("\"{}\"", shown(text));
         seconds(text).map(|seconds| Written { seconds, shown }).map_err(E::custom)
     }
 }
@@ -148,6 +156,9 @@ mod tests {
         }
         let unit = parse_time("5 weeks", &BUDGETS).expect_err("no such unit");
         assert_eq!(unit, "'weeks' is no unit of time: choose ms, s, m or h");
+        let long = parse_time(&"5 weeks and days".repeat(9), &BUDGETS).expect_err("no such unit");
+        let says = "'weeks and days5 week...' is no unit of time: choose ms, s, m or h";
+        assert_eq!(long, says);
         let refused = |range| parse_time("-1", &range).expect_err("no length is less than none");
         assert_eq!(refused(BLOCK_LENGTHS), "choose 0.02s to 1h");
         assert_eq!(refused(WASHOUTS), "choose 0s to 30m");

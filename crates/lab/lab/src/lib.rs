@@ -14,7 +14,7 @@
 //! Two built-in experiments have shapes of their own: [`redo_size`] gives a curve, and
 //! [`free_buffer_waits`] compares all cells of a table.
 //!
-//! Rules LB1 to LB80 are in the README. Callers: the binary's `lab`; `cargo xbench validity`, which
+//! Rules LB1 to LB81 are in the README. Callers: the binary's `lab`; `cargo xbench validity`, which
 //! runs one setting in both worlds.
 
 #![forbid(unsafe_code)]
@@ -35,6 +35,7 @@ mod linux;
 mod load;
 mod measure;
 mod model;
+mod possible;
 mod progress;
 pub mod redo_size;
 mod repeat;
@@ -51,7 +52,7 @@ pub use again::report_again;
 pub use alternate::{Blocks, CUT_SHORT};
 pub use before::Before;
 pub use catalogue::{BUILT_IN, TEMPLATE};
-pub use experiment_file::{BUDGET, Design, Experiment, RATES};
+pub use experiment_file::{BUDGET, Design, Experiment, PER_CENTS, RATES};
 pub use form::Form;
 pub use lengths::{BLOCK_LENGTHS, BUDGETS, RUN_LENGTHS, WASHOUTS, parse_time};
 pub use load::Load;

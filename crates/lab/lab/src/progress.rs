@@ -117,9 +117,8 @@ impl<'a> Teller<'a> {
         let step = progress.step;
         let estimate = &self.estimate;
         if self.rule.is_open_ended {
-            let seconds = progress.elapsed.0 / 1_000_000_000;
-            let (minutes, seconds) = (seconds / 60, seconds % 60);
-            return format!("run {}{estimate}; {minutes}:{seconds:02} so far", progress.done + 1);
+            let so_far = clock(progress.elapsed.0 / 1_000_000_000);
+            return format!("run {}{estimate}; {so_far} so far", progress.done + 1);
         }
         let (kind, of) = match step.kind {
             RoundKind::Compared => ("round", self.plan.rounds),
@@ -131,19 +130,30 @@ impl<'a> Teller<'a> {
             None => progress.left,
         };
         let left = left.map_or_else(String::new, |left| {
-            let seconds = left.0 / 1_000_000_000;
+            let most = clock(left.0 / 1_000_000_000);
             let part = match self.parts {
                 1 => String::new(),
                 parts => format!(" of part {} of {parts}", self.part),
             };
-            format!("; at most {}:{:02} left{part}", seconds / 60, seconds % 60)
+            format!("; at most {most} left{part}")
         });
         format!("{kind} {} of {of}, setting {}{estimate}{left}", step.round, step.level)
     }
 }
 
-/// What is told of the loading, before the budget begins.
+/// `1:02 min`, `23:59:59 h`.
+fn clock(seconds: u64) -> String {
+    let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    match hours {
+        0 => format!("{minutes}:{seconds:02} min"),
+        _ => format!("{hours}:{minutes:02}:{seconds:02} h"),
+    }
+}
+
+/// What is told of the loading, before the budget begins if there is one.
 pub(crate) struct Loading {
+    /// Whether a budget ends the experiment, so that the loading isn't in it.
+    pub(crate) has_budget: bool,
     /// When it began.
     pub(crate) began: Timestamp,
     /// The tenths that were told last, in per cent.
@@ -161,9 +171,10 @@ impl Loading {
         self.percent = Some(percent);
         let of_a_row = now.since(self.began).as_secs_f64() / done.max(1) as f64;
         let seconds = (of_a_row * all.saturating_sub(done) as f64).ceil() as u64;
+        let before = if self.has_budget { ", before the budget" } else { "" };
         let left = match percent {
             0 | 100 => String::new(),
-            _ => format!("; about {}:{:02} left, before the budget", seconds / 60, seconds % 60),
+            _ => format!("; about {} left{before}", clock(seconds)),
         };
         Some(format!("loading {all} rows: {percent} %{left}"))
     }
@@ -204,16 +215,26 @@ mod tests {
     /// LB32: the budget doesn't count the loading, so a person is told how long that takes.
     #[test]
     fn each_tenth_of_the_loading_is_told_with_the_time_left() {
-        let mut loading = Loading { began: Timestamp::ZERO, percent: None };
+        let mut loading = Loading { has_budget: true, began: Timestamp::ZERO, percent: None };
         let at = |seconds| Timestamp::ZERO.after(Nanos::from_secs(seconds));
         let first = loading.line(1, 1_000, at(0));
         assert_eq!(first.as_deref(), Some("loading 1000 rows: 0 %"));
         assert_eq!(loading.line(99, 1_000, at(9)), None);
         let tenth = loading.line(100, 1_000, at(10));
-        let said = "loading 1000 rows: 10 %; about 1:30 left, before the budget";
+        let said = "loading 1000 rows: 10 %; about 1:30 min left, before the budget";
         assert_eq!(tenth.as_deref(), Some(said));
+        loading.has_budget = false;
+        let fifth = loading.line(200, 1_000, at(20));
+        assert_eq!(fifth.as_deref(), Some("loading 1000 rows: 20 %; about 1:20 min left"));
         let last = loading.line(1_000, 1_000, at(100));
         assert_eq!(last.as_deref(), Some("loading 1000 rows: 100 %"));
+    }
+
+    /// A budget of a day, in minutes alone, is no length that a person reads.
+    #[test]
+    fn lengths_have_a_unit_and_hours() {
+        let lengths = [9, 62, 3_599, 3_600, 86_399].map(clock);
+        assert_eq!(lengths, ["0:09 min", "1:02 min", "59:59 min", "1:00:00 h", "23:59:59 h"]);
     }
 
     /// LB21: of three executions of a plan the time left is that of one.
@@ -226,10 +247,10 @@ mod tests {
         let mut quiet = |_: &str| {};
         let teller = Teller::new(RULE, PLAN, None, &[], &mut quiet);
         let line = teller.line(&progress);
-        assert!(line.ends_with("at most 1:02 left"), "{line}");
+        assert!(line.ends_with("at most 1:02 min left"), "{line}");
         let teller = teller.of_part(2, 4);
         let line = teller.line(&progress);
-        assert!(line.ends_with("at most 1:02 left of part 2 of 4"), "{line}");
+        assert!(line.ends_with("at most 1:02 min left of part 2 of 4"), "{line}");
         assert_eq!(teller.share(&progress), 0.25);
     }
 

@@ -7,7 +7,7 @@ use stop::Stop;
 use waits::Nanos;
 
 use crate::alternate::Blocks;
-use crate::lengths::BLOCK_LENGTHS;
+use crate::lengths::{BLOCK_LENGTHS, BUDGETS};
 use crate::session::invalid;
 use crate::{Experiment, Form};
 
@@ -57,7 +57,7 @@ pub(crate) fn alternating(
              {}: choose {}",
             blocks.length,
             form.warm_up,
-            room(seconds, block, levels, form.warm_up)
+            room(2, budget, blocks.length, levels, form.warm_up)
         ))
     })
 }
@@ -72,17 +72,25 @@ fn rounds_of(blocks: u32, levels: u8) -> u32 {
     (blocks.saturating_sub(2 * equals_of(blocks)) / u32::from(levels)).min(ROUNDS_MAX)
 }
 
-/// What has room for two rounds, of blocks of this length or in these seconds behind the warm-up.
-fn room(seconds: f64, block: f64, levels: u8, warm_up: Nanos) -> String {
-    let least = (1..).find(|blocks| rounds_of(*blocks, levels) >= 2).expect("some number has");
+/// What has room for so many rounds: a budget, of blocks of this length, or shorter blocks in this
+/// budget.
+pub(crate) fn room(rounds: u32, budget: Nanos, block: Nanos, levels: u8, warm_up: Nanos) -> String {
+    let seconds = budget.as_secs_f64() - warm_up.as_secs_f64();
+    let least = (1..).find(|blocks| rounds_of(*blocks, levels) >= rounds);
+    let least = least.expect("some number has");
     // A plan rounds down, so what just fits may not.
-    let budget = (warm_up.as_secs_f64() + f64::from(least) * block + 1e-6).ceil();
+    let all = f64::from(least) * block.as_secs_f64();
+    let budget = (warm_up.as_secs_f64() + all + 1e-6).ceil();
     let hundredths = (seconds / f64::from(least) * 100.0 - 1e-6).floor();
-    let shorter = match hundredths / 100.0 >= BLOCK_LENGTHS.start().as_secs_f64() {
-        true => format!(", or --block {:.2} or less", hundredths / 100.0),
-        false => String::new(),
-    };
-    format!("--budget {budget}s or more{shorter}")
+    let is_day = budget <= BUDGETS.end().as_secs_f64();
+    let is_block = hundredths / 100.0 >= BLOCK_LENGTHS.start().as_secs_f64();
+    let longer = is_day.then(|| format!("--budget {budget}s or more"));
+    let shorter = is_block.then(|| format!("--block {:.2} or less", hundredths / 100.0));
+    let ways: Vec<String> = longer.into_iter().chain(shorter).collect();
+    match ways.is_empty() {
+        true => "a shorter warm-up, or fewer settings".to_owned(),
+        false => ways.join(", or "),
+    }
 }
 
 fn levels(settings: usize) -> u8 {
@@ -125,12 +133,33 @@ mod tests {
         assert!(refused.contains("--budget 7s or more, or --block 0.46 or less"), "{refused}");
         assert!(plan(7, 1_000, 2).is_ok() && plan(6, 1_000, 2).is_err());
         assert!(plan(3, 460, 2).is_ok() && plan(3, 470, 2).is_err());
+        // More than a day is no budget.
+        let refused = plan(86_400, 3_600_000, 26).expect_err("52 h").to_string();
+        assert!(refused.contains("choose --block ") && !refused.contains("--budget"), "{refused}");
         for settings in 2..=26 {
             let refused = plan(1, 1_000, settings).expect_err("no room").to_string();
             let least = refused.split("--budget ").nth(1).and_then(|of| of.split('s').next());
             let least: u64 = least.and_then(|of| of.parse().ok()).expect("a number of seconds");
             assert!(plan(least, 1_000, settings).is_ok(), "{refused}");
             assert!(plan(least - 1, 1_000, settings).is_err(), "{refused}");
+        }
+    }
+
+    /// So does the notice of a budget with fewer rounds than ever have an answer.
+    #[test]
+    fn a_budget_without_an_answer_says_how_much_may_have_one() {
+        let length = Nanos::from_secs(1);
+        let blocks = Blocks { length, washout: Nanos::ZERO };
+        let form = Form::modelled();
+        for levels in 2..=26 {
+            let wanted = room(6, Nanos::from_secs(9), length, levels, form.warm_up);
+            let least = wanted.split("--budget ").nth(1).and_then(|of| of.split('s').next());
+            let least: u64 = least.and_then(|of| of.parse().ok()).expect("a number of seconds");
+            let rounds = |seconds: u64| {
+                let budget = Nanos::from_secs(seconds);
+                alternating(budget, blocks, levels.into(), &form, 1).expect("room for two").rounds
+            };
+            assert!(rounds(least) >= 6 && rounds(least - 1) < 6, "{wanted}");
         }
     }
 

@@ -11,6 +11,7 @@ use experiment::{
     Rule, Run, Runner, Sensitivity, Untried, Verdict, World, before_resumed, carry_out,
     commits_lost, whole_rounds,
 };
+use instance::Parameters;
 use os::Session;
 use report::number::{counted, grouped};
 use stop::{RefusalKind, Stop};
@@ -18,11 +19,12 @@ use waits::Nanos;
 
 use crate::alternate::{Alternation, Blocks, Following};
 use crate::before::{Before, check_machine, check_settings, data_bytes_max};
-use crate::enough::{has_ended, is_enough};
+use crate::enough::{has_ended, is_enough, leaves_open};
 use crate::linux::{Chosen, LinuxRunner, fix_by_rows, free_bytes, prepare, this_machine};
 use crate::model::Machine;
+use crate::possible;
 use crate::progress::{Loading, Teller};
-use crate::schedule::{alternating, by_restarts, going_on};
+use crate::schedule::{alternating, by_restarts, going_on, room};
 use crate::scratch::{Scratch, clear_left};
 use crate::setting::run_name;
 use crate::{Design, Experiment, Form, Setting};
@@ -74,6 +76,11 @@ pub trait Follower {
     /// A line for a person who waits.
     fn tell(&mut self, line: &str);
 
+    /// What a person should know, in a line that no other one replaces.
+    fn notice(&mut self, line: &str) {
+        self.tell(&format!("notice: {line}"));
+    }
+
     /// How far it is, in a line that the next one replaces, and as a share of the whole.
     fn shows(&mut self, line: &str, share: f64) {
         let _ = (line, share);
@@ -121,7 +128,8 @@ pub fn run(
     let mut found = match may_not_alternate {
         true => {
             asked.check_there()?;
-            asked.ended(String::new(), follower)
+            follower.begins(&asked.rule, "", &asked.notes);
+            asked.there()
         }
         false => asked.find(told_to_stop, follower, session)?,
     };
@@ -142,11 +150,12 @@ pub fn run(
     let verdict = Verdict::of(&found.runs, &question);
     if let (true, Err(error)) = (found.is_stopped, &verdict) {
         if let NoVerdict::Idle { .. } = error {
-            follower.tell(&format!("no verdict so far: {error}"));
+            follower.notice(&format!("no verdict so far: {error}"));
         }
         let lost = commits_lost(&found.runs, &question.audits);
         if lost > 0 {
-            follower.tell(&format!("{} commits LOST: no figure is worth anything", grouped(lost)));
+            let lost = grouped(lost);
+            follower.notice(&format!("{lost} commits LOST: no figure is worth anything"));
         }
     }
     match (found.is_stopped, verdict) {
@@ -158,6 +167,21 @@ pub fn run(
 
 pub(crate) fn invalid(error: &dyn std::fmt::Display) -> Stop {
     Stop::refuse(RefusalKind::Invalid, format!("cannot plan the experiment: {error}"))
+}
+
+/// Refuses two settings that are the same: their rounds, and their part of the error, would be for
+/// nothing.
+fn check_differ(settings: &[Setting], parameters: &Parameters) -> Result<(), Stop> {
+    match Setting::same(settings, parameters)? {
+        None => Ok(()),
+        Some([first, later]) => Err(invalid(&format!(
+            "settings {} and {} are the same ({}): leave one of them out (--equals compares A with \
+             itself)",
+            Level::of(first),
+            Level::of(later),
+            settings[later]
+        ))),
+    }
 }
 
 /// The request, checked and worked out.
@@ -211,8 +235,8 @@ impl<'a> Asked<'a> {
         }
         let mut form = experiment.form(request.form.clone())?;
         Setting::complete(&mut experiment.settings, &form.parameters)?;
-        if !request.equals && Setting::are_same(&experiment.settings, &form.parameters)? {
-            return Err(invalid(&"all settings are the same (--equals compares A with itself)"));
+        if !request.equals {
+            check_differ(&experiment.settings, &form.parameters)?;
         }
         let done = request.before.runs.clone();
         let is_modelled = matches!(request.run_on, RunOn::Model { .. });
@@ -285,14 +309,24 @@ impl<'a> Asked<'a> {
         follower.begins(&self.rule, model, &self.notes);
         let is_unbounded = self.design == Design::Restarts && !self.rule.is_open_ended;
         if is_unbounded && self.experiment.budget.is_some() {
-            follower.tell(&self.without_budget());
+            follower.notice(&self.without_budget());
+        }
+        if self.design == Design::Restarts && self.rule.is_open_ended {
+            follower.notice(&format!(
+                "until it knows it goes on beyond {} rounds, from which on looks become rarer \
+                 (--rounds, --until-decided)",
+                self.rule.rounds
+            ));
         }
         if self.plan.rounds < ROUNDS_MIN {
             let more = match self.design {
-                Design::Restarts => "more rounds (--rounds)",
-                Design::Alternate => "a larger budget, or shorter blocks (--budget, --block)",
+                Design::Restarts => format!("--rounds {ROUNDS_MIN} or more"),
+                Design::Alternate => {
+                    let (blocks, levels) = (self.blocks.length, self.plan.levels);
+                    room(ROUNDS_MIN, self.budget, blocks, levels, self.form.warm_up)
+                }
             };
-            follower.tell(&format!(
+            follower.notice(&format!(
                 "fewer than {ROUNDS_MIN} rounds never have an answer, only figures: ask for {more}"
             ));
         }
@@ -320,8 +354,31 @@ impl<'a> Asked<'a> {
     /// What the rows that are there say, where no more are needed.
     fn ended(&self, model: String, follower: &mut dyn Follower) -> Found {
         follower.begins(&self.rule, &model, &self.notes);
-        follower.tell("the rows that are there are enough: nothing is run");
+        let levels = self.experiment.settings.len();
+        let is_whole = self.done.len() >= self.plan.run_count() as usize;
+        match is_whole && leaves_open(&self.done, &self.rule, levels) {
+            true => follower.tell(&self.spent()),
+            false => follower.tell("the rows that are there are enough: nothing is run"),
+        }
         Found { model, ..self.there() }
+    }
+
+    /// Says that no round can be added to a plan that was carried out (LB81).
+    fn spent(&self) -> String {
+        let more = match (self.design, &self.request.run_on) {
+            (Design::Restarts, _) => "more rounds (--rounds), or for --until-decided",
+            (Design::Alternate, RunOn::ThisMachine(_)) => {
+                "a larger budget (--budget), or for --until-decided"
+            }
+            // One simulation needs an end.
+            (Design::Alternate, RunOn::Model { .. }) => "a larger budget (--budget)",
+        };
+        format!(
+            "all {} of the plan are there and leave it open: nothing is run. None can be added, \
+             because the looks spent the error that was declared for just so many: ask anew for \
+             {more}, which measures all again",
+            counted(self.plan.rounds.into(), "round")
+        )
     }
 
     /// What is there, as if it were all.
@@ -376,6 +433,7 @@ impl<'a> Asked<'a> {
         }
         let machine = this_machine(parent);
         check_machine(&self.done, &machine)?;
+        possible::check(&self.form, &self.experiment.settings, self.design, session)?;
         let origin = self.origin(World::Linux, machine);
         let direct = self.form.parameters.filesystemio_options.file_options().direct;
         // This frees what killed experiments had left.
@@ -383,7 +441,8 @@ impl<'a> Asked<'a> {
         self.form.check_room(&disk, parent)?;
         self.begin("", follower);
         let base = scratch.base();
-        let mut loading = Loading { began: session.now(), percent: None };
+        let has_budget = self.time().is_some();
+        let mut loading = Loading { has_budget, began: session.now(), percent: None };
         let progress = |done: u64, all: u64| {
             let line = loading.line(done, all, session.now());
             line.iter().for_each(|line| follower.tell(line));
@@ -431,7 +490,7 @@ impl<'a> Asked<'a> {
         follower: &mut dyn Follower,
     ) -> Result<Found, Stop> {
         for note in &notes {
-            follower.tell(note);
+            follower.notice(note);
             follower.noted(note);
         }
         audited.into_iter().for_each(|audit| follower.audited(audit));

@@ -48,10 +48,11 @@ const ACT_AT_ONCE: [&str; 7] = [
 const OF_CONNECTIONS: [&str; 2] = ["lock_timeout", "ddl_lock_timeout"];
 
 impl Setting {
-    /// Of names and values. Refused if a name isn't a parameter of an instance, or its value isn't
-    /// allowed.
+    /// Of names and values. Refused if a name isn't a parameter of an instance or comes twice, or
+    /// its value isn't allowed.
     pub fn of(values: impl IntoIterator<Item = (String, String)>) -> Result<Setting, Stop> {
         let setting = Setting { values: values.into_iter().collect(), others: Vec::new() };
+        check_given_once(&setting.values)?;
         for name in setting.names() {
             let is_fixed = |info: &ParameterInfo| info.name.eq_ignore_ascii_case(name);
             if Creation::list().iter().any(is_fixed) {
@@ -93,23 +94,25 @@ impl Setting {
         Ok(())
     }
 
-    /// Whether all of these settings, each of which knows the others, give parameters the same
-    /// values over `parameters`, however they are written: `8m` is `8192k`.
-    pub(crate) fn are_same(settings: &[Setting], parameters: &Parameters) -> Result<bool, Stop> {
+    /// The places of two of these settings, each of which knows the others, that give parameters
+    /// the same values over `parameters`, however they are written: `8m` is `8192k`.
+    pub(crate) fn same(
+        settings: &[Setting],
+        parameters: &Parameters,
+    ) -> Result<Option<[usize; 2]>, Stop> {
         let names: Vec<&str> = settings.iter().flat_map(Setting::names).collect();
-        let mut first: Option<Vec<String>> = None;
-        for setting in settings {
+        let mut known: Vec<Vec<String>> = Vec::new();
+        for (later, setting) in settings.iter().enumerate() {
             let mut with = parameters.clone();
             setting.apply(&mut with)?;
             let values = names.iter().map(|name| with.get(name));
             let values: Vec<String> = values.collect::<Result<_, Stop>>()?;
-            match &first {
-                Some(first) if *first != values => return Ok(false),
-                Some(_) => {}
-                None => first = Some(values),
+            if let Some(first) = known.iter().position(|known| *known == values) {
+                return Ok(Some([first, later]));
             }
+            known.push(values);
         }
-        Ok(true)
+        Ok(None)
     }
 
     /// The names of its parameters.
@@ -154,6 +157,16 @@ impl Setting {
         }
         Ok(())
     }
+}
+
+/// Refused if a parameter has two values, by names that differ in case: only one would count.
+pub(crate) fn check_given_once(values: &[(String, String)]) -> Result<(), Stop> {
+    for (at, (name, _)) in values.iter().enumerate() {
+        if values[..at].iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
+            return Err(checks::invalid(format!("{name} is given twice: leave one of them out")));
+        }
+    }
+    Ok(())
 }
 
 /// Which run of these settings a step is: `setting B (db_writer_processes = 9), round 3`.

@@ -113,20 +113,6 @@ fn first_of_three(request: &Request) -> (String, Vec<experiment::Run>, [usize; 2
     }
 }
 
-/// LB15: who compares two settings wants to know which one the load can't work with.
-#[test]
-fn the_error_of_a_run_says_of_which_setting_it_is() {
-    let text = "question = \"too many?\"\n[factor]\ndb_writer_processes = [1, 9]";
-    let experiment = by_restarts("too-many", text, [2, 1]);
-    let os = os::linux::start_with(Arc::new(|_| {}));
-    let session = os.adopt("test", SessionKind::Foreground);
-    let asked = Request { experiment, ..request() };
-    let stop = run(&asked, &|| false, &mut |_: &str| {}, &session).err().expect("9 of 8");
-    let words = stop.to_string();
-    assert!(words.starts_with("setting B (db_writer_processes = 9), round "), "{words}");
-    assert!(words.contains("working sets"), "{words}");
-}
-
 /// LB15: sessions work on through blocks, so what one of them is refused with names the last block
 /// that began. Two sessions soon want one branch.
 #[test]
@@ -160,7 +146,8 @@ fn a_budget_that_bounds_nothing_is_told_of() {
         let mut lines = Vec::new();
         let mut tell = |line: &str| lines.push(line.to_owned());
         assert!(run(&asked, &|| true, &mut tell, &session).is_ok());
-        lines.iter().any(|line| line.starts_with("by restarts the budget bounds nothing: 6 runs"))
+        let says = "notice: by restarts the budget bounds nothing: 6 runs";
+        lines.iter().any(|line| line.starts_with(says))
     };
     assert!(told(Some(Nanos::from_secs(5))) && !told(None));
 }
@@ -176,9 +163,26 @@ fn rounds_that_never_have_an_answer_are_told_of() {
         let mut lines = Vec::new();
         let mut tell = |line: &str| lines.push(line.to_owned());
         assert!(run(&asked, &|| true, &mut tell, &session).is_ok());
-        lines.iter().any(|line| line.starts_with("fewer than 6 rounds never have an answer"))
+        lines.iter().any(|line| line.starts_with("notice: fewer than 6 rounds never"))
     };
     assert!(told(5) && !told(6));
+}
+
+/// LB75: who asked for so many rounds waits for their end.
+#[test]
+fn rounds_that_an_experiment_goes_on_beyond_are_told_of() {
+    let told = |until_decided| {
+        let mut asked = request();
+        asked.experiment.until_decided = until_decided;
+        let os = os::linux::start_with(Arc::new(|_| {}));
+        let session = os.adopt("test", SessionKind::Foreground);
+        let mut lines = Vec::new();
+        let mut tell = |line: &str| lines.push(line.to_owned());
+        assert!(run(&asked, &|| true, &mut tell, &session).is_ok());
+        let says = "notice: until it knows it goes on beyond 2 rounds";
+        lines.iter().any(|line| line.starts_with(says))
+    };
+    assert!(told(true) && !told(false));
 }
 
 /// V12: of a simulation that was broken off nobody knows what it would have said.

@@ -148,17 +148,77 @@ fn what_would_count_for_nothing_or_fail_at_the_end_is_refused() {
     let _ = std::fs::remove_dir_all(&folder);
 }
 
+/// LB33: what no instance can have is known before an hour of loading. It says which setting it is.
+#[test]
+fn a_setting_that_no_instance_can_have_is_refused_before_the_load() {
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    let folder = here("lab-refused-settings");
+    for (factor, says) in [
+        ("db_writer_processes = [1, 9]", "9 writers can't share 8 working sets"),
+        ("log_writes_in_flight = [1, 8]", "log_buffer is 256k, and with 8 redo writes"),
+        ("process_affinity = [\"\", \"lgwr:127\"]", "set process_affinity for fb_lgwr: this"),
+        ("db_cache_size = [\"1m\", \"1t\"]", "choose 256k to 256g"),
+    ] {
+        let value = factor.rsplit(", ").next().unwrap_or_default();
+        let name = factor.split(' ').next().unwrap_or_default();
+        let lead = format!("setting B ({name} = {}): ", value.trim_matches(['"', ']']));
+        for design in [Design::Alternate, Design::Restarts] {
+            let text = format!("question = \"?\"\n[factor]\n{factor}");
+            let mut experiment = Experiment::parse("mine", &text).expect("it is one");
+            experiment.design = Some(design);
+            let mut form = Form::tiny();
+            let sized = form.set(|_, parameters| parameters.set("log_buffer", "256k"));
+            sized.expect("a size");
+            for run_on in [RunOn::ThisMachine(folder.clone()), on_a_model()] {
+                let request = request(experiment.clone(), form.clone(), run_on);
+                let ended = run(&request, &|| false, &mut began, &session);
+                let Err(stop) = ended else { panic!("{factor}: it ran") };
+                let words = stop.to_string();
+                assert!(words.starts_with(&lead) && words.contains(says), "{words}");
+            }
+        }
+    }
+    assert!(is_empty(&folder));
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+/// LB33: one instance for both needs the caches of both.
+#[test]
+fn settings_that_have_no_room_in_one_instance_are_refused_before_the_load() {
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    let folder = here("lab-refused-room");
+    let half = format!("{}m", (os.memory_bytes() >> 20) * 6 / 10);
+    let text = format!(
+        "question = \"?\"\ndesign = \"alternate\"\n[[setting]]\ndb_cache_size = \"{half}\"\n\
+         [[setting]]\ndb_16k_cache_size = \"{half}\""
+    );
+    let experiment = Experiment::parse("mine", &text).expect("it is one");
+    let request = request(experiment, Form::tiny(), RunOn::ThisMachine(folder.clone()));
+    match run(&request, &|| false, &mut began, &session) {
+        Err(stop) => assert_invalid(Err(stop), "one instance with room for all settings"),
+        Ok(Ending::Answered(..) | Ending::Stopped(..)) => panic!("it ran"),
+    }
+    assert!(is_empty(&folder));
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
 /// Else an experiment finds no difference of settings that have none.
 #[test]
 fn values_that_are_only_written_differently_are_the_same_setting() {
     let os = os::linux::start_with(Arc::new(|_| {}));
     let session = os.adopt("test", SessionKind::Foreground);
-    for values in ["\"8m\", \"8192k\"", "\"8m\", \"8M\", \"8388608\""] {
+    for (values, says) in [
+        ("\"8m\", \"8192k\"", "settings A and B are the same (db_cache_size = 8192k)"),
+        ("\"8m\", \"8M\", \"8388608\"", "settings A and B are the same"),
+        ("\"4m\", \"8m\", \"8192k\"", "settings B and C are the same"),
+    ] {
         let text = format!("question = \"?\"\n[factor]\ndb_cache_size = [{values}]");
         let experiment = Experiment::parse("mine", &text).expect("it is one");
         let request = request(experiment, Form::tiny(), on_a_model());
         match run(&request, &|| false, &mut began, &session) {
-            Err(stop) => assert_invalid(Err(stop), "all settings are the same"),
+            Err(stop) => assert_invalid(Err(stop), says),
             Ok(Ending::Answered(..) | Ending::Stopped(..)) => panic!("it ran"),
         }
     }

@@ -8,18 +8,25 @@
 //! | amount   | 0, and one more with each update    |
 //! | note     | text, so that a row has 100 bytes   |
 //!
-//! Callers: races `insert`, `lookup`, `update`; tests.
+//! All is done by the embedded API; lookups also by prepared SQL, to be compared with it and with
+//! others' SQL.
+//!
+//! Callers: races `insert`, `lookup`, `update`, and those of SQL; tests.
 
 use std::sync::Arc;
 
-use database::{ColumnSpec, Connection, Database, Row, Selection, Table, TableSpec};
+use database::{
+    ColumnSpec, Connection, CursorRow, Database, Prepared, Row, Selection, Table, TableSpec,
+};
 use os::Session;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use stop::Stop;
 use value::{Type, Value};
 
-use crate::drive::{Drive, Turns, Watch, drive};
+use crate::drive::{Drive, Run, Turns, Watch, drive};
+use crate::sql_client::{Level, SqlClient, Way};
+use crate::texts::bulk as texts;
 
 /// The note of each row, which makes it about 100 bytes long.
 pub const NOTE: &str = "........................................................................";
@@ -52,6 +59,25 @@ pub enum Scope {
     /// [`LOOKUPS_A_TURN`] lookups share one.
     Transaction,
 }
+
+/// What is looked up, and how.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lookups {
+    /// By the embedded API or by SQL.
+    pub way: Way,
+    /// The snapshots.
+    pub scope: Scope,
+    /// Keys are from 1 to this.
+    pub rows: i64,
+}
+
+/// How many lookups a second these were.
+pub fn lookups_a_second(run: &Run) -> f64 {
+    run.throughput() * LOOKUPS_A_TURN as f64
+}
+
+/// The text by which lookups are made in SQL.
+pub const LOOKUP_TEXT: &str = texts::LOOKUP;
 
 impl Bulk {
     /// Makes a table without rows.
@@ -119,30 +145,46 @@ impl Bulk {
         Ok(sums)
     }
 
-    /// Runs lookups by random keys of 1 to `rows`; returns how many were made a second.
+    /// Runs lookups by random keys of 1 to `rows`, in turns of [`LOOKUPS_A_TURN`]. By SQL they are
+    /// made in the table `item`.
     pub fn run_lookups(
         &self,
         database: &Database,
+        lookups: Lookups,
         plan: Drive,
         seed: u64,
-        rows: i64,
-        scope: Scope,
         session: &Session,
-    ) -> Result<f64, Stop> {
+    ) -> Result<Run, Stop> {
         let (bulk, database) = (self.clone(), database.clone());
         let client = move |turns: &mut Turns, session: &Session| {
             let mut connection = database.connect_with(session);
-            let mut ids = Ids::new(seed, turns.number.into(), rows);
-            let mut sum = 0;
-            while turns.next(session) {
-                sum += bulk.turn_of_lookups(&mut connection, &mut ids, scope)?;
-                turns.acknowledge();
-            }
-            std::hint::black_box(sum);
+            let mut ids = Ids::new(seed, turns.number.into(), lookups.rows);
+            let sum = match lookups.way {
+                Way::Api => bulk.look_up(&mut connection, &mut ids, lookups.scope, turns, session),
+                Way::Sql => {
+                    look_up_by_sql(&mut connection, &mut ids, lookups.scope, turns, session)
+                }
+            };
+            std::hint::black_box(sum?);
             Ok(())
         };
-        let run = drive(plan, seed, Arc::new(client), Watch::default(), session)?;
-        Ok(run.throughput() * LOOKUPS_A_TURN as f64)
+        drive(plan, seed, Arc::new(client), Watch::default(), session)
+    }
+
+    fn look_up(
+        &self,
+        connection: &mut Connection<'_>,
+        ids: &mut Ids,
+        scope: Scope,
+        turns: &mut Turns,
+        session: &Session,
+    ) -> Result<i64, Stop> {
+        let mut sum = 0;
+        while turns.next(session) {
+            sum += self.turn_of_lookups(connection, ids, scope)?;
+            turns.acknowledge();
+        }
+        Ok(sum)
     }
 
     fn turn_of_lookups(
@@ -168,6 +210,47 @@ impl Bulk {
         }
         Ok(sum)
     }
+}
+
+fn look_up_by_sql(
+    connection: &mut Connection<'_>,
+    ids: &mut Ids,
+    scope: Scope,
+    turns: &mut Turns,
+    session: &Session,
+) -> Result<i64, Stop> {
+    let mut sql = SqlClient::new(connection)?;
+    let lookup = sql.prepare(texts::LOOKUP)?;
+    let mut sum = 0;
+    while turns.next(session) {
+        sum += turn_by_sql(&mut sql, &lookup, ids, scope)?;
+        turns.acknowledge();
+    }
+    Ok(sum)
+}
+
+fn turn_by_sql(
+    sql: &mut SqlClient<'_, '_>,
+    lookup: &Prepared,
+    ids: &mut Ids,
+    scope: Scope,
+) -> Result<i64, Stop> {
+    let mut sum = 0;
+    if scope == Scope::Transaction {
+        sql.begin(Level::Serializable)?;
+    }
+    for _ in 0..LOOKUPS_A_TURN {
+        sum += sql.first(lookup, &ids.next_key(), looked_at)?.unwrap_or(0);
+    }
+    if scope == Scope::Transaction {
+        sql.commit()?;
+    }
+    Ok(sum)
+}
+
+/// The result of a lookup by SQL, which is that of the API.
+fn looked_at(row: CursorRow<'_>) -> Result<i64, Stop> {
+    Ok(row.get::<i64>(0)? + row.get::<&str>(1)?.len() as i64)
 }
 
 /// The result of a lookup: the amount plus the length of the note.

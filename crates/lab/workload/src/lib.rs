@@ -6,8 +6,10 @@
 //!   acknowledged commit is lost and that the books balance.
 //! * [`order_entry`]: nine tables and five transactions, with thirteen conditions to be checked.
 //! * [`Tpcb`]: TPC-B by keys, for races with others.
+//! * [`bulk`]: rows of 100 bytes by the hundred thousand, for races with others.
 //!
-//! All use the embedded API, on tables of the dictionary.
+//! Debit-credit and order entry are made, filled and run by prepared SQL. TPC-B and lookups run by
+//! SQL or by the embedded API, so that the two can be compared. All texts stand in `texts`.
 //!
 //! All run in the same frame: sessions in a loop for a time, closed or open ([`Drive`]), watched
 //! from outside ([`Watch`]). [`Run`] is what they did; [`Run::types`] has its
@@ -28,7 +30,9 @@ mod numbers;
 pub mod order_entry;
 mod periods;
 mod run;
+mod sql_client;
 mod tables;
+mod texts;
 mod tpcb;
 
 pub use audit::{Audit, CUT_SHORT, audit};
@@ -36,5 +40,6 @@ pub use drive::{Conduct, Drive, Run, SessionRun, Watch, Witness};
 pub use latencies::Latencies;
 pub use periods::{Periods, SessionPeriod};
 pub use run::{Mixture, run};
+pub use sql_client::Way;
 pub use tables::{Scale, Tables, load, next_session, used_session};
 pub use tpcb::{TELLERS, Tpcb, TpcbChoice, TpcbClient, TpcbScale};

@@ -11,12 +11,14 @@
 //! and commits, not how long a load takes. pgbench declares no foreign keys unless it is asked to,
 //! so these tables have none either: they would change the work that is raced.
 //!
-//! Callers: race `tpcb`, tests.
+//! Transactions run by calls of the embedded API or by prepared SQL, with the same choices.
+//!
+//! Callers: races `tpcb` and `sql-tpcb`.
 //! Source: TPC Benchmark B, revision 2.0; PostgreSQL's pgbench.
 
 use std::sync::Arc;
 
-use database::{ColumnSpec, Connection, Database, Row, RowChange, Table, TableSpec};
+use database::{ColumnSpec, Connection, Database, Prepared, Row, RowChange, Table, TableSpec};
 use os::Session;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -24,6 +26,8 @@ use stop::Stop;
 use value::{Timestamp, Type, Value};
 
 use crate::drive::{Drive, Run, Turns, Watch, drive};
+use crate::sql_client::{Level, SqlClient, Way};
+use crate::texts::tpcb as texts;
 
 /// Tellers of a branch.
 pub const TELLERS: i64 = 10;
@@ -136,7 +140,7 @@ impl Tpcb {
         let balance = tx.get(&self.accounts, &[Value::Int(account)], |row| row.get_i64(2))?;
         tx.update(&self.tellers, &[Value::Int(teller)], pay)?;
         tx.update(&self.branches, &[Value::Int(branch)], pay)?;
-        let moment = Value::Timestamp(Timestamp::from_us(account).expect("a moment of 1970"));
+        let moment = moment_of(account);
         let [tid, bid, aid, delta] = [teller, branch, account, delta].map(Value::Int);
         tx.insert(&self.history, &[tid, bid, aid, delta, moment])?;
         tx.commit()?;
@@ -147,6 +151,7 @@ impl Tpcb {
     pub fn run(
         self: &Arc<Self>,
         database: &Database,
+        way: Way,
         plan: Drive,
         seed: u64,
         session: &Session,
@@ -155,14 +160,27 @@ impl Tpcb {
         let client = move |turns: &mut Turns, session: &Session| {
             let mut connection = database.connect_with(session);
             let seed = seed.wrapping_mul(1_000_003).wrapping_add(turns.number.into());
-            let mut client = TpcbClient::new(seed);
-            while turns.next(session) {
-                tpcb.transaction(&mut connection, client.choose(tpcb.scale))?;
-                turns.acknowledge();
+            let choices = TpcbClient::new(seed);
+            match way {
+                Way::Api => tpcb.work(&mut connection, choices, turns, session),
+                Way::Sql => work_by_sql(&mut connection, tpcb.scale, choices, turns, session),
             }
-            Ok(())
         };
         drive(plan, seed, Arc::new(client), Watch::default(), session)
+    }
+
+    fn work(
+        &self,
+        connection: &mut Connection<'_>,
+        mut choices: TpcbClient,
+        turns: &mut Turns,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        while turns.next(session) {
+            self.transaction(connection, choices.choose(self.scale))?;
+            turns.acknowledge();
+        }
+        Ok(())
     }
 
     /// The sums of all accounts, of all tellers, of all branches and of history: four equal sums.
@@ -177,6 +195,63 @@ impl Tpcb {
         tx.rollback()?;
         Ok(sums)
     }
+}
+
+fn work_by_sql(
+    connection: &mut Connection<'_>,
+    scale: TpcbScale,
+    mut choices: TpcbClient,
+    turns: &mut Turns,
+    session: &Session,
+) -> Result<(), Stop> {
+    let mut sql = SqlClient::new(connection)?;
+    let statements = Statements::prepare(&mut sql)?;
+    while turns.next(session) {
+        statements.transaction(&mut sql, choices.choose(scale))?;
+        turns.acknowledge();
+    }
+    Ok(())
+}
+
+/// What a session has prepared.
+struct Statements {
+    pay_account: Prepared,
+    balance: Prepared,
+    pay_teller: Prepared,
+    pay_branch: Prepared,
+    add_history: Prepared,
+}
+
+impl Statements {
+    fn prepare(sql: &mut SqlClient<'_, '_>) -> Result<Statements, Stop> {
+        Ok(Statements {
+            pay_account: sql.prepare(texts::PAY_ACCOUNT)?,
+            balance: sql.prepare(texts::BALANCE)?,
+            pay_teller: sql.prepare(texts::PAY_TELLER)?,
+            pay_branch: sql.prepare(texts::PAY_BRANCH)?,
+            add_history: sql.prepare(texts::ADD_HISTORY)?,
+        })
+    }
+
+    /// One transaction; its account's balance.
+    fn transaction(&self, sql: &mut SqlClient<'_, '_>, choice: TpcbChoice) -> Result<i64, Stop> {
+        let TpcbChoice { account, teller, branch, delta } = choice;
+        let moment = moment_of(account);
+        let [tid, bid, aid, delta] = [teller, branch, account, delta].map(Value::Int);
+        sql.begin(Level::ReadCommitted)?;
+        sql.execute(&self.pay_account, &[delta, aid])?;
+        let balance = sql.first(&self.balance, &[aid], |row| row.get::<i64>(0))?;
+        sql.execute(&self.pay_teller, &[delta, tid])?;
+        sql.execute(&self.pay_branch, &[delta, bid])?;
+        sql.execute(&self.add_history, &[tid, bid, aid, delta, moment])?;
+        sql.commit()?;
+        Ok(balance.unwrap_or(0))
+    }
+}
+
+/// The moment of a row of history: any will do, and this is the same on all sides.
+fn moment_of(account: i64) -> Value<'static> {
+    Value::Timestamp(Timestamp::from_us(account).expect("a moment of 1970"))
 }
 
 fn spec(name: &str, columns: &[(&str, Type)], has_key: bool) -> TableSpec {

@@ -2,62 +2,28 @@
 //! both levels, and each of them can fail; and each constraint is there and refuses.
 #![forbid(unsafe_code)]
 
+mod common;
+
 use std::path::Path;
 
-use database::{Alteration, Creation, Database, Options, Parameters, Value};
+use database::{Alteration, Database, Value};
 use os::Session;
-use os::probe::DurableWrite;
 use sim::fs::FileSystem;
 use sim::fs::crash::CrashStates;
-use sim::{Failure, Outside, Simulation, World};
+use sim::{Failure, Outside};
 use stop::{RefusalKind, Stop};
 use waits::Nanos;
 use workload::order_entry::{self, Plan, Scale};
-use workload::{Audit, Drive, Watch};
+use workload::{Audit, Watch};
+
+use common::{create, drive, machine, open, options};
 
 const SCALE: Scale = Scale { warehouses: 2, customers: 12, items: 40 };
-
-fn options() -> Options {
-    let (data_bytes, data_bytes_max, log_file_bytes) = (4 << 20, 64 << 20, 1 << 20);
-    let (undo_bytes, undo_bytes_max) = (1 << 20, 64 << 20);
-    Options {
-        creation: Creation {
-            data_bytes,
-            data_bytes_max,
-            undo_bytes,
-            undo_bytes_max,
-            log_file_bytes,
-            extent_blocks: 8,
-            ..Creation::default()
-        },
-        parameters: Parameters {
-            db_cache_size: 2 << 20,
-            redo_write: Some(DurableWrite::DirectWriteThrough),
-            ..Parameters::default()
-        },
-        ..Options::default()
-    }
-}
-
-fn directory() -> &'static Path {
-    Path::new("/db")
-}
-
-fn machine(seed: u64, content: FileSystem) -> Simulation {
-    let mut machine = Simulation::new(seed);
-    machine.disks[0].content = content;
-    machine
-}
-
-fn open(world: &World, session: &Session) -> Database {
-    Database::open_in(&world.disk(), directory(), &options(), session).expect("opened")
-}
 
 /// A database with the tables, shut.
 fn loaded() -> FileSystem {
     let report = machine(1, FileSystem::new(1 << 30)).run(|world, session| {
-        let database =
-            Database::create_in(&world.disk(), directory(), &options(), session).expect("created");
+        let database = create(world, session);
         let mut connection = database.connect_with(session);
         let loaded = order_entry::load(&mut connection, SCALE, 1, &mut |_| true);
         assert!(loaded.expect("loaded"), "nobody broke it off");
@@ -79,11 +45,6 @@ fn audit(content: FileSystem, told: Vec<(u32, u64)>) -> Audit {
         found
     });
     report.result.expect("it runs")
-}
-
-fn drive(first_session: u32, ms: u64) -> Drive {
-    let length = Nanos::from_millis(ms);
-    Drive { sessions: 4, first_session, warm_up: Nanos::ZERO, length, rate: None }
 }
 
 /// Anyone may drop a constraint; the load can't work without it then.
@@ -342,8 +303,7 @@ fn each_constraint_refuses_what_it_is_for() {
 fn tables_whose_load_was_cut_off_are_refused() {
     let machine = machine(1, FileSystem::new(1 << 30));
     let report = machine.run(|world, session| {
-        let database =
-            Database::create_in(&world.disk(), directory(), &options(), session).expect("created");
+        let database = create(world, session);
         let mut connection = database.connect_with(session);
         let told = |stop: Stop, what: &str| {
             let text = stop.to_string();

@@ -1,5 +1,6 @@
 //! The model check at length: `cargo run --profile proof -p proof --example model_check -- 0 100`;
-//! with `cancels` as the third argument calls are cancelled at random moments.
+//! with `cancels` behind the seeds calls are cancelled at random moments, and with `--by sql` or
+//! `--by api` all seeds go that way, rather than half of them each.
 #![forbid(unsafe_code)]
 #![expect(
     clippy::disallowed_methods,
@@ -10,7 +11,7 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use proof::{ModelCheck, ModelTally};
+use proof::{By, ModelCheck, ModelTally};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -19,10 +20,22 @@ fn main() -> ExitCode {
         eprintln!("model_check: say the first seed and the one after the last");
         return ExitCode::FAILURE;
     };
-    let cancels = arguments.get(2).is_some_and(|word| word == "cancels");
+    let cancels = arguments.iter().any(|word| word == "cancels");
+    let by = match arguments.iter().position(|word| word == "--by") {
+        None => None,
+        Some(at) => match arguments.get(at + 1).and_then(|word| By::named(word)) {
+            Some(by) => Some(by),
+            None => {
+                eprintln!("model_check: say --by api or --by sql");
+                return ExitCode::FAILURE;
+            }
+        },
+    };
     let (mut tally, mut failed, began) = (ModelTally::default(), 0, Instant::now());
     for seed in from..to {
-        match (ModelCheck { cancels, ..ModelCheck::of(seed) }).run() {
+        let check = ModelCheck::of(seed);
+        let by = by.unwrap_or(check.by);
+        match (ModelCheck { cancels, by, ..check }).run() {
             Ok(found) => tally += found,
             Err(violation) => {
                 eprintln!("model_check: seed {seed}: {violation}");

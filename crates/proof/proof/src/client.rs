@@ -3,25 +3,20 @@
 //! A statement's rows are noted when it has returned: its transaction has them locked from then on,
 //! so that the journal has the changes of a row in their order. What is refused leaves nothing.
 //!
+//! What is done is decided here; [`Hands`] do it, by the API or by SQL text.
+//!
 //! Callers: `load`.
 
-use std::collections::BTreeMap;
-
-use database::{
-    Bounds, CommitMode, Connection, ErrorKind, ForUpdate, Row, RowChange, Savepoint, Selection,
-    Table, Tx, Value,
-};
+use database::{CommitMode, Connection, ErrorKind, Table};
 use instance::CommitWait;
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use stop::Stop;
 
+use crate::hands::{ByApi, BySql, Change, Hands, Parent, Set, ShownRow, Taking, Which};
 use crate::journal::{Content, Journal, Numbers, Outcome, RowId, Told};
-use crate::tables::{
-    COLUMNS, Derived, ID, MARK, NOTES, SAME_KEYS, SCRATCH, TABLES, VERSION, WRITER, by_code,
-    code_of, read,
-};
-use crate::{Load, tables};
+use crate::tables::{MARK, SCRATCH, TABLES, code_of};
+use crate::{By, Load, tables};
 
 /// Keys are of so few that they come again.
 pub(crate) const KEYS: i64 = 12;
@@ -36,6 +31,7 @@ pub(crate) const LOADED: &str = "rows loaded into new blocks";
 pub(crate) const REINSERTED: &str = "a key inserted again";
 pub(crate) const LOCKED: &str = "rows read for update";
 pub(crate) const KEY_CHANGED: &str = "a primary key changed";
+pub(crate) const SPOKEN: &str = "a transaction committed by SQL text";
 
 /// What becomes of a transaction by a refusal.
 pub(crate) enum Refused {
@@ -75,18 +71,17 @@ pub(crate) fn refused(stop: Stop, journal: &Journal) -> Result<Refused, Stop> {
 }
 
 /// A transaction of a session.
-pub(crate) struct Doing<'a, 'c, 's> {
+pub(crate) struct Doing<'a> {
     load: &'a Load,
     /// Which session it is.
     session: u32,
     number: usize,
     random: &'a mut Xoshiro256PlusPlus,
     journal: &'a Journal,
-    tables: &'a [Table],
-    mark: &'a Table,
-    tx: Tx<'c, 's>,
+    hands: Box<dyn Hands + 'a>,
     is_serializable: bool,
-    savepoint: Option<(Savepoint, usize)>,
+    /// How many changes there were at the savepoint, if there is one.
+    savepoint: Option<usize>,
     /// The row that it changed last.
     last: Option<RowId>,
 }
@@ -105,18 +100,18 @@ pub(crate) struct Who<'a> {
     pub(crate) random: &'a mut Xoshiro256PlusPlus,
 }
 
-impl<'a, 'c, 's> Doing<'a, 'c, 's> {
-    pub(crate) fn begin(
+impl<'a> Doing<'a> {
+    pub(crate) fn begin<'s: 'a>(
         who: Who<'a>,
         tables: &'a [Table],
         mark: &'a Table,
-        connection: &'c mut Connection<'s>,
-    ) -> Result<Doing<'a, 'c, 's>, Stop> {
+        connection: &'a mut Connection<'s>,
+    ) -> Result<Doing<'a>, Stop> {
         let Who { load, session, journal, random } = who;
         let is_serializable = load.serializable && random.random_range(0..3) == 0;
-        let tx = match is_serializable {
-            true => connection.begin_serializable()?,
-            false => connection.begin(),
+        let hands: Box<dyn Hands + 'a> = match load.by {
+            By::Api => Box::new(ByApi::begin(is_serializable, tables, mark, journal, connection)?),
+            By::Sql => Box::new(BySql::begin(is_serializable, connection)?),
         };
         let number = journal.begin();
         let (savepoint, last) = (None, None);
@@ -126,9 +121,7 @@ impl<'a, 'c, 's> Doing<'a, 'c, 's> {
             number,
             random,
             journal,
-            tables,
-            mark,
-            tx,
+            hands,
             is_serializable,
             savepoint,
             last,
@@ -174,13 +167,13 @@ impl<'a, 'c, 's> Doing<'a, 'c, 's> {
                 Err(Err(stop)) => return Err(stop),
             }
         }
-        std::mem::forget(self.tx);
+        self.hands.leave();
         Ok(())
     }
 
     fn roll_back(self) -> Result<(), Stop> {
         self.journal.outcome(self.number, Outcome::RolledBack);
-        self.tx.rollback()
+        self.hands.roll_back()
     }
 
     fn commit(self) -> Result<(), Stop> {
@@ -193,11 +186,14 @@ impl<'a, 'c, 's> Doing<'a, 'c, 's> {
             self.journal.waits_not(self.number);
         }
         self.journal.outcome(self.number, Outcome::CommitCalled);
-        self.tx.commit_with(mode)?;
+        self.hands.commit(mode)?;
         let outcome = if waits { Outcome::Acknowledged } else { Outcome::Unawaited };
         self.journal.outcome(self.number, outcome);
         if self.is_serializable {
             self.journal.note(SERIALIZABLE);
+        }
+        if self.load.by == By::Sql {
+            self.journal.note(SPOKEN);
         }
         Ok(())
     }
@@ -206,12 +202,11 @@ impl<'a, 'c, 's> Doing<'a, 'c, 's> {
     fn leave_mark(&mut self) -> Result<(), Stop> {
         let mut ticket = None;
         if self.one_in(2) {
-            let value = self.tx.next_value(Numbers::Ticket.name())?;
+            let value = self.hands.next_ticket()?;
             self.journal.given(Numbers::Ticket, value);
             ticket = Some(value);
         }
-        let value = ticket.map_or(Value::Null, Value::Int);
-        self.tx.insert(self.mark, &[Value::Int(self.number as i64), value])?;
+        self.hands.mark(self.number, ticket)?;
         if let Some(ticket) = ticket {
             self.journal.uses(self.number, Numbers::Ticket, ticket);
         }
@@ -223,7 +218,8 @@ impl<'a, 'c, 's> Doing<'a, 'c, 's> {
     /// Perhaps a savepoint, or back to it; perhaps a read; and then a change.
     fn step(&mut self) -> Result<(), Stop> {
         if self.one_in(6) {
-            self.savepoint = Some((self.tx.savepoint(), self.journal.changes(self.number)));
+            self.hands.savepoint()?;
+            self.savepoint = Some(self.journal.changes(self.number));
         } else if self.savepoint.is_some() && self.one_in(4) {
             self.go_back()?;
         }
@@ -246,11 +242,11 @@ impl<'a, 'c, 's> Doing<'a, 'c, 's> {
     }
 
     fn go_back(&mut self) -> Result<(), Stop> {
-        let (savepoint, changes) = self.savepoint.take().expect("there is one");
+        let changes = self.savepoint.take().expect("there is one");
         self.journal.take_back(self.number, changes);
         self.journal.note(WENT_BACK);
         self.last = None;
-        self.tx.rollback_to(savepoint)
+        self.hands.go_back()
     }
 
     /// One of the load's; only the first session has to do with the one that it truncates.
@@ -295,16 +291,9 @@ impl<'a, 'c, 's> Doing<'a, 'c, 's> {
     fn insert(&mut self, table: usize) -> Result<(), Stop> {
         let content = self.some_content(table);
         let id = self.random.random_range(1..=KEYS);
-        let derived = Derived::of(table, content);
-        let values = derived.values(id, content);
-        let named = COLUMNS.iter().copied().zip(values);
-        let named: Vec<_> = match TABLES[table].is_identity {
-            true => named.skip(1).collect(),
-            false => named.collect(),
-        };
-        let row = self.tx.insert_named(&self.tables[table], &named)?;
-        let id = row.identity.unwrap_or(id);
-        if row.identity.is_some() {
+        let is_given = !TABLES[table].is_identity;
+        let id = self.hands.insert(table, is_given.then_some(id), content)?;
+        if !is_given {
             self.journal.given(Numbers::Identity, id);
             self.journal.uses(self.number, Numbers::Identity, id);
         }
@@ -319,21 +308,12 @@ impl<'a, 'c, 's> Doing<'a, 'c, 's> {
         }
         let first = self.random.random_range(1..=KEYS);
         let count = self.random.random_range(2..=4);
-        let contents: Vec<_> =
-            (first..first + count).map(|id| (id, self.some_content(table))).collect();
-        let derived: Vec<_> =
-            contents.iter().map(|(_, content)| Derived::of(table, *content)).collect();
-        let values = contents.iter().zip(&derived);
-        let values: Vec<_> = values.map(|((id, content), is)| is.values(*id, *content)).collect();
-        let (tx, into) = (&mut self.tx, &self.tables[table]);
-        if self.load.loads() {
-            tx.load(into, |load| values.iter().try_for_each(|row| load.push(row)))?;
-            self.journal.note(LOADED);
-        } else {
-            tx.insert_many(into, values.iter().map(|row| &row[..]))?;
-            self.journal.note(MANY);
-        }
-        contents.into_iter().for_each(|(id, content)| self.inserted((table, id), content));
+        let row = |id| ShownRow { id, content: self.some_content(table) };
+        let rows: Vec<ShownRow> = (first..first + count).map(row).collect();
+        let loads = self.load.loads();
+        self.hands.insert_many(table, &rows, loads)?;
+        self.journal.note(if loads { LOADED } else { MANY });
+        rows.iter().for_each(|row| self.inserted((table, row.id), row.content));
         Ok(())
     }
 
@@ -341,9 +321,7 @@ impl<'a, 'c, 's> Doing<'a, 'c, 's> {
         // Often the row that was changed just before, a second time.
         let again = self.last.filter(|_| self.random.random_range(0..4) == 0);
         let (table, id) = again.unwrap_or_else(|| (table, self.some_key(table)));
-        let key = [Value::Int(id)];
-        let primary = self.tables[table].primary().expect("it has a primary key");
-        self.update(table, Selection::Key(primary, &key), false)
+        self.update(table, Which::Key(id), false)
     }
 
     /// Another primary key for a row, where keys aren't given by an identity column.
@@ -351,35 +329,17 @@ impl<'a, 'c, 's> Doing<'a, 'c, 's> {
         if TABLES[table].is_identity {
             return self.update_one(table);
         }
-        let (id, new) = (self.some_key(table), self.random.random_range(1..=KEYS));
-        let (number, version) = (self.number, self.journal.version());
-        let (mut seen, mut torn) = (None, None);
-        let change = |row: &Row<'_>, change: &mut RowChange<'_>| {
-            match read(table, row) {
-                Ok((_, before)) => {
-                    let after = Content { version, writer: number, parent: before.parent };
-                    let derived = Derived::of(table, after);
-                    for (column, value) in derived.values(new, after).into_iter().enumerate() {
-                        change.set(column, value)?;
-                    }
-                    seen = Some((before, after));
-                }
-                Err(what) => torn = Some(what),
-            }
-            Ok(())
-        };
-        let key = [Value::Int(id)];
-        let primary = self.tables[table].primary().expect("it has a primary key");
-        let selection = Selection::Key(primary, &key);
-        let count = self.tx.update_where(&self.tables[table], selection, None, change)?;
-        assert_eq!(torn, None, "table {}", TABLES[table].name);
-        if let (1, Some((before, after))) = (count, seen) {
+        let (id, to) = (self.some_key(table), self.random.random_range(1..=KEYS));
+        let set = Set::Moved { to, version: self.journal.version() };
+        for Change { id, before, after } in
+            self.hands.update(table, Which::Key(id), set, self.number)?
+        {
             self.told((table, id), before);
-            if new != id {
-                self.journal.moved(number, (table, id));
+            if to != id {
+                self.journal.moved(self.number, (table, id));
                 self.journal.note(KEY_CHANGED);
             }
-            self.inserted((table, new), after);
+            self.inserted((table, to), after);
         }
         Ok(())
     }
@@ -387,69 +347,30 @@ impl<'a, 'c, 's> Doing<'a, 'c, 's> {
     fn update_several(&mut self, table: usize) -> Result<(), Stop> {
         let keeps_keys = self.one_in(2);
         if self.one_in(3) {
-            return self.update(table, Selection::All, keeps_keys);
+            return self.update(table, Which::All, keeps_keys);
         }
         let code = code_of(self.random.random_range(0..7));
-        let key = [Value::Text(&code)];
-        let index = self.tables[table].index(&by_code(table))?;
-        self.update(table, Selection::Range(index, Bounds::equal(&key)), keeps_keys)
+        self.update(table, Which::Code(&code), keeps_keys)
     }
 
     /// With keys of their own, all rows of a statement would have the same; so where there may be
     /// several they keep their unique key, or the statement is refused.
-    fn update(
-        &mut self,
-        table: usize,
-        selection: Selection<'_>,
-        keeps_keys: bool,
-    ) -> Result<(), Stop> {
-        let (number, version) = (self.number, self.journal.version());
+    fn update(&mut self, table: usize, which: Which<'_>, keeps_keys: bool) -> Result<(), Stop> {
+        let version = self.journal.version();
         let parent = self.some_parent(table);
         let keeps_parent = keeps_keys || self.one_in(2);
-        let (mut seen, mut torn) = (BTreeMap::new(), None);
-        let change = |row: &Row<'_>, change: &mut RowChange<'_>| {
-            let (id, before) = match read(table, row) {
-                Ok(read) => read,
-                Err(what) => {
-                    torn = Some(what);
-                    return Ok(());
-                }
-            };
-            let version = if keeps_keys { before.version + SAME_KEYS } else { version };
-            let parent = if keeps_parent { before.parent } else { parent };
-            let after = Content { version, writer: number, parent };
-            let derived = Derived::of(table, after);
-            for (column, value) in derived.values(id, after).into_iter().enumerate() {
-                let is_set = match keeps_keys {
-                    true => matches!(column, VERSION | WRITER | NOTES),
-                    false => column != ID,
-                };
-                if is_set {
-                    change.set(column, value)?;
-                }
-            }
-            seen.insert(id, (before, after));
-            Ok(())
+        let set = match keeps_keys {
+            true => Set::SameKeys,
+            false if keeps_parent => Set::Version { version, parent: Parent::Kept },
+            false => Set::Version { version, parent: Parent::Is(parent) },
         };
-        let count = self.tx.update_where(&self.tables[table], selection, None, change)?;
-        assert_eq!(torn, None, "table {}", TABLES[table].name);
-        if seen.len() as u64 != count {
-            // It began again, and some rows weren't among those any more.
-            let mut changed = BTreeMap::new();
-            for (id, both) in seen {
-                if self.row(table, id)? == Some(both.1) {
-                    changed.insert(id, both);
-                }
-            }
-            seen = changed;
-        }
-        assert_eq!(seen.len() as u64, count, "rows of {} that were changed", TABLES[table].name);
-        if count > 1 {
+        let changed = self.hands.update(table, which, set, self.number)?;
+        if changed.len() > 1 {
             self.journal.note(MANY);
         }
-        for (id, (before, after)) in seen {
+        for Change { id, before, after } in changed {
             self.told((table, id), before);
-            self.journal.changed(number, (table, id), after);
+            self.journal.changed(self.number, (table, id), after);
             self.last = Some((table, id));
         }
         Ok(())
@@ -457,80 +378,46 @@ impl<'a, 'c, 's> Doing<'a, 'c, 's> {
 
     fn delete_one(&mut self, table: usize) -> Result<(), Stop> {
         let id = self.some_key(table);
-        if self.tx.delete(&self.tables[table], &[Value::Int(id)])? {
-            self.deleted(table, id);
-        }
-        Ok(())
+        self.delete(table, Which::Key(id))
     }
 
     fn delete_several(&mut self, table: usize) -> Result<(), Stop> {
         let code = code_of(self.random.random_range(0..7));
-        let key = [Value::Text(&code)];
-        let index = self.tables[table].index(&by_code(table))?;
-        let mut seen = BTreeMap::new();
-        let mut filter = |row: &Row<'_>| {
-            _ = seen.insert(row.get_i64(ID), ());
-            true
-        };
-        let selection = Selection::Range(index, Bounds::equal(&key));
-        let count = self.tx.delete_where(&self.tables[table], selection, Some(&mut filter))?;
-        let mut deleted: Vec<i64> = seen.into_keys().flatten().collect();
-        if deleted.len() as u64 != count {
-            let mut gone = Vec::new();
-            for id in deleted {
-                let was_there = self.journal.is_now((table, id)).is_some();
-                if was_there && self.row(table, id)?.is_none() {
-                    gone.push(id);
-                }
-            }
-            deleted = gone;
-        }
-        assert!(deleted.len() as u64 >= count, "rows of {} that were deleted", TABLES[table].name);
-        if count > 1 {
-            self.journal.note(MANY);
-        }
-        deleted.into_iter().for_each(|id| self.deleted(table, id));
-        Ok(())
+        self.delete(table, Which::Code(&code))
     }
 
-    fn deleted(&mut self, table: usize, id: i64) {
-        self.journal.deleted(self.number, (table, id));
-        self.last = None;
+    fn delete(&mut self, table: usize, which: Which<'_>) -> Result<(), Stop> {
+        let deleted = self.hands.delete(table, which)?;
+        if deleted.len() > 1 {
+            self.journal.note(MANY);
+        }
+        for id in deleted {
+            self.journal.deleted(self.number, (table, id));
+            self.last = None;
+        }
+        Ok(())
     }
 
     fn lock(&mut self, table: usize) -> Result<(), Stop> {
-        let how = [ForUpdate::wait(), ForUpdate::nowait(), ForUpdate::skip_locked().limit(2)];
-        let how = how[self.random.random_range(0..how.len())];
-        let (mut seen, mut torn) = (Vec::new(), None);
-        let look = |row: Row<'_>| match read(table, &row) {
-            Ok(row) => seen.push(row),
-            Err(what) => torn = Some(what),
-        };
-        self.tx.lock_where(&self.tables[table], Selection::All, None, how, look)?;
-        assert_eq!(torn, None, "table {}", TABLES[table].name);
+        let ways = [Taking::Waiting, Taking::NoWait, Taking::Free(2)];
+        let taking = ways[self.random.random_range(0..ways.len())];
+        let shown = self.hands.lock(table, taking)?;
         self.journal.note(LOCKED);
-        seen.into_iter().for_each(|(id, content)| self.told((table, id), content));
+        shown.into_iter().for_each(|row| self.told((table, row.id), Some(row.content)));
         Ok(())
-    }
-
-    /// A row as the transaction sees it.
-    fn row(&mut self, table: usize, id: i64) -> Result<Option<Content>, Stop> {
-        let key = [Value::Int(id)];
-        let found = self.tx.get(&self.tables[table], &key, |row| read(table, &row))?;
-        Ok(found.map(|read| read.unwrap_or_else(|torn| panic!("{torn}")).1))
     }
 
     fn look(&mut self) -> Result<(), Stop> {
         let table = self.some_table();
         let id = self.some_key(table);
-        if let Some(content) = self.row(table, id)? {
-            self.told((table, id), content);
-        }
+        let content = self.hands.get(table, id)?;
+        self.told((table, id), content);
         Ok(())
     }
 
-    fn told(&self, row: RowId, content: Content) {
-        let Content { version, writer, .. } = content;
+    /// What the session was told of a row, if it was told something.
+    fn told(&self, row: RowId, content: Option<Content>) {
+        let Some(Content { version, writer, .. }) = content else { return };
         self.journal.told(Told { reader: Some(self.number), row, version, writer });
     }
 }

@@ -6,14 +6,14 @@
 //!
 //! Callers: `load`.
 
-use database::{Connection, Database};
+use database::Database;
 use instance::{DataFileSpec, TablespaceSpec};
 use os::Session;
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use stop::{RefusalKind, Stop};
 
-use crate::Journal;
+use crate::defining::Defining;
 use crate::found::{FILES, SEGMENT, TABLESPACE, defined};
 use crate::journal::{ANOTHER, Outcome};
 use crate::make::{
@@ -21,6 +21,7 @@ use crate::make::{
     make_sequence, make_table, make_unique,
 };
 use crate::tables::{SCRATCH, TABLES, USERS};
+use crate::{By, Journal};
 
 /// In a tally.
 pub(crate) const DEFINED: &str = "a statement that defines something";
@@ -72,9 +73,10 @@ pub(crate) enum Made {
 }
 
 /// What a session has defined.
-#[derive(Default)]
 pub(crate) struct Definer {
     session: u32,
+    /// How it says so.
+    by: By,
     made: Vec<Made>,
     /// How much it ever made.
     count: u32,
@@ -85,8 +87,8 @@ pub(crate) struct Definer {
 pub(crate) type Changes = Vec<(String, Option<String>)>;
 
 impl Definer {
-    pub(crate) fn new(session: u32) -> Definer {
-        Definer { session, ..Definer::default() }
+    pub(crate) fn new(session: u32, by: By) -> Definer {
+        Definer { session, by, made: Vec::new(), count: 0, files: 0 }
     }
 
     /// Makes something, or drops something that it has made.
@@ -99,33 +101,34 @@ impl Definer {
         session: &Session,
     ) -> Result<(), Stop> {
         let mut connection = database.connect_with(session);
+        let connection = &mut Defining::new(self.by, &mut connection);
         if self.session == 0 && tables > SCRATCH && random.random_range(0..3) == 0 {
-            return truncate(database, &mut connection, journal, session);
+            return truncate(database, connection, journal, session);
         }
         if self.session == 0 && random.random_range(0..8) == 0 {
             return self.add_space(database, journal, session);
         }
         if self.made.len() > 3 || (!self.made.is_empty() && random.random_range(0..5) < 2) {
             let made = self.made.swap_remove(random.random_range(0..self.made.len()));
-            return drop_again(&made, &mut connection, journal);
+            return drop_again(&made, connection, journal);
         }
         self.count += 1;
         let name = format!("made{}_{}", self.session, self.count);
         if !self.made.is_empty() && random.random_range(0..4) == 0 {
             let at = random.random_range(0..self.made.len());
-            return alter_again(&mut self.made[at], name, &mut connection, journal);
+            return alter_again(&mut self.made[at], name, connection, journal);
         }
         let table = random.random_range(0..tables);
         let session = self.session;
         let made = match random.random_range(0..16) {
-            0..=4 => make_index((table, name), &mut connection, session, journal)?,
-            5 | 6 => make_column((table, name), &mut connection, journal)?,
-            7 => make_check((table, name), &mut connection, journal)?,
-            8..=10 => make_table(name, &mut connection, journal, random)?,
-            11 | 12 => make_unique((table, name), &mut connection, session, journal)?,
-            13 => make_foreign_key((table, name), &mut connection, journal)?,
-            14 => make_not_null(table, &mut connection, session, journal)?,
-            _ => make_sequence(name, &mut connection, journal)?,
+            0..=4 => make_index((table, name), connection, session, journal)?,
+            5 | 6 => make_column((table, name), connection, journal)?,
+            7 => make_check((table, name), connection, journal)?,
+            8..=10 => make_table(name, connection, journal, random)?,
+            11 | 12 => make_unique((table, name), connection, session, journal)?,
+            13 => make_foreign_key((table, name), connection, journal)?,
+            14 => make_not_null(table, connection, session, journal)?,
+            _ => make_sequence(name, connection, journal)?,
         };
         self.made.extend(made);
         Ok(())
@@ -218,7 +221,7 @@ pub(crate) fn done(
 /// Takes all rows of a table away that nobody else changes.
 fn truncate(
     database: &Database,
-    connection: &mut Connection<'_>,
+    connection: &mut Defining<'_, '_>,
     journal: &Journal,
     session: &Session,
 ) -> Result<(), Stop> {

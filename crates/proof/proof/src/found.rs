@@ -17,6 +17,7 @@ use stop::Stop;
 use crate::held::Held;
 use crate::journal::{Content, Numbers, RowId};
 use crate::tables::{ID, MARK, SCRATCH, TABLES, derived_key, read};
+use crate::text::quoted;
 use crate::{Violation, constraints};
 
 /// What is there.
@@ -70,6 +71,9 @@ pub fn inspect(database: &Database, look: Look, session: &Session) -> Result<Fou
             tables.push(looked_at(held, look, &mut connection)?);
         }
     }
+    for (table, _) in &tables {
+        expressions(table.definition(), &mut connection)?;
+    }
     drop(connection);
     constraints::hold(&tables)?;
     keys(&found.rows)?;
@@ -94,6 +98,27 @@ fn looked_at<T: Copy + PartialEq + Debug>(
         held.look_closer(connection)?;
     }
     Ok((held.table, held.cells.into_values().collect()))
+}
+
+/// CHECKs that are expressions, which SQL evaluates: no row breaks one.
+fn expressions(of: &TableDefinition, connection: &mut Connection<'_>) -> Result<(), Violation> {
+    for check in &of.expressions {
+        let table = quoted(&of.name);
+        let text = format!("select count(*) from {table} where not ({})", check.text);
+        let counted = connection.query(&text, &[]).and_then(|mut cursor| {
+            let row = cursor.next_row()?.expect("a count is one row");
+            row.get::<i64>(0)
+        });
+        match counted {
+            Ok(0) => {}
+            Ok(count) => {
+                let what = format!("{count} rows of {} break CHECK {}", of.name, check.name);
+                return Err(Violation(what));
+            }
+            Err(stop) => return Err(Violation(format!("{text}: {stop}"))),
+        }
+    }
+    Ok(())
 }
 
 /// Foreign keys and unique keys of the tables of a load, as the load means them: whatever the
@@ -188,6 +213,9 @@ fn of_table(table: &TableDefinition, defined: &mut BTreeMap<String, String>) {
     for check in &table.checks {
         defined.insert(constraint_name(name, &check.name), check_text(&check.condition));
     }
+    for check in &table.expressions {
+        defined.insert(constraint_name(name, &check.name), expression_text(&check.text));
+    }
 }
 
 /// How many data files there are.
@@ -237,6 +265,11 @@ pub(crate) fn column_text(
 
 pub(crate) fn check_text(condition: &Condition) -> String {
     format!("check {condition:?}")
+}
+
+/// The same of one that is an expression.
+pub(crate) fn expression_text(text: &str) -> String {
+    format!("check of the expression {text}")
 }
 
 pub(crate) fn foreign_text(

@@ -15,7 +15,7 @@
 //!          └──▶ snapshot: the model, which says what each read must be
 //! ```
 //!
-//! Rules PF1 to PF22 are in the README. Only tests use this crate. It builds the engine with its
+//! Rules PF1 to PF24 are in the README. Only tests use this crate. It builds the engine with its
 //! failpoints, so that each check is shown to be able to fail.
 //!
 //! * [`Sweep`]: one load, crashed everywhere; [`Tally`]: what was seen.
@@ -27,17 +27,21 @@
 //! * [`Lives`]: databases that are made, copied, killed and deleted side by side.
 //! * [`Journal`], [`Record`]: what sessions know. [`inspect`], [`compare`]: the oracle.
 //! * [`Breach`]: what doesn't hold, and which [`Check`] noticed it.
+//! * [`By`]: whether sessions call the API, or say what they want in SQL.
 
 #![forbid(unsafe_code)]
 
 pub mod append;
 mod append_check;
 mod breach;
+mod by;
 mod client;
 mod constraints;
 mod damage;
 mod define;
+mod defining;
 mod found;
+mod hands;
 mod held;
 pub mod history;
 mod journal;
@@ -51,9 +55,11 @@ pub mod snapshot;
 mod sweep;
 mod tables;
 mod tally;
+mod text;
 
 pub use append_check::{AppendBases, AppendCheck, AppendTally};
 pub use breach::{Breach, Check, Violation};
+pub use by::By;
 pub use damage::{DamageCheck, DamageTally};
 pub use found::{Found, Look, inspect};
 pub use held::held;

@@ -12,7 +12,7 @@ use waits::{Nanos, Statistic, WaitEvent};
 use crate::client::{Doing, Who, tables_of};
 use crate::define::Definer;
 use crate::tables::{TABLES, read};
-use crate::{Journal, Told};
+use crate::{By, Journal, Told};
 
 /// Parameters that change while the instance runs, and values for them.
 const PARAMETERS: [(&str, &[&str]); 7] = [
@@ -64,6 +64,8 @@ pub struct Load {
     pub commit_modes: bool,
     /// The last transaction stays open and its changes are written; then the instance is aborted.
     pub leaves_open: bool,
+    /// How sessions ask for what they do.
+    pub by: By,
 }
 
 /// What happened, in a tally.
@@ -123,7 +125,7 @@ impl Load {
         let seed = self.seed.wrapping_mul(1_000).wrapping_add(u64::from(number));
         let mut client = Client {
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
-            definer: Definer::new(number),
+            definer: Definer::new(number, self.by),
             number,
             load: self,
             database,
@@ -250,7 +252,14 @@ impl Client<'_> {
         }
         let (name, values) = PARAMETERS[self.random.random_range(0..PARAMETERS.len())];
         let value = values[self.random.random_range(0..values.len())];
-        match instance.set_parameter(name, value, session) {
+        let set = match self.load.by {
+            By::Api => instance.set_parameter(name, value, session),
+            By::Sql => {
+                let text = format!("alter system set {name} = {value}");
+                self.database.connect_with(session).execute(&text, &[]).map(drop)
+            }
+        };
+        match set {
             // More writes at once than the log buffer was divided for, or another block size.
             Err(stop) if stop.refusal().is_some() => Ok(()),
             done => done.map(|()| self.journal.note(ALTERED)),

@@ -4,8 +4,8 @@
 //! Callers: `define`.
 
 use database::{
-    Alteration, ColumnSpec, Condition, Connection, ConstraintSpec, ForeignKeySpec, IndexSpec,
-    OnDelete, OwnedValue, Rule, SequenceOptions, TableSpec, Type, Value,
+    Alteration, ColumnSpec, Condition, ConstraintSpec, ForeignKeySpec, IndexSpec, OnDelete,
+    OwnedValue, Rule, SequenceOptions, TableSpec, Type, Value,
 };
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -15,9 +15,10 @@ use stop::Stop;
 use crate::Journal;
 use crate::client::{KEYS, refused};
 use crate::define::{COLUMN_ALTERED, Made, RENAMED, done};
+use crate::defining::Defining;
 use crate::found::{
-    PLAIN, PRIMARY, UNIQUE, check_text, column_name, column_text, constraint_name, foreign_text,
-    index_name, index_text, sequence_name, sequence_text, table_name,
+    PLAIN, PRIMARY, UNIQUE, column_name, column_text, constraint_name, foreign_text, index_name,
+    index_text, sequence_name, sequence_text, table_name,
 };
 use crate::tables::{COLUMNS, ID, ITEM, KIND, PARENT, TABLES, USERS, VERSION, WIDE, WRITER};
 
@@ -26,7 +27,7 @@ type Name = (usize, String);
 
 pub(crate) fn make_index(
     (table, name): Name,
-    connection: &mut Connection<'_>,
+    connection: &mut Defining<'_, '_>,
     session: u32,
     journal: &Journal,
 ) -> Result<Option<Made>, Stop> {
@@ -69,7 +70,7 @@ const UNIQUE_OF: [[&str; 2]; 4] = [
 
 pub(crate) fn make_unique(
     (table, name): Name,
-    connection: &mut Connection<'_>,
+    connection: &mut Defining<'_, '_>,
     session: u32,
     journal: &Journal,
 ) -> Result<Option<Made>, Stop> {
@@ -92,7 +93,7 @@ pub(crate) fn make_unique(
 /// delete does what the load knows of, or is refused.
 pub(crate) fn make_foreign_key(
     (table, name): Name,
-    connection: &mut Connection<'_>,
+    connection: &mut Defining<'_, '_>,
     journal: &Journal,
 ) -> Result<Option<Made>, Stop> {
     let on = TABLES[table].name;
@@ -120,7 +121,7 @@ pub(crate) fn make_foreign_key(
 /// so, for the column is everybody's.
 pub(crate) fn make_not_null(
     table: usize,
-    connection: &mut Connection<'_>,
+    connection: &mut Defining<'_, '_>,
     session: u32,
     journal: &Journal,
 ) -> Result<Option<Made>, Stop> {
@@ -151,7 +152,7 @@ fn made_column(not_null: bool, default: i64) -> String {
 
 pub(crate) fn make_column(
     (table, name): Name,
-    connection: &mut Connection<'_>,
+    connection: &mut Defining<'_, '_>,
     journal: &Journal,
 ) -> Result<Option<Made>, Stop> {
     let on = TABLES[table].name;
@@ -165,13 +166,13 @@ pub(crate) fn make_column(
 
 pub(crate) fn make_check(
     (table, name): Name,
-    connection: &mut Connection<'_>,
+    connection: &mut Defining<'_, '_>,
     journal: &Journal,
 ) -> Result<Option<Made>, Stop> {
     let on = TABLES[table].name;
     let zero = Operand::Constant(Value::Int(0).to_owned());
     let condition = Condition::Compare(Operand::Column(VERSION), Comparison::NotEqual, zero);
-    let text = check_text(&condition);
+    let text = connection.check_text(&condition, &COLUMNS);
     let changes = vec![(constraint_name(on, &name), Some(text.clone()))];
     let constraint = ConstraintSpec { name: Some(name.clone()), rule: Rule::Check(condition) };
     let alteration = Alteration::AddConstraint(constraint);
@@ -180,7 +181,7 @@ pub(crate) fn make_check(
 }
 
 /// A table that was made, its columns and constraints: these by the table's first name.
-fn of_table(name: &str, first: &str) -> [(String, String); 7] {
+fn of_table(name: &str, first: &str, connection: &Defining<'_, '_>) -> [(String, String); 7] {
     let column = |not_null: bool| {
         let null = OwnedValue::NULL;
         column_text(Type::BigInt, not_null, &format!("{null:?}"), &null)
@@ -194,7 +195,10 @@ fn of_table(name: &str, first: &str) -> [(String, String); 7] {
         (index_name(name, &of("pk")), index_text(PRIMARY, &["id"])),
         (index_name(name, &of("unique")), index_text(UNIQUE, &["item"])),
         (constraint_name(name, &of("item")), refers),
-        (constraint_name(name, &of("check")), check_text(&is_positive())),
+        (
+            constraint_name(name, &of("check")),
+            connection.check_text(&is_positive(), &["id", "item"]),
+        ),
     ]
 }
 
@@ -206,7 +210,7 @@ fn is_positive() -> Condition {
 
 pub(crate) fn make_table(
     name: String,
-    connection: &mut Connection<'_>,
+    connection: &mut Defining<'_, '_>,
     journal: &Journal,
     random: &mut Xoshiro256PlusPlus,
 ) -> Result<Option<Made>, Stop> {
@@ -224,9 +228,9 @@ pub(crate) fn make_table(
         .named(&refers)
         .check(is_positive())
         .named(&check);
-    let all = of_table(&name, &name).into_iter();
+    let all = of_table(&name, &name, connection).into_iter();
     let changes = all.map(|(what, is)| (what, Some(is))).collect();
-    if !done(changes, journal, || connection.create_table(&spec).map(drop))? {
+    if !done(changes, journal, || connection.create_table(&spec))? {
         return Ok(None);
     }
     let ids = [1, 2, 3].map(|id| (id, random.random_range(1..=KEYS)));
@@ -238,11 +242,11 @@ pub(crate) fn make_table(
 fn fill(
     name: &str,
     ids: &[(i64, i64)],
-    connection: &mut Connection<'_>,
+    connection: &mut Defining<'_, '_>,
     journal: &Journal,
 ) -> Result<(), Stop> {
     let table = connection.table(name)?;
-    let mut tx = connection.begin();
+    let mut tx = connection.connection().begin();
     for (id, item) in ids {
         if let Err(stop) = tx.insert(&table, &[Value::Int(*id), Value::Int(*item)]) {
             refused(stop, journal)?;
@@ -254,7 +258,7 @@ fn fill(
 
 pub(crate) fn make_sequence(
     name: String,
-    connection: &mut Connection<'_>,
+    connection: &mut Defining<'_, '_>,
     journal: &Journal,
 ) -> Result<Option<Made>, Stop> {
     let text = sequence_text(1, 1, 1, i64::MAX, false, 20);
@@ -268,7 +272,7 @@ pub(crate) fn make_sequence(
 pub(crate) fn alter_again(
     made: &mut Made,
     new: String,
-    connection: &mut Connection<'_>,
+    connection: &mut Defining<'_, '_>,
     journal: &Journal,
 ) -> Result<(), Stop> {
     let renames = |from: &str| Alteration::RenameConstraint { from: from.into(), to: new.clone() };
@@ -290,8 +294,10 @@ pub(crate) fn alter_again(
             (on, changes, renames(name), RENAMED)
         }
         Made::Table { name, first } => {
-            let gone = of_table(name, first).into_iter().map(|(what, _)| (what, None));
-            let come = of_table(&new, first).into_iter().map(|(what, is)| (what, Some(is)));
+            let gone = of_table(name, first, connection).into_iter();
+            let gone = gone.map(|(what, _)| (what, None));
+            let come = of_table(&new, first, connection).into_iter();
+            let come = come.map(|(what, is)| (what, Some(is)));
             let changes = gone.chain(come).collect();
             (name.as_str(), changes, Alteration::RenameTable(new.clone()), RENAMED)
         }
@@ -315,7 +321,7 @@ pub(crate) fn alter_again(
 fn alter_column(
     made: &mut Made,
     new: String,
-    connection: &mut Connection<'_>,
+    connection: &mut Defining<'_, '_>,
     journal: &Journal,
 ) -> Result<(), Stop> {
     let Made::Column { table, name, not_null, default } = made else { return Ok(()) };
@@ -357,7 +363,7 @@ fn alter_column(
 
 pub(crate) fn drop_again(
     made: &Made,
-    connection: &mut Connection<'_>,
+    connection: &mut Defining<'_, '_>,
     journal: &Journal,
 ) -> Result<(), Stop> {
     let gone = |what: String| vec![(what, None)];
@@ -388,7 +394,8 @@ pub(crate) fn drop_again(
             done(changes, journal, || connection.alter_table(on, &drop))
         }
         Made::Table { name, first } => {
-            let changes = of_table(name, first).into_iter().map(|(what, _)| (what, None)).collect();
+            let all = of_table(name, first, connection).into_iter();
+            let changes = all.map(|(what, _)| (what, None)).collect();
             done(changes, journal, || connection.drop_table(name, false))
         }
         Made::Sequence { name } => {

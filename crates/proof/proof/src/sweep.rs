@@ -29,7 +29,7 @@ use crate::found::locks;
 use crate::oracle::difference;
 use crate::shape::{Base, DIRECTORY, machine_for};
 use crate::{
-    Bases, Breach, Check, Found, Journal, Load, Look, Record, Shape, Tally, Violation, compare,
+    Bases, Breach, By, Check, Found, Journal, Load, Look, Record, Shape, Tally, Violation, compare,
     inspect,
 };
 
@@ -56,6 +56,10 @@ const LOCKED_ONE_IN: u64 = 8;
 
 /// One in so many is looked at closely: indexes backwards, each row by its own key.
 const CLOSELY_ONE_IN: u64 = 8;
+
+/// After so many seeds a load has again whatever it has by its seed; then it goes the other way to
+/// the engine.
+const SPECIAL: u64 = 12;
 
 /// Draws that give an image that is known already are made up for, so many times at most.
 const DRAWS_PER_STATE: u64 = 4;
@@ -144,6 +148,7 @@ impl Sweep {
             serializable: seed % 4 == 2,
             commit_modes: seed % 5 == 3,
             leaves_open: seed % 4 == 3,
+            by: By::of_seed(seed, SPECIAL),
         };
         let races = if load.sessions > 1 { Perturbation::RACES } else { Perturbation::NONE };
         Sweep {
@@ -174,6 +179,7 @@ impl Sweep {
             serializable: seed % 3 != 2,
             commit_modes: seed % 3 == 1,
             leaves_open: seed % 2 == 1,
+            by: By::of_seed(seed, SPECIAL),
         };
         Sweep {
             kind: Kind::Large,
@@ -190,10 +196,10 @@ impl Sweep {
         let base = bases.of(&self.shape, 1 + self.kind as u64);
         let mut run = Run { sweep: self, tally: Tally::default(), opened: BTreeMap::new() };
         run.everything(base).map_err(|breach| {
-            let (kind, seed) = (self.kind.name(), self.load.seed);
+            let (kind, Load { seed, by, .. }) = (self.kind.name(), self.load);
             breach.with(format!(
                 "{self:?}\nto repeat it: cargo run --profile proof -p proof --example crash_sweep \
-                 -- {kind} {seed} {}",
+                 -- {kind} {seed} {} --by {by}",
                 seed + 1
             ))
         })?;

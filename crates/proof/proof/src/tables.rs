@@ -119,7 +119,7 @@ pub(crate) const VERSION: usize = 1;
 pub(crate) const WRITER: usize = 2;
 pub(crate) const PARENT: usize = 3;
 pub(crate) const KIND: usize = 4;
-const CODE: usize = 5;
+pub(crate) const CODE: usize = 5;
 pub(crate) const NOTES: usize = 6;
 
 /// The columns that each table has from the beginning.
@@ -185,14 +185,31 @@ pub(crate) fn code_of(version: i64) -> String {
 
 /// A row's key and content, if its columns are those that follow from it.
 pub(crate) fn read(table: usize, row: &Row<'_>) -> Result<(i64, Content), String> {
-    let number = |column| row.get_i64(column).ok_or_else(|| format!("column {column} is NULL"));
-    let (id, version, writer) = (number(ID)?, number(VERSION)?, number(WRITER)?);
-    let content = Content { version, writer: writer as usize, parent: row.get_i64(PARENT) };
+    let mut values = [Value::Null; COLUMNS.len()];
+    for (column, value) in values.iter_mut().enumerate() {
+        *value = row.get(column).map_err(|damaged| damaged.to_string())?;
+    }
+    of_values(table, &values)
+}
+
+/// The key and content of a row with these values, likewise.
+pub(crate) fn of_values(
+    table: usize,
+    values: &[Value<'_>; COLUMNS.len()],
+) -> Result<(i64, Content), String> {
+    let number = |column: usize| match values[column] {
+        Value::Int(number) => Some(number),
+        _ => None,
+    };
+    let needed = |column| number(column).ok_or_else(|| format!("column {column} is NULL"));
+    let (id, version, writer) = (needed(ID)?, needed(VERSION)?, needed(WRITER)?);
+    let content = Content { version, writer: writer as usize, parent: number(PARENT) };
     let derived = Derived::of(table, content);
-    let text = |column| row.get_text(column).map_err(|damaged| damaged.to_string());
-    let is_whole = row.get_i64(KIND) == derived.kind
-        && text(CODE)? == Some(&derived.code)
-        && text(NOTES)? == Some(&derived.notes);
+    let is_text =
+        |column: usize, text: &str| matches!(values[column], Value::Text(is) if is == text);
+    let is_whole = number(KIND) == derived.kind
+        && is_text(CODE, &derived.code)
+        && is_text(NOTES, &derived.notes);
     match is_whole {
         true => Ok((id, content)),
         false => Err(format!("row {id}: version {version} of transaction {writer} is torn")),

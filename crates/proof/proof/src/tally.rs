@@ -55,7 +55,7 @@ pub struct Tally {
 }
 
 /// What is to happen in loads of either kind.
-const WANTED: [&str; 23] = [
+const WANTED: [&str; 24] = [
     CASCADED,
     SET_NULL,
     client::REFUSED,
@@ -66,6 +66,7 @@ const WANTED: [&str; 23] = [
     client::REINSERTED,
     client::LOCKED,
     client::KEY_CHANGED,
+    client::SPOKEN,
     client::OBSTRUCTED,
     define::DEFINED,
     define::TRUNCATED,

@@ -8,10 +8,11 @@ use std::path::Path;
 /// A generated document: where it is, and what generates it.
 type Document = (&'static str, fn() -> String);
 
-const DOCUMENTS: [Document; 4] = [
+const DOCUMENTS: [Document; 5] = [
     ("docs/COSTS.md", sim::model::costs_markdown),
     ("docs/FORMAT.md", format::markdown),
     ("docs/PARAMETERS.md", instance::markdown),
+    ("docs/VIEWS.md", views::markdown),
     ("docs/WAITS.md", waits::markdown),
 ];
 

@@ -1,5 +1,6 @@
 //! Random sessions on typed tables, held against a model of versions, with crashes between; and the
-//! engine broken on purpose, to see that this is noticed.
+//! engine broken on purpose, to see that this is noticed. In half of the seeds sessions call the
+//! API, in the other half they say the same in SQL.
 #![forbid(unsafe_code)]
 #![expect(
     clippy::disallowed_methods,
@@ -9,7 +10,7 @@
 
 use std::time::Instant;
 
-use proof::{ModelCheck, ModelTally};
+use proof::{By, ModelCheck, ModelTally};
 use stop::{Failpoint, Failpoints};
 
 /// Some minutes of two cores.
@@ -82,18 +83,24 @@ const ROWS_OR_REASON: [&str; 4] = [OTHER_ROWS[0], OTHER_ROWS[1], OTHER_ROWS[2], 
 /// The model notices it, and says one of these. A seed in which it says something else first, or in
 /// which a broken engine stops itself, says nothing: another has to.
 fn is_noticed(failpoint: Failpoint, says: &[&str]) {
+    is_noticed_by(&By::ALL, failpoint, says);
+}
+
+/// The same, in seeds that go one of these ways.
+fn is_noticed_by(ways: &[By], failpoint: Failpoint, says: &[&str]) {
     let failpoints = Failpoints::only(failpoint);
-    for seed in 0..SEEDS_BROKEN {
-        let check = ModelCheck { failpoints, ..ModelCheck::of(seed) };
+    let checks = (0..SEEDS_BROKEN).map(ModelCheck::of);
+    for of_seed in checks.filter(|check| ways.contains(&check.by)) {
+        let check = ModelCheck { failpoints, ..of_seed };
         let Err(violation) = check.run() else { continue };
         let what = violation.to_string();
         let line = what.lines().next().unwrap_or_default();
-        println!("{failpoint:?} is noticed in seed {seed}: {line}");
+        println!("{failpoint:?} is noticed in seed {} by {}: {line}", check.seed, check.by);
         if says.iter().any(|part| line.contains(part)) {
             return;
         }
     }
-    panic!("the model doesn't notice {failpoint:?} in {SEEDS_BROKEN} seeds");
+    panic!("the model doesn't notice {failpoint:?} in {SEEDS_BROKEN} seeds by {ways:?}");
 }
 
 // Not `SeeBeforeDurable`: the power is cut while no commit is under way. Histories show that one.
@@ -136,4 +143,16 @@ fn a_savepoint_that_leaves_a_change_is_noticed() {
 #[test]
 fn undo_that_is_overwritten_too_early_is_noticed() {
     is_noticed(Failpoint::ForgetSnapshots, &NO_REASON);
+}
+
+// What sessions say in SQL goes other ways through the engine, to the same ends.
+
+#[test]
+fn a_statement_of_sql_that_does_not_begin_again_is_noticed() {
+    is_noticed_by(&[By::Sql], Failpoint::SkipRestart, &OTHER_ROWS);
+}
+
+#[test]
+fn a_statement_of_sql_that_leaves_a_change_is_noticed() {
+    is_noticed_by(&[By::Sql], Failpoint::SkipSavepointRecord, &ROWS_OR_REASON);
 }

@@ -14,7 +14,7 @@
 //! A block lives in a frame. A session that uses it pins the frame, and touches its bytes under the
 //! frame's latch. A changed block stands in the checkpoint queue of its working set until a writer
 //! has written it; the lowest redo address in the queues is the checkpoint position. The cache
-//! doesn't know the redo: it asks a [`RedoGate`] before it writes. Rules CB1 to CB70, with their
+//! doesn't know the redo: it asks a [`RedoGate`] before it writes. Rules CB1 to CB80, with their
 //! reasons, are in the README.
 //!
 //! * [`Cache`]: [`pin`](Cache::pin), [`pin_shared`](Cache::pin_shared) and
@@ -26,7 +26,7 @@
 //!   [`checkpoint_blocks`](Cache::checkpoint_blocks); [`DirectReader`], while a call reads them.
 //! * [`Pin`]: a pin on a block; from it come [`SharedBlock`] and [`ExclusiveBlock`].
 //! * [`CacheConfig`], [`PoolSize`]: sizes, numbers of parts, and how blocks are written.
-//! * [`DataFile`]: a data file that is open.
+//! * [`DataFile`]: a data file that is open. [`BufferSeen`]: a buffer, for views.
 //! * [`RedoGate`]: what the cache needs of the redo.
 //! * [`doublewrite`]: writing torn blocks from their copies before recovery.
 
@@ -51,6 +51,7 @@ mod pin;
 mod pipeline;
 mod pool;
 mod replacement;
+mod seen;
 mod set_state;
 mod shrink;
 mod versions;
@@ -68,3 +69,4 @@ pub use get::{Get, check_written};
 pub use multiblock::MultiblockReader;
 pub use object_checkpoint::Blocks;
 pub use pin::{ExclusiveBlock, Pin, PinnedBlock, SharedBlock, is_unwritten};
+pub use seen::{BufferSeen, BufferState};

@@ -49,6 +49,7 @@ fn main() -> Result<(), Stop> {
         area_bytes: area_mib << 20,
         filesystem_io: FilesystemIo::SetAll,
         file: FileNo::new(1_000),
+        budget: None,
     };
     println!("{rows} rows of 16 + 8 bytes, sort_area_size {area_mib} MiB");
     external(&os::linux::disk(), config, rows, &session)?;

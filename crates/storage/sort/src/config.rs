@@ -8,7 +8,7 @@
 //!   while runs merge:  two or more for each run, and the same for writes
 //! ```
 //!
-//! Callers: `sorter`, `temp_file`.
+//! Callers: `sorter`, `spool`, `temp_file`.
 
 use std::path::PathBuf;
 
@@ -16,6 +16,8 @@ use format::{SORT_BLOCK, SORT_PAYLOAD_BYTES, SortRecord};
 use ids::FileNo;
 use os::FilesystemIo;
 use stop::{RefusalKind, Stop};
+
+use crate::Budget;
 
 /// The smallest sort area.
 pub const SORT_AREA_BYTES_MIN: u64 = 512 << 10;
@@ -49,6 +51,8 @@ pub struct SortConfig {
     pub filesystem_io: FilesystemIo,
     /// The number under which waits and blocks name the temporary file.
     pub file: FileNo,
+    /// The budget that is asked for the sort area (ST14); none: the area is had unasked.
+    pub budget: Option<Budget>,
 }
 
 /// The division of the memory.
@@ -72,13 +76,33 @@ impl Plan {
             );
             return Err(Stop::refuse(RefusalKind::Invalid, message));
         }
+        Ok(Plan::of_area(area))
+    }
+
+    /// The division of an area of this size, which is within the limits.
+    pub(crate) fn of_area(area: u64) -> Plan {
         let block = SORT_BLOCK.bytes();
         let aim = usize::try_from(area / PIECES_AIM).expect("the largest area is in range");
         let piece_bytes = (aim / block * block).clamp(block, PIECE_BYTES_MAX);
         let beside = FIRST_CHUNK_BYTES as u64 + BOOKKEEPING_BYTES;
         let pieces = (area - beside) / (piece_bytes as u64 + BOOKKEEPING_PIECE_BYTES);
         let pieces = usize::try_from(pieces).expect("fewer than bytes");
-        Ok(Plan { piece_bytes, pieces, writing: (pieces / 8).clamp(2, WRITES_MAX) })
+        Plan { piece_bytes, pieces, writing: (pieces / 8).clamp(2, WRITES_MAX) }
+    }
+
+    /// The division of the memory of spools: a piece in hand for each that is written, and
+    /// `reading` pieces for all that are read. Pieces are as large as the memory allows.
+    pub(crate) fn of_spools(written: usize, reading: usize, bytes: u64) -> Plan {
+        let block = SORT_BLOCK.bytes();
+        let writing = (written / 2).clamp(2, WRITES_MAX);
+        let pieces = written + reading + writing;
+        let aim = usize::try_from(bytes).unwrap_or(usize::MAX) / pieces;
+        Plan { piece_bytes: (aim / block * block).clamp(block, PIECE_BYTES_MAX), pieces, writing }
+    }
+
+    /// Bytes of all pieces.
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.piece_bytes * self.pieces) as u64
     }
 
     /// The number of chunks beside the first one.
@@ -114,12 +138,28 @@ mod tests {
                 area_bytes,
                 filesystem_io: FilesystemIo::SetAll,
                 file: FileNo::new(1),
+                budget: None,
             };
             let plan = Plan::new(&config).expect("in range");
             assert!(plan.fan_in() >= 2 && plan.writing >= 2, "{area_bytes}: {plan:?}");
             assert!(plan.piece_bytes.is_multiple_of(SORT_BLOCK.bytes()));
             let pieces = (plan.piece_bytes * plan.pieces) as u64;
             assert!(pieces + FIRST_CHUNK_BYTES as u64 + BOOKKEEPING_BYTES <= area_bytes);
+        }
+    }
+
+    /// Spools have a piece for each that is written, two for each that is read, and those on their
+    /// way; with more memory the pieces are longer, and with little they are a block.
+    #[test]
+    fn spools_have_their_pieces_whatever_the_memory() {
+        for bytes in [0, 64 << 10, 1 << 20, 64 << 20, u64::MAX] {
+            for written in [1, 4, 32] {
+                let plan = Plan::of_spools(written, 4, bytes);
+                assert!(plan.pieces == written + 4 + plan.writing && plan.writing >= 2);
+                assert!(plan.piece_bytes.is_multiple_of(SORT_BLOCK.bytes()));
+                let is_least = plan.piece_bytes == SORT_BLOCK.bytes();
+                assert!(is_least || plan.bytes() <= bytes, "{bytes}: {plan:?}");
+            }
         }
     }
 }

@@ -13,6 +13,8 @@
 //!
 //! Callers: `sorter`. Sources: Knuth, volume 3, 5.4.9, for the first merge's size.
 
+use std::sync::Arc;
+
 use stop::Stop;
 
 use crate::merge::Merge;
@@ -27,7 +29,7 @@ pub(crate) fn reduce(
     most: usize,
     temp: &mut TempFile<'_>,
 ) -> Result<(), Stop> {
-    let fan_in = temp.plan.fan_in();
+    let fan_in = temp.state.plan.fan_in();
     while let Some(excess) = runs.len().checked_sub(most).filter(|excess| *excess > 0) {
         // A merge of n runs makes n - 1 fewer.
         let count = (excess - 1) % (fan_in - 1) + 2;
@@ -42,7 +44,7 @@ pub(crate) fn reduce(
 pub(crate) fn open(runs: Vec<Run>, temp: &mut TempFile<'_>) -> Result<Merge<RunReader>, Stop> {
     temp.await_writes(0)?;
     let among = runs.len();
-    let new = |run| RunReader::new(run, among, temp);
+    let new = |run| RunReader::new(Arc::new(run), among, temp);
     let mut readers: Vec<RunReader> = runs.into_iter().map(new).collect();
     for reader in &mut readers {
         reader.ask(temp)?;
@@ -69,7 +71,7 @@ fn merge(runs: Vec<Run>, temp: &mut TempFile<'_>) -> Result<Run, Stop> {
     }
     let run = writer.finish(temp)?;
     for source in merge.into_sources() {
-        temp.space.give_back(&source.run().extents);
+        temp.state.space.give_back(&source.run().extents);
     }
     Ok(run)
 }

@@ -4,10 +4,11 @@
 //!   * no byte of a block is used before it was checked to be this block of this run (ST4)
 //!   * a run ends with its last row and not before: the number of rows that were written is read
 //!
-//! Callers: `passes`, `sorted`.
+//! Callers: `passes`, `sorted`, `spool`.
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 
 use format::{SORT_BLOCK, SORT_PAYLOAD_BYTES, SortBlock};
 use os::{Cost, IoBuf};
@@ -21,10 +22,12 @@ use crate::temp_file::{PendingRead, TempFile};
 
 /// The number of pieces of a run in hand or in flight, at most.
 const PIECES_MAX: usize = 9;
+/// The same for a run that isn't merged.
+pub(crate) const SHARE_ALONE: usize = 2;
 
 /// A run that is being read.
 pub(crate) struct RunReader {
-    run: Run,
+    run: Arc<Run>,
     /// How many pieces may be in hand or in flight.
     share: usize,
     /// The extent, and the piece in it, that is read next.
@@ -46,8 +49,18 @@ pub(crate) struct RunReader {
 impl RunReader {
     /// A reader of one of `among` runs that are merged, each with the same share of the pieces. It
     /// is at no row yet.
-    pub(crate) fn new(run: Run, among: usize, temp: &TempFile<'_>) -> RunReader {
-        let share = (temp.plan.chunks() / among).min(PIECES_MAX);
+    pub(crate) fn new(run: Arc<Run>, among: usize, temp: &TempFile<'_>) -> RunReader {
+        let share = (temp.state.plan.chunks() / among).min(PIECES_MAX);
+        RunReader::with_share(run, share, record::levels(among))
+    }
+
+    /// A reader of a run that isn't merged, with one piece in hand and one on its way. It is at no
+    /// row yet.
+    pub(crate) fn alone(run: Arc<Run>) -> RunReader {
+        RunReader::with_share(run, SHARE_ALONE, 0)
+    }
+
+    fn with_share(run: Arc<Run>, share: usize, levels: u64) -> RunReader {
         assert!(share >= 2, "one piece in hand, one on its way");
         RunReader {
             rows: run.rows,
@@ -59,7 +72,7 @@ impl RunReader {
             blocks: 0,
             record: 0..0,
             end: 0,
-            levels: record::levels(among),
+            levels,
         }
     }
 
@@ -79,7 +92,17 @@ impl RunReader {
         if self.rows > 0 { self.find(temp) } else { Ok(()) }
     }
 
-    pub(crate) fn run(self) -> Run {
+    /// Gives its pieces back before its last row, after the reads that are on their way. Their
+    /// errors are ignored.
+    pub(crate) fn close(&mut self, temp: &mut TempFile<'_>) {
+        self.piece = None;
+        self.rows = 0;
+        while let Some(asked) = self.asked.pop_front() {
+            let _ = temp.receive(asked);
+        }
+    }
+
+    pub(crate) fn run(self) -> Arc<Run> {
         self.run
     }
 
@@ -104,7 +127,7 @@ impl RunReader {
 
     #[cold]
     fn next_block(&mut self, temp: &mut TempFile<'_>) -> Result<(), Stop> {
-        let in_piece = self.blocks % temp.plan.piece_blocks();
+        let in_piece = self.blocks % temp.state.plan.piece_blocks();
         if in_piece == 0 {
             self.piece = None;
             self.ask(temp)?;
@@ -124,7 +147,7 @@ impl RunReader {
         }
         let head = SortBlock::at(block, SortBlock::START);
         let used = head.used.get() as usize;
-        let is_ours = head.sort.get() == temp.sort
+        let is_ours = head.sort.get() == temp.state.sort
             && head.run.get() == self.run.number
             && head.number.get() == self.blocks;
         if !is_ours || used > SORT_PAYLOAD_BYTES {
@@ -136,13 +159,13 @@ impl RunReader {
         Ok(())
     }
 
-    fn corrupt(&self, temp: &TempFile<'_>, piece: u32, fault: &str) -> Stop {
-        let in_piece = self.blocks % temp.plan.piece_blocks();
+    pub(crate) fn corrupt(&self, temp: &TempFile<'_>, piece: u32, fault: &str) -> Stop {
+        let in_piece = self.blocks % temp.state.plan.piece_blocks();
         let address = temp.address(piece, in_piece);
         let message = format!(
-            "cannot go on with a sort: what was read from its temporary file, at block {address} \
-             of run {}, isn't what was written there: {fault}; look at the device, and begin the \
-             statement again",
+            "cannot go on: what was read from a temporary file, at block {address} of run {}, \
+             isn't what was written there: {fault}; look at the device, and begin the statement \
+             again",
             self.run.number
         );
         Stop::refuse(RefusalKind::Corrupt, message)

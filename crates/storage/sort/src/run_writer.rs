@@ -1,12 +1,12 @@
 //! Writing a run, block after block, piece after piece.
 //!
-//! Callers: `passes`; `sorter`, when the chunks are full.
+//! Callers: `passes`; `sorter`, when the chunks are full; `spool`.
 
 use format::{BlockHeader, BlockKind, SORT_BLOCK, SortBlock};
 use os::{Cost, IoBuf};
 use stop::Stop;
 
-use crate::record::BLOCK_KIB;
+use crate::record::{self, BLOCK_KIB};
 use crate::run::Run;
 use crate::space::Extent;
 use crate::temp_file::TempFile;
@@ -33,26 +33,44 @@ struct Piece {
 impl RunWriter {
     /// A writer of a new run without rows.
     pub(crate) fn new(temp: &mut TempFile<'_>) -> RunWriter {
-        let run = Run { number: temp.runs, extents: Vec::new(), blocks: 0, rows: 0 };
-        temp.runs += 1;
+        let run = Run { number: temp.state.runs, extents: Vec::new(), blocks: 0, rows: 0 };
+        temp.state.runs += 1;
         RunWriter { run, piece: None, block: 0, at: RECORDS_AT }
     }
 
-    /// Adds a row.
+    /// Adds a row, as it lies in a chunk.
     #[inline]
     pub(crate) fn append(&mut self, record: &[u8], temp: &mut TempFile<'_>) -> Result<(), Stop> {
-        if self.at + record.len() > SORT_BLOCK.bytes() {
+        self.room(record.len(), temp)?.copy_from_slice(record);
+        Ok(())
+    }
+
+    /// Adds a row of this key and payload.
+    #[inline]
+    pub(crate) fn put(
+        &mut self,
+        key: &[u8],
+        payload: &[u8],
+        temp: &mut TempFile<'_>,
+    ) -> Result<(), Stop> {
+        record::put(self.room(record::length_of(key, payload), temp)?, key, payload);
+        Ok(())
+    }
+
+    /// The place of a further record of this length, which counts as a row from now on.
+    #[inline]
+    fn room(&mut self, length: usize, temp: &mut TempFile<'_>) -> Result<&mut [u8], Stop> {
+        if self.at + length > SORT_BLOCK.bytes() {
             self.end_block(temp)?;
         }
+        if self.piece.is_none() {
+            self.begin_piece(temp)?;
+        }
         let at = self.block as usize * SORT_BLOCK.bytes() + self.at;
-        let piece = match &mut self.piece {
-            Some(piece) => piece,
-            None => self.begin_piece(temp)?,
-        };
-        piece.buffer[at..][..record.len()].copy_from_slice(record);
-        self.at += record.len();
+        self.at += length;
         self.run.rows += 1;
-        Ok(())
+        let piece = self.piece.as_mut().expect("it was just begun, or is being filled");
+        Ok(&mut piece.buffer[at..][..length])
     }
 
     /// Ends the run. It can be read once the writes have completed.
@@ -69,11 +87,12 @@ impl RunWriter {
     }
 
     #[cold]
-    fn begin_piece(&mut self, temp: &mut TempFile<'_>) -> Result<&mut Piece, Stop> {
+    fn begin_piece(&mut self, temp: &mut TempFile<'_>) -> Result<(), Stop> {
         let buffer = temp.write_buffer()?;
-        let number = temp.space.take()?;
+        let number = temp.state.space.take()?;
         Extent::append(&mut self.run.extents, number);
-        Ok(self.piece.insert(Piece { number, buffer }))
+        self.piece = Some(Piece { number, buffer });
+        Ok(())
     }
 
     /// Completes the block, and writes the piece if that was its last block.
@@ -86,7 +105,7 @@ impl RunWriter {
         let address = temp.address(piece.number, self.block);
         *BlockHeader::of_mut(block) = BlockHeader::new(BlockKind::Sort, address);
         *SortBlock::at_mut(block, SortBlock::START) = SortBlock {
-            sort: temp.sort.into(),
+            sort: temp.state.sort.into(),
             run: self.run.number.into(),
             number: self.run.blocks.into(),
             used: ((self.at - RECORDS_AT) as u32).into(),
@@ -98,7 +117,7 @@ impl RunWriter {
         self.run.blocks += 1;
         self.block += 1;
         self.at = RECORDS_AT;
-        if self.block == temp.plan.piece_blocks() {
+        if self.block == temp.state.plan.piece_blocks() {
             let Piece { number, buffer } = self.piece.take().expect("it was just filled");
             self.block = 0;
             temp.write(number, buffer)?;

@@ -1,73 +1,84 @@
 //! The rows in order.
 //!
+//! A [`SortedState`] owns them and lives between calls. A [`Sorted`] is one with its session
+//! (ST17).
+//!
 //! Callers: index builds; ORDER BY.
 
 use std::fmt;
 
 use os::Session;
-use stop::Stop;
+use stop::{RefusalKind, Stop};
 use waits::Statistic;
 
+use crate::Grant;
 use crate::chunk::Chunk;
 use crate::config::FIRST_CHUNK_BYTES;
 use crate::merge::Merge;
 use crate::record;
 use crate::run_reader::RunReader;
-use crate::temp_file::TempFile;
+use crate::temp_file::TempState;
 
-/// Rows in the order of their keys. Of equal keys, the row that was pushed first comes first.
-pub struct Sorted<'a> {
-    kept: Rows<'a>,
+/// Rows in the order of their keys. Of equal keys, the row that was pushed first comes first. It
+/// lives between calls.
+pub struct SortedState {
+    kept: Rows,
+    /// The memory, if a budget was asked for it.
+    grant: Option<Grant>,
     /// Whether the caller has had the merge's current row.
     is_had: bool,
     failed: Option<Stop>,
 }
 
-enum Rows<'a> {
+enum Rows {
     /// The pool's memory is freed with the last chunk.
     Memory {
         merge: Merge<Chunk>,
-        pool_bytes: usize,
+        pool_bytes: u64,
     },
     Disk {
         merge: Merge<RunReader>,
-        temp: Box<TempFile<'a>>,
+        temp: Box<TempState>,
     },
-    /// The sort has failed, and has given everything back.
+    /// The sort has failed or was closed, and has given everything back.
     Nothing,
 }
 
-impl<'a> Sorted<'a> {
+impl SortedState {
     pub(crate) fn in_memory(
         merge: Merge<Chunk>,
-        pool_bytes: usize,
+        pool_bytes: u64,
+        grant: Option<Grant>,
         rows: u64,
         session: &Session,
-    ) -> Sorted<'a> {
+    ) -> SortedState {
         session.count(Statistic::SortsMemory, 1);
         session.count(Statistic::SortsRows, rows);
-        Sorted { kept: Rows::Memory { merge, pool_bytes }, is_had: false, failed: None }
+        let kept = Rows::Memory { merge, pool_bytes };
+        SortedState { kept, grant, is_had: false, failed: None }
     }
 
     pub(crate) fn on_disk(
         merge: Merge<RunReader>,
-        temp: Box<TempFile<'a>>,
+        temp: Box<TempState>,
+        grant: Option<Grant>,
         rows: u64,
-    ) -> Sorted<'a> {
-        temp.session.count(Statistic::SortsDisk, 1);
-        temp.session.count(Statistic::SortsRows, rows);
-        Sorted { kept: Rows::Disk { merge, temp }, is_had: false, failed: None }
+        session: &Session,
+    ) -> SortedState {
+        session.count(Statistic::SortsDisk, 1);
+        session.count(Statistic::SortsRows, rows);
+        SortedState { kept: Rows::Disk { merge, temp }, grant, is_had: false, failed: None }
     }
 
     /// The key and the payload of the next row; none after the last. May wait for the disk, so the
     /// caller holds no latch. A failure is for good (ST6).
     #[expect(clippy::type_complexity, reason = "a row is two slices, if there is one, or a stop")]
-    pub fn next_row(&mut self) -> Result<Option<(&[u8], &[u8])>, Stop> {
+    pub fn next_row(&mut self, session: &Session) -> Result<Option<(&[u8], &[u8])>, Stop> {
         if self.is_had
-            && let Err(stop) = self.advance()
+            && let Err(stop) = self.advance(session)
         {
+            self.give_back(session);
             self.failed = Some(stop);
-            self.kept = Rows::Nothing;
         }
         if let Some(stop) = &self.failed {
             return Err(stop.clone());
@@ -81,33 +92,88 @@ impl<'a> Sorted<'a> {
         Ok(record.map(record::split))
     }
 
+    /// Gives everything back. There are no more rows.
+    pub fn close(&mut self, session: &Session) {
+        self.give_back(session);
+        let message = "a sort has no more rows once it was closed";
+        self.failed.get_or_insert_with(|| Stop::refuse(RefusalKind::WrongState, message));
+    }
+
     /// Bytes of memory that the sort has: never more than the sort area (ST1).
     pub fn memory_bytes(&self) -> u64 {
         match &self.kept {
             Rows::Memory { merge, pool_bytes } => {
                 let first = if merge.sources().is_empty() { 0 } else { FIRST_CHUNK_BYTES };
-                (pool_bytes + first) as u64 + merge.memory_bytes()
+                pool_bytes + first as u64 + merge.memory_bytes()
             }
             Rows::Disk { merge, temp } => {
-                let pool = (temp.plan.piece_bytes * temp.plan.pieces) as u64;
                 let sources: u64 = merge.sources().iter().map(RunReader::memory_bytes).sum();
-                pool + sources + merge.memory_bytes() + temp.memory_bytes()
+                temp.plan.bytes() + sources + merge.memory_bytes() + temp.memory_bytes()
             }
             Rows::Nothing => 0,
         }
     }
 
-    fn advance(&mut self) -> Result<(), Stop> {
+    /// Bytes that were written to the temporary file.
+    pub fn temp_bytes(&self) -> u64 {
+        match &self.kept {
+            Rows::Disk { temp, .. } => temp.written_bytes,
+            Rows::Memory { .. } | Rows::Nothing => 0,
+        }
+    }
+
+    fn advance(&mut self, session: &Session) -> Result<(), Stop> {
         match &mut self.kept {
             Rows::Memory { merge, .. } => merge.advance(&mut ()),
-            Rows::Disk { merge, temp } => merge.advance(temp),
+            Rows::Disk { merge, temp } => merge.advance(&mut temp.with(session)),
             Rows::Nothing => Ok(()),
+        }
+    }
+
+    fn give_back(&mut self, session: &Session) {
+        self.is_had = false;
+        if let Rows::Disk { mut temp, merge } = std::mem::replace(&mut self.kept, Rows::Nothing) {
+            drop(merge);
+            temp.close(session);
+        }
+        if let Some(grant) = self.grant.take() {
+            grant.close(session);
         }
     }
 }
 
-impl fmt::Debug for Sorted<'_> {
+impl fmt::Debug for SortedState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Sorted")
+        f.write_str("SortedState")
+    }
+}
+
+/// Rows in the order of their keys, for one session, within one call.
+#[derive(Debug)]
+pub struct Sorted<'a> {
+    state: SortedState,
+    session: &'a Session,
+}
+
+impl<'a> Sorted<'a> {
+    pub(crate) fn new(state: SortedState, session: &'a Session) -> Sorted<'a> {
+        Sorted { state, session }
+    }
+
+    /// As [`SortedState::next_row`].
+    #[expect(clippy::type_complexity, reason = "a row is two slices, if there is one, or a stop")]
+    pub fn next_row(&mut self) -> Result<Option<(&[u8], &[u8])>, Stop> {
+        self.state.next_row(self.session)
+    }
+
+    /// As [`SortedState::memory_bytes`].
+    pub fn memory_bytes(&self) -> u64 {
+        self.state.memory_bytes()
+    }
+}
+
+impl Drop for Sorted<'_> {
+    fn drop(&mut self) {
+        self.state.close(self.session);
     }
 }

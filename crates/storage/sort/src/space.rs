@@ -57,8 +57,8 @@ impl Space {
             return Ok(piece);
         }
         if self.end == self.most {
-            let message = "cannot sort so much: a temporary file has no more blocks; sort less \
-                           at once";
+            let message = "cannot go on: a temporary file has no more blocks; sort or join \
+                           less at once";
             return Err(Stop::refuse(RefusalKind::NoSpace, message));
         }
         self.end += 1;

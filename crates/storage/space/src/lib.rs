@@ -20,6 +20,7 @@
 //! * [`create_data_file`], [`open_data_file`]: data files and their first blocks.
 //! * [`Space`]: segments by name and number, made, kept and dropped, and blocks handed out to them;
 //!   files grow when they have to, or [`Ahead`] of that.
+//! * [`DataFileSeen`], [`SegmentExtents`]: data files and extents, for views.
 //! * [`look_at_header`] and its like: checked views of blocks, for `verify`.
 //! * [`LAYER`]: how blocks of this crate change.
 
@@ -47,6 +48,7 @@ mod look;
 mod new_file;
 mod place;
 mod room;
+mod seen;
 mod segment;
 mod space;
 mod tablespace;
@@ -80,5 +82,6 @@ pub use new_file::{
     NewFiles, leftovers, new_path, remove_leftovers, settle_name, temporary_path, unnamed_path,
 };
 pub use place::{say_moved, unfinished, within_directory};
+pub use seen::{DataFileSeen, SegmentExtents};
 pub use segment::{Holds, Segment, SegmentState};
 pub use space::{HandOut, Space, Storage};

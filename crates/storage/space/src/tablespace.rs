@@ -4,7 +4,7 @@
 //!   * what is here is in the control file, which was written first
 //!   * files are in the order of their numbers, and none is removed
 //!
-//! Callers: `space`, `growth`, `room`, `create`, `ddl`.
+//! Callers: `space`, `growth`, `room`, `create`, `ddl`, `seen`.
 
 use ids::{BlockSize, FileNo};
 use os::{File, Session};
@@ -25,8 +25,8 @@ pub(crate) struct DataFile {
     pub(crate) tablespace: TablespaceNo,
     pub(crate) file: File,
     pub(crate) blocks: u32,
-    blocks_max: u32,
-    growth_blocks: u32,
+    pub(crate) blocks_max: u32,
+    pub(crate) growth_blocks: u32,
 }
 
 impl DataFile {
@@ -72,6 +72,11 @@ impl Tablespaces {
         self.tablespaces.extend_from_slice(tablespaces);
         self.files
             .extend(entries.iter().zip(files).map(|(entry, file)| DataFile::new(entry, file)));
+    }
+
+    /// Every data file, in the order of their numbers.
+    pub(crate) fn files(&self) -> Vec<DataFile> {
+        self.files.clone()
     }
 
     fn file(&self, number: FileNo) -> &DataFile {

@@ -23,8 +23,9 @@ use std::sync::{Arc, Weak};
 
 use ids::{Dba, Scn, TxnId};
 use latch::{Latch, LatchKind, Shared64};
-use os::{Os, Session};
+use os::{Os, Session, SessionNo};
 use stop::{RefusalKind, Stop};
+use waits::Timestamp;
 
 use crate::undo::Tail;
 
@@ -98,9 +99,26 @@ struct Shared {
     dead: Vec<u16>,
     /// How many transactions may be active at once, beside the dead (TX5).
     limit: usize,
-    /// For each segment, a reference to its transaction's session, which holds the strong end
-    /// (TX17).
-    sessions: Vec<Weak<()>>,
+    /// For each segment, the owner of its transaction.
+    owners: Vec<Owner>,
+}
+
+/// The owner of a segment's transaction; nobody while there is none, and of a dead transaction.
+#[derive(Clone, Default)]
+struct Owner {
+    /// A reference to the transaction, of which its session holds the strong end (TX17).
+    alive: Weak<()>,
+    /// The session, and when the transaction began.
+    began: Option<(SessionNo, Timestamp)>,
+}
+
+/// A transaction that has locks, with its owner.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Owned {
+    pub(crate) id: TxnId,
+    pub(crate) is_committing: bool,
+    pub(crate) is_dead: bool,
+    pub(crate) began: Option<(SessionNo, Timestamp)>,
 }
 
 /// Where a transaction may begin.
@@ -138,7 +156,7 @@ impl Active {
             active: 0,
             dead: Vec::new(),
             limit: limit_with(*buffers.start()),
-            sessions: segments.iter().map(|_| Weak::new()).collect(),
+            owners: segments.iter().map(|_| Owner::default()).collect(),
         };
         Active { slots, segments, state: Latch::new(os, LatchKind::Innermost, shared) }
     }
@@ -218,14 +236,34 @@ impl Active {
         (0..).zip(words).filter_map(|(number, word)| unpacked(number, word)).collect()
     }
 
+    /// The number of active transactions, the dead ones included.
+    pub fn count(&self, session: &Session) -> usize {
+        self.state.shared(session).active
+    }
+
+    /// Every transaction that has locks, with its owner, in order of segments. Each is of one
+    /// moment: an owner is noted before its transaction is active, and forgotten after.
+    pub(crate) fn owned(&self, session: &Session) -> Vec<Owned> {
+        let state = self.state.shared(session);
+        let of = |number: u16| {
+            let word = self.segments[usize::from(number)].newest.load(session);
+            let is_committing = matches!(state_of(word), State::Committing | State::Committed);
+            let (is_dead, owner) =
+                (state.dead.contains(&number), &state.owners[usize::from(number)]);
+            let id = unpacked(number, word)?;
+            Some(Owned { id, is_committing, is_dead, began: owner.began })
+        };
+        (0..state.made).filter_map(of).collect()
+    }
+
     /// Transactions whose sessions have vanished. Dead transactions aren't among them, because they
     /// never had a session.
     pub(crate) fn abandoned(&self, session: &Session) -> Vec<TxnId> {
         let vanished: Vec<u16> = {
             let state = self.state.exclusive(session);
             let gone = |at: &Weak<()>| at.strong_count() == 0 && !at.ptr_eq(&Weak::new());
-            let numbered = (0..).zip(&state.sessions);
-            numbered.filter(|(_, at)| gone(at)).map(|(number, _)| number).collect()
+            let numbered = (0..).zip(&state.owners);
+            numbered.filter(|(_, owner)| gone(&owner.alive)).map(|(number, _)| number).collect()
         };
         let newest = |number: &u16| {
             let word = self.segments[usize::from(*number)].newest.load(session);
@@ -264,7 +302,9 @@ impl Active {
         match tail {
             Some(tail) => {
                 state.active += 1;
-                state.sessions[usize::from(tail.segment)] = Arc::downgrade(alive);
+                let began = Some((session.number(), session.now()));
+                let owner = Owner { alive: Arc::downgrade(alive), began };
+                state.owners[usize::from(tail.segment)] = owner;
                 Ok(SegmentChoice::Existing(tail))
             }
             None if all_made => {
@@ -314,7 +354,7 @@ impl Active {
         let mut state = self.state.exclusive(session);
         state.active -= 1;
         state.dead.retain(|segment| *segment != id.segment);
-        state.sessions[usize::from(id.segment)] = Weak::new();
+        state.owners[usize::from(id.segment)] = Owner::default();
         state.put_back(tail);
     }
 

@@ -17,6 +17,7 @@
 //! * [`OwnItlEntry`]: a transaction's entry in a block that it changes.
 //! * [`View`]: what a read sees; [`Transactions::make_consistent`]: a block as a view sees it.
 //! * [`Active`]: which transactions are active, and when the last ones ended.
+//! * [`TransactionSeen`]: an active transaction, for views.
 //! * [`undo`]: undo segments, their rings of blocks, and transaction tables.
 //! * [`block`]: the bytes that blocks with rows or keys have in common, ITL included.
 //!
@@ -34,6 +35,7 @@ mod locks;
 mod needed;
 mod overwritten;
 mod retention;
+mod seen;
 mod snapshots;
 mod take_back;
 mod transaction;
@@ -50,4 +52,5 @@ pub use locks::{
     LockHeld, LockName, LockNames, LockWait, LockWaiting, LockWanted, Locks, RowRequest, RowWait,
     RowWanted, TableMode,
 };
+pub use seen::{TransactionSeen, TransactionState};
 pub use transaction::{Savepoint, Snapshot, Transaction, Transactions};

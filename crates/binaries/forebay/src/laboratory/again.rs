@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser};
 use experiment::{Call, RowReader, Rows, Rule, Whole};
-use lab::{Before, free_buffer_waits};
+use lab::{Before, PER_CENTS, free_buffer_waits};
 use os::{File, FileOperation, Session};
 use waits::SessionKind;
 
@@ -35,7 +35,7 @@ pub(crate) struct Report {
     json: bool,
     /// Another difference in what is compared, in per cent, that matters.
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
-    #[arg(value_parser = within(0.01..=99.99))]
+    #[arg(value_parser = within(PER_CENTS))]
     matters: Option<f64>,
 }
 
@@ -52,7 +52,7 @@ impl Report {
         let text = if self.json { verdict.json() + "\n" } else { verdict.text() };
         let outputs = Outputs::make(None, self.html.as_deref(), &session)?;
         match outputs.end(&verdict, &rows.runs) {
-            Ok(()) => worth_something(&verdict, text),
+            Ok(()) => worth_something(verdict.commits_lost(), text),
             Err(error) => Err(Failure::from(error).behind(text)),
         }
     }
@@ -77,7 +77,7 @@ impl Report {
     }
 }
 
-/// The rows of a file. Those of a database that was found corrupt are refused (rule LB2).
+/// The rows of a file. Those of a database that was found corrupt are refused (rule LB14).
 pub(super) fn read_rows(path: &Path, session: &Session) -> Result<Rows, Failure> {
     let file = os::linux::disk().open_read_only(path, OPTIONS, session)?;
     let rows = read_lines(&file, PIECE, session)?;
@@ -138,7 +138,7 @@ pub(crate) struct Resume {
     /// Another difference in what is compared, in per cent, that matters this time; the file of
     /// rows keeps its own.
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
-    #[arg(value_parser = within(0.01..=99.99))]
+    #[arg(value_parser = within(PER_CENTS))]
     matters: Option<f64>,
 }
 
@@ -173,7 +173,8 @@ impl Resume {
         let threshold = self.matters.map_or(asked.rule.threshold, |percent| percent / 100.0);
         let rule = Some(Rule { threshold, ..asked.rule });
         let before = Before { rule, runs, notes, audits };
-        let done = Done { before, call, rows: self.rows, html: self.html, whole };
+        let threshold = self.matters.map(|_| asked.rule.threshold);
+        let done = Done { before, threshold, call, rows: self.rows, html: self.html, whole };
         let change = |place: &mut Place, how: &mut How| {
             place.json |= self.json;
             how.matters = self.matters.or(how.matters);
@@ -195,6 +196,8 @@ impl Resume {
 /// What is there of an experiment that goes on.
 pub(super) struct Done {
     pub(super) before: Before,
+    /// What mattered when it was asked for, if something else does this time.
+    pub(super) threshold: Option<f64>,
     /// Who asked for it.
     pub(super) call: Call,
     pub(super) rows: PathBuf,

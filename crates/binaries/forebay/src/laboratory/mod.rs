@@ -13,7 +13,7 @@ mod shapes;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use experiment::{Call, Verdict};
+use experiment::Call;
 use lab::{BUILT_IN, Before, Ending, Experiment, Form, Request, Setting, TEMPLATE};
 use lab::{free_buffer_waits, redo_size};
 use report::number::counted;
@@ -93,8 +93,8 @@ pub(crate) struct Compare {
     /// A parameter of setting A; may be given several times.
     #[arg(long = "set", value_name = "NAME=VALUE", required = true)]
     a: Vec<String>,
-    /// A parameter of setting B; may be given several times.
-    #[arg(long = "vs", value_name = "NAME=VALUE", required = true)]
+    /// A parameter of setting B; may be given several times. With --equals there need be none.
+    #[arg(long = "vs", value_name = "NAME=VALUE", required_unless_present = "equals")]
     b: Vec<String>,
     /// A parameter of both; may be given several times.
     #[arg(long, value_name = "NAME=VALUE")]
@@ -247,6 +247,8 @@ impl Run {
             return Err(Failure::usage(text));
         }
         self.settings.check_given_once().map_err(Failure::usage)?;
+        // The command line wins over the file, here as in all other options.
+        experiment.without_both(|name| self.settings.has(name));
         self.how.change(&mut experiment);
         let (design, _) = experiment.way(self.place.simulate.is_some()).map_err(Failure::usage)?;
         let mut form = self.how.form(&self.place, design);
@@ -266,8 +268,12 @@ impl Compare {
             check_given_once(option, chosen)?;
             Setting::of(named_values(option, chosen)?)
         };
-        let [a, b] = [setting("--set", &self.a), setting("--vs", &self.b)];
-        let (a, b) = (a.map_err(Failure::usage)?, b.map_err(Failure::usage)?);
+        let a = setting("--set", &self.a).map_err(Failure::usage)?;
+        // Of equals only A counts.
+        let b = if self.b.is_empty() { Ok(a.clone()) } else { setting("--vs", &self.b) };
+        let b = b.map_err(Failure::usage)?;
+        // Read here for its refusal, which names the option.
+        named_values("--both", &self.both).map_err(Failure::usage)?;
         check_given_once("--both", &self.both).map_err(Failure::usage)?;
         let both = Settings::of(self.both.clone());
         if let Some(name) = a.names().chain(b.names()).find(|name| both.has(name)) {
@@ -311,6 +317,8 @@ fn answer(
     let rows = done.as_ref().map_or(how.rows.clone(), |done| Some(done.rows.clone()));
     // Without a row behind it, what was asked may be of another design.
     let is_told = done.as_ref().is_some_and(|done| !done.before.runs.is_empty());
+    let is_resumed = done.is_some();
+    let threshold = done.as_ref().and_then(|done| done.threshold);
     let request = Request {
         experiment,
         form,
@@ -322,8 +330,9 @@ fn answer(
         before: done.map_or_else(Before::default, |done| done.before),
     };
     notice.iter().for_each(|notice| tell(&format!("notice: {notice}")));
+    let (progress, written) = (Progress::new(), &mut outputs);
     let mut following =
-        Following { progress: Progress::new(), outputs: &mut outputs, call: Some(call), is_told };
+        Following { progress, outputs: written, call: Some(call), is_told, threshold };
     let ended = lab::run(&request, &os::linux::interrupted, &mut following, &session);
     following.progress.end();
     let (verdict, runs, is_stopped) = match ended {
@@ -331,17 +340,17 @@ fn answer(
         Ok(Ending::Stopped(verdict, runs)) => (verdict, runs, true),
         Err(stop) => {
             let left = outputs.without_answer(rows, Some(&stop));
-            return Err(left.told(failed(stop, left.rows.as_deref())));
+            return Err(left.told(failed(stop, left.rows.as_deref(), is_resumed)));
         }
     };
     let Some(verdict) = verdict else {
         let left = outputs.without_answer(rows, None);
-        return Err(left.told(stopped(left.rows.as_deref())));
+        return Err(left.told(stopped(left.rows.as_deref(), false)));
     };
     let text = if place.json { verdict.json() + "\n" } else { verdict.text() };
     match (outputs.end(&verdict, &runs), is_stopped) {
-        (Ok(()), false) => worth_something(&verdict, text),
-        (Ok(()), true) => Err(stopped(rows.as_deref()).behind(text)),
+        (Ok(()), false) => worth_something(verdict.commits_lost(), text),
+        (Ok(()), true) => Err(stopped(rows.as_deref(), true).behind(text)),
         (Err(error), _) => Err(Failure::from(error).behind(text)),
     }
 }
@@ -368,10 +377,10 @@ fn outputs_of<'s>(
     Ok(outputs.marked(mark))
 }
 
-/// The text of a verdict; a failure, behind it, if commits were lost: a script that only looks at
-/// the exit status shouldn't take the figures.
-fn worth_something(verdict: &Verdict, text: String) -> CommandResult {
-    match verdict.commits_lost() {
+/// The text of a verdict or report; a failure, behind it, if commits were lost: a script that only
+/// looks at the exit status shouldn't take the figures.
+fn worth_something(lost: u64, text: String) -> CommandResult {
+    match lost {
         0 => Ok(text),
         lost => Err(Failure::new(format!(
             "{} LOST: no figure of this engine is worth anything",
@@ -406,9 +415,11 @@ fn failure(stop: Stop) -> Failure {
     }
 }
 
-/// It failed on its way; where there are rows, they aren't lost.
-fn failed(stop: Stop, rows: Option<&Path>) -> Failure {
-    let Some(rows) = rows else { return failure(stop) };
+/// It failed on its way; where there are rows, they aren't lost. Who resumes what can't be resumed
+/// isn't told to do so again.
+fn failed(stop: Stop, rows: Option<&Path>, is_resumed: bool) -> Failure {
+    let is_refused = is_resumed && stop.refusal() == Some(RefusalKind::Invalid);
+    let Some(rows) = rows.filter(|_| !is_refused) else { return failure(stop) };
     failure(stop).saying(&format!(
         "what was measured until then is in {}: 'forebay lab report' tells it, and 'forebay lab \
          resume' goes on with it",
@@ -417,12 +428,43 @@ fn failed(stop: Stop, rows: Option<&Path>) -> Failure {
 }
 
 /// It was stopped; where there are rows, it can go on.
-fn stopped(rows: Option<&Path>) -> Failure {
-    Failure::stopped(match rows {
-        Some(rows) => format!(
+fn stopped(rows: Option<&Path>, has_verdict: bool) -> Failure {
+    Failure::stopped(match (rows, has_verdict) {
+        (Some(rows), _) => format!(
             "stopped before its end; 'forebay lab resume {}' goes on with it",
             rows.display()
         ),
-        None => "stopped before it had an answer; nothing is left behind".to_owned(),
+        (None, true) => "stopped before its end; the report is of what was measured until then, \
+                         and without --rows it can't be resumed"
+            .to_owned(),
+        (None, false) => "stopped before it had an answer; nothing is left behind".to_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A page may have been written, and a report printed.
+    #[test]
+    fn what_was_stopped_behind_a_verdict_does_not_say_that_nothing_is_left() {
+        let says = |rows, has_verdict| format!("{:?}", stopped(rows, has_verdict));
+        let with_verdict = says(None, true);
+        assert!(with_verdict.contains("without --rows it can't be resumed"), "{with_verdict}");
+        assert!(!with_verdict.contains("nothing is left"), "{with_verdict}");
+        assert!(says(None, false).contains("nothing is left behind"));
+        assert!(says(Some(Path::new("rows")), true).contains("lab resume rows"));
+    }
+
+    /// Else who resumes what can't be resumed is told to resume it.
+    #[test]
+    fn a_refused_resume_is_no_advice_to_resume() {
+        let says = |kind, is_resumed| {
+            let stop = Stop::refuse(kind, "of another rule");
+            format!("{:?}", failed(stop, Some(Path::new("rows")), is_resumed))
+        };
+        assert!(!says(RefusalKind::Invalid, true).contains("goes on with it"));
+        assert!(says(RefusalKind::Invalid, false).contains("goes on with it"));
+        assert!(says(RefusalKind::NoSpace, true).contains("goes on with it"));
+    }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use experiment::Measure;
 use lab::{BLOCK_LENGTHS, BUDGETS, RUN_LENGTHS, WASHOUTS, parse_time};
-use lab::{Design, Experiment, Form, RATES, RunOn};
+use lab::{Design, Experiment, Form, PER_CENTS, RATES, RunOn};
 use waits::Nanos;
 
 use crate::number::within;
@@ -91,7 +91,8 @@ pub(crate) struct How {
     /// nothing: see --rounds.
     #[arg(long, value_name = "TIME", value_parser = time(BUDGETS), allow_negative_numbers = true)]
     budget: Option<Nanos>,
-    /// Goes on when the budget is over, until it knows; intervals are longer for that.
+    /// Goes on when the budget is over, or by restarts the rounds, until it knows; intervals are
+    /// longer for that.
     #[arg(long)]
     until_decided: bool,
     /// What the settings are compared by: throughput, latency-median, latency-99 or latency-99.9;
@@ -110,8 +111,8 @@ pub(crate) struct How {
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     #[arg(value_parser = time(WASHOUTS))]
     washout: Option<Nanos>,
-    /// Rounds at most, by restarts: each has a run of every setting. Fewer than 6 never have an
-    /// answer.
+    /// Rounds at most, by restarts, but with --until-decided: each has a run of every setting.
+    /// Fewer than 6 never have an answer.
     #[arg(long, value_parser = within(2..=1_000_u32), allow_negative_numbers = true)]
     rounds: Option<u32>,
     /// Rounds of equals among them, by restarts.
@@ -124,7 +125,7 @@ pub(crate) struct How {
     seconds: Option<Nanos>,
     /// The difference in what is compared, in per cent, that matters.
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
-    #[arg(value_parser = within(0.01..=99.99))]
+    #[arg(value_parser = within(PER_CENTS))]
     pub(super) matters: Option<f64>,
     /// Writes the rows, one JSON object a line, to this file too; also of free-buffer-waits.
     #[arg(long, value_name = "FILE")]
@@ -132,7 +133,7 @@ pub(crate) struct How {
     /// Writes the answer as a page, one HTML file with charts, to this file too.
     #[arg(long, value_name = "FILE")]
     pub(super) html: Option<PathBuf>,
-    /// Setting A again and again: what does the lab say of equals?
+    /// Setting A again and again, and no other: what does the lab say of equals?
     #[arg(long)]
     pub(super) equals: bool,
 }
@@ -211,12 +212,21 @@ impl How {
                 DesignName::Restarts => Design::Restarts,
             });
         }
+        if self.equals {
+            // Design and form follow from those that are run (LB12).
+            let a = experiment.settings[0].clone();
+            experiment.settings.fill(a);
+        }
         experiment.budget = self.budget.or(experiment.budget);
         experiment.until_decided |= self.until_decided;
         experiment.measure = self.measure.or(experiment.measure);
         self.rate.into_iter().for_each(|rate| experiment.arriving(rate));
         experiment.block = self.block.or(experiment.block);
         experiment.washout = self.washout.or(experiment.washout);
+        if self.seconds.is_some() {
+            // They are in the form, which a file's own would replace.
+            experiment.without_lengths();
+        }
         let [rounds, equals] = &mut experiment.rounds;
         *rounds = self.rounds.unwrap_or(*rounds);
         *equals = self.equal_rounds.unwrap_or(*equals);
@@ -320,6 +330,38 @@ mod tests {
         assert!(told.is_some_and(|told| told.contains("only the warm-up follows --seconds")));
         assert_eq!(checked(&["--rounds", "8", "--simulate", "two-core"]), Ok(None));
         assert_eq!(checked(&["--block", "1", "--washout", "0.1"]), Ok(None));
+    }
+
+    /// LB12: of equals only A counts, so options of its design are taken.
+    #[test]
+    fn the_design_of_equals_is_that_of_a() {
+        let text = "question = \"?\"\n[[setting]]\ncommit_leader = \"lgwr\"\n\
+                    [[setting]]\nlock_timeout = 8";
+        let is_taken = |words: &[&str]| {
+            let line = Line::try_parse_from(words).expect("a command line");
+            let mut experiment = Experiment::parse("mine", text).expect("it is one");
+            line.how.change(&mut experiment);
+            line.how.check_design(&experiment, &line.place).is_ok()
+        };
+        assert!(is_taken(&["lab", "--block", "1", "--equals"]));
+        assert!(!is_taken(&["lab", "--block", "1"]));
+    }
+
+    /// Else an experiment takes the time that its file says, whatever was asked for.
+    #[test]
+    fn the_length_of_a_run_that_is_given_replaces_that_of_the_file() {
+        let file = |below: &str| {
+            let text = format!("question = \"?\"\n[factor]\nlock_timeout = [1, 2]\n{below}");
+            Experiment::parse("mine", &text).expect("it is one")
+        };
+        let with_lengths = || file("[runs]\nlength = 60\nwarm_up = 30");
+        for (words, wanted) in
+            [(&["lab", "--seconds", "0.05"][..], file("")), (&["lab"], with_lengths())]
+        {
+            let mut experiment = with_lengths();
+            Line::try_parse_from(words).expect("a command line").how.change(&mut experiment);
+            assert_eq!(experiment, wanted, "{words:?}");
+        }
     }
 
     #[test]

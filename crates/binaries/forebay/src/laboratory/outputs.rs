@@ -1,15 +1,16 @@
 //! The files that an experiment writes: its rows, and its page.
 //!
-//! Rows are appended as runs end, so that what was measured is kept however the program ends.
+//! Rows are appended as runs end, so that what was measured is kept however the program ends. A
+//! page is written beside its name, and gets that when it is whole: no half of one is left.
 //!
 //! Callers: `laboratory`.
 
 use std::collections::VecDeque;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use experiment::{Asked, Audit, Call, Rule, Run, Verdict, Whole, hash_of};
 use lab::Follower;
-use os::{Cause, Disk, File, FileOperation, FileOptions, Session};
+use os::{Cause, Disk, File, FileOperation, FileOptions, NameKind, Session, TEMPORARY_NAME_END};
 use stop::{RefusalKind, Stop};
 
 use crate::output::{Failure, tell};
@@ -165,10 +166,7 @@ impl<'s> Outputs<'s> {
     fn end_with(mut self, page: Option<String>) -> Result<(), os::Error> {
         let session = self.session;
         let written: Result<(), os::Error> =
-            self.html.take().zip(page).map_or(Ok(()), |(mut html, page)| {
-                html.fill(&page, session)?;
-                html.sync(session)
-            });
+            self.html.take().zip(page).map_or(Ok(()), |(html, page)| html.publish(&page, session));
         self.end_rows().and(written)
     }
 
@@ -223,9 +221,14 @@ impl<P> Left<P> {
 
 /// The file of this name, locked, if it is empty and no program has it.
 fn empty(disk: &Disk, path: &Path, session: &Session) -> Result<Option<File>, os::Error> {
-    // What can't be opened to be written is refused as what exists.
-    let Ok(file) = disk.open(path, OPTIONS, session) else { return Ok(None) };
-    Ok(is_free(disk, &file, session)?.then_some(file))
+    match disk.open(path, OPTIONS, session) {
+        Ok(file) => Ok(is_free(disk, &file, session)?.then_some(file)),
+        Err(error) if error.cause() == Cause::NotAFile => {
+            Err(error.advise("choose the name of a file"))
+        }
+        // What else can't be opened to be written is refused as what exists.
+        Err(_) => Ok(None),
+    }
 }
 
 /// Whether no program has this file, and it is empty. It is locked then. A program that made it may
@@ -256,6 +259,12 @@ fn page_with(
 pub(super) fn mark_of(call: &Call) -> String {
     let words = call.arguments.iter().chain([&call.commit]).map(String::as_str);
     format!("<!-- forebay lab {} -->\n", hash_of(words))
+}
+
+/// A name in the same folder, which is short enough wherever that of the file is.
+fn beside(path: &Path, session: &Session) -> PathBuf {
+    let random = session.os().random() as u32;
+    path.with_file_name(format!("page-{random:08x}{TEMPORARY_NAME_END}"))
 }
 
 struct OutputFile {
@@ -305,12 +314,53 @@ impl OutputFile {
         }
     }
 
-    /// Writes this text as all that is in it.
+    /// Makes this text all that is in it, durably. If that fails, what was there before is there.
+    fn publish(mut self, text: &str, session: &Session) -> Result<(), os::Error> {
+        let what = format!("write {}", self.file.path().display());
+        let written = match self.is_replaced(session) {
+            Ok(true) => self.replace(text, session).map_err(|error| error.while_doing(what)),
+            Ok(false) => self.fill(text, session),
+            Err(error) => Err(error),
+        };
+        if written.is_err() {
+            // Why it can't be written is what there is to say.
+            let _ = self.remove(session);
+        }
+        written
+    }
+
     fn fill(&mut self, text: &str, session: &Session) -> Result<(), os::Error> {
         self.append(text, session)?;
-        match self.was {
-            Was::Own => self.file.set_len(self.length, FileOperation::Resize.waiting(session)),
-            Was::Nothing | Was::Empty => Ok(()),
+        if self.was == Was::Own {
+            self.file.set_len(self.length, FileOperation::Resize.waiting(session))?;
+        }
+        self.sync(session)
+    }
+
+    /// Whether another file may get its name: it isn't the user's own, nor a link or a device.
+    fn is_replaced(&self, session: &Session) -> Result<bool, os::Error> {
+        let kind = self.disk.look_up(self.file.path(), session)?;
+        Ok(self.was != Was::Empty && kind.is_none_or(|kind| kind == NameKind::File))
+    }
+
+    /// Writes this text to a file beside it, which then gets its name.
+    fn replace(&self, text: &str, session: &Session) -> Result<(), os::Error> {
+        let (disk, path) = (&self.disk, self.file.path());
+        let new = beside(path, session);
+        let file = disk.create(&new, 0, OPTIONS, session)?;
+        let written = file
+            .write_at(0, text.as_bytes(), FileOperation::Fill.waiting(session))
+            .and_then(|()| file.sync(FileOperation::Sync.waiting(session)))
+            .and_then(|()| match disk.has_its_name(&self.file, session)? {
+                true => disk.remove(path, session),
+                false => Ok(()),
+            })
+            .and_then(|()| disk.rename(&new, path, session));
+        match written {
+            Err(error) if disk.has_name(&new, session).unwrap_or(true) => {
+                Err(disk.unmake(&new, error, session))
+            }
+            written => written,
         }
     }
 
@@ -328,7 +378,11 @@ impl OutputFile {
     /// Leaves what was there before.
     fn remove(self, session: &Session) -> Result<(), os::Error> {
         match self.was {
-            Was::Nothing => self.disk.remove(self.file.path(), session),
+            // The name may be another file's by now.
+            Was::Nothing => match self.disk.has_its_name(&self.file, session)? {
+                true => self.disk.remove(self.file.path(), session),
+                false => Ok(()),
+            },
             Was::Empty => self.file.set_len(0, FileOperation::Resize.waiting(session)),
             Was::Own => Ok(()),
         }
@@ -343,11 +397,18 @@ pub(super) struct Following<'o, 's> {
     pub(super) call: Option<Call>,
     /// That line is there, of an experiment that goes on. If it begins anew it is told again.
     pub(super) is_told: bool,
+    /// What matters by that line, if something else does this time: another `lab resume` checks
+    /// the rows by it.
+    pub(super) threshold: Option<f64>,
 }
 
 impl Follower for Following<'_, '_> {
     fn tell(&mut self, line: &str) {
         self.progress.tell(line);
+    }
+
+    fn notice(&mut self, line: &str) {
+        tell(&format!("\nnotice: {line}"));
     }
 
     fn shows(&mut self, line: &str, share: f64) {
@@ -357,7 +418,8 @@ impl Follower for Following<'_, '_> {
     fn begins(&mut self, rule: &Rule, model: &str, notes: &[String]) {
         let is_told = std::mem::take(&mut self.is_told);
         let Some(call) = self.call.clone().filter(|_| !is_told) else { return };
-        let (rule, model, notes) = (*rule, model.to_owned(), notes.to_vec());
+        let rule = Rule { threshold: self.threshold.unwrap_or(rule.threshold), ..*rule };
+        let (model, notes) = (model.to_owned(), notes.to_vec());
         self.line(Asked { rule, call, model, notes }.to_json_line(), false);
     }
 
@@ -379,8 +441,7 @@ impl Following<'_, '_> {
     /// may go on for a day.
     fn line(&mut self, text: String, is_row: bool) {
         if let Some(told) = self.outputs.line(text, is_row) {
-            // As a notice, which no line of progress replaces.
-            tell(&format!("\nnotice: {told}"));
+            self.notice(&told);
         }
     }
 }
@@ -465,8 +526,9 @@ mod tests {
         let session = os::linux::start().adopt("test", waits::SessionKind::Foreground);
         let mut outputs = Outputs::make(Some(&path), None, &session).expect("made");
         let progress = Progress::new();
+        let outputs = &mut outputs;
         let mut following =
-            Following { progress, outputs: &mut outputs, call: None, is_told: false };
+            Following { progress, outputs, call: None, is_told: false, threshold: None };
         following.noted("it stood still");
         let there = std::fs::read_to_string(&path).expect("there");
         std::fs::remove_file(&path).expect("removed");
@@ -524,13 +586,32 @@ mod tests {
         }
         let (page, there) = written(&old, &mine);
         assert_eq!(there, old, "there is no other page yet");
-        let mut page = page.unwrap_or_else(|_| panic!("it is its own"));
-        page.fill("a page", &session).expect("written");
+        let page = page.unwrap_or_else(|_| panic!("it is its own"));
+        page.publish("a page", &session).expect("written");
         let there = std::fs::read_to_string(&path).expect("there");
-        page.remove(&session).expect("it stays");
-        let stays = std::fs::read_to_string(&path);
         std::fs::remove_file(&path).expect("removed");
-        assert_eq!((there.as_str(), stays.expect("there").as_str()), ("a page", "a page"));
+        assert_eq!(there, "a page");
+    }
+
+    /// What the user made has the user's rights, and may be where a link leads.
+    #[test]
+    fn only_a_page_of_the_lab_itself_is_replaced_by_another_file() {
+        let session = os::linux::start().adopt("test", waits::SessionKind::Foreground);
+        let path = std::env::temp_dir().join(format!("forebay-own-page-{}", std::process::id()));
+        for was_there in [true, false] {
+            if was_there {
+                std::fs::write(&path, "").expect("written");
+            }
+            let page = OutputFile::make(&path, &session).expect("made");
+            let before = page.file.identity().expect("it has one");
+            page.publish("a page", &session).expect("written");
+            let disk = os::linux::disk();
+            let file = disk.open_read_only(&path, OPTIONS, &session).expect("there");
+            let after = file.identity().expect("it has one");
+            let there = std::fs::read_to_string(&path).expect("there");
+            std::fs::remove_file(&path).expect("removed");
+            assert_eq!((there.as_str(), before == after), ("a page", was_there));
+        }
     }
 
     /// Rows that can't be written are told of at the end, and cost no page.

@@ -10,10 +10,29 @@ use report::paragraph;
 use stop::Stop;
 
 use super::outputs::{Following, Outputs};
-use super::{COMMIT, DISK, Run, begin, failure};
+use super::{COMMIT, DISK, Run, begin, failure, worth_something};
 use crate::output::CommandResult;
 use crate::output::Failure;
 use crate::progress::Progress;
+
+/// How a shape's report is told.
+struct Telling<F> {
+    text: fn(&F) -> String,
+    json: fn(&F) -> String,
+    /// How many of its commits were lost.
+    lost: fn(&F) -> u64,
+}
+
+impl<F> Telling<F> {
+    /// The report as JSON or as text; a failure, behind it, if commits were lost.
+    fn tell(&self, found: &F, as_json: bool) -> CommandResult {
+        let told = match as_json {
+            true => (self.json)(found) + "\n",
+            false => (self.text)(found).lines().map(fitting).collect(),
+        };
+        worth_something((self.lost)(found), told)
+    }
+}
 
 impl Run {
     /// The experiment that is a curve.
@@ -22,7 +41,12 @@ impl Run {
         let run = |tell: &mut dyn FnMut(&str), session: &os::Session| {
             redo_size::run(&curve, &os::linux::interrupted, tell, session)
         };
-        self.answer(run, redo_size::Report::text, redo_size::Report::json)
+        let telling = Telling {
+            text: redo_size::Report::text,
+            json: redo_size::Report::json,
+            lost: |found: &redo_size::Report| found.commits().lost(),
+        };
+        self.answer(run, &telling)
     }
 
     fn curve(&self) -> Result<Curve, String> {
@@ -45,36 +69,40 @@ impl Run {
         let session = begin();
         let mut outputs = Outputs::make(self.how.rows.as_deref(), None, &session)?;
         let progress = Progress::new();
+        let written = &mut outputs;
         let mut following =
-            Following { progress, outputs: &mut outputs, call: None, is_told: false };
+            Following { progress, outputs: written, call: None, is_told: false, threshold: None };
         let found =
             free_buffer_waits::run(&matrix, &os::linux::interrupted, &mut following, &session);
         following.progress.end();
-        let (text, json) = (free_buffer_waits::Report::text, free_buffer_waits::Report::json);
+        let telling = Telling {
+            text: free_buffer_waits::Report::text,
+            json: free_buffer_waits::Report::json,
+            lost: |found: &free_buffer_waits::Report| found.commits().lost(),
+        };
         if matches!(found, Ok(Some(_))) {
             let ended = outputs.end_rows();
-            let text = self.shown(found, None, text, json)?;
-            return match ended {
-                Ok(()) => Ok(text),
-                Err(error) => Err(Failure::from(error).behind(text)),
+            return match (ended, self.shown(found, None, &telling)) {
+                (Ok(()), shown) => shown,
+                (Err(error), Ok(text)) => Err(Failure::from(error).behind(text)),
+                (Err(error), Err(lost)) => Err(lost.saying(&error.to_string())),
             };
         }
         let left = outputs.without_answer(self.how.rows.as_deref(), found.as_ref().err());
-        self.shown(found, left.rows, text, json).map_err(|why| left.told(why))
+        self.shown(found, left.rows, &telling).map_err(|why| left.told(why))
     }
 
     /// Runs an experiment that gives what it found, and shows that as text or as JSON.
     fn answer<F>(
         &self,
         run: impl FnOnce(&mut dyn FnMut(&str), &os::Session) -> Result<Option<F>, Stop>,
-        text: fn(&F) -> String,
-        json: fn(&F) -> String,
+        telling: &Telling<F>,
     ) -> CommandResult {
         let session = begin();
         let mut progress = Progress::new();
         let found = run(&mut |line: &str| progress.tell(line), &session);
         progress.end();
-        self.shown(found, None, text, json)
+        self.shown(found, None, telling)
     }
 
     /// What was found, or that it was stopped; `rows` is the file of what was measured, if that is
@@ -83,12 +111,10 @@ impl Run {
         &self,
         found: Result<Option<F>, Stop>,
         rows: Option<&Path>,
-        text: fn(&F) -> String,
-        json: fn(&F) -> String,
+        telling: &Telling<F>,
     ) -> CommandResult {
         match found {
-            Ok(Some(found)) if self.place.json => Ok(json(&found) + "\n"),
-            Ok(Some(found)) => Ok(text(&found).lines().map(fitting).collect()),
+            Ok(Some(found)) => telling.tell(&found, self.place.json),
             Ok(None) => Err(Failure::stopped(match rows {
                 Some(rows) => format!(
                     "stopped before it had an answer; what was measured is in {}",
@@ -165,7 +191,25 @@ fn fitting(line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::fitting;
+    use super::{Telling, fitting};
+
+    /// A script that only looks at the exit status shouldn't take the figures.
+    #[test]
+    fn a_report_with_lost_commits_is_told_and_is_a_failure() {
+        let telling = Telling::<u64> {
+            text: |_| "a report\n".to_owned(),
+            json: |_| "{}".to_owned(),
+            lost: |lost| *lost,
+        };
+        assert!(matches!(telling.tell(&0, false), Ok(text) if text == "a report\n"));
+        assert!(matches!(telling.tell(&0, true), Ok(json) if json == "{}\n"));
+        for (as_json, shown) in [(false, "a report"), (true, "{}")] {
+            let failure = telling.tell(&2, as_json).expect_err("two commits were lost");
+            let failure = format!("{failure:?}");
+            assert!(failure.contains("status: 1,") && failure.contains(shown), "{failure}");
+            assert!(failure.contains("2 commits LOST"), "{failure}");
+        }
+    }
 
     #[test]
     fn a_line_that_is_too_long_is_several_and_others_stay_as_they_are() {

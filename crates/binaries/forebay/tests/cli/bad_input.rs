@@ -97,7 +97,7 @@ fn a_wrong_command_line_is_one_line_and_status_2() {
         (&["lab", "run", "dbwr-count", "--seconds", "nan"], "choose 0.01s to 24h", " lab run"),
         (&["lab", "run", "dbwr-count", "--block", "10ms"], "choose 0.02s to 1h", " lab run"),
         (&["lab", "run", "dbwr-count", "--budget", "-1"], "choose 1s to 24h", " lab run"),
-        (&["lab", "run", "dbwr-count", "--matters", "-2"], "choose 0.01 to 99.99", " lab run"),
+        (&["lab", "run", "dbwr-count", "--matters", "-2"], "choose 0.001 to 99.999", " lab run"),
     ] {
         let output = forebay(arguments);
         let line = one_line(&output, 2);
@@ -275,6 +275,25 @@ fn a_small_limit_on_locked_memory_is_one_notice() {
     assert!(stderr.contains("; plain buffers are used"), "{stderr}");
     let said = "locked memory    limit 64.0 KiB, 0 bytes of I/O buffers registered\n";
     assert!(stdout.contains(said), "{stdout}");
+    assert!(scratch.is_empty());
+}
+
+/// Who has no right to real-time priority needn't wait for the loading to hear that.
+#[test]
+fn a_priority_that_a_user_cannot_have_is_refused_before_anything_is_loaded() {
+    let scratch = Scratch::new("priority");
+    std::fs::set_permissions(&scratch.0, std::fs::Permissions::from_mode(0o777)).expect("mine");
+    let mut arguments = vec!["--rtprio=0"];
+    if is_root() {
+        arguments.extend(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]);
+    }
+    let place = scratch.text();
+    arguments.extend([FOREBAY, "lab", "run", "lgwr-priority", "--dir", &place]);
+    let output = Command::new("prlimit").args(arguments).output().expect("prlimit is installed");
+    let line = text(&output.stderr);
+    assert_eq!((output.status.code(), line.lines().count()), (Some(1), 1), "{line}");
+    let says = "setting B (high_priority_processes = lgwr): cannot set the priority of fb_";
+    assert!(line.contains(says) && line.contains("ulimit -r"), "{line}");
     assert!(scratch.is_empty());
 }
 

@@ -14,4 +14,6 @@ mod logs;
 mod names;
 mod outputs;
 mod rows;
+mod shell_hostile;
+mod sql;
 mod verify;

@@ -1,5 +1,6 @@
 //! Files of rows: what is in them goes on, whatever ended the program that wrote them.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use experiment::{Commits, parse_rows};
@@ -70,6 +71,34 @@ fn an_experiment_that_was_resumed_can_be_resumed_again() {
     }
 }
 
+/// Else the rows behind a resume that asked for another difference can't be resumed without it.
+#[test]
+fn what_matters_once_more_is_what_was_asked_for_first() {
+    let folder = with_experiment("rows-matters");
+    folder.said(&SMALL);
+    killed_behind(1, &folder);
+    folder.said(&["lab", "resume", "rows", "--matters", "5"]);
+    // Two lines say what was asked.
+    killed_behind(5, &folder);
+    let asked = parse_rows(&rows(&folder)).expect("rows").asked.expect("a line of it");
+    assert_eq!(asked.rule.threshold, 0.02);
+    folder.said(&["lab", "resume", "rows"]);
+    assert_eq!(parse_rows(&rows(&folder)).expect("rows").runs.len(), 6);
+}
+
+/// The command line wins over the file, also where it gives a parameter of all settings.
+#[test]
+fn a_parameter_that_is_given_replaces_what_the_file_gives_all_settings() {
+    let folder = with_experiment("rows-both");
+    let file = std::fs::read_to_string(folder.0.join("x.toml")).expect("there");
+    let file = file + "[both]\ndb_cache_size = \"16m\"\nlock_timeout = 7\n";
+    std::fs::write(folder.0.join("x.toml"), file).expect("written");
+    folder.said(&[&SMALL[..], &["--set", "DB_Cache_Size=4m"]].concat());
+    let runs = parse_rows(&rows(&folder)).expect("rows").runs;
+    let parameters = &runs[0].identity.parameters;
+    assert_eq!((&*parameters["db_cache_size"], &*parameters["lock_timeout"]), ("4m", "7"));
+}
+
 /// What it wrote itself is written over when it goes on, and nothing else. Another difference may
 /// matter: that is a question to the same rows.
 #[test]
@@ -93,6 +122,27 @@ fn an_experiment_that_goes_on_has_the_options_of_one_that_begins() {
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("--equals") && said.contains("--matters 5"), "{said}");
     folder.misused(&["lab", "resume", "rows", "--matters", "0"]);
+}
+
+/// Half of a page is none, and would be in the next one's way.
+#[test]
+fn a_page_without_room_leaves_nothing() {
+    let folder = with_experiment("rows-no-room");
+    folder.said(&SMALL);
+    std::fs::create_dir(folder.0.join("small")).expect("made");
+    let script = "mount -t tmpfs -o size=16k none small || exit 99\n\
+                  \"$0\" lab report rows --html small/page.html\nstatus=$?\n\
+                  echo -----\nls -A small\nexit $status";
+    let mut command = std::process::Command::new("unshare");
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|of| of.uid() == 0);
+    let unshare: &[&str] = if is_root { &["-m"] } else { &["-r", "-m"] };
+    command.args(unshare).args(["sh", "-c", script, env!("CARGO_BIN_EXE_forebay")]);
+    command.current_dir(&folder.0);
+    let output = command.output().expect("unshare is installed");
+    let (found, told) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("no space left on device"), "{told}");
+    assert!(found.ends_with("-----\n"), "something is left: {found}");
 }
 
 /// Else a changed program has the commit of the one before, and their rows are put together.

@@ -131,6 +131,7 @@ impl Db {
                 area_bytes: sort::SORT_AREA_BYTES_MIN,
                 filesystem_io: FilesystemIo::SetAll,
                 file: FileNo::new(999),
+                budget: None,
             },
         };
         let (space, transactions) = (instance.space(), instance.transactions());

@@ -130,7 +130,7 @@ fn a_check_that_is_an_expression_holds_for_rows_that_are_there_and_that_come() {
         let (from, to) = ("id".into(), "number".into());
         let rename = Alteration::RenameColumn { from, to };
         let used = RefusalKind::WrongState;
-        refused(alter(db, "customer", rename, session), used, "names column id");
+        refused(alter(db, "customer", rename, session), used, "may say");
         let (from, to) = ("customer_check".into(), "low".into());
         alter(db, "customer", Alteration::RenameConstraint { from, to }, session).expect("renamed");
         let again = alter(db, "customer", below("id < 90", &["id"]), session);
@@ -167,6 +167,7 @@ fn without_what_evaluates_a_check_its_table_is_read_and_not_changed() {
             area_bytes: sort::SORT_AREA_BYTES_MIN,
             filesystem_io: FilesystemIo::SetAll,
             file: FileNo::new(999),
+            budget: None,
         };
         let config = CatalogConfig { tablespace: "system".into(), disk: world.disk(), sort };
         let (space, transactions) = (instance.space(), instance.transactions());

@@ -12,7 +12,7 @@ mod tests;
 use cache::{CacheConfig, PoolSize};
 use ids::BlockSize;
 use os::probe::DurableWrite;
-use os::{FilesystemIo, RingConfig};
+use os::{FilesystemIo, RingConfig, Session};
 use redo::{CommitLeader, CommitLogging, CommitMode, CommitWait, LOG_BUFFER_BYTES_MIN};
 use sort::{SORT_AREA_BYTES_MAX, SORT_AREA_BYTES_MIN};
 use space::{DataFileShape, DataFileSpec, TablespaceSpec};
@@ -154,6 +154,10 @@ declared! {
      that don't fit go through a temporary file."
         sort_area_size: u64 = 64 << 20, BYTES,
         Allowed::Between(SORT_AREA_BYTES_MIN, SORT_AREA_BYTES_MAX);
+    "The memory that all work areas of the instance are to have together: sorts, hash joins, \
+     groups and kept rows. Each asks for its part and never waits: what doesn't fit goes through a \
+     temporary file. 0 for a quarter of the machine's memory."
+        pga_aggregate_target: u64 = 0, BYTES, Allowed::Between(0, 1 << 42), AnyTime;
     "The size of the redo log buffer: 100k at least for each of log_writes_in_flight, and for one \
      more."
         log_buffer: u64 = 8 << 20, BYTES,
@@ -232,6 +236,31 @@ impl Parameters {
         (self.log_buffer / (LOG_BUFFER_BYTES_MIN as u64 / 2)) as u32
     }
 
+    /// Refuses what an opening of a database that was made by this `creation` would refuse of its
+    /// parameters, and the priorities and CPUs that it would leave (IN52).
+    pub fn check_beforehand(&self, creation: &Creation, session: &Session) -> Result<(), Stop> {
+        let memory = session.os().memory_bytes();
+        self.check(creation.db_block_size, creation.doublewrite_slots, memory)?;
+        self.check_log_buffer()?;
+        self.try_scheduling(session)
+    }
+
+    /// Refuses a log buffer without a part for each write of redo in flight, and one more.
+    fn check_log_buffer(&self) -> Result<(), Stop> {
+        let writes = self.log_writes_in_flight.max(1);
+        if self.log_buffer_parts() > writes {
+            return Ok(());
+        }
+        let least = LOG_BUFFER_BYTES_MIN as u64 / 2 * u64::from(writes + 1);
+        let message = format!(
+            "log_buffer is {}, and with {writes} redo writes in flight it has {} at least: choose \
+             a larger one, or fewer log_writes_in_flight",
+            sized(self.log_buffer),
+            sized(least)
+        );
+        Err(Stop::refuse(RefusalKind::Invalid, message))
+    }
+
     /// Refuses values that can't work, naming each with its limits. `memory` is the memory of the
     /// machine in bytes.
     pub(crate) fn check(&self, block_size: BlockSize, slots: u32, memory: u64) -> Result<(), Stop> {
@@ -249,12 +278,17 @@ impl Parameters {
         let least = Parameters::BUFFERS_MIN.max(sets * CacheConfig::FRAMES_PER_SET_MIN);
         if !(least..=CacheConfig::FRAMES_MAX).contains(&buffers) {
             let size = |buffers: u32| sized(u64::from(buffers) * block_size.bytes() as u64);
+            let most = u64::from(CacheConfig::FRAMES_MAX) * block_size.bytes() as u64;
+            let has = match memory < most {
+                true => format!(", less than the {}m of memory of this machine", memory >> 20),
+                false => String::new(),
+            };
             return refuse(format!(
                 "db_cache_size is {}: with blocks of {block_size} and {sets} working sets choose \
-                 {} to {}",
+                 {} to {}{has}",
                 sized(self.db_cache_size),
                 size(least),
-                size(CacheConfig::FRAMES_MAX)
+                sized(most)
             ));
         }
         let mut all = u64::from(buffers);
@@ -291,15 +325,22 @@ impl Parameters {
                 self.db_writer_processes, self.db_writer_batch
             ));
         }
+        self.check_memory(block_size, slots, memory)
+    }
+
+    fn check_memory(&self, block_size: BlockSize, slots: u32, memory: u64) -> Result<(), Stop> {
         let needs = self.memory_bytes(block_size, slots);
-        if needs > memory {
-            return refuse(format!(
-                "the buffer cache, the batches of the writers and log_buffer would need {needs} \
-                 bytes of memory, and this machine has {memory}: choose a smaller db_cache_size, \
-                 sga_max_size or db_writer_batch"
-            ));
+        if needs <= memory {
+            return Ok(());
         }
-        Ok(())
+        // Who didn't set it has no smaller one to choose.
+        let sga = if self.sga_max_size > 0 { ", sga_max_size" } else { "" };
+        let message = format!(
+            "the buffer cache, the batches of the writers and log_buffer would need {needs} bytes \
+             of memory, and this machine has {memory}: choose a smaller db_cache_size{sga} or \
+             db_writer_batch"
+        );
+        Err(Stop::refuse(RefusalKind::Invalid, message))
     }
 
     /// Roughly the memory that the cache, its writers and the redo take. The further writers of
@@ -366,6 +407,14 @@ impl Parameters {
 
     pub(crate) fn retention(&self) -> Nanos {
         Nanos::from_secs(u64::from(self.undo_retention))
+    }
+
+    /// Bytes of all work areas on a machine with this much memory.
+    pub(crate) fn work_area_bytes(&self, memory: u64) -> u64 {
+        match self.pga_aggregate_target {
+            0 => memory / 4,
+            bytes => bytes,
+        }
     }
 
     pub(crate) fn commit_mode(&self) -> CommitMode {

@@ -147,6 +147,10 @@ fn a_cache_too_small_for_its_working_sets_is_refused_with_the_least_size() {
     let said = refused("db_cache_size", "32k");
     let says = "db_cache_size is 32k: with blocks of 8 KiB and 8 working sets choose 256k to 256g";
     assert_eq!(said, says);
+    let parameters = Parameters { db_cache_size: 900 << 30, ..Parameters::default() };
+    let refused_here = parameters.check(BlockSize::KIB_8, 2_048, 24 << 30).expect_err("too large");
+    let says = "choose 256k to 256g, less than the 24576m of memory of this machine";
+    assert!(refused_here.to_string().ends_with(says), "{refused_here}");
     let said = refused("db_16k_cache_size", "16k");
     assert_eq!(said, "db_16k_cache_size is 16k: with 8 working sets choose 512k or more, or 0");
 }
@@ -163,4 +167,17 @@ fn the_batches_of_the_writers_are_counted_as_memory() {
     let refused = parameters.check(BlockSize::KIB_8, 2_048, needs - 1);
     let said = refused.expect_err("there is too little memory").to_string();
     assert!(said.contains(&format!("would need {needs} bytes")), "{said}");
+}
+
+/// An opening would refuse it when all has been loaded.
+#[test]
+fn a_log_buffer_without_room_for_the_writes_in_flight_is_refused_with_the_least_size() {
+    let with = |log_buffer: &str| {
+        let mut parameters = Parameters { log_writes_in_flight: 4, ..Parameters::default() };
+        parameters.set("log_buffer", log_buffer).expect("within the range");
+        parameters.check_log_buffer().map_err(|stop| stop.to_string())
+    };
+    assert_eq!(with("500k"), Ok(()));
+    let refused = with("400k").expect_err("no room for five parts");
+    assert!(refused.contains("with 4 redo writes in flight it has 500k at least"), "{refused}");
 }

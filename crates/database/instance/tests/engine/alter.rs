@@ -38,6 +38,7 @@ fn values(name: &str) -> &'static [&'static str] {
         "db_2k_cache_size" => &["0"],
         "db_4k_cache_size" => &["64k", "80k", "0"],
         "db_8k_cache_size" | "db_16k_cache_size" | "db_32k_cache_size" => &["0"],
+        "pga_aggregate_target" => &["10m", "1t", "0"],
         "db_writer_processes" => &["2", "1"],
         "fast_start_mttr_target" => &["1", "0", "3600"],
         "db_file_multiblock_read_count" => &["1", "8", "0"],
@@ -294,13 +295,20 @@ fn a_process_with_high_priority_comes_first() {
         instance.set_parameter("process_affinity", "dbw*:0", session).expect("there is CPU 0");
         let refused = instance.set_parameter("process_affinity", "ckpt:77", session);
         let said = refused.expect_err("no such CPU").to_string();
-        assert!(said.contains("simulated machine has none of them"), "{said}");
+        assert!(said.contains("this program can have none of these CPUs"), "{said}");
         let shows = instance.parameters(session).get("process_affinity").expect("there");
         assert_eq!(shows, "dbw*:0");
         let later = instance.set_parameter("process_affinity", "dbw*:0|dbw9:0", session);
         later.expect("such a process may come");
         instance.set_parameter("process_affinity", "", session).expect("all CPUs again");
         shut(instance, session);
+        // IN52: of writers that don't run nothing is tried.
+        for (affinity, is_had) in [("ckpt:77", false), ("dbw1:77", true), ("*:0", true)] {
+            let mut wanted = roomy();
+            wanted.set("process_affinity", affinity).expect("a pattern");
+            let tried = wanted.check_beforehand(&common::creation(), session);
+            assert_eq!(tried.is_ok(), is_had, "{affinity}: {:?}", tried.err());
+        }
     });
     let notices = report.notices.clone();
     ended(report, "CPUs");

@@ -27,6 +27,7 @@ mod room;
 mod rows;
 mod scan;
 mod segments;
+mod shown;
 mod space;
 mod tablespaces;
 mod txn;

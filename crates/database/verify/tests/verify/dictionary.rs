@@ -50,6 +50,7 @@ pub(crate) fn config(world: &World) -> CatalogConfig {
             area_bytes: sort::SORT_AREA_BYTES_MIN,
             filesystem_io: FilesystemIo::SetAll,
             file: FileNo::new(999),
+            budget: None,
         },
     }
 }

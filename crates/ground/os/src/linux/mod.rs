@@ -22,11 +22,12 @@ mod interrupt;
 pub mod machine;
 mod schedstat;
 mod task_clock;
+pub mod terminal;
 mod threads;
 pub(crate) mod tsc;
 mod uring;
 
-pub use interrupt::{interrupted, listen};
+pub use interrupt::{cancel_is_asked, interrupted, listen, listen_for_cancel, take_cancel};
 pub use tsc::ClockCheck;
 
 /// Opens the real world; notices go to standard error.

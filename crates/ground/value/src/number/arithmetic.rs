@@ -58,6 +58,61 @@ impl Number {
         Number::rounded(self.negative != other.negative, dividend.divide(b), scale)
     }
 
+    /// What is left of a division without a fraction: `a - b * trunc(a / b)`, exactly. It has the
+    /// sign of this number.
+    pub fn checked_rem(self, other: Number) -> Result<Number, NumberFault> {
+        if other.is_zero() {
+            return Err(NumberFault::DivisionByZero);
+        }
+        let (a, b) = (self.magnitude(), other.magnitude());
+        let scale = self.scale().max(other.scale());
+        let (up, up_other) = (scale.abs_diff(self.scale()), scale.abs_diff(other.scale()));
+        let rest = if up_other > 0 {
+            // A divisor that is longer than any number is larger than this one.
+            let unit = POW10.get(up_other as usize);
+            unit.and_then(|unit| b.checked_mul(*unit)).map_or(a, |b| a % b)
+        } else {
+            let mut rest = a % b;
+            for step in (0..up).step_by(19) {
+                let zeros = 10_u64.pow((up - step).min(19));
+                rest = Wide::narrow(rest).times(zeros).remainder(b);
+            }
+            rest
+        };
+        Number::rounded(self.negative, Wide::narrow(rest), scale)
+    }
+
+    /// The square root; none of a number below zero.
+    pub fn checked_sqrt(self) -> Option<Number> {
+        if self.is_zero() {
+            return Some(Number::ZERO);
+        }
+        if self.negative {
+            return None;
+        }
+        // The zeros give the radicand 75 or 76 digits, and the root 38; half the scale must be
+        // whole.
+        let zeros = 2 * DIGITS_MAX - digits(self.magnitude());
+        let zeros = zeros - u32::from((self.scale() + zeros as i32) % 2 != 0);
+        let first = zeros.min(DIGITS_MAX - digits(self.magnitude()));
+        let radicand = Wide::product(self.magnitude() * pow10(first), pow10(zeros - first));
+        let root = radicand.root();
+        let scale = (self.scale() + zeros as i32) / 2;
+        Number::rounded(false, Wide::narrow(root), scale).ok()
+    }
+
+    /// The largest whole number that isn't above this one.
+    pub fn floor(self) -> Result<Number, NumberFault> {
+        let whole = self.truncate(0);
+        let below = self.negative && whole != self;
+        if below { whole.checked_sub(Number::from(1)) } else { Ok(whole) }
+    }
+
+    /// The smallest whole number that isn't below this one.
+    pub fn ceil(self) -> Result<Number, NumberFault> {
+        Ok(-(-self).floor()?)
+    }
+
     /// `magnitude` × 10^-`scale`, rounded once to a number.
     pub(super) fn rounded(
         negative: bool,

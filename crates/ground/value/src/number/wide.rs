@@ -126,6 +126,37 @@ impl Wide {
         }
         quotient
     }
+
+    /// The remainder of a division by a number below 2^127.
+    pub(crate) fn remainder(self, by: u128) -> u128 {
+        let mut rest = self.high % by;
+        for bit in (0..u128::BITS).rev() {
+            rest = (rest << 1) | (self.low >> bit & 1);
+            if rest >= by {
+                rest -= by;
+            }
+        }
+        rest
+    }
+
+    /// The square root, rounded half up, of a number of 75 or 76 digits.
+    pub(crate) fn root(self) -> u128 {
+        // A bound from above: Newton's steps fall to the root from there, in fewer than ten steps,
+        // for the first guess is right to 15 digits.
+        let estimate = (self.high as f64 * 2_f64.powi(128)).sqrt();
+        let mut root = (estimate * 1.000_001) as u128 + 1;
+        loop {
+            let quotient = self.divide(root).to_u128().expect("about as long as the root");
+            let next = (root + quotient) / 2;
+            if next >= root {
+                break;
+            }
+            root = next;
+        }
+        // (root + 1/2)² = root² + root + 1/4: above that, the next number is nearer.
+        let square = Wide::product(root, root);
+        if self > square.plus(root) { root + 1 } else { root }
+    }
 }
 
 fn split(value: u128) -> (u128, u128) {

@@ -5,7 +5,7 @@
 #![allow(dead_code, reason = "not every test program uses all of it")]
 
 use proptest::prelude::*;
-use value::{Date, Number, OwnedValue, Timestamp, Type, Value};
+use value::{Date, Interval, Number, OwnedValue, Timestamp, Type, Value};
 
 pub(crate) fn config(cases: u32) -> ProptestConfig {
     ProptestConfig { failure_persistence: None, cases, ..Default::default() }
@@ -84,6 +84,43 @@ pub(crate) fn any_date() -> impl Strategy<Value = Date> {
 pub(crate) fn any_timestamp() -> impl Strategy<Value = Timestamp> {
     (Timestamp::MIN.us()..=Timestamp::MAX.us())
         .prop_map(|us| Timestamp::from_us(us).expect("in range"))
+}
+
+/// Spans of time, many of which are equal though their parts differ.
+pub(crate) fn any_interval() -> impl Strategy<Value = Interval> {
+    let day = 86_400_000_000_i64;
+    prop_oneof![
+        (any::<i32>(), any::<i32>(), any::<i64>()).prop_map(|(m, d, us)| Interval::new(m, d, us)),
+        (-2..=2_i32, -60..=60_i32, -2..=2_i64).prop_map(move |(m, d, days)| Interval::new(
+            m,
+            d,
+            days * day
+        )),
+    ]
+}
+
+/// Values of all kinds, of which many are equal to others of another kind.
+pub(crate) fn any_value() -> impl Strategy<Value = OwnedValue> {
+    let small = -3..=3_i64;
+    prop_oneof![
+        (any_type()).prop_flat_map(value_of),
+        any_interval().prop_map(|span| Value::Interval(span).to_owned()),
+        small.clone().prop_map(|int| Value::Int(int).to_owned()),
+        small.clone().prop_map(|int| Value::Double(int as f64 / 2.0).to_owned()),
+        small.clone().prop_map(|int| Value::Double(int as f64).to_owned()),
+        (small, 0..4_u32).prop_map(|(int, scale)| {
+            let coefficient = i128::from(int) * 10_i128.pow(scale) / 2;
+            let number = Number::from_parts(coefficient, scale.cast_signed());
+            Value::Number(number.expect("small")).to_owned()
+        }),
+        any_int().prop_map(|int| Value::Double(int as f64).to_owned()),
+        any_int().prop_map(|int| Value::Number(int.into()).to_owned()),
+        (0..3).prop_map(|day| Value::Date(Date::from_days(day).expect("a day")).to_owned()),
+        (0..3).prop_map(|day| {
+            let day = Date::from_days(day).expect("a day");
+            Value::Timestamp(Timestamp::midnight(day)).to_owned()
+        }),
+    ]
 }
 
 /// A value that fits the type, sometimes NULL.

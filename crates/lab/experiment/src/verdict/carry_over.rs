@@ -10,11 +10,11 @@
 //! And throughput follows what has sunk in of a setting over a longer time (`slow`): the effect is
 //! slow, and alternating hides it (rule V22).
 //!
-//! Callers: `verdict`; `lab`, to refuse.
+//! Callers: `verdict`; `lab`, to begin anew by restarts.
 //! Source: Bojinov, Simchi-Levi & Zhao, "Design and Analysis of Switchback Experiments" (Management
 //! Science 2023), for the comparison of block lengths.
 
-use report::number::{change, decimal};
+use report::number::{change, decimal, share};
 use report::{labelled, paragraph};
 use serde::Serialize;
 use stats::adjusted::{Estimate, Pair};
@@ -112,18 +112,23 @@ impl CarryOver {
     pub(crate) fn text(&self, b: Level) -> String {
         let lines = self.lines(b);
         let lines: String = lines.iter().map(|(label, text)| labelled(label, text)).collect();
-        format!("{QUESTION}\n{lines}") + &paragraph(self.answer(), "  ")
+        format!("{QUESTION}\n{lines}") + &paragraph(&self.answer(), "  ")
     }
 
-    /// Whether settings may alternate, in a sentence.
-    pub(super) fn answer(&self) -> &'static str {
+    /// Whether settings may alternate, in sentences.
+    pub(super) fn answer(&self) -> String {
+        let counts = decimal(FOUND_P, 3);
         match (self.is_found(), self.slow) {
-            (true, _) => "It does: don't trust a comparison in one instance.",
-            (false, Some(_)) => "Not that can be seen: the settings may alternate.",
-            (false, None) => {
-                "Not within a block. A slow effect couldn't be looked for: it needs a long stretch \
-                 of either setting."
-            }
+            (true, _) => "It does: don't trust a comparison in one instance.".to_owned(),
+            (false, Some(slow)) => format!(
+                "Not that can be seen, for a p counts from {counts} down: the settings may \
+                 alternate. A slow effect of less than {} for the worse would not be seen.",
+                share(slow.seen_from)
+            ),
+            (false, None) => format!(
+                "Not within a block, for a p counts from {counts} down. A slow effect couldn't be \
+                 looked for: it needs a long stretch of either setting."
+            ),
         }
     }
 
@@ -140,12 +145,10 @@ impl CarryOver {
         let mut lines = vec![("within a block", late)];
         if let Some(slow) = self.slow {
             let text = format!(
-                "what comes of {b} in about {} s, beyond what it does at once, is {} (p {}); less \
-                 than {} for the worse would hardly be seen",
+                "what comes of {b} in about {} s, beyond what it does at once, is {} (p {})",
                 decimal(slow.memory_s, 0),
                 points(slow.effect),
                 decimal(slow.p, 3),
-                points(slow.seen_from),
             );
             lines.push(("slowly", text));
         }

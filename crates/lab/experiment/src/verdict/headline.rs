@@ -3,7 +3,7 @@
 //! Callers: `verdict`.
 
 use report::labelled;
-use report::number::{change, change_size, counted, decimal, share};
+use report::number::{change, change_size, counted, decimal, grouped, share};
 use serde::Serialize;
 use stats::sequential::Direction;
 use stats::{Interval, Matters};
@@ -25,6 +25,8 @@ pub(crate) struct Headline {
     throughput_b: f64,
     /// `None` before the first look.
     comparison: Option<Figures>,
+    /// Whole rounds since the last look, which no figure has.
+    later_rounds: u32,
     /// The rounds after which that comes.
     #[serde(skip)]
     first_look: u32,
@@ -37,7 +39,10 @@ pub(crate) struct Figures {
     looks: u32,
     error: f64,
     ratio: f64,
-    interval: [f64; 2],
+    /// The ratio of the two figures, with all noise in it.
+    ratio_by_sums: f64,
+    /// None if the rounds are too few to bound it.
+    interval: Option<[f64; 2]>,
     threshold: f64,
     /// `yes`, or `not seen`.
     real: &'static str,
@@ -88,7 +93,8 @@ impl Figures {
             looks: of.looks,
             error: of.error,
             ratio: of.ratio,
-            interval: ends(of.interval),
+            ratio_by_sums: of.by_sums(),
+            interval: of.bounds().map(ends),
             threshold: of.threshold,
             real: if of.answer.is_real() { "yes" } else { "not seen" },
             matters: match of.answer.matters {
@@ -106,7 +112,10 @@ impl Figures {
 
     /// One line: `B / A 1.0316 (1.0210 to 1.0430): real, matters`.
     pub(crate) fn line(&self, b: Level) -> String {
-        let [low, high] = self.interval.map(|end| decimal(end, 4));
+        let interval = match self.interval {
+            Some([low, high]) => format!("{} to {}", decimal(low, 4), decimal(high, 4)),
+            None => NOT_YET.to_owned(),
+        };
         let words = match (self.of.answer.is_real(), self.of.answer.matters) {
             (true, Matters::Yes) => "real, and matters",
             (true, Matters::No) => "real, doesn't matter",
@@ -114,7 +123,7 @@ impl Figures {
             (false, Matters::No) => "no difference that matters",
             (false, _) => "can't tell",
         };
-        format!("{b} / A {} ({low} to {high}): {words}", decimal(self.ratio, 4))
+        format!("{b} / A {} ({interval}): {words}", decimal(self.ratio, 4))
     }
 
     /// Whether two comparisons certainly found another effect each (rule V12).
@@ -148,6 +157,7 @@ impl Headline {
             throughput_a: throughput(&runs_a),
             throughput_b: throughput(&runs_b),
             comparison: decision.map(Figures::of),
+            later_rounds: rounds.later,
             first_look: rule.looks().next().unwrap_or(ROUNDS_MIN),
         })
     }
@@ -194,26 +204,42 @@ impl Headline {
             (self.measure.noun().to_owned(), format!("A {a} and {b} {of_b}"))
         });
         let speed = std::iter::once(throughput).chain(measure);
-        speed.chain(comparison(&figures.of, b)).collect()
+        speed.chain(comparison(&figures.of, self.later_rounds, b)).collect()
     }
 }
+
+/// What is told of an interval that so few rounds don't bound (V37).
+const NOT_YET: &str = "its interval can't be told yet";
 
 /// A label, and the sentence beside it.
 pub(super) type Labelled = (String, String);
 
-fn comparison(of: &Decision, b: Level) -> impl Iterator<Item = Labelled> {
-    let ratio = format!(
-        "{} ({}); interval {} to {} ({}), over {} in {}; such intervals hold the truth in {} of \
-         experiments, whenever they stop",
-        decimal(of.ratio, 4),
-        change(of.ratio),
-        decimal(of.interval.low, 4),
-        decimal(of.interval.high, 4),
-        range(of.interval),
-        counted(of.rounds.into(), "round"),
-        counted(of.looks.into(), "look"),
-        share(1.0 - of.error),
-    );
+fn comparison(of: &Decision, later: u32, b: Level) -> impl Iterator<Item = Labelled> {
+    let later = match later {
+        0 => String::new(),
+        1 => " (1 round since then is in no figure)".to_owned(),
+        later => format!(" ({} rounds since then are in no figure)", grouped(later.into())),
+    };
+    let figures = |ratio: f64| [decimal(ratio, 4), change(ratio)];
+    let ([ratio, changed], [sums, changed_by_sums]) = (figures(of.ratio), figures(of.by_sums()));
+    let adjusted = match of.is_adjusted() {
+        true => format!(", with noise taken out (by the sums {sums}, {changed_by_sums})"),
+        false => String::new(),
+    };
+    let rounds = counted(of.rounds.into(), "round");
+    let over = format!("over {rounds} in {}{later}", counted(of.looks.into(), "look"));
+    let interval = match of.bounds() {
+        Some(of_ratio) => format!(
+            "interval {} to {} ({}), {over}; such intervals hold the truth in {} of experiments, \
+             whenever they stop",
+            decimal(of_ratio.low, 4),
+            decimal(of_ratio.high, 4),
+            range(of_ratio),
+            share(1.0 - of.error),
+        ),
+        None => format!("{NOT_YET}, {over}"),
+    };
+    let ratio = format!("{ratio} ({changed}){adjusted}; {interval}");
     [Some((format!("{b} / A"), ratio)), equals(of, b), noise(of)].into_iter().flatten()
 }
 
@@ -272,6 +298,9 @@ fn is_it_real(of: &Decision, measure: Measure, b: Level) -> String {
         Direction::Up => is(more),
         Direction::Down => is(less),
         Direction::Open if of.answer.matters == Matters::No => "No difference seen.".to_owned(),
+        Direction::Open if of.bounds().is_none() => {
+            "Can't tell yet: the rounds are too few to bound the difference.".to_owned()
+        }
         Direction::Open => format!("Can't tell: the interval holds both {more} and {less}."),
     }
 }
@@ -300,7 +329,11 @@ fn does_it_matter(of: &Decision) -> String {
                 None if of.is_out_of_reach() => OUT_OF_REACH.to_owned(),
                 None => String::new(),
             };
-            format!("Can't tell yet. It lies {range}, and {threshold} would matter.{more}")
+            let lies = match of.bounds() {
+                Some(_) => format!("It lies {range}"),
+                None => "Where it lies can't be told yet".to_owned(),
+            };
+            format!("Can't tell yet. {lies}, and {threshold} would matter.{more}")
         }
     }
 }
@@ -319,9 +352,19 @@ fn remedy(of: &Decision, more: u32) -> String {
         }
         false => format!("{} (--rounds {rounds})", counted(rounds.into(), "round")),
     };
+    let how = match of.has_room_for(rounds) {
+        true => {
+            "the plan has room for them, and 'forebay lab resume' goes on, if --rows kept what \
+                 was measured."
+                .to_owned()
+        }
+        false => {
+            format!("ask for {ask}, which measures all again, because none can be added to a plan.")
+        }
+    };
     format!(
-        " About {} would bring an answer in four of five cases, if the noise stays what it is: ask \
-         for {ask}.",
+        " About {} would bring an answer in four of five cases, if the noise stays what it is: \
+         {how}",
         counted(more.into(), "more round"),
     )
 }

@@ -65,7 +65,14 @@ pub(super) struct Line {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Against {
     pub(super) ratio: f64,
-    pub(super) interval: [f64; 2],
+    /// None if the rounds are too few to bound it.
+    pub(super) interval: Option<[f64; 2]>,
+    /// The same without a word on that: an end may bound another setting all the same.
+    #[serde(skip)]
+    ends: [f64; 2],
+    /// Whether the ratio isn't that of the figures.
+    #[serde(skip)]
+    is_adjusted: bool,
     /// `yes`, or `not seen`.
     pub(super) real: &'static str,
     /// `yes`, `no` or `open`.
@@ -80,7 +87,9 @@ impl Against {
         let of = decide(rows, level, figure, rule)?;
         Some(Against {
             ratio: of.ratio,
-            interval: [of.interval.low, of.interval.high],
+            interval: of.bounds().map(|of| [of.low, of.high]),
+            ends: [of.interval.low, of.interval.high],
+            is_adjusted: of.is_adjusted(),
             real: if of.answer.is_real() { "yes" } else { "not seen" },
             matters: match of.answer.matters {
                 Matters::Yes => "yes",
@@ -90,9 +99,9 @@ impl Against {
         })
     }
 
-    /// Whether its interval is too long to be told.
-    pub(super) fn is_wide(&self) -> bool {
-        self.interval[1] > RATIO_MAX
+    /// Its interval, if it isn't too long to be told.
+    pub(super) fn told(&self) -> Option<[f64; 2]> {
+        self.interval.filter(|[_, high]| *high <= RATIO_MAX)
     }
 
     /// The change and its interval, in per cent, without the sign.
@@ -100,10 +109,9 @@ impl Against {
         let bare = |ratio: f64| change(ratio).trim_end_matches(" %").to_owned();
         match of {
             None => [String::new(), String::new()],
-            Some(of) if of.is_wide() => [bare(of.ratio), "too long".to_owned()],
             Some(of) => {
-                let [low, high] = of.interval.map(bare);
-                [bare(of.ratio), format!("{low} to {high}")]
+                let interval = of.told().map(|ends| ends.map(bare).join(" to "));
+                [bare(of.ratio), interval.unwrap_or_else(|| "too long".to_owned())]
             }
         }
     }
@@ -190,10 +198,15 @@ impl Levels {
             Measure::Throughput => "against A".to_owned(),
             measure => format!("{} against A's", measure.noun()),
         };
+        let is_adjusted = |line: &Line| line.against_a.is_some_and(|of| of.is_adjusted);
+        let noise = match self.lines.iter().any(is_adjusted) {
+            true => "; noise is taken out, so it isn't quite the ratio of the figures",
+            false => "",
+        };
         format!(
-            "to A: {of}, with the interval of each setting. real: a dash where no difference is \
-             seen. CPU: that of the instance a transaction, with its interval against A. writes: \
-             those of the device a transaction."
+            "to A: {of}, with the interval of each setting{noise}. real: a dash where no \
+             difference is seen. CPU: that of the instance a transaction, with its interval \
+             against A. writes: those of the device a transaction."
         )
     }
 
@@ -239,7 +252,7 @@ impl Levels {
 fn best(lines: &[Line], measure: Measure) -> Option<Level> {
     let interval = |line: &Line| match line.level {
         Level::A => Some([1.0, 1.0]),
-        _ => line.against_a.map(|of| of.interval),
+        _ => line.against_a.map(|of| of.ends),
     };
     let all: Vec<(Level, [f64; 2])> =
         lines.iter().map(|line| Some((line.level, interval(line)?))).collect::<Option<_>>()?;

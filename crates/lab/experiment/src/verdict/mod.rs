@@ -17,7 +17,7 @@
 //! ```
 //!
 //! Each section is a struct that serializes as it is and has a `text`: one fact, two forms. Nothing
-//! here measures, and nothing decides: answers are those of `decision`. Rules V1 to V36 are in
+//! here measures, and nothing decides: answers are those of `decision`. Rules V1 to V38 are in
 //! the README.
 //!
 //! Callers: `lab`.
@@ -55,7 +55,7 @@ use self::samples::Samples;
 use self::time_table::TimeTable;
 use self::warnings::Worst;
 use self::yardsticks::Yardsticks;
-use crate::decision::{Decision, Rule, decide, foremost, others};
+use crate::decision::{Decision, Rule, decide, foremost, judged, others};
 use crate::rounds::Rounds;
 use crate::{Audit, Level, Run};
 use report::number::counted;
@@ -194,7 +194,7 @@ pub struct Verdict {
 impl Verdict {
     /// Of the rows of one experiment.
     pub fn of(rows: &[Run], question: &Question) -> Result<Verdict, NoVerdict> {
-        let rounds = Rounds::of(rows);
+        let rounds = judged(rows, &question.rule);
         let level = foremost(rows, &question.rule);
         let decision = compare(rows, level, &question.rule);
         let nothing = NoVerdict::NoRound { rows: rows.len() };
@@ -202,7 +202,7 @@ impl Verdict {
         let (a, b) = *pairs.first().ok_or(nothing)?;
         check_idle(&rounds)?;
         // What is certain is told by the bar of the last look, of its rounds.
-        let look = decision.as_ref().map(|of| (&pairs[..of.rounds as usize], of.critical));
+        let look = decision.as_ref().map(|of| (&pairs[..], of.critical));
         let explanation = [
             Explanation::of("Sessions: what makes the difference", look, |r| &r.foreground),
             Explanation::of("Processes: what makes the difference", look, |r| &r.background),

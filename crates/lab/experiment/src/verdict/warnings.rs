@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use report::number::{counted, grouped, share};
+use report::number::{counted, decimal, grouped, share};
 use report::{labelled, paragraph};
 use serde::Serialize;
 
@@ -71,7 +71,7 @@ impl Worst {
 const KEPT_UP: f64 = 0.97;
 
 /// A warning for each setting under which fewer transactions ended than arrived.
-fn behind_the_rate(rows: &[Run]) -> Vec<String> {
+fn behind_the_rate(rows: &[Run], rounds: &Rounds<'_>) -> Vec<String> {
     let rate = rows.iter().find_map(|run| run.identity.parameters.get(RATE)?.parse::<f64>().ok());
     let Some(rate) = rate else { return Vec::new() };
     // Some of order entry's transactions only read, or roll back as planned: they aren't counted.
@@ -80,18 +80,20 @@ fn behind_the_rate(rows: &[Run]) -> Vec<String> {
         return Vec::new();
     }
     let mut levels: BTreeMap<Level, [f64; 2]> = BTreeMap::new();
-    for run in rows {
+    for run in rounds.compared.iter().flat_map(BTreeMap::values) {
         let sums = levels.entry(run.identity.level).or_default();
         let parts = run.throughput_parts();
         sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
     }
     let behind = levels.into_iter().map(|(level, [done, seconds])| (level, done / seconds));
     let behind = behind.filter(|(_, did)| *did < rate * KEPT_UP);
+    let arrive = decimal(rate, u32::from(rate.fract() != 0.0));
     let warning = |(level, did)| {
         format!(
-            "{level} doesn't keep up: of {rate} transactions a second that arrive it does \
-             {did:.0}. Those that wait become more and more, so its latencies depend on how long \
-             it runs: choose a lower rate."
+            "{level} doesn't keep up: of {arrive} transactions a second that arrive it does {}. \
+             Those that wait become more and more, so its latencies depend on how long it runs: \
+             choose a lower rate.",
+            decimal(did, 0)
         )
     };
     behind.map(warning).collect()
@@ -111,9 +113,14 @@ pub(crate) fn warnings(
     warnings.extend(commits.warning());
     if let Some(worst) = worst.filter(|worst| worst.share > UNACCOUNTED_MAX) {
         let share = share(worst.share);
-        warnings.push(format!("{} left {share} of its time without a name.", worst.session));
+        warnings.push(format!(
+            "{} left {share} of its time without a name. The verdict doesn't rest on that, nor do \
+             throughput and latencies; where time goes isn't surer than this for such a session. \
+             If it is there in longer blocks or runs too, it is an error of this program.",
+            worst.session
+        ));
     }
-    warnings.extend(behind_the_rate(rows));
+    warnings.extend(behind_the_rate(rows, rounds));
     let stolen = rows.iter().map(Run::stolen_share).sum::<f64>() / rows.len().max(1) as f64;
     if stolen > STOLEN_MAX {
         warnings.push(format!(

@@ -109,15 +109,16 @@ pub(super) struct Line {
     pub(super) a: f64,
     pub(super) b: f64,
     pub(super) ratio: f64,
-    pub(super) interval: [f64; 2],
+    /// None if the rounds are too few to bound it.
+    pub(super) interval: Option<[f64; 2]>,
+    /// Whether the ratio isn't that of the figures.
+    #[serde(skip)]
+    is_adjusted: bool,
     /// `higher`, `lower` or `not seen`.
     pub(super) difference: &'static str,
 }
 
-/// An interval whose upper end is this many times its lower one says nothing: a hundredth to a
-/// hundredfold (V37).
-const LENGTH_MAX: f64 = 1e4;
-/// What a table says of such intervals.
+/// What a table says of intervals that it shows as "-" (V37).
 pub(super) const UNBOUNDED: &str = "-: the rounds are too few to bound this figure.";
 
 /// Work that differs by more isn't the same.
@@ -176,8 +177,17 @@ impl Yardsticks {
                 word,
             ]);
         }
-        let note = self.lines.iter().any(Line::is_unbounded).then_some(UNBOUNDED);
-        text + &table.text() + &note.map_or_else(String::new, |note| paragraph(note, "  "))
+        let unbounded = self.lines.iter().any(Line::is_unbounded).then_some(UNBOUNDED);
+        let notes = self.adjusted(b).into_iter().chain(unbounded.map(str::to_owned));
+        text + &table.text() + &notes.map(|note| paragraph(&note, "  ")).collect::<String>()
+    }
+
+    /// What a table says of ratios that aren't those of its figures.
+    pub(super) fn adjusted(&self, b: Level) -> Option<String> {
+        let note = format!(
+            "{b} / A: noise is taken out as above, so it isn't quite the ratio of the two figures."
+        );
+        self.lines.iter().any(|line| line.is_adjusted).then_some(note)
     }
 }
 
@@ -225,30 +235,27 @@ fn unequal_warning(sides: &str, name: &str) -> String {
 }
 
 impl Line {
-    /// Whether its interval is too long to say anything. Tables show "-" in its place.
+    /// Whether its interval says nothing. Tables show "-" in its place.
     pub(super) fn is_unbounded(&self) -> bool {
-        let [low, high] = self.interval;
-        low.is_nan() || high.is_nan() || high > low * LENGTH_MAX
+        self.interval.is_none()
     }
 
     /// The interval as a change, with one sign of per cent.
     pub(super) fn interval_text(&self) -> String {
-        if self.is_unbounded() {
-            return "-".to_owned();
-        }
-        let [low, high] = self.interval.map(change);
+        let Some(interval) = self.interval else { return "-".to_owned() };
+        let [low, high] = interval.map(change);
         format!("{} to {high}", low.trim_end_matches(" %"))
     }
 
     fn is_unequal(&self) -> bool {
-        let [low, high] = self.interval;
-        self.kind == Kind::Work && (low > 1.0 + UNEQUAL || high < 1.0 / (1.0 + UNEQUAL))
+        let is_apart = |[low, high]: [f64; 2]| low > 1.0 + UNEQUAL || high < 1.0 / (1.0 + UNEQUAL);
+        self.kind == Kind::Work && self.interval.is_some_and(is_apart)
     }
 
     /// None if a run hasn't the figure, or a side has nothing of it.
     fn of(of: &Yardstick, rows: &[Run], level: Level, rule: &Rule) -> Option<Line> {
-        let Decision { figures, ratio, interval, answer, .. } = decide(rows, level, of.of, rule)?;
-        let [a, b] = figures;
+        let decision = decide(rows, level, of.of, rule)?;
+        let Decision { figures: [a, b], ratio, answer, .. } = decision;
         Some(Line {
             name: of.name,
             kind: of.kind,
@@ -256,7 +263,8 @@ impl Line {
             a,
             b,
             ratio,
-            interval: [interval.low, interval.high],
+            interval: decision.bounds().map(|of| [of.low, of.high]),
+            is_adjusted: decision.is_adjusted(),
             difference: match answer.direction {
                 Direction::Up => "higher",
                 Direction::Down => "lower",

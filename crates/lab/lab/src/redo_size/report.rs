@@ -19,6 +19,10 @@ const PERIODS: Interval = Interval { low: 0.3, high: 2.2 };
 const DRAWS: u32 = 200;
 /// Teeth that explain a smaller share of the residue of a line don't count.
 const EXPLAINED_LEAST: f64 = 0.5;
+/// What a tooth is, for who reads that there are none.
+const TOOTH: &str = "A tooth would be a stretch in which a commit takes the longer, the more redo \
+                     was made since the last one, with a fall at its end: there the log writer had \
+                     written most of it before the commit.";
 /// Characters of the longest bar.
 const BAR: f64 = 48.0;
 
@@ -74,6 +78,11 @@ impl Teeth {
             explained: best.explained,
         }
     }
+
+    /// Whether they explain enough not to be chance.
+    fn are_seen(&self) -> bool {
+        self.explained >= EXPLAINED_LEAST
+    }
 }
 
 impl Report {
@@ -105,7 +114,7 @@ impl Report {
 
     /// The fitted period in MiB and its interval, if there are teeth to speak of.
     pub fn period_mib(&self) -> Option<(f64, (f64, f64))> {
-        let teeth = self.teeth.filter(|teeth| teeth.explained >= EXPLAINED_LEAST)?;
+        let teeth = self.teeth.filter(Teeth::are_seen)?;
         Some((teeth.period_mib, (teeth.period_mib_low, teeth.period_mib_high)))
     }
 
@@ -123,7 +132,7 @@ impl Report {
              redo/MiB  commit/us (median)\n{lines}\n{}{}{}commit {}\nto repeat it: {}\n",
             self.rounds,
             lost_warning(self.commits),
-            paragraph(&self.answer(), "").trim_end(),
+            paragraph(&answer(self.teeth.as_ref(), self.rounds), "").trim_end(),
             commits_line(self.commits, "the crash at the end"),
             paragraph(&self.chosen, ""),
             paragraph(&self.machine, ""),
@@ -137,30 +146,56 @@ impl Report {
         self.commits
     }
 
-    fn answer(&self) -> String {
-        let Some(teeth) = &self.teeth else {
-            return "The time of a commit is a straight line over its redo.".to_string();
-        };
-        let share = teeth.explained * 100.0;
-        if self.period_mib().is_none() {
-            return format!(
-                "No teeth can be told: the best explain {share:.0} % of what a line leaves."
-            );
-        }
-        let interval = match self.rounds {
-            1 => "one round, so no interval".to_string(),
-            _ => format!("95 %: {:.3} to {:.3}", teeth.period_mib_low, teeth.period_mib_high),
-        };
-        format!(
-            "A saw-tooth: the time of a commit falls back every {:.3} MiB of redo ({interval}), \
-             first at {:.3}; within a tooth it rises by {:.0} us per MiB. The teeth explain \
-             {share:.0} % of what a straight line leaves.",
-            teeth.period_mib, teeth.first_fall_mib, teeth.rise_us_per_mib
-        )
-    }
-
     /// For programs: one line, all figures unrounded, without a line end.
     pub fn json(&self) -> String {
         serde_json::to_string(self).expect("strings and numbers always serialize")
+    }
+}
+
+/// What the curve says, with teeth that fit best, if any do, to so many rounds.
+fn answer(teeth: Option<&Teeth>, rounds: usize) -> String {
+    let Some(teeth) = teeth else {
+        return format!(
+            "No teeth are seen. {TOOTH} The time of a commit is a straight line over its redo."
+        );
+    };
+    let share = teeth.explained * 100.0;
+    if !teeth.are_seen() {
+        return format!(
+            "No teeth are seen. {TOOTH} Around a straight line over the redo the times of commits \
+             scatter, and of that the teeth that fit best explain {share:.0} %: under {:.0} % they \
+             may be chance.",
+            EXPLAINED_LEAST * 100.0
+        );
+    }
+    let interval = match rounds {
+        1 => "one round, so no interval".to_string(),
+        _ => format!("95 %: {:.3} to {:.3}", teeth.period_mib_low, teeth.period_mib_high),
+    };
+    format!(
+        "A saw-tooth: the time of a commit falls back every {:.3} MiB of redo ({interval}), first \
+         at {:.3}; within a tooth it rises by {:.0} us per MiB. The teeth explain {share:.0} % of \
+         how the times scatter around a straight line.",
+        teeth.period_mib, teeth.first_fall_mib, teeth.rise_us_per_mib
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Who asked what a commit takes didn't ask for teeth.
+    #[test]
+    fn who_reads_that_there_are_no_teeth_is_told_what_one_is() {
+        let says = |explained: f64, rise: f64| {
+            let best = Sawtooth { period: 1.0, phase: 0.0, rise, explained };
+            let interval = Interval { low: 0.9, high: 1.1 };
+            answer(Some(&Teeth::of(best, interval)), 9)
+        };
+        for none in [says(0.15, 20.0), answer(None, 9)] {
+            assert!(none.starts_with("No teeth are seen. A tooth would be a stretch"), "{none}");
+        }
+        assert!(says(0.15, 20.0).contains("explain 15 %: under 50 % they may be chance."));
+        assert!(says(0.9, 20.0).starts_with("A saw-tooth: "));
     }
 }

@@ -16,6 +16,7 @@ use crate::alternate::{Alternation, Following};
 use crate::before::check_settings;
 use crate::enough::is_enough;
 use crate::model::{DIRECTORY, Machine, ModelRunner, load};
+use crate::possible;
 use crate::progress::Teller;
 use crate::{Design, Follower, RunOn};
 
@@ -43,6 +44,7 @@ impl Asked<'_> {
         if self.has_ended() && factors.is_empty() {
             return Ok(self.ended(model, follower));
         }
+        self.check_on(machine)?;
         self.begin(&model, follower);
         follower.tell("loading on the model");
         let base = load(machine, &self.form)?;
@@ -63,6 +65,16 @@ impl Asked<'_> {
         let mut found = Found { runs, audits, model, is_stopped, ..Found::default() };
         on.vary(&mut found, machine, factors, told_to_stop, follower, session)?;
         Ok(found)
+    }
+
+    /// Refuses settings that this machine can't have (LB33).
+    fn check_on(&self, machine: &Machine) -> Result<(), Stop> {
+        let (form, settings) = (self.form.clone(), self.experiment.settings.clone());
+        let design = self.design;
+        let body = move |_: &sim::World, session: &Session| {
+            possible::check(&form, &settings, design, session)
+        };
+        machine.run(1, None, body).map(|_| ())
     }
 
     /// All in one simulation: nobody follows it from outside.
@@ -100,7 +112,7 @@ impl Asked<'_> {
     /// Says how much there is to come, and of whose time (LB21, LB80).
     fn announce(&self, parts: usize, follower: &mut dyn Follower) {
         if self.design == Design::Alternate {
-            follower.tell(&format!(
+            follower.notice(&format!(
                 "the budget of {} is of the model's own time: to simulate it may take longer or \
                  shorter",
                 self.budget

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use database::{Connection, Table, Tx};
 use stop::Stop;
-use value::{RowView, Value};
+use value::{Number, RowView, Value};
 
 use super::load::Scale;
 use super::schema::{Tables, column as c};
@@ -119,13 +119,16 @@ fn int(row: &RowView<'_>, column: usize) -> i64 {
 }
 
 /// Hundredths of an amount; what isn't one can't balance.
-pub(super) fn hundredths(row: &RowView<'_>, column: usize) -> i64 {
+fn hundredths(row: &RowView<'_>, column: usize) -> i64 {
     match row.get(column) {
-        Ok(Value::Number(number)) => {
-            number.at_scale(2).and_then(|amount| i64::try_from(amount).ok()).unwrap_or(i64::MIN)
-        }
+        Ok(Value::Number(number)) => hundredths_of(number),
         _ => i64::MIN,
     }
+}
+
+/// An amount in hundredths, if it has no smaller parts.
+pub(super) fn hundredths_of(number: Number) -> i64 {
+    number.at_scale(2).and_then(|amount| i64::try_from(amount).ok()).unwrap_or(i64::MIN)
 }
 
 impl Books {

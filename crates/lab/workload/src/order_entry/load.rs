@@ -1,14 +1,17 @@
-//! Filling the tables, in an order that satisfies their foreign keys.
+//! Filling the tables, in an order that satisfies their foreign keys, by prepared inserts.
 //!
 //! Callers: `forebay load create`, tests.
 //! Source: TPC Benchmark C, revision 5.11, clause 4.3.3.
 
-use database::{Connection, Table, Tx};
+use database::{Connection, Prepared};
+use os::Session;
 use stop::Stop;
 use value::{Number, Timestamp, Value};
 
 use super::random::{NAMES, Random, last_name};
-use super::schema::{self, Tables};
+use super::schema;
+use crate::sql_client::{Level, SqlClient};
+use crate::texts::order_entry as texts;
 
 /// Districts of a warehouse.
 pub(super) const DISTRICTS: i64 = 10;
@@ -55,8 +58,7 @@ impl Scale {
 const EPOCH_US: i64 = 1_767_225_600_000_000;
 
 /// The present, for columns.
-pub(super) fn now(connection: &Connection<'_>) -> Value<'static> {
-    let session = connection.session();
+pub(super) fn now(session: &Session) -> Value<'static> {
     let us = session.now().since(waits::Timestamp::default()).as_micros();
     let moment = Timestamp::from_us(EPOCH_US + i64::try_from(us).unwrap_or(0));
     Value::Timestamp(moment.expect("a machine doesn't run for thousands of years"))
@@ -81,12 +83,9 @@ pub fn load(
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<bool, Stop> {
     schema::create_tables(connection)?;
-    let (tables, now) = (Tables::open_unindexed(connection)?, now(connection));
-    let random = Random::new(seed);
-    let mut loader = Loader { connection, tables, scale, random, now, done: 0, progress };
-    let whole = loader.items()? && (1..=scale.warehouses).all_of(|w| loader.warehouse(w))?;
+    let whole = Loader::new(connection, scale, seed, progress)?.all()?;
     if whole {
-        schema::create_indexes(connection)?;
+        schema::finish(connection)?;
     }
     Ok(whole)
 }
@@ -105,9 +104,38 @@ trait AllOf: Iterator + Sized {
 
 impl<I: Iterator> AllOf for I {}
 
-struct Loader<'a, 's> {
-    connection: &'a mut Connection<'s>,
-    tables: Tables,
+/// The statements of the load.
+struct Inserts {
+    warehouse: Prepared,
+    district: Prepared,
+    customer: Prepared,
+    history: Prepared,
+    item: Prepared,
+    stock: Prepared,
+    order: Prepared,
+    new_order: Prepared,
+    line: Prepared,
+}
+
+impl Inserts {
+    fn prepare(sql: &mut SqlClient<'_, '_>) -> Result<Inserts, Stop> {
+        Ok(Inserts {
+            warehouse: sql.prepare(texts::ADD_WAREHOUSE)?,
+            district: sql.prepare(texts::ADD_DISTRICT)?,
+            customer: sql.prepare(texts::ADD_CUSTOMER)?,
+            history: sql.prepare(texts::ADD_HISTORY)?,
+            item: sql.prepare(texts::ADD_ITEM)?,
+            stock: sql.prepare(texts::ADD_STOCK)?,
+            order: sql.prepare(texts::ADD_ORDER)?,
+            new_order: sql.prepare(texts::ADD_NEW_ORDER)?,
+            line: sql.prepare(texts::ADD_LINE)?,
+        })
+    }
+}
+
+struct Loader<'a, 'c, 's> {
+    sql: SqlClient<'c, 's>,
+    inserts: Inserts,
     scale: Scale,
     random: Random,
     now: Value<'static>,
@@ -116,26 +144,39 @@ struct Loader<'a, 's> {
 }
 
 /// A loading transaction.
-struct Batch<'t, 'c, 's> {
-    tables: &'t Tables,
-    tx: Tx<'c, 's>,
+struct Batch<'b, 'c, 's> {
+    inserts: &'b Inserts,
+    sql: &'b mut SqlClient<'c, 's>,
     /// Rows that it has inserted.
     count: u32,
 }
 
 impl Batch<'_, '_, '_> {
-    fn insert(&mut self, table: &Table, values: &[Value<'_>]) -> Result<(), Stop> {
+    fn insert(&mut self, statement: &Prepared, values: &[Value<'_>]) -> Result<(), Stop> {
         self.count += 1;
-        self.tx.insert(table, values).map(|_| ())
-    }
-
-    fn insert_history(&mut self, values: [Value<'_>; 8]) -> Result<(), Stop> {
-        self.count += 1;
-        self.tables.insert_history(&mut self.tx, values)
+        self.sql.execute(statement, values).map(drop)
     }
 }
 
-impl Loader<'_, '_> {
+impl<'a, 'c, 's> Loader<'a, 'c, 's> {
+    fn new(
+        connection: &'c mut Connection<'s>,
+        scale: Scale,
+        seed: u64,
+        progress: &'a mut dyn FnMut(u64) -> bool,
+    ) -> Result<Loader<'a, 'c, 's>, Stop> {
+        let mut sql = SqlClient::new(connection)?;
+        let (inserts, now) = (Inserts::prepare(&mut sql)?, now(sql.session()));
+        let random = Random::new(seed);
+        Ok(Loader { sql, inserts, scale, random, now, done: 0, progress })
+    }
+
+    /// All rows. False if it was broken off.
+    fn all(&mut self) -> Result<bool, Stop> {
+        let warehouses = self.scale.warehouses;
+        Ok(self.items()? && (1..=warehouses).all_of(|w| self.warehouse(w))?)
+    }
+
     /// Inserts the rows that `rows` makes for each number, in transactions of some rows each. False
     /// if it was broken off.
     fn each(
@@ -145,14 +186,14 @@ impl Loader<'_, '_> {
     ) -> Result<bool, Stop> {
         let mut numbers = numbers.peekable();
         while numbers.peek().is_some() {
-            let tx = self.connection.begin();
-            let mut batch = Batch { tables: &self.tables, tx, count: 0 };
+            self.sql.begin(Level::ReadCommitted)?;
+            let mut batch = Batch { inserts: &self.inserts, sql: &mut self.sql, count: 0 };
             while batch.count < BATCH {
                 let Some(number) = numbers.next() else { break };
                 rows(&mut batch, &mut self.random, number)?;
             }
-            let Batch { tx, count, .. } = batch;
-            tx.commit()?;
+            let count = batch.count;
+            self.sql.commit()?;
             self.done += u64::from(count);
             if !(self.progress)(self.done) {
                 return Ok(false);
@@ -166,7 +207,7 @@ impl Loader<'_, '_> {
             let (name, data) = (random.text(14, 24), random.data());
             let (image, price) = (random.between(1, 10_000), random.between(100, 10_000));
             batch.insert(
-                &batch.tables.item,
+                &batch.inserts.item,
                 &[
                     Value::Int(item),
                     Value::Int(image),
@@ -183,7 +224,7 @@ impl Loader<'_, '_> {
         let made = self.each(std::iter::once(w), |batch, random, w| {
             let (name, address) = (random.text(6, 10), random.text(60, 80));
             batch.insert(
-                &batch.tables.warehouse,
+                &batch.inserts.warehouse,
                 &[
                     Value::Int(w),
                     money(ytd),
@@ -200,14 +241,11 @@ impl Loader<'_, '_> {
         self.each(1..=self.scale.items, |batch, random, item| {
             let (districts, data) = (random.text(240, 240), random.data());
             batch.insert(
-                &batch.tables.stock,
+                &batch.inserts.stock,
                 &[
                     Value::Int(w),
                     Value::Int(item),
                     Value::Int(random.between(10, 100)),
-                    Value::Int(0),
-                    Value::Int(0),
-                    Value::Int(0),
                     Value::Text(&districts),
                     Value::Text(&data),
                 ],
@@ -220,7 +258,7 @@ impl Loader<'_, '_> {
         let made = self.each(std::iter::once(d), |batch, random, d| {
             let (name, address) = (random.text(6, 10), random.text(60, 80));
             batch.insert(
-                &batch.tables.district,
+                &batch.inserts.district,
                 &[
                     Value::Int(w),
                     Value::Int(d),
@@ -247,7 +285,7 @@ impl Loader<'_, '_> {
             let (address, phone) = (random.text(60, 80), random.digits(16));
             let (data, about) = (random.text(300, 500), random.text(12, 24));
             batch.insert(
-                &batch.tables.customer,
+                &batch.inserts.customer,
                 &[
                     Value::Int(w),
                     Value::Int(d),
@@ -270,7 +308,8 @@ impl Loader<'_, '_> {
             )?;
             let [w, d, c] = [w, d, c].map(Value::Int);
             let about = Value::Text(&about);
-            batch.insert_history([w, d, c, w, d, now, money(1_000), about])
+            let row = [w, d, c, w, d, now, money(1_000), about];
+            batch.insert(&batch.inserts.history, &row)
         })
     }
 
@@ -286,9 +325,9 @@ impl Loader<'_, '_> {
             let (lines, customer) = (random.between(5, 15), customers[o as usize - 1]);
             let key = [w, d, o].map(Value::Int);
             let rest = [Value::Int(customer), now, carrier, Value::Int(lines), Value::Int(1)];
-            batch.insert(&batch.tables.orders, &[&key[..], &rest].concat())?;
+            batch.insert(&batch.inserts.order, &[&key[..], &rest].concat())?;
             if !is_delivered {
-                batch.insert(&batch.tables.new_order, &key)?;
+                batch.insert(&batch.inserts.new_order, &key)?;
             }
             for line in 1..=lines {
                 let (amount, delivered) = match is_delivered {
@@ -299,7 +338,7 @@ impl Loader<'_, '_> {
                 let [line, item, w] = [line, item, w].map(Value::Int);
                 let rest =
                     [line, item, w, delivered, Value::Int(5), money(amount), Value::Text(&about)];
-                batch.insert(&batch.tables.order_line, &[&key[..], &rest].concat())?;
+                batch.insert(&batch.inserts.line, &[&key[..], &rest].concat())?;
             }
             Ok(())
         })

@@ -12,6 +12,7 @@ mod conditions;
 mod load;
 mod random;
 mod schema;
+mod statements;
 mod transactions;
 
 use std::collections::BTreeMap;
@@ -25,9 +26,12 @@ use value::Value;
 
 use crate::Audit;
 use crate::drive::{Drive, Run, Turns, Watch, drive};
+use crate::sql_client::SqlClient;
 use crate::tables::primary;
+use crate::texts::order_entry as texts;
 use random::Random;
 use schema::column;
+use statements::Statements;
 use transactions::Client;
 
 pub use conditions::conditions;
@@ -89,13 +93,12 @@ pub fn run(
     session: &Session,
 ) -> Result<Run, Stop> {
     let Plan { drive: sessions, seed, serializable } = plan;
-    let (tables, scale) = {
+    let scale = {
         let mut connection = database.connect_with(session);
+        let scale = Scale::of(&mut connection)?;
         let first = sessions.first_session;
-        let numbers = first..first + sessions.sessions;
-        let tables = Tables::open(&connection)?;
-        begin_sessions(&mut connection, &tables, numbers)?;
-        (tables, Scale::of(&mut connection)?)
+        begin_sessions(&mut connection, first..first + sessions.sessions)?;
+        scale
     };
     let database = database.clone();
     let client = move |turns: &mut Turns, session: &Session| {
@@ -103,10 +106,12 @@ pub fn run(
         let number = turns.number;
         let random = Random::new(seed.wrapping_mul(1_000_003).wrapping_add(number.into()));
         let session_row = number.into();
+        let mut sql = SqlClient::new(&mut connection)?;
+        let statements = Statements::prepare(&mut sql)?;
         let mut client =
-            Client { tables: &tables, scale, random, session: session_row, serializable };
+            Client { sql, statements, scale, random, session: session_row, serializable };
         while turns.next(session) {
-            if let Some(done) = client.work(&mut connection)? {
+            if let Some(done) = client.work()? {
                 if done.is_committed {
                     turns.acknowledge();
                 }
@@ -118,17 +123,11 @@ pub fn run(
     drive(sessions, seed, Arc::new(client), watch, session)
 }
 
-/// Inserts for each session the row in which it counts its commits.
-fn begin_sessions(
-    connection: &mut Connection<'_>,
-    tables: &Tables,
-    numbers: std::ops::Range<u32>,
-) -> Result<(), Stop> {
-    let mut tx = connection.begin();
-    for number in numbers {
-        tx.insert(&tables.acknowledged, &[Value::Int(number.into()), Value::Int(0)])?;
-    }
-    tx.commit()
+/// Inserts for each session the row in which it counts its commits: all of them, or none.
+fn begin_sessions(connection: &mut Connection<'_>, numbers: Range<u32>) -> Result<(), Stop> {
+    let add = connection.prepare(texts::ADD_SESSIONS)?;
+    let range = [i64::from(numbers.start), i64::from(numbers.end) - 1].map(Value::Int);
+    connection.execute_prepared(&add, &range).map(drop)
 }
 
 /// The lowest number above those of all earlier sessions.

@@ -22,7 +22,7 @@ use super::closed;
 use super::image::Image;
 use crate::shape::DIRECTORY;
 use crate::sweep::left;
-use crate::{Bases, Journal, Load, Shape, Violation, machine};
+use crate::{Bases, By, Journal, Load, Shape, Violation, machine};
 
 /// Of databases that loads begin with, the one of this check.
 const BASE: u64 = 9;
@@ -80,6 +80,8 @@ impl Made {
             serializable: true,
             commit_modes: false,
             leaves_open: false,
+            // CHECKs that are expressions aren't among what is broken here.
+            by: By::Api,
         };
         let options = shape.options();
         let mut disk = base.disk.clone();

@@ -26,6 +26,7 @@ use super::schema::{Schema, TABLES};
 use super::tally::ModelTally;
 use super::ticket;
 use crate::Violation;
+use crate::defining::Defining;
 use crate::shape::{DIRECTORY, machine, machine_for};
 use crate::sweep::left;
 
@@ -55,7 +56,7 @@ enum Ending {
 
 pub(super) fn run(check: &ModelCheck) -> Result<ModelTally, Violation> {
     let mut plan = Plan::with_specials(check.seed, check.failpoints);
-    plan.cancels = check.cancels;
+    (plan.cancels, plan.by) = (check.cancels, check.by);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(check.seed);
     let mut disk = base(&mut plan, check.seed)?;
     let known = Outside::new(Known::default());
@@ -114,7 +115,7 @@ fn base(plan: &mut Plan, seed: u64) -> Result<FileSystem, Violation> {
         let database = Database::open_in(&disk, directory, &options(&inside), session)?;
         let mut connection = database.connect_with(session);
         let mut schema = inside.schema.clone();
-        schema.make(&mut connection)?;
+        schema.make(&mut Defining::new(inside.by, &mut connection))?;
         drop(connection);
         into.with(|into| *into = Some(schema));
         database.shutdown_by(session)

@@ -1,4 +1,5 @@
-//! Statements as the engine does them, through a transaction of a connection.
+//! Statements as the engine does them, through a transaction of a connection: by the API, or as SQL
+//! text.
 //!
 //! Callers: `client`.
 
@@ -11,8 +12,21 @@ use database::{
 };
 
 use super::ask::{Act, Ask, IfHeld, New, Path, Selection, Span, Target, Told};
-use super::cell::{Cell, Row, read};
+use super::cell::{Cell, Row, of_values, read};
 use super::schema::Schema;
+use super::sql;
+use crate::By;
+
+/// How a session asks for what it does.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct How<'a> {
+    pub(super) by: By,
+    /// Whether several rows are loaded rather than inserted.
+    pub(super) loads: bool,
+    /// Whether a text has its values written out, and not bound.
+    pub(super) literals: bool,
+    pub(super) schema: &'a Schema,
+}
 
 /// The index as the table's holder finds it.
 fn place(table: &Table, path: &Path) -> Result<IndexId, Error> {
@@ -33,20 +47,29 @@ fn values(cells: &[Cell]) -> Vec<Value<'_>> {
 
 /// Rows that were read; or what was wrong with one.
 #[derive(Default)]
-struct Read {
+pub(super) struct Read {
     rows: Vec<Row>,
     damaged: Option<String>,
 }
 
 impl Read {
     fn row(&mut self, row: &RowView<'_>) {
-        match read(row, &Schema::later()) {
+        self.add(read(row, &Schema::later()));
+    }
+
+    /// A row of these values.
+    pub(super) fn values(&mut self, values: &[Value<'_>]) {
+        self.add(of_values(values, &Schema::later()));
+    }
+
+    fn add(&mut self, row: Result<Row, String>) {
+        match row {
             Ok(row) => self.rows.push(row),
             Err(what) => self.damaged = Some(what),
         }
     }
 
-    fn told(self) -> Told {
+    pub(super) fn told(self) -> Told {
         match self.damaged {
             Some(what) => Told::Damaged(what),
             None => Told::Rows(self.rows),
@@ -57,15 +80,19 @@ impl Read {
 /// With which an update's closure panics.
 struct Panics;
 
-/// Does a statement; several rows are loaded rather than inserted if `loads` says so. A refusal, or
-/// the session's own panic, is what was told as well; what halts is handed on.
+/// Does a statement. A refusal, or the session's own panic, is what was told as well; what halts is
+/// handed on.
 pub(super) fn call(
     tx: &mut Tx<'_, '_>,
     table: &Table,
     ask: &Ask,
-    loads: bool,
+    how: &How<'_>,
 ) -> Result<Told, Error> {
-    match catch_unwind(AssertUnwindSafe(|| called(tx, table, ask, loads))) {
+    let called = || match how.by {
+        By::Api => called(tx, table, ask, how.loads),
+        By::Sql => sql::called(tx, ask, how),
+    };
+    match catch_unwind(AssertUnwindSafe(called)) {
         Ok(Ok(told)) => Ok(told),
         Ok(Err(stop)) => Told::refused(&stop).ok_or(stop),
         Err(payload) if payload.is::<Panics>() => Ok(Told::Panicked),

@@ -72,9 +72,14 @@ impl fmt::Debug for Cell {
 pub(super) fn read(row: &RowView<'_>, later: &[Cell]) -> Result<Row, String> {
     let mut values = Vec::new();
     row.get_all(&mut values).map_err(|damaged| format!("a row is damaged: {damaged}"))?;
+    of_values(&values, later)
+}
+
+/// The row that these values are, filled up likewise.
+pub(super) fn of_values(values: &[Value<'_>], later: &[Cell]) -> Result<Row, String> {
     let mut cells = Vec::with_capacity(values.len() + later.len());
     for value in values {
-        cells.push(match value {
+        cells.push(match *value {
             Value::Null => Cell::Null,
             Value::Int(int) => Cell::Int(int),
             Value::Text(text) => Cell::text(text),

@@ -15,11 +15,13 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use sim::{Outside, World};
 
 use super::ask::{Act, Ask, Told};
-use super::call::call;
+use super::call::{How, call};
 use super::known::{Deed, Define, EXTRA, Extra, Known, Txn};
 use super::plan::Plan;
 use super::schema::{BOSS, CODE_UP, COLUMNS, LATER, Schema, TABLES, UP, name_of};
 use super::ticket;
+use crate::By;
+use crate::defining::Defining;
 
 /// Indexes that are made and dropped have one of so many names.
 const EXTRAS: u64 = 3;
@@ -67,6 +69,9 @@ pub(super) fn run(client: &mut Client<'_>, connection: &mut Connection<'_>) -> R
         if client.any(8) == 0 {
             client.look_up(connection)?;
         }
+        if client.plan.by == By::Sql {
+            client.vary(connection)?;
+        }
         client.limit(connection);
         client.transaction(connection)?;
         connection.set_statement_timeout(None);
@@ -75,7 +80,7 @@ pub(super) fn run(client: &mut Client<'_>, connection: &mut Connection<'_>) -> R
 }
 
 /// Repeats what is cancelled: nobody cancels it for ever.
-fn uncancelled<T>(act: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
+fn uncancelled<T>(mut act: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
     loop {
         match act() {
             Err(stop) if stop.is_cancelled() => {}
@@ -120,6 +125,27 @@ impl<'a> Client<'a> {
         self.tables = tables?;
         self.tickets = Some(uncancelled(|| ticket::table(connection))?);
         Ok(())
+    }
+
+    /// Has the statements of the next transactions planned otherwise, now and then: by what is
+    /// known of a table, or by the ways that are allowed. What they give is the same.
+    fn vary(&mut self, connection: &mut Connection<'_>) -> Result<(), Error> {
+        match self.any(32) {
+            0 => {
+                let text = format!("analyze {}", TABLES[self.any(TABLES.len() as u64) as usize]);
+                match connection.execute(&text, &[]) {
+                    // It changes nothing that anybody sees, so it needs no reason.
+                    Err(stop) if stop.refusal().is_some() => Ok(()),
+                    done => done.map(drop),
+                }
+            }
+            1..8 => {
+                let way = ["enable_seqscan", "enable_indexscan"][self.any(2) as usize];
+                let text = format!("set {way} = {}", ["on", "off"][self.any(2) as usize]);
+                uncancelled(|| connection.execute(&text, &[]).map(drop))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Gives statements of the next transaction little time, now and then.
@@ -240,7 +266,7 @@ impl<'a> Client<'a> {
     /// A row with the next numbers.
     fn ticket(&mut self, open: &mut Open<'_, '_, '_>) -> Result<Going, Error> {
         let table = self.tickets.as_ref().expect("it was looked up with the others");
-        let got = match ticket::insert(open.tx, table, open.txn) {
+        let got = match ticket::insert(self.plan.by, open.tx, table, open.txn) {
             Ok(got) => got,
             Err(stop) => {
                 let Some(kind) = stop.refusal() else { return Err(stop) };
@@ -273,7 +299,10 @@ impl<'a> Client<'a> {
             known.operation();
             known.call()
         });
-        let told = call(open.tx, &self.tables[ask.table], &ask, self.plan.loads)?;
+        let plan = self.plan;
+        let literals = plan.by == By::Sql && self.any(4) == 0;
+        let how = How { by: plan.by, loads: plan.loads, literals, schema: &plan.schema };
+        let told = call(open.tx, &self.tables[ask.table], &ask, &how)?;
         let going = match &told {
             Told::Refused(ErrorKind::Serialization | ErrorKind::Deadlock, _) => Going::Back,
             _ => Going::On,
@@ -285,6 +314,7 @@ impl<'a> Client<'a> {
         };
         self.known.with(|known| {
             known.tally.chained += u64::from(is_long(&ask.act));
+            known.tally.texts += u64::from(plan.by == By::Sql);
             known.returned(called, open.txn, Deed::Statement(Box::new(ask), told));
         });
         Ok(going)
@@ -377,25 +407,32 @@ impl<'a> Client<'a> {
             _ => LockWait::For(Nanos::from_millis(self.any(200))),
         };
         connection.set_ddl_lock_wait(lock_wait);
+        if self.plan.by == By::Sql {
+            // In SQL it is a number of seconds, and none is no wait at all.
+            let seconds = u32::from(lock_wait != LockWait::NoWait);
+            let text = format!("set ddl_lock_timeout = {seconds}");
+            uncancelled(|| connection.execute(&text, &[]).map(drop))?;
+        }
         self.look_up(connection)?;
         let Some((define, descending)) = self.definition(table) else { return Ok(()) };
         let is_nowait = lock_wait == LockWait::NoWait;
         let (call, number) = self.known.with(|known| known.defines(&define, is_nowait));
+        let mut defining = Defining::new(self.plan.by, connection);
         let done = match &define {
             Define::CreateIndex(extra) => {
                 let columns: Vec<String> = extra.columns.iter().map(|at| name_of(*at)).collect();
                 let columns = columns.iter().map(String::as_str);
                 let spec = IndexSpec::new(&extra.name, TABLES[table], columns);
                 let spec = if descending { spec.descending(0) } else { spec };
-                connection.create_index(&if extra.unique { spec.unique() } else { spec })
+                defining.create_index(&if extra.unique { spec.unique() } else { spec })
             }
-            Define::DropIndex(_, name) => connection.drop_index(name),
+            Define::DropIndex(_, name) => defining.drop_index(name),
             Define::AddColumn(_) => {
                 let column = self.tables[table].definition().columns.len();
                 let missing = Schema::later()[column - COLUMNS].value().to_owned();
                 let spec = ColumnSpec::new(&name_of(column), Type::Integer);
                 let spec = Alteration::AddColumn(spec.default_value(missing));
-                connection.alter_table(TABLES[table], &spec)
+                defining.alter_table(TABLES[table], &spec)
             }
         };
         let told = match done {

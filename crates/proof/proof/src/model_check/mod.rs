@@ -11,6 +11,9 @@
 //! rows come and go and come again. Nothing of the engine is asked but what an application can ask;
 //! only a commit's SCN is known. `judge` says how that is enough.
 //!
+//! Sessions call the API, or say what they want as SQL text ([`By`]): definitions and statements,
+//! that is, for transactions begin and end by the API, which tells the SCN of a commit.
+//!
 //! A seed decides everything: database, tables, sessions, schedule, endings. Rule PF10 is
 //! in the README.
 //!
@@ -31,6 +34,7 @@ mod known;
 mod plan;
 mod resized;
 mod schema;
+mod sql;
 mod tally;
 mod ticket;
 
@@ -38,7 +42,7 @@ use std::fmt;
 
 use stop::Failpoints;
 
-use crate::Violation;
+use crate::{By, Violation};
 pub(crate) use plan::Plan;
 pub use tally::ModelTally;
 
@@ -55,22 +59,25 @@ pub struct ModelCheck {
     pub failpoints: Failpoints,
     /// Whether calls are cancelled, and have little time, at random moments.
     pub cancels: bool,
+    /// How sessions ask for what they do.
+    pub by: By,
 }
 
 impl ModelCheck {
-    /// A run of a second or less.
+    /// A run of a second or less. Half of the seeds go by SQL.
     pub fn of(seed: u64) -> ModelCheck {
-        let failpoints = Failpoints::NONE;
-        ModelCheck { seed, operations: 2_000, rounds: 4, failpoints, cancels: false }
+        let (failpoints, by) = (Failpoints::NONE, By::of_seed(seed, plan::SPECIAL_ONE_IN));
+        ModelCheck { seed, operations: 2_000, rounds: 4, failpoints, cancels: false, by }
     }
 
     /// Runs it. What is wrong is told with the line that repeats it.
     pub fn run(&self) -> Result<ModelTally, Violation> {
         bed::run(self).map_err(|Violation(what)| {
-            let (seed, cancels) = (self.seed, if self.cancels { " cancels" } else { "" });
+            let ModelCheck { seed, by, .. } = *self;
+            let cancels = if self.cancels { " cancels" } else { "" };
             Violation(format!(
                 "{what}\nto repeat it: cargo run --profile proof -p proof --example model_check -- \
-                 {seed} {}{cancels}",
+                 {seed} {} --by {by}{cancels}",
                 seed + 1
             ))
         })
@@ -79,6 +86,6 @@ impl ModelCheck {
 
 impl fmt::Display for ModelCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "model check of seed {}", self.seed)
+        write!(f, "model check of seed {} by {}", self.seed, self.by)
     }
 }

@@ -11,6 +11,7 @@ use stop::Failpoints;
 use super::schema::{
     BOSS, CHILD, CODE, CODE_UP, CodeKind, ID, PARENT, Reference, Schema, THIRD, UP,
 };
+use crate::By;
 
 /// Blocks of a database that can't grow: its undo is overwritten, and rows find no room.
 const TIGHT_BLOCKS: u64 = 700;
@@ -61,11 +62,13 @@ pub(crate) struct Plan {
     pub(super) loads: bool,
     /// Whether calls are cancelled, and have little time, at random moments.
     pub(super) cancels: bool,
+    /// How sessions ask for what they do.
+    pub(super) by: By,
 }
 
 /// Of so many seeds one has an old database, one a cache that changes, one rolls back most of what
 /// it does, and one fills blocks with small rows in place of large ones.
-const SPECIAL_ONE_IN: u64 = 8;
+pub(super) const SPECIAL_ONE_IN: u64 = 8;
 const OLD: u64 = 7;
 const SHRINKS: u64 = 3;
 const ROLLS_BACK: u64 = 5;
@@ -132,6 +135,7 @@ impl Plan {
             crams: false,
             loads: false,
             cancels: false,
+            by: By::Api,
         }
     }
 

@@ -12,13 +12,14 @@
 //! Callers: `bed`, which makes them; `client`, `judge`.
 
 use database::{
-    Alteration, ColumnSpec, Connection, ConstraintSpec, Error, ErrorKind, ForeignKeySpec,
-    IndexSpec, OnDelete, Rule, SequenceOptions, TableSpec, Type, Value,
+    Alteration, ColumnSpec, ConstraintSpec, Error, ErrorKind, ForeignKeySpec, IndexSpec, OnDelete,
+    Rule, SequenceOptions, TableSpec, Type, Value,
 };
 use relation::{Comparison, Condition, Operand};
 
 use super::cell::{Cell, Row};
 use super::ticket;
+use crate::defining::Defining;
 
 /// Columns of each table when it is made.
 pub(super) const COLUMNS: usize = 9;
@@ -138,6 +139,17 @@ impl Schema {
         if is_char { cell.trimmed() } else { cell.clone() }
     }
 
+    /// The type of a column.
+    pub(super) fn kind(&self, column: usize) -> Type {
+        match column {
+            CODE => self.codes.kind(),
+            CODE_UP => self.code_ups.kind(),
+            ID | UP | BOSS => Type::BigInt,
+            NOTE => Type::Text,
+            _ => Type::Integer,
+        }
+    }
+
     /// Whether the CHECKs hold.
     pub(super) fn checks(&self, row: &Row) -> bool {
         row[KIND] != Cell::Int(FORBIDDEN)
@@ -146,7 +158,7 @@ impl Schema {
 
     /// Makes the tables. A foreign key between a CHAR and a VARCHAR may be refused; then all are
     /// made again with one type, which is told.
-    pub(super) fn make(&mut self, connection: &mut Connection<'_>) -> Result<(), Error> {
+    pub(super) fn make(&mut self, connection: &mut Defining<'_, '_>) -> Result<(), Error> {
         match self.make_all(connection) {
             Err(stop)
                 if stop.refusal() == Some(ErrorKind::Invalid) && self.codes != self.code_ups =>
@@ -165,7 +177,7 @@ impl Schema {
         check_references(connection)
     }
 
-    fn make_all(&self, connection: &mut Connection<'_>) -> Result<(), Error> {
+    fn make_all(&self, connection: &mut Defining<'_, '_>) -> Result<(), Error> {
         let order = if self.child_first { [CHILD, PARENT, THIRD] } else { [PARENT, CHILD, THIRD] };
         for table in order {
             connection.create_table(&self.spec(table))?;
@@ -188,7 +200,7 @@ impl Schema {
     }
 
     /// What `child` refers to `parent` by, which was made after it.
-    fn add_references(&self, connection: &mut Connection<'_>) -> Result<(), Error> {
+    fn add_references(&self, connection: &mut Defining<'_, '_>) -> Result<(), Error> {
         for one in self.of(CHILD).filter(|one| one.to == PARENT) {
             let constraint = ConstraintSpec { name: None, rule: one.rule() };
             connection.alter_table(TABLES[CHILD], &Alteration::AddConstraint(constraint))?;
@@ -199,14 +211,7 @@ impl Schema {
     fn spec(&self, table: usize) -> TableSpec {
         let mut spec = TableSpec::new(TABLES[table]);
         for (column, name) in NAMES.iter().enumerate() {
-            let kind = match column {
-                CODE => self.codes.kind(),
-                CODE_UP => self.code_ups.kind(),
-                ID | UP | BOSS => Type::BigInt,
-                NOTE => Type::Text,
-                _ => Type::Integer,
-            };
-            spec = spec.column(ColumnSpec::new(name, kind));
+            spec = spec.column(ColumnSpec::new(name, self.kind(column)));
         }
         let forbidden = Operand::Constant(Value::Int(FORBIDDEN).to_owned());
         let check = Condition::Compare(Operand::Column(KIND), Comparison::NotEqual, forbidden);
@@ -225,7 +230,7 @@ impl Schema {
 }
 
 /// A table knows each foreign key that refers to it once.
-fn check_references(connection: &Connection<'_>) -> Result<(), Error> {
+fn check_references(connection: &Defining<'_, '_>) -> Result<(), Error> {
     for name in TABLES {
         let table = connection.table(name)?;
         let keys = &table.definition().referenced_by;

@@ -37,6 +37,8 @@ macro_rules! counts {
 counts! {
     /// Statements, savepoints, commits and rollbacks.
     operations;
+    /// Statements as SQL text.
+    texts;
     /// Rows put in.
     inserts;
     /// Statements that put several rows in.

@@ -21,6 +21,8 @@ use database::{
 
 use super::known::Txn;
 use super::plan::Plan;
+use crate::By;
+use crate::defining::Defining;
 
 /// The table.
 const TICKET: &str = "ticket";
@@ -40,7 +42,10 @@ pub(super) struct Tickets {
 }
 
 /// Makes the table and the sequence.
-pub(super) fn make(connection: &mut Connection<'_>, stamps: &SequenceOptions) -> Result<(), Error> {
+pub(super) fn make(
+    connection: &mut Defining<'_, '_>,
+    stamps: &SequenceOptions,
+) -> Result<(), Error> {
     connection.create_sequence(STAMPS, stamps)?;
     let spec = TableSpec::new(TICKET)
         .column(ColumnSpec::new("number", Type::BigInt).identity(true))
@@ -48,7 +53,7 @@ pub(super) fn make(connection: &mut Connection<'_>, stamps: &SequenceOptions) ->
         .column(ColumnSpec::new("writer", Type::BigInt))
         .primary_key(["number"])
         .unique(["stamp"]);
-    connection.create_table(&spec).map(|_| ())
+    connection.create_table(&spec)
 }
 
 pub(super) fn table(connection: &Connection<'_>) -> Result<Table, Error> {
@@ -56,7 +61,19 @@ pub(super) fn table(connection: &Connection<'_>) -> Result<Table, Error> {
 }
 
 /// Inserts a row, and says what numbers it got.
-pub(super) fn insert(tx: &mut Tx<'_, '_>, table: &Table, txn: Txn) -> Result<Ticket, Error> {
+pub(super) fn insert(
+    by: By,
+    tx: &mut Tx<'_, '_>,
+    table: &Table,
+    txn: Txn,
+) -> Result<Ticket, Error> {
+    if by == By::Sql {
+        let text = "insert into ticket (stamp, writer) values (nextval('stamps'), $1) \
+                    returning number, stamp";
+        let mut cursor = tx.query(text, &[Value::Int(txn as i64)])?;
+        let row = cursor.next_row()?.expect("the statement has inserted one row");
+        return Ok((row.get("number")?, row.get("stamp")?));
+    }
     let stamp = tx.next_value(STAMPS)?;
     let given = [("stamp", Value::Int(stamp)), ("writer", Value::Int(txn as i64))];
     let number = tx.insert_named(table, &given)?.identity;

@@ -1,5 +1,5 @@
 //! The stage: a simulated machine with a table of two rows, and transactions that do as they are
-//! told, each in a session of its own.
+//! told, each in a session of its own, by calls of the API or by SQL text.
 //!
 //! ```text
 //!   case ── order ──▶ actor's session: begin ─▶ statements ─▶ commit or rollback
@@ -11,13 +11,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use database::{
-    Bounds, ColumnSpec, Connection, Database, Direction, Error, ErrorKind, IndexSpec, Options,
-    Row as RowView, Selection, Table, TableSpec, Tx, Type, Value,
+    Bounds, ColumnSpec, Connection, Database, Direction, Done, Error, ErrorKind, IndexSpec,
+    Options, Row as RowView, Selection, Table, TableSpec, Tx, Type, Value,
 };
 use ids::BlockSize;
 use instance::{Creation, Instance, Parameters};
 use latch::{Latch, LatchKind};
 use os::{Session, ThreadHandle, ThreadSpec};
+use proof::By;
 use sim::Perturbation;
 use sim::fs::FileSystem;
 use waits::{Nanos, WaitEvent};
@@ -25,8 +26,9 @@ use waits::{Nanos, WaitEvent};
 const NAME: &str = "test";
 const DIRECTORY: &str = "/db";
 
-/// So many schedules of each case; by every second one rows are found by an index.
-const SEEDS: u64 = 10;
+/// So many schedules of each case; by every second one rows are found by an index, and by two of
+/// four everything is said in SQL.
+const SEEDS: u64 = 20;
 
 /// So long a step is given to show that it doesn't end.
 const LONG: Nanos = Nanos::from_millis(50);
@@ -41,13 +43,43 @@ pub(crate) enum Level {
     Serializable,
 }
 
+impl Level {
+    /// Texts that begin such a transaction, one set for each of some seeds.
+    fn begins(self, seed: u64) -> &'static [&'static str] {
+        let ways: &[&[&str]] = match self {
+            Level::ReadCommitted => &[
+                &["begin"],
+                &["begin isolation level read committed"],
+                &["start transaction isolation level read uncommitted"],
+            ],
+            Level::Serializable => &[
+                &["begin isolation level serializable"],
+                &["start transaction isolation level repeatable read"],
+                &["begin", "set transaction isolation level serializable"],
+                &["set default_transaction_isolation = 'serializable'", "begin"],
+            ],
+        };
+        ways[seed as usize % ways.len()]
+    }
+}
+
 /// A row: its number and its value.
 pub(crate) type Row = (u32, u32);
+
+/// A condition on a value: as SQL says it, and as the reader of an API's rows looks at it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Condition {
+    pub(crate) text: &'static str,
+    pub(crate) holds: fn(u32) -> bool,
+}
+
+/// Each row meets it.
+const ANY: Condition = Condition { text: "true", holds: |_| true };
 
 /// What an actor is to do.
 #[derive(Clone, Copy, Debug)]
 enum Order {
-    Read,
+    Read(Condition),
     Set(u32, u32),
     Delete(u32),
     Insert(u32, u32),
@@ -90,7 +122,39 @@ impl Actor {
 pub(crate) struct Play<'a> {
     database: Database,
     session: &'a Session,
+    how: How,
+}
+
+/// How actors do what they are told.
+#[derive(Clone, Copy, Debug)]
+struct How {
+    by: By,
+    /// Whether rows are found by the index of values.
     by_index: bool,
+    seed: u64,
+}
+
+/// The actor's end of its line.
+struct Ear<'s> {
+    line: Arc<Latch<Line>>,
+    session: &'s Session,
+}
+
+impl Ear<'_> {
+    /// The next order.
+    fn order(&self) -> Order {
+        loop {
+            let order = self.line.exclusive(self.session).order.take();
+            if let Some(order) = order {
+                return order;
+            }
+            self.session.pause(MOMENT, self.session.waiting(WaitEvent::PlSqlLockTimer));
+        }
+    }
+
+    fn answer(&self, answer: Answer) {
+        self.line.exclusive(self.session).answer = Some(answer);
+    }
 }
 
 /// A step that waits.
@@ -116,8 +180,10 @@ pub(crate) fn on_stage(case: impl Fn(&mut Play<'_>) + Clone + Send + 'static) {
             Instance::create(&disk, directory, creation, parameters, session).expect("created");
             let opened = Database::open_in(&disk, directory, &options(), session);
             let database = opened.expect("opened");
-            make(&mut database.connect_with(session)).expect("made");
-            let mut play = Play { database, session, by_index: seed % 2 == 1 };
+            let by = By::ALL[(seed / 2 % 2) as usize];
+            let how = How { by, by_index: seed % 2 == 1, seed };
+            make(by, &mut database.connect_with(session)).expect("made");
+            let mut play = Play { database, session, how };
             case(&mut play);
             play.database.shutdown_by(session).expect("all actors have ended");
         });
@@ -138,7 +204,17 @@ fn options() -> Options {
     Options { creation, parameters, ..Options::default() }
 }
 
-fn make(connection: &mut Connection<'_>) -> Result<(), Error> {
+/// The same table, whichever way it is made.
+const BY_SQL: [&str; 3] = [
+    "create table test (id bigint primary key, value bigint)",
+    "create index by_value on test (value)",
+    "insert into test values (1, 10), (2, 20)",
+];
+
+fn make(by: By, connection: &mut Connection<'_>) -> Result<(), Error> {
+    if by == By::Sql {
+        return BY_SQL.iter().try_for_each(|text| connection.execute(text, &[]).map(drop));
+    }
     let spec = TableSpec::new(NAME)
         .column(ColumnSpec::new("id", Type::BigInt))
         .column(ColumnSpec::new("value", Type::BigInt))
@@ -155,31 +231,13 @@ impl Play<'_> {
     pub(crate) fn begin(&self, level: Level) -> Actor {
         let line = Latch::new(self.session.os(), LatchKind::Innermost, Line::default());
         let line = Arc::new(line);
-        let (its, database, by_index) = (Arc::clone(&line), self.database.clone(), self.by_index);
+        let (its, database, how) = (Arc::clone(&line), self.database.clone(), self.how);
         let body = move |session: &Session| {
             let mut connection = database.connect_with(session);
-            let table = connection.table(NAME).expect("it was made");
-            let mut tx = match level {
-                Level::ReadCommitted => connection.begin(),
-                Level::Serializable => connection.begin_serializable().expect("begun"),
-            };
-            let answer = |answer| its.exclusive(session).answer = Some(answer);
-            answer(Answer::Done(true));
-            loop {
-                let order = its.exclusive(session).order.take();
-                let Some(order) = order else {
-                    session.pause(MOMENT, session.waiting(WaitEvent::PlSqlLockTimer));
-                    continue;
-                };
-                match order {
-                    Order::Commit => tx.commit().expect("committed"),
-                    Order::Rollback => tx.rollback().expect("rolled back"),
-                    order => {
-                        answer(act(&mut tx, (&table, by_index), order));
-                        continue;
-                    }
-                }
-                return answer(Answer::Done(true));
+            let ear = Ear { line: its, session };
+            match how.by {
+                By::Api => act_by_api(&mut connection, level, how, &ear),
+                By::Sql => act_by_sql(&mut connection, level, how, &ear),
             }
         };
         let spec = ThreadSpec::foreground("actor");
@@ -235,14 +293,14 @@ impl Play<'_> {
 
     /// All rows that the transaction sees, by number.
     pub(crate) fn scan(&self, actor: &Actor) -> Vec<Row> {
-        self.matching(actor, |_| true)
+        self.matching(actor, ANY)
     }
 
     /// Those whose value is like this.
-    pub(crate) fn matching(&self, actor: &Actor, is_like: impl Fn(u32) -> bool) -> Vec<Row> {
-        self.order(actor, Order::Read);
+    pub(crate) fn matching(&self, actor: &Actor, condition: Condition) -> Vec<Row> {
+        self.order(actor, Order::Read(condition));
         match self.answer(actor) {
-            Answer::Rows(rows) => rows.into_iter().filter(|(_, value)| is_like(*value)).collect(),
+            Answer::Rows(rows) => rows,
             Answer::Done(done) => panic!("a read was told {done}"),
         }
     }
@@ -289,18 +347,35 @@ impl Play<'_> {
     }
 }
 
+/// A transaction by the API: it does as it is told, to its end.
+fn act_by_api(connection: &mut Connection<'_>, level: Level, how: How, ear: &Ear<'_>) {
+    let table = connection.table(NAME).expect("it was made");
+    let mut tx = match level {
+        Level::ReadCommitted => connection.begin(),
+        Level::Serializable => connection.begin_serializable().expect("begun"),
+    };
+    ear.answer(Answer::Done(true));
+    loop {
+        match ear.order() {
+            Order::Commit => tx.commit().expect("committed"),
+            Order::Rollback => tx.rollback().expect("rolled back"),
+            order => {
+                ear.answer(act(&mut tx, (&table, how.by_index), order));
+                continue;
+            }
+        }
+        return ear.answer(Answer::Done(true));
+    }
+}
+
 /// Does a step, in the actor's session.
 fn act(tx: &mut Tx<'_, '_>, (table, by_index): (&Table, bool), order: Order) -> Answer {
-    let int = |number: u32| Value::Int(number.into());
     let by_value = table.index("by_value").expect("it was made");
     let done = match order {
-        Order::Read => {
+        Order::Read(condition) => {
             let mut rows = Vec::new();
             let mut see = |row: RowView<'_>| {
-                let at = |column| {
-                    let value = row.get_i64(column).expect("no row has NULL");
-                    u32::try_from(value).expect("no value is larger")
-                };
+                let at = |column| number(row.get_i64(column).expect("no row has NULL"));
                 rows.push((at(0), at(1)));
             };
             let read = match by_index {
@@ -314,6 +389,7 @@ fn act(tx: &mut Tx<'_, '_>, (table, by_index): (&Table, bool), order: Order) -> 
                 }
             };
             read.expect("a read isn't refused");
+            rows.retain(|(_, value)| (condition.holds)(*value));
             rows.sort_unstable();
             return Answer::Rows(rows);
         }
@@ -337,9 +413,76 @@ fn act(tx: &mut Tx<'_, '_>, (table, by_index): (&Table, bool), order: Order) -> 
         Order::Insert(number, value) => tx.insert(table, &[int(number), int(value)]).map(|_| ()),
         Order::Commit | Order::Rollback => unreachable!("these end the actor"),
     };
+    told(done)
+}
+
+/// A transaction by SQL text: the same.
+fn act_by_sql(connection: &mut Connection<'_>, level: Level, how: How, ear: &Ear<'_>) {
+    if how.by_index {
+        say(connection, "set enable_seqscan = off", &[]).expect("it is a setting");
+    }
+    for text in level.begins(how.seed / 4) {
+        say(connection, text, &[]).expect("begun");
+    }
+    ear.answer(Answer::Done(true));
+    loop {
+        let done = match ear.order() {
+            Order::Commit => {
+                say(connection, "commit", &[]).expect("committed");
+                return ear.answer(Answer::Done(true));
+            }
+            Order::Rollback => {
+                say(connection, "rollback", &[]).expect("rolled back");
+                return ear.answer(Answer::Done(true));
+            }
+            Order::Read(condition) => {
+                ear.answer(Answer::Rows(rows(connection, condition)));
+                continue;
+            }
+            Order::Set(number, value) => {
+                let text = "update test set value = $2 where id = $1";
+                say(connection, text, &[int(number), int(value)])
+            }
+            Order::Delete(value) => {
+                say(connection, "delete from test where value = $1", &[int(value)])
+            }
+            Order::Insert(number, value) => {
+                say(connection, "insert into test values ($1, $2)", &[int(number), int(value)])
+            }
+        };
+        ear.answer(told(done.map(drop)));
+    }
+}
+
+fn say(connection: &mut Connection<'_>, text: &str, binds: &[Value<'_>]) -> Result<Done, Error> {
+    connection.execute(text, binds)
+}
+
+/// The rows whose values meet a condition, by number.
+fn rows(connection: &mut Connection<'_>, condition: Condition) -> Vec<Row> {
+    let text = format!("select id, value from test where {} order by id", condition.text);
+    let mut cursor = connection.query(&text, &[]).expect("a read isn't refused");
+    let mut rows = Vec::new();
+    while let Some(row) = cursor.next_row().expect("a read isn't refused") {
+        let at = |place: usize| number(row.get::<i64>(place).expect("no row has NULL"));
+        rows.push((at(0), at(1)));
+    }
+    rows
+}
+
+/// What came of a change: done, or refused because of somebody else's.
+fn told(done: Result<(), Error>) -> Answer {
     if let Err(stop) = &done {
         let expected = [ErrorKind::Serialization, ErrorKind::Deadlock];
         assert!(stop.refusal().is_some_and(|kind| expected.contains(&kind)), "{stop}");
     }
     Answer::Done(done.is_ok())
+}
+
+fn int(number: u32) -> Value<'static> {
+    Value::Int(number.into())
+}
+
+fn number(value: i64) -> u32 {
+    u32::try_from(value).expect("no value is larger")
 }

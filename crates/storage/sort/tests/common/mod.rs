@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use ids::FileNo;
 use os::{Disk, FilesystemIo, Session};
+use sim::Simulation;
 use sim::fs::FileSystem;
 use sort::{SORT_AREA_BYTES_MIN, SortConfig, Sorter};
 use stop::{Halt, Stop};
@@ -23,6 +24,7 @@ pub(crate) fn small() -> SortConfig {
         area_bytes: SORT_AREA_BYTES_MIN,
         filesystem_io: FilesystemIo::SetAll,
         file: FileNo::new(1_000),
+        budget: None,
     }
 }
 
@@ -68,6 +70,15 @@ pub(crate) fn sort(
     }
     assert_eq!(sorted.next_row()?, None, "the end is for good");
     Ok(found)
+}
+
+/// A world with an empty directory for temporary files.
+pub(crate) fn world(seed: u64) -> Simulation {
+    let mut simulation = Simulation::new(seed);
+    let content = &mut simulation.disks[0].content;
+    content.create_dir(DIRECTORY).expect("an empty disk");
+    content.sync_dir("/").expect("no fault yet");
+    simulation
 }
 
 /// Asserts that nothing is left: no name, no space.

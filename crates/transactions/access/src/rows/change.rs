@@ -117,6 +117,13 @@ impl<'a> LatchedSlot<'a> {
         self.plan(to(self.itl.lock()), to(self.lock_before()), 0)
     }
 
+    /// Locks the row, as a change that leaves it as it is: a statement that meets it again sees it.
+    fn keep(&self) -> Plan<'static> {
+        let (lock, before, bytes) = (self.itl.lock(), self.lock_before(), self.bytes());
+        let (forward, back) = splices(self.number, lock, before, bytes, bytes);
+        self.plan(forward, back, 0)
+    }
+
     /// Deletes the row or piece.
     fn delete(&self) -> Plan<'static> {
         let (number, bytes) = (self.number, self.bytes());
@@ -221,7 +228,7 @@ impl Heap {
             let piece = piece_of(latched.block, latched.slot);
             if let Some(next) = piece.next {
                 remainder = Remainder::Pieces(piece.data.to_vec(), next);
-                return latched.lock();
+                return latched.keep();
             }
             new.clear();
             change(piece.data, &mut new);

@@ -5,7 +5,9 @@
 use crate::ops::Op;
 
 /// The step that replaces a slot's bytes, and the step that takes it back. Only the range that
-/// differs is replaced; if nothing differs, only the lock changes. `before` is the lock before.
+/// differs is replaced; if nothing differs, an empty one: a statement that meets the row again has
+/// to see that it has changed it ([`changes_row`](crate::ops::changes_row)). `before` is the lock
+/// before.
 pub(super) fn splices<'a>(
     slot: u16,
     lock: u8,
@@ -13,9 +15,8 @@ pub(super) fn splices<'a>(
     old: &'a [u8],
     new: &'a [u8],
 ) -> (Op<'a>, Op<'a>) {
-    let Some(Difference { first, removed, with }) = difference(old, new) else {
-        return (Op::Lock { slot, lock }, Op::Lock { slot, lock: before });
-    };
+    let nothing = Difference { first: 0, removed: 0, with: &[] };
+    let Difference { first, removed, with } = difference(old, new).unwrap_or(nothing);
     let splice = |lock, removed: usize, with| {
         let (offset, removed) = (first as u16, removed as u16);
         Op::Splice { slot, lock, offset, removed, with }

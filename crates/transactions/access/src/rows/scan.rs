@@ -21,6 +21,7 @@ use ids::Dba;
 use os::{IoBuf, Session};
 use stop::{Stop, check_call};
 use txn::{CrCopy, View};
+use waits::LongWork;
 
 use super::Heap;
 use crate::RowAddress;
@@ -184,12 +185,14 @@ impl Heap {
         let cache = self.transactions.changes().cache();
         let mut reader = cache.multiblock_reader(session);
         let run_max = cache.run_max(self.block_size, session);
+        let work = session.begin_work(LongWork::TableScan, blocks_of(&spans));
         let mut blocks = BlockWay::of(spans);
         while let Some(block) = blocks.next(&mut reader, run_max)? {
             check_call(session)?;
             if !self.or_without_rows(block, visit(block), session)? {
                 return Ok(false);
             }
+            work.done(1);
         }
         Ok(true)
     }
@@ -294,9 +297,8 @@ impl Heap {
 
     /// Whether a table with these blocks is read around the cache.
     fn is_large(&self, spans: &[Blocks], session: &Session) -> bool {
-        let blocks: u64 = spans.iter().map(|span| u64::from(span.count)).sum();
         let buffers = self.transactions.changes().cache().buffers(self.block_size, session);
-        blocks > u64::from(buffers / LARGE_SHARE)
+        blocks_of(spans) > u64::from(buffers / LARGE_SHARE)
     }
 
     /// The heap's blocks without the segment's header, neighbours together.
@@ -315,6 +317,11 @@ impl Heap {
         }
         Ok(spans)
     }
+}
+
+/// How many blocks these are.
+fn blocks_of(spans: &[Blocks]) -> u64 {
+    spans.iter().map(|span| u64::from(span.count)).sum()
 }
 
 impl BlockWay {

@@ -5,7 +5,7 @@
 //! Callers: views; tests.
 
 use ids::TxnId;
-use os::Session;
+use os::{Session, SessionNo};
 use waits::Timestamp;
 
 use crate::locks::seat::ModeAt;
@@ -18,6 +18,8 @@ pub struct LockHeld {
     pub owner: TxnId,
     /// The name of its session.
     pub session: String,
+    /// The number of its session.
+    pub number: Option<SessionNo>,
     /// The table.
     pub object: u32,
     /// The mode.
@@ -35,6 +37,8 @@ pub struct LockWaiting {
     pub waiter: TxnId,
     /// The name of its session.
     pub session: String,
+    /// The number of its session.
+    pub number: SessionNo,
     /// What it waits for.
     pub wanted: LockWanted,
     /// Since when it waits.
@@ -58,9 +62,11 @@ impl Locks {
                 };
                 // None: the lock is just being released.
                 let Some(mode) = mode else { continue };
+                let who = holdings.who(owner);
                 all.push(LockHeld {
                     owner,
-                    session: holdings.who(owner).map_or("", |who| who.name()).into(),
+                    session: who.map_or("", |who| who.name()).into(),
+                    number: who.map(|who| who.number()),
                     object: held.object,
                     mode,
                     since: held.since,
@@ -77,6 +83,7 @@ impl Locks {
         let waits = queues.waits.iter().flatten().map(|wait| LockWaiting {
             waiter: wait.waiter,
             session: wait.who.name().into(),
+            number: wait.who.number(),
             wanted: wait.wanted,
             since: wait.since,
             blockers: queues.blockers(wait).iter().map(|(id, _)| *id).collect(),

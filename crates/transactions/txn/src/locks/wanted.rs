@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use ids::{Dba, TxnId};
-use os::{Session, ThreadId, Waiting};
+use os::{Session, SessionNo, ThreadId, Waiting};
 use waits::{Account, Nanos, Timestamp, WaitEvent};
 
 use crate::locks::TableMode;
@@ -146,12 +146,14 @@ pub enum LockWanted {
 #[derive(Clone)]
 pub(super) struct SessionName {
     account: Arc<Account>,
+    number: SessionNo,
     thread: ThreadId,
 }
 
 impl SessionName {
     pub(super) fn of(session: &Session) -> SessionName {
-        SessionName { account: Arc::clone(session.account()), thread: session.thread() }
+        let (number, thread) = (session.number(), session.thread());
+        SessionName { account: Arc::clone(session.account()), number, thread }
     }
 
     pub(super) fn is(&self, session: &Session) -> bool {
@@ -160,6 +162,10 @@ impl SessionName {
 
     pub(super) fn name(&self) -> &str {
         self.account.name()
+    }
+
+    pub(super) fn number(&self) -> SessionNo {
+        self.number
     }
 }
 

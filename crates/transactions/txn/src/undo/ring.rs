@@ -15,6 +15,7 @@ use latch::FrameOrder;
 use os::Session;
 use space::{Blocks, HandOut};
 use stop::{RefusalKind, Stop};
+use waits::Statistic;
 
 use crate::Transactions;
 
@@ -169,7 +170,7 @@ impl Undo {
         let table = table.exclusive(FrameOrder::TransactionTable, session);
         group.change(table, &LAYER, SET_CURRENT, &[DbaLe::new(next.address).bytes()]);
         group.commit(session);
-        go_on(log, next.address);
+        go_on(log, next.address, session);
         log.tail.records = next.records;
         Ok(())
     }
@@ -244,7 +245,7 @@ impl Undo {
         let table = table.exclusive(FrameOrder::TransactionTable, session);
         group.change(table, &LAYER, SET_CURRENT, &[DbaLe::new(next.address).bytes()]);
         group.commit(session);
-        go_on(log, next.address);
+        go_on(log, next.address, session);
         Ok(())
     }
 
@@ -275,7 +276,7 @@ impl Undo {
         let next = Dba::new(new.file.get(), new.block.get() + 1);
         log.tail.spare = (left > 1).then_some((next, left - 1));
         log.tail.blocks += 1;
-        go_on(log, new);
+        go_on(log, new, session);
         Ok(())
     }
 
@@ -437,7 +438,8 @@ fn came_from(log: &UndoLog) -> DbaLe {
     }
 }
 
-fn go_on(log: &mut UndoLog, to: Dba) {
+fn go_on(log: &mut UndoLog, to: Dba, session: &Session) {
+    session.count(Statistic::UndoBlocksFilled, 1);
     log.blocks_filled += 1;
     log.tail.current = Some(to);
     log.tail.records = 0;

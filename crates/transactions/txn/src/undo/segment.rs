@@ -17,6 +17,7 @@ use stop::Stop;
 use super::apply::{
     ACTIVE, COMMITTED, END, FORMAT_TABLE, LAYER, ROLLED_BACK, SET_NEXT_SEGMENT, SlotState, slot_at,
 };
+use super::check::record_link;
 use super::log::{Tail, UndoLog};
 
 /// The segment, in the sense of space, from which all undo segments take their blocks.
@@ -242,6 +243,33 @@ impl Undo {
         let ended = SlotState { slot: U16Le::new(log.id.slot), state };
         group.change(block, &LAYER, END, &[ended.bytes()]);
         Ok(group.commit(session))
+    }
+
+    /// How many undo records the transaction of a segment has, as the blocks in the cache tell;
+    /// none if they don't. Waits for latches only.
+    pub(crate) fn records_seen(&self, id: TxnId, table: Dba, session: &Session) -> Option<u32> {
+        let cache = self.changes.cache();
+        let some = |address: DbaLe| (address != DbaLe::NONE).then(|| address.get());
+        let mut next = {
+            let pin = cache.pin_cached(table, session)?;
+            let block = pin.shared(FrameOrder::TransactionTable, session);
+            some(TransactionTable::at(&block, TransactionTable::START).current)
+        };
+        // A block that the transaction has just entered has no record of it yet.
+        for _ in 0..2 {
+            let Some(address) = next else { return Some(0) };
+            let pin = cache.pin_cached(address, session)?;
+            let block = pin.shared(FrameOrder::Undo, session);
+            let head = UndoBlock::at(&block, UndoBlock::START);
+            if head.transaction.get() != Some(id) {
+                return Some(0);
+            }
+            if let Some(newest) = head.newest.get().checked_sub(1) {
+                return record_link(&block, newest, id).map(|link| link.ordinal + 1);
+            }
+            next = some(head.previous);
+        }
+        None
     }
 
     /// What the segment's table says of a transaction. Waits for the table's latch, and so for a

@@ -25,11 +25,13 @@ fn views_show_who_has_what_and_who_waits_for_whom() {
         });
         pause(Nanos::from_secs(1), session);
         let held = bed.locks.held(session);
+        let mine = Some(session.number());
         let shown = |object, is_waited_for, held: &LockHeld| {
             assert!(held.since <= asked);
-            let (owner, session, mode) = (one, "main".to_string(), RX);
+            let (owner, session, number, mode) = (one, "main".to_string(), mine, RX);
             let since = held.since;
-            assert_eq!(*held, LockHeld { owner, session, object, mode, since, is_waited_for });
+            let expected = LockHeld { owner, session, number, object, mode, since, is_waited_for };
+            assert_eq!(*held, expected);
         };
         assert_eq!(held.len(), 2);
         shown(71, true, &held[0]);
@@ -42,9 +44,12 @@ fn views_show_who_has_what_and_who_waits_for_whom() {
         assert_eq!(waiting.len(), 2);
         for (found, (waiter, name, wanted)) in waiting.into_iter().zip(wanted) {
             assert!(found.since >= asked && session.now().since(found.since).0 < 1_100_000_000);
-            let (session, since) = (name.to_string(), found.since);
+            let running = world.os().running();
+            let who = running.iter().find(|one| one.account.name() == name).expect("it waits");
+            let (session, number, since) = (name.to_string(), who.number, found.since);
             let blockers = vec![one];
-            assert_eq!(found, LockWaiting { waiter, session, wanted, since, blockers });
+            let expected = LockWaiting { waiter, session, number, wanted, since, blockers };
+            assert_eq!(found, expected);
         }
         bed.end(one, session);
         table.join(session).expect("no panic");

@@ -45,9 +45,9 @@ fn chart(of: &Levels, what: &str, against: fn(&Line) -> Option<Against>) -> Char
             return Some(Estimate::exact(0.0));
         }
         let against = against(line)?;
-        match against.is_wide() {
-            true => Some(Estimate::exact(percent(against.ratio))),
-            false => estimate(percent(against.ratio), against.interval.map(percent)),
+        match against.told() {
+            None => Some(Estimate::exact(percent(against.ratio))),
+            Some(ends) => estimate(percent(against.ratio), ends.map(percent)),
         }
     };
     let factor = factor(of);
@@ -96,8 +96,10 @@ fn table(of: &Levels) -> Table {
     let mut table = Table::new(CAPTION, heads);
     let interval = |against: Option<Against>| match against {
         None => String::new(),
-        Some(of) if of.is_wide() => "too long".to_owned(),
-        Some(of) => of.interval.map(change).join(" to "),
+        Some(of) => match of.told() {
+            None => "too long".to_owned(),
+            Some(ends) => ends.map(change).join(" to "),
+        },
     };
     for line in &of.lines {
         table.row([

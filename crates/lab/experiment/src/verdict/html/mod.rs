@@ -32,6 +32,7 @@ use report::number::counted;
 
 use super::Verdict;
 use super::warnings::Worst;
+use crate::decision::judged;
 use crate::rounds::Rounds;
 use crate::{Level, Run};
 
@@ -46,7 +47,7 @@ impl Verdict {
         let mut page = Page::new(title);
         self.write_header(&mut page);
         self.write_warnings(&mut page);
-        let rounds = Rounds::of(rows);
+        let rounds = judged(rows, &self.rule);
         if let Some(of) = &self.levels {
             levels::write(of, page.section("The settings"));
         }
@@ -57,7 +58,7 @@ impl Verdict {
         if let Some(carry_over) = &self.carry_over {
             after::write(
                 carry_over,
-                &rounds,
+                &Rounds::of(rows),
                 self.level,
                 page.section(super::carry_over::QUESTION),
             );

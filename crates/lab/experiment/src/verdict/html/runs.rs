@@ -178,10 +178,14 @@ fn over_time(of: &Verdict, rows: &[Run], section: &mut Section) {
 
 fn as_it_ran(of: &Verdict, rows: &[Run], section: &mut Section) {
     let looks = looks(rows, of.level, &of.rule);
-    let length = |look: &Decision| look.interval.high - look.interval.low;
-    let Some(longest) = looks.last().map(|last| LENGTH_TIMES * length(last)) else { return };
+    let length = |look: &Decision| look.bounds().map(|of| of.high - of.low);
+    let Some(last) = looks.last() else { return };
+    let Some(longest) = length(last).map(|last| LENGTH_TIMES * last) else {
+        section.paragraph("The rounds are too few to bound the difference: no look is drawn.");
+        return;
+    };
     let (drawn, wide): (Vec<&Decision>, Vec<&Decision>) =
-        looks.iter().partition(|look| length(look) <= longest);
+        looks.iter().partition(|look| length(look).is_some_and(|length| length <= longest));
     let point = |look: &&Decision| {
         let ends = [look.interval.low, look.interval.high].map(percent);
         let estimate = estimate(percent(look.ratio), ends)?;

@@ -21,10 +21,13 @@ pub(super) fn write(of: &Verdict, section: &mut Section) {
         return;
     }
     let how = format!(
-        "Each row is {b} against A: the sums of all runs of a side are divided, and the bar is the \
-         interval in which the difference lies in {} of experiments. To the right of zero, {b} has \
-         more.",
-        share(1.0 - of.rule.shared_by(of.settings).error)
+        "Each row is {b} against A, and the bar is the interval in which the difference lies in {} \
+         of experiments. To the right of zero, {b} has more.{}",
+        share(1.0 - of.rule.shared_by(of.settings).error),
+        match yardsticks.adjusted(b) {
+            Some(note) => format!(" {note}"),
+            None => " The sums of all runs of a side are divided.".to_owned(),
+        }
     );
     let caption = format!(
         "{how} Faster is to the right for throughput, and to the left for latencies. Latencies \
@@ -43,11 +46,11 @@ pub(super) fn write(of: &Verdict, section: &mut Section) {
 fn forest(title: &str, caption: String, kinds: &[Kind], of: &Verdict, section: &mut Section) {
     let of_kinds = of.yardsticks.lines.iter().filter(|line| kinds.contains(&line.kind));
     let (wide, drawn): (Vec<&Line>, Vec<&Line>) = of_kinds.partition(|line| {
-        let [low, high] = line.interval.map(percent);
-        high - low > LENGTH_MAX && low <= 0.0 && high >= 0.0
+        let is_wide = |[low, high]: [f64; 2]| high - low > LENGTH_MAX && low <= 0.0 && high >= 0.0;
+        line.interval.is_none_or(|interval| is_wide(interval.map(percent)))
     });
     let row = |line: &&Line| {
-        let estimate = estimate(percent(line.ratio), line.interval.map(percent))?;
+        let estimate = estimate(percent(line.ratio), line.interval?.map(percent))?;
         let value = change(line.ratio);
         let whole = format!("{value} ({})", line.interval_text());
         let text = Some(EstimateText { value, whole });
@@ -79,10 +82,9 @@ fn table(lines: &[Line], b: Level) -> Table {
     let mut table =
         Table::new(&caption, ["", "A", &b.to_string(), &format!("{b} / A"), "interval", ""]);
     for line in lines {
-        let [low, high] = line.interval.map(change);
-        let interval = match line.is_unbounded() {
-            true => line.interval_text(),
-            false => format!("{low} to {high}"),
+        let interval = match line.interval {
+            None => line.interval_text(),
+            Some(interval) => interval.map(change).join(" to "),
         };
         let word = if line.difference == "not seen" { "" } else { line.difference };
         let [of_a, of_b] =

@@ -1,0 +1,132 @@
+//! Functions of texts: what they are worth, mostly as PostgreSQL's documentation says.
+
+#![forbid(unsafe_code)]
+
+mod common;
+
+use common::{bytes, dbl, int, lit, null, null_of, num, text, truth};
+use expression::Kind;
+
+#[test]
+fn letters_and_whole_texts() {
+    calls! {
+        lower(lit("TOM Ä")) => "tom ä";
+        upper(lit("tom ß")) => "TOM ß";
+        initcap(lit("hi THOMAS o'neil")) => "Hi Thomas O'Neil";
+        reverse(lit("añb")) => "bña";
+        repeat(lit("Pg"), int(4)) => "PgPgPgPg";
+        repeat(lit("Pg"), int(-1)) => "";
+        repeat(lit("Pg"), int(i64::MAX)) => "54000";
+        replace(lit("abcdefabcdef"), lit("cd"), lit("XX")) => "abXXefabXXef";
+        replace(lit("abab"), lit("b")) => "aa";
+        replace(lit("abc"), lit(""), lit("x")) => "abc";
+        translate(lit("12345"), lit("143"), lit("ax")) => "a2x5";
+        lpad(lit("hi"), int(5), lit("xy")) => "xyxhi";
+        lpad(lit("hi"), int(5)) => "   hi";
+        lpad(lit("hello"), int(2)) => "he";
+        lpad(lit("hi"), int(-3)) => "";
+        lpad(lit("hi"), int(5), lit("")) => "hi";
+        rpad(lit("hi"), int(5), lit("xy")) => "hixyx";
+        rpad(lit("hello"), int(2)) => "he";
+        overlay(lit("Txxxxas"), lit("hom"), int(2), int(4)) => "Thomas";
+        overlay(lit("abcdef"), lit("XY"), int(3)) => "abXYef";
+        overlay(lit("abc"), lit("X"), int(0)) => "22023";
+        overlay(lit("abcdef"), lit("X"), int(3), int(-1)) => "abXbcdef";
+        overlay(lit("abc"), lit("X"), int(2), int(i64::MIN)) => "aXabc";
+        overlay(lit("abc"), lit("X"), int(i64::MAX), int(i64::MAX)) => "abcX";
+        quote_literal(lit("O'Reilly")) => "'O''Reilly'";
+        quote_literal(lit("a\\b")) => "E'a\\\\b'";
+        quote_ident(lit("Foo bar")) => "\"Foo bar\"";
+        quote_ident(lit("foo")) => "foo";
+        md5(lit("abc")) => "900150983cd24fb0d6963f7d28e17f72";
+        to_hex(int(255)) => "ff";
+        to_hex(int(-1)) => "ffffffffffffffff";
+    }
+}
+
+#[test]
+fn pieces_of_texts() {
+    calls! {
+        substr(lit("alphabet"), int(3)) => "phabet";
+        substr(lit("alphabet"), int(3), int(2)) => "ph";
+        substr(lit("abc"), int(-1), int(3)) => "a";
+        substr(lit("abc"), int(0)) => "abc";
+        substr(lit("abc"), int(2), int(100)) => "bc";
+        substr(lit("abc"), int(5)) => "";
+        substr(lit("abc"), int(1), int(-1)) => "22011";
+        substr(lit("abc"), int(i64::MIN), int(i64::MAX)) => "";
+        substr(lit("abc"), int(i64::MAX), int(i64::MAX)) => "";
+        substr(lit("ñandú"), int(2), int(3)) => "and";
+        substring(lit("Thomas"), int(2), int(3)) => "hom";
+        substr(bytes(b"abcd"), int(2), int(2)) => "\\x6263";
+        left(lit("abcde"), int(2)) => "ab";
+        left(lit("abcde"), int(-2)) => "abc";
+        left(lit("abcde"), int(-9)) => "";
+        right(lit("abcde"), int(2)) => "de";
+        right(lit("abcde"), int(-2)) => "cde";
+        btrim(lit("xyxtrimyyx"), lit("xyz")) => "trim";
+        trim(lit("  a b ")) => "a b";
+        ltrim(lit("zzzytest"), lit("xyz")) => "test";
+        rtrim(lit("testxxzx"), lit("xyz")) => "test";
+        split_part(lit("abc~@~def~@~ghi"), lit("~@~"), int(2)) => "def";
+        split_part(lit("abc,def,ghi,jkl"), lit(","), int(-2)) => "ghi";
+        split_part(lit("abc"), lit(","), int(2)) => "";
+        split_part(lit("abc"), lit(""), int(1)) => "abc";
+        split_part(lit("abc"), lit(","), int(0)) => "22023";
+    }
+}
+
+#[test]
+fn places_and_lengths() {
+    calls! {
+        strpos(lit("high"), lit("ig")) => "2";
+        strpos(lit("ñandú"), lit("d")) => "4";
+        strpos(lit("high"), lit("x")) => "0";
+        strpos(lit("high"), lit("")) => "1";
+        position(lit("om"), lit("Thomas")) => "3";
+        instr(lit("CORPORATE FLOOR"), lit("OR"), int(3), int(2)) => "14";
+        instr(lit("CORPORATE FLOOR"), lit("OR"), int(-3), int(2)) => "2";
+        instr(lit("abc"), lit("c")) => "3";
+        instr(lit("abc"), lit("x")) => "0";
+        instr(lit("abc"), lit("a"), int(0)) => "0";
+        instr(lit("abc"), lit("a"), int(1), int(0)) => "22023";
+        starts_with(lit("alphabet"), lit("alph")) => "true";
+        length(lit("josé")) => "4";
+        length(bytes(b"abc")) => "3";
+        char_length(lit("")) => "0";
+        octet_length(lit("josé")) => "5";
+        bit_length(lit("jose")) => "32";
+        ascii(lit("x")) => "120";
+        ascii(lit("")) => "0";
+        ascii(lit("é")) => "233";
+        chr(int(65)) => "A";
+        chr(int(8364)) => "€";
+        chr(int(0)) => "22023";
+        chr(int(-1)) => "22023";
+    }
+}
+
+#[test]
+fn values_of_any_kind_are_joined_as_texts() {
+    calls! {
+        concat(lit("abcde"), int(2), null(), int(22)) => "abcde222";
+        concat(truth(true), num("1.50"), dbl(2.0)) => "t1.52";
+        concat() => "";
+        concat(int(1), int(2), int(3), int(4), int(5), int(6)) => "123456";
+        concat_ws(lit(","), lit("abcde"), int(2), null(), int(22)) => "abcde,2,22";
+        concat_ws(null(), lit("a")) => "NULL";
+    }
+}
+
+/// NULL for NULLs; and kinds that don't go by themselves are refused.
+#[test]
+fn nulls_and_other_kinds() {
+    calls! {
+        lower(null()) => "NULL";
+        substr(lit("abc"), null_of(Kind::Whole)) => "NULL";
+        lower(int(5)) => "42883";
+        substr(lit("abc"), lit("2")) => "bc";
+        substr(lit("abc"), text("2")) => "42883";
+        no_such_function(int(5)) => "42883";
+    }
+}

@@ -1,0 +1,168 @@
+//! Calls of functions.
+//!
+//! Callers: `expression`.
+
+use catalog::ObjectId;
+use expression::{Aggregate, Expression, Kind, Typed, build};
+use ids::ObjectNo;
+use sqlparser::ast::{
+    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments,
+};
+use stop::{SqlState, did_you_mean};
+use value::Value;
+
+use super::Binder;
+use crate::logical::{HostCall, asked};
+use crate::names::{PUBLIC, parts_of};
+use crate::refuse::{At, Bind, Placed, Refused};
+use crate::system::CatalogQuestion;
+
+/// The schemas in which functions are found.
+const SCHEMAS: [&str; 3] = ["pg_catalog", "sys", PUBLIC];
+
+impl Binder<'_> {
+    /// A call of a function or of an aggregate.
+    pub(super) fn call(&mut self, call: &Function) -> Bind<Typed> {
+        let name = function_name(call)?;
+        if call.over.is_some() {
+            let instead = "it isn't there yet; group in a subquery and join it";
+            return Err(Refused::unsupported(At::of(&call.name), "a window function", instead));
+        }
+        if Aggregate::is_name(&name) {
+            return self.aggregate(&name, call);
+        }
+        if call.filter.is_some() || !call.within_group.is_empty() {
+            let message = format!("FILTER and WITHIN GROUP are for aggregates, and {name} is none");
+            return Err(Refused::new(SqlState::WRONG_OBJECT_TYPE, At::of(&call.name), message));
+        }
+        let arguments = self.arguments(call)?;
+        self.named(&name, arguments).at(&call.name)
+    }
+
+    /// The arguments of a function, not of an aggregate.
+    fn arguments(&mut self, call: &Function) -> Bind<Vec<Typed>> {
+        match &call.args {
+            FunctionArguments::None => Ok(Vec::new()),
+            FunctionArguments::Subquery(query) => Ok(vec![self.scalar(query)?]),
+            FunctionArguments::List(list) => {
+                if let Some(DuplicateTreatment::Distinct) = list.duplicate_treatment {
+                    let message = "DISTINCT is for the arguments of aggregates";
+                    return Err(Refused::new(SqlState::WRONG_OBJECT_TYPE, At::NOWHERE, message));
+                }
+                plain_arguments(list)?.into_iter().map(|one| self.expression(one)).collect()
+            }
+        }
+    }
+
+    /// A function by its name.
+    fn named(&mut self, name: &str, arguments: Vec<Typed>) -> Bind<Typed> {
+        let text = |text: &str| Ok(Typed::value(Value::Text(text)));
+        match (name, arguments.len()) {
+            ("nextval", 1) => {
+                let object = self.sequence_named(&arguments[0])?;
+                Ok(self.sequence_value(object, true))
+            }
+            ("currval", 1) => {
+                let object = self.sequence_named(&arguments[0])?;
+                Ok(self.sequence_value(object, false))
+            }
+            ("lastval", 0) => Ok(self.host_call(HostCall::LastValue, Vec::new())),
+            ("current_setting", 1) => {
+                let mut arguments = arguments;
+                let name = arguments.remove(0).implicit(Kind::Text)?;
+                Ok(self.host_call(HostCall::Setting, vec![name.expression]))
+            }
+            ("pg_backend_pid" | "sid" | "session_number", 0) => {
+                Ok(self.host_call(HostCall::SessionNumber, Vec::new()))
+            }
+            ("decode", 3..) => {
+                let more = (arguments.len() - 1) / 2 - 1;
+                self.count_copies(&arguments[..1], more, "decode")?;
+                Ok(build::call(name, arguments)?)
+            }
+            ("version", 0) => text(VERSION),
+            ("current_database" | "current_catalog", 0) => text("forebay"),
+            ("current_schema", 0) => text(PUBLIC),
+            (name, count) => match CatalogQuestion::of(name, count) {
+                Some(question) => self.catalog_call(question, arguments),
+                None => Ok(build::call(name, arguments)?),
+            },
+        }
+    }
+
+    /// The next value of a sequence, or the last one that the session was given.
+    pub(super) fn sequence_value(&mut self, object: ObjectNo, is_next: bool) -> Typed {
+        self.objects.insert(ObjectId::Sequence(object));
+        let call =
+            if is_next { HostCall::NextValue(object) } else { HostCall::CurrentValue(object) };
+        self.host_call(call, Vec::new())
+    }
+
+    pub(super) fn host_call(&mut self, call: HostCall, arguments: Vec<Expression>) -> Typed {
+        let frame = self.frame();
+        frame.calls.push(call);
+        asked(call, frame.calls.len() - 1, arguments)
+    }
+
+    /// The sequence that a text names: it is looked for when the statement is bound.
+    fn sequence_named(&self, argument: &Typed) -> Bind<ObjectNo> {
+        let Some(Value::Text(written)) = argument.expression.constant() else {
+            let instead = "write the sequence's name as a text: nextval('name')";
+            return Err(Refused::unsupported(
+                At::NOWHERE,
+                "a sequence by a computed name",
+                instead,
+            ));
+        };
+        let name = written.strip_prefix("public.").unwrap_or(written);
+        let name = match name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+            Some(quoted) => quoted.to_string(),
+            None => name.to_lowercase(),
+        };
+        match self.schema.sequence(&name)? {
+            Some(object) => Ok(object),
+            None => {
+                let names = self.schema.names();
+                let meant = did_you_mean(&name, names.iter().map(String::as_str));
+                let message = format!("there is no sequence {name}{meant}");
+                Err(Refused::new(SqlState::UNDEFINED_TABLE, At::NOWHERE, message))
+            }
+        }
+    }
+}
+
+/// What `version()` says. Programs of PostgreSQL's look for its name and a number.
+const VERSION: &str =
+    concat!("PostgreSQL 15.0 compatible (Forebay ", env!("CARGO_PKG_VERSION"), ")");
+
+/// The name of a function, without its schema.
+fn function_name(call: &Function) -> Bind<String> {
+    let mut parts = parts_of(&call.name)?;
+    let name = parts.pop().unwrap_or_default();
+    match parts.last() {
+        Some(schema) if !SCHEMAS.contains(&schema.as_str()) => {
+            let message = format!("there is no schema {schema} with functions");
+            Err(Refused::new(SqlState::INVALID_SCHEMA_NAME, At::of(&call.name), message))
+        }
+        _ => Ok(name),
+    }
+}
+
+/// The arguments of a call, each an expression.
+pub(super) fn plain_arguments(list: &FunctionArgumentList) -> Bind<Vec<&Expr>> {
+    fn plain(argument: &FunctionArg) -> Bind<&Expr> {
+        match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Ok(expr),
+            FunctionArg::Unnamed(_) => {
+                let message = "* stands for all columns in count(*) only";
+                Err(Refused::new(SqlState::SYNTAX_ERROR, At::NOWHERE, message))
+            }
+            FunctionArg::Named { .. } | FunctionArg::ExprNamed { .. } => {
+                let instead = "give arguments by their places";
+                Err(Refused::unsupported(At::NOWHERE, "an argument by its name", instead))
+            }
+        }
+    }
+    list.args.iter().map(plain).collect()
+}

@@ -1,0 +1,218 @@
+//! Literals: numbers, texts, dates, spans of time.
+//!
+//! A number without a point that 64 bits hold is a whole number, any other a NUMBER, and one with
+//! an exponent a NUMBER too, as in PostgreSQL. One that no NUMBER holds is a double. A text in
+//! quotes takes the kind of what it meets.
+//!
+//! Callers: `expression`.
+
+use expression::{CastTo, Kind, Typed};
+use sqlparser::ast::{DataType, DateTimeField, Expr, Interval, TypedString, Value as Literal};
+use stop::{SqlState, Stop};
+use syntax::TypeName;
+use value::{Number, NumberFault, Value};
+
+use super::Binder;
+use crate::refuse::{At, Bind, Placed, Refused};
+
+impl Binder<'_> {
+    /// A literal, or a parameter.
+    pub(super) fn literal(&mut self, literal: &Literal) -> Bind<Typed> {
+        match literal {
+            Literal::Null => Ok(Typed::null()),
+            Literal::Boolean(is) => Ok(Typed::value(Value::Boolean(*is))),
+            Literal::Number(digits, _) => number(digits),
+            Literal::SingleQuotedString(text)
+            | Literal::EscapedStringLiteral(text)
+            | Literal::UnicodeStringLiteral(text)
+            | Literal::NationalStringLiteral(text)
+            | Literal::TripleSingleQuotedString(text)
+            | Literal::SingleQuotedRawStringLiteral(text) => Ok(Typed::literal(text)),
+            Literal::DollarQuotedString(text) => Ok(Typed::literal(&text.value)),
+            Literal::QuoteDelimitedStringLiteral(text)
+            | Literal::NationalQuoteDelimitedStringLiteral(text) => Ok(Typed::literal(&text.value)),
+            Literal::HexStringLiteral(digits) => bytes(digits),
+            Literal::Placeholder(name) => self.parameter(name),
+            other => {
+                let what = format!("the literal {other}");
+                Err(Refused::unsupported(At::NOWHERE, &what, "write texts as 'text'"))
+            }
+        }
+    }
+
+    /// A parameter of the statement. A kind that it has met before isn't kept: it may meet another.
+    fn parameter(&self, name: &str) -> Bind<Typed> {
+        let number = syntax::bind_number(name).filter(|number| (1..=self.binds).contains(number));
+        match number {
+            Some(number) => Ok(Typed::slot(number - 1, Kind::Unknown)),
+            None => {
+                let message = format!("there is no parameter {name}");
+                Err(Refused::new(SqlState::UNDEFINED_PARAMETER, At::NOWHERE, message))
+            }
+        }
+    }
+
+    /// `DATE '2026-11-22'`: a text of a type that is written before it.
+    pub(super) fn typed_string(&mut self, written: &TypedString) -> Bind<Typed> {
+        let to = cast_to(&written.data_type)?;
+        let literal = self.literal(&written.value.value)?;
+        Ok(literal.cast(to)?)
+    }
+
+    /// `INTERVAL '1 day'`, `INTERVAL '1' DAY`, `INTERVAL '1-2' YEAR TO MONTH`.
+    pub(super) fn interval(&mut self, written: &Interval) -> Bind<Typed> {
+        let value = self.expression(&written.value)?;
+        let Some(first) = &written.leading_field else {
+            return Ok(value.cast(CastTo::Kind(Kind::Interval))?);
+        };
+        let text = match &*written.value {
+            Expr::Value(literal) => match &literal.value {
+                Literal::SingleQuotedString(text) => text.clone(),
+                Literal::Number(digits, _) => digits.clone(),
+                _ => return Err(not_an_interval()),
+            },
+            _ => return Err(not_an_interval()),
+        };
+        let last = written.last_field.as_ref();
+        let text = spelled_out(text.trim(), first, last).ok_or_else(not_an_interval)?;
+        Ok(Typed::literal(&text).cast(CastTo::Kind(Kind::Interval))?)
+    }
+}
+
+/// What a CAST to this type makes.
+pub(super) fn cast_to(written: &DataType) -> Bind<CastTo> {
+    match syntax::type_of(written).map_err(Stop::from)? {
+        TypeName::Stored(of) => Ok(CastTo::Type(of)),
+        TypeName::Interval => Ok(CastTo::Kind(Kind::Interval)),
+    }
+}
+
+fn not_an_interval() -> Refused {
+    let message = "this isn't an interval: write INTERVAL '1 day', INTERVAL '1' DAY or \
+                   INTERVAL '1-2' YEAR TO MONTH";
+    Refused::new(SqlState::INVALID_DATETIME_FORMAT, At::NOWHERE, message)
+}
+
+/// The span in words, as a text without fields has it: `'5' DAY` is `5 day`.
+fn spelled_out(text: &str, first: &DateTimeField, last: Option<&DateTimeField>) -> Option<String> {
+    use DateTimeField as F;
+    let unit = match first {
+        F::Year | F::Years => "year",
+        F::Month | F::Months => "month",
+        F::Week(_) | F::Weeks => "week",
+        F::Day | F::Days => "day",
+        F::Hour | F::Hours => "hour",
+        F::Minute | F::Minutes => "minute",
+        F::Second | F::Seconds => "second",
+        _ => return None,
+    };
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", text),
+    };
+    Some(match (first, last) {
+        (_, None) => format!("{text} {unit}"),
+        (F::Year | F::Years, Some(F::Month | F::Months)) => {
+            let (years, months) = digits.split_once('-')?;
+            format!("{sign}{years} year {sign}{months} month")
+        }
+        (F::Day | F::Days, Some(F::Hour | F::Hours)) => {
+            let (days, hours) = digits.split_once(' ')?;
+            format!("{sign}{days} day {sign}{hours} hour")
+        }
+        (F::Day | F::Days, Some(_)) => {
+            let (days, time) = digits.split_once(' ')?;
+            format!("{sign}{days} day {sign}{time}")
+        }
+        (F::Minute | F::Minutes, Some(_)) => format!("{sign}00:{digits}"),
+        (F::Hour | F::Hours, Some(_)) => text.to_string(),
+        _ => return None,
+    })
+}
+
+/// A number as it is written.
+fn number(digits: &str) -> Bind<Typed> {
+    if let Ok(whole) = digits.parse::<i64>() {
+        return Ok(Typed::value(Value::Int(whole)));
+    }
+    let read: Result<Number, NumberFault> = digits.parse();
+    if let Some(double) = beyond_numbers(digits, read) {
+        return Ok(Typed::value(Value::Double(double)));
+    }
+    let number = read.map_err(expression::Fault::from).placed_at(At::NOWHERE)?;
+    Ok(Typed::value(Value::Number(number)))
+}
+
+/// The double that digits stand for which a NUMBER can't hold: they would be refused, or lost
+/// behind its last place, and a column of doubles would have another value than was written.
+fn beyond_numbers(digits: &str, read: Result<Number, NumberFault>) -> Option<f64> {
+    let double = digits.parse::<f64>().ok().filter(|double| double.is_finite())?;
+    let is_beyond = match read {
+        // Any number from there on has room for 38 digits.
+        Ok(number) => double < 1e-90 && number.to_f64() != double,
+        Err(fault) => fault == NumberFault::Overflow,
+    };
+    is_beyond.then_some(double)
+}
+
+/// Bytes, written as pairs of digits.
+fn bytes(digits: &str) -> Bind<Typed> {
+    let pair = |pair: &[u8]| {
+        let text = std::str::from_utf8(pair).ok()?;
+        u8::from_str_radix(text, 16).ok()
+    };
+    let all: Option<Vec<u8>> = digits.as_bytes().chunks(2).map(pair).collect();
+    match all {
+        Some(bytes) if digits.len().is_multiple_of(2) => Ok(Typed::value(Value::Bytes(&bytes))),
+        _ => {
+            let message = format!("X'{digits}' isn't made of pairs of the digits 0 to F");
+            Err(Refused::new(SqlState::SYNTAX_ERROR, At::NOWHERE, message))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_with_fields_is_one_in_words() {
+        use DateTimeField::{Day, Hour, Minute, Month, Second, Year};
+        let of = |text, first, last: Option<DateTimeField>| {
+            spelled_out(text, &first, last.as_ref()).expect("a span")
+        };
+        assert_eq!(of("5", Day, None), "5 day");
+        assert_eq!(of("-1-2", Year, Some(Month)), "-1 year -2 month");
+        assert_eq!(of("3 04:05:06", Day, Some(Second)), "3 day 04:05:06");
+        assert_eq!(of("10:30", Minute, Some(Second)), "00:10:30");
+        assert_eq!(of("10:30", Hour, Some(Minute)), "10:30");
+        assert!(spelled_out("x", &Year, Some(&Month)).is_none());
+    }
+
+    #[test]
+    fn a_number_is_whole_if_it_is_written_so_and_fits() {
+        let kind = |digits| number(digits).expect("a number").kind;
+        assert_eq!(kind("9223372036854775807"), Kind::Whole);
+        assert_eq!(kind("9223372036854775808"), Kind::Number);
+        assert_eq!(kind("1.0"), Kind::Number);
+        assert_eq!(kind("1e3"), Kind::Number);
+    }
+
+    /// A column of doubles has what was written, though a literal is a NUMBER first.
+    #[test]
+    fn a_number_that_no_number_holds_is_a_double() {
+        let value = |digits| match number(digits).expect("a number").expression {
+            expression::Expression::Constant(value) => value,
+            other => panic!("{digits}: {other:?}"),
+        };
+        for digits in ["1e122", "1.5e300", "1e-300", "5e-324", "1.23456789e-125"] {
+            let double = Value::Double(digits.parse().expect("a double"));
+            assert_eq!(value(digits).get(), double, "{digits}");
+            assert_eq!(number(digits).expect("a number").kind, Kind::Double, "{digits}");
+        }
+        for digits in ["1e121", "1e-128", "1.25e-120", "0e-300", "1e-400", "0.1"] {
+            assert_eq!(number(digits).expect("a number").kind, Kind::Number, "{digits}");
+        }
+        assert!(number("1e400").is_err());
+    }
+}

@@ -1,0 +1,143 @@
+//! ORDER BY, LIMIT, OFFSET, FETCH.
+//!
+//! NULLs come last in a rising order and first in a falling one, as in PostgreSQL and Oracle.
+//!
+//! Callers: `query`, `select`, `group`.
+
+use expression::{Expression, Kind};
+use sqlparser::ast::{
+    Expr, LimitClause, OrderBy, OrderByExpr, OrderByKind, Query as SqlQuery, Value as Literal,
+};
+use stop::SqlState;
+
+use super::expression::strip;
+use super::group::Collector;
+use super::scope::{Border, Scope};
+use super::{Binder, OutputColumn};
+use crate::logical::SortKey;
+use crate::names::fold;
+use crate::refuse::{At, Bind, Placed, Refused};
+
+/// What LIMIT and OFFSET say.
+#[derive(Default)]
+pub(super) struct Cut {
+    pub(super) limit: Option<Expression>,
+    pub(super) offset: Option<Expression>,
+}
+
+impl Binder<'_> {
+    /// A part of an order, by an expression over the innermost level.
+    pub(super) fn sort_key(&mut self, key: &OrderByExpr) -> Bind<SortKey> {
+        let value = self.expression(&key.expr)?.settled().expression;
+        directed(key, value)
+    }
+
+    /// What a query's LIMIT, OFFSET and FETCH say; its levels see the outermost `outer` ones.
+    pub(super) fn cut(&mut self, query: &SqlQuery, outer: usize) -> Bind<Cut> {
+        let (limit, offset) = match &query.limit_clause {
+            None => (None, None),
+            Some(LimitClause::LimitOffset { limit, offset, limit_by }) => {
+                if !limit_by.is_empty() {
+                    let instead = "number the rows in a subquery";
+                    return Err(Refused::unsupported(At::NOWHERE, "LIMIT BY", instead));
+                }
+                (limit.as_ref(), offset.as_ref().map(|offset| &offset.value))
+            }
+            Some(LimitClause::OffsetCommaLimit { offset, limit }) => (Some(limit), Some(offset)),
+        };
+        let limit = match (&query.fetch, limit) {
+            (None, limit) => limit,
+            (Some(_), Some(limit)) => {
+                let message = "LIMIT and FETCH say the same: write one of them";
+                return Err(Refused::new(SqlState::SYNTAX_ERROR, At::of(limit), message));
+            }
+            (Some(fetch), None) if fetch.percent || fetch.with_ties => {
+                let instead = "write FETCH FIRST n ROWS ONLY";
+                let what = "FETCH with PERCENT or WITH TIES";
+                return Err(Refused::unsupported(At::NOWHERE, what, instead));
+            }
+            (Some(fetch), None) => match &fetch.quantity {
+                Some(quantity) => Some(quantity),
+                None => {
+                    let one = Expression::from(value::Value::Int(1));
+                    let offset = offset.map(|it| self.count(it, "OFFSET", outer)).transpose()?;
+                    return Ok(Cut { limit: Some(one), offset });
+                }
+            },
+        };
+        Ok(Cut {
+            limit: limit.map(|limit| self.count(limit, "LIMIT", outer)).transpose()?,
+            offset: offset.map(|offset| self.count(offset, "OFFSET", outer)).transpose()?,
+        })
+    }
+
+    /// A number of rows: an expression without columns of the query itself.
+    fn count(&mut self, expr: &Expr, clause: &'static str, outer: usize) -> Bind<Expression> {
+        self.levels.enter(Border::Plan, Scope::default(), outer);
+        self.groups.push(Collector::forbidding(clause));
+        let bound = self.expression(expr);
+        self.groups.pop();
+        self.levels.leave();
+        let count = bound?.implicit(Kind::Whole).at(expr)?.expression;
+        self.note_kinds(&count);
+        Ok(count)
+    }
+}
+
+/// The parts of an ORDER BY.
+pub(super) fn keys_of(order: Option<&OrderBy>) -> Bind<&[OrderByExpr]> {
+    let Some(order) = order else { return Ok(&[]) };
+    match &order.kind {
+        OrderByKind::Expressions(keys) => Ok(keys),
+        OrderByKind::All(_) => {
+            Err(Refused::unsupported(At::NOWHERE, "ORDER BY ALL", "name the columns"))
+        }
+    }
+}
+
+/// A value with the direction that a part of an order says.
+pub(super) fn directed(key: &OrderByExpr, value: Expression) -> Bind<SortKey> {
+    if key.with_fill.is_some() {
+        return Err(Refused::unsupported(At::of(&key.expr), "WITH FILL", "leave it out"));
+    }
+    let descending = key.options.asc == Some(false);
+    let nulls_first = key.options.nulls_first.unwrap_or(descending);
+    Ok(SortKey { value, descending, nulls_first })
+}
+
+/// The output column that a part of an order, or of GROUP BY, means by its number or its name.
+///
+/// Several columns of one name are no choice if they are the same: `same` says so of two.
+pub(super) fn output_of(
+    expr: &Expr,
+    columns: &[OutputColumn],
+    same: &dyn Fn(usize, usize) -> bool,
+    clause: &str,
+) -> Bind<Option<usize>> {
+    match strip(expr) {
+        Expr::Value(literal) => match &literal.value {
+            Literal::Number(digits, _) => {
+                let place =
+                    digits.parse::<usize>().ok().filter(|n| (1..=columns.len()).contains(n));
+                place.map(|place| Some(place - 1)).ok_or_else(|| {
+                    let width = columns.len();
+                    let message = format!("{clause} {digits} isn't one of {width} columns");
+                    Refused::new(SqlState::INVALID_COLUMN_REFERENCE, At::of(expr), message)
+                })
+            }
+            _ => Ok(None),
+        },
+        Expr::Identifier(name) => {
+            let name = fold(name);
+            let mut named = (0..columns.len()).filter(|place| columns[*place].name == name);
+            let Some(first) = named.next() else { return Ok(None) };
+            if named.all(|other| same(first, other)) {
+                return Ok(Some(first));
+            }
+            let message = format!("{clause} {name} may be several columns of the result");
+            Err(Refused::new(SqlState::AMBIGUOUS_COLUMN, At::of(expr), message)
+                .hint("give its number"))
+        }
+        _ => Ok(None),
+    }
+}

@@ -1,0 +1,168 @@
+//! What PostgreSQL's clients write to ask the catalogue: casts to `regclass`, operators with a
+//! schema, patterns, elements of arrays.
+//!
+//! There are no arrays: the catalogue has them as texts, such as `{1,2}`, and so they are texts
+//! here.
+//!
+//! Callers: `expression`, `call`, `subquery`.
+
+use expression::{CastTo, Kind, Typed, build};
+use sqlparser::ast::{AccessExpr, BinaryOperator, DataType, Expr, Subscript};
+use stop::SqlState;
+
+use super::Binder;
+use super::literal::cast_to;
+use crate::logical::HostCall;
+use crate::names::parts_of;
+use crate::refuse::{At, Bind, Refused};
+use crate::system::{CatalogQuestion, SystemCast, system_cast};
+
+impl Binder<'_> {
+    /// A question to the catalogue.
+    pub(super) fn catalog_call(
+        &mut self,
+        question: CatalogQuestion,
+        arguments: Vec<Typed>,
+    ) -> Bind<Typed> {
+        let mut given = Vec::with_capacity(arguments.len());
+        for (argument, kind) in arguments.into_iter().zip(question.arguments()) {
+            given.push(argument.implicit(*kind)?.expression);
+        }
+        Ok(self.host_call(HostCall::Catalog(question), given))
+    }
+
+    /// CAST, and `::`.
+    pub(super) fn cast(&mut self, expr: &Expr, to: &DataType) -> Bind<Typed> {
+        let value = self.expression(expr)?;
+        let name = system_type(to)?;
+        match name.and_then(|name| system_cast(&name, &value)) {
+            None => Ok(value.cast(cast_to(to)?)?),
+            Some(SystemCast::To(to)) => Ok(value.cast(CastTo::Type(to))?),
+            Some(SystemCast::Asks(question)) => self.catalog_call(question, vec![value]),
+            Some(SystemCast::Role) => Ok(build::call("pg_get_userbyid", vec![value])?),
+        }
+    }
+
+    /// `x = ANY (array)`. The elements are read as values of the kind of `x`.
+    pub(super) fn in_array(&mut self, left: &Expr, array: &Expr) -> Bind<Typed> {
+        let text = CastTo::Kind(Kind::Text);
+        let (value, array) = (self.expression(left)?, self.expression(array)?);
+        if array.kind != Kind::Unknown && !array.kind.is_text() {
+            let message = format!("ANY needs an array or a subquery, and this is {}", array.kind);
+            return Err(Refused::new(SqlState::WRONG_OBJECT_TYPE, At::NOWHERE, message));
+        }
+        let value = if value.kind == Kind::Unknown { value.cast(text)? } else { value };
+        Ok(build::call("array_contains", vec![array.cast(text)?, value])?)
+    }
+
+    /// `array[n]`.
+    pub(super) fn element(&mut self, array: &Expr, accesses: &[AccessExpr]) -> Bind<Typed> {
+        let [AccessExpr::Subscript(Subscript::Index { index })] = accesses else {
+            let instead = "take one element, as in a[1]";
+            return Err(Refused::unsupported(At::of(array), "a part of this value", instead));
+        };
+        let (array, index) = (self.expression(array)?, self.expression(index)?);
+        Ok(build::call("array_element", vec![array, index])?)
+    }
+}
+
+/// An operator that matches a text with a pattern, or that isn't there.
+pub(super) fn pattern(left: Typed, op: &BinaryOperator, right: Typed) -> Bind<Typed> {
+    let (ignores_case, negated) = match op {
+        BinaryOperator::PGRegexMatch => (false, false),
+        BinaryOperator::PGRegexIMatch => (true, false),
+        BinaryOperator::PGRegexNotMatch => (false, true),
+        BinaryOperator::PGRegexNotIMatch => (true, true),
+        _ => {
+            let message = format!("there is no operator {op}");
+            return Err(Refused::new(SqlState::UNDEFINED_FUNCTION, At::NOWHERE, message));
+        }
+    };
+    let mut arguments = vec![left, right];
+    if ignores_case {
+        arguments.push(Typed::literal("i"));
+    }
+    let matches = build::call("regexp_like", arguments)?;
+    Ok(if negated { build::not(matches)? } else { matches })
+}
+
+/// The operator that `OPERATOR(schema.sign)` names.
+pub(super) fn plain_operator(parts: &[String]) -> Bind<BinaryOperator> {
+    let sign = parts.last().map_or("", String::as_str);
+    Ok(match sign {
+        "=" => BinaryOperator::Eq,
+        "<>" | "!=" => BinaryOperator::NotEq,
+        "<" => BinaryOperator::Lt,
+        "<=" => BinaryOperator::LtEq,
+        ">" => BinaryOperator::Gt,
+        ">=" => BinaryOperator::GtEq,
+        "+" => BinaryOperator::Plus,
+        "-" => BinaryOperator::Minus,
+        "*" => BinaryOperator::Multiply,
+        "/" => BinaryOperator::Divide,
+        "%" => BinaryOperator::Modulo,
+        "||" => BinaryOperator::StringConcat,
+        "~" => BinaryOperator::PGRegexMatch,
+        "~*" => BinaryOperator::PGRegexIMatch,
+        "!~" => BinaryOperator::PGRegexNotMatch,
+        "!~*" => BinaryOperator::PGRegexNotIMatch,
+        "~~" => BinaryOperator::PGLikeMatch,
+        "!~~" => BinaryOperator::PGNotLikeMatch,
+        "~~*" => BinaryOperator::PGILikeMatch,
+        "!~~*" => BinaryOperator::PGNotILikeMatch,
+        _ => {
+            let message = format!("there is no operator {}", parts.join("."));
+            return Err(Refused::new(SqlState::UNDEFINED_FUNCTION, At::NOWHERE, message));
+        }
+    })
+}
+
+/// Whether a collation is that of all texts: by their bytes.
+pub(super) fn is_bytewise(name: &str) -> bool {
+    let name = name.to_lowercase().replace('"', "");
+    let name = name.strip_prefix("pg_catalog.").unwrap_or(&name);
+    matches!(name, "c" | "posix" | "binary" | "default")
+}
+
+/// The name of a type of PostgreSQL's catalogue; none if it can't be one.
+fn system_type(written: &DataType) -> Bind<Option<String>> {
+    Ok(match written {
+        DataType::Regclass => Some("regclass".to_string()),
+        DataType::Array(_) => Some("array".to_string()),
+        DataType::Custom(name, modifiers) if modifiers.is_empty() => {
+            let mut parts = parts_of(name)?;
+            let last = parts.pop();
+            let is_of_system = match &parts[..] {
+                [] => true,
+                [schema] => schema == "pg_catalog",
+                _ => false,
+            };
+            last.filter(|_| is_of_system)
+        }
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operator_may_be_named_with_its_schema() {
+        let named = |parts: &[&str]| {
+            let parts: Vec<String> = parts.iter().map(|part| (*part).to_string()).collect();
+            plain_operator(&parts)
+        };
+        assert_eq!(named(&["pg_catalog", "~"]).expect("there"), BinaryOperator::PGRegexMatch);
+        assert_eq!(named(&["="]).expect("there"), BinaryOperator::Eq);
+        assert!(named(&["pg_catalog", "@@"]).is_err());
+    }
+
+    #[test]
+    fn texts_compare_by_their_bytes() {
+        for name in ["C", "\"C\"", "pg_catalog.default", "pg_catalog.\"default\""] {
+            assert!(is_bytewise(name), "{name}");
+        }
+        assert!(!is_bytewise("de_DE"));
+    }
+}

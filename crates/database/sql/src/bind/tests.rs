@@ -1,0 +1,147 @@
+//! What is bound, and what is refused, with which SQLSTATE and where.
+
+use stop::{SqlState, Stop};
+
+use crate::testing::World;
+
+fn refused(text: &str) -> Stop {
+    match World::new().bind(text) {
+        Ok(bound) => panic!("{text} was bound: {bound:?}"),
+        Err(stop) => stop,
+    }
+}
+
+#[test]
+fn names_that_are_not_there_are_refused_with_near_ones() {
+    for (text, state, hint) in [
+        ("select * from empp", SqlState::UNDEFINED_TABLE, "emp"),
+        ("select nme from emp", SqlState::UNDEFINED_COLUMN, "name"),
+        ("select e.nme from emp e", SqlState::UNDEFINED_COLUMN, "name"),
+        ("select x.name from emp e", SqlState::UNDEFINED_TABLE, ""),
+        ("select name from emp, dept", SqlState::AMBIGUOUS_COLUMN, "dept.name"),
+        ("insert into emp (idd) values (1)", SqlState::UNDEFINED_COLUMN, "id"),
+        ("update emp set nam = 'x'", SqlState::UNDEFINED_COLUMN, "name"),
+        ("select nextval('tickets')", SqlState::UNDEFINED_TABLE, ""),
+        ("select no_such(1)", SqlState::UNDEFINED_FUNCTION, ""),
+        ("select * from emp e, dept e", SqlState::DUPLICATE_ALIAS, ""),
+    ] {
+        let stop = refused(text);
+        assert_eq!(stop.state(), state, "{text}: {stop}");
+        assert!(stop.to_string().contains(hint), "{text}: {stop}");
+    }
+}
+
+#[test]
+fn a_refusal_says_where_in_the_text_it_arose() {
+    let Stop::Refused(refusal) = refused("select name,\n  nme from emp") else { panic!() };
+    assert_eq!(refusal.parts().position, Some(16));
+}
+
+#[test]
+fn groups_and_aggregates_stand_where_they_may() {
+    for text in [
+        "select dept, name from emp group by dept",
+        "select dept from emp where count(*) > 1",
+        "select sum(count(*)) from emp",
+        "select name from emp having count(*) > 1",
+    ] {
+        assert_eq!(refused(text).state(), SqlState::GROUPING_ERROR, "{text}");
+    }
+    // The primary key determines the others.
+    World::new().bind("select id, name from emp group by id").expect("sound");
+    World::new().bind("select dept + 1, count(*) from emp group by dept + 1").expect("sound");
+    World::new().bind("select dept d, count(*) from emp group by d order by 2").expect("sound");
+}
+
+#[test]
+fn what_is_not_there_yet_is_refused_with_what_to_do() {
+    for text in [
+        "select row_number() over (order by id) from emp",
+        "with recursive r as (select 1 union all select * from r) select * from r",
+        "select dept, count(*) from emp group by rollup (dept)",
+        "select * from emp for share",
+        "select name collate \"de_DE\" from emp",
+        "select now() at time zone 'utc'",
+    ] {
+        let stop = refused(text);
+        assert_eq!(stop.state(), SqlState::FEATURE_NOT_SUPPORTED, "{text}: {stop}");
+    }
+}
+
+#[test]
+fn a_statement_has_so_many_joins_and_no_more() {
+    let tables: Vec<String> = (0..500).map(|n| format!("dept d{n}")).collect();
+    let joins = format!("select 1 from {}", tables.join(", "));
+    assert_eq!(refused(&joins).state(), SqlState::STATEMENT_TOO_COMPLEX);
+    let unions = vec!["select 1"; 500].join(" union all ");
+    assert_eq!(refused(&unions).state(), SqlState::STATEMENT_TOO_COMPLEX);
+    let some = vec!["select 1"; 300].join(" union all ");
+    World::new().bind(&some).expect("sound");
+}
+
+#[test]
+fn kinds_that_do_not_go_together_are_refused() {
+    for text in [
+        "select name + 1 from emp",
+        "select * from emp where name = 5",
+        "select * from emp where id",
+        "select case when true then 1 else name end from emp",
+        "select id from emp union select name from emp",
+        "insert into emp (id) values (true)",
+    ] {
+        let state = refused(text).state();
+        assert_eq!(state.class(), "42", "{text}: {state}");
+    }
+}
+
+#[test]
+fn parameters_take_the_kinds_of_what_they_meet() {
+    use expression::Kind;
+    let bound = World::new().bind("select * from emp where id = $1 and name like $2 limit $3");
+    assert_eq!(bound.expect("sound").binds, [Kind::Whole, Kind::Text, Kind::Whole]);
+    let bound = World::new().bind("insert into emp (id, name, hired) values ($1, $2, $3)");
+    assert_eq!(bound.expect("sound").binds, [Kind::Whole, Kind::Text, Kind::Date]);
+}
+
+#[test]
+fn what_a_statement_reads_is_noted() {
+    let bound = World::new().bind("select * from rich r join dept d on d.id = r.id");
+    assert_eq!(bound.expect("sound").objects.len(), 3);
+    let bound = World::new().bind("insert into dept values (nextval('ticket'), 'x')");
+    assert_eq!(bound.expect("sound").objects.len(), 2);
+}
+
+#[test]
+fn names_without_quotes_are_folded() {
+    World::new().bind("SELECT E.Name FROM Emp E WHERE E.ID = 1").expect("sound");
+    assert_eq!(refused("select \"Name\" from emp").state(), SqlState::UNDEFINED_COLUMN);
+}
+
+#[test]
+fn using_and_natural_merge_columns() {
+    let columns = |text: &str| {
+        let bound = World::new().bind(text).expect("sound");
+        match bound.statement {
+            crate::bind::Statement::Query(query) => query.columns.len(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(columns("select * from emp e join dept d using (id)"), 6);
+    assert_eq!(columns("select * from emp e natural join dept d"), 5);
+    assert_eq!(columns("select e.*, d.* from emp e join dept d using (id)"), 7);
+    World::new().bind("select id from emp join dept using (id)").expect("sound");
+}
+
+#[test]
+fn a_subquery_takes_columns_from_outside() {
+    for text in [
+        "select (select d.name from dept d where d.id = e.dept) from emp e",
+        "select * from emp e where exists (select 1 from dept where dept.id = e.dept)",
+        "select * from dept d, lateral (select max(pay) m from emp where emp.dept = d.id) x",
+        "select * from dept d where d.id = any (select dept from emp where name = d.name)",
+    ] {
+        World::new().bind(text).expect(text);
+    }
+    let text = "select * from dept d, (select max(pay) from emp where emp.dept = d.id) x";
+    assert_eq!(refused(text).state(), SqlState::UNDEFINED_TABLE);
+}

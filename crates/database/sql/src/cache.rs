@@ -1,0 +1,397 @@
+//! Plans by the texts of their statements, shared by all sessions.
+//!
+//! ```text
+//!   text ─▶ plans of this text ─ same kinds of parameters, same methods, still holds? ─▶ plan
+//!                                └─ no: the text is parsed, bound and planned, and kept here
+//! ```
+//!
+//! Invariants
+//!   * a plan is looked at again after the statement has its snapshot, so one that doesn't hold any
+//!     more is never run (rule SQ30)
+//!   * parameters are not looked at: a text has one plan for all their values (rule SQ34)
+//!   * no more than [`TEXTS_MAX`] texts are kept, none longer than [`TEXT_BYTES_MAX`], and for each
+//!     plan its text counts up to [`BYTES_MAX`]; those that weren't used for longest go first
+//!
+//! Callers: `prepared`; `engine`, for views.
+//! Source: Oracle's shared pool, with its parent and child cursors.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use catalog::Catalog;
+use expression::Kind;
+use latch::{Latch, LatchKind, Shared64};
+use os::{Os, Session};
+use syntax::{Binds, SqlId};
+use waits::Nanos;
+
+use crate::plan::{FramePlan, Methods, Plan, PlanLine, fingerprint, lines};
+
+/// The most texts whose plans are kept.
+const TEXTS_MAX: usize = 2_000;
+
+/// The longest text whose plan is kept, in bytes: a longer one has its rows in it, and doesn't come
+/// again.
+pub(crate) const TEXT_BYTES_MAX: usize = 64 << 10;
+
+/// The most bytes of all plans, by [`Entry::bytes`].
+const BYTES_MAX: usize = 16 << 20;
+
+/// What a plan of a short text is taken to be.
+const PLAN_BYTES: usize = 2 << 10;
+
+/// A plan with its text.
+pub(crate) struct Entry {
+    text: Arc<str>,
+    /// The name of the text.
+    pub(crate) id: SqlId,
+    /// The word for the statement, such as `SELECT`.
+    pub(crate) tag: &'static str,
+    /// Its parameters.
+    pub(crate) binds: Binds,
+    /// The kinds that were said of its parameters, before it was bound.
+    said: Vec<Kind>,
+    methods: Methods,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) counts: Counts,
+    /// The time of its last use, by the cache's own clock.
+    used: Shared64,
+    /// How often it was looked for and found.
+    found: Shared64,
+    /// When it was made, by the wall clock.
+    made_us: Shared64,
+}
+
+/// What a statement has done so far, in all sessions.
+#[derive(Default)]
+pub(crate) struct Counts {
+    executions: Shared64,
+    fetches: Shared64,
+    ended: Shared64,
+    rows: Shared64,
+    gets: Shared64,
+    reads: Shared64,
+    elapsed_ns: Shared64,
+    cpu_ns: Shared64,
+    /// When it was run last, by the wall clock.
+    last_us: Shared64,
+}
+
+/// What runs of a statement, and fetches of its rows, have done.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Work {
+    pub(crate) runs: u64,
+    pub(crate) fetches: u64,
+    /// The runs that have given all their rows.
+    pub(crate) ended: u64,
+    pub(crate) rows: u64,
+    /// Consistent and current gets.
+    pub(crate) gets: u64,
+    /// Blocks read from disk.
+    pub(crate) reads: u64,
+    pub(crate) elapsed: Nanos,
+    pub(crate) cpu: Nanos,
+}
+
+impl Work {
+    /// This work and another together.
+    pub(crate) fn plus(self, other: Work) -> Work {
+        Work {
+            runs: self.runs + other.runs,
+            fetches: self.fetches + other.fetches,
+            ended: self.ended + other.ended,
+            rows: self.rows + other.rows,
+            gets: self.gets + other.gets,
+            reads: self.reads + other.reads,
+            elapsed: Nanos(self.elapsed.0 + other.elapsed.0),
+            cpu: Nanos(self.cpu.0 + other.cpu.0),
+        }
+    }
+}
+
+impl Counts {
+    /// Counts what was done.
+    pub(crate) fn add(&self, work: Work, session: &Session) {
+        let Work { runs, fetches, ended, rows, gets, reads, elapsed, cpu } = work;
+        self.executions.fetch_add(runs, session);
+        self.fetches.fetch_add(fetches, session);
+        self.ended.fetch_add(ended, session);
+        self.rows.fetch_add(rows, session);
+        self.gets.fetch_add(gets, session);
+        self.reads.fetch_add(reads, session);
+        self.elapsed_ns.fetch_add(elapsed.0, session);
+        self.cpu_ns.fetch_add(cpu.0, session);
+        self.last_us.store(wall_clock(session), session);
+    }
+}
+
+fn wall_clock(session: &Session) -> u64 {
+    u64::try_from(session.wall_clock()).unwrap_or(0)
+}
+
+/// What a plan is made for beside its text.
+#[derive(Clone, Copy)]
+pub(crate) struct Wish<'a> {
+    pub(crate) said: &'a [Kind],
+    pub(crate) methods: Methods,
+}
+
+impl Entry {
+    /// A plan of this text.
+    pub(crate) fn new(
+        text: &str,
+        tag: &'static str,
+        binds: Binds,
+        wish: Wish<'_>,
+        plan: Arc<Plan>,
+    ) -> Entry {
+        Entry {
+            text: Arc::from(text),
+            id: SqlId::of(text),
+            tag,
+            binds,
+            said: wish.said.to_vec(),
+            methods: wish.methods,
+            plan,
+            counts: Counts::default(),
+            used: Shared64::new(0),
+            found: Shared64::new(0),
+            made_us: Shared64::new(0),
+        }
+    }
+
+    /// A measure of the memory that it takes: a plan is large if its text is.
+    fn bytes(&self) -> usize {
+        PLAN_BYTES + self.text.len()
+    }
+
+    /// Whether it is what is wished for.
+    pub(crate) fn suits(&self, wish: Wish<'_>) -> bool {
+        self.methods == wish.methods && self.said == wish.said
+    }
+}
+
+/// The plans of an instance.
+pub(crate) struct Plans {
+    kept: Latch<Kept>,
+    /// Goes up with each use.
+    clock: Shared64,
+}
+
+/// Plans by their texts.
+#[derive(Default)]
+struct Kept {
+    texts: BTreeMap<Arc<str>, Vec<Arc<Entry>>>,
+    /// The bytes of all of them.
+    bytes: usize,
+}
+
+impl Kept {
+    /// Puts a plan in place of another one for the same wish. Whether there are too many now.
+    fn put(&mut self, entry: &Arc<Entry>) -> bool {
+        let wish = Wish { said: &entry.said, methods: entry.methods };
+        let Kept { texts, bytes } = self;
+        let of_text = texts.entry(Arc::clone(&entry.text)).or_default();
+        of_text.retain(|other| {
+            let goes = other.suits(wish);
+            *bytes -= if goes { other.bytes() } else { 0 };
+            !goes
+        });
+        of_text.push(Arc::clone(entry));
+        *bytes += entry.bytes();
+        texts.len() > TEXTS_MAX || *bytes > BYTES_MAX
+    }
+
+    /// Forgets the plans of a text.
+    fn remove(&mut self, text: &str) {
+        let entries = self.texts.remove(text).unwrap_or_default();
+        self.bytes -= entries.iter().map(|entry| entry.bytes()).sum::<usize>();
+    }
+}
+
+impl Plans {
+    pub(crate) fn new(os: &Os) -> Plans {
+        let kept = Latch::new(os, LatchKind::Innermost, Kept::default());
+        Plans { kept, clock: Shared64::new(0) }
+    }
+
+    /// The plan of a text, if there is one that holds by what is known now.
+    pub(crate) fn find(
+        &self,
+        text: &str,
+        wish: Wish<'_>,
+        catalog: &Catalog,
+        session: &Session,
+    ) -> Option<Arc<Entry>> {
+        let found = {
+            let kept = self.kept.shared(session);
+            kept.texts.get(text)?.iter().find(|entry| entry.suits(wish)).cloned()?
+        };
+        // The dictionary is asked without the latch.
+        if !found.plan.basis.holds(catalog, session) {
+            return None;
+        }
+        found.used.store(self.clock.fetch_add(1, session), session);
+        found.found.fetch_add(1, session);
+        Some(found)
+    }
+
+    /// Keeps a plan in place of another one for the same wish.
+    pub(crate) fn keep(&self, entry: Entry, session: &Session) -> Arc<Entry> {
+        entry.used.store(self.clock.fetch_add(1, session), session);
+        entry.made_us.store(wall_clock(session), session);
+        let entry = Arc::new(entry);
+        let is_full = self.kept.exclusive(session).put(&entry);
+        if is_full {
+            self.shrink(session);
+        }
+        entry
+    }
+
+    /// Forgets a tenth of the texts, those that weren't used for longest.
+    #[cold]
+    fn shrink(&self, session: &Session) {
+        let entries: Vec<Arc<Entry>> = {
+            let kept = self.kept.shared(session);
+            kept.texts.values().flatten().cloned().collect()
+        };
+        // What was used longest ago is found out without the latch: it is a matter of speed only.
+        let mut used: Vec<u64> = entries.iter().map(|entry| entry.used.load(session)).collect();
+        used.sort_unstable();
+        let Some(bound) = used.get(used.len() / 10).copied() else { return };
+        let old: Vec<Arc<str>> = entries
+            .iter()
+            .filter(|entry| entry.used.load(session) <= bound)
+            .map(|entry| Arc::clone(&entry.text))
+            .collect();
+        let mut kept = self.kept.exclusive(session);
+        for text in old {
+            kept.remove(&text);
+        }
+    }
+
+    /// Forgets all.
+    pub(crate) fn forget(&self, session: &Session) {
+        let kept = std::mem::take(&mut *self.kept.exclusive(session));
+        drop(kept);
+    }
+
+    /// What is kept, in the order of the texts.
+    pub(crate) fn views(&self, session: &Session) -> Vec<StatementView> {
+        let entries: Vec<(u32, Arc<Entry>)> = {
+            let kept = self.kept.shared(session);
+            let of_text = |entries: &Vec<Arc<Entry>>| -> Vec<(u32, Arc<Entry>)> {
+                (0..).zip(entries.iter().cloned()).collect()
+            };
+            kept.texts.values().flat_map(of_text).collect()
+        };
+        let view = |(child, entry): (u32, Arc<Entry>)| {
+            let of = |count: &Shared64| count.load(session);
+            let counts = &entry.counts;
+            StatementView {
+                child,
+                tag: entry.tag,
+                plan_hash: fingerprint(&entry.plan.frame),
+                executions: of(&counts.executions),
+                fetches: of(&counts.fetches),
+                ended: of(&counts.ended),
+                rows: of(&counts.rows),
+                gets: of(&counts.gets),
+                reads: of(&counts.reads),
+                elapsed: Nanos(of(&counts.elapsed_ns)),
+                cpu: Nanos(of(&counts.cpu_ns)),
+                parse_calls: of(&entry.found) + 1,
+                first_load_us: of(&entry.made_us),
+                last_active_us: of(&counts.last_us).max(of(&entry.made_us)),
+                entry,
+            }
+        };
+        entries.into_iter().map(view).collect()
+    }
+}
+
+/// A statement whose plan is kept, for views into the instance.
+#[derive(Clone)]
+pub struct StatementView {
+    entry: Arc<Entry>,
+    /// The number of this plan among those of the same text.
+    pub child: u32,
+    /// The word for it, such as `SELECT`.
+    pub tag: &'static str,
+    /// `plan_hash_value`: plans that do the same have the same.
+    pub plan_hash: u32,
+    /// How often it was run.
+    pub executions: u64,
+    /// How often rows were asked for after its first ones.
+    pub fetches: u64,
+    /// How many of its runs have given all their rows.
+    pub ended: u64,
+    /// How many rows it gave or changed.
+    pub rows: u64,
+    /// Its consistent and current gets.
+    pub gets: u64,
+    /// The blocks that it read from disk.
+    pub reads: u64,
+    /// How long it took.
+    pub elapsed: Nanos,
+    /// The part of that on a CPU. Of frequent short runs it is a sample.
+    pub cpu: Nanos,
+    /// How often it was planned, or its plan was found by its text.
+    pub parse_calls: u64,
+    /// When it came into memory: microseconds since 1970-01-01 00:00 UTC.
+    pub first_load_us: u64,
+    /// When runs of it were counted last, in the same way.
+    pub last_active_us: u64,
+}
+
+impl StatementView {
+    /// Its text.
+    pub fn text(&self) -> &str {
+        &self.entry.text
+    }
+
+    /// Its name.
+    pub fn id(&self) -> SqlId {
+        self.entry.id
+    }
+
+    /// The operations of its plan, each before those that feed it.
+    pub fn operations(&self) -> Vec<OperationView> {
+        operations(&self.entry.plan.frame)
+    }
+}
+
+/// An operation of a plan, for views into the instance.
+#[derive(Clone, PartialEq, Debug)]
+pub struct OperationView {
+    /// How many operations are above it.
+    pub depth: u32,
+    /// What it does, such as `Hash join`.
+    pub operation: String,
+    /// What it reads: a table, and the index by which it does.
+    pub object: Option<String>,
+    /// The rows that it was thought to give.
+    pub rows: f64,
+    /// What it was thought to cost: microseconds.
+    pub cost: f64,
+    /// How it finds rows.
+    pub access: Option<String>,
+    /// By what it drops rows.
+    pub filter: Option<String>,
+}
+
+fn operations(plan: &FramePlan) -> Vec<OperationView> {
+    let detail = |line: &PlanLine, wanted: &[&str]| {
+        line.details.iter().find(|one| wanted.contains(&one.about)).map(|one| one.text.clone())
+    };
+    let operation = |line: PlanLine| OperationView {
+        access: detail(&line, &["Search", "On"]),
+        filter: detail(&line, &["Filter", "Condition"]),
+        depth: u32::try_from(line.depth).unwrap_or(u32::MAX),
+        rows: line.estimate.map_or(0.0, |estimate| estimate.rows),
+        cost: line.estimate.map_or(0.0, |estimate| estimate.all),
+        operation: line.operation,
+        object: line.object,
+    };
+    lines(plan).into_iter().map(operation).collect()
+}

@@ -1,0 +1,236 @@
+//! Indexes, sequences, schemas, comments; DROP and TRUNCATE.
+//!
+//! Callers: `define`.
+
+use catalog::{
+    Alteration, IndexColumnSpec, IndexSpec, ObjectId, Restart, SequenceAlteration,
+    SequenceBound as KeptBound,
+};
+use relation::{Default as ColumnDefault, TableDefinition};
+use stop::{RefusalKind, SqlState, Stop};
+use syntax::{
+    AlterIndex, AlterSequence, Bound, Comment, CommentOn, CreateIndex, CreateSchema,
+    CreateSequence, Drop, DropKind, IndexKey, KeyOf, SequenceChange, Truncate,
+};
+use value::{Direction, NullOrdering};
+
+use super::Done;
+use super::columns::{cache_of, sequence_options};
+use crate::engine::Frame;
+use crate::names::{Name, PUBLIC, fold};
+use crate::refuse::refuse;
+
+impl Frame<'_> {
+    /// CREATE INDEX. The table can be read and changed while an index is built, whether ONLINE is
+    /// said or not.
+    pub(super) fn create_index(&mut self, create: &CreateIndex) -> Result<Done, Stop> {
+        let table = Name::of_users(&create.table)?;
+        let mut columns = Vec::with_capacity(create.keys.len());
+        for IndexKey { of, descending, nulls_first } in &create.keys {
+            let KeyOf::Column(column) = of else {
+                let message = "an index on an expression isn't supported; add a column for it";
+                return Err(refuse(SqlState::FEATURE_NOT_SUPPORTED, message));
+            };
+            columns.push(IndexColumnSpec {
+                name: fold(column),
+                direction: match descending {
+                    true => Direction::Descending,
+                    false => Direction::Ascending,
+                },
+                nulls: nulls_first.map(|first| match first {
+                    true => NullOrdering::First,
+                    false => NullOrdering::Last,
+                }),
+            });
+        }
+        let name = match &create.name {
+            Some(name) => Name::of_users(name)?,
+            None => self.index_name(&table, &columns),
+        };
+        let tablespace = create.tablespace.as_ref().map(fold);
+        let spec = IndexSpec { name, table, columns, unique: create.unique, tablespace };
+        let wait = self.state.own.ddl_lock_wait();
+        let made = self.catalog.create_index(&spec, wait, self.session).map(|_| ());
+        Done::unless(create.if_not_exists, RefusalKind::AlreadyExists, made)
+    }
+
+    /// A name for an index that is given none: of its table and columns, with a number if another
+    /// has it.
+    fn index_name(&self, table: &str, columns: &[IndexColumnSpec]) -> String {
+        let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+        let base = format!("{table}_{}_idx", names.join("_"));
+        let tables = self.catalog.definitions(self.session);
+        let is_taken = |name: &str| {
+            let mut all = tables.iter().flat_map(|table| &table.indexes);
+            all.any(|index| index.name == name) || self.object_named(name).is_some()
+        };
+        let numbered = (1..).map(|number: u32| format!("{base}{number}"));
+        let mut names = std::iter::once(base.clone()).chain(numbered);
+        names.find(|name| !is_taken(name)).unwrap_or(base)
+    }
+
+    /// ALTER INDEX: its name.
+    pub(super) fn alter_index(&mut self, alter: &AlterIndex) -> Result<Done, Stop> {
+        let from = Name::of_users(&alter.name)?;
+        let tables = self.catalog.definitions(self.session);
+        let has = |table: &&std::sync::Arc<TableDefinition>| {
+            table.indexes.iter().any(|index| index.name == from)
+        };
+        let Some(table) = tables.iter().find(has) else {
+            let message = format!("there is no index {from}");
+            return match alter.if_exists {
+                true => Ok(Done::Skipped),
+                false => Err(refuse(SqlState::UNDEFINED_OBJECT, message)),
+            };
+        };
+        let rename = Alteration::RenameConstraint { from, to: fold(&alter.rename) };
+        let wait = self.state.own.ddl_lock_wait();
+        self.catalog.alter_table(&table.name, &rename, wait, self.session)?;
+        Ok(Done::Yes)
+    }
+
+    /// CREATE SEQUENCE.
+    pub(super) fn create_sequence(&mut self, create: &CreateSequence) -> Result<Done, Stop> {
+        let name = Name::of_users(&create.name)?;
+        let options = sequence_options(&create.options)?;
+        let made = self.catalog.create_sequence(&name, &options, self.session).map(|_| ());
+        Done::unless(create.if_not_exists, RefusalKind::AlreadyExists, made)
+    }
+
+    /// ALTER SEQUENCE.
+    pub(super) fn alter_sequence(&mut self, alter: &AlterSequence) -> Result<Done, Stop> {
+        let name = Name::of_users(&alter.name)?;
+        let (options, restart) = match &alter.change {
+            SequenceChange::Options { options, restart } => (options, restart),
+            SequenceChange::Rename(_) => {
+                let message = "a sequence can't be renamed; make another one, and drop it";
+                return Err(refuse(SqlState::FEATURE_NOT_SUPPORTED, message));
+            }
+        };
+        let bound = |bound: &Bound| match bound {
+            Bound::OfType => KeptBound::Default,
+            Bound::At(value) => KeptBound::At(*value),
+        };
+        let alteration = SequenceAlteration {
+            start: options.start,
+            increment: options.increment,
+            min: options.min.as_ref().map(bound),
+            max: options.max.as_ref().map(bound),
+            cycles: options.cycles,
+            cache: options.cache.map(cache_of).transpose()?,
+            restart: restart.map(|restart| match restart {
+                syntax::Restart::AtStart => Restart::AtStart,
+                syntax::Restart::At(value) => Restart::At(value),
+            }),
+        };
+        let altered = self.catalog.alter_sequence(&name, &alteration, self.session);
+        let skips = alter.if_exists && !self.is_of_another_kind(DropKind::Sequence, &name);
+        Done::unless(skips, RefusalKind::NotFound, altered)
+    }
+
+    /// CREATE SCHEMA: there is one, and it is there.
+    pub(super) fn create_schema(&mut self, create: &CreateSchema) -> Result<Done, Stop> {
+        let name = fold(&create.name);
+        match (name == PUBLIC, create.if_not_exists) {
+            (true, true) => Ok(Done::Skipped),
+            (true, false) => {
+                let message = format!("schema {name} exists already");
+                Err(refuse(SqlState::DUPLICATE_SCHEMA, message))
+            }
+            (false, _) => {
+                let message = format!(
+                    "schema {name} can't be made: users' objects are in one schema, {PUBLIC}"
+                );
+                Err(refuse(SqlState::FEATURE_NOT_SUPPORTED, message))
+            }
+        }
+    }
+
+    /// DROP, one object after the other.
+    pub(super) fn drop_objects(&mut self, drop: &Drop) -> Result<Done, Stop> {
+        let mut all = Done::Yes;
+        for written in &drop.names {
+            let name = Name::of_users(written)?;
+            let dropped = self.drop_object(drop.kind, &name, drop.cascade);
+            // IF EXISTS is about the name: what has it and is something else is told.
+            let skips = drop.if_exists && !self.is_of_another_kind(drop.kind, &name);
+            if Done::unless(skips, RefusalKind::NotFound, dropped)? == Done::Skipped {
+                all = Done::Skipped;
+            }
+        }
+        Ok(all)
+    }
+
+    /// Whether something has this name that wasn't found as an object of the kind.
+    fn is_of_another_kind(&self, kind: DropKind, name: &str) -> bool {
+        // Indexes have names of their own.
+        let is_named = !matches!(kind, DropKind::Index | DropKind::Schema | DropKind::Tablespace);
+        is_named && self.object_named(name).is_some()
+    }
+
+    fn drop_object(&mut self, kind: DropKind, name: &str, cascade: bool) -> Result<(), Stop> {
+        let (catalog, session) = (self.catalog, self.session);
+        let wait = self.state.own.ddl_lock_wait();
+        match kind {
+            DropKind::Table => match self.object_named(name) {
+                Some(ObjectId::External(_)) => catalog.drop_external(name, cascade, session),
+                _ => catalog.drop_table(name, cascade, wait, session),
+            },
+            DropKind::ExternalTable => catalog.drop_external(name, cascade, session),
+            DropKind::View => catalog.drop_view(name, cascade, session),
+            DropKind::Index => catalog.drop_index(name, wait, session),
+            DropKind::Sequence => catalog.drop_sequence_with_views(name, cascade, session),
+            DropKind::Schema => {
+                let message = format!("schema {name} can't be dropped: there is one, {PUBLIC}");
+                Err(refuse(SqlState::FEATURE_NOT_SUPPORTED, message))
+            }
+            DropKind::Tablespace => {
+                let message = "a tablespace can't be dropped; drop its tables, and leave it empty";
+                Err(refuse(SqlState::FEATURE_NOT_SUPPORTED, message))
+            }
+        }
+    }
+
+    /// TRUNCATE, one table after the other.
+    pub(super) fn truncate(&mut self, truncate: &Truncate) -> Result<Done, Stop> {
+        let wait = self.state.own.ddl_lock_wait();
+        for written in &truncate.tables {
+            let name = Name::of_users(written)?;
+            self.catalog.truncate_table(&name, wait, self.session)?;
+            if truncate.restart_identity {
+                self.restart_identities(&name)?;
+            }
+        }
+        Ok(Done::Yes)
+    }
+
+    /// Has the identities of a table begin again.
+    fn restart_identities(&self, table: &str) -> Result<(), Stop> {
+        let definition = self.catalog.table(table, self.session)?;
+        for column in &definition.columns {
+            if let ColumnDefault::Identity { sequence, .. } = column.default {
+                let sequence = self.catalog.sequence_of(sequence, self.session)?;
+                let restart = Some(Restart::AtStart);
+                let alteration = SequenceAlteration { restart, ..SequenceAlteration::default() };
+                let name = &sequence.definition().name;
+                self.catalog.alter_sequence(name, &alteration, self.session)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// COMMENT.
+    pub(super) fn comment(&mut self, comment: &Comment) -> Result<Done, Stop> {
+        let text = comment.text.as_deref();
+        let (name, column) = match &comment.on {
+            CommentOn::Table(name) | CommentOn::Sequence(name) => (Name::of_users(name)?, None),
+            CommentOn::Column { table, column } => (Name::of_users(table)?, Some(fold(column))),
+            CommentOn::Index(_) | CommentOn::Schema(_) | CommentOn::Constraint { .. } => {
+                let message = "comments are kept of tables, views, sequences and columns alone";
+                return Err(refuse(SqlState::FEATURE_NOT_SUPPORTED, message));
+            }
+        };
+        self.catalog.comment_on(&name, column.as_deref(), text, self.session)?;
+        Ok(Done::Yes)
+    }
+}

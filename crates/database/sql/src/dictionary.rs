@@ -1,0 +1,240 @@
+//! The dictionary as the binder asks it: over the catalog, with what is known of each table's rows.
+//!
+//! ```text
+//!   name ─┬─ without a schema: a table that isn't stored, of the schemas that are always looked at
+//!         ├─ public: a table, a view or an external table of users'
+//!         └─ another schema: a table that isn't stored
+//! ```
+//!
+//! Invariants
+//!   * what is known of a table is made anew when its definition or its statistics are others, and
+//!     its size is looked at again after [`SIZE_HOLDS`]
+//!   * no latch is held while the catalog is asked
+//!
+//! Callers: `prepared`, `define`, for each statement that is bound.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use catalog::{Catalog, ObjectId};
+use ids::ObjectNo;
+use latch::{Latch, LatchKind};
+use os::{Os, Session};
+use relation::{IndexDefinition, Relation, TableDefinition};
+use stop::{RefusalKind, Stop};
+use value::Type;
+use waits::{Nanos, Timestamp};
+
+use crate::engine::Engine;
+use crate::names::{Name, PUBLIC};
+use crate::schema::{Found, Schema, TableInfo, ViewInfo, VirtualTable};
+use crate::statistics::{IndexStatistics, TableStatistics};
+
+/// How long the size of a table is taken to be what it was.
+const SIZE_HOLDS: Nanos = Nanos::from_secs(10);
+
+/// The schemas that are looked at for a name without one, beside that of users.
+const IMPLICIT: [&str; 2] = ["", "pg_catalog"];
+
+/// What is known of tables, shared by all sessions.
+pub(crate) struct Tables {
+    known: Latch<BTreeMap<ObjectNo, Known>>,
+}
+
+/// What is known of a table, and what that rests on.
+#[derive(Clone)]
+struct Known {
+    info: Arc<TableInfo>,
+    statistics: Option<Arc<catalog::TableStatistics>>,
+    /// When the size was looked at.
+    sized: Timestamp,
+}
+
+impl Tables {
+    pub(crate) fn new(os: &Os) -> Tables {
+        Tables { known: Latch::new(os, LatchKind::Innermost, BTreeMap::new()) }
+    }
+}
+
+/// The dictionary, asked by a session.
+#[derive(Clone, Copy)]
+pub(crate) struct Dictionary<'a> {
+    pub(crate) catalog: &'a Catalog,
+    pub(crate) engine: &'a Engine,
+    pub(crate) session: &'a Session,
+}
+
+impl Dictionary<'_> {
+    /// What is known of a table.
+    fn table_info(&self, relation: &Relation) -> Result<Arc<TableInfo>, Stop> {
+        let Dictionary { catalog, engine, session } = self;
+        let definition = Arc::clone(relation.definition());
+        let object = definition.object;
+        let statistics = catalog.statistics(object, session);
+        let now = session.now();
+        let known = engine.tables.known.shared(session).get(&object).cloned();
+        if let Some(known) = known
+            && Arc::ptr_eq(&known.info.definition, &definition)
+            && is_same(known.statistics.as_ref(), statistics.as_ref())
+            && now.since(known.sized) < SIZE_HOLDS
+        {
+            return Ok(known.info);
+        }
+        let Size { blocks, block_bytes } = self.size_of(relation)?;
+        let info = Arc::new(info_of(definition, statistics.as_deref(), blocks, block_bytes));
+        let known = Known { info: Arc::clone(&info), statistics, sized: now };
+        engine.tables.known.exclusive(session).insert(object, known);
+        Ok(info)
+    }
+
+    /// The size of a table: of its blocks for rows that were handed out. The first one is the
+    /// segment's header, which ANALYZE doesn't count either.
+    fn size_of(&self, relation: &Relation) -> Result<Size, Stop> {
+        let session = self.session;
+        let runs = relation.heap().runs(session)?;
+        let cache = relation.transactions().changes().cache();
+        let block_size = match runs.first() {
+            Some(run) => cache.block_size_of(run.first.file, session),
+            None => None,
+        };
+        let bytes = block_size.unwrap_or_else(|| cache.block_size()).bytes();
+        Ok(Size {
+            blocks: runs.iter().map(|run| run.count).sum::<u32>().saturating_sub(1),
+            block_bytes: u32::try_from(bytes).expect("blocks are small"),
+        })
+    }
+
+    /// A table that isn't stored.
+    fn virtual_table(&self, name: &Name) -> Option<Arc<dyn VirtualTable>> {
+        let is_it = |table: &&Arc<dyn VirtualTable>| {
+            let is_in_schema = match &name.schema {
+                Some(schema) => table.schema() == schema,
+                None => IMPLICIT.contains(&table.schema()),
+            };
+            is_in_schema && table.name() == name.name
+        };
+        self.engine.virtual_tables().iter().find(is_it).cloned()
+    }
+
+    /// An object of users'.
+    fn of_users(&self, name: &str) -> Result<Option<Found>, Stop> {
+        let Dictionary { catalog, engine, session } = self;
+        loop {
+            let Some(object) = catalog.named(name, session) else { return Ok(None) };
+            let found = match object {
+                // A relation and not a definition alone: that waits while it is changing.
+                ObjectId::Table(_) => catalog
+                    .relation(name, session)
+                    .and_then(|relation| self.table_info(&relation))
+                    .map(|table| Some(Found::Table(table))),
+                ObjectId::View(_) => catalog.view(name, session).map(|view| {
+                    Some(Found::View(Arc::new(ViewInfo {
+                        object: view.object,
+                        name: view.name.clone(),
+                        columns: view.columns.clone(),
+                        query: view.text.clone(),
+                    })))
+                }),
+                ObjectId::External(_) => match &engine.external {
+                    Some(external) => catalog
+                        .external(name, session)
+                        .and_then(|definition| external.table(&definition))
+                        .map(|table| Some(Found::Virtual(table))),
+                    None => return Err(no_external(name)),
+                },
+                ObjectId::Sequence(_) => return Ok(None),
+            };
+            match found {
+                // It was dropped, or is something else by now: it is looked for again.
+                Err(stop) if is_gone(&stop) && catalog.named(name, session) != Some(object) => {}
+                found => return found,
+            }
+        }
+    }
+}
+
+/// The size of a table.
+struct Size {
+    blocks: u32,
+    block_bytes: u32,
+}
+
+impl Schema for Dictionary<'_> {
+    fn find(&self, name: &Name) -> Result<Option<Found>, Stop> {
+        match name.schema.as_deref() {
+            Some(PUBLIC) => self.of_users(&name.name),
+            Some(_) => Ok(self.virtual_table(name).map(Found::Virtual)),
+            None => match self.virtual_table(name) {
+                Some(table) => Ok(Some(Found::Virtual(table))),
+                None => self.of_users(&name.name),
+            },
+        }
+    }
+
+    fn sequence(&self, name: &str) -> Result<Option<ObjectNo>, Stop> {
+        match self.catalog.named(name, self.session) {
+            Some(ObjectId::Sequence(object)) => Ok(Some(object)),
+            _ => Ok(None),
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        let Dictionary { catalog, engine, session } = self;
+        let tables = catalog.definitions(session);
+        let views = catalog.views(session);
+        let virtuals = engine.virtual_tables().iter();
+        let virtuals = virtuals.filter(|table| IMPLICIT.contains(&table.schema()));
+        let all = tables.iter().map(|table| table.name.clone());
+        let all = all.chain(views.iter().map(|view| view.name.clone()));
+        all.chain(virtuals.map(|table| table.name().to_string())).collect()
+    }
+}
+
+fn is_gone(stop: &Stop) -> bool {
+    matches!(stop.refusal(), Some(RefusalKind::NotFound | RefusalKind::DefinitionChanged))
+}
+
+fn is_same(
+    one: Option<&Arc<catalog::TableStatistics>>,
+    other: Option<&Arc<catalog::TableStatistics>>,
+) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+        (None, None) => true,
+        _ => false,
+    }
+}
+
+/// What is known of a table of this size: by its statistics if there are any, and else a guess.
+pub(crate) fn info_of(
+    definition: Arc<TableDefinition>,
+    kept: Option<&catalog::TableStatistics>,
+    blocks: u32,
+    block_bytes: u32,
+) -> TableInfo {
+    let statistics = match kept {
+        Some(kept) => TableStatistics::from_kept(kept, &definition).grown_to(blocks),
+        None => {
+            let types: Vec<Type> = definition.columns.iter().map(|column| column.kind).collect();
+            TableStatistics::guessed(&types, blocks, block_bytes)
+        }
+    };
+    let index = |index: &IndexDefinition| {
+        let known = kept.and_then(|kept| kept.indexes.get(&index.object));
+        match known {
+            Some(known) => IndexStatistics::from_kept(known),
+            None => {
+                let widths = index.columns.iter().map(|of| statistics.columns[of.column].width);
+                IndexStatistics::guessed(statistics.rows, widths.sum(), block_bytes)
+            }
+        }
+    };
+    let indexes = definition.indexes.iter().map(index).collect();
+    TableInfo { definition, statistics, indexes }
+}
+
+#[cold]
+fn no_external(name: &str) -> Stop {
+    let message = format!("external table {name} can't be read here: its files have no reader");
+    crate::refuse::refuse(stop::SqlState::FEATURE_NOT_SUPPORTED, message)
+}

@@ -1,0 +1,262 @@
+//! Paths to the rows of a table: all of them, or a part of an index, with the rows or without.
+//!
+//! ```text
+//!   conditions ─ sargs ─┬─ index 1 ─▶ equal columns, a range, what is left to the filter
+//!                       ├─ index 2 ─▶ …
+//!                       └─ scan ────▶ everything is left to the filter
+//! ```
+//!
+//! Callers: `block`, `tree`.
+
+use std::sync::Arc;
+
+use access::Direction;
+use expression::{Expression, Kind};
+use relation::IndexDefinition;
+
+use super::columns::{ColumnInfo, Origin};
+use super::cost::{self, Estimate};
+use super::index::{Matched, matched};
+use super::node::{IndexScan, Operation, TableScan};
+use super::planner::Planner;
+use super::sargable::sargs;
+use super::selectivity;
+use super::sorted::Order;
+use crate::logical::{Scan, ScanColumn};
+use crate::statistics::IndexStatistics;
+
+/// A way to the rows of a table.
+#[derive(Clone, Debug)]
+pub(super) struct Path {
+    pub(super) operation: Operation,
+    pub(super) estimate: Estimate,
+    pub(super) order: Order,
+}
+
+/// What is known of a scan before its paths are.
+pub(super) struct Target<'s> {
+    pub(super) scan: &'s Scan,
+    pub(super) conditions: &'s [Expression],
+    pub(super) columns: Vec<ColumnInfo>,
+    /// The number of rows for which all conditions hold.
+    pub(super) rows: f64,
+}
+
+impl<'s> Target<'s> {
+    pub(super) fn new(scan: &'s Scan, conditions: &'s [Expression]) -> Target<'s> {
+        let columns = columns_of(scan);
+        let rows = scan.table.statistics.rows * selectivity::of_all(conditions, &columns);
+        Target { scan, conditions, columns, rows: rows.max(1.0) }
+    }
+
+    /// The place of the table among those of the statement, and what is read of it.
+    fn table_scan(&self, planner: &mut Planner<'_>, filter: Vec<Expression>) -> TableScan {
+        TableScan {
+            table: planner.table(self.scan.table.object()),
+            alias: Arc::clone(&self.scan.alias),
+            columns: self.scan.columns.clone(),
+            filter: all_of(filter),
+        }
+    }
+
+    /// What each row costs that is found: its values are copied, and tested.
+    fn row_cost(&self, filter: &[Expression]) -> f64 {
+        cost::ROW + self.scan.columns.len() as f64 * cost::VALUE + tests(filter)
+    }
+}
+
+/// What is known of the columns of a scan.
+pub(super) fn columns_of(scan: &Scan) -> Vec<ColumnInfo> {
+    let column = |column: &ScanColumn| match column {
+        ScanColumn::Table(place) => ColumnInfo {
+            kind: Kind::from(scan.table.definition.columns[*place].kind),
+            origin: Some(Origin {
+                table: Arc::clone(&scan.table),
+                alias: Arc::clone(&scan.alias),
+                place: *place,
+            }),
+        },
+        ScanColumn::Address => ColumnInfo::computed(Kind::Whole),
+    };
+    scan.columns.iter().map(column).collect()
+}
+
+/// The conditions as one; none if there is none.
+pub(super) fn all_of(mut conditions: Vec<Expression>) -> Option<Expression> {
+    match conditions.len() {
+        0 => None,
+        1 => conditions.pop(),
+        _ => Some(Expression::And(conditions)),
+    }
+}
+
+/// The cost of testing these conditions once.
+pub(super) fn tests(conditions: &[Expression]) -> f64 {
+    let mut parts = 0;
+    for condition in conditions {
+        condition.walk(&mut |_| parts += 1);
+    }
+    f64::from(parts) * cost::TEST
+}
+
+impl Planner<'_> {
+    /// All paths to the rows of a scan for which these conditions hold.
+    pub(super) fn paths(&mut self, target: &Target<'_>) -> Vec<Path> {
+        let mut paths = vec![self.scan_path(target)];
+        let kind = |column: usize| target.columns[column].kind;
+        let sargs = sargs(target.conditions, &kind);
+        let table = Arc::clone(&target.scan.table);
+        for (index, statistics) in table.definition.indexes.iter().zip(&table.indexes) {
+            let matched = matched(index, &table.definition, target.scan, &sargs);
+            self.index_paths(target, index, statistics, &matched, &mut paths);
+        }
+        paths
+    }
+
+    /// The scan of all rows.
+    fn scan_path(&mut self, target: &Target<'_>) -> Path {
+        let statistics = &target.scan.table.statistics;
+        let missed = cost::missed(statistics.blocks, self.surroundings.cache_blocks);
+        let reading = statistics.blocks * (cost::GET * 0.3 + missed * cost::READ_MULTI);
+        let all = reading + statistics.rows * target.row_cost(target.conditions);
+        let mut estimate = Estimate { rows: target.rows, first: cost::GET, all };
+        if !self.surroundings.methods.table_scan {
+            estimate.all += cost::UNWANTED;
+            estimate.first += cost::UNWANTED;
+        }
+        let operation = Operation::Scan(target.table_scan(self, target.conditions.to_vec()));
+        Path { operation, estimate, order: Order::none() }
+    }
+
+    /// The paths by one index: up and down, unless it is of no use.
+    fn index_paths(
+        &mut self,
+        target: &Target<'_>,
+        index: &IndexDefinition,
+        statistics: &IndexStatistics,
+        matched: &Matched,
+        paths: &mut Vec<Path>,
+    ) {
+        // One row is found by its key in one call, which reads it.
+        let only = only_index(index, target.scan).filter(|_| !matched.is_unique);
+        if matched.used.is_empty() && matched.order.keys.is_empty() && only.is_none() {
+            return;
+        }
+        let left = target.conditions.iter().enumerate();
+        let filter: Vec<Expression> = left
+            .filter(|(number, _)| !matched.done.contains(number))
+            .map(|(_, one)| one.clone())
+            .collect();
+        let estimate = self.index_cost(target, statistics, matched, only.is_some(), &filter);
+        let scan = target.table_scan(self, filter);
+        let columns = &target.scan.table.definition.columns;
+        let keys: Arc<[String]> =
+            index.columns.iter().map(|of| columns[of.column].name.clone()).collect();
+        let make = |direction, order| Path {
+            operation: Operation::Index(IndexScan {
+                scan: scan.clone(),
+                index: index.id(),
+                name: Arc::from(index.name.as_str()),
+                keys: Arc::clone(&keys),
+                search: matched.search.clone(),
+                direction,
+                only: only.clone(),
+                is_unique: matched.is_unique,
+            }),
+            estimate,
+            order,
+        };
+        paths.push(make(Direction::Ascending, matched.order.clone()));
+        if !matched.order.keys.is_empty() {
+            paths.push(make(Direction::Descending, matched.order.reversed()));
+        }
+    }
+
+    /// What it costs to read a part of an index and its rows.
+    fn index_cost(
+        &self,
+        target: &Target<'_>,
+        index: &IndexStatistics,
+        matched: &Matched,
+        is_only: bool,
+        filter: &[Expression],
+    ) -> Estimate {
+        let table = &target.scan.table.statistics;
+        let cache = self.surroundings.cache_blocks;
+        let used: Vec<&Expression> =
+            matched.used.iter().map(|number| &target.conditions[*number]).collect();
+        let part = selectivity::of_all(used, &target.columns);
+        // The columns of a whole key may have to do with one another: the index knows.
+        let of_key = index.distinct.filter(|_| matched.is_whole);
+        let of_key = of_key.map_or(0.0, |distinct| table.rows / distinct.max(1.0));
+        let entries = match matched.is_unique {
+            true => 1.0,
+            false => (table.rows * part).max(of_key).max(1.0),
+        };
+        let ranges = matched.search.equal.iter().map(|part| match part {
+            super::KeyPart::AnyOf(values) => values.len() as f64,
+            _ => 1.0,
+        });
+        let ranges: f64 = ranges.product();
+        let leaves = (index.leaf_blocks * part).max(ranges);
+        let missed_leaf = cost::missed(index.leaf_blocks, cache);
+        let search = cost::SEARCH + index.height * cost::GET;
+        let of_leaves = leaves * (cost::GET + missed_leaf * cost::READ_SINGLE);
+        let of_entries = entries * cost::VALUE;
+        let of_rows = match is_only {
+            true => 0.0,
+            false => {
+                let blocks = self.blocks_read(target, index, matched, entries);
+                let missed = cost::missed(table.blocks, cache);
+                blocks * (cost::GET + missed * cost::READ_SINGLE)
+            }
+        };
+        let rows = target.rows.min(entries);
+        let each = entries * target.row_cost(filter);
+        let mut all = ranges * search + of_leaves + of_entries + of_rows + each;
+        let mut first = search;
+        if !self.surroundings.methods.index_scan {
+            all += cost::UNWANTED;
+            first += cost::UNWANTED;
+        }
+        Estimate { rows, first, all }
+    }
+
+    /// How many blocks of the table the rows of so many entries lie in.
+    fn blocks_read(
+        &self,
+        target: &Target<'_>,
+        index: &IndexStatistics,
+        matched: &Matched,
+        entries: f64,
+    ) -> f64 {
+        let table = &target.scan.table.statistics;
+        if let Some(clustering) = index.clustering {
+            // Each change of block is a get of its own.
+            return (clustering * entries / table.rows.max(1.0)).clamp(1.0, entries.max(1.0));
+        }
+        let first = matched.order.constant.first().copied();
+        let first = first.or_else(|| matched.order.keys.first().map(|key| key.column));
+        let correlation = first.and_then(|column| target.columns[column].statistics());
+        let ordered = correlation.map_or(0.0, |known| known.correlation.powi(2));
+        let scattered = cost::blocks_of(entries, table.blocks);
+        let together = (table.blocks * entries / table.rows.max(1.0)).max(1.0);
+        (scattered + ordered * (together - scattered)).max(1.0)
+    }
+}
+
+/// The place in the index of each column that is read, if the index has all of them.
+fn only_index(index: &IndexDefinition, scan: &Scan) -> Option<Vec<Option<usize>>> {
+    let place = |column: &ScanColumn| match column {
+        ScanColumn::Address => Some(None),
+        ScanColumn::Table(place) => {
+            let of = &scan.table.definition.columns[*place];
+            // A key doesn't tell -0 from 0 (rule value/VA30).
+            if of.kind == value::Type::Double {
+                return None;
+            }
+            index.columns.iter().position(|own| own.column == *place).map(Some)
+        }
+    };
+    scan.columns.iter().map(place).collect()
+}

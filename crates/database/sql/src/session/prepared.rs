@@ -1,0 +1,343 @@
+//! Statements that are kept to be run again, and how one gets its plan.
+//!
+//! ```text
+//!   text ─▶ the session's own ─▶ shared plans ─▶ parse ─ bind ─ plan
+//!              │ plan still right?      │
+//!              └────── run ◀────────────┘
+//! ```
+//!
+//! Invariants
+//!   * the session keeps the texts that it has used last, with their tables open
+//!   * a plan that isn't right any more is found out at the run, and is made again (rule SQ30)
+//!   * a statement is of one instance, and has no table open when the session has ended that opened
+//!     it
+//!
+//! Callers: `session`.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+
+use expression::Kind;
+use os::Session;
+use stop::{RefusalKind, SqlState, Stop};
+use syntax::{Binds, SqlId, Statement};
+use waits::Nanos;
+
+use crate::cache::{Entry, Wish, Work};
+use crate::engine::Engine;
+use crate::refuse::refuse;
+use crate::run::Opened;
+
+/// The most texts that a session keeps for statements that it wasn't asked to keep.
+const TEXTS_MAX: usize = 200;
+
+/// When these texts have more bytes, they are forgotten.
+const BYTES_MAX: usize = 1 << 20;
+
+/// The first runs are counted in the shared plan one by one, with the time that they were on a
+/// CPU. From then on it is done after so many runs, or after so long.
+const COUNTED_ALONE: u64 = 64;
+const COUNTED_AT_RUNS: u64 = 64;
+const COUNTED_AT: Nanos = Nanos::from_micros(500);
+
+/// A run is measured if the one before took this long: to read a thread's clock twice takes about a
+/// microsecond.
+const MEASURED_AT: Nanos = Nanos::from_micros(200);
+
+/// A statement that can be run again and again.
+#[derive(Clone)]
+pub struct Prepared(pub(crate) Rc<Kept>);
+
+/// What is kept of a statement.
+pub(crate) struct Kept {
+    pub(crate) text: Rc<str>,
+    /// The name of the text.
+    pub(crate) id: SqlId,
+    /// The kinds that were said of its parameters.
+    pub(crate) said: Vec<Kind>,
+    pub(crate) binds: Binds,
+    pub(crate) content: Content,
+    /// The identity of its engine.
+    engine: Arc<()>,
+    tally: Tally,
+}
+
+/// What a statement is.
+pub(crate) enum Content {
+    /// A statement about rows, with its plan.
+    Rows(RefCell<Option<Planned>>),
+    /// Another one.
+    Other(Box<Statement>),
+}
+
+/// A plan with its tables open.
+#[derive(Clone)]
+pub(crate) struct Planned {
+    pub(crate) entry: Arc<Entry>,
+    pub(crate) opened: Rc<Opened>,
+}
+
+/// Runs that are to be counted in the shared plan.
+#[derive(Default)]
+struct Tally {
+    /// What isn't counted there yet.
+    work: Cell<Work>,
+    /// All runs.
+    runs: Cell<u64>,
+    /// How long the last one took.
+    last: Cell<Nanos>,
+    /// The runs whose time on a CPU is known: their time, and that on a CPU.
+    measured: Cell<Measured>,
+}
+
+/// Runs whose time on a CPU is known.
+#[derive(Clone, Copy, Default)]
+struct Measured {
+    elapsed: u64,
+    cpu: u64,
+}
+
+impl Measured {
+    /// The part of a time that was on a CPU, if it was as in these runs.
+    fn share(self, elapsed: Nanos) -> Nanos {
+        let part = u128::from(elapsed.0) * u128::from(self.cpu) / u128::from(self.elapsed.max(1));
+        Nanos(u64::try_from(part).unwrap_or(u64::MAX).min(elapsed.0))
+    }
+}
+
+/// A run, or a fetch: how long it took, the part of that on a CPU, if that was measured, its gets
+/// of blocks, and the blocks that it read from disk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Took {
+    pub(crate) elapsed: Nanos,
+    pub(crate) cpu: Option<Nanos>,
+    pub(crate) gets: u64,
+    pub(crate) reads: u64,
+}
+
+/// What a run gave.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gave {
+    pub(crate) rows: u64,
+    /// Whether no rows are left.
+    pub(crate) is_all: bool,
+}
+
+impl Kept {
+    /// A statement about rows with this plan.
+    pub(crate) fn planned(text: &str, said: Vec<Kind>, planned: Planned, of: &Engine) -> Kept {
+        let (id, binds) = (planned.entry.id, planned.entry.binds.clone());
+        let content = Content::Rows(RefCell::new(Some(planned)));
+        let (engine, tally) = (Arc::clone(&of.identity), Tally::default());
+        Kept { text: Rc::from(text), id, said, binds, content, engine, tally }
+    }
+
+    /// Another statement.
+    pub(crate) fn other(text: &str, statement: Statement, binds: Binds, of: &Engine) -> Kept {
+        let (id, said) = (SqlId::of(text), Vec::new());
+        let content = Content::Other(Box::new(statement));
+        let (engine, tally) = (Arc::clone(&of.identity), Tally::default());
+        Kept { text: Rc::from(text), id, said, binds, content, engine, tally }
+    }
+
+    /// Refuses a statement of another instance.
+    #[inline]
+    pub(crate) fn check_of(&self, engine: &Engine) -> Result<(), Stop> {
+        match Arc::ptr_eq(&self.engine, &engine.identity) {
+            true => Ok(()),
+            false => Err(of_another_instance()),
+        }
+    }
+
+    /// The plan that it has, if that is what is wished for.
+    #[inline]
+    pub(crate) fn plan_for(&self, wish: Wish<'_>) -> Option<Planned> {
+        match &self.content {
+            Content::Rows(slot) => {
+                slot.borrow().as_ref().filter(|planned| planned.entry.suits(wish)).cloned()
+            }
+            Content::Other(_) => None,
+        }
+    }
+
+    /// Gives it another plan.
+    pub(crate) fn set_plan(&self, planned: Planned) {
+        if let Content::Rows(slot) = &self.content {
+            *slot.borrow_mut() = Some(planned);
+        }
+    }
+
+    /// Forgets its plan: the tables of that are closed.
+    fn forget_plan(&self) {
+        if let Content::Rows(slot) = &self.content
+            && let Ok(mut slot) = slot.try_borrow_mut()
+        {
+            *slot = None;
+        }
+    }
+
+    /// Whether the time of the next run on a CPU is to be measured: of the first ones, of long
+    /// ones, and of some of the others.
+    #[inline]
+    pub(crate) fn is_measured(&self) -> bool {
+        let Tally { runs, last, .. } = &self.tally;
+        let is_sample = runs.get().is_multiple_of(COUNTED_AT_RUNS);
+        runs.get() < COUNTED_ALONE || last.get() >= MEASURED_AT || is_sample
+    }
+
+    /// Counts a run.
+    #[inline]
+    pub(crate) fn count(&self, entry: &Entry, gave: Gave, took: Took, session: &Session) {
+        let Tally { work, runs, last, measured } = &self.tally;
+        let Took { elapsed, gets, reads, .. } = took;
+        if let Some(cpu) = took.cpu {
+            let Measured { elapsed: before, cpu: of } = measured.get();
+            measured.set(Measured { elapsed: before + elapsed.0, cpu: of + cpu.0 });
+        }
+        let cpu = took.cpu.unwrap_or_else(|| measured.get().share(elapsed));
+        let (rows, ended) = (gave.rows, u64::from(gave.is_all));
+        let run = Work { runs: 1, fetches: 0, ended, rows, gets, reads, elapsed, cpu };
+        let now = work.get().plus(run);
+        runs.set(runs.get() + 1);
+        last.set(elapsed);
+        let is_due = now.runs >= COUNTED_AT_RUNS || now.elapsed >= COUNTED_AT;
+        if is_due || runs.get() <= COUNTED_ALONE {
+            work.set(Work::default());
+            entry.counts.add(now, session);
+        } else {
+            work.set(now);
+        }
+    }
+}
+
+impl Prepared {
+    /// The statement's text.
+    pub fn text(&self) -> &str {
+        &self.0.text
+    }
+
+    /// The number of its parameters.
+    pub fn binds(&self) -> usize {
+        self.0.binds.count()
+    }
+
+    /// The number of the parameter of this name, from 1; none if there is none of that name.
+    pub fn bind_named(&self, name: &str) -> Option<usize> {
+        self.0.binds.number_of(name)
+    }
+}
+
+#[cold]
+fn of_another_instance() -> Stop {
+    let message = "the statement was prepared for another database, or for this one before it was \
+                   opened again; prepare it again";
+    Stop::refuse(RefusalKind::Invalid, message)
+}
+
+impl fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Prepared({})", self.text())
+    }
+}
+
+/// The statements that a session keeps.
+#[derive(Default)]
+pub(crate) struct Statements {
+    by_text: BTreeMap<Rc<str>, Prepared>,
+    /// The bytes of these texts.
+    bytes: usize,
+    by_name: BTreeMap<String, Prepared>,
+    /// Those whose tables this session has opened, wherever they are kept.
+    opened: RefCell<Vec<Weak<Kept>>>,
+    /// When there are so many, those that are kept nowhere any more are forgotten.
+    opened_most: Cell<usize>,
+}
+
+impl Statements {
+    /// Takes note of a statement whose tables were just opened.
+    pub(crate) fn note_opened(&self, kept: &Rc<Kept>) {
+        let mut opened = self.opened.borrow_mut();
+        if opened.len() >= self.opened_most.get() {
+            opened.retain(|one| one.strong_count() > 0);
+            opened.sort_unstable_by_key(Weak::as_ptr);
+            opened.dedup_by(|one, other| one.ptr_eq(other));
+            self.opened_most.set((2 * opened.len()).max(TEXTS_MAX));
+        }
+        opened.push(Rc::downgrade(kept));
+    }
+
+    /// The statement of this text, if it is kept.
+    #[inline]
+    pub(crate) fn of_text(&self, text: &str) -> Option<Prepared> {
+        self.by_text.get(text).cloned()
+    }
+
+    /// Keeps a statement for when its text comes again.
+    pub(crate) fn keep(&mut self, prepared: &Prepared) {
+        if self.by_text.len() >= TEXTS_MAX || self.bytes > BYTES_MAX {
+            // Whatever was kept can be found again among the shared plans.
+            self.by_text.clear();
+            self.bytes = 0;
+        }
+        let text = &prepared.0.text;
+        if self.by_text.insert(Rc::clone(text), prepared.clone()).is_none() {
+            self.bytes += text.len();
+        }
+    }
+
+    /// The statement of this name.
+    pub(crate) fn named(&self, name: &str) -> Result<Prepared, Stop> {
+        self.by_name.get(name).cloned().ok_or_else(|| {
+            let meant = stop::did_you_mean(name, self.by_name.keys().map(String::as_str));
+            let message = format!("there is no prepared statement {name}{meant}");
+            refuse(SqlState::INVALID_SQL_STATEMENT_NAME, message)
+        })
+    }
+
+    /// Gives a statement a name.
+    pub(crate) fn name(&mut self, name: &str, prepared: Prepared) -> Result<(), Stop> {
+        if self.by_name.contains_key(name) {
+            let message = format!("prepared statement {name} exists already; DEALLOCATE it first");
+            return Err(refuse(SqlState::DUPLICATE_PREPARED_STATEMENT, message));
+        }
+        self.by_name.insert(name.to_string(), prepared);
+        Ok(())
+    }
+
+    /// Forgets a named statement, or all of them.
+    pub(crate) fn forget(&mut self, name: Option<&str>) -> Result<(), Stop> {
+        match name {
+            None => self.by_name.clear(),
+            Some(name) => {
+                self.named(name)?;
+                self.by_name.remove(name);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the caller keeps of a statement outlives the session, and keeps no table open.
+impl Drop for Statements {
+    fn drop(&mut self) {
+        let opened = self.opened.get_mut();
+        opened.iter().filter_map(Weak::upgrade).for_each(|kept| kept.forget_plan());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_was_not_measured_is_taken_to_be_like_those_that_were() {
+        let measured = Measured { elapsed: 1_000, cpu: 250 };
+        assert_eq!(measured.share(Nanos(400)), Nanos(100));
+        assert_eq!(Measured::default().share(Nanos(400)), Nanos(0));
+        let odd = Measured { elapsed: 10, cpu: 20 };
+        assert_eq!(odd.share(Nanos(5)), Nanos(5), "a clock of microseconds may say too much");
+    }
+}

@@ -1,0 +1,337 @@
+//! What the parser is told of Forebay's SQL: PostgreSQL's, with a few exceptions.
+//!
+//! It is also where the parser's work is bounded. The parser tries several ways at some places, and
+//! each try may hold such a place again, so that its time can double with each level. Every try
+//! comes by here: each is a step, and a statement has so many steps per token (rule SY6).
+//!
+//! And it is where reserved words are refused as names, where plain names, literals and calls are
+//! read without asking first whether they are types, and where signs and IS DISTINCT FROM take the
+//! operands that they have in PostgreSQL.
+//!
+//! Callers: `reader`.
+
+use std::any::TypeId;
+use std::cell::Cell;
+
+use sqlparser::ast::{Expr, ObjectName, UnaryOperator};
+use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
+use sqlparser::keywords::{Keyword, RESERVED_FOR_COLUMN_ALIAS, RESERVED_FOR_TABLE_ALIAS};
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use crate::words::is_reserved;
+
+/// Steps for each token, and for a statement.
+const STEPS_PER_TOKEN: usize = 16;
+const STEPS_PER_STATEMENT: usize = 10_000;
+
+const POSTGRESQL: PostgreSqlDialect = PostgreSqlDialect {};
+
+/// Forebay's SQL, as far as the parser asks, for one statement.
+#[derive(Debug)]
+pub(crate) struct Forebay {
+    steps_left: Cell<usize>,
+}
+
+/// How an expression is read that begins with a certain token.
+enum Beginning {
+    /// A literal or a bind.
+    Value,
+    /// A name.
+    Name,
+    /// The name of a function.
+    Call,
+    /// A sign before an operand.
+    Sign(UnaryOperator),
+    /// A word that begins no expression.
+    Reserved,
+    /// As the parser finds it.
+    Other,
+}
+
+impl Forebay {
+    /// For a statement of so many tokens.
+    pub(crate) fn new(tokens: usize) -> Forebay {
+        Forebay { steps_left: Cell::new(tokens * STEPS_PER_TOKEN + STEPS_PER_STATEMENT) }
+    }
+
+    /// Whether the parser was stopped because it took too many steps.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.steps_left.get() == 0
+    }
+
+    fn take_step(&self) {
+        self.steps_left.set(self.steps_left.get().saturating_sub(1));
+    }
+}
+
+impl Dialect for Forebay {
+    fn dialect(&self) -> TypeId {
+        TypeId::of::<PostgreSqlDialect>()
+    }
+
+    fn identifier_quote_style(&self, _identifier: &str) -> Option<char> {
+        Some('"')
+    }
+
+    fn is_identifier_start(&self, ch: char) -> bool {
+        crate::scan::is_name_start(ch)
+    }
+
+    fn is_identifier_part(&self, ch: char) -> bool {
+        crate::scan::is_name_part(ch)
+    }
+
+    fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
+        POSTGRESQL.get_next_precedence(parser)
+    }
+
+    fn prec_value(&self, prec: Precedence) -> u8 {
+        POSTGRESQL.prec_value(prec)
+    }
+
+    // Asked where a word's own form can't be read: a CASE without END isn't a column `case`.
+    fn is_reserved_for_identifier(&self, kw: Keyword) -> bool {
+        POSTGRESQL.is_reserved_for_identifier(kw) || is_reserved_keyword(kw)
+    }
+
+    fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        self.take_step();
+        if self.is_exhausted() {
+            return Some(Err(ParserError::RecursionLimitExceeded));
+        }
+        let [first, second] = parser.peek_tokens_ref();
+        match beginning(&first.token, &second.token) {
+            Beginning::Value => Some(parser.parse_value().map(Expr::Value)),
+            Beginning::Reserved => Some(parser.expected_ref("an expression", first)),
+            Beginning::Other => None,
+            Beginning::Name => {
+                let name = name(first).map(Expr::Identifier);
+                parser.advance_token();
+                name.map(Ok)
+            }
+            Beginning::Call => {
+                let name = ObjectName::from(vec![name(first)?]);
+                parser.advance_token();
+                Some(parser.parse_function(name))
+            }
+            Beginning::Sign(op) => {
+                parser.advance_token();
+                // `-2 ^ 2` is 4, and `~5 + 3` is `~8`: the parser has them the other way round.
+                let looser = match op {
+                    UnaryOperator::BitwiseNot => Precedence::PgOther,
+                    _ => Precedence::AtTz,
+                };
+                let operand = parser.parse_subexpr(self.prec_value(looser));
+                Some(operand.map(|expr| Expr::UnaryOp { op, expr: Box::new(expr) }))
+            }
+        }
+    }
+
+    /// `a IS [NOT] DISTINCT FROM b`: the parser takes an AND behind it for a part of `b`.
+    fn parse_infix(
+        &self,
+        parser: &mut Parser,
+        expr: &Expr,
+        precedence: u8,
+    ) -> Option<Result<Expr, ParserError>> {
+        const IS: [Keyword; 3] = [Keyword::IS, Keyword::DISTINCT, Keyword::FROM];
+        const IS_NOT: [Keyword; 4] = [Keyword::IS, Keyword::NOT, Keyword::DISTINCT, Keyword::FROM];
+        let negated = match parser.parse_keywords(&IS) {
+            true => false,
+            false if parser.parse_keywords(&IS_NOT) => true,
+            false => return None,
+        };
+        if is_test(expr) {
+            let wanted = "brackets around one IS of two in a row";
+            return Some(parser.expected_ref(wanted, parser.peek_token_ref()));
+        }
+        let other = parser.parse_subexpr(precedence).map(Box::new);
+        let left = Box::new(expr.clone());
+        Some(other.map(|right| match negated {
+            false => Expr::IsDistinctFrom(left, right),
+            true => Expr::IsNotDistinctFrom(left, right),
+        }))
+    }
+
+    // Asked for each SELECT, and so a place to count those without an expression.
+    fn supports_empty_projections(&self) -> bool {
+        self.take_step();
+        !self.is_exhausted()
+    }
+
+    fn is_column_alias(&self, kw: &Keyword, _parser: &mut Parser) -> bool {
+        !RESERVED_FOR_COLUMN_ALIAS.contains(kw) && !is_reserved_keyword(*kw)
+    }
+
+    fn is_table_alias(&self, kw: &Keyword, _parser: &mut Parser) -> bool {
+        !RESERVED_FOR_TABLE_ALIAS.contains(kw) && !is_reserved_keyword(*kw)
+    }
+
+    fn supports_filter_during_aggregation(&self) -> bool {
+        true
+    }
+
+    fn supports_group_by_expr(&self) -> bool {
+        true
+    }
+
+    fn allow_extract_custom(&self) -> bool {
+        true
+    }
+
+    fn allow_extract_single_quotes(&self) -> bool {
+        true
+    }
+
+    fn supports_bitwise_shift_operators(&self) -> bool {
+        true
+    }
+
+    fn supports_notnull_operator(&self) -> bool {
+        true
+    }
+
+    fn supports_interval_options(&self) -> bool {
+        true
+    }
+
+    fn supports_array_typedef_with_brackets(&self) -> bool {
+        true
+    }
+
+    fn supports_parens_around_table_factor(&self) -> bool {
+        true
+    }
+}
+
+/// Whether an expression ends with IS and what it asks for.
+fn is_test(expr: &Expr) -> bool {
+    matches!(
+        expr,
+        Expr::IsDistinctFrom(..)
+            | Expr::IsNotDistinctFrom(..)
+            | Expr::IsNull(_)
+            | Expr::IsNotNull(_)
+            | Expr::IsTrue(_)
+            | Expr::IsNotTrue(_)
+            | Expr::IsFalse(_)
+            | Expr::IsNotFalse(_)
+            | Expr::IsUnknown(_)
+            | Expr::IsNotUnknown(_)
+            | Expr::IsNormalized { .. }
+    )
+}
+
+/// Whether a keyword of the parser's is a reserved word of ours.
+fn is_reserved_keyword(keyword: Keyword) -> bool {
+    keyword != Keyword::NoKeyword && is_reserved(&format!("{keyword:?}").to_ascii_lowercase())
+}
+
+/// The name that a token is.
+fn name(token: &TokenWithSpan) -> Option<sqlparser::ast::Ident> {
+    match &token.token {
+        Token::Word(word) => Some(word.to_ident(token.span)),
+        _ => None,
+    }
+}
+
+fn beginning(first: &Token, second: &Token) -> Beginning {
+    let word = match first {
+        Token::Number(..)
+        | Token::SingleQuotedString(_)
+        | Token::HexStringLiteral(_)
+        | Token::Placeholder(_) => return Beginning::Value,
+        Token::Minus => return Beginning::Sign(UnaryOperator::Minus),
+        Token::Plus => return Beginning::Sign(UnaryOperator::Plus),
+        Token::Tilde => return Beginning::Sign(UnaryOperator::BitwiseNot),
+        Token::Word(word) => word,
+        _ => return Beginning::Other,
+    };
+    let is_call = *second == Token::LParen;
+    match word.keyword {
+        Keyword::NoKeyword => {}
+        // Without a value it is a name; with another word behind it, it would be read again and
+        // again.
+        Keyword::INTERVAL if matches!(second, Token::Word(_)) => {}
+        keyword if has_form_of_its_own(keyword) || is_type(keyword) => return Beginning::Other,
+        _ if is_reserved(&word.value) => return Beginning::Reserved,
+        _ => {}
+    }
+    match is_call {
+        true => Beginning::Call,
+        false => Beginning::Name,
+    }
+}
+
+/// Words that begin expressions which are neither names nor plain calls.
+fn has_form_of_its_own(keyword: Keyword) -> bool {
+    matches!(
+        keyword,
+        Keyword::TRUE
+            | Keyword::FALSE
+            | Keyword::NULL
+            | Keyword::NOT
+            | Keyword::CASE
+            | Keyword::CAST
+            | Keyword::TRY_CAST
+            | Keyword::EXISTS
+            | Keyword::EXTRACT
+            | Keyword::CEIL
+            | Keyword::FLOOR
+            | Keyword::POSITION
+            | Keyword::SUBSTR
+            | Keyword::SUBSTRING
+            | Keyword::OVERLAY
+            | Keyword::TRIM
+            | Keyword::ARRAY
+            | Keyword::CURRENT_CATALOG
+            | Keyword::CURRENT_USER
+            | Keyword::SESSION_USER
+            | Keyword::USER
+            | Keyword::CURRENT_TIMESTAMP
+            | Keyword::CURRENT_TIME
+            | Keyword::CURRENT_DATE
+            | Keyword::LOCALTIME
+            | Keyword::LOCALTIMESTAMP
+    )
+}
+
+/// Words that begin a literal with its type, as in `DATE '2026-01-31'`.
+fn is_type(keyword: Keyword) -> bool {
+    matches!(
+        keyword,
+        Keyword::DATE
+            | Keyword::TIME
+            | Keyword::TIMETZ
+            | Keyword::TIMESTAMP
+            | Keyword::TIMESTAMPTZ
+            | Keyword::INTERVAL
+            | Keyword::DOUBLE
+            | Keyword::FLOAT
+            | Keyword::FLOAT4
+            | Keyword::FLOAT8
+            | Keyword::REAL
+            | Keyword::NUMERIC
+            | Keyword::DECIMAL
+            | Keyword::DEC
+            | Keyword::INT
+            | Keyword::INT2
+            | Keyword::INT4
+            | Keyword::INT8
+            | Keyword::INTEGER
+            | Keyword::SMALLINT
+            | Keyword::BIGINT
+            | Keyword::CHAR
+            | Keyword::CHARACTER
+            | Keyword::VARCHAR
+            | Keyword::TEXT
+            | Keyword::CLOB
+            | Keyword::BYTEA
+            | Keyword::BOOLEAN
+            | Keyword::BOOL
+            | Keyword::UUID
+            | Keyword::JSON
+            | Keyword::JSONB
+    )
+}

@@ -1,0 +1,169 @@
+//! EXPLAIN.
+//!
+//! ```text
+//!   EXPLAIN [ANALYZE] [VERBOSE] statement
+//!   EXPLAIN (option [value], ...) statement     ANALYZE, FORMAT {TEXT | JSON}, VERBOSE, BUFFERS,
+//!                                               COSTS, TIMING, SUMMARY
+//!   EXPLAIN PLAN FOR statement                  Oracle's form
+//! ```
+//!
+//! Callers: `statement`.
+//! Sources: PostgreSQL's documentation, "EXPLAIN".
+
+use crate::error::{INVALID_PARAMETER, SyntaxError};
+use crate::file_options::flag;
+use crate::reader::Reader;
+use crate::statement::{Statement, data_statement, statement};
+
+/// EXPLAIN.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Explain {
+    /// Whether the statement is executed and measured.
+    pub analyze: bool,
+    /// The form of what it says.
+    pub format: ExplainFormat,
+    /// Whether it says everything that it knows.
+    pub verbose: bool,
+    /// The statement: one that reads or changes rows, CREATE TABLE AS, or EXECUTE.
+    pub statement: Box<Statement>,
+}
+
+/// The form of a plan.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ExplainFormat {
+    /// Lines for people.
+    #[default]
+    Text,
+    /// JSON, for programs.
+    Json,
+}
+
+impl Explain {
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Explain, SyntaxError> {
+        reader.expect("explain")?;
+        let (mut analyze, mut verbose, mut format) = (false, false, ExplainFormat::Text);
+        let begins_with_options = reader.sees_open() && !reader.sees_query_in_brackets();
+        match () {
+            () if begins_with_options => reader
+                .bracketed(|reader| {
+                    reader.list(|reader| {
+                        match () {
+                            () if reader.take("analyze") => analyze = flag(reader)?,
+                            () if reader.take("verbose") => verbose = flag(reader)?,
+                            () if reader.take("format") => format = ExplainFormat::read(reader)?,
+                            // All of this is said anyhow.
+                            () if reader.take("buffers")
+                                || reader.take("costs")
+                                || reader.take("timing")
+                                || reader.take("summary") =>
+                            {
+                                flag(reader)?;
+                            }
+                            () => {
+                                reader.refuse("settings, wal, generic_plan, memory, serialize")?;
+                                return Err(reader.wrong());
+                            }
+                        }
+                        Ok(())
+                    })
+                })
+                .map(|_| ())?,
+            () if reader.take("plan for") => {}
+            () => {
+                reader.refuse("plan set, plan into")?;
+                analyze = reader.take("analyze") || reader.take("analyse");
+                verbose = reader.take("verbose");
+            }
+        }
+        let statement = Box::new(explainable(reader)?);
+        Ok(Explain { analyze, format, verbose, statement })
+    }
+}
+
+/// A statement that has a plan.
+fn explainable(reader: &mut Reader<'_>) -> Result<Statement, SyntaxError> {
+    let has_plan = match reader.word() {
+        Some("execute") => true,
+        Some("create") => return create_table_as(reader),
+        Some("select" | "values" | "table" | "with" | "insert" | "update" | "delete" | "merge") => {
+            return data_statement(reader);
+        }
+        _ => false,
+    };
+    match () {
+        () if has_plan => statement(reader),
+        () if reader.sees_open() => data_statement(reader),
+        () => Err(reader.wrong_for("a statement with a plan")),
+    }
+}
+
+fn create_table_as(reader: &mut Reader<'_>) -> Result<Statement, SyntaxError> {
+    use crate::create_table::TableContent;
+    let place = reader.place();
+    match statement(reader)? {
+        Statement::CreateTable(create) if matches!(create.content, TableContent::Query { .. }) => {
+            Ok(Statement::CreateTable(create))
+        }
+        other => {
+            let say = format!("{} has no plan", other.tag());
+            Err(SyntaxError::new(INVALID_PARAMETER, say).with_position(place))
+        }
+    }
+}
+
+impl ExplainFormat {
+    fn read(reader: &mut Reader<'_>) -> Result<ExplainFormat, SyntaxError> {
+        reader.refuse("xml, yaml")?;
+        match () {
+            () if reader.take("json") => Ok(ExplainFormat::Json),
+            () if reader.take("text") => Ok(ExplainFormat::Text),
+            () => Err(reader.wrong()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{refused, statement};
+    use crate::{RowLock, parse};
+
+    fn explain(text: &str) -> Explain {
+        match statement(text) {
+            Statement::Explain(explain) => *explain,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn options_are_written_before_or_in_brackets() {
+        let found = explain("explain select 1");
+        assert!(!found.analyze && !found.verbose && found.format == ExplainFormat::Text);
+        assert!(explain("explain analyze verbose delete from t").verbose);
+        let found = explain("explain (analyze, format json, buffers off, timing) (select 1)");
+        assert!(found.analyze && found.format == ExplainFormat::Json);
+        assert!(!explain("explain (analyze false) select 1").analyze);
+        assert!(!explain("explain plan for update t set a = 1").analyze);
+        assert!(matches!(*explain("explain (select 1)").statement, Statement::Query(_)));
+        let found = *explain("explain create table t as select 1").statement;
+        assert!(matches!(found, Statement::CreateTable(_)));
+        assert!(matches!(*explain("explain execute p (1)").statement, Statement::Execute(_)));
+    }
+
+    #[test]
+    fn the_statement_has_its_lock_and_its_binds() {
+        let found = explain("explain select * from t for update");
+        let Statement::Query(query) = *found.statement else { panic!() };
+        assert_eq!(query.locking.map(|locking| locking.lock), Some(RowLock::Update));
+        assert_eq!(parse("explain select ?").expect("sound").binds.count(), 1);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        assert!(refused("explain").contains("a statement with a plan"));
+        assert!(refused("explain explain select 1").contains("a statement with a plan"));
+        assert!(refused("explain create table t (a int)").contains("has no plan"));
+        assert!(refused("explain (format xml) select 1").contains("XML isn't supported"));
+        assert!(refused("explain (anlyze) select 1").contains("expected ANALYZE, VERBOSE"));
+    }
+}
