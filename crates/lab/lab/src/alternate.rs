@@ -268,11 +268,7 @@ impl Alternation<'_> {
 /// writes in flight or larger caches than it was opened for. Who gives `sga_max_size` itself, or
 /// leaves the writes to a probe, gets what that allows.
 pub(crate) fn with_room(form: &Form, settings: &[Setting]) -> Result<Parameters, Stop> {
-    let of = |setting: &Setting| -> Result<Parameters, Stop> {
-        let mut parameters = form.parameters.clone();
-        setting.apply(&mut parameters)?;
-        Ok(parameters)
-    };
+    let of = |setting: &Setting| setting.over(&form.parameters);
     let all = settings.iter().map(of).collect::<Result<Vec<_>, Stop>>()?;
     let mut parameters = all[0].clone();
     let writes = || all.iter().map(|of| of.log_writes_in_flight);
@@ -460,8 +456,7 @@ impl Conductor<'_> {
         let mut latencies = Latencies::default();
         books.iter().for_each(|book| latencies.add(&book.latencies));
         intervals.extend(books.into_iter().map(|book| book.interval));
-        let mut parameters = self.of.form.parameters.clone();
-        setting.apply(&mut parameters).expect("it was set");
+        let parameters = setting.over(&self.of.form.parameters).expect("it was set");
         let parameters = self.of.form.describe(&parameters);
         let identity = self.of.origin.identity(step, &setting.to_string(), parameters);
         let latency = latency_of(&latencies);

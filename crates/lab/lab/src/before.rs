@@ -46,8 +46,7 @@ impl Before {
 /// Refused if the rows that are there had other parameters or another load.
 pub(crate) fn check_settings(done: &[Run], form: &Form, settings: &[Setting]) -> Result<(), Stop> {
     for (index, setting) in settings.iter().enumerate() {
-        let mut parameters = form.parameters.clone();
-        setting.apply(&mut parameters)?;
+        let parameters = setting.over(&form.parameters)?;
         let now = form.describe(&parameters);
         let mut of_level = done.iter().map(|run| &run.identity);
         if of_level.any(|run| run.level.index() == index && run.parameters != now) {

@@ -139,8 +139,7 @@ impl Runner for LinuxRunner<'_, '_> {
             return Ok(None);
         }
         let setting = &self.settings[step.level.index()];
-        let mut parameters = self.form.parameters.clone();
-        setting.apply(&mut parameters)?;
+        let parameters = setting.over(&self.form.parameters)?;
         let load = self.form.load.seeded(step.load_seed);
         let lengths = [self.form.warm_up, self.form.length];
         let run = self.scratch.run();

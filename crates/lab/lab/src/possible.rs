@@ -25,8 +25,7 @@ pub(crate) fn check(
         if settings[..index].contains(setting) {
             continue;
         }
-        let mut parameters = form.parameters.clone();
-        setting.apply(&mut parameters)?;
+        let parameters = setting.over(&form.parameters)?;
         let lead = format!("setting {} ({setting}): ", Level::of(index));
         parameters.check_beforehand(creation, session).map_err(|stop| led_by(stop, &lead))?;
     }

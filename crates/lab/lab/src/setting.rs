@@ -71,6 +71,13 @@ impl Setting {
         self.all().try_for_each(|(name, value)| parameters.set(name, value))
     }
 
+    /// These parameters, with its values.
+    pub(crate) fn over(&self, parameters: &Parameters) -> Result<Parameters, Stop> {
+        let mut parameters = parameters.clone();
+        self.apply(&mut parameters)?;
+        Ok(parameters)
+    }
+
     fn all(&self) -> impl Iterator<Item = &(String, String)> {
         self.values.iter().chain(&self.others)
     }
@@ -103,8 +110,7 @@ impl Setting {
         let names: Vec<&str> = settings.iter().flat_map(Setting::names).collect();
         let mut known: Vec<Vec<String>> = Vec::new();
         for (later, setting) in settings.iter().enumerate() {
-            let mut with = parameters.clone();
-            setting.apply(&mut with)?;
+            let with = setting.over(parameters)?;
             let values = names.iter().map(|name| with.get(name));
             let values: Vec<String> = values.collect::<Result<_, Stop>>()?;
             if let Some(first) = known.iter().position(|known| *known == values) {

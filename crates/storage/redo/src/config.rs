@@ -31,6 +31,12 @@ pub const LOG_BLOCKS_MIN: u32 = 2 * RECORD_BLOCKS_MAX + 1;
 /// The smallest log buffer.
 pub const LOG_BUFFER_BYTES_MIN: usize = 2 * RECORD_BLOCKS_MAX as usize * REDO_BLOCK.bytes();
 
+/// The smallest log buffer with so many writes in flight: they and the part that fills hold the
+/// largest record each.
+pub const fn log_buffer_least(writes_in_flight: u32) -> usize {
+    LOG_BUFFER_BYTES_MIN / 2 * (writes_in_flight as usize + 1)
+}
+
 /// The largest number of log groups.
 pub const GROUPS_MAX: u16 = 255;
 
@@ -177,7 +183,7 @@ impl RedoConfig {
             return Err(Stop::refuse(RefusalKind::Invalid, message));
         }
         let parts = flights as usize + 1;
-        let (found, least) = (self.log_buffer_bytes, LOG_BUFFER_BYTES_MIN / 2 * parts);
+        let (found, least) = (self.log_buffer_bytes, log_buffer_least(flights));
         if found < least {
             let message = format!(
                 "log_buffer is {found} bytes, and must be at least {least}: each of its {parts} \

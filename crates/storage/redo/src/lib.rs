@@ -62,7 +62,7 @@ pub use alter::GroupFiles;
 pub use config::{
     CommitLeader, CommitLogging, CommitMode, CommitWait, GROUPS_MAX, LOG_BLOCKS_MIN,
     LOG_BUFFER_BYTES_MIN, LogGroup, LogMember, LogStart, MEMBERS_MAX, RECORD_BYTES_MAX, RedoConfig,
-    check_drop, check_log_bytes,
+    check_drop, check_log_bytes, log_buffer_least,
 };
 pub use credits::Credits;
 pub use end::{EndReason, LogEnd};

@@ -13,7 +13,9 @@ use cache::{CacheConfig, PoolSize};
 use ids::BlockSize;
 use os::probe::DurableWrite;
 use os::{FilesystemIo, RingConfig, Session};
-use redo::{CommitLeader, CommitLogging, CommitMode, CommitWait, LOG_BUFFER_BYTES_MIN};
+use redo::{
+    CommitLeader, CommitLogging, CommitMode, CommitWait, LOG_BUFFER_BYTES_MIN, log_buffer_least,
+};
 use sort::{SORT_AREA_BYTES_MAX, SORT_AREA_BYTES_MIN};
 use space::{DataFileShape, DataFileSpec, TablespaceSpec};
 use stop::{Failpoints, RefusalKind, Stop};
@@ -248,10 +250,10 @@ impl Parameters {
     /// Refuses a log buffer without a part for each write of redo in flight, and one more.
     fn check_log_buffer(&self) -> Result<(), Stop> {
         let writes = self.log_writes_in_flight.max(1);
-        if self.log_buffer_parts() > writes {
+        let least = log_buffer_least(writes) as u64;
+        if self.log_buffer >= least {
             return Ok(());
         }
-        let least = LOG_BUFFER_BYTES_MIN as u64 / 2 * u64::from(writes + 1);
         let message = format!(
             "log_buffer is {}, and with {writes} redo writes in flight it has {} at least: choose \
              a larger one, or fewer log_writes_in_flight",
