@@ -18,8 +18,8 @@
 //! ```
 //! One session, a table and its index in the cache, rows at random: more of them than a level-two
 //! cache holds, as a session meets them. CPU is that outside waits. The same loops run in the
-//! simulator with these five costs at zero and all others as they were measured just now: what they
-//! cost there is charged already, so nothing is charged twice.
+//! simulator with these five costs and those of `sql` at zero, and all others as they were measured
+//! just now: what they cost there is charged already, so nothing is charged twice.
 //!
 //! Callers: `rounds`.
 
@@ -41,6 +41,9 @@ use stop::Stop;
 use waits::WaitEvent;
 
 use super::figure::Figure;
+use sql::SqlLoops;
+
+mod sql;
 
 /// Rows of 100 bytes: 16 MiB.
 const ROWS: u64 = 147_200;
@@ -78,6 +81,8 @@ pub(super) struct Engine {
     /// Beside the engine's: written as redo is.
     log: File,
     random: Xoshiro256PlusPlus,
+    /// How many texts of SQL were made to be prepared.
+    texts: u64,
 }
 
 /// What a turn of a loop took.
@@ -100,6 +105,7 @@ pub(super) struct Loops {
     /// Rows of a turn of `together`.
     rows_together: f64,
     commit: Turn,
+    sql: SqlLoops,
 }
 
 impl Engine {
@@ -123,7 +129,7 @@ impl Engine {
         match filled {
             Ok((table, rows, log)) => {
                 let random = Xoshiro256PlusPlus::seed_from_u64(1);
-                Ok(Engine { database, table, rows, log, random })
+                Ok(Engine { database, table, rows, log, random, texts: 0 })
             }
             Err(stop) => {
                 database.abort_by(session);
@@ -154,6 +160,7 @@ impl Engine {
             rows_in_range += engine.read_together(&mut connection)?;
             Ok(())
         })?;
+        let sql = self.round_of_sql(session)?;
         let mut tx = connection.begin();
         // The first change gives the transaction its name.
         self.update(&mut tx)?;
@@ -168,7 +175,7 @@ impl Engine {
         let commit = self.commits(session)?;
         let each = |rows: u64| rows as f64 / f64::from(GROUPS);
         let (rows_in_range, rows_together) = (each(rows_in_range), each(rows));
-        Ok(Loops { get, fetch, update, range, rows_in_range, together, rows_together, commit })
+        Ok(Loops { get, fetch, update, range, rows_in_range, together, rows_together, commit, sql })
     }
 
     fn fetch(&mut self, connection: &mut Connection<'_>) -> Result<i64, Stop> {
@@ -304,7 +311,7 @@ fn balance_after(balance: Option<i64>) -> Value<'static> {
 }
 
 fn fill(connection: &mut Connection<'_>) -> Result<(Table, Vec<RowAddress>), Stop> {
-    let spec = TableSpec::new("rows")
+    let spec = TableSpec::new("account")
         .column(ColumnSpec::new("id", Type::BigInt))
         .column(ColumnSpec::new("balance", Type::BigInt).not_null())
         .column(ColumnSpec::new("filler", Type::Bytea))
@@ -335,10 +342,8 @@ pub(super) fn simulated(costs: &CostList) -> Result<Loops, String> {
     });
     let rounds = report.result.map_err(|failure| failure.to_string())?;
     let rounds = rounds.map_err(|stop| stop.to_string())?;
-    let median = |of: fn(&Loops) -> Turn| Turn {
-        cpu_ns: stats::median(&rounds.iter().map(|it| of(it).cpu_ns).collect::<Vec<f64>>()),
-        gets: stats::median(&rounds.iter().map(|it| of(it).gets).collect::<Vec<f64>>()),
-    };
+    let median = |of: fn(&Loops) -> Turn| median_turn(&rounds, of);
+    let sql: Vec<SqlLoops> = rounds.iter().map(|it| it.sql).collect();
     let rows = |of: fn(&Loops) -> f64| stats::median(&rounds.iter().map(of).collect::<Vec<f64>>());
     Ok(Loops {
         get: median(|it| it.get),
@@ -349,7 +354,16 @@ pub(super) fn simulated(costs: &CostList) -> Result<Loops, String> {
         together: median(|it| it.together),
         rows_together: rows(|it| it.rows_together),
         commit: median(|it| it.commit),
+        sql: SqlLoops::medians(&sql),
     })
+}
+
+/// The medians of a loop in these rounds.
+fn median_turn<L>(rounds: &[L], of: fn(&L) -> Turn) -> Turn {
+    let median = |of_turn: fn(Turn) -> f64| {
+        stats::median(&rounds.iter().map(|round| of_turn(of(round))).collect::<Vec<f64>>())
+    };
+    Turn { cpu_ns: median(|turn| turn.cpu_ns), gets: median(|turn| turn.gets) }
 }
 
 impl Loops {
@@ -372,13 +386,15 @@ impl Loops {
         let more = (together - change) / (rows - 1.0);
         let commit = of_changes(self.commit, charged.commit, READS_TO_UPDATE * read);
         let commit = commit - CHANGES_TO_COMMIT * change;
-        vec![
+        let mut costs = vec![
             (Figure::Cost(Cost::BufferGet), get),
             (Figure::Cost(Cost::RowRead), read),
             (Figure::Cost(Cost::RowChange), change),
             (Figure::Cost(Cost::RowChangeMore), more),
             (Figure::Cost(Cost::Transaction), commit),
-        ]
+        ];
+        costs.extend(self.sql.costs_beyond(&charged.sql, get, READS_TO_FETCH * read));
+        costs
     }
 }
 
@@ -397,12 +413,19 @@ mod tests {
             (Cost::RowChange, 900),
             (Cost::RowChangeMore, 150),
             (Cost::Transaction, 4_000),
+            (Cost::Statement, 700),
+            (Cost::StatementMade, 6_000),
+            (Cost::StatementByte, 15),
+            (Cost::SourceStart, 400),
+            (Cost::RowPassed, 30),
         ];
         known.iter().for_each(|(cost, _)| costs.costs[*cost as usize] = 0);
         let charged = simulated(&costs).expect("a simulation that ends");
         known.iter().for_each(|(cost, ns)| costs.costs[*cost as usize] = *ns);
         let loops = simulated(&costs).expect("a simulation that ends");
-        for ((figure, found), (cost, ns)) in loops.costs_beyond(&charged).iter().zip(known) {
+        let found = loops.costs_beyond(&charged);
+        assert_eq!(found.len(), known.len());
+        for ((figure, found), (cost, ns)) in found.iter().zip(known) {
             assert_eq!(*figure, Figure::Cost(cost));
             assert!((found / f64::from(ns) - 1.0).abs() < 0.1, "{figure:?}: {found}, not {ns}");
         }

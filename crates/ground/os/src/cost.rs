@@ -74,6 +74,17 @@ costs! {
     Transaction "transaction" ("commit")
         "a transaction that has changed something begins and commits, beyond its rows, its waits \
          and the checksum of its redo";
+    Statement "statement" ("run")
+        "a prepared SQL statement about rows runs, beyond its row sources and what it reads and \
+         changes";
+    StatementMade "statement_made" ("statement")
+        "a text of SQL is parsed, bound and planned, beyond its length";
+    StatementByte "statement_byte" ("byte")
+        "a byte of a text of SQL that is parsed, bound and planned";
+    SourceStart "source_start" ("start")
+        "a row source of a plan is started and ended";
+    RowPassed "row_passed" ("row")
+        "a row source gives a row to the next one, or to the client";
 }
 
 impl Cost {

@@ -11,6 +11,7 @@ mod bad_places;
 mod bad_undo;
 mod cancelled;
 mod cascades;
+mod charged;
 mod closures;
 mod committing;
 mod common;

@@ -1,4 +1,4 @@
-//! From a plan to row sources.
+//! From a plan to row sources. Each is charged for its work (rule SQ67); measuring one isn't.
 //!
 //! Callers: `machine`.
 
@@ -7,6 +7,7 @@ use rowsource::{
     NestedLoop, Project, SetOperation, Sort, SortedAggregate, Source, Unique, Values,
 };
 
+use super::charged::Charged;
 use super::index::IndexRows;
 use super::machine::{Boxed, Running};
 use super::scan::Scan;
@@ -20,13 +21,13 @@ use crate::plan::{Node, Operation};
 pub(super) fn build(node: &Node, is_measured: bool) -> Boxed {
     let source = leaf(node).unwrap_or_else(|| inner(node, is_measured));
     match is_measured {
-        true => boxed(Measured::new(source, node.place)),
+        true => Box::new(Measured::new(source, node.place)),
         false => source,
     }
 }
 
 fn boxed<S: for<'a> Source<Running<'a>> + 'static>(source: S) -> Boxed {
-    Box::new(source)
+    Box::new(Charged::new(source))
 }
 
 /// The source of a node without inputs.

@@ -14,7 +14,7 @@
 //! | `host` | [`Host`]: what of the connection is lent for a call; [`SequenceValues`] |
 //! | `opened` | [`Opened`]: a plan with its tables open; [`Ran`] |
 //! | `machine` | the state of a frame, and the world of its sources |
-//! | `build` | from nodes of a plan to sources |
+//! | `build`, `charged` | from nodes of a plan to sources, whose work is charged in the simulator |
 //! | `scan`, `index`, `keys`, `copy`, `pending` | rows of tables |
 //! | `virtual_rows`, `series`, `shared`, `kept` | rows of other things; rows that are kept |
 //! | `subquery`, `answers`, `volatile`, `host_calls` | what expressions ask |
@@ -32,6 +32,7 @@
 mod address;
 mod answers;
 mod build;
+mod charged;
 mod copy;
 mod cursor;
 mod execution;

@@ -8,7 +8,7 @@ use syntax::{Binds, SqlId, Statement, TypeName};
 use value::OwnedValue;
 
 use super::prepared::{Content, Prepared, Took};
-use super::rows::{Watch, check_binds};
+use super::rows::{Watch, check_binds, parse};
 use super::{Outcome, Parts};
 use crate::cache::{TEXT_BYTES_MAX, Work};
 use crate::engine::Frame;
@@ -78,7 +78,7 @@ impl Frame<'_> {
     /// Runs a COPY whose other end is the client's, which the frame has.
     pub fn run_copy(&mut self, text: &str) -> Result<Outcome, Stop> {
         self.instance.halt().check(self.session)?;
-        let parsed = syntax::parse(text).map_err(Stop::from)?;
+        let parsed = parse(text, self.session)?;
         let Statement::Copy(copy) = &parsed.statement else {
             let tag = parsed.statement.tag();
             let message = format!("{tag} copies nothing from a client or to it: execute it");

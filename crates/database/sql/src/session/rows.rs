@@ -16,12 +16,12 @@ use std::sync::Arc;
 use catalog::Catalog;
 use expression::{Expression, Fault, Kind, Rows, Typed};
 use instance::Instance;
-use os::Session;
+use os::{Cost, Session};
 use rowsource::Figures;
 use sort::Budget;
 use sqlparser::ast::Expr;
 use stop::{RefusalKind, SqlState, Stop};
-use syntax::{Binds, Statement};
+use syntax::{Binds, Parsed, Statement};
 use txn::Transaction;
 use value::{OwnedValue, Value};
 use waits::{Nanos, Statistic, Timestamp};
@@ -83,6 +83,14 @@ impl<'a> Ground<'a> {
     }
 }
 
+/// Parses a text that a session has given. What follows from it, binding and planning, is charged
+/// here too (rule SQ67).
+pub(super) fn parse(text: &str, session: &Session) -> Result<Parsed, Stop> {
+    session.charge(Cost::StatementMade, 1);
+    session.charge(Cost::StatementByte, text.len() as u64);
+    syntax::parse(text).map_err(Stop::from)
+}
+
 /// Whether a statement has a plan.
 pub(super) fn has_plan(statement: &Statement) -> bool {
     matches!(
@@ -113,7 +121,7 @@ impl Frame<'_> {
         if let Some(entry) = ground.engine.plans.find(text, wish, ground.catalog, ground.session) {
             return self.prepared(text, entry, wish);
         }
-        let parsed = syntax::parse(text).map_err(Stop::from)?;
+        let parsed = parse(text, self.session)?;
         if !has_plan(&parsed.statement) {
             let kept = Kept::other(text, parsed.statement, parsed.binds, self.engine);
             return Ok(Prepared(Rc::new(kept)));
@@ -153,7 +161,7 @@ impl Frame<'_> {
         match engine.plans.find(text, wish, catalog, session) {
             Some(entry) => Ok(entry),
             None => {
-                let parsed = syntax::parse(text).map_err(Stop::from)?;
+                let parsed = parse(text, session)?;
                 self.planned_entry(text, &parsed.statement, parsed.binds, wish)
             }
         }
@@ -193,6 +201,7 @@ impl Frame<'_> {
         into: &mut Rows,
     ) -> Result<Outcome, Stop> {
         let watch = Watch::start(kept.is_measured(), self.session);
+        self.session.charge(Cost::Statement, 1);
         for tried in 0..TRIES {
             let planned = self.planned(kept, tried > 0)?;
             let plan = planned.opened.plan();
