@@ -274,6 +274,25 @@ fn statistics_change_plans_and_not_answers() {
     assert_eq!(value(&mut connection, query), before);
 }
 
+/// What ANALYZE found when the table was empty says nothing of it now (rule sql/SQ36); what it finds
+/// later makes plans anew.
+#[test]
+fn plans_follow_statistics_of_a_table_that_was_empty_once() {
+    let small = Small::new("sql-was-empty");
+    let mut connection = small.connect("app");
+    run(&mut connection, "create table task (id bigint primary key, state bigint, text text)");
+    run(&mut connection, "create index task_state on task (state)");
+    run(&mut connection, "analyze task");
+    run(&mut connection, "insert into task select g, 1, 'n' from generate_series(1, 3000) g");
+    let text = "explain select text from task where state = 1";
+    let before = rows(&mut connection, text).join("\n");
+    assert!(before.contains("Index range scan of task by task_state"), "{before}");
+    assert!(!before.contains(" rows=1)"), "{before}");
+    run(&mut connection, "analyze task");
+    let after = rows(&mut connection, text).join("\n");
+    assert!(after.contains(" rows=3000)"), "{after}");
+}
+
 #[test]
 fn a_prepared_text_follows_its_tables() {
     let small = Small::new("sql-follows");

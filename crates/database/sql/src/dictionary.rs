@@ -28,7 +28,7 @@ use waits::{Nanos, Timestamp};
 use crate::engine::Engine;
 use crate::names::{Name, PUBLIC};
 use crate::schema::{Found, Schema, TableInfo, ViewInfo, VirtualTable};
-use crate::statistics::{IndexStatistics, TableStatistics};
+use crate::statistics::{IndexStatistics, TableStatistics, are_of_use};
 
 /// How long the size of a table is taken to be what it was.
 const SIZE_HOLDS: Nanos = Nanos::from_secs(10);
@@ -205,24 +205,29 @@ fn is_same(
     }
 }
 
-/// What is known of a table of this size: by its statistics if there are any, and else a guess.
+/// What is known of a table of this size: by its statistics if there are any that are of use, and
+/// else a guess.
 pub(crate) fn info_of(
     definition: Arc<TableDefinition>,
     kept: Option<&catalog::TableStatistics>,
     blocks: u32,
     block_bytes: u32,
 ) -> TableInfo {
+    let kept = kept.filter(|kept| are_of_use(kept, blocks));
     let statistics = match kept {
         Some(kept) => TableStatistics::from_kept(kept, &definition).grown_to(blocks),
         None => {
             let types: Vec<Type> = definition.columns.iter().map(|column| column.kind).collect();
-            TableStatistics::guessed(&types, blocks, block_bytes)
+            TableStatistics::guessed(&types, blocks, block_bytes).with_keys_of(&definition)
         }
     };
     let index = |index: &IndexDefinition| {
+        let rows = kept.map_or(0.0, |kept| kept.rows as f64);
         let known = kept.and_then(|kept| kept.indexes.get(&index.object));
         match known {
-            Some(known) => IndexStatistics::from_kept(known),
+            Some(known) => {
+                IndexStatistics::from_kept(known).grown(rows, statistics.rows / rows.max(1.0))
+            }
             None => {
                 let widths = index.columns.iter().map(|of| statistics.columns[of.column].width);
                 IndexStatistics::guessed(statistics.rows, widths.sum(), block_bytes)
@@ -237,4 +242,39 @@ pub(crate) fn info_of(
 fn no_external(name: &str) -> Stop {
     let message = format!("external table {name} can't be read here: its files have no reader");
     crate::refuse::refuse(stop::SqlState::FEATURE_NOT_SUPPORTED, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::statistics::Gathered;
+    use relation::ColumnDefinition;
+
+    /// A table of one number, with `rows` rows in `blocks` blocks when it was analysed.
+    fn info(analysed: Option<[f64; 2]>, blocks: u32) -> TableInfo {
+        let number = ObjectNo::new(1);
+        let mut definition = TableDefinition::new(number, "t", number);
+        definition.columns.push(ColumnDefinition::new("a", Type::BigInt, true));
+        let kept = analysed.map(|[rows, blocks]| {
+            let gathered = Gathered {
+                sampled: rows as u64,
+                scn: ids::Scn::ZERO,
+                moment: value::Timestamp::MIN,
+            };
+            let found = TableStatistics { rows, blocks, columns: Vec::new() };
+            found.to_kept(BTreeMap::new(), gathered)
+        });
+        info_of(Arc::new(definition), kept.as_ref(), blocks, 8192)
+    }
+
+    #[test]
+    fn what_was_found_of_a_handful_of_rows_says_nothing_of_many() {
+        let rows = |analysed, blocks| info(analysed, blocks).statistics.rows;
+        let guess = rows(None, 500);
+        assert!(guess > 10_000.0, "{guess}");
+        assert_eq!(rows(Some([0.0, 0.0]), 500), guess);
+        assert_eq!(rows(Some([5.0, 1.0]), 500), guess);
+        assert_eq!(rows(Some([5.0, 1.0]), 2), 10.0);
+        assert_eq!(rows(Some([50_000.0, 100.0]), 500), 250_000.0);
+    }
 }

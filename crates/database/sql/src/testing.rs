@@ -4,6 +4,8 @@
 //!   dept   id PK │ name UNIQUE                                           50 rows      1 block
 //!   emp    id PK │ dept, indexed │ name │ pay, may be NULL │ hired    10,000 rows    100 blocks
 //!   big    id PK │ emp, indexed │ kind │ at                        1,000,000 rows 20,000 blocks
+//!   visit  id PK │ town, land, indexed together: 1,000 pairs │ note  1,000,000 rows 20,000 blocks
+//!   raw    id PK │ owner, indexed │ at, indexed │ state             not analysed, 10,000 blocks
 //!   rich   a view: SELECT id, name FROM emp WHERE pay > 100
 //!   ticket a sequence
 //! ```
@@ -18,6 +20,7 @@ use stop::Stop;
 use value::Type;
 
 use crate::bind::{Binder, Bound};
+use crate::dictionary::info_of;
 use crate::names::Name;
 use crate::plan::{Methods, Node, Plan, Surroundings, lines, plan_statement};
 use crate::schema::{Found, Schema, TableInfo, ViewInfo};
@@ -75,13 +78,38 @@ impl World {
             ],
             &[("big_pkey", &[0], true), ("big_emp", &[1], false)],
         );
+        let mut visit = table(
+            4,
+            "visit",
+            Size { rows: 1e6, blocks: 20_000.0 },
+            &[
+                ("id", Type::BigInt, true, 1e6),
+                ("town", Type::BigInt, true, 1_000.0),
+                ("land", Type::BigInt, true, 100.0),
+                ("note", Type::Text, true, 1e6),
+            ],
+            &[("visit_pkey", &[0], true), ("visit_place", &[1, 2], false)],
+        );
+        Arc::get_mut(&mut visit).expect("it was just made").indexes[1].distinct = Some(1_000.0);
+        let raw = definition(
+            5,
+            "raw",
+            &[
+                ("id", Type::BigInt, true, 0.0),
+                ("owner", Type::BigInt, true, 0.0),
+                ("at", Type::Timestamp, true, 0.0),
+                ("state", Type::Text, true, 0.0),
+            ],
+            &[("raw_pkey", &[0], true), ("raw_owner", &[1], false), ("raw_at", &[2], false)],
+        );
+        let raw = Arc::new(info_of(Arc::new(raw), None, 10_000, 8192));
         let view = ViewInfo {
             object: ObjectNo::new(1),
             name: "rich".into(),
             columns: vec!["id".into(), "name".into()],
             query: "select id, name from emp where pay > 100".into(),
         };
-        World { tables: vec![dept, emp, big], view: Arc::new(view) }
+        World { tables: vec![dept, emp, big, visit, raw], view: Arc::new(view) }
     }
 
     /// Binds a statement. A refusal is as a user gets it.
@@ -167,13 +195,7 @@ impl Schema for World {
     }
 }
 
-fn table(
-    object: u32,
-    name: &str,
-    size: Size,
-    columns: &[Column],
-    indexes: &[Index],
-) -> Arc<TableInfo> {
+fn definition(object: u32, name: &str, columns: &[Column], indexes: &[Index]) -> TableDefinition {
     let number = ObjectNo::new(object);
     let mut definition = TableDefinition::new(number, name, number);
     for (name, kind, not_null, _) in columns {
@@ -191,6 +213,16 @@ fn table(
             since: ids::Scn::ZERO,
         });
     }
+    definition
+}
+
+fn table(
+    object: u32,
+    name: &str,
+    size: Size,
+    columns: &[Column],
+    indexes: &[Index],
+) -> Arc<TableInfo> {
     let Size { rows, blocks } = size;
     let statistics = |(_, kind, not_null, distinct): &Column| ColumnStatistics {
         distinct: *distinct,
@@ -204,7 +236,7 @@ fn table(
         clustering: None,
     };
     Arc::new(TableInfo {
-        definition: Arc::new(definition),
+        definition: Arc::new(definition(object, name, columns, indexes)),
         statistics: TableStatistics {
             rows,
             blocks,

@@ -15,7 +15,7 @@ use expression::{Expression, Kind};
 use relation::IndexDefinition;
 
 use super::columns::{ColumnInfo, Origin};
-use super::cost::{self, Estimate};
+use super::cost::{self, Estimate, Gets};
 use super::index::{Matched, matched};
 use super::node::{IndexScan, Operation, TableScan};
 use super::planner::Planner;
@@ -31,6 +31,8 @@ pub(super) struct Path {
     pub(super) operation: Operation,
     pub(super) estimate: Estimate,
     pub(super) order: Order,
+    /// What it gets block by block, of the index and of the table.
+    pub(super) gets: [Gets; 2],
 }
 
 /// What is known of a scan before its paths are.
@@ -38,15 +40,27 @@ pub(super) struct Target<'s> {
     pub(super) scan: &'s Scan,
     pub(super) conditions: &'s [Expression],
     pub(super) columns: Vec<ColumnInfo>,
+    /// What each index of the table does with the conditions.
+    indexes: Vec<Matched>,
     /// The number of rows for which all conditions hold.
     pub(super) rows: f64,
 }
 
 impl<'s> Target<'s> {
     pub(super) fn new(scan: &'s Scan, conditions: &'s [Expression]) -> Target<'s> {
-        let columns = columns_of(scan);
-        let rows = scan.table.statistics.rows * selectivity::of_all(conditions, &columns);
-        Target { scan, conditions, columns, rows: rows.max(1.0) }
+        let (columns, table) = (columns_of(scan), &scan.table);
+        let sargs = sargs(conditions, &|column| columns[column].kind);
+        let matched = |index| matched(index, &table.definition, scan, &sargs);
+        let indexes: Vec<Matched> = table.definition.indexes.iter().map(matched).collect();
+        let of_all = table.statistics.rows;
+        let mut rows = of_all * selectivity::of_all(conditions, &columns);
+        for (matched, index) in indexes.iter().zip(&table.indexes) {
+            let is_left = |(number, _): &(usize, &Expression)| !matched.used.contains(number);
+            let left = conditions.iter().enumerate().filter(is_left).map(|(_, one)| one);
+            let part = selectivity::of_all(left, &columns);
+            rows = rows.max(rows_of_key(matched, index, of_all) * part);
+        }
+        Target { scan, conditions, columns, indexes, rows: rows.max(1.0) }
     }
 
     /// The place of the table among those of the statement, and what is read of it.
@@ -81,6 +95,13 @@ pub(super) fn columns_of(scan: &Scan) -> Vec<ColumnInfo> {
     scan.columns.iter().map(column).collect()
 }
 
+/// The number of rows with a whole key of several columns, of a table of `rows`, by what the index
+/// knows; 0 if it knows nothing. Such columns may have to do with one another.
+fn rows_of_key(matched: &Matched, index: &IndexStatistics, rows: f64) -> f64 {
+    let distinct = index.distinct.filter(|_| matched.is_whole);
+    distinct.map_or(0.0, |distinct| rows / distinct.max(1.0))
+}
+
 /// The conditions as one; none if there is none.
 pub(super) fn all_of(mut conditions: Vec<Expression>) -> Option<Expression> {
     match conditions.len() {
@@ -103,12 +124,10 @@ impl Planner<'_> {
     /// All paths to the rows of a scan for which these conditions hold.
     pub(super) fn paths(&mut self, target: &Target<'_>) -> Vec<Path> {
         let mut paths = vec![self.scan_path(target)];
-        let kind = |column: usize| target.columns[column].kind;
-        let sargs = sargs(target.conditions, &kind);
-        let table = Arc::clone(&target.scan.table);
-        for (index, statistics) in table.definition.indexes.iter().zip(&table.indexes) {
-            let matched = matched(index, &table.definition, target.scan, &sargs);
-            self.index_paths(target, index, statistics, &matched, &mut paths);
+        let table = &target.scan.table;
+        let indexes = table.definition.indexes.iter().zip(&table.indexes);
+        for ((index, statistics), matched) in indexes.zip(&target.indexes) {
+            self.index_paths(target, index, statistics, matched, &mut paths);
         }
         paths
     }
@@ -125,7 +144,7 @@ impl Planner<'_> {
             estimate.first += cost::UNWANTED;
         }
         let operation = Operation::Scan(target.table_scan(self, target.conditions.to_vec()));
-        Path { operation, estimate, order: Order::none() }
+        Path { operation, estimate, order: Order::none(), gets: Default::default() }
     }
 
     /// The paths by one index: up and down, unless it is of no use.
@@ -147,7 +166,8 @@ impl Planner<'_> {
             .filter(|(number, _)| !matched.done.contains(number))
             .map(|(_, one)| one.clone())
             .collect();
-        let estimate = self.index_cost(target, statistics, matched, only.is_some(), &filter);
+        let (estimate, gets) =
+            self.index_cost(target, statistics, matched, only.is_some(), &filter);
         let scan = target.table_scan(self, filter);
         let columns = &target.scan.table.definition.columns;
         let keys: Arc<[String]> =
@@ -165,6 +185,7 @@ impl Planner<'_> {
             }),
             estimate,
             order,
+            gets,
         };
         paths.push(make(Direction::Ascending, matched.order.clone()));
         if !matched.order.keys.is_empty() {
@@ -172,7 +193,7 @@ impl Planner<'_> {
         }
     }
 
-    /// What it costs to read a part of an index and its rows.
+    /// What it costs to read a part of an index and its rows, and what is got block by block.
     fn index_cost(
         &self,
         target: &Target<'_>,
@@ -180,15 +201,13 @@ impl Planner<'_> {
         matched: &Matched,
         is_only: bool,
         filter: &[Expression],
-    ) -> Estimate {
+    ) -> (Estimate, [Gets; 2]) {
         let table = &target.scan.table.statistics;
         let cache = self.surroundings.cache_blocks;
         let used: Vec<&Expression> =
             matched.used.iter().map(|number| &target.conditions[*number]).collect();
         let part = selectivity::of_all(used, &target.columns);
-        // The columns of a whole key may have to do with one another: the index knows.
-        let of_key = index.distinct.filter(|_| matched.is_whole);
-        let of_key = of_key.map_or(0.0, |distinct| table.rows / distinct.max(1.0));
+        let of_key = rows_of_key(matched, index, table.rows);
         let entries = match matched.is_unique {
             true => 1.0,
             false => (table.rows * part).max(of_key).max(1.0),
@@ -199,50 +218,48 @@ impl Planner<'_> {
         });
         let ranges: f64 = ranges.product();
         let leaves = (index.leaf_blocks * part).max(ranges);
-        let missed_leaf = cost::missed(index.leaf_blocks, cache);
-        let search = cost::SEARCH + index.height * cost::GET;
-        let of_leaves = leaves * (cost::GET + missed_leaf * cost::READ_SINGLE);
-        let of_entries = entries * cost::VALUE;
-        let of_rows = match is_only {
+        let blocks = match is_only {
             true => 0.0,
-            false => {
-                let blocks = self.blocks_read(target, index, matched, entries);
-                let missed = cost::missed(table.blocks, cache);
-                blocks * (cost::GET + missed * cost::READ_SINGLE)
-            }
+            false => blocks_got(target, index, matched, entries),
         };
+        let gets = [
+            Gets { count: leaves, of: index.leaf_blocks },
+            Gets { count: blocks, of: table.blocks },
+        ];
+        let reading: f64 =
+            gets.iter().map(|one| one.count * cost::GET + one.reads(1.0, cache)).sum();
+        let search = cost::SEARCH + index.height * cost::GET;
+        let each = cost::VALUE + target.row_cost(filter);
         let rows = target.rows.min(entries);
-        let each = entries * target.row_cost(filter);
-        let mut all = ranges * search + of_leaves + of_entries + of_rows + each;
+        let mut all = ranges * search + reading + entries * each;
         let mut first = search;
         if !self.surroundings.methods.index_scan {
             all += cost::UNWANTED;
             first += cost::UNWANTED;
         }
-        Estimate { rows, first, all }
+        (Estimate { rows, first, all }, gets)
     }
+}
 
-    /// How many blocks of the table the rows of so many entries lie in.
-    fn blocks_read(
-        &self,
-        target: &Target<'_>,
-        index: &IndexStatistics,
-        matched: &Matched,
-        entries: f64,
-    ) -> f64 {
-        let table = &target.scan.table.statistics;
-        if let Some(clustering) = index.clustering {
-            // Each change of block is a get of its own.
-            return (clustering * entries / table.rows.max(1.0)).clamp(1.0, entries.max(1.0));
-        }
-        let first = matched.order.constant.first().copied();
-        let first = first.or_else(|| matched.order.keys.first().map(|key| key.column));
-        let correlation = first.and_then(|column| target.columns[column].statistics());
-        let ordered = correlation.map_or(0.0, |known| known.correlation.powi(2));
-        let scattered = cost::blocks_of(entries, table.blocks);
-        let together = (table.blocks * entries / table.rows.max(1.0)).max(1.0);
-        (scattered + ordered * (together - scattered)).max(1.0)
+/// How many blocks of the table are got for the rows of so many entries.
+fn blocks_got(
+    target: &Target<'_>,
+    index: &IndexStatistics,
+    matched: &Matched,
+    entries: f64,
+) -> f64 {
+    let table = &target.scan.table.statistics;
+    if let Some(clustering) = index.clustering {
+        // Each change of block is a get of its own.
+        return (clustering * entries / table.rows.max(1.0)).clamp(1.0, entries.max(1.0));
     }
+    let first = matched.order.constant.first().copied();
+    let first = first.or_else(|| matched.order.keys.first().map(|key| key.column));
+    let correlation = first.and_then(|column| target.columns[column].statistics());
+    let ordered = correlation.map_or(0.0, |known| known.correlation.powi(2));
+    let scattered = cost::blocks_of(entries, table.blocks);
+    let together = (table.blocks * entries / table.rows.max(1.0)).max(1.0);
+    (scattered + ordered * (together - scattered)).max(1.0)
 }
 
 /// The place in the index of each column that is read, if the index has all of them.

@@ -341,8 +341,19 @@ impl Planner<'_> {
             JoinKind::Semi => pairs.min(own.rows),
             _ => (own.rows - pairs.min(own.rows)).max(own.rows * 0.1).max(1.0),
         };
-        let each = path.estimate.all + cost::RESTART;
-        let work = own.rows * each + pairs * block.tests(rest) + rows * cost::ROW;
+        // Where one match is enough, the rows behind it aren't read.
+        let one = path.estimate;
+        let is_first_enough =
+            matches!(block.kind, JoinKind::Semi | JoinKind::Anti) && rest.is_empty();
+        let share = if is_first_enough { one.cost(Some(1.0)) / one.all } else { 1.0 };
+        let starts = own.rows * share;
+        let cache = self.surroundings.cache_blocks;
+        let held = |of: &cost::Gets| starts * of.reads(1.0, cache) - of.reads(starts, cache);
+        let held: f64 = path.gets.iter().map(held).sum();
+        let work = starts * one.all - held.max(0.0)
+            + own.rows * cost::RESTART
+            + pairs * block.tests(rest)
+            + rows * cost::ROW;
         let estimate =
             Estimate { rows, first: own.first + path.estimate.first, all: own.all + work };
         let estimate = if_wanted(self.surroundings.methods.nested_loop, estimate);

@@ -151,7 +151,7 @@ fn of_pattern(pattern: &str) -> Option<Form> {
 }
 
 /// The least text above all that begin with this one; none if there is none.
-fn successor(prefix: &str) -> Option<String> {
+pub(super) fn successor(prefix: &str) -> Option<String> {
     let mut letters: Vec<char> = prefix.chars().collect();
     while let Some(last) = letters.pop() {
         let next = (u32::from(last) + 1..=u32::from(char::MAX)).find_map(char::from_u32);

@@ -55,6 +55,56 @@ fn a_few_rows_are_joined_by_an_index() {
     );
 }
 
+/// Without statistics too: an index was made to look for a few rows.
+#[test]
+fn an_index_is_used_before_its_table_is_analysed() {
+    for (condition, index) in [
+        ("owner = 7", "raw_owner"),
+        ("owner = $1 and state = 'new'", "raw_owner"),
+        ("at between $1 and $2", "raw_at"),
+    ] {
+        let found = plan(&format!("select state from raw where {condition}"));
+        assert!(found.contains(&format!("Index range scan raw by {index}")), "{found}");
+    }
+    // Not the way along the whole key in the hope of twenty such rows.
+    let found = plan("select state from raw where owner = $1 order by id limit 20");
+    assert!(found.contains("Index range scan raw by raw_owner"), "{found}");
+}
+
+#[test]
+fn few_rows_are_joined_by_an_index_and_many_by_a_hash_before_anything_is_analysed() {
+    let few = plan("select r.state from emp e join raw r on r.owner = e.id where e.name = 'x'");
+    assert!(
+        few.contains("Nested loop join(Table scan e, Index range scan r by raw_owner"),
+        "{few}"
+    );
+    let many = plan("select r.state from emp e join raw r on r.owner = e.id");
+    assert!(many.contains("Hash join"), "{many}");
+}
+
+#[test]
+fn a_key_has_as_many_values_as_rows_before_its_table_is_analysed() {
+    let plan = World::new().plan("select b.kind from raw r join big b on b.emp = r.id");
+    let rows = plan.frame.root.estimate.rows;
+    assert!((5e5..2e6).contains(&rows), "{rows}");
+}
+
+#[test]
+fn columns_of_an_index_may_have_to_do_with_one_another() {
+    let plan = World::new().plan("select note from visit where town = 1 and land = 2");
+    let rows = plan.frame.root.estimate.rows;
+    assert!((rows - 1_000.0).abs() < 1.0, "{rows}");
+}
+
+#[test]
+fn where_one_match_is_enough_the_others_cost_nothing() {
+    let found = plan(
+        "select name from emp where dept = 3 and exists \
+         (select 1 from big b where b.emp = emp.id and b.kind = 'x')",
+    );
+    assert!(found.contains("Nested loop semi join"), "{found}");
+}
+
 #[test]
 fn each_method_can_be_asked_for() {
     let text = "select e.name, d.name from emp e join dept d on d.id = e.dept";

@@ -10,7 +10,7 @@
 use std::cmp::Ordering;
 use std::ops::Bound;
 
-use value::Value;
+use value::{OwnedValue, Value};
 
 use super::ColumnStatistics;
 use super::scalar::place_between;
@@ -20,6 +20,10 @@ pub(crate) const RANGE_DEFAULT: f64 = 1.0 / 3.0;
 
 /// The fraction of rows between two bounds of which nothing is known.
 pub(crate) const BETWEEN_DEFAULT: f64 = 0.005;
+
+/// The fraction of rows that are taken to lie in a range beyond all values that are known: a
+/// hundredth of a part of a histogram (as in PostgreSQL).
+const BEYOND_DEFAULT: f64 = 0.0001;
 
 impl ColumnStatistics {
     /// The fraction of all rows whose value lies within these bounds; none if nothing is known of
@@ -49,7 +53,26 @@ impl ColumnStatistics {
         };
         let met = self.common.iter().filter(|one| within(one.value.get()));
         let met: f64 = met.map(|one| one.fraction).sum();
-        Some((met + others * (above - below).max(0.0)).clamp(0.0, 1.0))
+        let found = met + others * (above - below).max(0.0);
+        Some(found.max(self.fraction_beyond(from, to)).clamp(0.0, 1.0))
+    }
+
+    /// The fraction of rows in a range that lies beyond all values that are known; 0 for another
+    /// range. Above a column that rises with its rows are half of those that came since.
+    fn fraction_beyond(&self, from: Bound<Value<'_>>, to: Bound<Value<'_>>) -> f64 {
+        let are_outside = |bound: Bound<Value<'_>>, outward: Ordering| {
+            let common = self.common.iter().map(|one| one.value.get());
+            let mut known = common.chain(self.bounds.iter().map(OwnedValue::get));
+            known.all(|value| !is_within(value, bound, outward))
+        };
+        let is_above = are_outside(from, Ordering::Less);
+        if !is_above && !are_outside(to, Ordering::Greater) {
+            return 0.0;
+        }
+        // Of a few values it isn't known whether they rise.
+        let rises = is_above && self.bounds.len() > 1;
+        let newer = if rises { self.newer * self.correlation.max(0.0) / 2.0 } else { 0.0 };
+        (1.0 - self.nulls) * newer.max(BEYOND_DEFAULT)
     }
 
     /// The part of the values outside the common ones that are below this one, 0 to 1. None if it
@@ -116,8 +139,19 @@ mod tests {
         assert!((within(Unbounded, Included(int(20))) - 0.75).abs() < 1e-9);
         assert!((within(Included(int(60)), Unbounded) - 0.0625).abs() < 1e-9);
         assert!(within(Excluded(int(15)), Included(int(15))) < 1e-9);
-        assert_eq!(within(Included(int(200)), Unbounded), 0.0);
         assert_eq!(within(Unbounded, Unbounded), 1.0);
+    }
+
+    #[test]
+    fn beyond_the_known_values_are_those_of_rows_that_came_since() {
+        use Bound::{Excluded, Included, Unbounded};
+        let int = |value| Value::Int(value);
+        assert_eq!(within(Included(int(200)), Unbounded), BEYOND_DEFAULT);
+        assert_eq!(within(Included(int(200)), Excluded(int(300))), BEYOND_DEFAULT);
+        assert_eq!(within(Unbounded, Excluded(int(-5))), BEYOND_DEFAULT);
+        let grown = ColumnStatistics { correlation: 1.0, newer: 0.5, ..column() };
+        assert_eq!(grown.fraction_within(Excluded(int(80)), Unbounded), Some(0.25));
+        assert_eq!(grown.fraction_within(Unbounded, Excluded(int(-5))), Some(BEYOND_DEFAULT));
     }
 
     #[test]

@@ -9,7 +9,8 @@
 //! Invariants
 //!   * statistics change plans and never answers (rule SQ35)
 //!   * the same rows give the same statistics: the sample's dice are seeded by the table's number
-//!   * a table without statistics has guesses from the number of its blocks
+//!   * a table without statistics has guesses from the number of its blocks and from its indexes;
+//!     so has one whose statistics are those of a handful of rows that it had once
 //!
 //! Callers: `plan`, for estimates; `define`, for ANALYZE.
 //! Sources: PostgreSQL's `analyze.c` and `selfuncs.c`, for samples, most common values, histograms
@@ -25,6 +26,8 @@ pub(crate) use bytes::Gathered;
 pub(crate) use histogram::{BETWEEN_DEFAULT, RANGE_DEFAULT};
 pub(crate) use sample::Sample;
 
+use catalog::TableStatistics as Kept;
+use relation::TableDefinition;
 use value::{OwnedValue, Type, Value};
 
 /// The most values that are kept of those that are most common, and the most parts of a histogram.
@@ -58,6 +61,8 @@ pub(crate) struct ColumnStatistics {
     pub(crate) common: Vec<CommonValue>,
     /// The other values, cut into parts of equally many rows: the bounds of the parts, ascending.
     pub(crate) bounds: Vec<OwnedValue>,
+    /// The fraction of rows that came since all this was found out.
+    pub(crate) newer: f64,
 }
 
 /// What is known of an index.
@@ -83,6 +88,17 @@ impl IndexStatistics {
         let height = 1.0 + (leaf_blocks.ln() / (entries * 0.9).ln()).ceil().max(0.0);
         IndexStatistics { height, leaf_blocks, distinct: None, clustering: None }
     }
+
+    /// The same statistics for an index of a table that had `rows` rows then, and now has `times`
+    /// as many.
+    pub(crate) fn grown(self, rows: f64, times: f64) -> IndexStatistics {
+        IndexStatistics {
+            height: self.height,
+            leaf_blocks: (self.leaf_blocks * times).max(1.0),
+            distinct: self.distinct.map(|distinct| distinct_grown(distinct, rows, times)),
+            clustering: self.clustering.map(|changes| changes * times),
+        }
+    }
 }
 
 /// A common value.
@@ -107,6 +123,33 @@ const ROW_BYTES_BESIDE: f64 = 10.0;
 /// made when it was empty isn't a catastrophe when it has grown (as in PostgreSQL).
 const BLOCKS_MIN: f64 = 10.0;
 
+/// Statistics of fewer than [`BLOCKS_MIN`] blocks say nothing of a table that has grown to this
+/// many times their number.
+const TIMES_MAX: f64 = 10.0;
+
+/// About how many rows a value of the first column of an index has, where nothing is known: an
+/// index is made by someone who looks for a few rows by it (decision 0017).
+const ROWS_OF_KEY: f64 = 30.0;
+
+/// The fraction of rows in which a column is NULL, where nothing is known.
+const NULLS_DEFAULT: f64 = 0.005;
+
+/// A column with more different values than this part of the rows gets new ones with new rows (as
+/// in PostgreSQL).
+const MANY_VALUES: f64 = 0.1;
+
+/// Whether statistics that are kept say anything of a table that has this many blocks now.
+pub(crate) fn are_of_use(kept: &Kept, blocks: u32) -> bool {
+    let (then, now) = (kept.blocks as f64, f64::from(blocks));
+    kept.rows > 0 && (then >= BLOCKS_MIN || now < then.max(1.0) * TIMES_MAX)
+}
+
+/// How many different values there are, if there were `distinct` in `rows` rows, and now are
+/// `times` as many rows.
+fn distinct_grown(distinct: f64, rows: f64, times: f64) -> f64 {
+    if distinct > rows * MANY_VALUES { (distinct * times).max(1.0) } else { distinct }
+}
+
 impl TableStatistics {
     /// What is taken to be true of a table that was never analysed: its columns have these types,
     /// and its rows fill this many blocks of this size.
@@ -119,6 +162,28 @@ impl TableStatistics {
         TableStatistics { rows, blocks, columns }
     }
 
+    /// The same guesses with what the definition says of the columns: which of them begin an
+    /// index, and which have no NULLs.
+    #[must_use]
+    pub(crate) fn with_keys_of(mut self, table: &TableDefinition) -> TableStatistics {
+        for index in &table.indexes {
+            let Some(first) = index.columns.first().map(|of| of.column) else { continue };
+            if table.columns[first].kind == Type::Boolean {
+                continue;
+            }
+            let is_key = index.unique && index.columns.len() == 1;
+            let each = if is_key { 1.0 } else { ROWS_OF_KEY };
+            let column = &mut self.columns[first];
+            column.distinct = column.distinct.max(self.rows / each);
+        }
+        for (column, of) in self.columns.iter_mut().zip(&table.columns) {
+            // NULL is no more frequent than another value.
+            let nulls = NULLS_DEFAULT.min(1.0 / column.distinct.max(1.0));
+            column.nulls = if of.not_null { 0.0 } else { nulls };
+        }
+        self
+    }
+
     /// The mean length of a row, in bytes.
     pub(crate) fn row_bytes(&self) -> f64 {
         self.columns.iter().map(|column| column.width).sum::<f64>() + ROW_BYTES_BESIDE
@@ -128,10 +193,9 @@ impl TableStatistics {
     /// grows with them.
     pub(crate) fn grown_to(&self, blocks: u32) -> TableStatistics {
         let (now, then) = (f64::from(blocks).max(1.0), self.blocks.max(1.0));
-        let mut grown = self.clone();
-        grown.rows = (self.rows * now / then).round();
-        grown.blocks = now;
-        grown
+        let times = now / then;
+        let columns = self.columns.iter().map(|column| column.grown(self.rows, times)).collect();
+        TableStatistics { rows: (self.rows * times).round(), blocks: now, columns }
     }
 }
 
@@ -149,7 +213,15 @@ impl ColumnStatistics {
             correlation: 0.0,
             common: Vec::new(),
             bounds: Vec::new(),
+            newer: 0.0,
         }
+    }
+
+    /// The same for a table that had `rows` rows then, and now has `times` as many.
+    fn grown(&self, rows: f64, times: f64) -> ColumnStatistics {
+        let distinct = distinct_grown(self.distinct, rows, times);
+        let newer = (1.0 - 1.0 / times).max(0.0);
+        ColumnStatistics { distinct, newer, ..self.clone() }
     }
 
     /// The fraction of all rows whose value is equal to one that isn't known yet.
@@ -190,6 +262,8 @@ fn width_of(kind: Type) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ids::{ObjectNo, Scn};
+    use relation::{ColumnDefinition, IndexColumn, IndexDefinition};
 
     fn common(value: i64, fraction: f64) -> CommonValue {
         CommonValue { value: Value::Int(value).to_owned(), fraction }
@@ -210,10 +284,60 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_grew_has_more_rows_and_the_same_values() {
-        let small = TableStatistics::guessed(&[Type::BigInt], 20, 8192);
+    fn a_table_that_grew_has_more_rows_and_a_few_values_stay_as_they_are() {
+        let mut small = TableStatistics::guessed(&[Type::BigInt, Type::BigInt], 20, 8192);
+        small.columns[1].distinct = small.rows;
         let grown = small.grown_to(200);
         assert!((grown.rows / small.rows - 10.0).abs() < 0.01);
-        assert_eq!(grown.columns, small.columns);
+        assert_eq!(grown.columns[0].distinct, small.columns[0].distinct);
+        assert!((grown.columns[1].distinct / small.rows - 10.0).abs() < 0.01);
+        assert!((grown.columns[0].newer - 0.9).abs() < 1e-9);
+        assert_eq!(small.grown_to(20), small);
+    }
+
+    #[test]
+    fn an_index_grows_with_its_table() {
+        let found = IndexStatistics {
+            height: 2.0,
+            leaf_blocks: 10.0,
+            distinct: Some(900.0),
+            clustering: Some(50.0),
+        };
+        let grown = found.grown(1_000.0, 4.0);
+        assert_eq!(grown.leaf_blocks, 40.0);
+        assert_eq!((grown.distinct, grown.clustering), (Some(3_600.0), Some(200.0)));
+        let few = IndexStatistics { distinct: Some(7.0), ..found };
+        assert_eq!(few.grown(1_000.0, 4.0).distinct, Some(7.0));
+    }
+
+    /// A table of three numbers: a key, one that begins an index, and another.
+    fn keyed() -> TableDefinition {
+        let number = ObjectNo::new(1);
+        let mut table = TableDefinition::new(number, "t", number);
+        for name in ["id", "owner", "note"] {
+            table.columns.push(ColumnDefinition::new(name, Type::BigInt, name == "id"));
+        }
+        for column in 0..2 {
+            table.indexes.push(IndexDefinition {
+                object: number,
+                name: "i".into(),
+                segment: number,
+                columns: vec![IndexColumn::ascending(column)],
+                unique: column == 0,
+                primary: column == 0,
+                since: Scn::ZERO,
+            });
+        }
+        table
+    }
+
+    #[test]
+    fn a_column_that_begins_an_index_is_guessed_to_have_many_values() {
+        let guess = TableStatistics::guessed(&[Type::BigInt; 3], 10_000, 8192);
+        let guess = guess.with_keys_of(&keyed());
+        let distinct: Vec<f64> = guess.columns.iter().map(|column| column.distinct).collect();
+        assert_eq!(distinct, [guess.rows, guess.rows / ROWS_OF_KEY, DISTINCT_DEFAULT]);
+        let nulls: Vec<f64> = guess.columns.iter().map(|column| column.nulls).collect();
+        assert_eq!(nulls, [0.0, 1.0 / (guess.rows / ROWS_OF_KEY), NULLS_DEFAULT]);
     }
 }

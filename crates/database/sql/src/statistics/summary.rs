@@ -28,6 +28,7 @@ pub(super) fn unknown() -> ColumnStatistics {
         correlation: 0.0,
         common: Vec::new(),
         bounds: Vec::new(),
+        newer: 0.0,
     }
 }
 
@@ -54,6 +55,7 @@ pub(super) fn of_column(rows: &[SampledRow], place: usize, all: f64) -> ColumnSt
         correlation: correlation(&order),
         common,
         bounds,
+        newer: 0.0,
     }
 }
 
