@@ -78,7 +78,8 @@ impl Engine {
         let filtered =
             self.turns(SERIES, session, |_, _| one_row(&mut connection, &prepared, &[]))?;
         let prepared = connection.prepare(&series)?;
-        let series = self.turns(SERIES, session, |_, _| one_row(&mut connection, &prepared, &[]))?;
+        let series =
+            self.turns(SERIES, session, |_, _| one_row(&mut connection, &prepared, &[]))?;
         let short = self.prepare_texts(short_text, &mut connection, session)?;
         let long = self.prepare_texts(long_text, &mut connection, session)?;
         Ok(SqlLoops { lookup, sum, series, filtered, short, long })
