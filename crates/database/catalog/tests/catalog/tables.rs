@@ -2,7 +2,7 @@
 
 use catalog::{ColumnSpec, DefaultSpec, SequenceOptions};
 use relation::{Comparison, Condition, OnDelete, Operand};
-use stop::RefusalKind;
+use stop::{RefusalKind, SqlState, Stop};
 use value::{Type, Value};
 
 use crate::common::{
@@ -74,7 +74,10 @@ fn what_cannot_be_created_says_why() {
         refused(create(with(to("t"))), invalid, "no primary key");
         let default = DefaultSpec::Constant(Value::Text("too long for that").to_owned());
         let bad = ColumnSpec { default, ..column("n", text(9)) };
-        refused(create(table("t", vec![bad], vec![])), invalid, "its default");
+        let made = create(table("t", vec![bad], vec![]));
+        let state = made.as_ref().err().map(Stop::state);
+        assert_eq!(state, Some(SqlState::STRING_DATA_RIGHT_TRUNCATION));
+        refused(made, invalid, "its default");
         let default = DefaultSpec::Identity { always: true, options: SequenceOptions::default() };
         let bad = ColumnSpec { default, ..column("n", text(9)) };
         refused(create(table("t", vec![bad], vec![])), invalid, "identity column n is VARCHAR(9)");
