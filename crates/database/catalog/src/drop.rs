@@ -34,32 +34,22 @@ impl Catalog {
     ) -> Result<(), Stop> {
         self.run(lock_wait, session, |statement| {
             let table = statement.lock(name, TableMode::Exclusive)?;
-            let others = |key: &&ForeignKey| key.table != table.object;
-            let keys: Vec<_> = table.referenced_by.iter().filter(others).cloned().collect();
-            let what = format!("drop table {name}");
-            let object = ObjectId::Table(table.object);
-            // It says so before it waits for other tables.
-            let look = |dictionary: &Dictionary| {
-                dictionary.drop_dependents(&mut Edit::default(), object, cascade, &what)
-            };
-            statement.read(look)?;
-            let mut edit = statement.without_keys(&keys, cascade, &what)?;
-            statement.lock_referenced(&table)?;
-            statement.wait_for_dead_transactions(&table)?;
-            edit.tables.insert(table.object, None);
-            for sequence in table.columns.iter().filter_map(|column| column.default.sequence()) {
-                edit.dropped_sequences.push(self.sequence_of(sequence, session)?);
-            }
-            let edit = |dictionary: &Dictionary| {
-                dictionary.drop_dependents(&mut edit, object, cascade, &what)?;
-                let sequences = edit.dropped_sequences.clone();
-                for sequence in sequences {
-                    let object = ObjectId::Sequence(sequence.object());
-                    dictionary.drop_dependents(&mut edit, object, cascade, &what)?;
-                }
-                Ok::<_, Stop>(edit)
-            };
-            statement.publish(edit, &segments_of(&table))
+            statement.drop_table(&table, cascade)
+        })
+    }
+
+    /// Drops the table of this number, whatever it is called by now. Refused if it has gone.
+    pub fn drop_table_of(
+        &self,
+        object: ObjectNo,
+        cascade: bool,
+        lock_wait: LockWait,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        self.run(lock_wait, session, |statement| {
+            statement.lock_object(object, TableMode::Exclusive)?;
+            let table = statement.read(|dictionary| dictionary.table_of(object).cloned())?;
+            statement.drop_table(&table, cascade)
         })
     }
 
@@ -195,6 +185,36 @@ impl Catalog {
 }
 
 impl Statement<'_> {
+    /// Drops a table that is locked.
+    fn drop_table(&mut self, table: &TableDefinition, cascade: bool) -> Result<(), Stop> {
+        let others = |key: &&ForeignKey| key.table != table.object;
+        let keys: Vec<_> = table.referenced_by.iter().filter(others).cloned().collect();
+        let what = format!("drop table {}", table.name);
+        let object = ObjectId::Table(table.object);
+        // It says so before it waits for other tables.
+        let look = |dictionary: &Dictionary| {
+            dictionary.drop_dependents(&mut Edit::default(), object, cascade, &what)
+        };
+        self.read(look)?;
+        let mut edit = self.without_keys(&keys, cascade, &what)?;
+        self.lock_referenced(table)?;
+        self.wait_for_dead_transactions(table)?;
+        edit.tables.insert(table.object, None);
+        for sequence in table.columns.iter().filter_map(|column| column.default.sequence()) {
+            edit.dropped_sequences.push(self.catalog.sequence_of(sequence, self.session)?);
+        }
+        let edit = |dictionary: &Dictionary| {
+            dictionary.drop_dependents(&mut edit, object, cascade, &what)?;
+            let sequences = edit.dropped_sequences.clone();
+            for sequence in sequences {
+                let object = ObjectId::Sequence(sequence.object());
+                dictionary.drop_dependents(&mut edit, object, cascade, &what)?;
+            }
+            Ok::<_, Stop>(edit)
+        };
+        self.publish(edit, &segments_of(table))
+    }
+
     /// Locks the tables that this one refers to in S, because their rows have to be checked in
     /// another way when its foreign keys change (DC5).
     pub(crate) fn lock_referenced(&mut self, table: &TableDefinition) -> Result<(), Stop> {
