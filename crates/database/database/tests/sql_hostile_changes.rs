@@ -194,6 +194,38 @@ fn a_view_does_not_take_a_new_column_for_another() {
     assert_eq!(rows(&mut connection, "select * from plain"), ["1|1"]);
 }
 
+/// SQ66: CREATE OR REPLACE VIEW leaves views as they are that read the one which is replaced.
+#[test]
+fn a_view_is_not_replaced_under_those_that_read_it() {
+    let small = Small::new("sql-replaced");
+    let mut connection = small.connect("app");
+    for text in [
+        "create table t (id bigint, a integer, s text)",
+        "insert into t values (1, 2, 'x')",
+        "create view v as select id, a from t",
+        "create view above as select a + 1 as b from v",
+        "create view captured as select id from t where exists (select 1 from above where a = 2)",
+    ] {
+        run(&mut connection, text);
+    }
+    let state = SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE;
+    for text in [
+        // Another kind, another name, and a column that a view would take for t's.
+        "create or replace view v as select id, s as a from t",
+        "create or replace view v as select id, a as c from t",
+        "create or replace view above as select a + 1 as b, 5 as a from v",
+    ] {
+        assert_eq!(refused(&mut connection, text), state, "{text}");
+    }
+    assert_eq!(rows(&mut connection, "select * from above"), ["3"]);
+    assert_eq!(rows(&mut connection, "select * from captured"), ["1"]);
+    // What nobody reads may be another thing.
+    run(&mut connection, "create or replace view v as select s as id, a + 10 as a, s from t");
+    assert_eq!(rows(&mut connection, "select * from above"), ["13"]);
+    let circle = "create or replace view v as select 1 as id, a, 2 as c from captured, t";
+    assert_eq!(refused(&mut connection, circle), SqlState::INVALID_PARAMETER_VALUE);
+}
+
 /// IF EXISTS passes over a name that nothing has, and not over one of something else.
 #[test]
 fn drop_if_exists_tells_of_another_kind_of_object() {
