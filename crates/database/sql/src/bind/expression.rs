@@ -12,8 +12,9 @@ use stop::SqlState;
 use value::Value;
 
 use super::Binder;
+use super::pattern::matched;
 use super::scope::Wanted;
-use super::system::{is_bytewise, pattern, plain_operator};
+use super::system::{is_bytewise, plain_operator};
 use crate::names::{Name, fold};
 use crate::refuse::{At, Bind, Placed, Refused};
 
@@ -101,15 +102,7 @@ impl Binder<'_> {
                 Ok(build::call("strpos", vec![text, part])?)
             }
             Expr::Substring { expr, substring_from, substring_for, .. } => {
-                let mut arguments = vec![self.expression(expr)?];
-                arguments.push(match substring_from {
-                    Some(from) => self.expression(from)?,
-                    None => Typed::value(Value::Int(1)),
-                });
-                if let Some(length) = substring_for {
-                    arguments.push(self.expression(length)?);
-                }
-                Ok(build::call("substr", arguments)?)
+                self.substring(expr, substring_from.as_deref(), substring_for.as_deref())
             }
             Expr::Trim { trim_where, trim_what, expr, trim_characters } => {
                 let name = match trim_where {
@@ -228,7 +221,7 @@ impl Binder<'_> {
             BinaryOperator::PGILikeMatch => build::like(left, right, None, like(true, false))?,
             BinaryOperator::PGNotILikeMatch => build::like(left, right, None, like(true, true))?,
             BinaryOperator::PGStartsWith => build::call("starts_with", vec![left, right])?,
-            other => pattern(left, other, right)?,
+            other => matched(left, other, right)?,
         })
     }
 
@@ -349,23 +342,6 @@ impl Binder<'_> {
         self.count_copies(std::slice::from_ref(&value), 1, "BETWEEN")?;
         let (low, high) = (self.expression(low)?, self.expression(high)?);
         Ok(self.compared(build::between(value, low, high, negated)?))
-    }
-
-    fn like(&mut self, expr: &Expr) -> Bind<Typed> {
-        let ignore_case = matches!(expr, Expr::ILike { .. });
-        let (Expr::Like { negated, any, expr, pattern, escape_char }
-        | Expr::ILike { negated, any, expr, pattern, escape_char }) = expr
-        else {
-            unreachable!("the caller has looked")
-        };
-        if *any {
-            let instead = "combine several LIKEs by OR";
-            return Err(Refused::unsupported(At::NOWHERE, "LIKE ANY", instead));
-        }
-        let options = LikeOptions { ignore_case, negated: *negated };
-        let (value, pattern) = (self.expression(expr)?, self.expression(pattern)?);
-        let escape = escape_char.as_ref().map(|escape| self.literal(&escape.value)).transpose()?;
-        Ok(build::like(value, pattern, escape, options)?)
     }
 
     /// IS NULL, IS TRUE and the like.
