@@ -98,6 +98,27 @@ fn a_transaction_has_the_isolation_that_it_asks_for() {
     run(&mut one, change);
 }
 
+/// A value of a sequence is a change, which no rollback takes back.
+#[test]
+fn a_transaction_that_only_reads_takes_no_value_of_a_sequence() {
+    let small = Small::new("sql-read-only-sequence");
+    let mut connection = small.connect("app");
+    run(&mut connection, "create sequence s");
+    assert_eq!(value(&mut connection, "select nextval('s')"), "1");
+    let (next, state) = ("select nextval('s')", SqlState::READ_ONLY_SQL_TRANSACTION);
+    run(&mut connection, "begin read only");
+    assert_eq!(refused(&mut connection, next), state);
+    assert_eq!(value(&mut connection, "select currval('s')"), "1");
+    run(&mut connection, "commit");
+    run(&mut connection, "set default_transaction_read_only = on");
+    assert_eq!(refused(&mut connection, next), state);
+    run(&mut connection, "begin read write");
+    assert_eq!(value(&mut connection, next), "2");
+    run(&mut connection, "commit");
+    run(&mut connection, "reset all");
+    assert_eq!(value(&mut connection, next), "3");
+}
+
 /// SQ62: a definition is a transaction of its own.
 #[test]
 fn a_definition_is_refused_in_a_transaction_with_changes() {
