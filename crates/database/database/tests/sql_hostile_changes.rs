@@ -194,6 +194,32 @@ fn a_view_does_not_take_a_new_column_for_another() {
     assert_eq!(rows(&mut connection, "select * from plain"), ["1|1"]);
 }
 
+/// A column that is GENERATED ALWAYS may be given its next number, and nothing else.
+#[test]
+fn a_generated_column_is_set_to_its_default_alone() {
+    let small = Small::new("sql-set-generated");
+    let mut connection = small.connect("app");
+    let create = "create table i (id bigint generated always as identity primary key, v integer)";
+    run(&mut connection, create);
+    run(&mut connection, "insert into i (v) values (10), (20), (30)");
+    assert_eq!(run(&mut connection, "update i set id = default, v = v + 1 where v = 10"), 1);
+    assert_eq!(run(&mut connection, "update i set id = default where v >= 20"), 2);
+    let merge = "merge into i using (values (11)) s(v) on i.v = s.v \
+                 when matched then update set id = default";
+    assert_eq!(run(&mut connection, merge), 1);
+    let upsert = "insert into i (id, v) overriding system value values (5, 1) \
+                  on conflict (id) do update set id = default";
+    assert_eq!(run(&mut connection, upsert), 1);
+    assert_eq!(rows(&mut connection, "select v, id from i order by v"), ["11|7", "20|8", "30|6"]);
+    for text in [
+        "update i set id = 50 where v = 11",
+        "update i set id = id where v = 11",
+        "update i set (id, v) = (select 50, 1) where v = 11",
+    ] {
+        assert_eq!(refused(&mut connection, text), SqlState::GENERATED_ALWAYS, "{text}");
+    }
+}
+
 /// SQ66: CREATE OR REPLACE VIEW leaves views as they are that read the one which is replaced.
 #[test]
 fn a_view_is_not_replaced_under_those_that_read_it() {
