@@ -1,4 +1,4 @@
-//! DROP and TRUNCATE.
+//! DROP.
 //!
 //! Segments are dropped when the commit is durable and the dictionary in memory was replaced
 //! (DC17). A reader that still uses them, by an older definition, is refused when it comes to a
@@ -11,12 +11,11 @@ use std::sync::Arc;
 
 use ids::ObjectNo;
 use os::Session;
-use relation::{ForeignKey, IndexDefinition, TableDefinition};
+use relation::{ForeignKey, TableDefinition};
 use stop::{RefusalKind, Stop};
 use txn::{LockWait, TableMode};
 
 use crate::dictionary::Dictionary;
-use crate::draft::NEW_SEGMENT;
 use crate::edit::Edit;
 use crate::statement::Statement;
 use crate::{Catalog, ObjectId};
@@ -50,50 +49,6 @@ impl Catalog {
             statement.lock_object(object, TableMode::Exclusive)?;
             let table = statement.read(|dictionary| dictionary.table_of(object).cloned())?;
             statement.drop_table(&table, cascade)
-        })
-    }
-
-    /// Removes all rows of a table, and frees their space. Refused while other tables that refer to
-    /// it have rows. Sequences go on. The table and each index stay in their tablespaces.
-    pub fn truncate_table(
-        &self,
-        name: &str,
-        lock_wait: LockWait,
-        session: &Session,
-    ) -> Result<(), Stop> {
-        self.run(lock_wait, session, |statement| {
-            let before = statement.lock(name, TableMode::Exclusive)?;
-            let children: BTreeSet<ObjectNo> =
-                before.referenced_by.iter().map(|key| key.table).collect();
-            for object in children.into_iter().filter(|object| *object != before.object) {
-                // A transaction that has put in a row that refers to this table has it locked
-                // (DC15).
-                if let Some(child) = statement.with_rows(object)? {
-                    let message = format!(
-                        "cannot truncate table {name}: table {} refers to it and has rows; \
-                         truncate that one first, or drop the constraint",
-                        child.name
-                    );
-                    return Err(Stop::refuse(RefusalKind::ForeignKeyViolation, message));
-                }
-            }
-            statement.wait_for_dead_transactions(&before)?;
-            let tablespace = statement.tablespace_of(before.segment)?;
-            let of_index = |index: &IndexDefinition| statement.tablespace_of(index.segment);
-            let of_indexes: Vec<String> =
-                before.indexes.iter().map(of_index).collect::<Result<_, Stop>>()?;
-            let mut table = TableDefinition::clone(&before);
-            table.segment = NEW_SEGMENT;
-            table.indexes.iter_mut().for_each(|index| index.segment = NEW_SEGMENT);
-            let made = statement.make_segments(&mut table, &tablespace, &of_indexes);
-            made.map_err(|stop| match stop.refusal() {
-                Some(RefusalKind::NoSpace) => stop.saying(
-                    "truncate needs room for empty segments before it gives the full ones back: \
-                     drop an index of the table first, or the table",
-                ),
-                _ => stop,
-            })?;
-            statement.publish(|_| Ok(Edit::of(table)), &segments_of(&before))
         })
     }
 

@@ -218,6 +218,33 @@ fn a_truncated_table_is_empty_and_goes_on() {
 }
 
 #[test]
+fn tables_that_refer_to_each_other_are_truncated_together() {
+    let disk = database(|db, session| {
+        db.catalog.create_table(&customer(), WAIT, session).expect("created");
+        db.catalog.create_table(&orders(OnDelete::NoAction), WAIT, session).expect("created");
+        let both = |names: &[&str], cascade: bool| {
+            fill(db, 0..60, session);
+            db.insert("orders", &[Value::Int(1), Value::Int(7)], session).expect("inserted");
+            let emptied = db.catalog.truncate_tables(names, cascade, WAIT, session);
+            assert_eq!(emptied.expect("truncated").len(), 2, "{names:?}");
+            assert_eq!(db.rows("customer", session).len(), 0, "{names:?}");
+            assert_eq!(db.rows("orders", session).len(), 0, "{names:?}");
+        };
+        both(&["customer", "orders"], false);
+        both(&["customer"], true);
+        both(&["orders", "customer", "customer"], true);
+        let alone = db.catalog.truncate_tables(&["orders"], true, WAIT, session);
+        assert_eq!(alone.expect("truncated").len(), 1, "nothing refers to it");
+        let orphan = db.insert("orders", &[Value::Int(1), Value::Int(3)], session);
+        refused(orphan, RefusalKind::ForeignKeyViolation, "orders");
+    });
+    with(disk, |db, session| {
+        assert_eq!(db.rows("customer", session).len(), 0);
+        assert_eq!(db.rows("orders", session).len(), 0);
+    });
+}
+
+#[test]
 fn a_check_goes_with_its_table() {
     let disk = database(|db, session| {
         let condition = Condition::Compare(
