@@ -338,10 +338,26 @@ impl Binder<'_> {
     }
 
     fn between(&mut self, expr: &Expr, low: &Expr, high: &Expr, negated: bool) -> Bind<Typed> {
+        if let Some(low) = syntax::symmetric_bound(low) {
+            return self.between_symmetric(expr, [low, high], negated);
+        }
         let value = self.expression(expr)?;
         self.count_copies(std::slice::from_ref(&value), 1, "BETWEEN")?;
         let (low, high) = (self.expression(low)?, self.expression(high)?);
         Ok(self.compared(build::between(value, low, high, negated)?))
+    }
+
+    /// BETWEEN SYMMETRIC: between two bounds in either order.
+    fn between_symmetric(&mut self, expr: &Expr, bounds: [&Expr; 2], negated: bool) -> Bind<Typed> {
+        let (value, [low, high]) = (self.expression(expr)?, bounds);
+        let bounds = [self.expression(low)?, self.expression(high)?];
+        self.count_copies(std::slice::from_ref(&value), 3, "BETWEEN SYMMETRIC")?;
+        self.count_copies(&bounds, 1, "BETWEEN SYMMETRIC")?;
+        let [low, high] = bounds;
+        let rising = build::between(value.clone(), low.clone(), high.clone(), false)?;
+        let falling = build::between(value, high, low, false)?;
+        let any = build::or(vec![rising, falling])?;
+        Ok(self.compared(if negated { build::not(any)? } else { any }))
     }
 
     /// IS NULL, IS TRUE and the like.
