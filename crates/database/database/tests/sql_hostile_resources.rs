@@ -248,6 +248,30 @@ fn a_time_out_is_about_the_whole_of_a_statement() {
     assert_eq!(value(&mut connection, "select 1"), "1");
 }
 
+/// DB98: the calls that give a query's rows have the time of one statement together.
+#[test]
+fn a_time_out_is_about_all_fetches_of_a_query() {
+    let small = Small::new("sql-time-out-fetches");
+    let mut connection = small.connect("app");
+    run(&mut connection, "set statement_timeout = 300");
+    // A row takes some milliseconds, and all of them a minute.
+    let text = "select (select count(*) from generate_series(1, 20000) a(n) where a.n % g.n = 0)
+                from generate_series(1, 20000) g(n)";
+    let cursor = connection.open(text, &[]).expect("it begins");
+    let (mut batch, mut fetches) = (Batch::default(), 0);
+    let refused = loop {
+        match connection.fetch(&cursor, 1, &mut batch) {
+            Ok(goes_on) => assert!(goes_on, "it was read to its end"),
+            Err(stop) => break stop,
+        }
+        fetches += 1;
+        assert!(fetches < 5_000, "each fetch has the time for itself");
+    };
+    assert_eq!(refused.refusal(), Some(ErrorKind::Cancelled), "{refused}");
+    assert!(refused.to_string().contains("time-out of 300"), "{refused}");
+    assert_eq!(value(&mut connection, "select 1"), "1");
+}
+
 /// Rows whose texts are long, or are searched long, are looked at one by one.
 #[test]
 fn a_time_out_is_noticed_between_rows_that_take_long() {

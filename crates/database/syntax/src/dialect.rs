@@ -28,6 +28,9 @@ const STEPS_PER_STATEMENT: usize = 10_000;
 
 const POSTGRESQL: PostgreSqlDialect = PostgreSqlDialect {};
 
+/// Stands before the lower bound of BETWEEN SYMMETRIC.
+const SYMMETRIC: &str = "SYMMETRIC";
+
 /// Forebay's SQL, as far as the parser asks, for one statement.
 #[derive(Debug)]
 pub(crate) struct Forebay {
@@ -303,13 +306,13 @@ fn row(parser: &mut Parser) -> Result<Expr, ParserError> {
 
 /// The lower bound of a BETWEEN SYMMETRIC. The parser's tree has no place for the word.
 fn symmetric(bound: Expr) -> Expr {
-    Expr::Prefixed { prefix: Ident::new("SYMMETRIC"), value: Box::new(bound) }
+    Expr::Prefixed { prefix: Ident::new(SYMMETRIC), value: Box::new(bound) }
 }
 
 /// The lower bound that is written behind BETWEEN SYMMETRIC; none if SYMMETRIC isn't there.
 pub fn symmetric_bound(low: &Expr) -> Option<&Expr> {
     match low {
-        Expr::Prefixed { value, .. } => Some(value),
+        Expr::Prefixed { prefix, value } if prefix.value == SYMMETRIC => Some(value),
         _ => None,
     }
 }

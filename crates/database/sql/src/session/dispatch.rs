@@ -102,7 +102,14 @@ impl Frame<'_> {
         let cpu = cpu.unwrap_or_default();
         let work = Work { runs: 0, fetches: 1, ended, rows, gets, reads, elapsed, cpu };
         entry.counts.add(work, self.session);
+        self.state.cursors.spend(cursor, elapsed);
         fetched
+    }
+
+    /// Has the present call go on with the query of a cursor: what its earlier calls took counts as
+    /// this one's, so that all of them together have the time of one statement.
+    pub fn go_on(&self, cursor: CursorNo) {
+        self.session.count_as_spent(self.state.cursors.spent(cursor));
     }
 
     fn fetch_plainly(

@@ -204,10 +204,12 @@ impl Frame<'_> {
             };
             if let Ran::Done(given) = ran {
                 let gave = Gave { rows: given.rows, is_all: given.cursor.is_none() };
-                kept.count(&planned.entry, gave, watch.took(self.session), self.session);
+                let took = watch.took(self.session);
                 if let Some(cursor) = given.cursor {
                     self.state.cursors.count_in(cursor, &planned.entry);
+                    self.state.cursors.spend(cursor, took.elapsed);
                 }
+                kept.count(&planned.entry, gave, took, self.session);
                 return Ok(Outcome {
                     tag: planned.entry.tag,
                     rows: given.rows,
