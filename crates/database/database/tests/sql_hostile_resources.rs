@@ -221,6 +221,8 @@ fn a_panic_of_the_callers_code_leaves_transactions_as_they_were() {
     let alone = AssertUnwindSafe(|| connection.copy_in(copy, &mut Panics(0)).map(|_| ()));
     assert!(catch_unwind(alone).is_err(), "it panics");
     assert!(!connection.has_open_transaction());
+    let works = "select count(sql_id) from v$session where sid <> sid()";
+    assert_eq!(value(&mut other, works), "0", "it works for no statement any more");
     run(&mut connection, "insert into t values (100)");
     assert_eq!(value(&mut other, "select count(*) from t"), "21");
 

@@ -3,9 +3,11 @@
 //! Callers: `database`, for each statement of a connection.
 
 use expression::{Kind, Rows};
+use os::Session;
 use stop::{SqlState, Stop};
 use syntax::{Binds, SqlId, Statement, TypeName};
 use value::OwnedValue;
+use waits::CurrentStatement;
 
 use super::prepared::{Content, Prepared, Took};
 use super::rows::{Watch, check_binds};
@@ -68,11 +70,8 @@ impl Frame<'_> {
     /// Does work for the statement of this name, which views into the instance show as the
     /// session's meanwhile (rule SQ63).
     fn named_by<T>(&mut self, id: SqlId, work: impl FnOnce(&mut Self) -> T) -> T {
-        let session = self.session;
-        let outer = session.begin_statement(id.number(), session.now());
-        let done = work(self);
-        session.end_statement(outer, session.now());
-        done
+        let _named = Named::begin(id, self.session);
+        work(self)
     }
 
     /// Runs a COPY whose other end is the client's, which the frame has.
@@ -197,6 +196,26 @@ impl Frame<'_> {
         let values = self.values_of(&execute.values, &prepared.0.said, written.text)?;
         let (id, most) = (prepared.0.id, written.most);
         self.named_by(id, |frame| frame.execute_rows(&prepared.0, &values, most, into))
+    }
+}
+
+/// The name of the statement that the session works for, until this is dropped: by a panic too.
+struct Named<'s> {
+    session: &'s Session,
+    outer: Option<CurrentStatement>,
+}
+
+impl<'s> Named<'s> {
+    #[inline]
+    fn begin(id: SqlId, session: &'s Session) -> Named<'s> {
+        Named { session, outer: session.begin_statement(id.number(), session.now()) }
+    }
+}
+
+impl Drop for Named<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.session.end_statement(self.outer.take(), self.session.now());
     }
 }
 
