@@ -28,7 +28,7 @@ use crate::engine::Frame;
 use crate::plan::{Action, Plan};
 use crate::refuse::refuse;
 use crate::run::{Cursor, Execution, Opened, Ran};
-use crate::session::{Parts, TRIES, Written, binds_for, changes_all_the_time};
+use crate::session::{Parts, TRIES, Written, binds_for, changes_all_the_time, elsewhere};
 
 /// What a statement did.
 pub(super) struct Measured {
@@ -89,7 +89,7 @@ impl Frame<'_> {
             Statement::Execute(execute) => {
                 let prepared = self.state.statements.named(&execute.name)?;
                 let values = self.values_of(&execute.values, &prepared.0.said, written.text)?;
-                let opened = self.planned(&prepared.0, is_stale)?.opened;
+                let opened = self.planned(&prepared.0, is_stale).map_err(elsewhere)?.opened;
                 let binds = binds_for(opened.plan(), &values)?.into_owned();
                 Ok(ToRun { opened, binds })
             }

@@ -36,7 +36,7 @@ use waits::Nanos;
 use crate::cache::Wish;
 use crate::engine::Frame;
 use crate::plan::{Action, Plan, PlanLine, fingerprint, lines};
-use crate::session::{Columns, Outcome, Written};
+use crate::session::{Columns, Outcome, Written, elsewhere};
 use analyze::Measured;
 
 /// The name of the one column.
@@ -85,7 +85,11 @@ impl Frame<'_> {
         match statement {
             Statement::Execute(execute) => {
                 let prepared = self.state.statements.named(&execute.name)?;
-                Ok(Arc::clone(self.planned(&prepared.0, false)?.opened.plan()))
+                let mut planned = self.planned(&prepared.0, false).map_err(elsewhere)?;
+                if !planned.opened.plan().basis.holds(self.catalog, self.session) {
+                    planned = self.planned(&prepared.0, true).map_err(elsewhere)?;
+                }
+                Ok(Arc::clone(planned.opened.plan()))
             }
             Statement::CreateTable(create) => match &create.content {
                 TableContent::Query { query, .. } => {

@@ -4,7 +4,7 @@
 
 use expression::{Kind, Rows};
 use os::Session;
-use stop::{SqlState, Stop};
+use stop::{Refusal, SqlState, Stop};
 use syntax::{Binds, SqlId, Statement, TypeName};
 use value::OwnedValue;
 use waits::CurrentStatement;
@@ -153,7 +153,7 @@ impl Frame<'_> {
             Statement::Show(show) => self.show(show, into),
             Statement::Set(setting) => self.set(setting, "SET"),
             Statement::AlterSession(setting) => self.set(setting, "ALTER SESSION"),
-            Statement::Prepare(prepare) => self.name_statement(prepare),
+            Statement::Prepare(prepare) => self.name_statement(prepare, written.text),
             Statement::Execute(execute) => self.execute_named(execute, written, into),
             Statement::Deallocate(name) => {
                 self.state.statements.forget(name.as_deref())?;
@@ -173,14 +173,24 @@ impl Frame<'_> {
         }
     }
 
-    /// PREPARE.
-    fn name_statement(&mut self, written: &syntax::Prepare) -> Result<Outcome, Stop> {
+    /// PREPARE, of which this is the text.
+    fn name_statement(&mut self, written: &syntax::Prepare, text: &str) -> Result<Outcome, Stop> {
         let kind = |of: &TypeName| match of {
             TypeName::Stored(of) => Kind::from(*of),
             TypeName::Interval => Kind::Interval,
         };
         let said: Vec<Kind> = written.types.iter().map(kind).collect();
-        let prepared = self.prepare_as(&written.text, &said)?;
+        let before = text.get(..written.start).map_or(0, |before| before.chars().count());
+        let within = |refusal: Refusal| {
+            // It is a place of the statement's own text.
+            let place = refusal.parts().position;
+            match place {
+                Some(place) => refusal.at(place.saturating_add(before as u32)),
+                None => refusal,
+            }
+        };
+        let prepared = self.prepare_as(&written.text, &said);
+        let prepared = prepared.map_err(|stop| stop.map_refusal(within))?;
         self.state.statements.name(&written.name, prepared)?;
         Ok(Outcome::done("PREPARE"))
     }
@@ -195,7 +205,8 @@ impl Frame<'_> {
         let prepared = self.state.statements.named(&execute.name)?;
         let values = self.values_of(&execute.values, &prepared.0.said, written.text)?;
         let (id, most) = (prepared.0.id, written.most);
-        self.named_by(id, |frame| frame.execute_rows(&prepared.0, &values, most, into))
+        let done = self.named_by(id, |frame| frame.execute_rows(&prepared.0, &values, most, into));
+        done.map_err(elsewhere)
     }
 }
 
@@ -217,6 +228,12 @@ impl Drop for Named<'_> {
     fn drop(&mut self) {
         self.session.end_statement(self.outer.take(), self.session.now());
     }
+}
+
+/// What a named statement is refused with when it is executed: a place is one of its own text, and
+/// not of EXECUTE's, which the user has before him.
+pub(crate) fn elsewhere(stop: Stop) -> Stop {
+    stop.map_refusal(Refusal::elsewhere)
 }
 
 /// A statement's text and parameters.

@@ -41,7 +41,7 @@ use txn::{LockWait, Transaction};
 pub use outcome::{Columns, Outcome};
 pub use prepared::Prepared;
 
-pub(crate) use dispatch::Written;
+pub(crate) use dispatch::{Written, elsewhere};
 pub(crate) use rows::{TRIES, binds_for, changes_all_the_time};
 pub(crate) use settings::Settings;
 
