@@ -88,6 +88,36 @@ fn a_change_that_is_measured_is_made() {
     assert_eq!(refused(&mut connection, again), database::SqlState::UNIQUE_VIOLATION);
 }
 
+/// SQ73: views tell what row sources did.
+#[test]
+fn what_was_measured_is_kept_with_the_plan() {
+    let small = Small::new("sql-explain-kept");
+    let mut connection = filled(&small);
+    let query = "select part, count(*) from note group by part";
+    let kept = format!(
+        "select s.executions, s.output_rows from v$sql_plan_statistics s join v$sql q
+         on q.sql_id = s.sql_id and q.child_number = s.child_number
+         where q.sql_text = '{query}' order by s.operation_id"
+    );
+    assert_eq!(rows(&mut connection, query).len(), 10);
+    assert_eq!(rows(&mut connection, &kept), [""; 0], "nothing was measured");
+    for _ in 0..2 {
+        rows(&mut connection, &format!("explain analyze {query}"));
+    }
+    let found = rows(&mut connection, &kept);
+    assert_eq!(found.first().map(String::as_str), Some("2|20"), "{found:?}");
+    assert_eq!(found.last().map(String::as_str), Some("2|2000"), "{found:?}");
+    // A statement that wasn't run before has its plan from now on.
+    rows(&mut connection, "explain (analyze) select id from note where id = 5");
+    let other = "select count(*) from v$sql where sql_text = 'select id from note where id = 5'";
+    assert_eq!(value(&mut connection, other), "1");
+    run(&mut connection, "prepare part (bigint) as select id from note where part = $1");
+    rows(&mut connection, "explain analyze execute part (3)");
+    let other = "select max(output_rows) from v$sql_plan_statistics s join v$sql q
+                 on q.sql_id = s.sql_id where q.sql_text = 'select id from note where part = $1'";
+    assert_eq!(value(&mut connection, other), "100");
+}
+
 /// What is switched off isn't said.
 #[test]
 fn options_say_what_is_said() {

@@ -12,7 +12,7 @@
 
 use crate::error::{INVALID_PARAMETER, SyntaxError};
 use crate::file_options::flag;
-use crate::reader::Reader;
+use crate::reader::{Reader, Written};
 use crate::statement::{Statement, data_statement, statement};
 
 /// EXPLAIN.
@@ -34,6 +34,8 @@ pub struct Explain {
     pub summary: Option<bool>,
     /// The statement: one that reads or changes rows, CREATE TABLE AS, or EXECUTE.
     pub statement: Box<Statement>,
+    /// The statement's own text.
+    pub text: String,
 }
 
 /// The form of a plan.
@@ -80,8 +82,9 @@ impl Explain {
                 verbose = reader.take("verbose");
             }
         }
-        let statement = Box::new(explainable(reader)?);
-        Ok(Explain { analyze, format, verbose, costs, buffers, timing, summary, statement })
+        let Written { tree, text } = reader.written(explainable)?;
+        let statement = Box::new(tree);
+        Ok(Explain { analyze, format, verbose, costs, buffers, timing, summary, statement, text })
     }
 }
 
@@ -147,6 +150,7 @@ mod tests {
         assert!(explain("explain analyze verbose delete from t").verbose);
         let found = explain("explain (analyze, format json, buffers off, timing) (select 1)");
         assert!(found.analyze && found.format == ExplainFormat::Json);
+        assert_eq!(found.text, "(select 1)");
         assert!(!found.buffers && found.timing && found.costs && found.summary.is_none());
         let found = explain("explain (costs off, timing off, summary) select 1");
         assert!(!found.costs && !found.timing && found.summary == Some(true));

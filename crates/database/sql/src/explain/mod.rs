@@ -51,7 +51,7 @@ impl Frame<'_> {
         into: &mut Rows,
     ) -> Result<Outcome, Stop> {
         let measured = match explain.analyze {
-            true => Some(self.analyze_run(&explain.statement, written)?),
+            true => Some(self.analyze_run(explain, written)?),
             false => None,
         };
         let (plan, planning) = match &measured {

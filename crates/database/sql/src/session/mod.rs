@@ -42,6 +42,7 @@ pub use outcome::{Columns, Outcome};
 pub use prepared::Prepared;
 
 pub(crate) use dispatch::{Written, elsewhere};
+pub(crate) use prepared::Planned;
 pub(crate) use rows::{TRIES, binds_for, changes_all_the_time};
 pub(crate) use settings::Settings;
 
