@@ -194,7 +194,7 @@ fn a_view_does_not_take_a_new_column_for_another() {
     assert_eq!(rows(&mut connection, "select * from plain"), ["1|1"]);
 }
 
-/// TRUNCATE ... CASCADE empties the tables that refer to it too; several tables are emptied together.
+/// TRUNCATE ... CASCADE empties the tables that refer to it too; several are emptied together.
 #[test]
 fn truncate_cascade_empties_the_tables_that_refer_to_it() {
     let small = Small::new("sql-truncate-cascade");

@@ -1,7 +1,7 @@
 //! Expressions as text: for EXPLAIN, for names in tests, and for the hash of a plan.
 //!
-//! A column is `#` and its number from 1, unless names are given; a slot is `$` and its number. Of a
-//! long text its beginning is written, and of a long list of values its first ones.
+//! A column is `#` and its number from 1, unless names are given; a slot is `$` and its number. Of
+//! a long text its beginning is written, and of a long list of values its first ones.
 //!
 //! Callers: `logical`, `plan`, `explain`.
 

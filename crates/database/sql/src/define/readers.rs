@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   ALTER TABLE t ADD COLUMN c ─▶ each view that reads t ─ bound as t will be ─▶ does it read c?
-//!   CREATE OR REPLACE VIEW v ──▶ each view that reads v ─ bound as v will be ─▶ columns that are new
+//!   CREATE OR REPLACE VIEW v ──▶ each view that reads v ─ bound as v will be ─▶ new columns?
 //! ```
 //!
 //! A view is kept as a text, and a text may name columns without their tables, or mean all of them.

@@ -168,18 +168,21 @@ mod tests {
 
     use super::*;
 
+    fn second(world: &mut [Option<i32>; 2]) -> &mut Option<i32> {
+        &mut world[1]
+    }
+
     #[test]
     fn what_was_lent_is_put_back_also_behind_a_panic() {
-        let mut world = vec![None, Some(3)];
-        let place = |world: &mut Vec<Option<i32>>| -> &mut Option<i32> { &mut world[1] };
-        let seen = lent(&mut world, place, |three, world| {
+        let mut world = [None, Some(3)];
+        let seen = lent(&mut world, second, |three, world| {
             *three += 1;
             world[1].is_none()
         });
         assert!(seen, "it is out meanwhile");
         assert_eq!(world, [None, Some(4)]);
-        let within = |three: &mut i32, _: &mut Vec<Option<i32>>| assert!(*three < 0, "it panics");
-        let panics = AssertUnwindSafe(|| lent(&mut world, place, within));
+        let within = |three: &mut i32, _: &mut [Option<i32>; 2]| assert!(*three < 0, "it panics");
+        let panics = AssertUnwindSafe(|| lent(&mut world, second, within));
         assert!(catch_unwind(panics).is_err());
         assert_eq!(world, [None, Some(4)]);
     }

@@ -9,8 +9,8 @@
 //! part of the first ones is given; `(?: )` are none.
 //!
 //! Invariants
-//!   * what isn't known for certain is refused (0A000): repetitions that take as little as possible,
-//!     and first brackets that are repeated, or stand within others
+//!   * what isn't known for certain is refused (0A000): repetitions that take as little as
+//!     possible, and first brackets that are repeated, or stand within others
 //!   * the ends of pieces that are kept are [`ENDS_MAX`] at most
 //!
 //! Callers: the table of functions.
