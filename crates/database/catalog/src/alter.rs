@@ -17,6 +17,7 @@ use crate::dictionary::Dictionary;
 use crate::draft::Draft;
 use crate::drop::remove_index;
 use crate::edit::Edit;
+use crate::generated_names::GeneratedNames;
 use crate::spec::{Alteration, ColumnSpec, ConstraintSpec, DefaultSpec, Rule};
 use crate::statement::Statement;
 use crate::{Catalog, ObjectId, names, texts};
@@ -34,7 +35,7 @@ impl Catalog {
             let before = statement.lock(name, TableMode::Exclusive)?;
             let table = TableDefinition::clone(&before);
             match alteration {
-                Alteration::AddColumn(column) => statement.add_column(table, column),
+                Alteration::AddColumn(column) => statement.add_column(table, column, &[]),
                 Alteration::DropColumn(column) => statement.drop_column(table, column),
                 Alteration::RenameTable(to) => statement.rename_table(table, to),
                 Alteration::RenameColumn { from, to } => statement.rename_column(table, from, to),
@@ -59,6 +60,22 @@ impl Catalog {
                     statement.drop_constraint(table, name, *cascade)
                 }
             }
+        })
+    }
+
+    /// Adds a column to a table, with constraints that may name it, or none of that. The change is
+    /// durable when this returns.
+    pub fn add_column(
+        &self,
+        table: &str,
+        column: &ColumnSpec,
+        constraints: &[ConstraintSpec],
+        lock_wait: LockWait,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        self.run(lock_wait, session, |statement| {
+            let before = statement.lock(table, TableMode::Exclusive)?;
+            statement.add_column(TableDefinition::clone(&before), column, constraints)
         })
     }
 }
@@ -107,9 +124,43 @@ fn expression_on(table: &TableDefinition, column: usize) -> Option<&String> {
     check.map(|check| &check.name)
 }
 
+/// A table that has got a constraint, and the names that were made up for it.
+struct Constrained {
+    table: TableDefinition,
+    names: GeneratedNames,
+}
+
 impl Statement<'_> {
-    /// Adds a column. Existing rows have its present default (rule value/VA4).
-    fn add_column(&mut self, before: TableDefinition, spec: &ColumnSpec) -> Result<(), Stop> {
+    /// Adds a column, and constraints that may name it.
+    fn add_column(
+        &mut self,
+        before: TableDefinition,
+        spec: &ColumnSpec,
+        constraints: &[ConstraintSpec],
+    ) -> Result<(), Stop> {
+        constraints.iter().try_for_each(|one| self.lock_parent(&before.name, one))?;
+        let mut table = self.with_column(before, spec)?;
+        let mut all = Vec::with_capacity(constraints.len());
+        for constraint in constraints {
+            let Constrained { table: constrained, names } = self.constrained(table, constraint)?;
+            table = constrained;
+            all.push(names);
+        }
+        let edit = |dictionary: &Dictionary| {
+            for names in all {
+                names.resolve(&mut table, &mut [], dictionary);
+            }
+            Ok(Edit::of(table))
+        };
+        self.publish(edit, &[])
+    }
+
+    /// The table with another column. Existing rows have its present default (rule value/VA4).
+    fn with_column(
+        &mut self,
+        before: TableDefinition,
+        spec: &ColumnSpec,
+    ) -> Result<TableDefinition, Stop> {
         let name = before.name.clone();
         if matches!(spec.default, DefaultSpec::Identity { .. }) {
             let what = "an identity column can't be added to a table, for each row would have to \
@@ -138,7 +189,7 @@ impl Statement<'_> {
             );
             return Err(cannot(&name, &what));
         }
-        self.publish_table(table)
+        Ok(table)
     }
 
     /// Drops a column: it loses its name and default, and keeps its place (DC9).
@@ -289,11 +340,31 @@ impl Statement<'_> {
         before: TableDefinition,
         spec: &ConstraintSpec,
     ) -> Result<(), Stop> {
-        if let Rule::ForeignKey(key) = &spec.rule
-            && key.references != before.name
-        {
-            self.lock(&key.references, TableMode::Share)?;
+        self.lock_parent(&before.name, spec)?;
+        let Constrained { mut table, names } = self.constrained(before, spec)?;
+        let edit = |dictionary: &Dictionary| {
+            names.resolve(&mut table, &mut [], dictionary);
+            Ok(Edit::of(table))
+        };
+        self.publish(edit, &[])
+    }
+
+    /// Locks the table that a new foreign key of this one refers to (DC5).
+    fn lock_parent(&mut self, table: &str, spec: &ConstraintSpec) -> Result<(), Stop> {
+        match &spec.rule {
+            Rule::ForeignKey(key) if key.references != table => {
+                self.lock(&key.references, TableMode::Share).map(drop)
+            }
+            _ => Ok(()),
         }
+    }
+
+    /// The table with another constraint, which its rows keep, and the index that it needs.
+    fn constrained(
+        &mut self,
+        before: TableDefinition,
+        spec: &ConstraintSpec,
+    ) -> Result<Constrained, Stop> {
         let (mut table, names) = self.read(|dictionary| {
             let mut draft = Draft::alter(before.clone(), dictionary);
             draft.add_constraint(spec).map(|()| (draft.table, draft.generated))
@@ -307,11 +378,7 @@ impl Statement<'_> {
             Rule::CheckExpression { .. } => self.check_rows_by_expression(&table)?,
             Rule::ForeignKey(_) => self.check_references(&table)?,
         }
-        let edit = |dictionary: &Dictionary| {
-            names.resolve(&mut table, &mut [], dictionary);
-            Ok(Edit::of(table))
-        };
-        self.publish(edit, &[])
+        Ok(Constrained { table, names })
     }
 
     fn drop_constraint(

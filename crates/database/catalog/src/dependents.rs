@@ -19,6 +19,7 @@ use stop::{RefusalKind, Stop};
 
 use crate::dictionary::Dictionary;
 use crate::edit::Edit;
+use crate::spec::ViewSpec;
 use crate::texts::CommentOn;
 use crate::{Dependency, ObjectId, ViewDefinition};
 
@@ -118,20 +119,32 @@ impl Dictionary {
         }
     }
 
-    /// Refuses a view in another's place that has other columns where a view reads them.
+    /// Refuses a view in another's place that has other columns where a view reads them, or was
+    /// bound before the one that is there changed.
     pub(crate) fn check_replaced(
         &self,
         before: &ViewDefinition,
         view: &ViewDefinition,
+        spec: &ViewSpec,
     ) -> Result<(), Stop> {
         let object = ObjectId::View(view.object);
+        if self.version(object).is_none_or(|version| version > spec.bound_in) {
+            let message =
+                format!("cannot replace view {}: it was changed meanwhile; try again", view.name);
+            return Err(Stop::refuse(RefusalKind::DefinitionChanged, message));
+        }
         let differs = |place: &usize| before.columns.get(*place) != view.columns.get(*place);
         let loses = |reader: &ViewDefinition| {
             let mut of_it = reader.depends_on.iter().filter(|one| one.object == object);
             of_it.any(|one| one.columns.iter().any(differs))
         };
         let what = format!("give view {} other columns", view.name);
-        self.check_no_view(loses, &what)
+        self.check_no_view(loses, &what)?;
+        let is_retyped = |reader: &ViewDefinition| {
+            spec.retyped.iter().any(|place| reader.reads_column(object, *place))
+        };
+        let what = format!("give columns of view {} another type", view.name);
+        self.check_no_view(is_retyped, &what)
     }
 
     fn name_of(&self, object: ObjectId) -> Option<&str> {

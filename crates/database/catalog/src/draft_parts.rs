@@ -6,8 +6,8 @@
 
 use ids::ObjectNo;
 use relation::{CheckExpression, Condition, Default, NamedCondition};
-use stop::Stop;
-use value::{OwnedValue, Type};
+use stop::{Refusal, Stop};
+use value::{Misfit, OwnedValue, Type};
 
 use crate::draft::Draft;
 use crate::spec::{ColumnSpec, ConstraintSpec, DefaultSpec};
@@ -46,8 +46,15 @@ impl Draft<'_> {
 
     fn constant(&self, spec: &ColumnSpec, value: &OwnedValue) -> Result<OwnedValue, Stop> {
         let fitted = spec.kind.fit(&spec.name, value.get());
-        let fitted = fitted.map_err(|misfit| self.refuse(&format!("its default: {misfit}")))?;
+        let fitted = fitted.map_err(|misfit| self.cannot_default(misfit))?;
         Ok(fitted.to_owned())
+    }
+
+    /// The refusal of a default that its column can't hold, with the state of what is wrong.
+    fn cannot_default(&self, misfit: Misfit) -> Stop {
+        let name = &self.table.name;
+        let lead = format!("cannot define table {name}: its default: ");
+        Refusal::from(misfit).led_by(&lead).table(name).into()
     }
 
     fn identity(

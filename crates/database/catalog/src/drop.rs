@@ -1,4 +1,4 @@
-//! DROP and TRUNCATE.
+//! DROP.
 //!
 //! Segments are dropped when the commit is durable and the dictionary in memory was replaced
 //! (DC17). A reader that still uses them, by an older definition, is refused when it comes to a
@@ -11,12 +11,11 @@ use std::sync::Arc;
 
 use ids::ObjectNo;
 use os::Session;
-use relation::{ForeignKey, IndexDefinition, TableDefinition};
+use relation::{ForeignKey, TableDefinition};
 use stop::{RefusalKind, Stop};
 use txn::{LockWait, TableMode};
 
 use crate::dictionary::Dictionary;
-use crate::draft::NEW_SEGMENT;
 use crate::edit::Edit;
 use crate::statement::Statement;
 use crate::{Catalog, ObjectId};
@@ -34,76 +33,22 @@ impl Catalog {
     ) -> Result<(), Stop> {
         self.run(lock_wait, session, |statement| {
             let table = statement.lock(name, TableMode::Exclusive)?;
-            let others = |key: &&ForeignKey| key.table != table.object;
-            let keys: Vec<_> = table.referenced_by.iter().filter(others).cloned().collect();
-            let what = format!("drop table {name}");
-            let object = ObjectId::Table(table.object);
-            // It says so before it waits for other tables.
-            let look = |dictionary: &Dictionary| {
-                dictionary.drop_dependents(&mut Edit::default(), object, cascade, &what)
-            };
-            statement.read(look)?;
-            let mut edit = statement.without_keys(&keys, cascade, &what)?;
-            statement.lock_referenced(&table)?;
-            statement.wait_for_dead_transactions(&table)?;
-            edit.tables.insert(table.object, None);
-            for sequence in table.columns.iter().filter_map(|column| column.default.sequence()) {
-                edit.dropped_sequences.push(self.sequence_of(sequence, session)?);
-            }
-            let edit = |dictionary: &Dictionary| {
-                dictionary.drop_dependents(&mut edit, object, cascade, &what)?;
-                let sequences = edit.dropped_sequences.clone();
-                for sequence in sequences {
-                    let object = ObjectId::Sequence(sequence.object());
-                    dictionary.drop_dependents(&mut edit, object, cascade, &what)?;
-                }
-                Ok::<_, Stop>(edit)
-            };
-            statement.publish(edit, &segments_of(&table))
+            statement.drop_table(&table, cascade)
         })
     }
 
-    /// Removes all rows of a table, and frees their space. Refused while other tables that refer to
-    /// it have rows. Sequences go on. The table and each index stay in their tablespaces.
-    pub fn truncate_table(
+    /// Drops the table of this number, whatever it is called by now. Refused if it has gone.
+    pub fn drop_table_of(
         &self,
-        name: &str,
+        object: ObjectNo,
+        cascade: bool,
         lock_wait: LockWait,
         session: &Session,
     ) -> Result<(), Stop> {
         self.run(lock_wait, session, |statement| {
-            let before = statement.lock(name, TableMode::Exclusive)?;
-            let children: BTreeSet<ObjectNo> =
-                before.referenced_by.iter().map(|key| key.table).collect();
-            for object in children.into_iter().filter(|object| *object != before.object) {
-                // A transaction that has put in a row that refers to this table has it locked
-                // (DC15).
-                if let Some(child) = statement.with_rows(object)? {
-                    let message = format!(
-                        "cannot truncate table {name}: table {} refers to it and has rows; \
-                         truncate that one first, or drop the constraint",
-                        child.name
-                    );
-                    return Err(Stop::refuse(RefusalKind::ForeignKeyViolation, message));
-                }
-            }
-            statement.wait_for_dead_transactions(&before)?;
-            let tablespace = statement.tablespace_of(before.segment)?;
-            let of_index = |index: &IndexDefinition| statement.tablespace_of(index.segment);
-            let of_indexes: Vec<String> =
-                before.indexes.iter().map(of_index).collect::<Result<_, Stop>>()?;
-            let mut table = TableDefinition::clone(&before);
-            table.segment = NEW_SEGMENT;
-            table.indexes.iter_mut().for_each(|index| index.segment = NEW_SEGMENT);
-            let made = statement.make_segments(&mut table, &tablespace, &of_indexes);
-            made.map_err(|stop| match stop.refusal() {
-                Some(RefusalKind::NoSpace) => stop.saying(
-                    "truncate needs room for empty segments before it gives the full ones back: \
-                     drop an index of the table first, or the table",
-                ),
-                _ => stop,
-            })?;
-            statement.publish(|_| Ok(Edit::of(table)), &segments_of(&before))
+            statement.lock_object(object, TableMode::Exclusive)?;
+            let table = statement.read(|dictionary| dictionary.table_of(object).cloned())?;
+            statement.drop_table(&table, cascade)
         })
     }
 
@@ -195,6 +140,36 @@ impl Catalog {
 }
 
 impl Statement<'_> {
+    /// Drops a table that is locked.
+    fn drop_table(&mut self, table: &TableDefinition, cascade: bool) -> Result<(), Stop> {
+        let others = |key: &&ForeignKey| key.table != table.object;
+        let keys: Vec<_> = table.referenced_by.iter().filter(others).cloned().collect();
+        let what = format!("drop table {}", table.name);
+        let object = ObjectId::Table(table.object);
+        // It says so before it waits for other tables.
+        let look = |dictionary: &Dictionary| {
+            dictionary.drop_dependents(&mut Edit::default(), object, cascade, &what)
+        };
+        self.read(look)?;
+        let mut edit = self.without_keys(&keys, cascade, &what)?;
+        self.lock_referenced(table)?;
+        self.wait_for_dead_transactions(table)?;
+        edit.tables.insert(table.object, None);
+        for sequence in table.columns.iter().filter_map(|column| column.default.sequence()) {
+            edit.dropped_sequences.push(self.catalog.sequence_of(sequence, self.session)?);
+        }
+        let edit = |dictionary: &Dictionary| {
+            dictionary.drop_dependents(&mut edit, object, cascade, &what)?;
+            let sequences = edit.dropped_sequences.clone();
+            for sequence in sequences {
+                let object = ObjectId::Sequence(sequence.object());
+                dictionary.drop_dependents(&mut edit, object, cascade, &what)?;
+            }
+            Ok::<_, Stop>(edit)
+        };
+        self.publish(edit, &segments_of(table))
+    }
+
     /// Locks the tables that this one refers to in S, because their rows have to be checked in
     /// another way when its foreign keys change (DC5).
     pub(crate) fn lock_referenced(&mut self, table: &TableDefinition) -> Result<(), Stop> {

@@ -23,9 +23,9 @@
 //! What is kept for SQL is a text, and nothing here understands it: queries of views, expressions
 //! of DEFAULTs and CHECKs, options of external tables.
 //!
-//! Each DDL statement (`create`, `alter`, `set_type`, `drop`, …) makes an `edit` and runs as a
-//! `statement`, whose order of locks, commit and publication is that of the README: rules DC1
-//! to DC43. What was decided, and why: decisions 0007 and 0015.
+//! Each DDL statement (`create`, `alter`, `set_type`, `drop`, `truncate`, …) makes an `edit` and
+//! runs as a `statement`, whose order of locks, commit and publication is that of the README: rules
+//! DC1 to DC43. What was decided, and why: decisions 0007 and 0015.
 //!
 //! Callers: the embedded API; SQL; tools.
 
@@ -68,6 +68,7 @@ mod statistics;
 mod store;
 mod text_contradictions;
 mod texts;
+mod truncate;
 mod view_definition;
 mod view_statements;
 mod views;

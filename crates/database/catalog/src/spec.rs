@@ -141,6 +141,9 @@ pub struct ViewSpec {
     pub bound_in: u64,
     /// Whether a view of this name is replaced.
     pub replace: bool,
+    /// The places of the columns that have values of another kind than in the view that is
+    /// replaced. While a view reads one of them, the statement is refused.
+    pub retyped: Vec<usize>,
 }
 
 /// What CREATE EXTERNAL TABLE says.

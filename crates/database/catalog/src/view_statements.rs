@@ -100,7 +100,7 @@ fn edit_of(spec: &ViewSpec, number: ObjectNo, dictionary: &Dictionary) -> Result
     let view = ViewDefinition { object, name, text, columns, depends_on };
     dictionary.check_bound(&view, bound_in)?;
     if let Some(before) = before {
-        dictionary.check_replaced(before, &view)?;
+        dictionary.check_replaced(before, &view, spec)?;
     }
     Ok(Edit { views: BTreeMap::from([(object, Some(view))]), ..Edit::default() })
 }

@@ -231,7 +231,10 @@ impl<'s> Connection<'s> {
     ) -> Result<bool, Stop> {
         into.restart(&cursor.columns);
         let Some(number) = self.own_number(cursor)? else { return Ok(false) };
-        self.with_frame(within, |frame| frame.fetch(number, most, &mut into.rows))
+        self.with_frame(within, |frame| {
+            frame.go_on(number);
+            frame.fetch(number, most, &mut into.rows)
+        })
     }
 
     /// Closes a cursor, if it is open. One of another connection is refused.

@@ -15,12 +15,12 @@ use std::sync::Arc;
 
 use os::{Os, Session};
 use sql::{
-    CatalogFunctions, CatalogQuestion, OperationView, StatementView, VirtualColumn, VirtualContext,
-    VirtualTable,
+    CatalogFunctions, CatalogQuestion, MeasuredOperation, OperationView, StatementView,
+    VirtualColumn, VirtualContext, VirtualTable,
 };
 use stop::{Refusal, RefusalKind, SqlState, Stop};
 use value::{OwnedValue, Type, Value};
-use views::{PlanOperation, SqlCache, SqlStatement, SqlWork, lookup};
+use views::{OperationWork, PlanOperation, SqlCache, SqlStatement, SqlWork, lookup};
 
 /// SQL's engine, with all views and functions.
 pub(crate) fn engine(os: &Os) -> sql::Engine {
@@ -116,7 +116,9 @@ impl SqlCache for Statements<'_> {
         look: &mut dyn FnMut(&PlanOperation<'_>) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
         let all = self.0.engine.statements(self.0.session);
-        all.iter().try_for_each(|one| operations(one, look))
+        let cache = self.0.instance.cache();
+        let block = cache.block_size().bytes() as u64;
+        all.iter().try_for_each(|one| operations(one, block, look))
     }
 
     fn view_types(&self, view: &catalog::ViewDefinition) -> Result<Vec<Type>, Stop> {
@@ -158,14 +160,15 @@ struct Above {
     below: u32,
 }
 
-/// Gives the operations of a plan, each with the one that it feeds.
+/// Gives the operations of a plan, each with the one that it feeds. A block has this many bytes.
 fn operations(
     of: &StatementView,
+    block: u64,
     look: &mut dyn FnMut(&PlanOperation<'_>) -> Result<(), Stop>,
 ) -> Result<(), Stop> {
     let mut above: Vec<Above> = Vec::new();
     for (id, one) in (0..).zip(of.operations()) {
-        let OperationView { depth, operation, object, rows, cost, access, filter } = &one;
+        let OperationView { depth, operation, object, rows, cost, access, filter, .. } = &one;
         above.retain(|other| other.depth < *depth);
         let parent = above.last_mut().map(|parent| {
             parent.below += 1;
@@ -185,11 +188,25 @@ fn operations(
             cost: *cost,
             access_predicates: access.as_deref(),
             filter_predicates: filter.as_deref(),
-            work: None,
+            work: one.measured.map(|measured| work(measured, block)),
         })?;
         above.push(Above { id, depth: *depth, below: 0 });
     }
     Ok(())
+}
+
+/// What an operation did, in blocks of this many bytes.
+fn work(of: MeasuredOperation, block: u64) -> OperationWork {
+    OperationWork {
+        executions: of.runs,
+        starts: of.starts,
+        rows: of.rows,
+        consistent_gets: of.consistent_gets,
+        current_gets: of.current_gets,
+        reads: of.physical_reads,
+        writes: of.temp_bytes.div_ceil(block),
+        elapsed: of.elapsed,
+    }
 }
 
 /// Answers functions that ask the catalogue.

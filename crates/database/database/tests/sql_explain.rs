@@ -88,6 +88,89 @@ fn a_change_that_is_measured_is_made() {
     assert_eq!(refused(&mut connection, again), database::SqlState::UNIQUE_VIOLATION);
 }
 
+/// SQ73: views tell what row sources did.
+#[test]
+fn what_was_measured_is_kept_with_the_plan() {
+    let small = Small::new("sql-explain-kept");
+    let mut connection = filled(&small);
+    let query = "select part, count(*) from note group by part";
+    let kept = format!(
+        "select s.executions, s.output_rows from v$sql_plan_statistics s join v$sql q
+         on q.sql_id = s.sql_id and q.child_number = s.child_number
+         where q.sql_text = '{query}' order by s.operation_id"
+    );
+    assert_eq!(rows(&mut connection, query).len(), 10);
+    assert_eq!(rows(&mut connection, &kept), [""; 0], "nothing was measured");
+    for _ in 0..2 {
+        rows(&mut connection, &format!("explain analyze {query}"));
+    }
+    let found = rows(&mut connection, &kept);
+    assert_eq!(found.first().map(String::as_str), Some("2|20"), "{found:?}");
+    assert_eq!(found.last().map(String::as_str), Some("2|2000"), "{found:?}");
+    // A statement that wasn't run before has its plan from now on.
+    rows(&mut connection, "explain (analyze) select id from note where id = 5");
+    let other = "select count(*) from v$sql where sql_text = 'select id from note where id = 5'";
+    assert_eq!(value(&mut connection, other), "1");
+    run(&mut connection, "prepare part (bigint) as select id from note where part = $1");
+    rows(&mut connection, "explain analyze execute part (3)");
+    let other = "select max(output_rows) from v$sql_plan_statistics s join v$sql q
+                 on q.sql_id = s.sql_id where q.sql_text = 'select id from note where part = $1'";
+    assert_eq!(value(&mut connection, other), "100");
+}
+
+/// What is switched off isn't said.
+#[test]
+fn options_say_what_is_said() {
+    let small = Small::new("sql-explain-options");
+    let mut connection = filled(&small);
+    let of = |connection: &mut Connection<'_>, options: &str| {
+        let text = format!("explain ({options}) select count(*) from note where part = 3");
+        rows(connection, &text).join("\n")
+    };
+    let parts = ["(cost=", " time=", "Work: ", "Planning time: ", "Time profile:"];
+    for (options, has) in [
+        ("costs on", [true, false, false, false, false]),
+        ("costs off", [false, false, false, false, false]),
+        ("costs off, summary", [false, false, false, true, false]),
+        ("analyze", [true, true, true, true, true]),
+        ("analyze, costs off, timing off, summary off", [false, false, true, false, false]),
+        ("analyze, buffers off", [true, true, false, true, true]),
+    ] {
+        let text = of(&mut connection, options);
+        let found = parts.map(|part| text.contains(part));
+        assert_eq!(found, has, "{options}: {text}");
+        let json = of(&mut connection, &format!("{options}, format json"));
+        let parts = ["Total Cost", "Actual Time ns", "Consistent Gets", "Planning Time", "Waits"];
+        let found = parts.map(|part| json.contains(part));
+        assert_eq!(found, has, "{options}: {json}");
+    }
+}
+
+/// Long texts and lists are cut, and columns that could be taken for each other have numbers.
+#[test]
+fn a_plan_can_be_read() {
+    let small = Small::new("sql-explain-read");
+    let mut connection = filled(&small);
+    let long = "explain select id from note where text = repeat('x', 60000)";
+    let lines = rows(&mut connection, long);
+    assert!(lines.iter().all(|line| line.len() < 200), "{}", lines.join("\n").len());
+    let list: Vec<String> = (1..=100).map(|n| n.to_string()).collect();
+    let lines = rows(
+        &mut connection,
+        &format!("explain select id from note where part in ({})", list.join(", ")),
+    );
+    assert!(line(&lines, "part in").contains(" 20, ... and 80 more)"), "{lines:#?}");
+    let twice = "explain with q as materialized (select part from note) \
+                 select count(*) from q a join q b on a.part < b.part";
+    let lines = rows(&mut connection, twice);
+    assert!(line(&lines, " < ").contains("note.part #1 < note.part #2"), "{lines:#?}");
+    let unnamed = "explain select part + 1, count(*) from note group by part + 1 order by 2";
+    let lines = rows(&mut connection, unnamed);
+    let by_second = lines.iter().filter(|line| line.ends_with("By: #2"));
+    assert_eq!(by_second.count(), 2, "of the groups and of the sort: {lines:#?}");
+    assert!(!lines.iter().any(|line| line.contains("#0")), "{lines:#?}");
+}
+
 #[test]
 fn json_says_the_same() {
     let small = Small::new("sql-explain-json");

@@ -361,3 +361,68 @@ fn an_aggregate_of_columns_outside_alone_is_refused() {
     let counted = "select (select count(*) from t x where x.a < t.a) from t where a = 4";
     assert_eq!(value(&mut connection, counted), "3");
 }
+
+/// LIMIT and OFFSET round what is no whole number, as a column does.
+#[test]
+fn a_limit_that_is_no_whole_number_is_rounded() {
+    let small = Small::new("hostile-limit");
+    let mut connection = small.connect("app");
+    let first = |count: &str| format!("select n from generate_series(1, 5) as g(n) limit {count}");
+    for (count, last) in [
+        ("1.5", 2),
+        ("1.4", 1),
+        ("(select 2.5)", 3),
+        ("2.4e0::double precision", 2),
+        ("-0.4", 0),
+        ("null", 5),
+    ] {
+        let found = rows(&mut connection, &first(count));
+        let expected: Vec<String> = (1..=last).map(|n: i32| n.to_string()).collect();
+        assert_eq!(found, expected, "{count}");
+    }
+    let offset = "select n from generate_series(1, 5) as g(n) offset 3.5";
+    assert_eq!(rows(&mut connection, offset), ["5"]);
+    let bound = Value::Number("1.5".parse().expect("a number"));
+    let two = rows_with(&mut connection, &first("$1"), &[bound]);
+    assert_eq!(two, ["1", "2"]);
+    let state = SqlState::INVALID_ROW_COUNT_IN_LIMIT_CLAUSE;
+    assert_eq!(refused(&mut connection, &first("-1.5")), state);
+    assert_eq!(refused(&mut connection, &first("true")), SqlState::DATATYPE_MISMATCH);
+}
+
+/// ONLY, ROW and BETWEEN SYMMETRIC mean what they mean in PostgreSQL; what isn't there says so.
+#[test]
+fn words_of_postgresql_are_understood_or_refused() {
+    let small = Small::new("hostile-words");
+    let mut connection = small.connect("app");
+    run(&mut connection, "create table t (a integer, b integer)");
+    run(&mut connection, "insert into t values (1, 2), (null, 3), (3, 4), (3, 5)");
+    for (condition, found) in [
+        ("row(a, b) = row(1, 2)", &["2"][..]),
+        ("(a, b) in (row(3, 4), (3, 5))", &["4", "5"]),
+        ("row(a, b) > (3, 4)", &["5"]),
+        ("a between symmetric 3 and 2", &["4", "5"]),
+        ("b between symmetric 2 and 3 and a = 1", &["2"]),
+        ("a not between symmetric 3 and 2", &["2"]),
+        ("a between asymmetric 3 and 2", &[]),
+        ("a between symmetric null and 2", &[]),
+        ("b not between symmetric null and 4", &[]),
+    ] {
+        let text = format!("select b from only t where {condition} order by b");
+        assert_eq!(rows(&mut connection, &text), found, "{condition}");
+    }
+    assert_eq!(run(&mut connection, "update only t set b = b where a = 1"), 1);
+    assert_eq!(run(&mut connection, "delete from only (public.t) where a = 1"), 1);
+    run(&mut connection, "alter table only t add column c integer");
+    run(&mut connection, "create table row (only_one integer)");
+    let unsupported = SqlState::FEATURE_NOT_SUPPORTED;
+    for text in [
+        "select count(t.*) from t",
+        "select row(a, b) from t",
+        "select b from t order by b fetch first 1 row with ties",
+        "select b from t where random() between symmetric 0 and 1",
+    ] {
+        assert_eq!(refused(&mut connection, text), unsupported, "{text}");
+    }
+    assert_eq!(refused(&mut connection, "select symmetric 1"), SqlState::SYNTAX_ERROR);
+}

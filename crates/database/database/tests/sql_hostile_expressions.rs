@@ -3,8 +3,8 @@
 
 mod sql_common;
 
-use database::{Connection, SqlState};
-use sql_common::{Small, refused, rows, run, value};
+use database::{Connection, SqlState, Value};
+use sql_common::{Small, refused, rows, rows_with, run, value};
 
 /// An expression has this text as its value.
 fn is(connection: &mut Connection<'_>, expression: &str, expected: &str) {
@@ -126,4 +126,52 @@ fn large_values_have_their_variance() {
     let numbers = "(100000000000000000001), (100000000000000000002), (100000000000000000003)";
     assert_eq!(value(&mut connection, &of("variance", numbers)), "1");
     assert_eq!(value(&mut connection, &of("var_pop", "(1e80), (1e80)")), "0");
+}
+
+/// SUBSTRING takes a place or a regular expression, and what it isn't sure of is refused.
+#[test]
+fn a_text_is_cut_by_what_a_pattern_matches() {
+    let small = Small::new("hostile-substring");
+    let mut connection = small.connect("app");
+    for (expression, expected) in [
+        ("substring('foobar' from 'o.b')", "oob"),
+        ("substring('foobar' from 'o(.)b')", "o"),
+        (r"substring('order 4711 of 2026', '\d+')", "4711"),
+        (r"substring(upper('a') || 'b=12' from 'b=(\d+)')", "12"),
+        ("substring('foobar' from 'x')", "NULL"),
+        ("substring('foobar' from null)", "NULL"),
+        ("substring('foobar' from 4)", "bar"),
+        ("substring('foobar' from '4')", "NULL"),
+    ] {
+        is(&mut connection, expression, expected);
+    }
+    let place = "select substring('foobar' from $1)";
+    assert_eq!(rows_with(&mut connection, place, &[Value::Int(4)]), ["bar"]);
+    let unsupported = SqlState::FEATURE_NOT_SUPPORTED;
+    for pattern in ["'a+?'", "'(a)*'", "'a' for '#'"] {
+        let text = format!("select substring('aa' from {pattern})");
+        assert_eq!(refused(&mut connection, &text), unsupported, "{text}");
+    }
+}
+
+/// A span ends at its last field, a number has the digits of its pattern, and a literal goes on.
+#[test]
+fn spans_numbers_and_literals_are_what_is_written() {
+    let small = Small::new("hostile-spans");
+    let mut connection = small.connect("app");
+    for (expression, expected) in [
+        ("interval '2 days 10:20:30' day to second", "2 days 10:20:30"),
+        ("interval '1 day 2 hours 3 minutes' day to hour", "1 day 02:00:00"),
+        ("interval '1 2' day to hour", "1 day 02:00:00"),
+        ("interval '1.2345' second(2)", "00:00:01.23"),
+        ("interval '5' day", "5 days"),
+        ("to_number('1234', '99')", "12"),
+        ("E'a'\n'\\tb' = E'a\\tb'", "true"),
+    ] {
+        is(&mut connection, expression, expected);
+    }
+    let state = SqlState::NUMERIC_VALUE_OUT_OF_RANGE;
+    assert_eq!(refused(&mut connection, "select to_number('123.4', '99.9')"), state);
+    let state = SqlState::INVALID_DATETIME_FORMAT;
+    assert_eq!(refused(&mut connection, "select interval '1' month to day"), state);
 }

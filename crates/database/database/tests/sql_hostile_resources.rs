@@ -221,6 +221,8 @@ fn a_panic_of_the_callers_code_leaves_transactions_as_they_were() {
     let alone = AssertUnwindSafe(|| connection.copy_in(copy, &mut Panics(0)).map(|_| ()));
     assert!(catch_unwind(alone).is_err(), "it panics");
     assert!(!connection.has_open_transaction());
+    let works = "select count(sql_id) from v$session where sid <> sid()";
+    assert_eq!(value(&mut other, works), "0", "it works for no statement any more");
     run(&mut connection, "insert into t values (100)");
     assert_eq!(value(&mut other, "select count(*) from t"), "21");
 
@@ -245,6 +247,30 @@ fn a_time_out_is_about_the_whole_of_a_statement() {
     assert_eq!(many.expect_err("it takes long").refusal(), Some(ErrorKind::Cancelled));
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
     connection.set_statement_timeout(None);
+    assert_eq!(value(&mut connection, "select 1"), "1");
+}
+
+/// DB98: the calls that give a query's rows have the time of one statement together.
+#[test]
+fn a_time_out_is_about_all_fetches_of_a_query() {
+    let small = Small::new("sql-time-out-fetches");
+    let mut connection = small.connect("app");
+    run(&mut connection, "set statement_timeout = 300");
+    // A row takes some milliseconds, and all of them a minute.
+    let text = "select (select count(*) from generate_series(1, 20000) a(n) where a.n % g.n = 0)
+                from generate_series(1, 20000) g(n)";
+    let cursor = connection.open(text, &[]).expect("it begins");
+    let (mut batch, mut fetches) = (Batch::default(), 0);
+    let refused = loop {
+        match connection.fetch(&cursor, 1, &mut batch) {
+            Ok(goes_on) => assert!(goes_on, "it was read to its end"),
+            Err(stop) => break stop,
+        }
+        fetches += 1;
+        assert!(fetches < 5_000, "each fetch has the time for itself");
+    };
+    assert_eq!(refused.refusal(), Some(ErrorKind::Cancelled), "{refused}");
+    assert!(refused.to_string().contains("time-out of 300"), "{refused}");
     assert_eq!(value(&mut connection, "select 1"), "1");
 }
 

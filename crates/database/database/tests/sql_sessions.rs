@@ -3,7 +3,7 @@
 
 mod sql_common;
 
-use database::{Connection, SqlState, Value};
+use database::{Connection, Error, SqlState, Value};
 use sql_common::{Small, refused, refused_with, rows, rows_with, run, run_with, value};
 
 fn with_notes(small: &Small) -> Connection<'static> {
@@ -96,6 +96,74 @@ fn a_transaction_has_the_isolation_that_it_asks_for() {
     assert_eq!(refused(&mut one, change), SqlState::READ_ONLY_SQL_TRANSACTION);
     run(&mut one, "reset all");
     run(&mut one, change);
+}
+
+/// The place of what is wrong is one of the text that the user has written.
+#[test]
+fn a_refusal_of_execute_points_into_no_other_text() {
+    let small = Small::new("sql-execute-place");
+    let mut connection = with_notes(&small);
+    let place = |connection: &mut Connection<'_>, text: &str| {
+        let stop = connection.execute(text, &[]).map(|_| ()).expect_err(text);
+        match stop {
+            Error::Refused(refusal) => refusal.parts().position,
+            halted @ Error::Halted(_) => panic!("{text}: {halted}"),
+        }
+    };
+    run(&mut connection, "prepare find as select id from note where text = 'a'");
+    assert_eq!(place(&mut connection, "prepare wrong as select ids from note"), Some(25));
+    assert_eq!(place(&mut connection, "execute find (1, nothing)"), Some(18));
+    run(&mut connection, "alter table note rename column text to body");
+    assert_eq!(place(&mut connection, "execute find"), None);
+    assert_eq!(place(&mut connection, "explain execute find"), None);
+    assert_eq!(place(&mut connection, "explain analyze execute find"), None);
+    let written = "select id from note where text = 'a'";
+    assert_eq!(place(&mut connection, written), Some(27));
+}
+
+/// SHOW PARAMETER lists what has the word in its name, as SQL*Plus does.
+#[test]
+fn show_parameter_lists_what_matches() {
+    let small = Small::new("sql-show-parameter");
+    let mut connection = small.connect("app");
+    let all = |connection: &mut Connection<'_>, text: &str| {
+        let mut answer = connection.answer(text, &[]).expect("shown");
+        let mut names: Vec<String> = Vec::new();
+        loop {
+            names.extend(answer.first.iter().map(|row| row.value(0).to_string()));
+            let Some(cursor) = &answer.cursor else { return names };
+            if !connection.fetch(cursor, 1_000, &mut answer.first).expect("read") {
+                return names;
+            }
+        }
+    };
+    let cache = all(&mut connection, "show parameter cache");
+    assert!(cache.iter().any(|name| name.contains("db_cache_size")), "{cache:?}");
+    assert!(cache.iter().all(|name| name.contains("cache")), "{cache:?}");
+    let timeouts = all(&mut connection, "show parameter _timeout");
+    assert!(timeouts.iter().any(|name| name.contains("lock_timeout")), "{timeouts:?}");
+    assert_eq!(refused(&mut connection, "show parameter nonesuch"), SqlState::UNDEFINED_OBJECT);
+}
+
+/// A value of a sequence is a change, which no rollback takes back.
+#[test]
+fn a_transaction_that_only_reads_takes_no_value_of_a_sequence() {
+    let small = Small::new("sql-read-only-sequence");
+    let mut connection = small.connect("app");
+    run(&mut connection, "create sequence s");
+    assert_eq!(value(&mut connection, "select nextval('s')"), "1");
+    let (next, state) = ("select nextval('s')", SqlState::READ_ONLY_SQL_TRANSACTION);
+    run(&mut connection, "begin read only");
+    assert_eq!(refused(&mut connection, next), state);
+    assert_eq!(value(&mut connection, "select currval('s')"), "1");
+    run(&mut connection, "commit");
+    run(&mut connection, "set default_transaction_read_only = on");
+    assert_eq!(refused(&mut connection, next), state);
+    run(&mut connection, "begin read write");
+    assert_eq!(value(&mut connection, next), "2");
+    run(&mut connection, "commit");
+    run(&mut connection, "reset all");
+    assert_eq!(value(&mut connection, next), "3");
 }
 
 /// SQ62: a definition is a transaction of its own.

@@ -120,6 +120,8 @@ fn moments_and_numbers_by_patterns() {
         to_timestamp(dbl(1e300)) => "22008";
         to_number(lit("12,454.8-"), lit("99G999D9S")) => "-12454.8";
         to_number(lit("12.5")) => "12.5";
+        to_number(lit("1234"), lit("99")) => "12";
+        to_number(lit("1234.5"), lit("99D9")) => "22003";
         to_number(lit("abc"), lit("999")) => "22P02";
         to_char(int(5), lit("9EEEE")) => "42601";
     }

@@ -114,14 +114,26 @@ impl<'a> RowChange<'a> {
     /// (RL18).
     pub fn set(&mut self, column: usize, value: Value<'_>) -> Result<(), Stop> {
         self.relation.check_column(column)?;
-        let fitted = self.relation.fit(column, value)?;
         let default = &self.relation.definition().columns[column].default;
         if matches!(default, Default::Identity { always: true, .. }) {
+            let fitted = self.relation.fit(column, value)?;
             let has = self.relation.row(self.old)?.get(column);
             if has.map_err(|damaged| self.relation.damaged(&damaged))? != fitted {
                 return Err(self.relation.always_generated(column));
             }
         }
+        self.put(column, value)
+    }
+
+    /// Sets a column as [`RowChange::set`] does, also one that is GENERATED ALWAYS. A caller gives
+    /// such a column the next value of its sequence, and nothing else.
+    pub fn set_generated(&mut self, column: usize, value: Value<'_>) -> Result<(), Stop> {
+        self.relation.check_column(column)?;
+        self.put(column, value)
+    }
+
+    fn put(&mut self, column: usize, value: Value<'_>) -> Result<(), Stop> {
+        let fitted = self.relation.fit(column, value)?;
         self.set.put(column, fitted);
         Ok(())
     }

@@ -97,16 +97,16 @@ impl<S> Sort<S> {
         let width = self.input.width();
         let taken = take_all(&mut self.input, width, &mut taking, &mut self.memory, world);
         if let Some(sort) = &taking.sort {
-            self.most.memory_bytes_max = self.most.memory_bytes_max.max(sort.memory_bytes());
+            self.most.memory_bytes_max = self.most.memory_bytes_max.max(sort.used_bytes());
         }
         let finished = taken.and_then(|()| taking.finish(world));
         if let Some(mut sort) = taking.sort {
-            self.most.memory_bytes_max = self.most.memory_bytes_max.max(sort.memory_bytes());
+            self.most.memory_bytes_max = self.most.memory_bytes_max.max(sort.used_bytes());
             sort.close(world.session());
         }
         self.phase = finished?;
         if let Phase::Sorted(sorted) = &self.phase {
-            self.most.memory_bytes_max = self.most.memory_bytes_max.max(sorted.memory_bytes());
+            self.most.memory_bytes_max = self.most.memory_bytes_max.max(sorted.used_bytes());
             self.most.temp_bytes += sorted.temp_bytes();
         }
         Ok(())

@@ -22,6 +22,7 @@ use catalog::Catalog;
 use expression::Kind;
 use latch::{Latch, LatchKind, Shared64};
 use os::{Os, Session};
+use rowsource::{Counts, Figures};
 use syntax::{Binds, SqlId};
 use waits::Nanos;
 
@@ -53,7 +54,9 @@ pub(crate) struct Entry {
     said: Vec<Kind>,
     methods: Methods,
     pub(crate) plan: Arc<Plan>,
-    pub(crate) counts: Counts,
+    pub(crate) counts: RunCounts,
+    /// What its row sources did in the runs that were measured.
+    measured: Latch<MeasuredRuns>,
     /// The time of its last use, by the cache's own clock.
     used: Shared64,
     /// How often it was looked for and found.
@@ -64,7 +67,7 @@ pub(crate) struct Entry {
 
 /// What a statement has done so far, in all sessions.
 #[derive(Default)]
-pub(crate) struct Counts {
+pub(crate) struct RunCounts {
     executions: Shared64,
     fetches: Shared64,
     ended: Shared64,
@@ -75,6 +78,47 @@ pub(crate) struct Counts {
     cpu_ns: Shared64,
     /// When it was run last, by the wall clock.
     last_us: Shared64,
+}
+
+/// What the row sources of a plan did in the runs that were measured.
+#[derive(Clone, Default)]
+struct MeasuredRuns {
+    runs: u64,
+    /// By the places of their nodes.
+    figures: Vec<Figures>,
+}
+
+impl MeasuredRuns {
+    fn add(&mut self, figures: &[Figures]) {
+        self.runs += 1;
+        if self.figures.len() < figures.len() {
+            self.figures.resize(figures.len(), Figures::default());
+        }
+        for (all, one) in self.figures.iter_mut().zip(figures) {
+            all.starts += one.starts;
+            all.rows += one.rows;
+            all.elapsed.0 += one.elapsed.0;
+            all.counts.add(one.counts);
+            all.memory_bytes_max = all.memory_bytes_max.max(one.memory_bytes_max);
+            all.temp_bytes += one.temp_bytes;
+        }
+    }
+
+    /// What the row source at this place did; none if no run was measured.
+    fn of(&self, place: usize) -> Option<MeasuredOperation> {
+        let figures = self.figures.get(place).copied().unwrap_or_default();
+        let Counts { consistent_gets, current_gets, physical_reads } = figures.counts;
+        (self.runs > 0).then_some(MeasuredOperation {
+            runs: self.runs,
+            starts: figures.starts,
+            rows: figures.rows,
+            consistent_gets,
+            current_gets,
+            physical_reads,
+            temp_bytes: figures.temp_bytes,
+            elapsed: figures.elapsed,
+        })
+    }
 }
 
 /// What runs of a statement, and fetches of its rows, have done.
@@ -109,7 +153,7 @@ impl Work {
     }
 }
 
-impl Counts {
+impl RunCounts {
     /// Counts what was done.
     pub(crate) fn add(&self, work: Work, session: &Session) {
         let Work { runs, fetches, ended, rows, gets, reads, elapsed, cpu } = work;
@@ -144,6 +188,7 @@ impl Entry {
         binds: Binds,
         wish: Wish<'_>,
         plan: Arc<Plan>,
+        os: &Os,
     ) -> Entry {
         Entry {
             text: Arc::from(text),
@@ -153,7 +198,8 @@ impl Entry {
             said: wish.said.to_vec(),
             methods: wish.methods,
             plan,
-            counts: Counts::default(),
+            counts: RunCounts::default(),
+            measured: Latch::new(os, LatchKind::Innermost, MeasuredRuns::default()),
             used: Shared64::new(0),
             found: Shared64::new(0),
             made_us: Shared64::new(0),
@@ -163,6 +209,11 @@ impl Entry {
     /// A measure of the memory that it takes: a plan is large if its text is.
     fn bytes(&self) -> usize {
         PLAN_BYTES + self.text.len()
+    }
+
+    /// Keeps what the row sources did in a run, by the places of their nodes.
+    pub(crate) fn add_figures(&self, figures: &[Figures], session: &Session) {
+        self.measured.exclusive(session).add(figures);
     }
 
     /// Whether it is what is wished for.
@@ -303,6 +354,7 @@ impl Plans {
                 parse_calls: of(&entry.found) + 1,
                 first_load_us: of(&entry.made_us),
                 last_active_us: of(&counts.last_us).max(of(&entry.made_us)),
+                measured: MeasuredRuns::clone(&entry.measured.shared(session)),
                 entry,
             }
         };
@@ -314,6 +366,7 @@ impl Plans {
 #[derive(Clone)]
 pub struct StatementView {
     entry: Arc<Entry>,
+    measured: MeasuredRuns,
     /// The number of this plan among those of the same text.
     pub child: u32,
     /// The word for it, such as `SELECT`.
@@ -357,7 +410,7 @@ impl StatementView {
 
     /// The operations of its plan, each before those that feed it.
     pub fn operations(&self) -> Vec<OperationView> {
-        operations(&self.entry.plan.frame)
+        operations(&self.entry.plan.frame, &self.measured)
     }
 }
 
@@ -378,15 +431,40 @@ pub struct OperationView {
     pub access: Option<String>,
     /// By what it drops rows.
     pub filter: Option<String>,
+    /// What it did in the runs that were measured; none if none was, and of a heading.
+    pub measured: Option<MeasuredOperation>,
 }
 
-fn operations(plan: &FramePlan) -> Vec<OperationView> {
+/// What an operation did in the runs that were measured. Gets, reads and time are those of the
+/// operations below too.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MeasuredOperation {
+    /// The runs that were measured.
+    pub runs: u64,
+    /// How often it was started.
+    pub starts: u64,
+    /// The rows that it gave.
+    pub rows: u64,
+    /// Consistent gets.
+    pub consistent_gets: u64,
+    /// Current gets.
+    pub current_gets: u64,
+    /// Blocks read from disk.
+    pub physical_reads: u64,
+    /// The bytes that it wrote to temporary files itself.
+    pub temp_bytes: u64,
+    /// The time in it.
+    pub elapsed: Nanos,
+}
+
+fn operations(plan: &FramePlan, measured: &MeasuredRuns) -> Vec<OperationView> {
     let detail = |line: &PlanLine, wanted: &[&str]| {
         line.details.iter().find(|one| wanted.contains(&one.about)).map(|one| one.text.clone())
     };
     let operation = |line: PlanLine| OperationView {
         access: detail(&line, &["Search", "On"]),
         filter: detail(&line, &["Filter", "Condition"]),
+        measured: line.place.and_then(|place| measured.of(place)),
         depth: u32::try_from(line.depth).unwrap_or(u32::MAX),
         rows: line.estimate.map_or(0.0, |estimate| estimate.rows),
         cost: line.estimate.map_or(0.0, |estimate| estimate.all),

@@ -59,7 +59,7 @@ mod system;
 mod testing;
 
 pub use bind::OutputColumn;
-pub use cache::{OperationView, StatementView};
+pub use cache::{MeasuredOperation, OperationView, StatementView};
 pub use check::Checks;
 pub use engine::{Engine, ExternalTables, Frame};
 pub use files::{ClientEnd, CopySink, CopySource, FileTables, FromSource, ToSink};

@@ -1,12 +1,16 @@
 //! Expressions as text: for EXPLAIN, for names in tests, and for the hash of a plan.
 //!
-//! A column is `#` and its number, unless names are given; a slot is `$` and its number, from 1.
+//! A column is `#` and its number from 1, unless names are given; a slot is `$` and its number. Of
+//! a long text its beginning is written, and of a long list of values its first ones.
 //!
 //! Callers: `logical`, `plan`, `explain`.
 
 use std::fmt;
 
 use expression::{CastTo, Expression, Question, Subquery};
+
+/// The most values of a list that are written.
+const VALUES_MAX: usize = 20;
 
 /// An expression, to be written.
 pub(crate) struct Shown<'e>(pub(crate) &'e Expression);
@@ -21,6 +25,17 @@ pub(crate) struct Named<'e> {
 
 /// Expressions, to be written with commas between them.
 pub(crate) struct Listed<'e>(pub(crate) &'e [Expression]);
+
+/// Values of a list, with commas between them: the first ones if there are many.
+pub(crate) fn values_text(values: &[Expression], names: &[String]) -> String {
+    let shown = values.iter().take(VALUES_MAX);
+    let mut all: Vec<String> =
+        shown.map(|expression| Named { expression, names }.to_string()).collect();
+    if let Some(more) = values.len().checked_sub(VALUES_MAX).filter(|more| *more > 0) {
+        all.push(format!("... and {more} more"));
+    }
+    all.join(", ")
+}
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -43,10 +58,10 @@ impl fmt::Display for Listed<'_> {
 fn write(expression: &Expression, names: &[String], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let with = |one: &Expression, f: &mut fmt::Formatter<'_>| write(one, names, f);
     match expression {
-        Expression::Constant(value) => write!(f, "{}", value.get()),
+        Expression::Constant(constant) => f.write_str(&value::shown(constant.get())),
         Expression::Column(column) => match names.get(*column) {
             Some(name) => f.write_str(name),
-            None => write!(f, "#{column}"),
+            None => write!(f, "#{}", column + 1),
         },
         Expression::Slot(slot) => write!(f, "${}", slot + 1),
         Expression::Not(value) => {
@@ -131,8 +146,7 @@ fn write_long(
         Expression::InList { value, list: values, negated, .. } => {
             inner(value, names, f)?;
             f.write_str(if *negated { " not in (" } else { " in (" })?;
-            list(values, ", ", names, f)?;
-            f.write_str(")")
+            write!(f, "{})", values_text(values, names))
         }
         Expression::NullIf { left, right } => {
             f.write_str("nullif(")?;

@@ -6,14 +6,15 @@
 //!
 //! And it is where reserved words are refused as names, where plain names, literals and calls are
 //! read without asking first whether they are types, and where signs and IS DISTINCT FROM take the
-//! operands that they have in PostgreSQL.
+//! operands that they have in PostgreSQL. ROW and BETWEEN SYMMETRIC, which the parser doesn't know,
+//! are read here.
 //!
 //! Callers: `reader`.
 
 use std::any::TypeId;
 use std::cell::Cell;
 
-use sqlparser::ast::{Expr, ObjectName, UnaryOperator};
+use sqlparser::ast::{Expr, Ident, ObjectName, UnaryOperator};
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::{Keyword, RESERVED_FOR_COLUMN_ALIAS, RESERVED_FOR_TABLE_ALIAS};
 use sqlparser::parser::{Parser, ParserError};
@@ -26,6 +27,9 @@ const STEPS_PER_TOKEN: usize = 16;
 const STEPS_PER_STATEMENT: usize = 10_000;
 
 const POSTGRESQL: PostgreSqlDialect = PostgreSqlDialect {};
+
+/// Stands before the lower bound of BETWEEN SYMMETRIC.
+const SYMMETRIC: &str = "SYMMETRIC";
 
 /// Forebay's SQL, as far as the parser asks, for one statement.
 #[derive(Debug)]
@@ -43,6 +47,10 @@ enum Beginning {
     Call,
     /// A sign before an operand.
     Sign(UnaryOperator),
+    /// `ROW (a, b)`.
+    Row,
+    /// The lower bound of BETWEEN SYMMETRIC, or of BETWEEN ASYMMETRIC.
+    Bound { is_symmetric: bool },
     /// A word that begins no expression.
     Reserved,
     /// As the parser finds it.
@@ -124,6 +132,23 @@ impl Dialect for Forebay {
                 };
                 let operand = parser.parse_subexpr(self.prec_value(looser));
                 Some(operand.map(|expr| Expr::UnaryOp { op, expr: Box::new(expr) }))
+            }
+            Beginning::Row => {
+                parser.advance_token();
+                Some(row(parser))
+            }
+            Beginning::Bound { .. }
+                if !is_keyword(parser.get_current_token(), Keyword::BETWEEN) =>
+            {
+                Some(parser.expected_ref("an expression", parser.peek_token_ref()))
+            }
+            Beginning::Bound { is_symmetric } => {
+                parser.advance_token();
+                let bound = parser.parse_subexpr(self.prec_value(Precedence::Between));
+                Some(bound.map(|value| match is_symmetric {
+                    true => symmetric(value),
+                    false => value,
+                }))
             }
         }
     }
@@ -251,6 +276,9 @@ fn beginning(first: &Token, second: &Token) -> Beginning {
     let is_call = *second == Token::LParen;
     match word.keyword {
         Keyword::NoKeyword => {}
+        Keyword::ROW if is_call => return Beginning::Row,
+        Keyword::SYMMETRIC => return Beginning::Bound { is_symmetric: true },
+        Keyword::ASYMMETRIC => return Beginning::Bound { is_symmetric: false },
         // Without a value it is a name; with another word behind it, it would be read again and
         // again.
         Keyword::INTERVAL if matches!(second, Token::Word(_)) => {}
@@ -261,6 +289,31 @@ fn beginning(first: &Token, second: &Token) -> Beginning {
     match is_call {
         true => Beginning::Call,
         false => Beginning::Name,
+    }
+}
+
+fn is_keyword(token: &TokenWithSpan, keyword: Keyword) -> bool {
+    matches!(&token.token, Token::Word(word) if word.keyword == keyword)
+}
+
+/// The rest of `ROW (a, b)`, which is `(a, b)`.
+fn row(parser: &mut Parser) -> Result<Expr, ParserError> {
+    parser.expect_token(&Token::LParen)?;
+    let columns = parser.parse_comma_separated(Parser::parse_expr)?;
+    parser.expect_token(&Token::RParen)?;
+    Ok(Expr::Tuple(columns))
+}
+
+/// The lower bound of a BETWEEN SYMMETRIC. The parser's tree has no place for the word.
+fn symmetric(bound: Expr) -> Expr {
+    Expr::Prefixed { prefix: Ident::new(SYMMETRIC), value: Box::new(bound) }
+}
+
+/// The lower bound that is written behind BETWEEN SYMMETRIC; none if SYMMETRIC isn't there.
+pub fn symmetric_bound(low: &Expr) -> Option<&Expr> {
+    match low {
+        Expr::Prefixed { prefix, value } if prefix.value == SYMMETRIC => Some(value),
+        _ => None,
     }
 }
 

@@ -12,7 +12,7 @@
 
 use crate::error::{INVALID_PARAMETER, SyntaxError};
 use crate::file_options::flag;
-use crate::reader::Reader;
+use crate::reader::{Reader, Written};
 use crate::statement::{Statement, data_statement, statement};
 
 /// EXPLAIN.
@@ -24,8 +24,18 @@ pub struct Explain {
     pub format: ExplainFormat,
     /// Whether it says everything that it knows.
     pub verbose: bool,
+    /// Whether it says what is expected: costs and numbers of rows.
+    pub costs: bool,
+    /// Whether it says the gets and reads of each row source, with memory and temporary space.
+    pub buffers: bool,
+    /// Whether it says the time of each row source.
+    pub timing: bool,
+    /// Whether it says how long the statement took, and its planning; none: if it is measured.
+    pub summary: Option<bool>,
     /// The statement: one that reads or changes rows, CREATE TABLE AS, or EXECUTE.
     pub statement: Box<Statement>,
+    /// The statement's own text.
+    pub text: String,
 }
 
 /// The form of a plan.
@@ -42,6 +52,7 @@ impl Explain {
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Explain, SyntaxError> {
         reader.expect("explain")?;
         let (mut analyze, mut verbose, mut format) = (false, false, ExplainFormat::Text);
+        let (mut costs, mut buffers, mut timing, mut summary) = (true, true, true, None);
         let begins_with_options = reader.sees_open() && !reader.sees_query_in_brackets();
         match () {
             () if begins_with_options => reader
@@ -51,14 +62,10 @@ impl Explain {
                             () if reader.take("analyze") => analyze = flag(reader)?,
                             () if reader.take("verbose") => verbose = flag(reader)?,
                             () if reader.take("format") => format = ExplainFormat::read(reader)?,
-                            // All of this is said anyhow.
-                            () if reader.take("buffers")
-                                || reader.take("costs")
-                                || reader.take("timing")
-                                || reader.take("summary") =>
-                            {
-                                flag(reader)?;
-                            }
+                            () if reader.take("costs") => costs = flag(reader)?,
+                            () if reader.take("buffers") => buffers = flag(reader)?,
+                            () if reader.take("timing") => timing = flag(reader)?,
+                            () if reader.take("summary") => summary = Some(flag(reader)?),
                             () => {
                                 reader.refuse("settings, wal, generic_plan, memory, serialize")?;
                                 return Err(reader.wrong());
@@ -75,8 +82,9 @@ impl Explain {
                 verbose = reader.take("verbose");
             }
         }
-        let statement = Box::new(explainable(reader)?);
-        Ok(Explain { analyze, format, verbose, statement })
+        let Written { tree, text } = reader.written(explainable)?;
+        let statement = Box::new(tree);
+        Ok(Explain { analyze, format, verbose, costs, buffers, timing, summary, statement, text })
     }
 }
 
@@ -142,6 +150,10 @@ mod tests {
         assert!(explain("explain analyze verbose delete from t").verbose);
         let found = explain("explain (analyze, format json, buffers off, timing) (select 1)");
         assert!(found.analyze && found.format == ExplainFormat::Json);
+        assert_eq!(found.text, "(select 1)");
+        assert!(!found.buffers && found.timing && found.costs && found.summary.is_none());
+        let found = explain("explain (costs off, timing off, summary) select 1");
+        assert!(!found.costs && !found.timing && found.summary == Some(true));
         assert!(!explain("explain (analyze false) select 1").analyze);
         assert!(!explain("explain plan for update t set a = 1").analyze);
         assert!(matches!(*explain("explain (select 1)").statement, Statement::Query(_)));

@@ -363,6 +363,8 @@ mod tests {
         assert_eq!(found, ["'it's'", "'a\tb'", "'a'b'", "'A'", "X'1f'", "'c'"]);
         assert_eq!(words("'a' -- c\n 'b'"), ["'ab'"]);
         assert_eq!(words("'a' 'b'"), ["'a'", "'b'"]);
+        assert_eq!(words("E'a'\n'\\tb'\n'\\''"), ["'a\tb\''"]);
+        assert_eq!(words("U&'a'\n'\\0041'"), ["'aA'"]);
         assert_eq!(words("1. .5 1.e3 2E-1"), ["1", "0.5", "1e3", "2E-1"]);
     }
 

@@ -90,6 +90,7 @@ pub use columns::{ColumnDefinition, Constraint, ConstraintRule, Identity, OnDele
 pub use comment::{Comment, CommentOn};
 pub use copy::{Copy, CopyEnd, CopyWhat};
 pub use create_table::{CreateTable, TableContent};
+pub use dialect::symmetric_bound;
 pub use drop::{Drop, DropKind, Truncate};
 pub use error::{
     INVALID_ESCAPE, INVALID_PARAMETER, NOT_SUPPORTED, Place, SYNTAX_ERROR, SyntaxError,

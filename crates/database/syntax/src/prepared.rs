@@ -25,6 +25,8 @@ pub struct Prepare {
     pub types: Vec<TypeName>,
     /// The statement's text, to be read again.
     pub text: String,
+    /// The byte of PREPARE's own text with which that begins.
+    pub start: usize,
     /// The statement: one that reads or changes rows.
     pub statement: Box<Statement>,
 }
@@ -52,8 +54,9 @@ impl Prepare {
         if !reader.take("from") {
             reader.expect("as")?;
         }
+        let start = reader.place();
         let written = reader.written(data_statement)?;
-        Ok(Prepare { name, types, text: written.text, statement: Box::new(written.tree) })
+        Ok(Prepare { name, types, text: written.text, start, statement: Box::new(written.tree) })
     }
 
     /// DEALLOCATE; none stands for ALL.
@@ -94,6 +97,7 @@ mod tests {
         let Statement::Prepare(found) = parsed.statement else { panic!() };
         assert_eq!((found.name.as_str(), found.types.len()), ("p", 2));
         assert_eq!(found.text, "select * from t where a = $1 for update");
+        assert!(text[found.start..].starts_with(&found.text));
         let Statement::Query(query) = *found.statement else { panic!() };
         assert!(query.locking.is_some());
         assert_eq!(parse(&found.text).expect("sound").binds.count(), 1);

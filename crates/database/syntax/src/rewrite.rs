@@ -6,6 +6,7 @@
 //! | `NUMBER(9,2)`, `NUMBER(*)` | `NUMERIC(9,2)`, `NUMERIC(38)` |
 //! | `TABLE t`, as a query | `SELECT * FROM t`: the parser drops two words behind `TABLE t` |
 //! | `TRIM(LEADING FROM a)`, `TRIM(FROM a)` | `TRIM(LEADING a)`, `TRIM(a)` |
+//! | `FROM ONLY t`, `FROM ONLY (t)` | `FROM t`: no table has others below it |
 //!
 //! What stands in for a token has its place.
 //!
@@ -14,12 +15,14 @@
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::reader::is_word;
+use crate::words::is_reserved;
 
 /// Rewrites a statement's tokens.
 pub(crate) fn rewrite(tokens: &mut Vec<TokenWithSpan>) {
     rewrite_types(tokens);
     rewrite_queries(tokens);
     rewrite_trims(tokens);
+    rewrite_only(tokens);
 }
 
 /// Takes out of types what only Oracle writes, so that the parser can read them: `VARCHAR2(9 CHAR)`
@@ -75,6 +78,43 @@ fn rewrite_trims(tokens: &mut Vec<TokenWithSpan>) {
         }
     }
     take_out(tokens, &froms);
+}
+
+/// Words behind which ONLY stands before a table's name.
+const ONLY_BEHIND: [&str; 10] =
+    ["from", "join", "update", "into", "delete", "table", "exists", "truncate", "lock", "on"];
+
+/// Takes ONLY out where it stands before a table's name, and the brackets around that.
+fn rewrite_only(tokens: &mut Vec<TokenWithSpan>) {
+    let begins_table = |at: usize| {
+        tokens[at].token == Token::Comma
+            || ONLY_BEHIND.iter().any(|word| is_word(&tokens[at], word))
+    };
+    let mut taken_out = Vec::new();
+    for at in (1..tokens.len()).filter(|at| is_word(&tokens[*at], "only")) {
+        if !begins_table(at - 1) {
+            continue;
+        }
+        if is_name(tokens, at + 1) {
+            taken_out.push(at);
+        } else if tokens.get(at + 1).is_some_and(|next| next.token == Token::LParen) {
+            let has_schema = tokens.get(at + 3).is_some_and(|next| next.token == Token::Period);
+            let last = if has_schema { at + 4 } else { at + 2 };
+            let is_closed = tokens.get(last + 1).is_some_and(|next| next.token == Token::RParen);
+            if is_name(tokens, at + 2) && is_name(tokens, last) && is_closed {
+                taken_out.extend([at, at + 1, last + 1]);
+            }
+        }
+    }
+    take_out(tokens, &taken_out);
+}
+
+/// Whether the token may be a name.
+fn is_name(tokens: &[TokenWithSpan], at: usize) -> bool {
+    tokens.get(at).is_some_and(|token| match &token.token {
+        Token::Word(word) => word.quote_style.is_some() || !is_reserved(&word.value),
+        _ => false,
+    })
 }
 
 /// Whether tokens begin as in `VARCHAR2 ( 9 CHAR )`.
@@ -169,6 +209,23 @@ mod tests {
         );
         stays("select trim(a), trim(leading 'x' from a), trim(both a), \"trim\" from (b)");
         stays("select trim(");
+    }
+
+    #[test]
+    fn only_before_a_table_says_what_is_so() {
+        assert_eq!(rewritten("from only t, only (s.u) join only v"), "from t , s . u join v");
+        assert_eq!(rewritten("alter table if exists only t"), "alter table if exists t");
+        assert_eq!(rewritten("delete from only (\"only\")"), "delete from \"only\"");
+        for other in [
+            "select a from t fetch first 3 rows only",
+            "select a, only from t",
+            "select a, \"only\" from t",
+            "begin read only",
+            "select 1 from only",
+            "select 1 from only (select 2)",
+        ] {
+            stays(other);
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! Invariants
 //!   * pieces lie side by side, none is empty, and together they are the text (rule SY1)
 //!   * a piece that the text's end cuts off is `Open`, and is the last one
+//!   * a literal on a line below another one goes on with it, and so is written in the same way
 //!
 //! Callers: `lexer`, `split`, `error`.
 //! Sources: PostgreSQL's documentation, "Lexical Structure"; Oracle for `#` in names.
@@ -84,11 +85,15 @@ pub(crate) struct Piece {
 pub(crate) struct Scanner<'a> {
     text: &'a str,
     at: usize,
+    /// How the literal is written behind which there were only blanks and comments.
+    literal: Option<Prefix>,
+    /// Whether a line has ended behind it.
+    is_below: bool,
 }
 
 impl<'a> Scanner<'a> {
     pub(crate) fn new(text: &'a str) -> Scanner<'a> {
-        Scanner { text, at: 0 }
+        Scanner { text, at: 0, literal: None, is_below: false }
     }
 }
 
@@ -98,7 +103,17 @@ impl Iterator for Scanner<'_> {
     fn next(&mut self) -> Option<Piece> {
         let rest = &self.text[self.at..];
         let first = rest.chars().next()?;
-        let Measured { kind, length } = measure(rest, first);
+        let goes_on = self.literal.filter(|_| self.is_below && first == '\'');
+        let Measured { kind, length } = match goes_on {
+            Some(prefix) => text(rest, 0, prefix),
+            None => measure(rest, first),
+        };
+        match kind {
+            Kind::Space | Kind::Comment if self.literal.is_none() => {}
+            Kind::Space | Kind::Comment => self.is_below |= rest[..length].contains('\n'),
+            Kind::Text(prefix) => (self.literal, self.is_below) = (Some(prefix), false),
+            _ => self.literal = None,
+        }
         let start = self.at;
         self.at = start + length;
         Some(Piece { kind, start, end: self.at })
@@ -333,6 +348,16 @@ mod tests {
         one("\"a\"\"b;\"", Kind::Name);
         one("$$it's; $1$$", Kind::Dollar);
         one("$é$ $$ ; $é$", Kind::Dollar);
+    }
+
+    #[test]
+    fn a_literal_goes_on_in_its_own_way_on_a_line_below() {
+        let (escape, plain) = (Kind::Text(Prefix::Escape), Kind::Text(Prefix::Plain));
+        let found = pieces("E'a' -- c\n'\\'b' 'c\\'");
+        let comment = (Kind::Comment, "-- c");
+        assert_eq!(found, [(escape, "E'a'"), comment, (escape, "'\\'b'"), (plain, "'c\\'")]);
+        let found = pieces("E'a' , \n'c\\'");
+        assert_eq!(found[2], (plain, "'c\\'"));
     }
 
     #[test]

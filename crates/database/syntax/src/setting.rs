@@ -4,7 +4,7 @@
 //!   SET [SESSION | LOCAL] name {TO | =} {value, ... | DEFAULT}    SET TIME ZONE value
 //!   RESET {name | ALL}    ALTER SESSION SET name = value ...
 //!   SET TRANSACTION modes    SET SESSION CHARACTERISTICS AS TRANSACTION modes
-//!   SHOW {name | ALL | TIME ZONE | TRANSACTION ISOLATION LEVEL}
+//!   SHOW {name | ALL | TIME ZONE | TRANSACTION ISOLATION LEVEL}    SHOW PARAMETER [part]
 //! ```
 //!
 //! Callers: `statement`; `system` for the values of ALTER SYSTEM SET.
@@ -35,11 +35,15 @@ pub struct ParameterValue {
     pub value: Option<String>,
 }
 
-/// SHOW.
+/// SHOW: which parameters are shown.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Show {
-    /// The parameter; none for ALL.
-    pub name: Option<String>,
+pub enum Show {
+    /// All of them.
+    All,
+    /// The one of this name.
+    One(String),
+    /// Those whose names have this in them: SHOW PARAMETER, as SQL*Plus has it.
+    Like(String),
 }
 
 impl Setting {
@@ -152,22 +156,21 @@ fn value(reader: &mut Reader<'_>) -> Result<Option<String>, SyntaxError> {
 impl Show {
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Show, SyntaxError> {
         reader.expect("show")?;
-        let name = match () {
-            () if reader.take("all") => None,
-            () if reader.take("time zone") => Some("timezone".into()),
+        Ok(match () {
+            () if reader.take("all") => Show::All,
+            () if reader.take("time zone") => Show::One("timezone".into()),
             () if reader.take("transaction isolation level") => {
-                Some("transaction_isolation".into())
+                Show::One("transaction_isolation".into())
             }
-            () => {
-                // SQL*Plus says SHOW PARAMETER name.
-                let _ = reader.take("parameters") || reader.take("parameter");
+            () if reader.take("parameters") || reader.take("parameter") => {
                 match reader.is_at_end() {
-                    true => None,
-                    false => Some(parameter(reader)?),
+                    true => Show::All,
+                    false => Show::Like(parameter(reader)?),
                 }
             }
-        };
-        Ok(Show { name })
+            () if reader.is_at_end() => Show::All,
+            () => Show::One(parameter(reader)?),
+        })
     }
 }
 
@@ -230,13 +233,15 @@ mod tests {
     #[test]
     fn parameters_are_shown() {
         let shown = |text: &str| match statement(text) {
-            Statement::Show(show) => show.name,
+            Statement::Show(show) => show,
             other => panic!("{other:?}"),
         };
-        assert_eq!(shown("show all"), None);
-        assert_eq!(shown("show DB_cache_size"), Some("db_cache_size".into()));
-        assert_eq!(shown("show parameter db_cache_size"), Some("db_cache_size".into()));
-        assert_eq!(shown("show transaction isolation level"), Some("transaction_isolation".into()));
+        assert_eq!(shown("show all"), Show::All);
+        assert_eq!(shown("show DB_cache_size"), Show::One("db_cache_size".into()));
+        assert_eq!(shown("show parameter Cache"), Show::Like("cache".into()));
+        assert_eq!(shown("show parameters"), Show::All);
+        let isolation = shown("show transaction isolation level");
+        assert_eq!(isolation, Show::One("transaction_isolation".into()));
     }
 
     #[test]

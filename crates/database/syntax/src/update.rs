@@ -143,7 +143,7 @@ mod tests {
         assert!(refused("update t a = 1").contains("expected SET"));
         assert!(refused("update t set (a, b) = (1)").contains("2 columns and 1 values"));
         assert!(refused("update t set a + 1").contains("near \"+\", line 1 column 16; expected"));
-        assert!(refused("delete from only t").contains("ONLY isn't supported"));
+        assert!(refused("delete from only (t, u)").contains("ONLY isn't supported"));
         assert!(refused("delete from t where").contains("expected an expression"));
         assert!(refused("update t set a = 1 order by b").contains("near \"order\""));
     }

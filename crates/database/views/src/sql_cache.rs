@@ -128,8 +128,8 @@ pub struct OperationWork {
     pub current_gets: u64,
     /// Blocks read from disk, in the same way.
     pub reads: u64,
-    /// Blocks written to temporary space, in the same way.
+    /// Blocks that it wrote to temporary space itself.
     pub writes: u64,
-    /// The elapsed time, in the same way.
+    /// The elapsed time, with that of the operations that feed it.
     pub elapsed: Nanos,
 }

@@ -62,7 +62,7 @@ pub(crate) const VIEWS: &[View] = &[
     .expecting(2_000),
     View::new(
         "v$sql_plan_statistics",
-        "one row for each operation of a plan that was measured: what it did in all executions",
+        "one row for each operation of a plan that EXPLAIN ANALYZE has measured: what it did",
         &[
             text("sql_id", "the statement"),
             int("hash_value", "the last 32 bits of that"),
@@ -75,8 +75,8 @@ pub(crate) const VIEWS: &[View] = &[
             int("cr_buffer_gets", "consistent gets, with those of the operations below"),
             int("cu_buffer_gets", "current gets, with those of the operations below"),
             int("disk_reads", "blocks read from disk, with those of the operations below"),
-            int("disk_writes", "blocks written to temporary space, in the same way"),
-            int("elapsed_time", "microseconds, in the same way"),
+            int("disk_writes", "blocks that it wrote to temporary space itself"),
+            int("elapsed_time", "microseconds, with those of the operations below"),
         ],
         operation_work,
     )

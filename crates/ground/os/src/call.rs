@@ -141,6 +141,13 @@ impl Session {
         Call { calls: Rc::clone(calls) }
     }
 
+    /// Counts this time as the present call's, if that has a limit: earlier calls for the same
+    /// statement took it. So the limit is one of all of them together (O68).
+    pub fn count_as_spent(&self, spent: Nanos) {
+        let until = &self.calls.until;
+        until.set(Timestamp::from_nanos(until.get().as_nanos().saturating_sub(spent.0)));
+    }
+
     /// Why the present call is to end; none while it goes on, while its end is held off, and
     /// without a call. It costs a load. Whoever waits or loops for a call looks at this, and leaves
     /// what a refused statement leaves.

@@ -78,6 +78,24 @@ fn a_call_that_has_had_its_time_is_to_end() {
     assert_eq!(session.call_end(), None);
 }
 
+/// Calls for one statement have its time together.
+#[test]
+fn what_earlier_calls_took_counts() {
+    let (os, _) = world();
+    let session = session(&os);
+    let limit = Nanos::from_secs(3_600);
+    let call = session.begin_call(Some(limit));
+    session.count_as_spent(Nanos::from_secs(3_000));
+    assert_eq!(session.call_end(), None);
+    session.count_as_spent(Nanos::from_secs(600));
+    assert_eq!(session.call_end(), Some(CallEnd::OutOfTime(limit)));
+    drop(call);
+    let _call = session.begin_call(Some(limit));
+    assert_eq!(session.call_end(), None, "another call has its own time");
+    session.count_as_spent(Nanos(u64::MAX));
+    assert_eq!(session.call_end(), Some(CallEnd::OutOfTime(limit)));
+}
+
 /// Work that is held off is done to its end; then the cancel counts that came meanwhile.
 #[test]
 fn what_has_to_be_done_to_its_end_sees_no_cancel() {

@@ -195,6 +195,13 @@ impl Refusal {
         self
     }
 
+    /// The same about no character of the statement's text: it arose in another text.
+    #[must_use]
+    pub fn elsewhere(mut self) -> Refusal {
+        self.parts.position = None;
+        self
+    }
+
     /// The same with this text before its message.
     #[must_use]
     pub fn led_by(mut self, lead: &str) -> Refusal {

@@ -243,6 +243,7 @@ fn change(database: &Database, session: &Session) {
         depends_on: vec![Dependency { object: ObjectId::Table(kind.object), columns: vec![1] }],
         bound_in: catalog.generation(session),
         replace: false,
+        retyped: vec![],
     };
     catalog.create_view(&spec, session).expect("its dictionary gets what it needs");
     assert_eq!(catalog.dictionary_version(session), DICTIONARY_VERSION);

@@ -78,6 +78,11 @@ impl Chunk {
         record::charge(rows as u64 * record::levels(rows), session);
     }
 
+    /// The bytes that rows take, of those that the chunk has.
+    pub(crate) fn used_bytes(&self) -> u64 {
+        (self.end + self.bytes.len() - self.entries) as u64
+    }
+
     fn first(&self) -> Option<Entry> {
         Entry::read_from_prefix(&self.bytes[self.entries..]).ok().map(|(entry, _)| entry)
     }

@@ -114,6 +114,14 @@ impl SortedState {
         }
     }
 
+    /// Bytes of that memory which the rows take that are left.
+    pub fn used_bytes(&self) -> u64 {
+        match &self.kept {
+            Rows::Memory { merge, .. } => merge.sources().iter().map(Chunk::used_bytes).sum(),
+            Rows::Disk { .. } | Rows::Nothing => self.memory_bytes(),
+        }
+    }
+
     /// Bytes that were written to the temporary file.
     pub fn temp_bytes(&self) -> u64 {
         match &self.kept {

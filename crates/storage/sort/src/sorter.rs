@@ -119,6 +119,15 @@ impl SortState {
         self.pool_bytes() + lists as u64 + extents + temp
     }
 
+    /// Bytes of that memory which rows have taken. The rest was asked for, and isn't touched yet.
+    pub fn used_bytes(&self) -> u64 {
+        match self.temp {
+            // All chunks were full when they were written.
+            Some(_) => self.memory_bytes(),
+            None => self.chunks.iter().map(Chunk::used_bytes).sum(),
+        }
+    }
+
     /// Bytes that were written to the temporary file.
     pub fn temp_bytes(&self) -> u64 {
         self.temp.as_ref().map_or(0, |temp| temp.written_bytes)

@@ -8,7 +8,7 @@ use common::{DIRECTORY, Row, expected, rows, small};
 use os::FilesystemIo;
 use proptest::prelude::*;
 use sim::{LogMode, Report, Simulation};
-use sort::{RECORD_BYTES_MAX, SORT_AREA_BYTES_MAX, SortConfig, Sorter};
+use sort::{RECORD_BYTES_MAX, SORT_AREA_BYTES_MAX, SortConfig, SortState, Sorter};
 use stop::{Halt, RefusalKind};
 use testbed::{Dice, run};
 use waits::{Statistic, Totals, WaitEvent};
@@ -125,6 +125,27 @@ fn what_fits_stays_in_memory() {
         assert!(sorter.memory_bytes() < 70_000);
         let mut sorted = sorter.finish().expect("in memory");
         assert_eq!(sorted.next_row().expect("a row"), Some((&b"a"[..], &b"b"[..])));
+    });
+}
+
+/// What a sort was given and hasn't touched isn't what its rows take.
+#[test]
+fn rows_take_less_than_the_area_of_a_sort() {
+    run(Simulation::new(1), |world, session| {
+        let halt = Halt::new(world.os());
+        let config = SortConfig { area_bytes: 32 << 20, ..small() };
+        let mut sort = SortState::new(&world.disk(), config, &halt).expect("a sound area");
+        assert_eq!(sort.used_bytes(), 0);
+        for number in 0..1_000_u32 {
+            sort.push(&number.to_le_bytes(), &[7; 100], session).expect("room");
+        }
+        assert!(sort.memory_bytes() > 16 << 20, "{}", sort.memory_bytes());
+        let used = sort.used_bytes();
+        assert!((104_000..200_000).contains(&used), "{used}");
+        let mut sorted = sort.finish(session).expect("in memory");
+        assert_eq!(sorted.used_bytes(), used);
+        sorted.close(session);
+        assert_eq!(sorted.used_bytes(), 0);
     });
 }
 

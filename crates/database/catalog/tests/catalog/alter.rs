@@ -53,6 +53,44 @@ fn a_column_is_added_without_rows_being_rewritten() {
     });
 }
 
+/// A column that is refused because of a constraint leaves nothing, also no place.
+#[test]
+fn a_column_is_added_with_all_its_constraints_or_not_at_all() {
+    let disk = database(|db, session| {
+        db.catalog.create_table(&customer(), WAIT, session).expect("created");
+        fill(db, 0..1, session);
+        let default = DefaultSpec::Constant(Value::Int(0).to_owned());
+        let spec = ColumnSpec { default, ..column("best", Type::BigInt) };
+        let more = |than: i64| {
+            let of = Operand::Column(3);
+            let than = Operand::Constant(Value::Int(than).to_owned());
+            let check = Rule::Check(Condition::Compare(of, Comparison::Greater, than));
+            let more = ConstraintSpec { name: Some("more".into()), rule: check };
+            vec![unique(&["best"]), foreign(&["best"], "customer", OnDelete::NoAction), more]
+        };
+        let add = |constraints: Vec<ConstraintSpec>| {
+            db.catalog.add_column("customer", &spec, &constraints, WAIT, session)
+        };
+        for _ in 0..3 {
+            refused(add(more(5)), RefusalKind::CheckViolation, "more");
+            let table = db.catalog.table("customer", session).expect("there");
+            assert_eq!((table.columns.len(), table.indexes.len()), (3, 1));
+            assert_eq!(table.foreign_keys.len() + table.checks.len(), 0);
+        }
+        add(more(-1)).expect("added");
+        refused(add(more(-1)), RefusalKind::Invalid, "two columns best");
+        let row = [Value::Int(7), Value::Null, Value::Null, Value::Int(0)];
+        refused(db.insert("customer", &row, session), RefusalKind::UniqueViolation, "best");
+        let row = [Value::Int(7), Value::Null, Value::Null, Value::Int(9)];
+        refused(db.insert("customer", &row, session), RefusalKind::ForeignKeyViolation, "customer");
+    });
+    with(disk, |db, session| {
+        let table = db.catalog.table("customer", session).expect("there");
+        let counts = (table.indexes.len(), table.foreign_keys.len(), table.checks.len());
+        assert_eq!(counts, (2, 1, 1));
+    });
+}
+
 #[test]
 fn names_change_and_old_ones_are_free() {
     let disk = database(|db, session| {

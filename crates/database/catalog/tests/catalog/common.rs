@@ -356,6 +356,7 @@ impl Db {
             depends_on: vec![Dependency { object, columns: columns.to_vec() }],
             bound_in,
             replace: false,
+            retyped: vec![],
         }
     }
 

@@ -2,7 +2,7 @@
 
 use catalog::{ColumnSpec, DefaultSpec, SequenceOptions};
 use relation::{Comparison, Condition, OnDelete, Operand};
-use stop::RefusalKind;
+use stop::{RefusalKind, SqlState, Stop};
 use value::{Type, Value};
 
 use crate::common::{
@@ -74,7 +74,10 @@ fn what_cannot_be_created_says_why() {
         refused(create(with(to("t"))), invalid, "no primary key");
         let default = DefaultSpec::Constant(Value::Text("too long for that").to_owned());
         let bad = ColumnSpec { default, ..column("n", text(9)) };
-        refused(create(table("t", vec![bad], vec![])), invalid, "its default");
+        let made = create(table("t", vec![bad], vec![]));
+        let state = made.as_ref().err().map(Stop::state);
+        assert_eq!(state, Some(SqlState::STRING_DATA_RIGHT_TRUNCATION));
+        refused(made, invalid, "its default");
         let default = DefaultSpec::Identity { always: true, options: SequenceOptions::default() };
         let bad = ColumnSpec { default, ..column("n", text(9)) };
         refused(create(table("t", vec![bad], vec![])), invalid, "identity column n is VARCHAR(9)");
@@ -211,6 +214,33 @@ fn a_truncated_table_is_empty_and_goes_on() {
     with(disk, |db, session| {
         assert_eq!(db.rows("customer", session).len(), 10);
         assert_eq!(db.rows("orders", session).len(), 1);
+    });
+}
+
+#[test]
+fn tables_that_refer_to_each_other_are_truncated_together() {
+    let disk = database(|db, session| {
+        db.catalog.create_table(&customer(), WAIT, session).expect("created");
+        db.catalog.create_table(&orders(OnDelete::NoAction), WAIT, session).expect("created");
+        let both = |names: &[&str], cascade: bool| {
+            fill(db, 0..60, session);
+            db.insert("orders", &[Value::Int(1), Value::Int(7)], session).expect("inserted");
+            let emptied = db.catalog.truncate_tables(names, cascade, WAIT, session);
+            assert_eq!(emptied.expect("truncated").len(), 2, "{names:?}");
+            assert_eq!(db.rows("customer", session).len(), 0, "{names:?}");
+            assert_eq!(db.rows("orders", session).len(), 0, "{names:?}");
+        };
+        both(&["customer", "orders"], false);
+        both(&["customer"], true);
+        both(&["orders", "customer", "customer"], true);
+        let alone = db.catalog.truncate_tables(&["orders"], true, WAIT, session);
+        assert_eq!(alone.expect("truncated").len(), 1, "nothing refers to it");
+        let orphan = db.insert("orders", &[Value::Int(1), Value::Int(3)], session);
+        refused(orphan, RefusalKind::ForeignKeyViolation, "orders");
+    });
+    with(disk, |db, session| {
+        assert_eq!(db.rows("customer", session).len(), 0);
+        assert_eq!(db.rows("orders", session).len(), 0);
     });
 }
 

@@ -171,6 +171,16 @@ fn a_view_is_replaced_if_those_that_read_it_can_go_on() {
         refused(replace(&[1, 2]), RefusalKind::WrongState, "view above depends on it");
         assert_eq!(replace(&[2, 1, 0]).expect("replaced"), number, "it is the same view");
         assert_eq!(db.catalog.view("names", session).expect("there").columns.len(), 3);
+        let retyped = |columns: &[usize]| {
+            let spec = db.view_of("names", "customer", &[2, 1, 0], session);
+            ViewSpec { replace: true, retyped: columns.to_vec(), ..spec }
+        };
+        let other = db.catalog.create_view(&retyped(&[0, 1]), session);
+        refused(other, RefusalKind::WrongState, "view above depends on it");
+        let late = retyped(&[0]);
+        db.catalog.create_view(&retyped(&[0, 2]), session).expect("nobody reads these");
+        let late = db.catalog.create_view(&late, session);
+        refused(late, RefusalKind::DefinitionChanged, "it was changed meanwhile");
         let circle = db.view_of("names", "above", &[0], session);
         let circle = ViewSpec { columns: vec!["c2".into(), "c1".into()], replace: true, ..circle };
         refused(db.catalog.create_view(&circle, session), RefusalKind::Invalid, "read itself");
@@ -271,6 +281,7 @@ fn a_view_is_made_of_what_is_there_whoever_drops_it_meanwhile() {
                     depends_on: vec![reads],
                     bound_in,
                     replace: false,
+                    retyped: vec![],
                 };
                 match db.catalog.create_view(&spec, session) {
                     Ok(_) => made += 1,

@@ -230,6 +230,50 @@ fn a_table_is_given_to_who_made_it_whatever_becomes_of_its_name_meanwhile() {
     assert!(refused > 0, "nobody met a table that was there");
 }
 
+/// CREATE TABLE AS that is refused drops the table that it has made. Another session may have
+/// dropped that one before, and made one of the same name, which stays with its row.
+#[test]
+fn a_create_table_as_that_is_refused_does_not_drop_the_table_of_another_session() {
+    let base = made(|_, _| {});
+    let mut replaced = 0;
+    for seed in 0..100 {
+        replaced += racing_as(PAUSES, seed, base.clone(), move |database, session| {
+            let replaced = Outside::new(0);
+            let has_ended = Arc::new(SharedFlag::new(false));
+            let (ended, inside) = (Arc::clone(&has_ended), replaced.clone());
+            let makes = start("makes", (database, session), move |database, session| {
+                let mut connection = database.connect_with(session);
+                connection.execute("set ddl_lock_timeout = 60", &[]).expect("set");
+                let text = "create table t as select 1 / (50 - n) as a \
+                            from generate_series(1, 50) as g(n)";
+                for _ in 0..3 {
+                    connection.execute(text, &[]).expect_err("it divides by zero, or is too late");
+                }
+                ended.raise(session);
+            });
+            let replaces = start("replaces", (database, session), move |database, session| {
+                let mut connection = database.connect_with(session);
+                connection.set_ddl_lock_wait(LockWait::Forever);
+                while !has_ended.is_raised(session) {
+                    let dropped = connection.drop_table("t", false);
+                    if dropped.is_ok() && connection.create_table(&plain("t")).is_ok() {
+                        commit_row(&mut connection, "t", &[Value::Int(7)]);
+                        inside.with(|replaced| *replaced += 1);
+                        break;
+                    }
+                }
+            });
+            join(vec![makes, replaces], session);
+            let replaced = replaced.take();
+            if replaced > 0 {
+                assert_eq!(rows_of(&mut database.connect_with(session), "t"), 1);
+            }
+            replaced
+        });
+    }
+    assert!(replaced > 0, "the table was never replaced");
+}
+
 /// It is found, or there is none: that one went while it was looked up is nobody's concern.
 #[test]
 fn a_table_that_comes_and_goes_is_found_by_its_name_or_is_not_there() {

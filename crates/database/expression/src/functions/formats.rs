@@ -5,7 +5,7 @@
 use stop::SqlState;
 use value::{Number, PatternFault, Timestamp, Value, format_moment, parse_moment};
 
-use super::number_pattern::{self, NumberPattern};
+use super::number_pattern::{self, NumberPattern, Unread};
 use super::{Entry, entry, unexpected};
 use crate::arithmetic::double_of;
 use crate::cast;
@@ -145,13 +145,27 @@ fn plain_number<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Va
 fn to_number<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     let [Value::Text(text), Value::Text(pattern)] = *arguments else { unexpected(arguments) };
     let pattern = pattern_of(pattern)?;
-    let is_short = text.len() <= NUMBER_BYTES_MAX;
-    let digits = is_short.then(|| number_pattern::read(&pattern, text)).flatten();
-    let number: Option<Number> = digits.and_then(|digits| digits.parse().ok());
-    number.map(Value::Number).ok_or_else(|| {
-        let say = "the text isn't a number of this pattern";
-        Fault::new(SqlState::INVALID_TEXT_REPRESENTATION, say).showing(Value::Text(text))
-    })
+    let read = match text.len() <= NUMBER_BYTES_MAX {
+        true => number_pattern::read(&pattern, text),
+        false => Err(Unread::NotANumber),
+    };
+    let digits = match read {
+        Ok(digits) => digits,
+        Err(Unread::TooLarge) => {
+            let say = "the number has more digits before the point than the pattern";
+            let fault = Fault::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, say);
+            return Err(fault.showing(Value::Text(text)));
+        }
+        Err(Unread::NotANumber) => return Err(not_of_pattern(text)),
+    };
+    let number: Option<Number> = digits.parse().ok();
+    number.map(Value::Number).ok_or_else(|| not_of_pattern(text))
+}
+
+#[cold]
+fn not_of_pattern(text: &str) -> Fault {
+    let say = "the text isn't a number of this pattern";
+    Fault::new(SqlState::INVALID_TEXT_REPRESENTATION, say).showing(Value::Text(text))
 }
 
 /// Refuses a pattern that is longer than any sound one: work and result grow with it.

@@ -343,14 +343,42 @@ impl<'p> Digits<'p> {
     }
 }
 
-/// The digits of a text that a pattern wrote, with sign and point; none if it has other characters
-/// than numbers have.
-pub(super) fn read(pattern: &NumberPattern, text: &str) -> Option<String> {
+/// Why a text isn't a number of a pattern.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Unread {
+    /// It has no digit, or a character that numbers don't have.
+    NotANumber,
+    /// It has more digits before the point than the pattern.
+    TooLarge,
+}
+
+/// The digits of a text that a pattern wrote, with sign and point. Digits behind the last place of
+/// the pattern are left out, with all that follows.
+pub(super) fn read(pattern: &NumberPattern, text: &str) -> Result<String, Unread> {
     let (mut digits, mut is_negative, mut has_point) = (String::new(), false, false);
+    // The digits that were read, without zeros at the beginning if the pattern has a point.
+    let (mut before, mut behind) = (0, 0);
     let is_of_pattern = |char: char| pattern.pieces.contains(&Piece::Text(char));
     for char in text.trim().chars() {
         match char {
-            '0'..='9' => digits.push(char),
+            '0'..='9' if has_point => {
+                if behind == pattern.behind {
+                    break;
+                }
+                behind += 1;
+                digits.push(char);
+            }
+            '0'..='9' if pattern.has_point => {
+                before += usize::from(before > 0 || char != '0');
+                digits.push(char);
+            }
+            '0'..='9' => {
+                if before == pattern.before {
+                    break;
+                }
+                before += 1;
+                digits.push(char);
+            }
             '.' if !pattern.has_point || has_point => break,
             '.' => {
                 has_point = true;
@@ -359,11 +387,17 @@ pub(super) fn read(pattern: &NumberPattern, text: &str) -> Option<String> {
             '-' | '<' => is_negative = true,
             '+' | '>' | ',' | ' ' | '$' => {}
             other if is_of_pattern(other) => {}
-            _ => return None,
+            _ => return Err(Unread::NotANumber),
         }
     }
-    let has_digits = digits.bytes().any(|byte| byte.is_ascii_digit());
-    has_digits.then(|| if is_negative { format!("-{digits}") } else { digits })
+    if before > pattern.before {
+        return Err(Unread::TooLarge);
+    }
+    match digits.bytes().any(|byte| byte.is_ascii_digit()) {
+        true if is_negative => Ok(format!("-{digits}")),
+        true => Ok(digits),
+        false => Err(Unread::NotANumber),
+    }
 }
 
 #[cfg(test)]
@@ -430,12 +464,22 @@ mod tests {
         let number = |text: &str, pattern: &str| {
             read(&NumberPattern::parse(pattern).expect("a pattern"), text)
         };
-        assert_eq!(number("12,454.8-", "99G999D9S").as_deref(), Some("-12454.8"));
-        assert_eq!(number("<485>", "999PR").as_deref(), Some("-485"));
-        assert_eq!(number(" 00485", "09999").as_deref(), Some("00485"));
-        assert_eq!(number("12.5", "99").as_deref(), Some("12"));
-        assert_eq!(number("$1,000", "$9,999").as_deref(), Some("1000"));
-        assert_eq!(number("abc", "999"), None);
-        assert_eq!(number("", "999"), None);
+        for (text, pattern, expected) in [
+            ("12,454.8-", "99G999D9S", "-12454.8"),
+            ("<485>", "999PR", "-485"),
+            (" 00485", "09999", "00485"),
+            ("12.5", "99", "12"),
+            ("$1,000", "$9,999", "1000"),
+            ("1234", "99", "12"),
+            ("1234-", "99S", "12"),
+            ("-12.345", "S99.99", "-12.34"),
+            ("0012.5", "99.9", "0012.5"),
+        ] {
+            assert_eq!(number(text, pattern).as_deref(), Ok(expected), "{text} {pattern}");
+        }
+        assert_eq!(number("123.4", "99.9"), Err(Unread::TooLarge));
+        assert_eq!(number("abc", "999"), Err(Unread::NotANumber));
+        assert_eq!(number("", "999"), Err(Unread::NotANumber));
+        assert_eq!(number("12", "S"), Err(Unread::NotANumber));
     }
 }

@@ -1,4 +1,4 @@
-//! Regular expressions: `~`, `~*`, `regexp_like`.
+//! Regular expressions: `~`, `~*`, `regexp_like`; `part` has `substring(text from pattern)`.
 //!
 //! ```text
 //!   ^(emp|dept)[0-9]*$ ─ parse ─▶ branches of pieces ─ search ─▶ whether a part of a text matches
@@ -18,6 +18,8 @@
 //! Callers: the table of functions.
 //! Source: PostgreSQL's documentation, "POSIX Regular Expressions".
 
+mod part;
+
 use std::cell::Cell;
 use std::iter::Peekable;
 use std::str::Chars;
@@ -31,6 +33,7 @@ use crate::{Evaluation, Fault, Kind};
 pub(super) const TABLE: &[Entry] = &[
     entry("regexp_like", &[Kind::Text, Kind::Text], Kind::Boolean, like),
     entry("regexp_like", &[Kind::Text, Kind::Text, Kind::Text], Kind::Boolean, like),
+    entry("substring", &[Kind::Text, Kind::Text], Kind::Text, part::substring),
 ];
 
 const STEPS_MAX: usize = 1_000_000;
@@ -65,24 +68,45 @@ type GoOn<'g> = &'g dyn Fn() -> Result<(), Fault>;
 /// Whether a part of the text matches.
 fn is_match(text: &str, pattern: &str, ignores_case: bool, go_on: GoOn<'_>) -> Result<bool, Fault> {
     go_on()?;
-    if pattern.len() > PATTERN_BYTES_MAX {
-        let say = format!("a regular expression has {PATTERN_BYTES_MAX} bytes at most");
-        return Err(Fault::new(SqlState::PROGRAM_LIMIT_EXCEEDED, say));
-    }
-    let mut parser = Parser { rest: pattern.chars().peekable(), pattern, depth: 0 };
-    let branches = parser.branches()?;
-    if parser.rest.peek().is_some() {
-        return Err(parser.wrong("a bracket closes that wasn't opened"));
-    }
-    let steps = Cell::new(STEPS_MAX.saturating_add(text.len().saturating_mul(8)));
-    let search = Search { text, ignores_case, steps, depth: Cell::new(0), go_on };
-    let starts = text.char_indices().map(|(at, _)| at).chain([text.len()]);
-    for start in starts {
+    let Pattern { branches, .. } = Pattern::parse(pattern)?;
+    let search = Search::new(text, ignores_case, go_on);
+    for start in starts(text) {
         if search.any(&branches, start, &|_| Ok(true))? {
             return Ok(true);
         }
     }
     Ok(false)
+}
+
+/// The places of a text where a part of it may begin.
+fn starts(text: &str) -> impl Iterator<Item = usize> {
+    text.char_indices().map(|(at, _)| at).chain([text.len()])
+}
+
+/// A pattern that was read.
+struct Pattern {
+    branches: Vec<Branch>,
+    /// Whether it has a group whose part is kept.
+    has_kept: bool,
+    /// Whether a repetition is to take as little as possible.
+    is_lazy: bool,
+}
+
+impl Pattern {
+    fn parse(pattern: &str) -> Result<Pattern, Fault> {
+        if pattern.len() > PATTERN_BYTES_MAX {
+            let say = format!("a regular expression has {PATTERN_BYTES_MAX} bytes at most");
+            return Err(Fault::new(SqlState::PROGRAM_LIMIT_EXCEEDED, say));
+        }
+        let rest = pattern.chars().peekable();
+        let mut parser = Parser { rest, pattern, depth: 0, has_kept: false, is_lazy: false };
+        let branches = parser.branches()?;
+        if parser.rest.peek().is_some() {
+            return Err(parser.wrong("a bracket closes that wasn't opened"));
+        }
+        let Parser { has_kept, is_lazy, .. } = parser;
+        Ok(Pattern { branches, has_kept, is_lazy })
+    }
 }
 
 /// Pieces one behind the other.
@@ -104,7 +128,11 @@ enum Node {
     },
     Begin,
     End,
-    Group(Vec<Branch>),
+    Group {
+        branches: Vec<Branch>,
+        /// Whether it is the first one whose part is kept: the others are `(?: )`, or come later.
+        is_kept: bool,
+    },
 }
 
 /// Characters from one to another.
@@ -135,6 +163,10 @@ struct Parser<'p> {
     rest: Peekable<Chars<'p>>,
     pattern: &'p str,
     depth: u32,
+    /// Whether there was a group whose part is kept.
+    has_kept: bool,
+    /// Whether there was a repetition that takes as little as possible.
+    is_lazy: bool,
 }
 
 impl Parser<'_> {
@@ -203,14 +235,16 @@ impl Parser<'_> {
                 }
             },
             '(' => {
-                if self.takes('?') && !self.takes(':') {
+                let keeps = !self.takes('?');
+                if !keeps && !self.takes(':') {
                     return Err(self.wrong("behind (? only : is supported"));
                 }
+                let is_kept = keeps && !std::mem::replace(&mut self.has_kept, true);
                 let branches = self.branches()?;
                 if !self.takes(')') {
                     return Err(self.wrong("a bracket isn't closed"));
                 }
-                Node::Group(branches)
+                Node::Group { branches, is_kept }
             }
             '*' | '+' | '?' => return Err(self.wrong("there is nothing to be repeated")),
             other => one(vec![Range::one(other)], false),
@@ -307,7 +341,7 @@ impl Parser<'_> {
         };
         // Whether as few or as many as possible are taken makes no difference to whether it
         // matches.
-        self.takes('?');
+        self.is_lazy |= self.takes('?');
         if self.rest.peek().is_some_and(|c| matches!(c, '*' | '+' | '?')) {
             return Err(self.wrong("a repetition can't be repeated"));
         }
@@ -354,6 +388,13 @@ struct Search<'t> {
     go_on: GoOn<'t>,
 }
 
+impl<'t> Search<'t> {
+    fn new(text: &'t str, ignores_case: bool, go_on: GoOn<'t>) -> Search<'t> {
+        let steps = Cell::new(STEPS_MAX.saturating_add(text.len().saturating_mul(8)));
+        Search { text, ignores_case, steps, depth: Cell::new(0), go_on }
+    }
+}
+
 impl Search<'_> {
     fn step(&self, ranges: usize) -> Result<(), Fault> {
         let before = self.steps.get();
@@ -392,15 +433,22 @@ impl Search<'_> {
                 self.depth.set(self.depth.get() - 1);
                 return found;
             }
-            self.step(of.len())?;
-            match self.text[at..].chars().next() {
-                Some(c) if self.is_one_of(c, of) != *negated => at += c.len_utf8(),
-                _ => return Ok(false),
+            match self.one(at, of, *negated)? {
+                Some(behind) => at = behind,
+                None => return Ok(false),
             }
             pieces = rest;
         }
         self.step(0)?;
         then(at)
+    }
+
+    /// The place behind a character that is one of these, or none of them.
+    fn one(&self, at: usize, of: &[Range], negated: bool) -> Result<Option<usize>, Fault> {
+        self.step(of.len())?;
+        let next = self.text[at..].chars().next();
+        let found = next.filter(|c| self.is_one_of(*c, of) != negated);
+        Ok(found.map(|c| at + c.len_utf8()))
     }
 
     /// A run of single characters: the longest one first. Its length needs no stack.
@@ -460,7 +508,7 @@ impl Search<'_> {
         match node {
             Node::Begin if at == 0 => then(at),
             Node::End if at == self.text.len() => then(at),
-            Node::Group(branches) => self.any(branches, at, then),
+            Node::Group { branches, .. } => self.any(branches, at, then),
             _ => Ok(false),
         }
     }

@@ -115,12 +115,15 @@ impl Binder<'_> {
             match assignment {
                 Assignment::Column { column, value } => {
                     let place = Binder::place_of(table, column)?;
-                    check_not_generated(table, place, value, At::begin(column.span))?;
+                    if matches!(value, Given::Expression(_)) {
+                        check_may_be_set(table, place, column)?;
+                    }
                     add(column, place, self.given(table, place, value)?)?;
                 }
                 Assignment::Columns { columns, query } => {
                     for (number, column) in columns.iter().enumerate() {
                         let place = Binder::place_of(table, column)?;
+                        check_may_be_set(table, place, column)?;
                         let typed = self.scalar_column(query, number, columns.len())?;
                         add(column, place, self.taken(table, place, typed)?)?;
                     }
@@ -193,6 +196,19 @@ impl Binder<'_> {
         self.groups.pop();
         self.levels.leave();
         Ok(done)
+    }
+}
+
+/// Refuses SET of a column that is always generated, to anything but DEFAULT.
+fn check_may_be_set(table: &TableDefinition, place: usize, name: &Ident) -> Bind<()> {
+    let column = &table.columns[place];
+    match column.default {
+        ColumnDefault::Identity { always: true, .. } => {
+            let message = format!("column {} can only be set to DEFAULT", column.name);
+            Err(Refused::new(SqlState::GENERATED_ALWAYS, At::begin(name.span), message)
+                .hint("it is GENERATED ALWAYS: leave it as it is, or give it DEFAULT"))
+        }
+        _ => Ok(()),
     }
 }
 

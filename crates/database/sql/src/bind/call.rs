@@ -154,6 +154,12 @@ pub(super) fn plain_arguments(list: &FunctionArgumentList) -> Bind<Vec<&Expr>> {
     fn plain(argument: &FunctionArg) -> Bind<&Expr> {
         match argument {
             FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Ok(expr),
+            FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(_)) => {
+                let what = "all columns of a table as an argument";
+                let instead = "count(*) counts rows; behind an outer join, count a column of the \
+                               table that is NOT NULL";
+                Err(Refused::unsupported(At::NOWHERE, what, instead))
+            }
             FunctionArg::Unnamed(_) => {
                 let message = "* stands for all columns in count(*) only";
                 Err(Refused::new(SqlState::SYNTAX_ERROR, At::NOWHERE, message))

@@ -12,8 +12,9 @@ use stop::SqlState;
 use value::Value;
 
 use super::Binder;
+use super::pattern::matched;
 use super::scope::Wanted;
-use super::system::{is_bytewise, pattern, plain_operator};
+use super::system::{is_bytewise, plain_operator};
 use crate::names::{Name, fold};
 use crate::refuse::{At, Bind, Placed, Refused};
 
@@ -101,15 +102,7 @@ impl Binder<'_> {
                 Ok(build::call("strpos", vec![text, part])?)
             }
             Expr::Substring { expr, substring_from, substring_for, .. } => {
-                let mut arguments = vec![self.expression(expr)?];
-                arguments.push(match substring_from {
-                    Some(from) => self.expression(from)?,
-                    None => Typed::value(Value::Int(1)),
-                });
-                if let Some(length) = substring_for {
-                    arguments.push(self.expression(length)?);
-                }
-                Ok(build::call("substr", arguments)?)
+                self.substring(expr, substring_from.as_deref(), substring_for.as_deref())
             }
             Expr::Trim { trim_where, trim_what, expr, trim_characters } => {
                 let name = match trim_where {
@@ -228,7 +221,7 @@ impl Binder<'_> {
             BinaryOperator::PGILikeMatch => build::like(left, right, None, like(true, false))?,
             BinaryOperator::PGNotILikeMatch => build::like(left, right, None, like(true, true))?,
             BinaryOperator::PGStartsWith => build::call("starts_with", vec![left, right])?,
-            other => pattern(left, other, right)?,
+            other => matched(left, other, right)?,
         })
     }
 
@@ -345,27 +338,26 @@ impl Binder<'_> {
     }
 
     fn between(&mut self, expr: &Expr, low: &Expr, high: &Expr, negated: bool) -> Bind<Typed> {
+        if let Some(low) = syntax::symmetric_bound(low) {
+            return self.between_symmetric(expr, [low, high], negated);
+        }
         let value = self.expression(expr)?;
         self.count_copies(std::slice::from_ref(&value), 1, "BETWEEN")?;
         let (low, high) = (self.expression(low)?, self.expression(high)?);
         Ok(self.compared(build::between(value, low, high, negated)?))
     }
 
-    fn like(&mut self, expr: &Expr) -> Bind<Typed> {
-        let ignore_case = matches!(expr, Expr::ILike { .. });
-        let (Expr::Like { negated, any, expr, pattern, escape_char }
-        | Expr::ILike { negated, any, expr, pattern, escape_char }) = expr
-        else {
-            unreachable!("the caller has looked")
-        };
-        if *any {
-            let instead = "combine several LIKEs by OR";
-            return Err(Refused::unsupported(At::NOWHERE, "LIKE ANY", instead));
-        }
-        let options = LikeOptions { ignore_case, negated: *negated };
-        let (value, pattern) = (self.expression(expr)?, self.expression(pattern)?);
-        let escape = escape_char.as_ref().map(|escape| self.literal(&escape.value)).transpose()?;
-        Ok(build::like(value, pattern, escape, options)?)
+    /// BETWEEN SYMMETRIC: between two bounds in either order.
+    fn between_symmetric(&mut self, expr: &Expr, bounds: [&Expr; 2], negated: bool) -> Bind<Typed> {
+        let (value, [low, high]) = (self.expression(expr)?, bounds);
+        let bounds = [self.expression(low)?, self.expression(high)?];
+        self.count_copies(std::slice::from_ref(&value), 3, "BETWEEN SYMMETRIC")?;
+        self.count_copies(&bounds, 1, "BETWEEN SYMMETRIC")?;
+        let [low, high] = bounds;
+        let rising = build::between(value.clone(), low.clone(), high.clone(), false)?;
+        let falling = build::between(value, high, low, false)?;
+        let any = build::or(vec![rising, falling])?;
+        Ok(self.compared(if negated { build::not(any)? } else { any }))
     }
 
     /// IS NULL, IS TRUE and the like.

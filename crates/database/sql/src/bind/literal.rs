@@ -6,11 +6,13 @@
 //!
 //! Callers: `expression`.
 
+use std::borrow::Cow;
+
 use expression::{CastTo, Kind, Typed};
 use sqlparser::ast::{DataType, DateTimeField, Expr, Interval, TypedString, Value as Literal};
 use stop::{SqlState, Stop};
 use syntax::TypeName;
-use value::{Number, NumberFault, Value};
+use value::{Interval as Span, Number, NumberFault, Part, Value};
 
 use super::Binder;
 use crate::refuse::{At, Bind, Placed, Refused};
@@ -59,7 +61,8 @@ impl Binder<'_> {
         Ok(literal.cast(to)?)
     }
 
-    /// `INTERVAL '1 day'`, `INTERVAL '1' DAY`, `INTERVAL '1-2' YEAR TO MONTH`.
+    /// `INTERVAL '1 day'`, `INTERVAL '1' DAY`, `INTERVAL '1-2' YEAR TO MONTH`. What is below the
+    /// last field is cut off.
     pub(super) fn interval(&mut self, written: &Interval) -> Bind<Typed> {
         let value = self.expression(&written.value)?;
         let Some(first) = &written.leading_field else {
@@ -74,8 +77,14 @@ impl Binder<'_> {
             _ => return Err(not_an_interval()),
         };
         let last = written.last_field.as_ref();
-        let text = spelled_out(text.trim(), first, last).ok_or_else(not_an_interval)?;
-        Ok(Typed::literal(&text).cast(CastTo::Kind(Kind::Interval))?)
+        let span = span_of(text.trim(), first, last).ok_or_else(not_an_interval)?;
+        let is_seconds = *first == DateTimeField::Second;
+        let precision = written.leading_precision.filter(|_| is_seconds);
+        let span = match written.fractional_seconds_precision.or(precision) {
+            Some(digits) => with_digits(span, digits),
+            None => span,
+        };
+        Ok(Typed::value(Value::Interval(span)))
     }
 }
 
@@ -93,41 +102,58 @@ fn not_an_interval() -> Refused {
     Refused::new(SqlState::INVALID_DATETIME_FORMAT, At::NOWHERE, message)
 }
 
-/// The span in words, as a text without fields has it: `'5' DAY` is `5 day`.
-fn spelled_out(text: &str, first: &DateTimeField, last: Option<&DateTimeField>) -> Option<String> {
+/// The span that a text with fields is; none if it is none, or there are no such fields.
+fn span_of(text: &str, first: &DateTimeField, last: Option<&DateTimeField>) -> Option<Span> {
+    let first = match first {
+        // No span has weeks: they are days.
+        DateTimeField::Week(_) | DateTimeField::Weeks if last.is_none() => {
+            return Span::parse(&format!("{text} week"));
+        }
+        first => field(first)?,
+    };
+    let Some(last) = last else { return Span::parse_fields(text, first, first) };
+    let last = field(last)?;
+    let is_range = match first {
+        Part::Year => last == Part::Month,
+        Part::Day => matches!(last, Part::Hour | Part::Minute | Part::Second),
+        Part::Hour => matches!(last, Part::Minute | Part::Second),
+        Part::Minute => last == Part::Second,
+        _ => false,
+    };
+    is_range.then(|| Span::parse_fields(&with_sign(text), first, last)).flatten()
+}
+
+/// A field that a span has.
+fn field(written: &DateTimeField) -> Option<Part> {
     use DateTimeField as F;
-    let unit = match first {
-        F::Year | F::Years => "year",
-        F::Month | F::Months => "month",
-        F::Week(_) | F::Weeks => "week",
-        F::Day | F::Days => "day",
-        F::Hour | F::Hours => "hour",
-        F::Minute | F::Minutes => "minute",
-        F::Second | F::Seconds => "second",
-        _ => return None,
-    };
-    let (sign, digits) = match text.strip_prefix('-') {
-        Some(digits) => ("-", digits),
-        None => ("", text),
-    };
-    Some(match (first, last) {
-        (_, None) => format!("{text} {unit}"),
-        (F::Year | F::Years, Some(F::Month | F::Months)) => {
-            let (years, months) = digits.split_once('-')?;
-            format!("{sign}{years} year {sign}{months} month")
-        }
-        (F::Day | F::Days, Some(F::Hour | F::Hours)) => {
-            let (days, hours) = digits.split_once(' ')?;
-            format!("{sign}{days} day {sign}{hours} hour")
-        }
-        (F::Day | F::Days, Some(_)) => {
-            let (days, time) = digits.split_once(' ')?;
-            format!("{sign}{days} day {sign}{time}")
-        }
-        (F::Minute | F::Minutes, Some(_)) => format!("{sign}00:{digits}"),
-        (F::Hour | F::Hours, Some(_)) => text.to_string(),
+    Some(match written {
+        F::Year | F::Years => Part::Year,
+        F::Month | F::Months => Part::Month,
+        F::Day | F::Days => Part::Day,
+        F::Hour | F::Hours => Part::Hour,
+        F::Minute | F::Minutes => Part::Minute,
+        F::Second | F::Seconds => Part::Second,
         _ => return None,
     })
+}
+
+/// A text in which the sign before the days is that of the time too, as in the standard: `-1 2:03`
+/// is one day, two hours and three minutes less.
+fn with_sign(text: &str) -> Cow<'_, str> {
+    let is_plain = |text: &str| text.bytes().all(|c| c.is_ascii_digit() || b":. ".contains(&c));
+    match text.strip_prefix('-').and_then(|rest| rest.split_once(' ')) {
+        Some((days, time)) if is_plain(days) && is_plain(time) => {
+            Cow::Owned(format!("-{days} -{}", time.trim_start()))
+        }
+        _ => Cow::Borrowed(text),
+    }
+}
+
+/// A span whose seconds are rounded to so many digits.
+fn with_digits(span: Span, digits: u64) -> Span {
+    let unit = (digits..6).fold(1, |unit: i64, _| unit * 10);
+    let us = span.us().saturating_add(span.us().signum() * (unit / 2)) / unit * unit;
+    Span::new(span.months(), span.days(), us)
 }
 
 /// A number as it is written.
@@ -176,17 +202,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_span_with_fields_is_one_in_words() {
-        use DateTimeField::{Day, Hour, Minute, Month, Second, Year};
+    fn a_span_with_fields_ends_at_its_last_one() {
+        use DateTimeField::{Day, Hour, Minute, Month, Second, Weeks, Year};
         let of = |text, first, last: Option<DateTimeField>| {
-            spelled_out(text, &first, last.as_ref()).expect("a span")
+            span_of(text, &first, last.as_ref()).map(|span| span.to_string())
         };
-        assert_eq!(of("5", Day, None), "5 day");
-        assert_eq!(of("-1-2", Year, Some(Month)), "-1 year -2 month");
-        assert_eq!(of("3 04:05:06", Day, Some(Second)), "3 day 04:05:06");
-        assert_eq!(of("10:30", Minute, Some(Second)), "00:10:30");
-        assert_eq!(of("10:30", Hour, Some(Minute)), "10:30");
-        assert!(spelled_out("x", &Year, Some(&Month)).is_none());
+        for (text, first, last, expected) in [
+            ("5", Day, None, "5 days"),
+            ("1.5", Hour, None, "01:00:00"),
+            ("2 days 10:20:30", Hour, None, "2 days 10:00:00"),
+            ("3", Weeks, None, "21 days"),
+            ("-1-2", Year, Some(Month), "-1 years -2 mons"),
+            ("1 year 2 mons 3 days", Year, Some(Month), "1 year 2 mons"),
+            ("1 2", Day, Some(Hour), "1 day 02:00:00"),
+            ("3 04:05:06.5", Day, Some(Second), "3 days 04:05:06.5"),
+            ("2 days 10:20:30", Day, Some(Second), "2 days 10:20:30"),
+            ("-1 2:03", Day, Some(Minute), "-1 days -02:03:00"),
+            ("10:30", Minute, Some(Second), "00:10:30"),
+            ("10:30:40", Hour, Some(Minute), "10:30:00"),
+        ] {
+            assert_eq!(of(text, first, last).as_deref(), Some(expected), "{text}");
+        }
+        assert_eq!(of("x", Year, Some(Month)), None);
+        assert_eq!(of("1 2", Day, Some(Minute)), None);
+        assert_eq!(of("1", Month, Some(Day)), None);
+        let span = Span::parse("00:00:01.2355").expect("a span");
+        assert_eq!(with_digits(span, 3).to_string(), "00:00:01.236");
+        assert_eq!(with_digits(span, 0).to_string(), "00:00:01");
+        assert_eq!(with_digits(span, 9).to_string(), "00:00:01.2355");
     }
 
     #[test]

@@ -13,7 +13,7 @@
 //! | `query`, `set`, `order` | WITH, UNION, VALUES; ORDER BY, LIMIT |
 //! | `select`, `group` | one SELECT; GROUP BY and aggregates |
 //! | `from`, `joins`, `tables` | FROM: tables, views, subqueries, joins |
-//! | `expression`, `literal`, `call`, `subquery`, `system` | expressions |
+//! | `expression`, `literal`, `pattern`, `call`, `subquery`, `system` | expressions |
 //! | `change`, `assign`, `merge` | INSERT, UPDATE, DELETE, MERGE; RETURNING |
 //! | `statement`, `alone` | what comes out: a [`Statement`] with its frame |
 //!
@@ -37,6 +37,7 @@ mod joins;
 mod literal;
 mod merge;
 mod order;
+mod pattern;
 mod query;
 mod scope;
 mod select;

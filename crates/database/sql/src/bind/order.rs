@@ -4,7 +4,7 @@
 //!
 //! Callers: `query`, `select`, `group`.
 
-use expression::{Expression, Kind};
+use expression::{CastTo, Expression, Kind};
 use sqlparser::ast::{
     Expr, LimitClause, OrderBy, OrderByExpr, OrderByKind, Query as SqlQuery, Value as Literal,
 };
@@ -78,8 +78,15 @@ impl Binder<'_> {
         let bound = self.expression(expr);
         self.groups.pop();
         self.levels.leave();
-        let count = bound?.implicit(Kind::Whole).at(expr)?.expression;
+        let mut count = match bound? {
+            // A number is rounded, as where a column takes it.
+            number if number.kind.is_number() => {
+                number.cast(CastTo::Kind(Kind::Whole)).at(expr)?.expression
+            }
+            other => other.implicit(Kind::Whole).at(expr)?.expression,
+        };
         self.note_kinds(&count);
+        count.fold();
         Ok(count)
     }
 }

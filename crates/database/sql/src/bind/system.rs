@@ -1,5 +1,5 @@
 //! What PostgreSQL's clients write to ask the catalogue: casts to `regclass`, operators with a
-//! schema, patterns, elements of arrays.
+//! schema, elements of arrays.
 //!
 //! There are no arrays: the catalogue has them as texts, such as `{1,2}`, and so they are texts
 //! here.
@@ -64,26 +64,6 @@ impl Binder<'_> {
         let (array, index) = (self.expression(array)?, self.expression(index)?);
         Ok(build::call("array_element", vec![array, index])?)
     }
-}
-
-/// An operator that matches a text with a pattern, or that isn't there.
-pub(super) fn pattern(left: Typed, op: &BinaryOperator, right: Typed) -> Bind<Typed> {
-    let (ignores_case, negated) = match op {
-        BinaryOperator::PGRegexMatch => (false, false),
-        BinaryOperator::PGRegexIMatch => (true, false),
-        BinaryOperator::PGRegexNotMatch => (false, true),
-        BinaryOperator::PGRegexNotIMatch => (true, true),
-        _ => {
-            let message = format!("there is no operator {op}");
-            return Err(Refused::new(SqlState::UNDEFINED_FUNCTION, At::NOWHERE, message));
-        }
-    };
-    let mut arguments = vec![left, right];
-    if ignores_case {
-        arguments.push(Typed::literal("i"));
-    }
-    let matches = build::call("regexp_like", arguments)?;
-    Ok(if negated { build::not(matches)? } else { matches })
 }
 
 /// The operator that `OPERATOR(schema.sign)` names.

@@ -156,6 +156,7 @@ pub(super) fn update(
     }
     statement.update(TABLE, address, &mut |_, new| {
         let mut columns = set.iter().zip(&values);
-        columns.try_for_each(|(assigned, value)| new.set(assigned.column, *value))
+        // A column that is GENERATED ALWAYS is given no value but its sequence's.
+        columns.try_for_each(|(assigned, value)| new.set_generated(assigned.column, *value))
     })
 }

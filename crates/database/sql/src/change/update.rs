@@ -97,9 +97,11 @@ fn update_each(
     Ok(count)
 }
 
+/// Sets columns to new values. The binder gives a column that is GENERATED ALWAYS no value but its
+/// sequence's.
 fn set_columns(new: &mut RowChange<'_>, columns: &[usize], row: RowOf<'_>) -> Result<(), Stop> {
     let mut values = columns.iter().enumerate();
-    values.try_for_each(|(number, column)| new.set(*column, row.get(FIRST + number)))
+    values.try_for_each(|(number, column)| new.set_generated(*column, row.get(FIRST + number)))
 }
 
 /// The address in the first column of a row.

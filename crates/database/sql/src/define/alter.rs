@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use catalog::{Alteration, DefaultSpec};
+use catalog::{Alteration, ColumnSpec, ConstraintSpec, DefaultSpec};
 use expression::{Bare, Expression, Kind, Typed};
 use relation::{Default as ColumnDefault, TableDefinition};
 use sqlparser::ast::{Expr, Ident};
@@ -113,7 +113,7 @@ impl Frame<'_> {
         self.catalog.alter_table(name, alteration, wait, self.session)
     }
 
-    /// Adds a column with its constraints. If one of these is refused, the column goes again.
+    /// Adds a column with its constraints, or nothing of that.
     fn add_column(
         &mut self,
         name: &str,
@@ -122,57 +122,34 @@ impl Frame<'_> {
         text: &str,
     ) -> Result<Done, Stop> {
         let spec = self.column_spec(column, Present::Rows, text)?;
-        let column_name = spec.name.clone();
-        self.check_added(name, &column_name, spec.kind)?;
-        match self.alter(name, &Alteration::AddColumn(spec)) {
+        self.check_added(name, &spec.name, spec.kind)?;
+        let constraints = self.constraints_of(name, column, &spec, text)?;
+        let wait = self.state.own.ddl_lock_wait();
+        match self.catalog.add_column(name, &spec, &constraints, wait, self.session) {
             Err(stop) if if_not_exists && stop.state() == SqlState::DUPLICATE_COLUMN => {
-                return Ok(Done::Skipped);
+                Ok(Done::Skipped)
             }
-            added => added?,
+            added => added.map(|()| Done::Yes),
         }
-        for constraint in &column.constraints {
-            let table = self.catalog.table(name, self.session)?;
-            let known = columns_of(&table);
-            let spec = self.constraint_spec(constraint, name, &known, text);
-            let constrained =
-                spec.and_then(|spec| self.alter(name, &Alteration::AddConstraint(spec)));
-            if let Err(stop) = constrained {
-                // A statement that is cancelled, or has had its time, takes its column away too.
-                let _held = self.session.hold_off();
-                self.take_back(name, &column_name)?;
-                return Err(stop);
-            }
-        }
-        Ok(Done::Yes)
     }
 
-    /// Takes away a column that the statement has added, and before it the constraints that it has
-    /// got, with their indexes.
-    fn take_back(&self, name: &str, column: &str) -> Result<(), Stop> {
-        let table = self.catalog.table(name, self.session)?;
-        let place = catalog::place_of(&table, column)?;
-        let wait = self.state.own.ddl_lock_wait();
-        let drop = |constraint: &str| {
-            let drop = Alteration::DropConstraint { name: constraint.into(), cascade: false };
-            self.alter(name, &drop)
-        };
-        // A foreign key goes before its index, and before the unique one that it may refer to.
-        for key in table.foreign_keys.iter().filter(|key| key.columns.contains(&place)) {
-            drop(&key.name)?;
+    /// What is said of the constraints of a new column. A column that is there has none: it is the
+    /// catalog's to refuse.
+    fn constraints_of(
+        &self,
+        table: &str,
+        column: &ColumnDefinition,
+        spec: &ColumnSpec,
+        text: &str,
+    ) -> Result<Vec<ConstraintSpec>, Stop> {
+        let mut after = self.catalog.table(table, self.session)?.as_ref().clone();
+        if after.columns.iter().any(|of| of.name == spec.name) {
+            return Ok(Vec::new());
         }
-        for check in table.expressions.iter().filter(|check| check.columns.contains(&place)) {
-            drop(&check.name)?;
-        }
-        for index in &table.indexes {
-            if !index.columns.iter().any(|of| of.column == place) {
-                continue;
-            }
-            match index.unique {
-                true => drop(&index.name)?,
-                false => self.catalog.drop_index(&index.name, wait, self.session)?,
-            }
-        }
-        self.alter(name, &Alteration::DropColumn(column.into()))
+        after.columns.push(relation::ColumnDefinition::new(&spec.name, spec.kind, spec.not_null));
+        let known = columns_of(&after);
+        let constraints = column.constraints.iter();
+        constraints.map(|one| self.constraint_spec(one, table, &known, text)).collect()
     }
 
     fn default_alteration(

@@ -3,16 +3,20 @@
 //! The table is made first, as a transaction of its own, and filled by a second one. If that is
 //! refused, the table is dropped again.
 //!
+//! Invariant: what is filled and dropped is the table that the statement has made, known by its
+//! number. Another session may drop it meanwhile, and make one of the same name.
+//!
 //! Callers: `table`.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
 use catalog::{ColumnSpec, DefaultSpec, TableSpec};
+use relation::{Relation, TableDefinition};
 use sqlparser::ast::{Ident, Query as SqlQuery};
-use stop::{SqlState, Stop};
+use stop::{RefusalKind, SqlState, Stop};
 use txn::Transaction;
-use value::OwnedValue;
+use value::{OwnedValue, Type};
 
 use super::Done;
 use crate::bind::{Binder, OutputColumn};
@@ -42,19 +46,19 @@ impl Frame<'_> {
         let outcome = Done::Yes.outcome("CREATE TABLE");
         let plan = self.plan_of(query, written)?;
         let columns = specs(&plan.columns, names)?;
-        let spec = TableSpec { name: name.clone(), tablespace, columns, constraints: Vec::new() };
+        let spec = TableSpec { name, tablespace, columns, constraints: Vec::new() };
         let wait = self.state.own.ddl_lock_wait();
-        self.catalog.create_table(&spec, wait, self.session)?;
+        let made = self.catalog.create_table(&spec, wait, self.session)?;
         if !with_data {
             return Ok(outcome);
         }
-        match self.fill(&name, plan, query, written) {
+        match self.fill(&made, plan, query, written) {
             Ok(rows) => Ok(Outcome { rows, ..outcome }),
             Err(stop) => {
                 // A statement that is cancelled, or has had its time, takes its table away too.
                 let _held = self.session.hold_off();
                 // A halt is the first thing that a user should know of.
-                let dropped = self.catalog.drop_table(&name, false, wait, self.session);
+                let dropped = self.catalog.drop_table_of(made.object, false, wait, self.session);
                 match dropped {
                     Err(halted @ Stop::Halted(_)) => Err(halted),
                     _ => Err(stop),
@@ -74,17 +78,17 @@ impl Frame<'_> {
         Ok(plan_statement(bound, generation, ground.surroundings(methods)))
     }
 
-    /// Fills the new table, and returns the number of rows.
+    /// Fills the table that was made so, and returns the number of rows.
     fn fill(
         &mut self,
-        name: &str,
+        made: &TableDefinition,
         mut plan: Plan,
         query: &SqlQuery,
         written: Written<'_>,
     ) -> Result<u64, Stop> {
         let columns = plan.columns.clone();
         for _ in 0..TRIES {
-            let relation = self.catalog.relation(name, self.session)?;
+            let relation = self.made_relation(made)?;
             let opened = Rc::new(Opened::open(Arc::new(plan), self.catalog, self.session)?);
             let mut transaction = Transaction::new();
             transaction.set_lock_wait(self.state.own.lock_wait());
@@ -111,6 +115,30 @@ impl Frame<'_> {
         let message = "what the query reads was redefined while the table was made; run it again";
         Err(refuse(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message))
     }
+
+    /// The table that was made so. Refused if another session has dropped it, or given it other
+    /// columns.
+    fn made_relation(&self, made: &TableDefinition) -> Result<Arc<Relation>, Stop> {
+        match self.catalog.relation_of(made.object, self.session) {
+            Ok(relation) if has_same_columns(relation.definition(), made) => Ok(relation),
+            Err(stop) if stop.refusal() != Some(RefusalKind::DefinitionChanged) => Err(stop),
+            Ok(_) | Err(_) => {
+                let message = format!(
+                    "table {} was dropped or altered while it was filled; run the statement again",
+                    made.name
+                );
+                Err(refuse(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message))
+            }
+        }
+    }
+}
+
+/// Whether rows of one table are rows of the other.
+fn has_same_columns(one: &TableDefinition, other: &TableDefinition) -> bool {
+    let kinds = |table: &TableDefinition| -> Vec<(Type, bool)> {
+        table.columns.iter().map(|column| (column.kind, column.is_dropped())).collect()
+    };
+    kinds(one) == kinds(other)
 }
 
 /// The columns of a table that is to have the rows of a query.

@@ -6,6 +6,7 @@ use catalog::{
     Alteration, IndexColumnSpec, IndexSpec, ObjectId, Restart, SequenceAlteration,
     SequenceBound as KeptBound,
 };
+use ids::ObjectNo;
 use relation::{Default as ColumnDefault, TableDefinition};
 use stop::{RefusalKind, SqlState, Stop};
 use syntax::{
@@ -191,23 +192,27 @@ impl Frame<'_> {
         }
     }
 
-    /// TRUNCATE, one table after the other.
+    /// TRUNCATE, all tables together.
     pub(super) fn truncate(&mut self, truncate: &Truncate) -> Result<Done, Stop> {
         let wait = self.state.own.ddl_lock_wait();
-        for written in &truncate.tables {
-            let name = Name::of_users(written)?;
-            self.catalog.truncate_table(&name, wait, self.session)?;
-            if truncate.restart_identity {
-                self.restart_identities(&name)?;
-            }
+        let names: Vec<String> =
+            truncate.tables.iter().map(Name::of_users).collect::<Result<_, Stop>>()?;
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let truncated = self.catalog.truncate_tables(&names, truncate.cascade, wait, self.session);
+        let truncated = truncated.map_err(|stop| match stop.refusal() {
+            Some(RefusalKind::ForeignKeyViolation) => stop.saying("or say CASCADE"),
+            _ => stop,
+        })?;
+        if truncate.restart_identity {
+            truncated.into_iter().try_for_each(|table| self.restart_identities(table))?;
         }
         Ok(Done::Yes)
     }
 
     /// Has the identities of a table begin again.
-    fn restart_identities(&self, table: &str) -> Result<(), Stop> {
-        let definition = self.catalog.table(table, self.session)?;
-        for column in &definition.columns {
+    fn restart_identities(&self, table: ObjectNo) -> Result<(), Stop> {
+        let relation = self.catalog.relation_of(table, self.session)?;
+        for column in &relation.definition().columns {
             if let ColumnDefault::Identity { sequence, .. } = column.default {
                 let sequence = self.catalog.sequence_of(sequence, self.session)?;
                 let restart = Some(Restart::AtStart);

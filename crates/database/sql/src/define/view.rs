@@ -25,7 +25,6 @@ use value::{Type, Value};
 
 use super::Done;
 use crate::bind::{Binder, Bound, OutputColumn, Query, Statement};
-use crate::dictionary::Dictionary;
 use crate::engine::Frame;
 use crate::logical::{FrameParts, Logical, Subplan};
 use crate::names::{Name, fold};
@@ -68,10 +67,12 @@ impl Frame<'_> {
             false => create.query.text.clone(),
             true => expanded(&create.query.text, given)?,
         };
-        let depends_on = dependencies(dictionary, query)?;
-        let replace = create.or_replace;
-        let name = name.to_string();
-        let spec = ViewSpec { name, text, columns, depends_on, bound_in, replace };
+        let depends_on = dependencies(&dictionary, query)?;
+        let (name, replace, retyped) = (name.to_string(), create.or_replace, Vec::new());
+        let mut spec = ViewSpec { name, text, columns, depends_on, bound_in, replace, retyped };
+        if replace {
+            spec.retyped = self.check_replaced(&spec, given, &bound.objects)?;
+        }
         let made = self.catalog.create_view(&spec, self.session).map(|_| ());
         Done::unless(create.if_not_exists, RefusalKind::AlreadyExists, made)
     }
@@ -130,7 +131,7 @@ fn expanded(text: &str, columns: &[OutputColumn]) -> Result<String, Stop> {
 
 /// A dictionary in which views are tables, so that it can be seen what is read of them.
 struct Recorder<'a> {
-    dictionary: Dictionary<'a>,
+    schema: &'a dyn Schema,
     views: RefCell<BTreeMap<String, SeenView>>,
 }
 
@@ -171,16 +172,12 @@ impl VirtualTable for ViewTable {
 
 impl Schema for Recorder<'_> {
     fn find(&self, name: &Name) -> Result<Option<Found>, Stop> {
-        let view = match self.dictionary.find(name)? {
+        let view = match self.schema.find(name)? {
             Some(Found::View(view)) => view,
             other => return Ok(other),
         };
         let query = syntax::parse_query(&view.query).map_err(Stop::from)?;
-        let bound = Binder::new(&self.dictionary, 0).query_alone(&query);
-        let bound = bound.map_err(|refused| refused.elsewhere().within(""))?;
-        let Statement::Query(Query { columns, .. }) = bound.statement else {
-            unreachable!("a query was bound")
-        };
+        let columns = columns_of(self.schema, &query)?;
         let column = |(number, column): (usize, &OutputColumn)| VirtualColumn {
             name: Cow::Owned(view.columns.get(number).unwrap_or(&column.name).clone()),
             kind: column.declared.or_else(|| column.kind.column_type()).unwrap_or(Type::Text),
@@ -196,23 +193,33 @@ impl Schema for Recorder<'_> {
     }
 
     fn sequence(&self, name: &str) -> Result<Option<ObjectNo>, Stop> {
-        self.dictionary.sequence(name)
+        self.schema.sequence(name)
     }
 
     fn names(&self) -> Vec<String> {
-        self.dictionary.names()
+        self.schema.names()
     }
 }
 
+/// The columns that a query gives.
+pub(super) fn columns_of(schema: &dyn Schema, query: &SqlQuery) -> Result<Vec<OutputColumn>, Stop> {
+    let bound = Binder::new(schema, 0).query_alone(query);
+    let bound = bound.map_err(|refused| refused.elsewhere().within(""))?;
+    let Statement::Query(Query { columns, .. }) = bound.statement else {
+        unreachable!("a query was bound")
+    };
+    Ok(columns)
+}
+
 /// What a query reads itself, and not by way of a view.
-fn dependencies(dictionary: Dictionary<'_>, query: &SqlQuery) -> Result<Vec<Dependency>, Stop> {
-    let recorder = Recorder { dictionary, views: RefCell::default() };
+pub(super) fn dependencies(schema: &dyn Schema, query: &SqlQuery) -> Result<Vec<Dependency>, Stop> {
+    let recorder = Recorder { schema, views: RefCell::default() };
     let bound = Binder::new(&recorder, 0).query_alone(query);
     let mut read: BTreeMap<ObjectId, BTreeSet<usize>> = BTreeMap::new();
     let Ok(Bound { statement: Statement::Query(query), mut frame, objects, .. }) = bound else {
         // Bound with views as tables it has other kinds, which may not do: then it reads all of
         // each view, and what it reads beside them isn't known apart.
-        return of_all(&dictionary, query);
+        return of_all(schema, query);
     };
     without_columns_of_exists(&query.logical, &mut frame);
     for object in objects {

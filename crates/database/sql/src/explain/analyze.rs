@@ -7,7 +7,8 @@
 //! ```
 //!
 //! A statement that changes rows changes them, and outside of a transaction commits; its commit is
-//! part of what is measured. Short ways aren't taken: they have no sources.
+//! part of what is measured. Short ways aren't taken: they have no sources. What the sources did is
+//! kept with the plan that the statement has by its own text, for `v$sql_plan_statistics`.
 //!
 //! Invariant: nothing in the account is estimated. Every wait is sampled from before the first
 //! reading until behind the last one (rule SQ70).
@@ -20,19 +21,20 @@ use std::sync::Arc;
 use expression::Rows;
 use rowsource::{BATCH_ROWS_MAX, Figures};
 use stop::{SqlState, Stop};
-use syntax::Statement;
+use syntax::{Explain, Statement};
 use value::OwnedValue;
 use waits::{Nanos, TimeAccount};
 
+use crate::cache::Entry;
 use crate::engine::Frame;
 use crate::plan::{Action, Plan};
 use crate::refuse::refuse;
 use crate::run::{Cursor, Execution, Opened, Ran};
-use crate::session::{Parts, TRIES, Written, binds_for, changes_all_the_time};
+use crate::session::{Parts, Planned, TRIES, Written, binds_for, changes_all_the_time, elsewhere};
 
 /// What a statement did.
 pub(super) struct Measured {
-    /// The plan with which it ran.
+    /// The plan with which it ran: the one that it has by its own text.
     pub(super) plan: Arc<Plan>,
     /// What its sources did, by the places of their nodes.
     pub(super) figures: Vec<Figures>,
@@ -46,6 +48,8 @@ pub(super) struct Measured {
 
 /// A statement that is to run.
 struct ToRun {
+    /// Where its plan is shared, and what is measured is kept.
+    entry: Arc<Entry>,
     opened: Rc<Opened>,
     binds: Vec<OwnedValue>,
 }
@@ -54,14 +58,14 @@ impl Frame<'_> {
     /// Runs a statement, and measures it.
     pub(super) fn analyze_run(
         &mut self,
-        statement: &Statement,
+        explain: &Explain,
         written: Written<'_>,
     ) -> Result<Measured, Stop> {
         let session = self.session;
         let _every_wait = session.sample_every_wait();
         for tried in 0..TRIES {
             let began = session.now();
-            let ToRun { opened, binds } = self.opened_for(statement, written, tried > 0)?;
+            let ToRun { entry, opened, binds } = self.opened_for(explain, written, tried > 0)?;
             let planning = session.now().since(began);
             let mut figures = Vec::new();
             let start = session.reading();
@@ -72,6 +76,7 @@ impl Frame<'_> {
             let account = session.time_account_since(&start);
             if let Ran::Done(rows) = ran {
                 let plan = Arc::clone(opened.plan());
+                entry.add_figures(&figures, session);
                 return Ok(Measured { plan, figures, rows, planning, account });
             }
         }
@@ -81,17 +86,18 @@ impl Frame<'_> {
     /// The plan of a statement with its tables open, and its parameters.
     fn opened_for(
         &mut self,
-        statement: &Statement,
+        explain: &Explain,
         written: Written<'_>,
         is_stale: bool,
     ) -> Result<ToRun, Stop> {
-        match statement {
+        match &*explain.statement {
             Statement::Execute(execute) => {
                 let prepared = self.state.statements.named(&execute.name)?;
                 let values = self.values_of(&execute.values, &prepared.0.said, written.text)?;
-                let opened = self.planned(&prepared.0, is_stale)?.opened;
+                let planned = self.planned(&prepared.0, is_stale).map_err(elsewhere)?;
+                let Planned { entry, opened } = planned;
                 let binds = binds_for(opened.plan(), &values)?.into_owned();
-                Ok(ToRun { opened, binds })
+                Ok(ToRun { entry, opened, binds })
             }
             Statement::CreateTable(_) => {
                 let message = "EXPLAIN ANALYZE of CREATE TABLE AS isn't supported: explain its \
@@ -99,10 +105,11 @@ impl Frame<'_> {
                 Err(refuse(SqlState::FEATURE_NOT_SUPPORTED, message))
             }
             rows => {
-                let plan = self.plan_to_explain(rows, written)?;
+                let entry = self.entry_within(&explain.text, rows, written)?;
+                let plan = Arc::clone(&entry.plan);
                 let binds = binds_for(&plan, written.values)?.into_owned();
                 let opened = Rc::new(Opened::open(plan, self.catalog, self.session)?);
-                Ok(ToRun { opened, binds })
+                Ok(ToRun { entry, opened, binds })
             }
         }
     }

@@ -31,11 +31,12 @@ use rowsource::Figures;
 use stop::Stop;
 use syntax::{Explain, ExplainFormat, Statement, TableContent};
 use value::Value;
+use waits::Nanos;
 
 use crate::cache::Wish;
 use crate::engine::Frame;
 use crate::plan::{Action, Plan, PlanLine, fingerprint, lines};
-use crate::session::{Columns, Outcome, Written};
+use crate::session::{Columns, Outcome, Written, elsewhere};
 use analyze::Measured;
 
 /// The name of the one column.
@@ -50,19 +51,24 @@ impl Frame<'_> {
         into: &mut Rows,
     ) -> Result<Outcome, Stop> {
         let measured = match explain.analyze {
-            true => Some(self.analyze_run(&explain.statement, written)?),
+            true => Some(self.analyze_run(explain, written)?),
             false => None,
         };
-        let plan = match &measured {
-            Some(measured) => Arc::clone(&measured.plan),
-            None => self.plan_to_explain(&explain.statement, written)?,
+        let (plan, planning) = match &measured {
+            Some(measured) => (Arc::clone(&measured.plan), measured.planning),
+            None => {
+                let began = self.session.now();
+                let plan = self.plan_to_explain(&explain.statement, written)?;
+                (plan, self.session.now().since(began))
+            }
         };
         let action = self.action_line(&plan)?;
         let (plan, measured) = (&*plan, measured.as_ref());
-        let all = Explained { plan, action, lines: lines(&plan.frame), measured };
+        let lines = lines(&plan.frame);
+        let all = Explained { asked: explain, plan, action, lines, measured, planning };
         into.set_width(1);
         match explain.format {
-            ExplainFormat::Text => all.text(explain.verbose).iter().for_each(|line| {
+            ExplainFormat::Text => all.text().iter().for_each(|line| {
                 into.push([Value::Text(line)]);
             }),
             ExplainFormat::Json => into.push([Value::Text(&all.json())]),
@@ -79,7 +85,11 @@ impl Frame<'_> {
         match statement {
             Statement::Execute(execute) => {
                 let prepared = self.state.statements.named(&execute.name)?;
-                Ok(Arc::clone(self.planned(&prepared.0, false)?.opened.plan()))
+                let mut planned = self.planned(&prepared.0, false).map_err(elsewhere)?;
+                if !planned.opened.plan().basis.holds(self.catalog, self.session) {
+                    planned = self.planned(&prepared.0, true).map_err(elsewhere)?;
+                }
+                Ok(Arc::clone(planned.opened.plan()))
             }
             Statement::CreateTable(create) => match &create.content {
                 TableContent::Query { query, .. } => {
@@ -118,16 +128,25 @@ impl Frame<'_> {
 
 /// A plan that is explained.
 struct Explained<'p> {
+    /// What is to be said.
+    asked: &'p Explain,
     plan: &'p Plan,
     action: Option<String>,
     lines: Vec<PlanLine>,
     /// What it did, if it has run.
     measured: Option<&'p Measured>,
+    /// How long it took to get the plan.
+    planning: Nanos,
 }
 
 impl Explained<'_> {
+    /// Whether the time of planning, and of the run if there was one, is said.
+    fn has_summary(&self) -> bool {
+        self.asked.summary.unwrap_or(self.measured.is_some())
+    }
+
     /// The plan as lines of text.
-    fn text(&self, verbose: bool) -> Vec<String> {
+    fn text(&self) -> Vec<String> {
         let mut out = Vec::new();
         if let Some(action) = &self.action {
             let rows = self.measured.map(|measured| format!(" (actual rows={})", measured.rows));
@@ -143,17 +162,20 @@ impl Explained<'_> {
                 depth => " ".repeat(2 + 6 * (depth - 1)),
             };
             let figures = self.figures_of(line);
-            let actual = figures.map(figures::beside).unwrap_or_default();
-            out.push(format!("{lead}{arrow}{}{actual}", heading(line, verbose)));
+            let beside = figures.map(|of| figures::beside(of, self.asked.timing));
+            let (head, actual) = (heading(line, self.asked), beside.unwrap_or_default());
+            out.push(format!("{lead}{arrow}{head}{actual}"));
             let inner = " ".repeat(lead.len() + arrow.len() + 2);
             let details = line.details.iter();
             out.extend(details.map(|one| format!("{inner}{}: {}", one.about, one.text)));
-            let work = figures.and_then(figures::below);
+            let work = figures.filter(|_| self.asked.buffers).and_then(figures::below);
             out.extend(work.map(|work| format!("{inner}{work}")));
         }
         out.push(format!("Plan hash value: {}", fingerprint(&self.plan.frame)));
-        if let Some(measured) = self.measured {
-            out.extend(profile::text(&measured.account, measured.planning));
+        match self.measured.filter(|_| self.has_summary()) {
+            Some(measured) => out.extend(profile::text(&measured.account, self.planning)),
+            None if self.has_summary() => out.push(profile::planning_line(self.planning)),
+            None => {}
         }
         out
     }
@@ -183,7 +205,7 @@ impl Explained<'_> {
             if let Some(object) = &line.object {
                 let _ = write!(out, ", \"Object\": {}", quoted(object));
             }
-            if let Some(estimate) = &line.estimate {
+            if let Some(estimate) = line.estimate.as_ref().filter(|_| self.asked.costs) {
                 let _ = write!(
                     out,
                     ", \"Rows\": {:.0}, \"Startup Cost\": {:.2}, \"Total Cost\": {:.2}",
@@ -194,32 +216,35 @@ impl Explained<'_> {
                 let _ = write!(out, ", {}: {}", quoted(detail.about), quoted(&detail.text));
             }
             if let Some(figures) = self.figures_of(line) {
-                out.push_str(&figures::json(figures));
+                let Explain { timing, buffers, .. } = *self.asked;
+                out.push_str(&figures::json(figures, timing, buffers));
             }
             out.push('}');
         }
         out.push_str("\n]");
-        if let Some(measured) = self.measured {
-            out.push_str(&profile::json(&measured.account, measured.planning));
+        match self.measured.filter(|_| self.has_summary()) {
+            Some(measured) => out.push_str(&profile::json(&measured.account, self.planning)),
+            None if self.has_summary() => out.push_str(&profile::planning_json(self.planning)),
+            None => {}
         }
         out.push_str("}]");
         out
     }
 }
 
-/// An operation with what is expected of it.
-fn heading(line: &PlanLine, verbose: bool) -> String {
+/// An operation, with what is expected of it if that is to be said.
+fn heading(line: &PlanLine, asked: &Explain) -> String {
     let mut out = line.operation.clone();
     if let Some(object) = &line.object {
         let _ = write!(out, " of {object}");
     }
-    if let Some(estimate) = &line.estimate {
+    if let Some(estimate) = line.estimate.as_ref().filter(|_| asked.costs) {
         let _ = write!(
             out,
             "  (cost={:.2}..{:.2} rows={:.0}",
             estimate.first, estimate.all, estimate.rows
         );
-        if verbose {
+        if asked.verbose {
             let _ = write!(out, " bytes={:.0}", line.row_bytes);
         }
         out.push(')');

@@ -23,10 +23,7 @@ use super::quoted;
 
 /// The profile as lines.
 pub(super) fn text(account: &TimeAccount, planning: Nanos) -> Vec<String> {
-    let mut lines = vec![
-        format!("Planning time: {} ms", ms(i128::from(planning.0))),
-        "Time profile:".to_string(),
-    ];
+    let mut lines = vec![planning_line(planning), "Time profile:".to_string()];
     let mut line = |name: &str, ns: i128, waits: u64| {
         let waits = match waits {
             0 => String::new(),
@@ -45,6 +42,16 @@ pub(super) fn text(account: &TimeAccount, planning: Nanos) -> Vec<String> {
     lines
 }
 
+/// How long it took to get the plan.
+pub(super) fn planning_line(planning: Nanos) -> String {
+    format!("Planning time: {} ms", ms(i128::from(planning.0)))
+}
+
+/// The same as a member of the plan's object of JSON.
+pub(super) fn planning_json(planning: Nanos) -> String {
+    format!(",\n\"Planning Time ns\": {}", planning.0)
+}
+
 /// Milliseconds with all digits of the nanoseconds.
 fn ms(ns: i128) -> String {
     let sign = if ns < 0 { "-" } else { "" };
@@ -54,7 +61,7 @@ fn ms(ns: i128) -> String {
 
 /// Further members of the plan's object of JSON.
 pub(super) fn json(account: &TimeAccount, planning: Nanos) -> String {
-    let mut out = format!(",\n\"Planning Time ns\": {},\n\"Time Profile\": {{", planning.0);
+    let mut out = format!("{},\n\"Time Profile\": {{", planning_json(planning));
     let _ = write!(
         out,
         "\"Elapsed ns\": {}, \"CPU ns\": {}, \"Run Queue ns\": {}, \"Unaccounted ns\": {}",

@@ -2,7 +2,8 @@
 //! objects in the same order.
 //!
 //! It is made of the lines of the plan without estimates, numbers of objects or slots, so it is the
-//! same in each run, and after statistics have changed without changing the plan.
+//! same in each run, and after statistics have changed without changing the plan. Of a long
+//! constant, and of a long list of values, it has the beginning.
 //!
 //! Callers: `cache`, for `v$sql`; `explain`.
 

@@ -10,6 +10,7 @@
 //!
 //! Callers: `explain`; `fingerprint`.
 
+use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use expression::Expression;
@@ -21,7 +22,7 @@ use value::{Direction, NullOrdering};
 use super::columns::row_bytes;
 use super::cost::Estimate;
 use super::node::{FramePlan, IndexScan, KeyPart, Node, Operation, Search};
-use crate::show::Named;
+use crate::show::{Named, values_text};
 
 /// A line of a plan.
 #[derive(Clone, PartialEq, Debug)]
@@ -150,10 +151,21 @@ fn join_name(kind: JoinKind) -> &'static str {
     }
 }
 
-/// The names of a node's columns.
+/// The names of the columns of nodes, one node behind the other. A column without a name is `#` and
+/// its number from 1; one of several of a name has its number behind that.
 fn names(nodes: &[&Node]) -> Vec<String> {
-    let columns = nodes.iter().flat_map(|node| &node.columns).enumerate();
-    columns.map(|(number, column)| column.name().unwrap_or_else(|| format!("#{number}"))).collect()
+    let columns = nodes.iter().flat_map(|node| &node.columns);
+    let own: Vec<Option<String>> = columns.map(|column| column.name()).collect();
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for name in own.iter().flatten() {
+        *counts.entry(name).or_default() += 1;
+    }
+    let name = |(place, name): (usize, &Option<String>)| match name.as_deref() {
+        None => format!("#{}", place + 1),
+        Some(name) if counts[name] > 1 => format!("{name} #{}", place + 1),
+        Some(name) => name.to_string(),
+    };
+    own.iter().enumerate().map(name).collect()
 }
 
 /// Adds what an operation reads and what it does.
@@ -242,13 +254,13 @@ fn describe_join(
     [left, right]: [&Node; 2],
     detail: &mut dyn FnMut(&'static str, String),
 ) {
-    let (of_left, of_right) = (names(&[left]), names(&[right]));
-    let key = |key: &rowsource::JoinKey| format!("{} = {}", of_left[key.left], of_right[key.right]);
+    let (all, width) = (names(&[left, right]), left.columns.len());
+    let key = |key: &rowsource::JoinKey| format!("{} = {}", all[key.left], all[width + key.right]);
     if !plan.keys.is_empty() {
         detail("On", plan.keys.iter().map(key).collect::<Vec<_>>().join(" and "));
     }
     if let Some(condition) = &plan.condition {
-        detail("Condition", shown(condition, &names(&[left, right])));
+        detail("Condition", shown(condition, &all));
     }
 }
 
@@ -329,7 +341,7 @@ fn search_text(search: &Search, keys: &[String]) -> String {
         parts.push(match part {
             KeyPart::Equal(value) => format!("{key} = {}", shown(value, &[])),
             KeyPart::Null => format!("{key} is null"),
-            KeyPart::AnyOf(values) => format!("{key} in ({})", listed(values, &[])),
+            KeyPart::AnyOf(values) => format!("{key} in ({})", values_text(values, &[])),
         });
     }
     if let Some(key) = keys.get(search.equal.len()) {

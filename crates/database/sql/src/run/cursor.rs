@@ -21,6 +21,7 @@ use expression::Rows;
 use stop::{SqlState, Stop};
 use txn::{Savepoint, Transaction};
 use value::OwnedValue;
+use waits::Nanos;
 
 use super::execution::Execution;
 use super::host::Host;
@@ -142,6 +143,8 @@ struct OpenCursor {
     counted_in: Option<Arc<Entry>>,
     /// Whether it was opened in a transaction that goes on, which closes it at its end.
     is_of_transaction: bool,
+    /// How long the calls for its query took so far.
+    spent: Nanos,
 }
 
 impl Cursors {
@@ -159,8 +162,24 @@ impl Cursors {
     pub(crate) fn add(&mut self, cursor: Cursor, is_of_transaction: bool) -> CursorNo {
         self.last += 1;
         let number = CursorNo(self.last);
-        self.open.insert(number, OpenCursor { cursor, counted_in: None, is_of_transaction });
+        let (counted_in, spent) = (None, Nanos::ZERO);
+        self.open.insert(number, OpenCursor { cursor, counted_in, is_of_transaction, spent });
         number
+    }
+
+    /// Takes note of how long a call took. Rows that are kept take none of their statement's time:
+    /// that has ended.
+    pub(crate) fn spend(&mut self, number: CursorNo, time: Nanos) {
+        if let Some(open) = self.open.get_mut(&number)
+            && matches!(open.cursor, Cursor::Query(_))
+        {
+            open.spent = Nanos(open.spent.0.saturating_add(time.0));
+        }
+    }
+
+    /// How long the calls for the query of a cursor took so far.
+    pub(crate) fn spent(&self, number: CursorNo) -> Nanos {
+        self.open.get(&number).map_or(Nanos::ZERO, |open| open.spent)
     }
 
     /// Has the fetches of a cursor counted in this plan.

@@ -56,6 +56,9 @@ pub(crate) trait Connected {
 
     /// The value of a setting or a parameter; none if there is no such one.
     fn setting(&self, name: &str) -> Result<Option<String>, Stop>;
+
+    /// Whether the transaction, or that of a statement alone, may change nothing.
+    fn is_read_only(&self) -> bool;
 }
 
 impl<'a> Host<'a> {

@@ -38,6 +38,7 @@ impl HostAnswers<'_> {
     ) -> Result<Value<'a>, Fault> {
         let Host { sequences, connected, catalog, session, .. } = self.host;
         Ok(match self.calls[place] {
+            HostCall::NextValue(_) if connected.is_read_only() => return Err(only_reads()),
             HostCall::NextValue(sequence) => {
                 Value::Int(sequences.next(sequence, catalog, session)?)
             }
@@ -60,6 +61,12 @@ impl HostAnswers<'_> {
             },
         })
     }
+}
+
+#[cold]
+fn only_reads() -> Fault {
+    let message = "the transaction is READ ONLY: it takes no value of a sequence";
+    Fault::new(SqlState::READ_ONLY_SQL_TRANSACTION, message)
 }
 
 #[cold]

@@ -9,6 +9,7 @@
 //! Invariants
 //!   * a query is computed once for each start of its frame, also one that calls volatile functions
 //!   * a query reads those before it alone, so none reads itself
+//!   * rows that were taken out of the frame are put back, also when a panic goes through
 //!
 //! Callers: `machine` keeps them; `build` makes readers.
 
@@ -93,11 +94,44 @@ impl SharedReader {
         world: &mut Running<'a>,
         work: impl FnOnce(&mut KeptReader, &mut SharedRows, &mut Running<'a>) -> T,
     ) -> T {
-        let taken = world.frame.shared[self.number].take();
-        let mut rows = taken.expect("a query of WITH doesn't read itself");
-        let done = work(&mut self.reader, &mut rows, world);
-        world.frame.shared[self.number] = Some(rows);
-        done
+        let SharedReader { number, reader, .. } = self;
+        lent(
+            world,
+            |world| &mut world.frame.shared[*number],
+            |rows, world| work(reader, rows, world),
+        )
+    }
+}
+
+/// Does `work` with what is at a place of the world, which hasn't it meanwhile. It is put back,
+/// also when `work` panics: who closes what the world has comes to it again.
+fn lent<W, T, R, P>(world: &mut W, place: P, work: impl FnOnce(&mut T, &mut W) -> R) -> R
+where
+    P: Fn(&mut W) -> &mut Option<T>,
+{
+    let taken = place(world).take().expect("a query of WITH doesn't read itself");
+    let mut lent = Lent { world, place, taken: Some(taken) };
+    let Lent { world, taken, .. } = &mut lent;
+    work(taken.as_mut().expect("it was just put there"), world)
+}
+
+/// What was taken out of the world, until it is put back.
+struct Lent<'w, W, T, P>
+where
+    P: Fn(&mut W) -> &mut Option<T>,
+{
+    world: &'w mut W,
+    place: P,
+    taken: Option<T>,
+}
+
+impl<W, T, P> Drop for Lent<'_, W, T, P>
+where
+    P: Fn(&mut W) -> &mut Option<T>,
+{
+    fn drop(&mut self) {
+        let taken = self.taken.take();
+        *(self.place)(self.world) = taken;
     }
 }
 
@@ -125,5 +159,31 @@ impl<'a> Source<Running<'a>> for SharedReader {
 
     fn width(&self) -> usize {
         self.width
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    fn second(world: &mut [Option<i32>; 2]) -> &mut Option<i32> {
+        &mut world[1]
+    }
+
+    #[test]
+    fn what_was_lent_is_put_back_also_behind_a_panic() {
+        let mut world = [None, Some(3)];
+        let seen = lent(&mut world, second, |three, world| {
+            *three += 1;
+            world[1].is_none()
+        });
+        assert!(seen, "it is out meanwhile");
+        assert_eq!(world, [None, Some(4)]);
+        let within = |three: &mut i32, _: &mut [Option<i32>; 2]| assert!(*three < 0, "it panics");
+        let panics = AssertUnwindSafe(|| lent(&mut world, second, within));
+        assert!(catch_unwind(panics).is_err());
+        assert_eq!(world, [None, Some(4)]);
     }
 }

@@ -3,9 +3,11 @@
 //! Callers: `database`, for each statement of a connection.
 
 use expression::{Kind, Rows};
-use stop::{SqlState, Stop};
+use os::Session;
+use stop::{Refusal, SqlState, Stop};
 use syntax::{Binds, SqlId, Statement, TypeName};
 use value::OwnedValue;
+use waits::CurrentStatement;
 
 use super::prepared::{Content, Prepared, Took};
 use super::rows::{Watch, check_binds, parse};
@@ -68,11 +70,8 @@ impl Frame<'_> {
     /// Does work for the statement of this name, which views into the instance show as the
     /// session's meanwhile (rule SQ63).
     fn named_by<T>(&mut self, id: SqlId, work: impl FnOnce(&mut Self) -> T) -> T {
-        let session = self.session;
-        let outer = session.begin_statement(id.number(), session.now());
-        let done = work(self);
-        session.end_statement(outer, session.now());
-        done
+        let _named = Named::begin(id, self.session);
+        work(self)
     }
 
     /// Runs a COPY whose other end is the client's, which the frame has.
@@ -102,7 +101,14 @@ impl Frame<'_> {
         let cpu = cpu.unwrap_or_default();
         let work = Work { runs: 0, fetches: 1, ended, rows, gets, reads, elapsed, cpu };
         entry.counts.add(work, self.session);
+        self.state.cursors.spend(cursor, elapsed);
         fetched
+    }
+
+    /// Has the present call go on with the query of a cursor: what its earlier calls took counts as
+    /// this one's, so that all of them together have the time of one statement.
+    pub fn go_on(&self, cursor: CursorNo) {
+        self.session.count_as_spent(self.state.cursors.spent(cursor));
     }
 
     fn fetch_plainly(
@@ -147,7 +153,7 @@ impl Frame<'_> {
             Statement::Show(show) => self.show(show, into),
             Statement::Set(setting) => self.set(setting, "SET"),
             Statement::AlterSession(setting) => self.set(setting, "ALTER SESSION"),
-            Statement::Prepare(prepare) => self.name_statement(prepare),
+            Statement::Prepare(prepare) => self.name_statement(prepare, written.text),
             Statement::Execute(execute) => self.execute_named(execute, written, into),
             Statement::Deallocate(name) => {
                 self.state.statements.forget(name.as_deref())?;
@@ -167,14 +173,24 @@ impl Frame<'_> {
         }
     }
 
-    /// PREPARE.
-    fn name_statement(&mut self, written: &syntax::Prepare) -> Result<Outcome, Stop> {
+    /// PREPARE, of which this is the text.
+    fn name_statement(&mut self, written: &syntax::Prepare, text: &str) -> Result<Outcome, Stop> {
         let kind = |of: &TypeName| match of {
             TypeName::Stored(of) => Kind::from(*of),
             TypeName::Interval => Kind::Interval,
         };
         let said: Vec<Kind> = written.types.iter().map(kind).collect();
-        let prepared = self.prepare_as(&written.text, &said)?;
+        let before = text.get(..written.start).map_or(0, |before| before.chars().count());
+        let within = |refusal: Refusal| {
+            // It is a place of the statement's own text.
+            let place = refusal.parts().position;
+            match place {
+                Some(place) => refusal.at(place.saturating_add(before as u32)),
+                None => refusal,
+            }
+        };
+        let prepared = self.prepare_as(&written.text, &said);
+        let prepared = prepared.map_err(|stop| stop.map_refusal(within))?;
         self.state.statements.name(&written.name, prepared)?;
         Ok(Outcome::done("PREPARE"))
     }
@@ -189,8 +205,35 @@ impl Frame<'_> {
         let prepared = self.state.statements.named(&execute.name)?;
         let values = self.values_of(&execute.values, &prepared.0.said, written.text)?;
         let (id, most) = (prepared.0.id, written.most);
-        self.named_by(id, |frame| frame.execute_rows(&prepared.0, &values, most, into))
+        let done = self.named_by(id, |frame| frame.execute_rows(&prepared.0, &values, most, into));
+        done.map_err(elsewhere)
     }
+}
+
+/// The name of the statement that the session works for, until this is dropped: by a panic too.
+struct Named<'s> {
+    session: &'s Session,
+    outer: Option<CurrentStatement>,
+}
+
+impl<'s> Named<'s> {
+    #[inline]
+    fn begin(id: SqlId, session: &'s Session) -> Named<'s> {
+        Named { session, outer: session.begin_statement(id.number(), session.now()) }
+    }
+}
+
+impl Drop for Named<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.session.end_statement(self.outer.take(), self.session.now());
+    }
+}
+
+/// What a named statement is refused with when it is executed: a place is one of its own text, and
+/// not of EXECUTE's, which the user has before him.
+pub(crate) fn elsewhere(stop: Stop) -> Stop {
+    stop.map_refusal(Refusal::elsewhere)
 }
 
 /// A statement's text and parameters.

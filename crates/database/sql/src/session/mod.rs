@@ -41,7 +41,8 @@ use txn::{LockWait, Transaction};
 pub use outcome::{Columns, Outcome};
 pub use prepared::Prepared;
 
-pub(crate) use dispatch::Written;
+pub(crate) use dispatch::{Written, elsewhere};
+pub(crate) use prepared::Planned;
 pub(crate) use rows::{TRIES, binds_for, changes_all_the_time};
 pub(crate) use settings::Settings;
 
@@ -136,6 +137,8 @@ struct Asked<'a> {
     own: &'a Own,
     /// What SHOW says of the transaction.
     open: &'a OpenNames,
+    /// Whether no transaction is open.
+    is_alone: bool,
     instance: &'a Instance,
     session: &'a Session,
 }
@@ -155,6 +158,10 @@ impl Connected for Asked<'_> {
         let found = own.or_else(|| self.open.shown(&name, &self.own.settings));
         Ok(found.or_else(|| self.instance.parameters(self.session).get(&name).ok()))
     }
+
+    fn is_read_only(&self) -> bool {
+        self.open.is_read_only(self.is_alone, &self.own.settings)
+    }
 }
 
 /// The parts of a frame that a host doesn't borrow.
@@ -171,7 +178,7 @@ impl Frame<'_> {
         let Frame { instance, catalog, engine, budget, session, state, transaction, client } = self;
         let State { own, cursors, scratch, open, .. } = &mut **state;
         let own: &Own = own;
-        let asked = Asked { own, open, instance, session };
+        let asked = Asked { own, open, is_alone: transaction.is_none(), instance, session };
         let host = Host {
             session,
             instance,

@@ -27,7 +27,7 @@ use value::{OwnedValue, Value};
 use waits::{Nanos, Statistic, Timestamp};
 
 use super::prepared::{Gave, Kept, Planned, Prepared, Took};
-use super::{Columns, Outcome, Parts};
+use super::{Columns, Outcome, Parts, Written};
 use crate::bind::Binder;
 use crate::cache::{Entry, TEXT_BYTES_MAX, Wish};
 use crate::change::{self, Changed};
@@ -146,13 +146,43 @@ impl Frame<'_> {
         binds: Binds,
         wish: Wish<'_>,
     ) -> Result<Arc<Entry>, Stop> {
-        let ground = self.ground();
-        let plan = Arc::new(ground.plan(text, statement, &binds, wish)?);
-        let entry = Entry::new(text, statement.tag(), binds, wish, plan);
+        let plan = Arc::new(self.ground().plan(text, statement, &binds, wish)?);
+        Ok(self.shared_entry(text, statement, binds, wish, plan))
+    }
+
+    /// A plan of this text, which is shared if the text isn't too long.
+    fn shared_entry(
+        &self,
+        text: &str,
+        statement: &Statement,
+        binds: Binds,
+        wish: Wish<'_>,
+        plan: Arc<Plan>,
+    ) -> Arc<Entry> {
+        let Ground { engine, session, .. } = self.ground();
+        let entry = Entry::new(text, statement.tag(), binds, wish, plan, session.os());
         match text.len() <= TEXT_BYTES_MAX {
-            true => Ok(ground.engine.plans.keep(entry, ground.session)),
-            false => Ok(Arc::new(entry)),
+            true => engine.plans.keep(entry, session),
+            false => Arc::new(entry),
         }
+    }
+
+    /// The plan of a statement that is a part of another one's text: the one that the statement has
+    /// by its own text, or else one that is made and shared. What is wrong is said of the whole
+    /// text.
+    pub(crate) fn entry_within(
+        &self,
+        own: &str,
+        statement: &Statement,
+        written: Written<'_>,
+    ) -> Result<Arc<Entry>, Stop> {
+        let wish = Wish { said: &[], methods: self.methods() };
+        let ground = self.ground();
+        if let Some(entry) = ground.engine.plans.find(own, wish, ground.catalog, ground.session) {
+            return Ok(entry);
+        }
+        let plan = Arc::new(ground.plan(written.text, statement, written.binds, wish)?);
+        Ok(self.shared_entry(own, statement, written.binds.clone(), wish, plan))
     }
 
     /// The plan of a text, which is made if there is none that holds.
@@ -213,10 +243,12 @@ impl Frame<'_> {
             };
             if let Ran::Done(given) = ran {
                 let gave = Gave { rows: given.rows, is_all: given.cursor.is_none() };
-                kept.count(&planned.entry, gave, watch.took(self.session), self.session);
+                let took = watch.took(self.session);
                 if let Some(cursor) = given.cursor {
                     self.state.cursors.count_in(cursor, &planned.entry);
+                    self.state.cursors.spend(cursor, took.elapsed);
                 }
+                kept.count(&planned.entry, gave, took, self.session);
                 return Ok(Outcome {
                     tag: planned.entry.tag,
                     rows: given.rows,

@@ -14,32 +14,43 @@ use crate::engine::Frame;
 use crate::refuse::refuse;
 
 impl Frame<'_> {
-    /// SHOW: a setting of the session, or a parameter of the instance; or all of both.
+    /// SHOW: a setting of the session, or a parameter of the instance; or several of both.
     pub(super) fn show(&mut self, show: &Show, into: &mut Rows) -> Result<Outcome, Stop> {
-        let columns = match &show.name {
-            Some(name) => {
+        let columns = match show {
+            Show::One(name) => {
                 let found = self.with_host(|host, _| host.connected.setting(name))?;
                 let value = found.ok_or_else(|| unknown(name))?;
                 into.set_width(1);
                 into.push([Value::Text(&value)]);
                 Columns::own(&[(name.as_str(), Kind::Text)])
             }
-            None => {
-                into.set_width(2);
-                let parameters = self.instance.parameters(self.session);
-                let all = Parameters::list().into_iter().map(|info| info.name);
-                for name in all.filter(|name| !Settings::has(name)) {
-                    let value = parameters.get(name)?;
-                    into.push([Value::Text(name), Value::Text(&value)]);
+            Show::All => self.list_like("", into)?,
+            Show::Like(part) => {
+                let columns = self.list_like(part, into)?;
+                if into.is_empty() {
+                    return Err(unknown(part));
                 }
-                for (name, value) in self.state.own.settings.all() {
-                    into.push([Value::Text(name), Value::Text(value)]);
-                }
-                Columns::own(&[("name", Kind::Text), ("setting", Kind::Text)])
+                columns
             }
         };
         let rows = into.len() as u64;
         Ok(Outcome { rows, columns, ..Outcome::done("SHOW") })
+    }
+
+    /// Lists the parameters and settings whose names have this part, and their values.
+    fn list_like(&self, part: &str, into: &mut Rows) -> Result<Columns, Stop> {
+        into.set_width(2);
+        let parameters = self.instance.parameters(self.session);
+        let all = Parameters::list().into_iter().map(|info| info.name);
+        for name in all.filter(|name| name.contains(part) && !Settings::has(name)) {
+            let value = parameters.get(name)?;
+            into.push([Value::Text(name), Value::Text(&value)]);
+        }
+        let settings = self.state.own.settings.all();
+        for (name, value) in settings.filter(|(name, _)| name.contains(part)) {
+            into.push([Value::Text(name), Value::Text(value)]);
+        }
+        Ok(Columns::own(&[("name", Kind::Text), ("setting", Kind::Text)]))
     }
 
     /// SET, RESET, ALTER SESSION SET.

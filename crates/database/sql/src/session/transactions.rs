@@ -50,6 +50,14 @@ impl OpenNames {
         }
     }
 
+    /// Whether the open transaction, or that of a statement alone, may change nothing.
+    pub(super) fn is_read_only(&self, is_alone: bool, settings: &Settings) -> bool {
+        match is_alone {
+            true => settings.used.is_read_only,
+            false => self.is_read_only,
+        }
+    }
+
     /// The last savepoint of this name, by its place.
     fn place_of(&self, name: &str) -> Result<usize, Stop> {
         self.savepoints.iter().rposition(|one| one.name == name).ok_or_else(|| {
@@ -84,11 +92,7 @@ impl Frame<'_> {
 
     /// Refuses a change in a transaction that only reads.
     pub(super) fn check_may_change(&self, is_alone: bool) -> Result<(), Stop> {
-        let is_read_only = match is_alone {
-            true => self.state.own.settings.used.is_read_only,
-            false => self.state.open.is_read_only,
-        };
-        match is_read_only {
+        match self.state.open.is_read_only(is_alone, &self.state.own.settings) {
             false => Ok(()),
             true => {
                 let message = "the transaction is READ ONLY: it neither changes nor locks rows";

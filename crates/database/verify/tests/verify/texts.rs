@@ -56,8 +56,8 @@ fn with_catalog(world: &World, session: &Session, work: impl FnOnce(&Catalog, &I
 
 fn view(name: &str, columns: &[&str], depends_on: Vec<Dependency>, bound_in: u64) -> ViewSpec {
     let columns = columns.iter().map(ToString::to_string).collect();
-    let (text, replace) = (format!("select {name}"), false);
-    ViewSpec { name: name.into(), text, columns, depends_on, bound_in, replace }
+    let (text, replace, retyped) = (format!("select {name}"), false, vec![]);
+    ViewSpec { name: name.into(), text, columns, depends_on, bound_in, replace, retyped }
 }
 
 /// Adds something of everything to the tables that there are.

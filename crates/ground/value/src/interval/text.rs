@@ -86,6 +86,7 @@ fn read_units(text: &str, unit: Part, minutes_first: bool) -> Option<Sum> {
         None => (text.trim_end(), false),
     };
     let (mut sum, mut rest, mut any) = (Sum::default(), text.trim_start(), false);
+    let mut has_bare = false;
     while !rest.is_empty() {
         let is_number = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.' | ':');
         let end = rest.find(|c: char| !is_number(c)).unwrap_or(rest.len());
@@ -100,8 +101,13 @@ fn read_units(text: &str, unit: Part, minutes_first: bool) -> Option<Sum> {
                 return None;
             }
         } else if !number.trim_start_matches(['+', '-']).contains('-') {
-            let alone = || if is_days(behind) { Part::Day } else { unit };
-            let part = if word.is_empty() { alone() } else { Part::parse(word)? };
+            let part = match word {
+                "" if is_days(behind, unit) => Part::Day,
+                // Which of two numbers without a unit it is, is unclear.
+                "" if std::mem::replace(&mut has_bare, true) => return None,
+                "" => unit,
+                word => Part::parse(word)?,
+            };
             sum.add(part, Decimal::parse(number)?)?;
         } else if word.is_empty() {
             sum.add_years_months(number)?;
@@ -116,11 +122,12 @@ fn read_units(text: &str, unit: Part, minutes_first: bool) -> Option<Sum> {
     any.then_some(sum)
 }
 
-/// Whether a number without a unit stands before a time of day, as in `3 04:05:06`: it is in days.
-fn is_days(behind: &str) -> bool {
+/// Whether a number without a unit stands before a time of day, as in `3 04:05:06`, or before the
+/// hours, as in `INTERVAL '3 04' DAY TO HOUR`: it is in days.
+fn is_days(behind: &str, unit: Part) -> bool {
     let rest = behind.trim_start();
     let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-    rest[..end].contains(':')
+    rest[..end].contains(':') || (unit == Part::Hour && Decimal::parse(rest).is_some())
 }
 
 /// Reads what follows the P of ISO 8601: `1Y2M3DT4H5M6S` or `0001-02-03T04:05:06`.
@@ -335,7 +342,8 @@ mod tests {
     #[test]
     fn what_is_no_span_is_none() {
         let none = ["", "ago", "1 banana", "1:2:3:4", "1:99", "x", "P", "PT", "P1H", "1 day day"];
-        for text in none.into_iter().chain(["99999999999 years", "1-13", "--1", "1 dow", "1:2 h"]) {
+        let more = ["99999999999 years", "1-13", "--1", "1 dow", "1:2 h", "1 2"];
+        for text in none.into_iter().chain(more) {
             assert!(Interval::parse(text).is_none(), "{text}");
         }
     }
@@ -351,6 +359,10 @@ mod tests {
         assert_eq!(read("1-2", Part::Year, Part::Month).as_deref(), Some("1 year 2 mons"));
         assert_eq!(read("1 2:03:04", day, hour).as_deref(), Some("1 day 02:00:00"));
         assert_eq!(read("1 2:03:04", day, minute).as_deref(), Some("1 day 02:03:00"));
+        assert_eq!(read("1 2", day, hour).as_deref(), Some("1 day 02:00:00"));
+        assert_eq!(read("1 2", day, minute), None);
+        let words = "2 days 10:20:30";
+        assert_eq!(read(words, day, Part::Second).as_deref(), Some("2 days 10:20:30"));
         assert_eq!(read("5:06", minute, Part::Second).as_deref(), Some("00:05:06"));
         assert_eq!(read("5:06", hour, minute).as_deref(), Some("05:06:00"));
         assert_eq!(read("1.5", hour, hour).as_deref(), Some("01:00:00"));

@@ -338,6 +338,7 @@ fn add_texts(database: &Database, session: &Session) {
         depends_on: vec![reads],
         bound_in,
         replace: false,
+        retyped: vec![],
     };
     catalog.create_view(&spec, session).expect("created");
     let column = |name: &str, kind| ExternalColumn { name: name.into(), kind };

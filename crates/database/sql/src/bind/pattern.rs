@@ -1,0 +1,86 @@
+//! Texts and patterns: LIKE, regular expressions, SUBSTRING.
+//!
+//! Callers: `expression`.
+
+use expression::build::{self, LikeOptions};
+use expression::{Expression, Kind, Typed};
+use sqlparser::ast::{BinaryOperator, Expr};
+use stop::SqlState;
+use value::Value;
+
+use super::Binder;
+use crate::refuse::{At, Bind, Refused};
+
+impl Binder<'_> {
+    /// LIKE and ILIKE.
+    pub(super) fn like(&mut self, expr: &Expr) -> Bind<Typed> {
+        let ignore_case = matches!(expr, Expr::ILike { .. });
+        let (Expr::Like { negated, any, expr, pattern, escape_char }
+        | Expr::ILike { negated, any, expr, pattern, escape_char }) = expr
+        else {
+            unreachable!("the caller has looked")
+        };
+        if *any {
+            let instead = "combine several LIKEs by OR";
+            return Err(Refused::unsupported(At::NOWHERE, "LIKE ANY", instead));
+        }
+        let options = LikeOptions { ignore_case, negated: *negated };
+        let (value, pattern) = (self.expression(expr)?, self.expression(pattern)?);
+        let escape = escape_char.as_ref().map(|escape| self.literal(&escape.value)).transpose()?;
+        Ok(build::like(value, pattern, escape, options)?)
+    }
+
+    /// SUBSTRING: from a place on, or what a regular expression matches. A parameter is a place.
+    pub(super) fn substring(
+        &mut self,
+        expr: &Expr,
+        from: Option<&Expr>,
+        length: Option<&Expr>,
+    ) -> Bind<Typed> {
+        let text = self.expression(expr)?;
+        let from = match from {
+            Some(from) => self.expression(from)?,
+            None => Typed::value(Value::Int(1)),
+        };
+        let length = length.map(|length| self.expression(length)).transpose()?;
+        if !is_pattern(&from) {
+            let arguments = [text, from].into_iter().chain(length).collect();
+            return Ok(build::call("substr", arguments)?);
+        }
+        if length.is_some() {
+            let what = "SUBSTRING by a pattern of SIMILAR TO";
+            let instead = "leave FOR out, and write a regular expression";
+            return Err(Refused::unsupported(At::NOWHERE, what, instead));
+        }
+        let pattern = from.implicit(Kind::Text)?;
+        Ok(build::call("substring", vec![text, pattern])?)
+    }
+}
+
+/// Whether what stands behind FROM is a pattern: a text, or a literal in quotes.
+fn is_pattern(from: &Typed) -> bool {
+    match &from.expression {
+        Expression::Constant(value) if from.kind == Kind::Unknown => !value.get().is_null(),
+        _ => from.kind.is_text(),
+    }
+}
+
+/// An operator that matches a text with a pattern, or that isn't there.
+pub(super) fn matched(left: Typed, op: &BinaryOperator, right: Typed) -> Bind<Typed> {
+    let (ignores_case, negated) = match op {
+        BinaryOperator::PGRegexMatch => (false, false),
+        BinaryOperator::PGRegexIMatch => (true, false),
+        BinaryOperator::PGRegexNotMatch => (false, true),
+        BinaryOperator::PGRegexNotIMatch => (true, true),
+        _ => {
+            let message = format!("there is no operator {op}");
+            return Err(Refused::new(SqlState::UNDEFINED_FUNCTION, At::NOWHERE, message));
+        }
+    };
+    let mut arguments = vec![left, right];
+    if ignores_case {
+        arguments.push(Typed::literal("i"));
+    }
+    let matches = build::call("regexp_like", arguments)?;
+    Ok(if negated { build::not(matches)? } else { matches })
+}
