@@ -14,7 +14,7 @@
 //! Three built-in experiments have shapes of their own: [`redo_size`] gives a curve;
 //! [`free_buffer_waits`] and [`block_size_scan`] compare all cells of a table (`cells`).
 //!
-//! Rules LB1 to LB86 are in the README. Callers: the binary's `lab`; `cargo xbench validity`, which
+//! Rules LB1 to LB87 are in the README. Callers: the binary's `lab`; `cargo xbench validity`, which
 //! runs one setting in both worlds.
 
 #![forbid(unsafe_code)]

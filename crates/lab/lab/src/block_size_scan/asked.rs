@@ -16,7 +16,7 @@ use crate::cells::{Asked, Certainty, Side, Statement};
 pub(super) const BLOCK_SIZE: &str = "Does the block size matter? (automatic reads)";
 pub(super) const READ_SIZE: &str = "Does the length of reads matter? (mean of the block sizes)";
 
-/// The statements that these cells allow.
+/// The statements that these cells allow (LB85).
 pub(super) fn asked(settings: &[Setting]) -> Vec<Asked> {
     let mut asked = Vec::new();
     let automatic = sizes_of(settings, ReadSize::Automatic);
@@ -75,7 +75,7 @@ pub(super) enum Found {
     Modelled,
 }
 
-/// How far block sizes lie apart, with automatic reads.
+/// How far block sizes lie apart, with automatic reads (LB86).
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Spread {
     /// The block sizes, in bytes.

@@ -1,7 +1,7 @@
 //! What is there of the tables after a crash.
 //!
 //! Each table was made by one CREATE TABLE AS, whose commit was acknowledged. So after a crash each
-//! has the rows of the file: as many, with the same sums.
+//! has the rows of the file: as many, with the same sums (LB82).
 //!
 //! Callers: `run`.
 

@@ -37,6 +37,8 @@ pub(super) struct Call {
     pub(super) elapsed_ns: u64,
     /// Blocks read from disk.
     pub(super) disk: u64,
+    /// Of these, those read around the cache.
+    pub(super) direct: u64,
     /// Consistent gets.
     pub(super) query: u64,
     /// Current gets.
@@ -58,6 +60,7 @@ impl Call {
             cpu_ns: u64::try_from(cpu_ns).unwrap_or(0),
             elapsed_ns: elapsed.0,
             disk: counted(Statistic::PhysicalReads),
+            direct: counted(Statistic::PhysicalReadsDirect),
             query: counted(Statistic::ConsistentGets),
             current: counted(Statistic::CurrentGets),
             rows,
@@ -73,6 +76,7 @@ impl Call {
             cpu_ns: self.cpu_ns + other.cpu_ns,
             elapsed_ns: self.elapsed_ns + other.elapsed_ns,
             disk: self.disk + other.disk,
+            direct: self.direct + other.direct,
             query: self.query + other.query,
             current: self.current + other.current,
             rows: self.rows + other.rows,
@@ -97,7 +101,7 @@ impl Calls {
     }
 }
 
-/// The query, from its first call to the end of its last.
+/// The query, from its first call to the end of its last (LB84).
 pub(super) struct Scan {
     pub(super) elapsed: Nanos,
     pub(super) calls: Calls,
@@ -153,8 +157,8 @@ pub(super) fn measure(
     Ok(Some(Measurement { scan, intervals }))
 }
 
-/// Scans a table once more, with every wait kept, and leaves `db_file_multiblock_read_count` as it
-/// is without anybody's word.
+/// Scans a table once more, with every wait kept, and `db_file_multiblock_read_count` left unset
+/// (LB87).
 pub(super) fn trace(
     database: &Database,
     block_size: BlockSize,

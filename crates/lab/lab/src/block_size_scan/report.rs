@@ -80,6 +80,7 @@ pub(super) struct Row {
     pub(super) bytes_read: f64,
     pub(super) reads: f64,
     pub(super) reads_waited: f64,
+    /// Of the fetches: blocks of a read around the cache, or of any read if there is none such.
     pub(super) blocks_a_read: f64,
     pub(super) profile: Vec<Line>,
     #[serde(skip)]
@@ -130,6 +131,12 @@ impl Row {
         };
         let (time, block_size) = (CellTime::of(&runs, is_modelled), setting.block_size.bytes());
         let (blocks, reads) = (mean(&|calls| calls.fetch.disk), mean(&|calls| calls.fetch.reads));
+        let direct = mean(&|calls| calls.fetch.direct);
+        // Beside reads around the cache there are only those of single blocks.
+        let long = match direct > 0.0 {
+            true => [direct, reads - (blocks - direct)],
+            false => [blocks, reads],
+        };
         Some(Row {
             block_size: block_size as u64,
             read_bytes: setting.read.bytes(),
@@ -143,7 +150,7 @@ impl Row {
             bytes_read: blocks * block_size as f64,
             reads,
             reads_waited: mean(&|calls| calls.fetch.reads_waited),
-            blocks_a_read: blocks / reads.max(1.0),
+            blocks_a_read: long[0] / long[1].max(1.0),
             profile: profile(&runs),
             setting,
         })

@@ -21,11 +21,12 @@ fn calls(setting: Setting) -> Calls {
         count: 10_128,
         cpu_ns: 900_000_000,
         elapsed_ns: 990_000_000,
-        disk: blocks,
-        query: blocks,
+        disk: blocks + 3,
+        direct: blocks,
+        query: blocks + 3,
         current: 0,
         rows: 1_000_000,
-        reads,
+        reads: reads + 3,
         reads_waited: reads - 1,
     };
     let execute = Call { count: 1, disk: 2, query: 3, reads: 2, ..Call::default() };
@@ -87,8 +88,8 @@ fn where_only_the_length_of_reads_counts_the_report_says_so() {
     says(&text, "reads of 64 KiB against automatic reads: slower, 0.67 times as fast");
     says(&text, "reads of 4 MiB against automatic reads: no difference that matters");
     says(&text, "shared over these 9 (Bonferroni): every interval is one of 99.44 %");
-    says(&text, "2 KiB 1.000 0.990 65,538 65,539 127 512.0");
-    says(&text, "16 KiB 1.000 0.990 8,194 8,195 127 64.0");
+    says(&text, "2 KiB 1.000 0.990 65,541 65,542 127 512.0");
+    says(&text, "16 KiB 1.000 0.990 8,197 8,198 127 64.0");
     says(&text, "out of scope");
     says(&text, "Equals, one cell of each of 10 rounds");
     says(&text, "Commits lost: none, of 4 acknowledged");
@@ -161,13 +162,13 @@ fn traced(block_size: BlockSize, reads: u64) -> Traced {
 
 #[test]
 fn a_traced_scan_is_shown_as_tkprof_shows_one() {
-    let text = tkprof(&traced(BlockSize::KIB_2, 128));
+    let text = tkprof(&traced(BlockSize::KIB_2, 131));
     fits(&text);
     let lines = [
         "call     count       cpu    elapsed       disk      query    current        rows",
         "------- ------  -------- ---------- ---------- ---------- ----------  ----------",
-        "Fetch    10128     0.900      0.990      65536      65536          0     1000000",
-        "total    10130     0.900      0.990      65538      65539          0     1000000",
+        "Fetch    10128     0.900      0.990      65539      65539          0     1000000",
+        "total    10130     0.900      0.990      65541      65542          0     1000000",
         "1000000  Table Scan on web_returns_2k (cost=1.00..2.00 rows=1000000)",
         "  direct path read                              127      0.0410        0.1300",
     ];
@@ -182,7 +183,7 @@ fn a_traced_scan_is_shown_as_tkprof_shows_one() {
 #[test]
 fn reads_of_one_block_where_the_count_is_zero_are_warned_of() {
     let mut report = report(2, false, |_, _| 1.0);
-    report.traces = BLOCK_SIZES.map(|size| traced(size, 128)).to_vec();
+    report.traces = BLOCK_SIZES.map(|size| traced(size, 131)).to_vec();
     let text = report.text();
     says(&text, "left unset in the traced scans: both read alike.");
     assert!(!text.contains("WARNING"), "{text}");

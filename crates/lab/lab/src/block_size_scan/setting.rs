@@ -62,7 +62,7 @@ impl ReadSize {
     }
 }
 
-/// A table, and how it is read.
+/// A table, and how it is read (LB83).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Setting {
     /// The blocks of the table's tablespace.
