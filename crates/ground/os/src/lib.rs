@@ -13,7 +13,7 @@
 //!
 //! No other crate of the engine may block, read a clock, start a thread, draw a random number or
 //! touch a file. So this crate is the wait interface's only source, the simulator's seam and the
-//! crash tester's seam. Rules O1 to O74 are in the README.
+//! crash tester's seam. Rules O1 to O75 are in the README.
 //!
 //! * [`Os`]: a world. [`linux::start`] opens the real one; `sim` makes simulated ones.
 //! * [`Session`]: the calling thread's ticket: it holds the account and begins every wait.
@@ -56,6 +56,7 @@ mod session;
 mod slaves;
 mod syncs;
 mod thread;
+mod wait_log;
 mod word;
 mod world;
 
@@ -84,5 +85,6 @@ pub use registry::{
 pub use ring::{Completion, Request, Ring, RingBackend, RingConfig};
 pub use session::{EveryWaitSampled, Session, SessionReading, Waiting, WorkUnderWay};
 pub use thread::{CpuSet, Panicked, Priority, ThreadHandle, ThreadId, ThreadSpec, is_process};
+pub use wait_log::{LoggedWaits, WaitLog};
 pub use word::WaitWord;
 pub use world::{NoticeSink, Os};

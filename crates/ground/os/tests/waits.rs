@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use common::{session, world};
-use os::{ThreadSpec, WaitWord, Woken};
+use os::{LoggedWaits, ThreadSpec, WaitWord, Woken};
 use waits::{Level, Nanos, Statistic, WaitEvent, WaitRecord, WaitSink, bucket_of};
 
 const EVENT: WaitEvent = WaitEvent::LogFileSync;
@@ -154,6 +154,31 @@ fn levels_are_switched_while_running() {
     });
     later.expect("started").join(&session).expect("no panic");
     assert!(levels.load(Ordering::Acquire), "a new session has the level of the world");
+}
+
+/// A log has the waits of its time and no others, at most so many, and leaves the level as it was
+/// (O75).
+#[test]
+fn a_log_keeps_the_first_waits_of_its_time_and_counts_the_others() {
+    let (os, _) = world();
+    let session = session(&os);
+    let pause = |p| session.pause(Nanos::from_micros(100), session.waiting(EVENT).p(p, 0, 0));
+    pause(1);
+    let log = session.log_waits(2);
+    (2..=4).for_each(pause);
+    let first = log.take();
+    pause(5);
+    let second = log.take();
+    drop(log);
+    assert_eq!(session.account().level(), Level::Stats);
+    let again = session.log_waits(8);
+    assert_eq!(again.take(), LoggedWaits::default(), "a log begins empty");
+    drop(again);
+    pause(6);
+    let seen = |logged: &LoggedWaits| logged.waits.iter().map(|wait| wait.p[0]).collect::<Vec<_>>();
+    assert_eq!((seen(&first), first.left_out), (vec![2, 3], 1));
+    assert_eq!((seen(&second), second.left_out), (vec![5], 0));
+    assert!(first.waits.iter().all(|wait| wait.event == EVENT && wait.elapsed > Nanos::ZERO));
 }
 
 /// While sessions begin and end, no reader ever sees a total shrink, and in the end the totals of

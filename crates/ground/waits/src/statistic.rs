@@ -64,7 +64,9 @@ statistics! {
     CrUndoRecordsApplied "data blocks consistent reads - undo records applied" ("records")
         "a read takes back one change in such a copy";
     PhysicalReads "physical reads" ("blocks")
-        "a block is read from disk into the cache";
+        "a block is read from disk, into the cache or around it";
+    PhysicalReadsDirect "physical reads direct" ("blocks")
+        "of these, those read around the cache";
     PhysicalWrites "physical writes" ("blocks")
         "a block is written to its place in a data file";
     PhysicalWritesNonCheckpoint "physical writes non checkpoint" ("blocks")

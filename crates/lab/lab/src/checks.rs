@@ -1,7 +1,7 @@
-//! What is refused before anything is loaded or made (LB23), and what both shapes say of their
+//! What is refused before anything is loaded or made (LB23), and what the shapes say of their
 //! audits (LB16).
 //!
-//! Callers: `redo_size`, `free_buffer_waits`, `form`.
+//! Callers: `redo_size`, `free_buffer_waits`, `block_size_scan`, `form`.
 
 use experiment::Commits;
 use report::number::grouped;

@@ -11,10 +11,10 @@
 //!   experiment::Verdict
 //! ```
 //!
-//! Two built-in experiments have shapes of their own: [`redo_size`] gives a curve, and
-//! [`free_buffer_waits`] compares all cells of a table.
+//! Three built-in experiments have shapes of their own: [`redo_size`] gives a curve;
+//! [`free_buffer_waits`] and [`block_size_scan`] compare all cells of a table (`cells`).
 //!
-//! Rules LB1 to LB81 are in the README. Callers: the binary's `lab`; `cargo xbench validity`, which
+//! Rules LB1 to LB87 are in the README. Callers: the binary's `lab`; `cargo xbench validity`, which
 //! runs one setting in both worlds.
 
 #![forbid(unsafe_code)]
@@ -22,7 +22,9 @@
 mod again;
 mod alternate;
 mod before;
+pub mod block_size_scan;
 mod catalogue;
+mod cells;
 mod checks;
 mod crash;
 mod enough;

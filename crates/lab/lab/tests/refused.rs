@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use lab::block_size_scan::{self, Scans};
 use lab::free_buffer_waits::{self, Matrix, Setting, Size};
 use lab::redo_size::{self, Curve, Sizes};
 use lab::{
@@ -59,6 +60,19 @@ fn matrix(run_on: RunOn, rounds: u32, paced: Option<&str>, session: &Session) ->
     free_buffer_waits::run(&matrix, &|| false, &mut began, session).map(|_| ())
 }
 
+fn scans(run_on: RunOn, rows: u64, rounds: u32, session: &Session) -> Result<(), Stop> {
+    let scans = Scans {
+        size: block_size_scan::Size { rows, rounds, ..block_size_scan::Size::TINY },
+        settings: block_size_scan::Setting::all(),
+        matters: 1.05,
+        run_on,
+        seed: 5,
+        commit: "of a test".into(),
+        command: "a test".into(),
+    };
+    block_size_scan::run(&scans, &|| false, &mut began, session).map(|_| ())
+}
+
 fn request(experiment: Experiment, form: Form, run_on: RunOn) -> Request {
     Request {
         experiment,
@@ -80,13 +94,15 @@ fn assert_invalid(result: Result<(), Stop>, says: &str) {
 }
 
 #[test]
-fn no_rounds_are_refused_in_both_shapes_and_worlds() {
+fn no_rounds_are_refused_in_all_shapes_and_both_worlds() {
     let os = os::linux::start_with(Arc::new(|_| {}));
     let session = os.adopt("test", SessionKind::Foreground);
     let folder = here("lab-no-rounds");
     for run_on in [RunOn::ThisMachine(folder.clone()), on_a_model()] {
         assert_invalid(curve(run_on.clone(), 0, &session), "0 rounds");
-        assert_invalid(matrix(run_on, 0, None, &session), "0 rounds");
+        assert_invalid(matrix(run_on.clone(), 0, None, &session), "0 rounds");
+        assert_invalid(scans(run_on.clone(), 1_000, 0, &session), "0 rounds");
+        assert_invalid(scans(run_on, 0, 1, &session), "0 rows");
     }
     assert!(is_empty(&folder));
     let _ = std::fs::remove_dir_all(&folder);

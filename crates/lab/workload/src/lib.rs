@@ -7,6 +7,7 @@
 //! * [`order_entry`]: nine tables and five transactions, with thirteen conditions to be checked.
 //! * [`Tpcb`]: TPC-B by keys, for races with others.
 //! * [`bulk`]: rows of 100 bytes by the hundred thousand, for races with others.
+//! * [`web_returns`]: the lines of a file of rows of 24 columns, to be loaded.
 //!
 //! Debit-credit and order entry are made, filled and run by prepared SQL. TPC-B and lookups run by
 //! SQL or by the embedded API, so that the two can be compared. All texts stand in `texts`.
@@ -34,6 +35,7 @@ mod sql_client;
 mod tables;
 mod texts;
 mod tpcb;
+pub mod web_returns;
 
 pub use audit::{Audit, CUT_SHORT, audit};
 pub use drive::{Conduct, Drive, Run, SessionRun, Watch, Witness};

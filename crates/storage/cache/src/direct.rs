@@ -1,4 +1,5 @@
-//! Reading blocks around the cache, in pieces of up to a MiB with several in flight.
+//! Reading blocks around the cache, in pieces of a MiB, or as `db_file_multiblock_read_count` says,
+//! with several in flight.
 //!
 //! ```text
 //!   checkpoint of the blocks ──▶ ┌─────────┬─────────┬─────────┬─────────┐
@@ -41,10 +42,10 @@ use os::{
     RingConfig, Session, Waiting,
 };
 use stop::Stop;
-use waits::WaitEvent;
+use waits::{Statistic, WaitEvent};
 
 use crate::files::DataFile;
-use crate::multiblock::RUN_BYTES_MAX;
+use crate::multiblock::RUN_BYTES;
 use crate::{Blocks, Cache};
 
 /// The most pieces in flight.
@@ -59,10 +60,11 @@ const _: () = assert!((AREAS << 20).is_multiple_of(HUGE_PAGE));
 /// The areas of a scan that is kept between calls, if pieces are longer than an eighth of
 /// [`NEAR_BYTES`]: one in hand, one on its way.
 const AREAS_NEAR: usize = 2;
-/// The most memory of a scan that is kept between calls.
+/// The most memory of a scan that is kept between calls, unless pieces are longer than by
+/// themselves: then it has [`AREAS_NEAR`] of them.
 const NEAR_BYTES: usize = 2 << 20;
 const _: () = assert!(NEAR_BYTES.is_multiple_of(HUGE_PAGE));
-const _: () = assert!(RUN_BYTES_MAX * AREAS_NEAR <= NEAR_BYTES);
+const _: () = assert!(RUN_BYTES * AREAS_NEAR <= NEAR_BYTES);
 
 /// How far a direct read reads ahead of its caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,8 +72,8 @@ pub enum ReadAhead {
     /// Seven pieces, so that a device with many requests in its queue is at its fastest: for a read
     /// that one call does to its end.
     Far,
-    /// A MiB: for a scan that is kept between calls, which waits at the end of each call for what
-    /// is on its way, and has its memory as long as it is kept.
+    /// A MiB, or a longer piece: for a scan that is kept between calls, which waits at the end of
+    /// each call for what is on its way, and has its memory as long as it is kept.
     Near,
 }
 
@@ -310,6 +312,9 @@ impl DirectReader<'_> {
         }
         let file = self.file_of(piece.first)?;
         let (buffer, result) = piece.arrived.expect("it was waited for");
+        if result.is_ok() {
+            self.count(piece.count);
+        }
         Ok(Some(DirectRun {
             cache: self.cache,
             session: self.session,
@@ -318,6 +323,15 @@ impl DirectReader<'_> {
             was_read: result.is_ok(),
             left: self.in_hand.insert(buffer),
         }))
+    }
+
+    /// Counts blocks that were read. Those of a read that failed are counted as each is read again.
+    fn count(&self, blocks: u32) {
+        for statistic in
+            [Statistic::PhysicalReads, Statistic::PhysicalReadsDirect, Statistic::ConsistentGets]
+        {
+            self.session.count(statistic, blocks.into());
+        }
     }
 
     /// Requests as many pieces as may be in flight.

@@ -36,8 +36,10 @@ use crate::get::{Loading, check_written, kib};
 use crate::pin::Pin;
 use crate::pool::{SIZES, place_of};
 
-/// The most bytes of one multiblock read: a longer I/O isn't faster.
-pub(crate) const RUN_BYTES_MAX: usize = 1 << 20;
+/// The bytes of one multiblock read, if nothing else is asked for.
+pub(crate) const RUN_BYTES: usize = 1 << 20;
+/// The most bytes of one multiblock read.
+const RUN_BYTES_MAX: usize = 4 << 20;
 /// A run takes at most one in this many of the buffers of its block size.
 const RUN_SHARE: u32 = 8;
 /// The most separate reads in flight.
@@ -97,18 +99,19 @@ impl Cache {
         }
     }
 
-    /// The number of blocks of this size that one multiblock read brings: as configured, or else a
-    /// MiB or, with few buffers, a session's share of them. A MiB at most.
+    /// The number of blocks of this size that one multiblock read brings: as configured, 4 MiB at
+    /// most; or else a MiB or, with few buffers, a session's share of them, down to a power of two.
     pub fn multiblock_read_count(&self, block_size: BlockSize, session: &Session) -> u32 {
-        let most = (RUN_BYTES_MAX / block_size.bytes()) as u32;
+        let blocks = |bytes: usize| (bytes / block_size.bytes()) as u32;
         let chosen = self.multiblock_count.load(session);
         if chosen > 0 {
-            return chosen.min(most);
+            return chosen.min(blocks(RUN_BYTES_MAX));
         }
         let is_user = |kind: SessionKind| kind == SessionKind::Foreground;
         let running = session.os().running();
         let sessions = running.iter().filter(|each| is_user(each.account.kind())).count() as u32;
-        most.min(self.buffers(block_size, session) / sessions.max(1)).max(1)
+        let share = (self.buffers(block_size, session) / sessions.max(1)).max(1);
+        blocks(RUN_BYTES).min(1 << share.ilog2())
     }
 
     /// Sets the number of blocks of a multiblock read; 0 for automatic.

@@ -188,6 +188,62 @@ fn pieces_of_a_mebibyte_are_in_flight_together() {
     assert!(together < apart, "{together} together, {apart} one after the other");
 }
 
+/// A MiB at once where nothing is asked for, and up to four where more is; every block is counted.
+#[test]
+fn pieces_are_as_long_as_was_asked_for_up_to_four_mebibytes() {
+    let lengths = |count: u32, ahead: ReadAhead| {
+        // So many frames that a session's share of them is more than a MiB.
+        let config = CacheConfig { multiblock_read_count: count, frames: 1_024, ..small() };
+        let blocks = 2 * 2_048 + 3;
+        let mut simulation = Simulation::new(1);
+        simulation.disks = vec![disk(&config, blocks)];
+        run(simulation, move |world, session| {
+            let bed = Bed::open(world, config, &Toy::default(), session);
+            let spans = [span(0, blocks)];
+            let mut scan = bed.cache.direct_scan(&spans, ahead, session).expect("no fault");
+            let mut lengths = Vec::new();
+            let mut reader = bed.cache.resume(&mut scan, session);
+            while let Some(mut run) = reader.next_run().expect("no fault") {
+                let next = || run.next_block().expect("no fault");
+                lengths.push(std::iter::from_fn(next).count());
+            }
+            drop(reader);
+            bed.cache.end_direct(scan, session);
+            bed.close(session);
+            let totals = world.os().totals();
+            for statistic in [Statistic::PhysicalReads, Statistic::PhysicalReadsDirect] {
+                assert_eq!(totals.statistic(statistic), u64::from(blocks));
+            }
+            assert_eq!(totals.statistic(Statistic::ConsistentGets), u64::from(blocks));
+            lengths
+        })
+    };
+    for ahead in [ReadAhead::Far, ReadAhead::Near] {
+        assert_eq!(lengths(0, ahead), [512, 512, 512, 512, 512, 512, 512, 512, 3]);
+        assert_eq!(lengths(1_024, ahead), [1_024, 1_024, 1_024, 1_024, 3]);
+        for count in [2_048, 100_000] {
+            assert_eq!(lengths(count, ahead), [2_048, 2_048, 3]);
+        }
+    }
+}
+
+/// A session's share of few buffers is a power of two: others are no lengths for reads.
+#[test]
+fn the_share_of_few_buffers_is_a_power_of_two() {
+    for (frames, expected) in [(16, 16), (48, 32), (1_000, 512)] {
+        let config = CacheConfig { frames, ..small() };
+        let mut simulation = Simulation::new(1);
+        simulation.disks = vec![disk(&config, BLOCKS)];
+        let count = run(simulation, move |world, session| {
+            let bed = Bed::open(world, config, &Toy::default(), session);
+            let count = bed.cache.multiblock_read_count(BlockSize::KIB_2, session);
+            bed.close(session);
+            count
+        });
+        assert_eq!(count, expected, "{frames} buffers");
+    }
+}
+
 /// A reader may be dropped with reads on their way: their wait has its name, and the next reader
 /// goes on with what has come.
 #[test]

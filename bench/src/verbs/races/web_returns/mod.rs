@@ -10,9 +10,9 @@
 //! differ there is none.
 
 mod answer;
+mod file;
 mod ours;
 mod postgres;
-mod rows;
 
 use std::time::{Duration, Instant};
 
@@ -20,13 +20,13 @@ use bench::Scratch;
 use bench::postgres::Server;
 use bench::race::{Case, Metrics, Race, Terms, Workload, metric};
 use database::Creation;
+use workload::web_returns::{ITEMS, ROWS};
 
 use super::embedded::{Embedded, cases};
 use super::{Run, Setup, run_race};
 use answer::{Answer, comparable};
 use ours::Ours;
 use postgres::Theirs;
-use rows::{ITEMS, ROWS};
 
 const TERMS: Terms = Terms {
     compared: "Both sides have the same rows of TPC-DS's web_returns and of a table item, without \
@@ -103,7 +103,7 @@ pub(crate) fn run(setup: &Setup) -> Run {
     let folder = server.as_ref().map_or(scratch.path(), Server::folder);
     let file = folder.join("web_returns.dat");
     eprintln!("race web-returns: a file of {ROWS} rows");
-    rows::write_file(&file, ROWS, setup.plan.seed)
+    file::write(&file, ROWS, setup.plan.seed)
         .map_err(|cause| format!("cannot write {}: {cause}", file.display()))?;
     let creation = Creation {
         data_bytes: 3 << 30,

@@ -9,10 +9,10 @@ use std::time::Instant;
 
 use bench::race::Metrics;
 use database::{Connection, Error, OwnedValue, Value};
+use workload::web_returns::{ROWS, columns};
 
 use super::ITEM;
 use super::answer::{Answer, plain};
-use super::rows::{ROWS, columns};
 use crate::verbs::races::embedded::{Embedded, with_checkpoint};
 use crate::verbs::races::profile::profiled;
 use crate::verbs::races::told;

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use bench::postgres::{Client, Server};
 use bench::race::Metrics;
+use workload::web_returns::{ROWS, columns};
 
 use super::ITEM;
 use super::answer::Answer;
-use super::rows::{ROWS, columns};
 use crate::verbs::races::embedded::with_checkpoint;
 
 /// A setting, and why PostgreSQL's experts would choose it here.

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser};
 use experiment::{Call, RowReader, Rows, Rule, Whole};
-use lab::{Before, PER_CENTS, free_buffer_waits};
+use lab::{Before, PER_CENTS};
 use os::{File, FileOperation, Session};
 use waits::SessionKind;
 
 use super::options::{How, Place, word};
 use super::outputs::{OPTIONS, Outputs};
-use super::{COMMIT, Lab, begin, worth_something};
+use super::{COMMIT, Lab, begin, has_own_shape, worth_something};
 use crate::number::within;
 use crate::output::{CommandResult, Failure};
 
@@ -60,13 +60,10 @@ impl Report {
     /// Refuses the rows of an experiment that doesn't compare settings with a first one.
     fn check_shape(&self, rows: &Rows) -> Result<(), Failure> {
         let name = rows.runs.first().map(|run| run.identity.experiment.as_str());
-        if name != Some(free_buffer_waits::NAME) {
-            return Ok(());
-        }
+        let Some(name) = name.filter(|name| has_own_shape(name)) else { return Ok(()) };
         Err(Failure::usage(format!(
-            "{}: {} has a shape of its own, and its report can't be made again",
-            self.rows.display(),
-            free_buffer_waits::NAME
+            "{}: {name} has a shape of its own, and its report can't be made again",
+            self.rows.display()
         )))
     }
 

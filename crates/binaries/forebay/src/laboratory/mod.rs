@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use experiment::Call;
 use lab::{BUILT_IN, Before, Ending, Experiment, Form, Request, Setting, TEMPLATE};
-use lab::{free_buffer_waits, redo_size};
+use lab::{block_size_scan, free_buffer_waits, redo_size};
 use report::number::counted;
 use report::paragraph;
 use serde_json::{Value, json};
@@ -25,6 +25,7 @@ use waits::SessionKind;
 use self::again::Done;
 use self::options::{How, Place, word};
 use self::outputs::{Following, Outputs, mark_of};
+use crate::number::within;
 use crate::output::{CommandResult, Failure, json_page, start_world, tell};
 use crate::progress::Progress;
 use crate::settings::{Settings, check_given_once, named_values};
@@ -80,6 +81,12 @@ pub(crate) struct Run {
     #[arg(long, value_name = "DISK", conflicts_with = "simulate")]
     #[arg(help_heading = "Options of free-buffer-waits")]
     paced: Option<String>,
+    /// Rows of each table, if not 1,000,000 (on a model 100,000); the original had 7,197,670, as
+    /// --full has.
+    #[arg(long, value_name = "N", conflicts_with = "full", allow_negative_numbers = true)]
+    #[arg(value_parser = within(1_000..=10_000_000_u64))]
+    #[arg(help_heading = "Options of block-size-scan")]
+    table_rows: Option<u64>,
     #[command(flatten)]
     place: Place,
     #[command(flatten)]
@@ -120,10 +127,16 @@ pub(crate) fn run(command: Lab) -> CommandResult {
 }
 
 /// The experiments with shapes of their own, and their questions.
-const SHAPES: [(&str, &str); 2] = [
+const SHAPES: [(&str, &str); 3] = [
     (redo_size::NAME, redo_size::QUESTION),
     (free_buffer_waits::NAME, free_buffer_waits::QUESTION),
+    (block_size_scan::NAME, block_size_scan::QUESTION),
 ];
+
+/// Whether the experiment of this name has a shape of its own.
+fn has_own_shape(name: &str) -> bool {
+    SHAPES.iter().any(|(shape, _)| *shape == name)
+}
 
 impl List {
     fn carry_out(&self) -> CommandResult {
@@ -171,7 +184,7 @@ impl Show {
         if self.experiment == "template" {
             return Ok(TEMPLATE.to_owned());
         }
-        if [redo_size::NAME, free_buffer_waits::NAME].contains(&&*self.experiment) {
+        if has_own_shape(&self.experiment) {
             let name = self.experiment;
             return Err(Failure::usage(format!(
                 "{name} has a shape of its own, and no file: 'forebay lab run {name}' runs it, \
@@ -205,7 +218,7 @@ fn read(path: &str) -> Result<(String, String), Failure> {
     let disk = os::linux::disk();
     if !looks_like_file && !disk.has_name(&file, &session)? {
         let names = BUILT_IN.iter().map(|(name, _)| *name);
-        let names = names.chain([redo_size::NAME, free_buffer_waits::NAME]);
+        let names = names.chain(SHAPES.map(|(name, _)| name));
         return Err(Failure::usage(format!(
             "there is no experiment '{path}'; 'forebay lab list' names those that are{}",
             did_you_mean(path, names)
@@ -236,9 +249,10 @@ impl Run {
         match &*self.experiment {
             redo_size::NAME => return self.draw(),
             free_buffer_waits::NAME => return self.tabulate(),
+            block_size_scan::NAME => return self.scan(),
             _ => {}
         }
-        self.paces_nothing().map_err(Failure::usage)?;
+        self.has_no_option_of_others(&self.experiment).map_err(Failure::usage)?;
         let mut experiment = experiment(&self.experiment)?;
         let compared = || experiment.settings.iter().flat_map(Setting::names);
         if let Some(name) = compared().find(|name| self.settings.has(name)) {

@@ -79,9 +79,9 @@ pub(super) enum DesignName {
 #[derive(Args)]
 #[command(next_help_heading = COMPARING)]
 pub(crate) struct How {
-    /// Larger data, and longer runs by restarts.
+    /// Larger data, and longer runs by restarts; of block-size-scan, all rows of the original.
     #[arg(long, conflicts_with = "simulate")]
-    full: bool,
+    pub(super) full: bool,
     /// How runs follow each other; if not given, they alternate in one instance where the settings
     /// can, and on a model restart for each run. There 'alternate' takes less time.
     #[arg(long, value_name = "DESIGN")]
@@ -123,11 +123,13 @@ pub(crate) struct How {
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     #[arg(value_parser = time(RUN_LENGTHS))]
     seconds: Option<Nanos>,
-    /// The difference in what is compared, in per cent, that matters.
+    /// The difference in what is compared, in per cent, that matters; also of block-size-scan (5, if
+    /// not given).
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
     #[arg(value_parser = within(PER_CENTS))]
     pub(super) matters: Option<f64>,
-    /// Writes the rows, one JSON object a line, to this file too; also of free-buffer-waits.
+    /// Writes the rows, one JSON object a line, to this file too; also of free-buffer-waits and
+    /// block-size-scan.
     #[arg(long, value_name = "FILE")]
     pub(super) rows: Option<PathBuf>,
     /// Writes the answer as a page, one HTML file with charts, to this file too.
@@ -144,9 +146,9 @@ impl How {
         self.all_given().next()
     }
 
-    /// The first that was given, for an experiment that writes rows.
-    pub(super) fn given_but_rows(&self) -> Option<&'static str> {
-        self.all_given().find(|option| *option != "--rows")
+    /// The first that was given, for an experiment that has these.
+    pub(super) fn given_but(&self, own: &[&str]) -> Option<&'static str> {
+        self.all_given().find(|option| !own.contains(option))
     }
 
     fn all_given(&self) -> impl Iterator<Item = &'static str> {

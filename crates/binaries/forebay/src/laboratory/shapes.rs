@@ -1,9 +1,11 @@
-//! The two experiments that have shapes of their own: a curve, and a table.
+//! The experiments that have shapes of their own: a curve, and two tables.
 //!
 //! Callers: `laboratory`.
 
 use std::path::Path;
 
+use lab::Follower;
+use lab::block_size_scan::{self, Scans};
 use lab::free_buffer_waits::{self, Matrix, Setting, Size};
 use lab::redo_size::{self, Curve, Sizes};
 use report::paragraph;
@@ -51,7 +53,7 @@ impl Run {
 
     fn curve(&self) -> Result<Curve, String> {
         self.compares_nothing(redo_size::NAME, "draws a curve", self.how.given())?;
-        self.paces_nothing()?;
+        self.has_no_option_of_others(redo_size::NAME)?;
         let command = self.command_of(redo_size::NAME);
         Ok(Curve {
             sizes: if self.place.simulate.is_some() { Sizes::MODELLED } else { Sizes::HERE },
@@ -62,9 +64,45 @@ impl Run {
         })
     }
 
-    /// The experiment that is a table.
+    /// The experiment on writers, which is a table.
     pub(super) fn tabulate(self) -> CommandResult {
         let matrix = self.matrix().map_err(Failure::usage)?;
+        let telling = Telling {
+            text: free_buffer_waits::Report::text,
+            json: free_buffer_waits::Report::json,
+            lost: |found: &free_buffer_waits::Report| found.commits().lost(),
+        };
+        self.fill(
+            |follower, session| {
+                free_buffer_waits::run(&matrix, &os::linux::interrupted, follower, session)
+            },
+            &telling,
+        )
+    }
+
+    /// The experiment on block sizes, which is a table.
+    pub(super) fn scan(self) -> CommandResult {
+        let scans = self.scans().map_err(Failure::usage)?;
+        let telling = Telling {
+            text: block_size_scan::Report::text,
+            json: block_size_scan::Report::json,
+            lost: |found: &block_size_scan::Report| found.commits().lost(),
+        };
+        self.fill(
+            |follower, session| {
+                block_size_scan::run(&scans, &os::linux::interrupted, follower, session)
+            },
+            &telling,
+        )
+    }
+
+    /// Runs an experiment that is a table of cells, with a row for each run, and shows what it
+    /// found.
+    fn fill<F>(
+        &self,
+        run: impl FnOnce(&mut dyn Follower, &os::Session) -> Result<Option<F>, Stop>,
+        telling: &Telling<F>,
+    ) -> CommandResult {
         Outputs::check(self.how.rows.as_deref(), None)?;
         let session = begin();
         let mut outputs = Outputs::make(self.how.rows.as_deref(), None, &session)?;
@@ -72,24 +110,18 @@ impl Run {
         let written = &mut outputs;
         let mut following =
             Following { progress, outputs: written, call: None, is_told: false, threshold: None };
-        let found =
-            free_buffer_waits::run(&matrix, &os::linux::interrupted, &mut following, &session);
+        let found = run(&mut following, &session);
         following.progress.end();
-        let telling = Telling {
-            text: free_buffer_waits::Report::text,
-            json: free_buffer_waits::Report::json,
-            lost: |found: &free_buffer_waits::Report| found.commits().lost(),
-        };
         if matches!(found, Ok(Some(_))) {
             let ended = outputs.end_rows();
-            return match (ended, self.shown(found, None, &telling)) {
+            return match (ended, self.shown(found, None, telling)) {
                 (Ok(()), shown) => shown,
                 (Err(error), Ok(text)) => Err(Failure::from(error).behind(text)),
                 (Err(error), Err(lost)) => Err(lost.saying(&error.to_string())),
             };
         }
         let left = outputs.without_answer(self.how.rows.as_deref(), found.as_ref().err());
-        self.shown(found, left.rows, &telling).map_err(|why| left.told(why))
+        self.shown(found, left.rows, telling).map_err(|why| left.told(why))
     }
 
     /// Runs an experiment that gives what it found, and shows that as text or as JSON.
@@ -131,7 +163,9 @@ impl Run {
     }
 
     fn matrix(&self) -> Result<Matrix, String> {
-        self.compares_nothing(free_buffer_waits::NAME, "fills a table", self.how.given_but_rows())?;
+        let given = self.how.given_but(&["--rows"]);
+        self.compares_nothing(free_buffer_waits::NAME, "fills a table", given)?;
+        self.has_no_option_of_others(free_buffer_waits::NAME)?;
         let here = self.place.simulate.is_none();
         let disk = self.paced.as_deref().unwrap_or(free_buffer_waits::DISK);
         let paced = (here && disk != "no").then(|| disk.to_string());
@@ -150,6 +184,37 @@ impl Run {
         })
     }
 
+    fn scans(&self) -> Result<Scans, String> {
+        let name = block_size_scan::NAME;
+        let given = self.how.given_but(&["--rows", "--full", "--matters"]);
+        self.compares_nothing(name, "fills a table", given)?;
+        self.has_no_option_of_others(name)?;
+        let size = match (&self.place.simulate, self.how.full) {
+            (Some(_), _) => block_size_scan::Size::MODELLED,
+            (None, true) => block_size_scan::Size::FULL,
+            (None, false) => block_size_scan::Size::HERE,
+        };
+        let mut command = self.command_of(name);
+        if self.how.full {
+            command += " --full";
+        }
+        if let Some(rows) = self.table_rows {
+            command += &format!(" --table-rows {rows}");
+        }
+        if let Some(percent) = self.how.matters {
+            command += &format!(" --matters {percent}");
+        }
+        Ok(Scans {
+            size: block_size_scan::Size { rows: self.table_rows.unwrap_or(size.rows), ..size },
+            settings: block_size_scan::Setting::all(),
+            matters: 1.0 + self.how.matters.unwrap_or(block_size_scan::MATTERS) / 100.0,
+            run_on: self.place.run_on(DISK),
+            seed: self.place.seed,
+            commit: COMMIT.to_string(),
+            command,
+        })
+    }
+
     /// Refuses options that are of experiments that compare settings.
     fn compares_nothing(
         &self,
@@ -157,7 +222,8 @@ impl Run {
         does: &str,
         given: Option<&'static str>,
     ) -> Result<(), String> {
-        match given {
+        let set = (!self.settings.again().is_empty()).then_some("--set");
+        match given.or(set) {
             Some(option) => {
                 Err(format!("{name} {does} and doesn't compare settings: leave {option} out"))
             }
@@ -165,15 +231,19 @@ impl Run {
         }
     }
 
-    /// Refuses an option that is of one experiment only.
-    pub(super) fn paces_nothing(&self) -> Result<(), String> {
-        match self.paced {
-            Some(_) => Err(format!(
-                "only {} runs on a disk that is made slow: leave --paced out",
-                free_buffer_waits::NAME
-            )),
-            None => Ok(()),
+    /// Refuses options that are of one experiment only, which isn't the one of this name.
+    pub(super) fn has_no_option_of_others(&self, name: &str) -> Result<(), String> {
+        let paces = free_buffer_waits::NAME;
+        if self.paced.is_some() && name != paces {
+            let only = format!("only {paces} runs on a disk that is made slow");
+            return Err(format!("{only}: leave --paced out"));
         }
+        let scans = block_size_scan::NAME;
+        if self.table_rows.is_some() && name != scans {
+            let only = format!("only {scans} has tables of a number of rows");
+            return Err(format!("{only}: leave --table-rows out"));
+        }
+        Ok(())
     }
 
     fn command_of(&self, name: &str) -> String {

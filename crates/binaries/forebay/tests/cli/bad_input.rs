@@ -92,6 +92,7 @@ fn a_wrong_command_line_is_one_line_and_status_2() {
         (&["load", "create", "/tmp", "--megabytes", "-1"], "a number of megabytes", " load create"),
         (&["lab", "run", "dbwr-count", "--rounds", "0"], "choose 2 to 1000", " lab run"),
         (&["lab", "run", "dbwr-count", "--equal-rounds", "-1"], "choose 1 to 1000", " lab run"),
+        (&["lab", "run", "block-size-scan", "--table-rows", "9"], "choose 1000 to", " lab run"),
         (&["lab", "run", "dbwr-count", "--budget", "soon"], "no unit of time", " lab run"),
         (&["lab", "run", "dbwr-count", "--design", "pairs"], "restarts", " lab run"),
         (&["lab", "run", "dbwr-count", "--seconds", "nan"], "choose 0.01s to 24h", " lab run"),

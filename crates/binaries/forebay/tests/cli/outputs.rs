@@ -307,6 +307,12 @@ fn a_disk_that_nobody_knows_is_refused_before_anything_is_made() {
         (&["free-buffer-waits", "--paced", "bogus"][..], 2, "no disk model is called \"bogus\""),
         (&["dbwr-count", "--paced", "array"], 2, "only free-buffer-waits"),
         (&["redo-size", "--paced", "array"], 2, "only free-buffer-waits"),
+        (&["block-size-scan", "--paced", "array"], 2, "only free-buffer-waits"),
+        (&["redo-size", "--table-rows", "5000"], 2, "only block-size-scan"),
+        (&["dbwr-count", "--table-rows", "5000"], 2, "only block-size-scan"),
+        (&["block-size-scan", "--rounds", "9"], 2, "leave --rounds out"),
+        (&["block-size-scan", "--set", "db_cache_size=8m"], 2, "leave --set out"),
+        (&["block-size-scan", "--dir", "nowhere"], 1, "nowhere"),
         (&["dbwr-count", "--simulate", "bogus"], 2, "bogus"),
         (
             &["dbwr-count", "--set", "DB_writer_processes = 3"],
@@ -522,6 +528,12 @@ fn the_table_of_cells_writes_rows_that_are_no_comparison() {
     assert!(folder.misused(&["lab", "resume", "rows"]).contains("can't be resumed"));
     let refused = folder.misused(&[&run[..], &["--html", "page"]].concat());
     assert!(refused.contains("leave --html out"), "{refused}");
+    let scan = ["lab", "run", "block-size-scan", "--simulate", "two-core", "--rows", "scans"];
+    let said = folder.said(&[&scan[..], &["--table-rows", "5000"]].concat());
+    assert!(said.contains("Spread between block sizes"), "{said}");
+    let rows = std::fs::read_to_string(folder.0.join("scans")).expect("written");
+    assert_eq!(experiment::parse_rows(&rows).expect("they are rows").runs.len(), 16);
+    assert!(folder.misused(&["lab", "report", "scans"]).contains("has a shape of its own"));
     let curve = ["lab", "run", "redo-size", "--simulate", "two-core", "--rows", "other"];
     assert!(folder.misused(&curve).contains("leave --rows out"));
 }
@@ -558,6 +570,8 @@ fn keys_of_json_are_documented() {
     let lab = [&lab[..], &few].concat();
     let three = "question = \"which?\"\n[factor]\ndb_writer_processes = [1, 2, 3]\n";
     std::fs::write(folder.0.join("three.toml"), three).expect("it is written");
+    let scan = ["lab", "run", "block-size-scan", "--simulate", "two-core", "--json"];
+    let scan = [&scan[..], &["--table-rows", "5000"]].concat();
     let mut of_three = lab.clone();
     of_three[2] = "three.toml";
     of_three.push("--equals");
@@ -576,6 +590,7 @@ fn keys_of_json_are_documented() {
         &of_three,
         &["lab", "run", "redo-size", "--simulate", "two-core", "--json"],
         &["lab", "run", "free-buffer-waits", "--simulate", "two-core", "--json"],
+        &scan,
     ] {
         let said = folder.said(command);
         let json: serde_json::Value = serde_json::from_str(&said).expect("it is JSON");

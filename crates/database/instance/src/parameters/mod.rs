@@ -148,9 +148,9 @@ declared! {
     "The number of I/O slaves of a database writer. With any, the writer keeps as many writes in \
      flight, whatever filesystemio_options says."
         dbwr_io_slaves: u32 = 0, "slaves", Allowed::Between(0, RingConfig::SLAVES_MAX as u64);
-    "The number of blocks that a scan reads at once; 0 for a MiB, or for each session's share of \
-     the buffers if that is less. It reads a MiB at most."
-        db_file_multiblock_read_count: u32 = 0, "blocks", Allowed::Between(0, 512),
+    "The number of blocks that a scan reads at once, 4 MiB at most; 0 for a MiB, or for each \
+     session's share of the buffers, down to a power of two, if that is less."
+        db_file_multiblock_read_count: u32 = 0, "blocks", Allowed::Between(0, 2_048),
         AnyTime;
     "The most memory that each sort under way takes, that of an index build for instance. Rows \
      that don't fit go through a temporary file."

@@ -17,14 +17,13 @@
 //! * [`Report`]: times, statements and profiles; as text or JSON. A row for each run goes to the
 //!   follower.
 
+mod asked;
 mod audit;
 mod measure;
 mod report;
 mod run;
 mod setting;
-mod statements;
 mod text;
-mod turns;
 
 pub use measure::Size;
 pub use report::Report;

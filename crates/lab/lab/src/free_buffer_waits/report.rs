@@ -3,16 +3,16 @@
 //! Callers: `run`; the binary, which shows it.
 
 use experiment::{Commits, Run};
-use report::{TimeLine, TimeProfile, UNACCOUNTED};
 use serde::Serialize;
-use stats::distributions::Distribution;
 
+use super::asked::{MATTERS, asked};
 use super::run::{Matrix, Place};
 use super::setting::Setting;
-use super::statements::{
-    Asked, Certainty, ERROR, Equals, Statement, asked, compared, mean, rounds_least, seconds,
-};
 use super::{NAME, text};
+use crate::cells::{
+    Asked, CellTime, Certainty, ERROR, Equals, Line, Statement, Unaccounted, compared, profile,
+    rounds_least,
+};
 
 /// The answer.
 #[derive(Clone, Debug, Serialize)]
@@ -59,44 +59,21 @@ pub(super) struct Row {
     pub(super) name: String,
 }
 
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct Line {
-    pub(super) timesource: String,
-    pub(super) seconds: f64,
-    pub(super) percentage: f64,
-}
-
-/// The single session that left the largest share of its time without a name, by size.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct Unaccounted {
-    pub(super) session: String,
-    /// In which cell.
-    pub(super) setting: String,
-    pub(super) share: f64,
-}
-
 impl Row {
     /// None if the cell has no run.
     fn of(setting: &Setting, runs: &[&Run], is_modelled: bool) -> Option<Row> {
         if runs.is_empty() {
             return None;
         }
-        let logs: Vec<f64> = runs.iter().map(|run| seconds(run).ln()).collect();
-        let critical = Distribution::Normal.upper_quantile(ERROR / 2.0);
-        let (mean, interval) = mean(&logs, (!is_modelled).then_some(critical));
-        let (mut all, mut sessions) = (TimeProfile::default(), 0);
-        for run in runs {
-            all.add(&run.foreground.profile);
-            sessions += run.foreground.count;
-        }
+        let time = CellTime::of(runs, is_modelled);
         Some(Row {
             filesystemio_options: setting.io.name(),
             db_writer_processes: setting.writers,
             dbwr_io_slaves: setting.slaves,
-            seconds: mean.exp(),
-            seconds_low: interval.map(|[low, _]| low.exp()),
-            seconds_high: interval.map(|[_, high]| high.exp()),
-            profile: profile(&all, f64::from(sessions.max(1))),
+            seconds: time.seconds,
+            seconds_low: time.low,
+            seconds_high: time.high,
+            profile: profile(runs),
             name: setting.to_string(),
         })
     }
@@ -107,24 +84,6 @@ impl Row {
     }
 }
 
-/// The profile of the mean session: the total, and below it its parts, the longest first.
-fn profile(all: &TimeProfile, sessions: f64) -> Vec<Line> {
-    let total = all.elapsed_ns as f64;
-    let line = |timesource: &str, ns: f64| Line {
-        timesource: timesource.to_owned(),
-        seconds: ns / sessions / 1e9,
-        percentage: 100.0 * ns / total.max(1.0),
-    };
-    let part = |of: &TimeLine<'_>| match of.name {
-        UNACCOUNTED => line("UNACCOUNTED_TIME", of.ns as f64),
-        name => line(name, of.ns as f64),
-    };
-    let mut lines: Vec<Line> = all.lines().iter().map(part).collect();
-    lines.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
-    lines.insert(0, line("TOTAL_TIME", total));
-    lines
-}
-
 impl Report {
     /// Of the rows of whole rounds.
     pub(super) fn of(rows: &[Run], matrix: &Matrix, place: Place) -> Report {
@@ -132,9 +91,9 @@ impl Report {
         let (asked, equals) = (asked(settings), Equals::of(rows));
         let certainty = match place.is_modelled {
             true => Certainty::MODELLED,
-            false => Certainty::of(asked.len(), equals.map_or(1.0, |equals| equals.floor)),
+            false => Certainty::of(asked.len(), MATTERS, equals.map_or(1.0, |equals| equals.floor)),
         };
-        let statement = |asked: &Asked| Statement::of(asked, rows, settings, certainty);
+        let statement = |asked: &Asked| Statement::of(asked, rows, certainty);
         let cells = settings.iter().enumerate().filter_map(|(level, setting)| {
             let runs: Vec<&Run> = compared(rows, level).collect();
             Row::of(setting, &runs, place.is_modelled)
@@ -154,7 +113,7 @@ impl Report {
             equals,
             commits,
             commits_lost: commits.lost(),
-            unaccounted: unaccounted(rows),
+            unaccounted: Unaccounted::of(rows),
             asynchronous_files: place.asynchronous_files,
             redo_write: place.chosen.redo_write.name(),
             log_writes_in_flight: place.chosen.log_writes_in_flight,
@@ -212,16 +171,6 @@ fn commits(rows: &[Run]) -> Commits {
         acknowledged: all().map(|commits| commits.acknowledged).sum(),
         found: all().map(|commits| commits.found).sum(),
     }
-}
-
-fn unaccounted(rows: &[Run]) -> Option<Unaccounted> {
-    let worst = rows.iter().filter_map(|run| Some((run, run.foreground.worst.as_ref()?)));
-    let (run, worst) = worst.max_by(|(_, a), (_, b)| a.share.total_cmp(&b.share))?;
-    Some(Unaccounted {
-        session: worst.session.clone(),
-        setting: run.identity.setting.clone(),
-        share: worst.share,
-    })
 }
 
 #[cfg(test)]

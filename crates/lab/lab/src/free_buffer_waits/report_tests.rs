@@ -3,9 +3,9 @@
 use os::probe::DurableWrite;
 
 use super::super::measure::Size;
-use super::super::statements::tests::rows;
 use super::*;
 use crate::RunOn;
+use crate::cells::made_rows::rows;
 use crate::linux::Chosen;
 
 fn report(rows: &[Run], is_modelled: bool) -> Report {
@@ -30,7 +30,8 @@ fn report(rows: &[Run], is_modelled: bool) -> Report {
 /// More writers are quicker under `none`; the others are all the same.
 fn planted(rounds: u32) -> Vec<Run> {
     let settings = Setting::all();
-    rows(&settings, rounds, |round, at| {
+    let names: Vec<String> = settings.iter().map(Setting::to_string).collect();
+    rows(&names, rounds, |round, at| {
         let scatter = [1.0, 1.01, 0.99, 1.005, 0.995][(round as usize * 7 + at * 3) % 5];
         let cell = settings[at];
         let is_slow = cell.io.name() == "none" && (cell.writers, cell.slaves) == (1, 0);

@@ -17,7 +17,7 @@ use super::audit::audit;
 use super::measure::{Size, creation, load, measure, parameters};
 use super::report::Report;
 use super::setting::Setting;
-use super::turns::{WORLD_SEED, rounds};
+use crate::cells::{WORLD_SEED, rounds};
 use crate::checks;
 use crate::crash::crash;
 use crate::form::listed;

@@ -1,6 +1,6 @@
 //! The cells of the table.
 //!
-//! Callers: `run`, `report`, `statements`.
+//! Callers: `run`, `report`, `asked`.
 
 use std::fmt;
 

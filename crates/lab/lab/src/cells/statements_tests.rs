@@ -9,10 +9,21 @@ use waits::{Nanos, SessionKind, ThreadTimes, TimeAccount, Totals, WaitEvent, Wai
 use super::super::turns;
 use super::*;
 
+const MATTERS: f64 = 1.1;
+
 /// A and B of a statement.
-fn settings() -> Vec<Setting> {
-    let cell = |writers| Setting { io: FilesystemIo::None, writers, slaves: 0 };
-    vec![cell(1), cell(36)]
+fn names() -> [String; 2] {
+    ["a", "b"].map(str::to_owned)
+}
+
+/// The cells at these places.
+fn side(levels: &[usize]) -> Side {
+    let name = format!("cells {levels:?}");
+    Side { levels: levels.to_vec(), short: name.clone(), name }
+}
+
+fn asked(a: &[usize], b: &[usize]) -> Asked {
+    Asked { question: "Is B faster?", a: side(a), b: side(b) }
 }
 
 /// A session that waited for free buffers, and worked the rest of the time.
@@ -36,9 +47,10 @@ fn interval(elapsed: f64, waited: f64) -> SessionInterval {
     }
 }
 
-/// Rows of the rounds of a plan; `seconds` gives elapsed and waited ones, by round and cell.
-pub(in super::super) fn rows(
-    settings: &[Setting],
+/// Rows of the rounds of a plan of these cells; `seconds` gives elapsed and waited ones, by round
+/// and cell.
+pub(crate) fn rows(
+    cells: &[String],
     count: u32,
     seconds: impl Fn(u32, usize) -> [f64; 2],
 ) -> Vec<Run> {
@@ -54,26 +66,23 @@ pub(in super::super) fn rows(
         let [elapsed, waited] = seconds(step.round, step.level.index());
         // Equals are a little apart.
         let elapsed = if step.kind == RoundKind::Equals { elapsed * 1.001 } else { elapsed };
-        let setting = settings[step.level.index()].to_string();
         let measured = Measured {
             elapsed: Nanos((elapsed * 1e9) as u64),
             transactions: 1,
             latency: None,
             commits: None,
         };
-        let identity = origin.identity(step, &setting, BTreeMap::new());
+        let identity = origin.identity(step, &cells[step.level.index()], BTreeMap::new());
         Run::new(identity, measured, &[interval(elapsed, waited)])
     };
-    turns::rounds(settings.len(), count, true, 1).concat().iter().map(row).collect()
+    turns::rounds(cells.len(), count, true, 1).concat().iter().map(row).collect()
 }
 
 fn statement(count: u32, seconds: impl Fn(u32, usize) -> [f64; 2]) -> Statement {
-    let settings = settings();
-    let rows = rows(&settings, count, seconds);
+    let rows = rows(&names(), count, seconds);
     let floor = Equals::of(&rows).map_or(1.0, |equals| equals.floor);
-    let asked = asked(&settings);
-    assert_eq!(asked.len(), 1);
-    Statement::of(&asked[0], &rows, &settings, Certainty::of(8, floor)).expect("they are cells")
+    let certainty = Certainty::of(8, MATTERS, floor);
+    Statement::of(&asked(&[0], &[1]), &rows, certainty).expect("they are cells")
 }
 
 /// By turns a little more and a little less, so that the scatter isn't of the lot.
@@ -147,7 +156,7 @@ fn a_cause_that_is_not_certain_is_not_named() {
 #[test]
 fn what_is_no_more_than_equals_differ_can_not_be_told() {
     let interval = Some([0.05, 0.35]);
-    let certainty = |floor| Certainty::of(1, floor);
+    let certainty = |floor| Certainty::of(1, MATTERS, floor);
     assert_eq!(answer(0.2, interval, certainty(1.1)), Answer::Faster);
     assert_eq!(answer(0.2, interval, certainty(1.3)), Answer::CantTell);
     assert_eq!(answer(0.2, None, Certainty::MODELLED), Answer::Modelled);
@@ -155,16 +164,32 @@ fn what_is_no_more_than_equals_differ_can_not_be_told() {
 
 #[test]
 fn the_floor_is_of_the_equals_of_the_same_rounds() {
-    let settings = settings();
-    let rows = rows(&settings, 10, |_, _| [1.0, 0.5]);
+    let rows = rows(&names(), 10, |_, _| [1.0, 0.5]);
     let equals = Equals::of(&rows).expect("there are ten");
     assert_eq!(equals.rounds, 10);
     assert!(equals.floor > 1.0 && equals.floor < 1.002, "{equals:?}");
     assert!(!equals.differ(), "the lot says which comes first: {equals:?}");
 }
 
+/// Of two cells of a side the mean of each round counts, by ratio; parts are means of seconds.
 #[test]
-fn all_cells_of_the_table_allow_eight_statements() {
-    assert_eq!(asked(&Setting::all()).len(), 8);
-    assert!(asked(&Setting::all()[..1]).is_empty());
+fn a_side_of_several_cells_has_their_mean() {
+    let cells = ["a", "b", "c"].map(str::to_owned);
+    let rows = rows(&cells, 10, |round, cell| match cell {
+        0 => [1.0 * scatter(round, 0.01), 0.2],
+        1 => [4.0 * scatter(round, 0.01), 1.0],
+        _ => [1.0, 0.2],
+    });
+    let certainty = Certainty::of(1, MATTERS, 1.0);
+    let found = Statement::of(&asked(&[0, 1], &[2]), &rows, certainty).expect("they are cells");
+    assert!((found.times_as_fast - 2.0).abs() < 0.02, "{found:?}");
+    assert_eq!((found.answer, found.rounds), (Answer::Faster, 10));
+    let waits = found.parts.iter().find(|part| part.name == "free buffer waits");
+    assert!(waits.is_some_and(|part| (part.seconds + 0.4).abs() < 1e-9), "{found:?}");
+    // A round that lacks a cell of a side says nothing.
+    let is_whole = |run: &&Run| run.identity.round > 3 || run.identity.level.index() != 1;
+    let fewer: Vec<Run> = rows.iter().filter(is_whole).cloned().collect();
+    let found = Statement::of(&asked(&[0, 1], &[2]), &fewer, certainty).expect("they are cells");
+    assert_eq!(found.rounds, 7);
+    assert!(Statement::of(&asked(&[0], &[9]), &rows, certainty).is_none());
 }

@@ -1,6 +1,6 @@
 //! In which order the cells are measured.
 //!
-//! Callers: `run`.
+//! Callers: `run` of each table.
 
 use experiment::{Level, RoundKind, Step};
 use rand::seq::SliceRandom;
@@ -9,11 +9,11 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A cell's load has no seed, and a model always begins from the same one (LB22).
 const LOAD_SEED: u64 = 0;
-pub(super) const WORLD_SEED: u64 = 1;
+pub(crate) const WORLD_SEED: u64 = 1;
 
 /// The cells of each round in an order drawn by lot. With `equals` one cell, drawn by lot, comes
 /// twice in a round; which of the two is the one that is compared with others is drawn too.
-pub(super) fn rounds(settings: usize, count: u32, equals: bool, seed: u64) -> Vec<Vec<Step>> {
+pub(crate) fn rounds(settings: usize, count: u32, equals: bool, seed: u64) -> Vec<Vec<Step>> {
     let mut lot = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut round = |round: u32| {
         let mut cells: Vec<_> = (0..settings).map(|at| (at, RoundKind::Compared)).collect();

@@ -8,23 +8,19 @@
 //!   refunded in cash + charge reversed + credit = amount     loss = tax + fee + shipping
 //! ```
 //!
-//! Callers: `web_returns`, which writes them into a file that both sides read.
+//! Callers: race `web-returns` and experiment `block-size-scan`, which write them into a file.
 //! Source: TPC Benchmark DS, revision 3.2, clauses 2.4.9 (web_returns) and 3 (row counts).
-
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::Path;
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// The rows at 100 GB.
-pub(super) const ROWS: u64 = 7_197_670;
+pub const ROWS: u64 = 7_197_670;
 /// The rows of `item`.
-pub(super) const ITEMS: u64 = 204_000;
+pub const ITEMS: u64 = 204_000;
 
 /// The columns, with the types of the benchmark.
-pub(super) const COLUMNS: [(&str, &str); 24] = [
+const COLUMNS: [(&str, &str); 24] = [
     ("wr_returned_date_sk", "integer"),
     ("wr_returned_time_sk", "integer"),
     ("wr_item_sk", "integer"),
@@ -61,23 +57,9 @@ const WITH_NULLS: u32 = 9;
 const ORDERS: u64 = 6_000_000;
 
 /// The columns as they stand between the brackets of CREATE TABLE.
-pub(super) fn columns() -> String {
+pub fn columns() -> String {
     let column = |(name, kind): &(&str, &str)| format!("{name} {kind}");
     COLUMNS.iter().map(column).collect::<Vec<_>>().join(", ")
-}
-
-/// Writes a file of so many rows, a line each, with `|` between the columns and nothing where one
-/// is NULL. It is synced, so that nothing of it is written while it is read.
-pub(super) fn write_file(path: &Path, rows: u64, seed: u64) -> std::io::Result<()> {
-    let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
-    let mut returns = Returns::new(seed);
-    let mut line = Vec::with_capacity(256);
-    for number in 0..rows {
-        line.clear();
-        write_line(&mut line, &returns.next(number));
-        out.write_all(&line)?;
-    }
-    out.into_inner()?.sync_all()
 }
 
 /// A row: its values, and which of them are NULL.
@@ -86,16 +68,29 @@ struct Return {
     nulls: u32,
 }
 
-/// Makes rows.
-struct Returns(Xoshiro256PlusPlus);
+/// Makes the lines of a file, one after the other: a row each, with `|` between the columns and
+/// nothing where one is NULL.
+#[derive(Debug)]
+pub struct Lines {
+    dice: Xoshiro256PlusPlus,
+    /// The number of the next row, from 0.
+    next: u64,
+}
 
-impl Returns {
-    fn new(seed: u64) -> Returns {
-        Returns(Xoshiro256PlusPlus::seed_from_u64(seed))
+impl Lines {
+    /// The rows of this seed, from the first on.
+    pub fn new(seed: u64) -> Lines {
+        Lines { dice: Xoshiro256PlusPlus::seed_from_u64(seed), next: 0 }
+    }
+
+    /// Puts the next line behind what is in `into`, with its line end.
+    pub fn append_to(&mut self, into: &mut Vec<u8>) {
+        let row = self.next_row();
+        write_line(into, &row);
     }
 
     fn between(&mut self, from: i64, to: i64) -> i64 {
-        self.0.random_range(from..=to)
+        self.dice.random_range(from..=to)
     }
 
     /// Customer, demographics of the customer and of the household, address.
@@ -103,7 +98,9 @@ impl Returns {
         [2_000_000, 1_920_800, 7_200, 1_000_000].map(|most| self.between(1, most))
     }
 
-    fn next(&mut self, number: u64) -> Return {
+    fn next_row(&mut self) -> Return {
+        let number = self.next;
+        self.next += 1;
         let (day, time) = (self.between(2_450_820, 2_452_996), self.between(0, 86_399));
         let item = self.between(1, ITEMS as i64);
         let refunded = self.person();
@@ -126,8 +123,8 @@ impl Returns {
         let amounts = [amount, tax, amount + tax, fee, shipping, cash, charge, credit];
         values[FIRST_AMOUNT..23].copy_from_slice(&amounts);
         values[23] = tax + fee + shipping;
-        let nulls = match self.0.random_range(0..100) < WITH_NULLS {
-            true => self.0.random_range(0..1 << COLUMNS.len()) & !KEY,
+        let nulls = match self.dice.random_range(0..100) < WITH_NULLS {
+            true => self.dice.random_range(0..1 << COLUMNS.len()) & !KEY,
             false => 0,
         };
         Return { values, nulls }
@@ -175,13 +172,10 @@ mod tests {
     use super::*;
 
     fn lines(seed: u64, count: u64) -> Vec<String> {
-        let mut returns = Returns::new(seed);
-        let line = |number| {
-            let mut line = Vec::new();
-            write_line(&mut line, &returns.next(number));
-            String::from_utf8(line).expect("digits")
-        };
-        (0..count).map(line).collect()
+        let (mut lines, mut text) = (Lines::new(seed), Vec::new());
+        (0..count).for_each(|_| lines.append_to(&mut text));
+        let text = String::from_utf8(text).expect("digits");
+        text.lines().map(str::to_owned).collect()
     }
 
     #[test]
@@ -193,8 +187,10 @@ mod tests {
     #[test]
     fn rows_have_all_columns_and_amounts_that_fit() {
         let mut nulls = 0;
-        for line in lines(7, 2_000) {
-            let fields: Vec<&str> = line.trim_end().split('|').collect();
+        let lines = lines(7, 2_000);
+        assert_eq!(lines.len(), 2_000, "a line each");
+        for line in lines {
+            let fields: Vec<&str> = line.split('|').collect();
             assert_eq!(fields.len(), COLUMNS.len(), "{line}");
             assert!(!fields[2].is_empty() && !fields[13].is_empty(), "{line}");
             nulls += fields.iter().filter(|field| field.is_empty()).count();

@@ -1,4 +1,4 @@
-//! What is said of two cells, and how sure it is.
+//! What is said of cells, and how sure it is.
 //!
 //! ```text
 //!   round   ln(seconds of A) - ln(seconds of B)
@@ -7,66 +7,49 @@
 //!     …          …   ┘                └─▶ and which parts of a session's time make that?
 //! ```
 //!
-//! Both cells are of the same round, so what disturbs a whole round falls out. The declared error
-//! is shared over all statements (Bonferroni): each has an interval of its own share. The parts of
-//! one statement have its interval each; the error isn't shared over them too.
+//! Both sides are of the same round, so what disturbs a whole round falls out. A side may have
+//! several cells: then its figure is their mean in the round. The declared error is shared over all
+//! statements (Bonferroni): each has an interval of its own share. The parts of one statement have
+//! its interval each; the error isn't shared over them too.
 //!
-//! Callers: `report`.
+//! Callers: the reports of tables.
 
 use std::collections::BTreeSet;
 
 use experiment::{RoundKind, Run};
-use os::FilesystemIo;
 use report::SessionGroup;
 use serde::Serialize;
 use stats::adjusted::{Estimate, Pair};
 use stats::distributions::Distribution;
 use stats::sequential::student_critical;
 
-use super::setting::Setting;
-
 /// The declared error of all statements together.
-pub(super) const ERROR: f64 = 0.05;
-/// A factor that matters.
-pub(super) const MATTERS: f64 = 1.1;
+pub(crate) const ERROR: f64 = 0.05;
 /// The largest factor that JSON and text hold.
 const RATIO_MAX: f64 = 1e6;
 
-/// Two cells, and what their comparison asks.
+/// A cell, or several of which the mean counts.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
-    pub(super) question: &'static str,
-    pub(super) a: Setting,
-    pub(super) b: Setting,
+pub(crate) struct Side {
+    /// Their places in the table: one at least.
+    pub(crate) levels: Vec<usize>,
+    /// In full, for programs.
+    pub(crate) name: String,
+    /// In a sentence.
+    pub(crate) short: String,
 }
 
-/// The statements that these cells allow.
-pub(super) fn asked(settings: &[Setting]) -> Vec<Asked> {
-    let most = settings.iter().map(|setting| setting.writers).max().unwrap_or(1);
-    let cell = |io, writers, slaves| Setting { io, writers, slaves };
-    let mut asked = Vec::new();
-    for io in FilesystemIo::ALL {
-        asked.push(Asked { question: MORE_WRITERS, a: cell(io, 1, 0), b: cell(io, most, 0) });
-    }
-    for io in [FilesystemIo::None, FilesystemIo::DirectIo] {
-        asked.push(Asked { question: SLAVES, a: cell(io, 1, 0), b: cell(io, 1, 32) });
-    }
-    for (buffered, direct) in
-        [(FilesystemIo::None, FilesystemIo::DirectIo), (FilesystemIo::Asynch, FilesystemIo::SetAll)]
-    {
-        asked.push(Asked { question: DIRECT, a: cell(buffered, 1, 0), b: cell(direct, 1, 0) });
-    }
-    asked.retain(|Asked { a, b, .. }| a != b && settings.contains(a) && settings.contains(b));
-    asked
+/// Two sides, and what their comparison asks.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) question: &'static str,
+    pub(crate) a: Side,
+    pub(crate) b: Side,
 }
 
-pub(super) const MORE_WRITERS: &str = "Do more writers pay?";
-pub(super) const SLAVES: &str = "Do I/O slaves pay?";
-pub(super) const DIRECT: &str = "Direct against buffered";
-
-/// What is known of two cells.
+/// What is known of two sides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     /// B, for certain.
     #[serde(rename = "faster")]
     Faster,
@@ -83,34 +66,34 @@ pub(super) enum Answer {
     Modelled,
 }
 
-/// The comparison of two cells.
+/// The comparison of two sides.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Statement {
-    pub(super) question: &'static str,
-    pub(super) a: String,
-    pub(super) b: String,
+pub(crate) struct Statement {
+    pub(crate) question: &'static str,
+    pub(crate) a: String,
+    pub(crate) b: String,
     /// Both, in a sentence.
     #[serde(skip)]
-    pub(super) cells: String,
-    pub(super) rounds: usize,
+    pub(crate) cells: String,
+    pub(crate) rounds: usize,
     /// Seconds of A over those of B.
-    pub(super) times_as_fast: f64,
-    pub(super) times_low: Option<f64>,
-    pub(super) times_high: Option<f64>,
-    pub(super) answer: Answer,
+    pub(crate) times_as_fast: f64,
+    pub(crate) times_low: Option<f64>,
+    pub(crate) times_high: Option<f64>,
+    pub(crate) answer: Answer,
     /// Of the parts that go the way of the whole, the largest certain one.
-    pub(super) cause: Option<String>,
+    pub(crate) cause: Option<String>,
     /// B - A of a session's time, the largest first.
-    pub(super) parts: Vec<Part>,
+    pub(crate) parts: Vec<Part>,
 }
 
 /// B - A of a part of the mean session's time.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Part {
-    pub(super) name: String,
-    pub(super) seconds: f64,
-    pub(super) seconds_low: Option<f64>,
-    pub(super) seconds_high: Option<f64>,
+pub(crate) struct Part {
+    pub(crate) name: String,
+    pub(crate) seconds: f64,
+    pub(crate) seconds_low: Option<f64>,
+    pub(crate) seconds_high: Option<f64>,
 }
 
 impl Part {
@@ -125,53 +108,53 @@ impl Part {
 
 /// How sure statements are.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Certainty {
+pub(crate) struct Certainty {
+    /// A factor that matters, over 1.
+    pub(crate) matters: f64,
     /// The critical |z| of each; none of figures that have no interval.
-    pub(super) critical: Option<f64>,
+    pub(crate) critical: Option<f64>,
     /// With fewer rounds there is no interval either.
-    pub(super) rounds_least: u32,
+    pub(crate) rounds_least: u32,
     /// The ratio that equals could lie apart.
-    pub(super) floor: f64,
+    pub(crate) floor: f64,
 }
 
 impl Certainty {
-    pub(super) fn of(statements: usize, floor: f64) -> Certainty {
+    /// Of so many statements, where a factor over `matters` matters, and equals could lie `floor`
+    /// apart.
+    pub(crate) fn of(statements: usize, matters: f64, floor: f64) -> Certainty {
         let rounds_least = rounds_least(statements);
-        Certainty { critical: Some(critical(statements)), rounds_least, floor }
+        Certainty { matters, critical: Some(critical(statements)), rounds_least, floor }
     }
 
-    pub(super) const MODELLED: Certainty =
-        Certainty { critical: None, rounds_least: 0, floor: 1.0 };
+    /// Of figures of a model.
+    pub(crate) const MODELLED: Certainty =
+        Certainty { matters: 1.0, critical: None, rounds_least: 0, floor: 1.0 };
 }
 
 /// The critical |z| of each of so many statements.
-pub(super) fn critical(statements: usize) -> f64 {
+fn critical(statements: usize) -> f64 {
     Distribution::Normal.upper_quantile(ERROR / statements.max(1) as f64 / 2.0)
 }
 
 /// With fewer rounds none of so many statements can be certain: so few signs drawn by lot can't be
 /// as unlikely (`stats::sequential::pairs_critical`).
-pub(super) fn rounds_least(statements: usize) -> u32 {
+pub(crate) fn rounds_least(statements: usize) -> u32 {
     critical(statements).powi(2).floor() as u32 + 1
 }
 
 impl Statement {
-    /// None if the two cells have no round in common.
-    pub(super) fn of(
-        asked: &Asked,
-        rows: &[Run],
-        settings: &[Setting],
-        certainty: Certainty,
-    ) -> Option<Statement> {
-        let level = |cell: &Setting| settings.iter().position(|setting| setting == cell);
-        let pairs = pairs(rows, level(&asked.a)?, level(&asked.b)?);
-        let logs: Vec<f64> = pairs.iter().map(|(a, b)| seconds(a).ln() - seconds(b).ln()).collect();
+    /// None if the two sides have no round in common.
+    pub(crate) fn of(asked: &Asked, rows: &[Run], certainty: Certainty) -> Option<Statement> {
+        let rounds = rounds(rows, asked);
+        let log = |side: &[&Run]| mean_of(side, |run| seconds(run).ln());
+        let logs: Vec<f64> = rounds.iter().map(|round| log(&round.a) - log(&round.b)).collect();
         if logs.is_empty() {
             return None;
         }
         let critical = certainty.critical.filter(|_| logs.len() >= certainty.rounds_least as usize);
         let (effect, interval) = mean(&logs, critical);
-        let parts = parts(&pairs, critical);
+        let parts = parts(&rounds, critical);
         let answer = answer(effect, interval, certainty);
         let cause = matches!(answer, Answer::Faster | Answer::Slower).then(|| {
             let certain = parts.iter().find(|part| part.is_certain(-effect));
@@ -180,9 +163,9 @@ impl Statement {
         let ratio = |log: f64| log.exp().clamp(1.0 / RATIO_MAX, RATIO_MAX);
         Some(Statement {
             question: asked.question,
-            a: asked.a.to_string(),
-            b: asked.b.to_string(),
-            cells: format!("{} against {}", asked.b.short(), asked.a.short()),
+            a: asked.a.name.clone(),
+            b: asked.b.name.clone(),
+            cells: format!("{} against {}", asked.b.short, asked.a.short),
             rounds: logs.len(),
             times_as_fast: ratio(effect),
             times_low: interval.map(|[low, _]| ratio(low)),
@@ -198,7 +181,7 @@ fn answer(effect: f64, interval: Option<[f64; 2]>, certainty: Certainty) -> Answ
     if certainty.critical.is_none() {
         return Answer::Modelled;
     }
-    let (matters, floor) = (MATTERS.ln(), certainty.floor.ln());
+    let (matters, floor) = (certainty.matters.ln(), certainty.floor.ln());
     match interval {
         Some([low, high]) if low > -matters && high < matters => Answer::NoDifference,
         Some([low, _]) if low > 0.0 && effect > floor => Answer::Faster,
@@ -207,8 +190,30 @@ fn answer(effect: f64, interval: Option<[f64; 2]>, certainty: Certainty) -> Answ
     }
 }
 
+/// The geometric mean of a cell's times, and its 95 % interval.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CellTime {
+    pub(crate) seconds: f64,
+    pub(crate) low: Option<f64>,
+    pub(crate) high: Option<f64>,
+}
+
+impl CellTime {
+    /// Of these runs of a cell, one at least. Figures of a model have no interval.
+    pub(crate) fn of(runs: &[&Run], is_modelled: bool) -> CellTime {
+        let logs: Vec<f64> = runs.iter().map(|run| seconds(run).ln()).collect();
+        let critical = Distribution::Normal.upper_quantile(ERROR / 2.0);
+        let (mean, interval) = mean(&logs, (!is_modelled).then_some(critical));
+        CellTime {
+            seconds: mean.exp(),
+            low: interval.map(|[low, _]| low.exp()),
+            high: interval.map(|[_, high]| high.exp()),
+        }
+    }
+}
+
 /// The mean, and its interval if there is a critical |z|, and more than one figure.
-pub(super) fn mean(figures: &[f64], critical: Option<f64>) -> (f64, Option<[f64; 2]>) {
+fn mean(figures: &[f64], critical: Option<f64>) -> (f64, Option<[f64; 2]>) {
     let pairs: Vec<Pair> = figures.iter().map(|figure| Pair::bare(*figure)).collect();
     let interval = critical.zip(Estimate::of(&pairs, &[])).map(|(critical, estimate)| {
         let interval = estimate.interval(critical);
@@ -217,37 +222,54 @@ pub(super) fn mean(figures: &[f64], critical: Option<f64>) -> (f64, Option<[f64;
     (stats::mean(figures), interval)
 }
 
-/// Until the last session of this run had ended.
-pub(super) fn seconds(run: &Run) -> f64 {
+/// The time of this run: until its last session had ended.
+fn seconds(run: &Run) -> f64 {
     run.elapsed_ns.max(1) as f64 / 1e9
 }
 
 /// The rows of a cell that are compared, in the order of their rounds.
-pub(super) fn compared(rows: &[Run], level: usize) -> impl Iterator<Item = &Run> {
+pub(crate) fn compared(rows: &[Run], level: usize) -> impl Iterator<Item = &Run> {
     let is_it = move |run: &&Run| {
         run.identity.kind == RoundKind::Compared && run.identity.level.index() == level
     };
     rows.iter().filter(is_it)
 }
 
-/// The runs of two cells in the same rounds.
-fn pairs(rows: &[Run], a: usize, b: usize) -> Vec<(&Run, &Run)> {
-    let of_round = |round| compared(rows, b).find(|run| run.identity.round == round);
-    compared(rows, a).filter_map(|run| Some((run, of_round(run.identity.round)?))).collect()
+/// The runs of both sides in a round.
+struct Round<'r> {
+    a: Vec<&'r Run>,
+    b: Vec<&'r Run>,
+}
+
+/// The rounds that have all cells of both sides.
+fn rounds<'r>(rows: &'r [Run], asked: &Asked) -> Vec<Round<'r>> {
+    let of = |side: &Side, round: u32| -> Option<Vec<&'r Run>> {
+        let cell = |level: &usize| compared(rows, *level).find(|run| run.identity.round == round);
+        side.levels.iter().map(cell).collect()
+    };
+    let both = |round| Some(Round { a: of(&asked.a, round)?, b: of(&asked.b, round)? });
+    let last = rows.iter().map(|run| run.identity.round).max().unwrap_or(0);
+    (1..=last).filter_map(both).collect()
+}
+
+/// The mean of a figure of a side's runs.
+fn mean_of(side: &[&Run], figure: impl Fn(&Run) -> f64) -> f64 {
+    let figures: Vec<f64> = side.iter().map(|run| figure(run)).collect();
+    stats::mean(&figures)
 }
 
 /// B - A of every part, seconds of the mean session.
-fn parts(pairs: &[(&Run, &Run)], critical: Option<f64>) -> Vec<Part> {
-    let all = pairs.iter().flat_map(|(a, b)| [a, b]);
+fn parts(rounds: &[Round<'_>], critical: Option<f64>) -> Vec<Part> {
+    let all = rounds.iter().flat_map(|round| round.a.iter().chain(&round.b));
     let names: BTreeSet<String> = all
         .flat_map(|run| run.foreground.profile.lines())
         .filter(|line| !line.is_idle())
         .map(|line| line.name.to_owned())
         .collect();
     let part = |name: String| {
-        let difference =
-            |(a, b): &(&Run, &Run)| time_of(&b.foreground, &name) - time_of(&a.foreground, &name);
-        let differences: Vec<f64> = pairs.iter().map(difference).collect();
+        let time = |side: &[&Run]| mean_of(side, |run| time_of(&run.foreground, &name));
+        let differences: Vec<f64> =
+            rounds.iter().map(|round| time(&round.b) - time(&round.a)).collect();
         let (seconds, interval) = mean(&differences, critical);
         let (low, high) = (interval.map(|ends| ends[0]), interval.map(|ends| ends[1]));
         Part { name, seconds, seconds_low: low, seconds_high: high }
@@ -266,19 +288,19 @@ fn time_of(group: &SessionGroup, name: &str) -> f64 {
 
 /// How far apart equals lie: one cell a round, measured twice.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct Equals {
-    pub(super) rounds: usize,
+pub(crate) struct Equals {
+    pub(crate) rounds: usize,
     /// Seconds of the later over those of the earlier.
-    pub(super) ratio: f64,
-    pub(super) ratio_low: f64,
-    pub(super) ratio_high: f64,
+    pub(crate) ratio: f64,
+    pub(crate) ratio_low: f64,
+    pub(crate) ratio_high: f64,
     /// A ratio of 1 or more: equals of as many rounds could lie so far apart.
-    pub(super) floor: f64,
+    pub(crate) floor: f64,
 }
 
 impl Equals {
     /// None with fewer than two rounds of them.
-    pub(super) fn of(rows: &[Run]) -> Option<Equals> {
+    pub(crate) fn of(rows: &[Run]) -> Option<Equals> {
         let twice = rows.iter().filter(|run| run.identity.kind == RoundKind::Equals);
         let log = |run: &Run| {
             let same = |other: &&Run| other.identity.round == run.identity.round;
@@ -304,11 +326,11 @@ impl Equals {
     }
 
     /// Whether the later and the earlier differ for certain.
-    pub(super) fn differ(&self) -> bool {
+    pub(crate) fn differ(&self) -> bool {
         self.ratio_low > 1.0 || self.ratio_high < 1.0
     }
 }
 
 #[cfg(test)]
 #[path = "statements_tests.rs"]
-pub(super) mod tests;
+pub(crate) mod tests;

@@ -1,0 +1,195 @@
+//! Reports of rows made by hand.
+
+use ids::BlockSize;
+use os::probe::DurableWrite;
+
+use super::super::load::Size;
+use super::super::measure::Call;
+use super::super::setting::BLOCK_SIZES;
+use super::super::text::text as text_of;
+use super::super::tkprof::tkprof;
+use super::*;
+use crate::RunOn;
+use crate::cells::made_rows::rows;
+use crate::linux::Chosen;
+
+/// What a scan of some MiB would count.
+fn calls(setting: Setting) -> Calls {
+    let blocks = (128 << 20) / setting.block_size.bytes() as u64;
+    let reads = (128 << 20) / u64::from(setting.read.bytes().unwrap_or(1 << 20));
+    let fetch = Call {
+        count: 10_128,
+        cpu_ns: 900_000_000,
+        elapsed_ns: 990_000_000,
+        disk: blocks + 3,
+        direct: blocks,
+        query: blocks + 3,
+        current: 0,
+        rows: 1_000_000,
+        reads: reads + 3,
+        reads_waited: reads - 1,
+    };
+    let execute = Call { count: 1, disk: 2, query: 3, reads: 2, ..Call::default() };
+    Calls { parse: Call { count: 1, ..Call::default() }, execute, fetch }
+}
+
+fn report(count: u32, is_modelled: bool, seconds: impl Fn(u32, usize) -> f64) -> Report {
+    let settings = Setting::all();
+    let names: Vec<String> = settings.iter().map(Setting::to_string).collect();
+    let mut rows = rows(&names, count, |round, cell| [seconds(round, cell), 0.1]);
+    if is_modelled {
+        rows.retain(|run| run.identity.kind == RoundKind::Compared);
+    }
+    let calls = rows.iter().map(|run| calls(settings[run.identity.level.index()])).collect();
+    let commits = Commits { acknowledged: 4, found: 4 };
+    let scans = Scans {
+        size: Size::HERE,
+        settings,
+        matters: 1.05,
+        run_on: RunOn::ThisMachine(".".into()),
+        seed: 1,
+        commit: "of a test".into(),
+        command: "a test".into(),
+    };
+    let place = Place {
+        machine: "a machine".into(),
+        is_modelled,
+        asynchronous_files: true,
+        chosen: Chosen { redo_write: DurableWrite::ALL[0], log_writes_in_flight: 4 },
+    };
+    Report::of(&Outcome { rows, calls, traces: Vec::new(), commits }, &scans, place)
+}
+
+/// A little more and a little less, each as often in every cell.
+fn scatter(round: u32, cell: usize) -> f64 {
+    [1.0, 1.002, 0.998, 1.001, 0.999][(round as usize * 7 + cell * 3) % 5]
+}
+
+fn says(text: &str, words: &str) {
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains(words), "{words}\n{text}");
+}
+
+fn fits(text: &str) {
+    let long = text.lines().find(|line| line.chars().count() > 80);
+    assert_eq!(long, None, "{text}");
+}
+
+/// The original's answer: all block sizes alike, where reads are as long.
+#[test]
+fn where_only_the_length_of_reads_counts_the_report_says_so() {
+    let report = report(10, false, |round, cell| {
+        let slow = [1.0, 1.5, 1.1, 1.0];
+        slow[cell / 4] * scatter(round, cell)
+    });
+    let text = report.text();
+    says(&text, "Spread between block sizes: ");
+    says(&text, "95 % for all pairs together): no difference that matters.");
+    says(&text, "reads of 64 KiB against automatic reads: slower, 0.67 times as fast");
+    says(&text, "reads of 4 MiB against automatic reads: no difference that matters");
+    says(&text, "shared over these 9 (Bonferroni): every interval is one of 99.44 %");
+    says(&text, "2 KiB 1.000 0.990 65,541 65,542 127 512.0");
+    says(&text, "16 KiB 1.000 0.990 8,197 8,198 127 64.0");
+    says(&text, "out of scope");
+    says(&text, "Equals, one cell of each of 10 rounds");
+    says(&text, "Commits lost: none, of 4 acknowledged");
+    fits(&text);
+    assert!(report.json().contains("\"answer\":\"no difference that matters\""));
+    let setting = |read| Setting { block_size: BlockSize::KIB_8, read };
+    assert_eq!(report.blocks_a_read(setting(ReadSize::Automatic)), Some(128.0));
+    assert_eq!(report.blocks_a_read(setting(ReadSize::Bytes(64 << 10))), Some(8.0));
+}
+
+#[test]
+fn a_block_size_that_is_slower_makes_a_difference() {
+    let report = report(10, false, |round, cell| {
+        let slow = if cell == 0 { 1.3 } else { 1.0 };
+        slow * scatter(round, cell)
+    });
+    let text = report.text();
+    says(&text, "blocks of 2 KiB take 30.0 % longer than blocks of");
+    says(&text, "the block size makes a difference");
+    says(&text, "blocks of 16 KiB against blocks of 2 KiB: faster, 1.30 times as fast");
+    fits(&text);
+}
+
+#[test]
+fn a_model_has_no_interval_and_no_equals() {
+    let report = report(1, true, |_, cell| if cell % 4 == 0 { 1.1 } else { 1.0 });
+    let text = report.text();
+    says(&text, "a model repeats itself, so no figure has an interval");
+    says(&text, "modelled, without an interval");
+    assert!(!text.contains("95 %") && !text.contains("Equals"), "{text}");
+    fits(&text);
+    assert!(report.json().contains("\"seconds_low\":null"));
+}
+
+#[test]
+fn lost_loads_are_told_before_all_else() {
+    let mut report = report(2, false, |_, _| 1.0);
+    report.commits.found = 3;
+    let text = text_of(&report);
+    says(&text, "Commits were lost: no figure of this engine is worth anything.");
+    assert!(text.find("Commits were lost") < text.find("consistent gets"), "{text}");
+}
+
+/// A trace that was made by hand: the lines of TKPROF, in 80 columns.
+fn traced(block_size: BlockSize, reads: u64) -> Traced {
+    let setting = Setting { block_size, read: ReadSize::Automatic };
+    let calls = calls(setting);
+    let calls = Calls { fetch: Call { reads, ..calls.fetch }, ..calls };
+    let waited = |event: WaitEvent, times| Waited {
+        event: event.info().name,
+        times,
+        max_ns: 41_000_000,
+        total_ns: 130_000_000,
+    };
+    Traced {
+        statement: query_of(block_size),
+        block_size: block_size.bytes() as u64,
+        calls,
+        waits: vec![
+            waited(WaitEvent::DirectPathRead, 127),
+            waited(WaitEvent::DbFileSequentialRead, 2),
+        ],
+        plan: vec!["Table Scan on web_returns_2k (cost=1.00..2.00 rows=1000000) ".repeat(2)],
+        blocks_most: 512,
+        longest_read: Some(format!("WAIT #1: {}", "nam='direct path read' ".repeat(5))),
+        trace: vec!["a line".into(); 130],
+        trace_left_out: 2,
+    }
+}
+
+#[test]
+fn a_traced_scan_is_shown_as_tkprof_shows_one() {
+    let text = tkprof(&traced(BlockSize::KIB_2, 131));
+    fits(&text);
+    let lines = [
+        "call     count       cpu    elapsed       disk      query    current        rows",
+        "------- ------  -------- ---------- ---------- ---------- ----------  ----------",
+        "Fetch    10128     0.900      0.990      65539      65539          0     1000000",
+        "total    10130     0.900      0.990      65541      65542          0     1000000",
+        "1000000  Table Scan on web_returns_2k (cost=1.00..2.00 rows=1000000)",
+        "  direct path read                              127      0.0410        0.1300",
+    ];
+    for line in lines {
+        let found = text.lines().any(|each| each == line || each.starts_with(&format!("{line} ")));
+        assert!(found, "{line}\n{text}");
+    }
+    says(&text, "of a trace of 132 lines");
+}
+
+/// Set to 0 the count is the same as unset: else the original's bug is back.
+#[test]
+fn reads_of_one_block_where_the_count_is_zero_are_warned_of() {
+    let mut report = report(2, false, |_, _| 1.0);
+    report.traces = BLOCK_SIZES.map(|size| traced(size, 131)).to_vec();
+    let text = report.text();
+    says(&text, "left unset in the traced scans: both read alike.");
+    assert!(!text.contains("WARNING"), "{text}");
+    fits(&text);
+    for row in report.cells.iter_mut().filter(|row| row.block_size == 2_048) {
+        row.reads = 65_536.0;
+    }
+    says(&report.text(), "WARNING: a db_file_multiblock_read_count of 0 isn't as one that is left");
+}
