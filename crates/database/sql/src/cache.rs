@@ -339,6 +339,7 @@ impl Plans {
         let view = |(child, entry): (u32, Arc<Entry>)| {
             let of = |count: &Shared64| count.load(session);
             let counts = &entry.counts;
+            let measured = MeasuredRuns::clone(&entry.measured.shared(session));
             StatementView {
                 child,
                 tag: entry.tag,
@@ -354,7 +355,7 @@ impl Plans {
                 parse_calls: of(&entry.found) + 1,
                 first_load_us: of(&entry.made_us),
                 last_active_us: of(&counts.last_us).max(of(&entry.made_us)),
-                measured: MeasuredRuns::clone(&entry.measured.shared(session)),
+                measured,
                 entry,
             }
         };
