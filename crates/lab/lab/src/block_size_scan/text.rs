@@ -126,7 +126,9 @@ fn spread(report: &Report) -> String {
         &format!(
             "Spread between block sizes: blocks of {slow} take {} longer than blocks of \
              {fast}{interval}: {says}. The fetches read {}: a table of smaller blocks is longer, \
-             for each block has a head, and at its end room in which no row fits.",
+             for each block has a head, and at its end room in which no row fits. Each block size \
+             has one table in one file: where that lies on the device is in its figures too, and \
+             no interval knows of it.",
             change_size(spread.ratio),
             listed(bytes)
         ),
@@ -160,7 +162,7 @@ fn times(report: &Report) -> String {
     let rows: Vec<&Row> = report.automatic().collect();
     let mut table = Table::default();
     let sizes = rows.iter().map(|row| size_of(row.block_size));
-    table.row(std::iter::once("seconds of a scan".to_owned()).chain(sizes));
+    table.row(std::iter::once("mean seconds of a scan".to_owned()).chain(sizes));
     let named = [CPU, RUN_QUEUE].into_iter().chain(READS.iter().map(|event| event.info().name));
     let named: Vec<&str> = named.chain([UNACCOUNTED]).collect();
     for name in &named {
@@ -185,20 +187,26 @@ const UNACCOUNTED: &str = "UNACCOUNTED_TIME";
 
 /// What the waits for reads are.
 fn events(report: &Report) -> String {
-    let [direct, scattered, _] = READS.map(|event| event.info().name);
-    let has = |name: &str| report.cells.iter().any(|row| row.part(name) > 0.0);
-    let way = match (has(direct), has(scattered)) {
+    let has = |is_direct: bool| report.cells.iter().any(|row| row.is_direct == is_direct);
+    let way = match (has(true), has(false)) {
         (true, false) => "Here all tables are.",
-        (false, true) => "Here none is.",
         (true, true) => "Here some are.",
-        (false, false) => "Here no read was waited for.",
+        (false, _) => "Here none is.",
+    };
+    // Rule cache/CB70, and the limits there.
+    let ahead = match has(true) && report.asynchronous_files {
+        true => {
+            " Of such pieces up to seven are on their way at once while they have 256 KiB or less, \
+             and one if they are longer: lengths of reads differ in that too."
+        }
+        false => "",
     };
     paragraph(
         &format!(
             "direct path read: a piece of a table that is read around the cache, as one with more \
-             blocks than a tenth of the buffers is. {way} db file scattered read: neighbours that \
-             are read into the cache at once. db file sequential read: a single block, such as a \
-             segment's header, its maps, and the dictionary."
+             blocks than a tenth of the buffers is. {way}{ahead} db file scattered read: \
+             neighbours that are read into the cache at once. db file sequential read: a single \
+             block, such as a segment's header, its maps, and the dictionary."
         ),
         "",
     )
