@@ -76,10 +76,10 @@ pub(super) struct Row {
     pub(super) blocks_read: f64,
     pub(super) consistent_gets: f64,
     pub(super) fetches: f64,
-    /// Of the fetches: bytes and reads, and how many reads were waited for.
+    /// Of the fetches: bytes, reads, and waits for reads, of which one may be for several.
     pub(super) bytes_read: f64,
     pub(super) reads: f64,
-    pub(super) reads_waited: f64,
+    pub(super) read_waits: f64,
     /// Of the fetches: blocks of a read around the cache, or of any read if there is none such.
     pub(super) blocks_a_read: f64,
     pub(super) profile: Vec<Line>,
@@ -154,7 +154,7 @@ impl Row {
             fetches: mean(&|calls| calls.fetch.count),
             bytes_read: blocks * block_size as f64,
             reads,
-            reads_waited: mean(&|calls| calls.fetch.reads_waited),
+            read_waits: mean(&|calls| calls.fetch.read_waits),
             blocks_a_read: long[0] / long[1].max(1.0),
             profile: profile(&runs),
             is_direct: direct > 0.0,

@@ -89,7 +89,7 @@ fn block_sizes(report: &Report) -> String {
         "DB s",
         "blocks read",
         "consistent gets",
-        "reads waited",
+        "read waits",
         "blocks/read",
     ]);
     for row in report.automatic() {
@@ -99,7 +99,7 @@ fn block_sizes(report: &Report) -> String {
             seconds(row.db_seconds),
             whole(row.blocks_read),
             whole(row.consistent_gets),
-            whole(row.reads_waited),
+            whole(row.read_waits),
             decimal(row.blocks_a_read, 1),
         ]);
     }
@@ -140,7 +140,7 @@ fn spread(report: &Report) -> String {
 fn read_sizes(report: &Report) -> String {
     let mut table = Table::default();
     let interval = if report.modelled { "" } else { "95 % interval" };
-    table.row(["block", "read", "elapsed s", interval, "reads", "reads waited", "blocks/read"]);
+    table.row(["block", "read", "elapsed s", interval, "reads", "read waits", "blocks/read"]);
     for row in &report.cells {
         let interval = row.seconds_low.zip(row.seconds_high);
         let interval = interval.map(|(low, high)| format!("{} to {}", seconds(low), seconds(high)));
@@ -150,7 +150,7 @@ fn read_sizes(report: &Report) -> String {
             seconds(row.seconds),
             interval.unwrap_or_default(),
             whole(row.reads),
-            whole(row.reads_waited),
+            whole(row.read_waits),
             decimal(row.blocks_a_read, 1),
         ]);
     }
@@ -197,7 +197,8 @@ fn events(report: &Report) -> String {
     let ahead = match has(true) && report.asynchronous_files {
         true => {
             " Of such pieces up to seven are on their way at once while they have 256 KiB or less, \
-             and one if they are longer: lengths of reads differ in that too."
+             and one if they are longer: lengths of reads differ in that too. A call that reads \
+             ends with one wait for all that are on their way."
         }
         false => "",
     };
