@@ -177,6 +177,16 @@ fn the_report_says_which_way_the_tables_were_read() {
 }
 
 #[test]
+fn a_report_of_two_rounds_fits_too() {
+    let report =
+        report(2, false, |round, cell| if round == 1 { 1.2 } else { scatter(round, cell) });
+    let text = report.text();
+    fits(&text);
+    says(&text, "can't tell");
+    assert!(report.json().contains("\"seconds_high\":null"));
+}
+
+#[test]
 fn lost_loads_are_told_before_all_else() {
     let mut report = report(2, false, |_, _| 1.0);
     report.commits.found = 3;
