@@ -177,12 +177,17 @@ fn the_report_says_which_way_the_tables_were_read() {
 }
 
 #[test]
-fn a_report_of_two_rounds_fits_too() {
+fn a_report_of_two_rounds_or_of_hours_fits_too() {
     let report =
         report(2, false, |round, cell| if round == 1 { 1.2 } else { scatter(round, cell) });
     let text = report.text();
     fits(&text);
     says(&text, "can't tell");
+    // Nor do scans of hours break a line.
+    let slow = |round: u32, cell: usize| 12_345.0 * if round < 6 { 1.5 } else { 1.0 + cell as f64 };
+    let slow = self::report(10, false, slow).text();
+    fits(&slow);
+    says(&slow, "2 KiB automatic 15,119");
     assert!(report.json().contains("\"seconds_high\":null"));
 }
 

@@ -244,7 +244,13 @@ fn size_of(bytes: u64) -> String {
 
 /// With as many decimals as are worth a column.
 fn seconds(seconds: f64) -> String {
-    decimal(seconds, if seconds < 10.0 { 3 } else { 2 })
+    let decimals = match seconds {
+        ..10.0 => 3,
+        ..100.0 => 2,
+        ..1_000.0 => 1,
+        _ => 0,
+    };
+    decimal(seconds, decimals)
 }
 
 fn whole(number: f64) -> String {
