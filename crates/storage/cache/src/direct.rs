@@ -46,7 +46,7 @@ use waits::{Statistic, WaitEvent};
 
 use crate::files::DataFile;
 use crate::multiblock::RUN_BYTES;
-use crate::{Blocks, Cache};
+use crate::{Blocks, Cache, Get};
 
 /// The most pieces in flight.
 const IN_FLIGHT_MAX: usize = 7;
@@ -163,15 +163,20 @@ impl<'r> DirectRun<'r> {
         let address = Dba::new(self.file.number.get(), self.next);
         self.next += 1;
         let is_whole = self.was_read && self.file.check(address, block, self.session).is_ok();
+        if is_whole {
+            self.session.count(Statistic::ConsistentGets, 1);
+        }
         let is_there = is_whole || self.read_again(address, block)?;
         Ok(Some(DirectBlock { address, bytes: is_there.then_some(&*block) }))
     }
 
-    /// Reads a block through the cache; false if it can't be read there either.
+    /// Reads a block through the cache; false if it can't be read there either. That is the block's
+    /// get.
     #[cold]
     fn read_again(&self, address: Dba, block: &mut [u8]) -> Result<bool, Stop> {
-        match self.cache.pin_or_unwritten(address, self.session) {
-            Ok(pin) => block.copy_from_slice(&pin.shared(FrameOrder::Heap, self.session)),
+        let (get, order) = (Get::Consistent, FrameOrder::Heap);
+        match self.cache.pin_shared_for(get, address, order, self.session) {
+            Ok(there) => block.copy_from_slice(&there),
             Err(stop) if stop.is_of_medium() => return Ok(false),
             Err(stop) => return Err(stop),
         }
@@ -312,9 +317,6 @@ impl DirectReader<'_> {
         }
         let file = self.file_of(piece.first)?;
         let (buffer, result) = piece.arrived.expect("it was waited for");
-        if result.is_ok() {
-            self.count(piece.count);
-        }
         Ok(Some(DirectRun {
             cache: self.cache,
             session: self.session,
@@ -323,15 +325,6 @@ impl DirectReader<'_> {
             was_read: result.is_ok(),
             left: self.in_hand.insert(buffer),
         }))
-    }
-
-    /// Counts blocks that were read. Those of a read that failed are counted as each is read again.
-    fn count(&self, blocks: u32) {
-        for statistic in
-            [Statistic::PhysicalReads, Statistic::PhysicalReadsDirect, Statistic::ConsistentGets]
-        {
-            self.session.count(statistic, blocks.into());
-        }
     }
 
     /// Requests as many pieces as may be in flight.
@@ -354,7 +347,7 @@ impl DirectReader<'_> {
                 None => {
                     let waiting = piece.waiting(session);
                     let result = file.file.read_at(offset, &mut buffer, waiting);
-                    piece.arrived = Some((buffer, result));
+                    piece.end(buffer, result, session);
                 }
             }
             scan.pieces.push_back(piece);
@@ -394,7 +387,7 @@ impl DirectReader<'_> {
         for Completion { tag, buffer, result } in self.done.drain(..) {
             let mut pieces = self.scan.pieces.iter_mut();
             let piece = pieces.find(|piece| piece.tag == tag);
-            piece.expect("a piece that was requested").arrived = Some((buffer, result));
+            piece.expect("a piece that was requested").end(buffer, result, self.session);
         }
     }
 }
@@ -404,6 +397,17 @@ impl Piece {
         let waiting = session.waiting(WaitEvent::DirectPathRead);
         let Dba { file, block } = self.first;
         waiting.p(file.get().into(), block.get().into(), self.count.into())
+    }
+
+    /// Notes the end of the I/O, and counts the blocks that it has read, whether or not anybody
+    /// looks at them. Those of an I/O that failed are counted as each is read again.
+    fn end(&mut self, buffer: IoBuf, result: Result<(), Error>, session: &Session) {
+        if result.is_ok() {
+            for statistic in [Statistic::PhysicalReads, Statistic::PhysicalReadsDirect] {
+                session.count(statistic, self.count.into());
+            }
+        }
+        self.arrived = Some((buffer, result));
     }
 }
 

@@ -227,6 +227,37 @@ fn pieces_are_as_long_as_was_asked_for_up_to_four_mebibytes() {
     }
 }
 
+/// A scan that ends early has read more blocks than it has looked at: those that came are physical
+/// reads, and those that were asked for consistent gets (CB24).
+#[test]
+fn blocks_that_nobody_asks_for_are_read_and_not_got() {
+    for ahead in [ReadAhead::Far, ReadAhead::Near] {
+        let config = CacheConfig { multiblock_read_count: 512, ..small() };
+        let blocks = 3 * 512;
+        let mut simulation = Simulation::new(1);
+        simulation.disks = vec![disk(&config, blocks)];
+        run(simulation, move |world, session| {
+            let bed = Bed::open(world, config, &Toy::default(), session);
+            let spans = [span(0, blocks)];
+            let mut scan = bed.cache.direct_scan(&spans, ahead, session).expect("no fault");
+            let mut reader = bed.cache.resume(&mut scan, session);
+            let mut run = reader.next_run().expect("no fault").expect("there is a run");
+            let block = run.next_block().expect("no fault").expect("a run has a block");
+            assert_eq!(block.address, dba(0));
+            drop(reader);
+            bed.cache.end_direct(scan, session);
+            bed.close(session);
+            let totals = world.os().totals();
+            let pieces = totals.statistic(Statistic::PhysicalReadRequests);
+            assert!(pieces > 1, "it reads ahead");
+            for statistic in [Statistic::PhysicalReads, Statistic::PhysicalReadsDirect] {
+                assert_eq!(totals.statistic(statistic), pieces * 512, "{ahead:?}");
+            }
+            assert_eq!(totals.statistic(Statistic::ConsistentGets), 1, "{ahead:?}");
+        });
+    }
+}
+
 /// A session's share of few buffers is a power of two: others are no lengths for reads.
 #[test]
 fn the_share_of_few_buffers_is_a_power_of_two() {
@@ -316,7 +347,8 @@ fn a_damaged_block_and_a_lost_write_are_missed() {
 }
 
 /// A piece that came as it isn't on disk, as one that was read while it was written may: each of
-/// its blocks is got through the cache, and so comes as it is.
+/// its blocks is got through the cache, and so comes as it is. It is one consistent get all the
+/// same, and no current one.
 #[test]
 fn what_came_torn_is_got_through_the_cache() {
     const ALL: u32 = 4 * 512;
@@ -344,12 +376,16 @@ fn what_came_torn_is_got_through_the_cache() {
         let config = config.clone();
         let report = simulation.run(move |world, session| {
             let bed = Bed::open(world, config, &Toy::default(), session);
+            let gets = [Statistic::ConsistentGets, Statistic::CurrentGets];
+            let before = gets.map(|get| world.os().totals().statistic(get));
             let read = read_all(&bed, ALL, session).expect("whole in the cache");
+            let totals = world.os().totals();
+            let [consistent, current] = gets.map(|get| totals.statistic(get));
             bed.close(session);
             let right = (0..ALL).all(|block| read[&dba(block)] == u64::from(block) + 1);
-            let totals = world.os().totals();
-            (right, totals.event(WaitEvent::DbFileSequentialRead).count >= 64)
+            let again = totals.event(WaitEvent::DbFileSequentialRead).count >= 64;
+            (right, again, [consistent - before[0], current - before[1]])
         });
-        assert_eq!(report.result, Ok((true, true)), "the {nth}th read");
+        assert_eq!(report.result, Ok((true, true, [u64::from(ALL), 0])), "the {nth}th read");
     }
 }

@@ -11,7 +11,7 @@ use ids::BlockSize;
 use serde::Serialize;
 
 use super::setting::{ReadSize, Setting};
-use crate::cells::{Asked, Certainty, Side, Statement};
+use crate::cells::{Answer, Asked, Certainty, Side, Statement};
 
 pub(super) const BLOCK_SIZE: &str = "Does the block size matter? (automatic reads)";
 pub(super) const READ_SIZE: &str = "Does the length of reads matter? (mean of the block sizes)";
@@ -62,7 +62,7 @@ fn side(settings: &[Setting], sizes: &[BlockSize], read: ReadSize, short: String
 /// What is known of the spread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub(super) enum Found {
-    /// The slowest and the fastest differ, for certain.
+    /// Two of them differ, for certain: the statement of such a pair says so too.
     #[serde(rename = "they differ")]
     Differ,
     /// All lie within what matters, for certain.
@@ -125,10 +125,13 @@ impl Spread {
             ends.map(|ends| ends.into_iter().fold(1.0, f64::max))
         };
         let (ratio_low, ratio_high) = (most(&low), most(&high));
-        let answer = match (ratio_low, ratio_high) {
+        // The pair that is farthest apart may not be the one that is certain.
+        let is_told =
+            |pair: &Answered<'_>| matches!(pair.statement.answer, Answer::Faster | Answer::Slower);
+        let answer = match ratio_high {
             _ if certainty.critical.is_none() => Found::Modelled,
-            (_, Some(high)) if high < certainty.matters => Found::NoDifference,
-            (Some(low), _) if low > 1.0 && ratio > certainty.floor => Found::Differ,
+            Some(high) if high < certainty.matters => Found::NoDifference,
+            _ if pairs().any(is_told) => Found::Differ,
             _ => Found::CantTell,
         };
         Some(Spread { slowest, fastest, ratio, ratio_low, ratio_high, answer })
@@ -145,11 +148,16 @@ mod tests {
     const MATTERS: f64 = 1.05;
 
     fn spread(count: u32, seconds: impl Fn(u32, usize) -> [f64; 2]) -> Spread {
+        spread_above(1.001, count, seconds)
+    }
+
+    /// Where equals could lie `floor` apart.
+    fn spread_above(floor: f64, count: u32, seconds: impl Fn(u32, usize) -> [f64; 2]) -> Spread {
         let settings = Setting::all();
         let names: Vec<String> = settings.iter().map(Setting::to_string).collect();
         let rows: Vec<Run> = rows(&names, count, seconds);
         let asked = asked(&settings);
-        let certainty = Certainty::of(asked.len(), MATTERS, 1.001);
+        let certainty = Certainty::of(asked.len(), MATTERS, floor);
         let statement = |asked| Statement::of(asked, &rows, certainty).expect("they are cells");
         let statements: Vec<Statement> = asked.iter().map(statement).collect();
         let answered = asked.iter().zip(&statements);
@@ -190,6 +198,18 @@ mod tests {
         let found = spread(10, |round, cell| [scatter(round, cell), 0.1]);
         assert_eq!(found.answer, Found::NoDifference, "{found:?}");
         assert!(found.ratio_low == Some(1.0) && found.ratio_high < Some(1.02), "{found:?}");
+    }
+
+    /// One pair is certain, but no farther apart than equals; another is farther, but not certain.
+    #[test]
+    fn two_pairs_that_tell_nothing_tell_nothing_together() {
+        let found = spread_above(1.05, 10, |round, cell| {
+            let restless = if round.is_multiple_of(2) { 1.3 } else { 1.0 / 1.3 };
+            let slow = [1.02, 1.0, 1.1 * restless, 1.0];
+            [slow[cell % 4] * scatter(round, cell), 0.1]
+        });
+        assert!(found.ratio > 1.05 && found.ratio_low > Some(1.01), "{found:?}");
+        assert_eq!(found.answer, Found::CantTell, "{found:?}");
     }
 
     #[test]

@@ -46,14 +46,14 @@ pub(super) struct Call {
     pub(super) rows: u64,
     /// Reads handed to files, whatever their length.
     pub(super) reads: u64,
-    /// Of these, those that were waited for.
-    pub(super) reads_waited: u64,
+    /// Waits for reads: one may be for several that were on their way together.
+    pub(super) read_waits: u64,
 }
 
 impl Call {
     fn of(count: u64, elapsed: Nanos, rows: u64, interval: &SessionInterval) -> Call {
         let counted = |statistic| interval.totals.statistic(statistic);
-        let waited = READS.iter().map(|event| interval.totals.event(*event).count);
+        let waits = READS.iter().map(|event| interval.totals.event(*event).count);
         let cpu_ns = TimeProfile::from(&interval.account).cpu_in_all_ns();
         Call {
             count,
@@ -65,7 +65,7 @@ impl Call {
             current: counted(Statistic::CurrentGets),
             rows,
             reads: counted(Statistic::PhysicalReadRequests),
-            reads_waited: waited.sum(),
+            read_waits: waits.sum(),
         }
     }
 
@@ -81,7 +81,7 @@ impl Call {
             current: self.current + other.current,
             rows: self.rows + other.rows,
             reads: self.reads + other.reads,
-            reads_waited: self.reads_waited + other.reads_waited,
+            read_waits: self.read_waits + other.read_waits,
         }
     }
 }

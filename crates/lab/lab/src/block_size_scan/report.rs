@@ -59,7 +59,7 @@ pub struct Report {
     pub(super) command: String,
 }
 
-/// A cell of the table. Figures but the seconds are means of the rounds.
+/// A cell of the table. Figures but `seconds` and `db_seconds` are means of the rounds.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Row {
     /// In bytes.
@@ -71,18 +71,21 @@ pub(super) struct Row {
     pub(super) seconds: f64,
     pub(super) seconds_low: Option<f64>,
     pub(super) seconds_high: Option<f64>,
-    /// Of these, in calls.
+    /// Of these, in calls: the geometric mean too, or it could be more than all.
     pub(super) db_seconds: f64,
     pub(super) blocks_read: f64,
     pub(super) consistent_gets: f64,
     pub(super) fetches: f64,
-    /// Of the fetches: bytes and reads, and how many reads were waited for.
+    /// Of the fetches: bytes, reads, and waits for reads, of which one may be for several.
     pub(super) bytes_read: f64,
     pub(super) reads: f64,
-    pub(super) reads_waited: f64,
+    pub(super) read_waits: f64,
     /// Of the fetches: blocks of a read around the cache, or of any read if there is none such.
     pub(super) blocks_a_read: f64,
     pub(super) profile: Vec<Line>,
+    /// Whether blocks of the table are read around the cache.
+    #[serde(skip)]
+    pub(super) is_direct: bool,
     #[serde(skip)]
     pub(super) setting: Setting,
 }
@@ -132,6 +135,8 @@ impl Row {
         let (time, block_size) = (CellTime::of(&runs, is_modelled), setting.block_size.bytes());
         let (blocks, reads) = (mean(&|calls| calls.fetch.disk), mean(&|calls| calls.fetch.reads));
         let direct = mean(&|calls| calls.fetch.direct);
+        let in_calls = |(_, calls): (_, &Calls)| calls.total().elapsed_ns.max(1) as f64 / 1e9;
+        let logs: Vec<f64> = cell().map(in_calls).map(f64::ln).collect();
         // Beside reads around the cache there are only those of single blocks.
         let long = match direct > 0.0 {
             true => [direct, reads - (blocks - direct)],
@@ -143,15 +148,16 @@ impl Row {
             seconds: time.seconds,
             seconds_low: time.low,
             seconds_high: time.high,
-            db_seconds: mean(&|calls| calls.total().elapsed_ns) / 1e9,
+            db_seconds: stats::mean(&logs).exp(),
             blocks_read: mean(&|calls| calls.total().disk),
             consistent_gets: mean(&|calls| calls.total().query),
             fetches: mean(&|calls| calls.fetch.count),
             bytes_read: blocks * block_size as f64,
             reads,
-            reads_waited: mean(&|calls| calls.fetch.reads_waited),
+            read_waits: mean(&|calls| calls.fetch.read_waits),
             blocks_a_read: long[0] / long[1].max(1.0),
             profile: profile(&runs),
+            is_direct: direct > 0.0,
             setting,
         })
     }

@@ -27,20 +27,31 @@ fn calls(setting: Setting) -> Calls {
         current: 0,
         rows: 1_000_000,
         reads: reads + 3,
-        reads_waited: reads - 1,
+        read_waits: reads - 1,
     };
     let execute = Call { count: 1, disk: 2, query: 3, reads: 2, ..Call::default() };
     Calls { parse: Call { count: 1, ..Call::default() }, execute, fetch }
 }
 
 fn report(count: u32, is_modelled: bool, seconds: impl Fn(u32, usize) -> f64) -> Report {
+    report_by(count, is_modelled, seconds, |_, calls| calls)
+}
+
+/// By these calls, of those that a scan would count.
+fn report_by(
+    count: u32,
+    is_modelled: bool,
+    seconds: impl Fn(u32, usize) -> f64,
+    changed: impl Fn(&Run, Calls) -> Calls,
+) -> Report {
     let settings = Setting::all();
     let names: Vec<String> = settings.iter().map(Setting::to_string).collect();
     let mut rows = rows(&names, count, |round, cell| [seconds(round, cell), 0.1]);
     if is_modelled {
         rows.retain(|run| run.identity.kind == RoundKind::Compared);
     }
-    let calls = rows.iter().map(|run| calls(settings[run.identity.level.index()])).collect();
+    let counted = |run: &Run| changed(run, calls(settings[run.identity.level.index()]));
+    let calls = rows.iter().map(counted).collect();
     let commits = Commits { acknowledged: 4, found: 4 };
     let scans = Scans {
         size: Size::HERE,
@@ -90,6 +101,9 @@ fn where_only_the_length_of_reads_counts_the_report_says_so() {
     says(&text, "shared over these 9 (Bonferroni): every interval is one of 99.44 %");
     says(&text, "2 KiB 1.000 0.990 65,541 65,542 127 512.0");
     says(&text, "16 KiB 1.000 0.990 8,197 8,198 127 64.0");
+    // One wait may be for several reads.
+    says(&text, "consistent gets read waits blocks/read");
+    assert!(!text.contains("reads waited"), "{text}");
     says(&text, "out of scope");
     says(&text, "Equals, one cell of each of 10 rounds");
     says(&text, "Commits lost: none, of 4 acknowledged");
@@ -122,6 +136,59 @@ fn a_model_has_no_interval_and_no_equals() {
     assert!(!text.contains("95 %") && !text.contains("Equals"), "{text}");
     fits(&text);
     assert!(report.json().contains("\"seconds_low\":null"));
+}
+
+/// All of a scan but a millisecond is in calls, whether it is a quick one or a slow one.
+#[test]
+fn no_more_time_is_in_calls_than_there_is() {
+    let seconds = |round: u32, _| if round.is_multiple_of(2) { 1.0 } else { 4.0 };
+    let report = report_by(10, false, seconds, |run, calls| {
+        let elapsed_ns = run.elapsed_ns - 1_000_000;
+        Calls { fetch: Call { elapsed_ns, ..calls.fetch }, ..calls }
+    });
+    for row in &report.cells {
+        assert!((row.seconds - 2.0).abs() < 1e-6, "{row:?}");
+        assert!(row.db_seconds < row.seconds && row.db_seconds > 1.99, "{row:?}");
+    }
+}
+
+/// By the blocks that were read, not by the waits: a read that has come already isn't waited for.
+#[test]
+fn the_report_says_which_way_the_tables_were_read() {
+    let report = |is_direct: fn(usize) -> bool| {
+        report_by(
+            2,
+            false,
+            |_, _| 1.0,
+            move |run, calls| match is_direct(run.identity.level.index()) {
+                true => calls,
+                false => Calls { fetch: Call { direct: 0, ..calls.fetch }, ..calls },
+            },
+        )
+    };
+    let mut all = report(|_| true);
+    let text = all.text();
+    says(&text, "Here all tables are. Of such pieces up to seven are on their way at once");
+    fits(&text);
+    says(&report(|cell| cell % 4 == 0).text(), "Here some are. Of such pieces");
+    says(&report(|_| false).text(), "Here none is. db file scattered read");
+    all.asynchronous_files = false;
+    says(&all.text(), "Here all tables are. db file scattered read");
+}
+
+#[test]
+fn a_report_of_two_rounds_or_of_hours_fits_too() {
+    let report =
+        report(2, false, |round, cell| if round == 1 { 1.2 } else { scatter(round, cell) });
+    let text = report.text();
+    fits(&text);
+    says(&text, "can't tell");
+    // Nor do scans of hours break a line.
+    let slow = |round: u32, cell: usize| 12_345.0 * if round < 6 { 1.5 } else { 1.0 + cell as f64 };
+    let slow = self::report(10, false, slow).text();
+    fits(&slow);
+    says(&slow, "2 KiB automatic 15,119");
+    assert!(report.json().contains("\"seconds_high\":null"));
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn block_sizes(report: &Report) -> String {
         "DB s",
         "blocks read",
         "consistent gets",
-        "reads waited",
+        "read waits",
         "blocks/read",
     ]);
     for row in report.automatic() {
@@ -99,7 +99,7 @@ fn block_sizes(report: &Report) -> String {
             seconds(row.db_seconds),
             whole(row.blocks_read),
             whole(row.consistent_gets),
-            whole(row.reads_waited),
+            whole(row.read_waits),
             decimal(row.blocks_a_read, 1),
         ]);
     }
@@ -126,7 +126,9 @@ fn spread(report: &Report) -> String {
         &format!(
             "Spread between block sizes: blocks of {slow} take {} longer than blocks of \
              {fast}{interval}: {says}. The fetches read {}: a table of smaller blocks is longer, \
-             for each block has a head, and at its end room in which no row fits.",
+             for each block has a head, and at its end room in which no row fits. Each block size \
+             has one table in one file: where that lies on the device is in its figures too, and \
+             no interval knows of it.",
             change_size(spread.ratio),
             listed(bytes)
         ),
@@ -138,7 +140,7 @@ fn spread(report: &Report) -> String {
 fn read_sizes(report: &Report) -> String {
     let mut table = Table::default();
     let interval = if report.modelled { "" } else { "95 % interval" };
-    table.row(["block", "read", "elapsed s", interval, "reads", "reads waited", "blocks/read"]);
+    table.row(["block", "read", "elapsed s", interval, "reads", "read waits", "blocks/read"]);
     for row in &report.cells {
         let interval = row.seconds_low.zip(row.seconds_high);
         let interval = interval.map(|(low, high)| format!("{} to {}", seconds(low), seconds(high)));
@@ -148,7 +150,7 @@ fn read_sizes(report: &Report) -> String {
             seconds(row.seconds),
             interval.unwrap_or_default(),
             whole(row.reads),
-            whole(row.reads_waited),
+            whole(row.read_waits),
             decimal(row.blocks_a_read, 1),
         ]);
     }
@@ -160,7 +162,7 @@ fn times(report: &Report) -> String {
     let rows: Vec<&Row> = report.automatic().collect();
     let mut table = Table::default();
     let sizes = rows.iter().map(|row| size_of(row.block_size));
-    table.row(std::iter::once("seconds of a scan".to_owned()).chain(sizes));
+    table.row(std::iter::once("mean seconds of a scan".to_owned()).chain(sizes));
     let named = [CPU, RUN_QUEUE].into_iter().chain(READS.iter().map(|event| event.info().name));
     let named: Vec<&str> = named.chain([UNACCOUNTED]).collect();
     for name in &named {
@@ -185,20 +187,27 @@ const UNACCOUNTED: &str = "UNACCOUNTED_TIME";
 
 /// What the waits for reads are.
 fn events(report: &Report) -> String {
-    let [direct, scattered, _] = READS.map(|event| event.info().name);
-    let has = |name: &str| report.cells.iter().any(|row| row.part(name) > 0.0);
-    let way = match (has(direct), has(scattered)) {
+    let has = |is_direct: bool| report.cells.iter().any(|row| row.is_direct == is_direct);
+    let way = match (has(true), has(false)) {
         (true, false) => "Here all tables are.",
-        (false, true) => "Here none is.",
         (true, true) => "Here some are.",
-        (false, false) => "Here no read was waited for.",
+        (false, _) => "Here none is.",
+    };
+    // Rule cache/CB70, and the limits there.
+    let ahead = match has(true) && report.asynchronous_files {
+        true => {
+            " Of such pieces up to seven are on their way at once while they have 256 KiB or less, \
+             and one if they are longer: lengths of reads differ in that too. A call that reads \
+             ends with one wait for all that are on their way."
+        }
+        false => "",
     };
     paragraph(
         &format!(
             "direct path read: a piece of a table that is read around the cache, as one with more \
-             blocks than a tenth of the buffers is. {way} db file scattered read: neighbours that \
-             are read into the cache at once. db file sequential read: a single block, such as a \
-             segment's header, its maps, and the dictionary."
+             blocks than a tenth of the buffers is. {way}{ahead} db file scattered read: \
+             neighbours that are read into the cache at once. db file sequential read: a single \
+             block, such as a segment's header, its maps, and the dictionary."
         ),
         "",
     )
@@ -235,7 +244,13 @@ fn size_of(bytes: u64) -> String {
 
 /// With as many decimals as are worth a column.
 fn seconds(seconds: f64) -> String {
-    decimal(seconds, if seconds < 10.0 { 3 } else { 2 })
+    let decimals = match seconds {
+        ..10.0 => 3,
+        ..100.0 => 2,
+        ..1_000.0 => 1,
+        _ => 0,
+    };
+    decimal(seconds, decimals)
 }
 
 fn whole(number: f64) -> String {

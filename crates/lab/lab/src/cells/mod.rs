@@ -15,7 +15,7 @@ mod turns;
 
 pub(crate) use profile::{Line, Unaccounted, profile};
 pub(crate) use statements::{
-    Asked, CellTime, Certainty, ERROR, Equals, Side, Statement, compared, rounds_least,
+    Answer, Asked, CellTime, Certainty, ERROR, Equals, Side, Statement, compared, rounds_least,
 };
 pub(crate) use text::{Shown, equals_text, statements_text, unaccounted_text};
 pub(crate) use turns::{WORLD_SEED, rounds};

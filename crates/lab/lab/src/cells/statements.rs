@@ -199,11 +199,12 @@ pub(crate) struct CellTime {
 }
 
 impl CellTime {
-    /// Of these runs of a cell, one at least. Figures of a model have no interval.
+    /// Of these runs of a cell, one at least. Figures of a model have no interval, nor have those
+    /// of so few runs that one would be without bounds.
     pub(crate) fn of(runs: &[&Run], is_modelled: bool) -> CellTime {
         let logs: Vec<f64> = runs.iter().map(|run| seconds(run).ln()).collect();
-        let critical = Distribution::Normal.upper_quantile(ERROR / 2.0);
-        let (mean, interval) = mean(&logs, (!is_modelled).then_some(critical));
+        let has_interval = !is_modelled && logs.len() >= rounds_least(1) as usize;
+        let (mean, interval) = mean(&logs, has_interval.then(|| critical(1)));
         CellTime {
             seconds: mean.exp(),
             low: interval.map(|[low, _]| low.exp()),

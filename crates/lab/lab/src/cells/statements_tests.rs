@@ -171,6 +171,20 @@ fn the_floor_is_of_the_equals_of_the_same_rounds() {
     assert!(!equals.differ(), "the lot says which comes first: {equals:?}");
 }
 
+/// Of three rounds an interval would reach from nothing to a million times as long.
+#[test]
+fn a_cell_of_few_rounds_has_no_interval() {
+    let interval = |count| {
+        let rows = rows(&names(), count, |round, _| [scatter(round, 0.05), 0.1]);
+        let runs: Vec<&Run> = compared(&rows, 0).collect();
+        let time = CellTime::of(&runs, false);
+        time.low.zip(time.high)
+    };
+    assert_eq!((interval(2), interval(3)), (None, None));
+    let (low, high) = interval(4).expect("four are enough");
+    assert!(low > 0.5 && low < high && high < 2.0, "{low} to {high}");
+}
+
 /// Of two cells of a side the mean of each round counts, by ratio; parts are means of seconds.
 #[test]
 fn a_side_of_several_cells_has_their_mean() {
