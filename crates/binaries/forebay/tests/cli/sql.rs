@@ -129,9 +129,6 @@ fn commands_describe_what_there_is() {
     ]);
     let told = |command: &str| folder.said(&["sql", "db", "--format", "unaligned", "-c", command]);
     assert_eq!(told("\\d"), "name|kind\naccount|table\nticket|sequence\nv|view\n");
-    folder.said(&["sql", "db", "-c", "comment on table account is 'of customers'"]);
-    let commented = "name|kind|comment\naccount|table|of customers\nticket|sequence|\nv|view|\n";
-    assert_eq!(told("\\d"), commented);
     let account = told("\\d Account");
     for line in
         ["column|id|bigint NOT NULL", "column|owner|text", "column|balance|number(12,2) NOT NULL"]
@@ -142,6 +139,9 @@ fn commands_describe_what_there_is() {
     assert!(told("\\dt acc*").contains("\naccount|") && !told("\\dt x*").contains("account"));
     assert!(told("\\di").contains("|account|PRIMARY KEY (id)|"));
     assert!(told("\\dv").contains("\nv|id|"));
+    folder.said(&["sql", "db", "-c", "comment on table account is 'of customers'"]);
+    let commented = "name|kind|comment\naccount|table|of customers\nticket|sequence|\nv|view|\n";
+    assert_eq!(told("\\d"), commented);
     let output = folder.forebay(&["sql", "db", "-c", "\\d acount"]);
     let told = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{told}");
