@@ -82,7 +82,7 @@ impl Dictionary<'_> {
             vec![Some(view.name.into()), Some("view".into()), Some(view.meaning.into())]
         });
         let rows = meant.map(row).chain(system).collect();
-        answer(vec![text("name"), text("kind"), text("comment")], rows)
+        commented(vec![text("name"), text("kind"), text("comment")], rows)
     }
 
     fn tables(&self, pattern: Option<&str>) -> Result<Answer<'static>, Failure> {
@@ -105,7 +105,7 @@ impl Dictionary<'_> {
             number("indexes"),
             text("comment"),
         ];
-        Ok(answer(columns, rows))
+        Ok(commented(columns, rows))
     }
 
     fn indexes(&self, pattern: Option<&str>) -> Result<Answer<'static>, Failure> {
@@ -152,7 +152,7 @@ impl Dictionary<'_> {
         };
         let rows = named.map(row).collect();
         let columns = vec![text("sequence"), number("next"), number("by"), text("comment")];
-        answer(columns, rows)
+        commented(columns, rows)
     }
 
     /// One object, part by part.
@@ -381,12 +381,17 @@ fn part(what: &str, name: &str, definition: String, comment: Option<String>) -> 
     vec![Some(what.to_owned()), Some(name.to_owned()), Some(definition), comment]
 }
 
-/// An object's parts; without the column of comments if it has none.
-fn parts(mut rows: Vec<Row>) -> Answer<'static> {
-    let mut columns = vec![text("part"), text("name"), text("definition"), text("comment")];
-    if rows.iter().all(|row| row[3].is_none()) {
-        columns.truncate(3);
-        rows.iter_mut().for_each(|row| row.truncate(3));
+/// An object's parts.
+fn parts(rows: Vec<Row>) -> Answer<'static> {
+    commented(vec![text("part"), text("name"), text("definition"), text("comment")], rows)
+}
+
+/// Rows whose last column is of comments; without it if there are none.
+fn commented(mut columns: Vec<Column>, mut rows: Vec<Row>) -> Answer<'static> {
+    let last = columns.len() - 1;
+    if rows.iter().all(|row| row[last].is_none()) {
+        columns.truncate(last);
+        rows.iter_mut().for_each(|row| row.truncate(last));
     }
     answer(columns, rows)
 }

@@ -13,30 +13,43 @@
 use syntax::Place;
 
 use super::backend::Failure;
-use super::width::{visible, width};
+use super::width::{broken, visible, width};
 
 /// The columns that a line of the statement may take.
 const COLUMNS: usize = 80;
 /// What stands for what is left out.
 const MORE: &str = "...";
 
-/// The failure of this statement, in lines. `origin` says where the statement stands, of a script.
-pub(crate) fn text(failure: &Failure, statement: &str, origin: Option<&str>) -> String {
+/// The failure of this statement, in lines. `origin` says where the statement stands, of a script;
+/// `limit` is how many columns a line may have, on a terminal.
+pub(crate) fn text(
+    failure: &Failure,
+    statement: &str,
+    origin: Option<&str>,
+    limit: Option<usize>,
+) -> String {
     let origin = origin.map(|origin| format!("{origin}: ")).unwrap_or_default();
     let state = match failure.sqlstate.as_str() {
         "" => String::new(),
         state => format!(" {state}"),
     };
-    let mut text = format!("{origin}ERROR{state}: {}\n", visible(&failure.message));
+    let message = format!("{origin}ERROR{state}: {}", visible(&failure.message));
+    let mut text = within(&message, limit);
     if let Some(position) = failure.position {
         text += &place(statement, position);
     }
     for (name, more) in [("DETAIL", &failure.detail), ("HINT", &failure.hint)] {
         if let Some(more) = more {
-            text += &format!("{name}: {}\n", visible(more));
+            text += &within(&format!("{name}: {}", visible(more)), limit);
         }
     }
     text
+}
+
+/// A line of text, broken at blanks where it would be wider than the terminal.
+fn within(line: &str, limit: Option<usize>) -> String {
+    let Some(limit) = limit else { return format!("{line}\n") };
+    broken(line, limit).iter().map(|piece| format!("{}\n", piece.trim_end())).collect()
 }
 
 /// The line of the statement with a mark under the place.
@@ -113,10 +126,10 @@ mod tests {
     fn the_place_is_marked_under_the_line() {
         let expected =
             "ERROR 42601: it is wrong\nLINE 2:  a fro t\n           ^\nHINT: do it right\n";
-        assert_eq!(text(&failure(10), "select\n a fro t", None), expected);
-        let found = text(&failure(8), "日本, x", None);
+        assert_eq!(text(&failure(10), "select\n a fro t", None, None), expected);
+        let found = text(&failure(8), "日本, x", None, None);
         assert!(found.contains("LINE 1: 日本, x\n              ^\n"), "{found}");
-        let found = text(&failure(99), "select", Some("a.sql:3"));
+        let found = text(&failure(99), "select", Some("a.sql:3"), None);
         assert!(found.starts_with("a.sql:3: ERROR"), "{found}");
         assert!(found.contains("LINE 1: select\n              ^\n"), "{found}");
     }
@@ -125,7 +138,7 @@ mod tests {
     fn a_long_line_is_cut_around_the_place() {
         let line = format!("{}HERE{}", "a ".repeat(200), " b".repeat(200));
         for at in [0, 10, 400, 500, 800] {
-            let found = text(&failure(at), &line, None);
+            let found = text(&failure(at), &line, None, None);
             let lines: Vec<&str> = found.lines().collect();
             assert!(lines.iter().all(|line| width(line) <= COLUMNS), "{found}");
             let mark = lines[2].find('^').expect("a mark");
@@ -137,6 +150,16 @@ mod tests {
     #[test]
     fn without_a_place_and_a_state_there_is_the_message() {
         let failure = Failure::of_shell("no such file");
-        assert_eq!(text(&failure, "x", None), "ERROR: no such file\n");
+        assert_eq!(text(&failure, "x", None, None), "ERROR: no such file\n");
+    }
+
+    #[test]
+    fn a_long_message_is_broken_at_a_blank_on_a_terminal_alone() {
+        let failure = Failure { message: "words ".repeat(30), ..failure(0) };
+        let of = |limit| text(&failure, "select", None, limit);
+        let words = |text: String| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(of(None).lines().count(), 4);
+        assert!(of(Some(40)).lines().all(|line| width(line) <= 40), "{}", of(Some(40)));
+        assert_eq!(words(of(Some(40))), words(of(None)));
     }
 }

@@ -236,6 +236,7 @@ impl Session<'_> {
     fn watched(&mut self, text: &str, every: Duration, origin: &Origin) -> Result<(), Failure> {
         let (now, every) = (self.console.clock(), every.as_secs_f64());
         self.say_to_people(&format!("{now}, every {every} s\n"))?;
-        self.run(text, origin, &mut Lines::of_text("\\."))
+        self.run(text, origin, &mut Lines::of_text("\\."))?;
+        self.tell_times()
     }
 }

@@ -53,6 +53,8 @@ pub(crate) struct Session<'s> {
     names: Option<Names>,
     /// The last statement, for `\g`, `\watch` and `\e`.
     pub(super) last: Option<String>,
+    /// How long the last statement took, if that isn't told yet.
+    took: Option<Duration>,
     /// How many files are being included, within each other.
     pub(super) includes: usize,
     has_failed: bool,
@@ -76,6 +78,7 @@ impl<'s> Session<'s> {
             keeps_going,
             names: None,
             last: None,
+            took: None,
             includes: 0,
             has_failed: false,
             is_talking: false,
@@ -245,19 +248,24 @@ impl<'s> Session<'s> {
             return self.fail(&Failure::cancelled(), text, origin, line);
         }
         self.last = Some(text.to_owned());
-        match self.run(text, origin, data) {
+        let next = match self.run(text, origin, data) {
             Ok(()) => Next::GoOn,
             Err(failure) => self.fail(&failure, text, origin, line),
+        };
+        match self.tell_times() {
+            Err(failure) if next == Next::GoOn => self.fail(&failure, text, origin, line),
+            _ => next,
         }
     }
 
-    /// Runs a statement, shows its answer, and what is to be shown behind it.
+    /// Runs a statement, and shows its answer. Its times can be told then.
     pub(super) fn run(
         &mut self,
         text: &str,
         origin: &Origin,
         data: &mut Lines<'_>,
     ) -> Result<(), Failure> {
+        self.took = None;
         if changes_names(text) {
             self.names = None;
         }
@@ -280,11 +288,10 @@ impl<'s> Session<'s> {
             (Some(Copying::In), None) => self.copy_in(text, origin, data),
         };
         self.console.end_statement();
-        let took = self.console.now().saturating_sub(started);
+        self.took = Some(self.console.now().saturating_sub(started));
         // A person may stay in the pager for long.
         let ended = self.console.end_answer();
-        let told = self.tell_times(took);
-        ran.and(ended).and(told)
+        ran.and(ended)
     }
 
     /// COPY TO STDOUT: its lines are an answer, and nothing else is one.
@@ -323,7 +330,9 @@ impl<'s> Session<'s> {
         }
     }
 
-    fn tell_times(&mut self, took: Duration) -> Result<(), Failure> {
+    /// Shows the times of the statement that has just ended, behind its answer or its failure.
+    pub(super) fn tell_times(&mut self) -> Result<(), Failure> {
+        let Some(took) = self.took.take() else { return Ok(()) };
         let mut text = String::new();
         if self.display.timing {
             text += &format!("Time: {:.3} ms\n", took.as_secs_f64() * 1e3);
@@ -365,8 +374,9 @@ impl<'s> Session<'s> {
             }
             Origin::Person | Origin::Command => None,
         };
-        self.console.tell(&failure::text(failure, text, place.as_deref()));
         let is_person = *origin == Origin::Person;
+        let limit = self.console.columns().filter(|_| is_person);
+        self.console.tell(&failure::text(failure, text, place.as_deref(), limit));
         if failure.is_final {
             self.why_ended = Some(output::Failure::found());
             return Next::Stop;

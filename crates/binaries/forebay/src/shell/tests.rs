@@ -145,6 +145,8 @@ struct Paper {
     prompts: Vec<String>,
     out: String,
     told: String,
+    /// Both in the order in which they came, as on a terminal.
+    screen: String,
     output: Option<PathBuf>,
     /// How often a pause is waited out, before Ctrl-C.
     pauses: usize,
@@ -180,7 +182,10 @@ impl Console for Paper {
     fn put(&mut self, text: &str) -> bool {
         match &self.output {
             Some(path) => self.files.entry(path.clone()).or_default().push_str(text),
-            None => self.out.push_str(text),
+            None => {
+                self.out.push_str(text);
+                self.screen.push_str(text);
+            }
         }
         true
     }
@@ -200,6 +205,7 @@ impl Console for Paper {
 
     fn tell(&mut self, text: &str) {
         self.told.push_str(text);
+        self.screen.push_str(text);
     }
 
     fn read_file(&mut self, path: &Path) -> Result<String, Failure> {
@@ -393,6 +399,15 @@ fn time_and_waits_are_shown_behind_each_answer() {
     let came = talk(memory, Paper::default(), &["\\timing on", "\\waits", "x;", "\\waits off"]);
     let expected = "timing is on\nwaits is on\nDONE\nTime: 3.000 ms\nCPU 3 ms\nwaits is off\n";
     assert_eq!(came.paper.out, expected);
+}
+
+#[test]
+fn time_and_waits_are_shown_behind_a_failure() {
+    let memory = Memory { profile: Some("CPU 3 ms\n".into()), ..Memory::default() }
+        .knows("bad", Canned::Fails(failure(0)));
+    let came = talk(memory, Paper::default(), &["\\waits on", "bad;"]);
+    let expected = "waits is on\nERROR 42601: it is wrong\nLINE 1: bad\n        ^\nCPU 3 ms\n";
+    assert_eq!(came.paper.screen, expected);
 }
 
 #[test]

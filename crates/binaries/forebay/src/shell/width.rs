@@ -70,8 +70,8 @@ pub(crate) fn visible(text: &str) -> String {
 /// How much further in the rest of a line stands that begins with blanks, as those of a plan do.
 const HANGING: usize = 4;
 
-/// A text in pieces of so many columns at most, at least one; a blank is a good place to break. If
-/// it begins with blanks, its other pieces do too.
+/// A text in pieces of so many columns at most, at least one. A blank is a good place to break, and
+/// one before a bracket is a better one. If the text begins with blanks, its other pieces do too.
 pub(crate) fn broken(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(1);
     let blanks = match text.len() - text.trim_start_matches(' ').len() {
@@ -93,14 +93,18 @@ pub(crate) fn broken(text: &str, columns: usize) -> Vec<String> {
     pieces
 }
 
-/// The byte at which a text that is too wide is broken: behind the last blank of its second half,
-/// or where it is too wide. At least one character stands before it.
+/// The byte at which a text that is too wide is broken: before the last bracket of its second half,
+/// or else behind the last blank there, or where it is too wide. At least one character stands
+/// before it.
 fn end_of_piece(text: &str, columns: usize) -> usize {
-    let (mut taken, mut blank) = (0, None);
+    let (mut taken, mut blank, mut bracket) = (0, None, None);
     for (at, c) in text.char_indices() {
         taken += c.width().unwrap_or(0);
         if taken > columns && at > 0 {
-            return blank.unwrap_or(at);
+            return bracket.or(blank).unwrap_or(at);
+        }
+        if c == '(' && blank == Some(at) {
+            bracket = blank;
         }
         if c == ' ' && 2 * taken >= columns {
             blank = Some(at + 1);
@@ -144,6 +148,18 @@ mod tests {
         assert_eq!(broken(" abcdef", 4), [" abc", "  de", "  f"]);
         assert_eq!(broken(" ", 4), [" "]);
         assert_eq!(broken("e\u{301}e\u{301}e\u{301}", 2).concat(), "e\u{301}e\u{301}e\u{301}");
+    }
+
+    /// As lines of a plan have them.
+    #[test]
+    fn a_text_is_broken_before_a_bracket_rather_than_within() {
+        assert_eq!(broken("Sort  (cost=1) (rows=7 ms)", 22), ["Sort  (cost=1) ", "(rows=7 ms)"]);
+        assert_eq!(
+            broken("  Sort  (cost=1) (rows=7 ms)", 24),
+            ["  Sort  (cost=1) ", "      (rows=7 ms)"]
+        );
+        assert_eq!(broken("f(x) and so on, f(x) more", 20), ["f(x) and so on, ", "f(x) more"]);
+        assert_eq!(broken("(a) and then this", 12), ["(a) and ", "then this"]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod load;
 mod logs;
 mod names;
 mod outputs;
+mod page;
 mod rows;
 mod shell_hostile;
 mod sql;

@@ -181,7 +181,7 @@ fn objects_are_described_as_other_shells_name_them() {
     for name in ["\"public\".ten", "PUBLIC.TEN", "public.\"ten\""] {
         assert!(told(&format!("\\d {name}")).starts_with("column,n,bigint NOT NULL\n"), "{name}");
     }
-    assert_eq!(told("\\d te*"), "ten,table,\n");
+    assert_eq!(told("\\d te*"), "ten,table\n");
     assert!(told("\\d v$sess*").contains("v$session,view,"));
     assert!(told("\\dv v$sql*").contains("v$sql_plan,\"sql_id, "));
     assert_eq!(told("\\dv *").lines().count(), 1);

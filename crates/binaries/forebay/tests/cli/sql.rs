@@ -128,7 +128,7 @@ fn commands_describe_what_there_is() {
         "create sequence ticket; create view v as select id from account",
     ]);
     let told = |command: &str| folder.said(&["sql", "db", "--format", "unaligned", "-c", command]);
-    assert_eq!(told("\\d"), "name|kind|comment\naccount|table|\nticket|sequence|\nv|view|\n");
+    assert_eq!(told("\\d"), "name|kind\naccount|table\nticket|sequence\nv|view\n");
     let account = told("\\d Account");
     for line in
         ["column|id|bigint NOT NULL", "column|owner|text", "column|balance|number(12,2) NOT NULL"]
@@ -139,6 +139,9 @@ fn commands_describe_what_there_is() {
     assert!(told("\\dt acc*").contains("\naccount|") && !told("\\dt x*").contains("account"));
     assert!(told("\\di").contains("|account|PRIMARY KEY (id)|"));
     assert!(told("\\dv").contains("\nv|id|"));
+    folder.said(&["sql", "db", "-c", "comment on table account is 'of customers'"]);
+    let commented = "name|kind|comment\naccount|table|of customers\nticket|sequence|\nv|view|\n";
+    assert_eq!(told("\\d"), commented);
     let output = folder.forebay(&["sql", "db", "-c", "\\d acount"]);
     let told = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{told}");
@@ -269,34 +272,4 @@ fn ctrl_c_ends_a_shell_that_waits_for_input() {
             folder.said(&["sql", "db", "--format", "csv", "-c", "select count(*) from account"]);
         assert!(count.ends_with("\n2\n"), "{count}");
     }
-}
-
-/// The page that shows the shell to a new user: its statements run, and what no clock decides is as
-/// it says.
-#[test]
-fn the_page_about_the_shell_is_true() {
-    let folder = Folder::new("sql-page");
-    let page = include_str!("../../../../../docs/SHELL.md");
-    let minutes = page.split("## Typing").next().expect("a beginning");
-    let mut script = String::new();
-    let mut is_open = false;
-    for line in minutes.lines() {
-        let typed = match line.strip_prefix("forebay=> ") {
-            Some(typed) => typed,
-            None if is_open => line,
-            None => continue,
-        };
-        script += &format!("{typed}\n");
-        is_open = !typed.starts_with('\\') && !typed.ends_with(';');
-    }
-    assert!(script.matches(';').count() >= 6 && !is_open, "{script}");
-    // Two of these rows are of the owner that is looked for.
-    let script = script.replace("1000000", "104711");
-    let out = said(&fed(&folder, &["sql", "shop", "--create"], &script));
-    let described = minutes.split("\\d account\n").nth(1).expect("a description");
-    let described = described.split("forebay=>").next().expect("its end");
-    assert!(out.contains(described), "{out}");
-    assert!(out.contains("INSERT 104711\n") && out.contains("Table scan of account"), "{out}");
-    assert_eq!(out.matches("\n 1422\n(1 row)\n").count(), 2, "{out}");
-    assert_eq!(out.matches(" elapsed ").count(), 5, "{out}");
 }
