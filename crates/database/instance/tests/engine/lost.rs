@@ -151,7 +151,7 @@ fn a_lost_write_is_found_as_far_as_it_can_be() {
     let [data, undo] = ["/db/data01.dbf", "/db/undo01.dbf"].map(|file| {
         [Found::ByRead, Found::ByRecovery, Found::ByOpening].map(|what| times(file, what))
     });
-    assert!(data[0] > 20 && data[1] + undo[1] > 10 && data[2] + undo[2] > 0, "{found:?}");
+    assert!(data[0] > 20 && data[1] + undo[1] > 4 && data[2] + undo[2] > 0, "{found:?}");
     // What was written once and for all, and not met again, nobody knows of.
     assert!(times("/db/data01.dbf", Found::Not) * 2 < data.iter().sum(), "{found:?}");
     // An old undo block that nobody needs is passed over.

@@ -95,6 +95,10 @@ pub(crate) fn run(
     figures: Option<&mut Vec<Figures>>,
 ) -> Result<Ran<Changed>, Stop> {
     host.check()?;
+    // Before a value of a sequence is taken for a table that isn't there any more.
+    if opened.relations().iter().any(|relation| relation.is_stale(host.session)) {
+        return Ok(Ran::Stale);
+    }
     let ground = Ground::of(opened, host);
     let mut feed = match figures.is_some() {
         true => Feed::measured(ground, binds),

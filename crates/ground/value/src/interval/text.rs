@@ -40,7 +40,9 @@ impl Interval {
     /// SECOND`. A number without a unit is in units of `last`, and what is below `last` is cut off.
     pub fn parse_fields(text: &str, first: Part, last: Part) -> Option<Interval> {
         let minutes_first = first == Part::Minute && last == Part::Second;
-        read(text, last, minutes_first)?.without_below(last)
+        let span = read(text, last, minutes_first)?;
+        // Parts of a second aren't below a field of seconds.
+        if last == Part::Second { Some(span) } else { span.without_below(last) }
     }
 
     /// The span without what is less than one `part`; none if a span has no such part.
