@@ -191,7 +191,7 @@ fn the_waits_say_what_is_waited_for() {
     for event in [WaitEvent::DirectPathWriteTemp, WaitEvent::DirectPathReadTemp] {
         assert!(one_by_one.event(event).count > 300, "one for each piece");
         let (less, more) = (together.event(event).total, one_by_one.event(event).total);
-        assert!(less.0 * 5 < more.0 * 4, "{event}: {less:?} against {more:?}");
+        assert!(less.0 * 10 < more.0 * 9, "{event}: {less:?} against {more:?}");
     }
     assert!(elapsed < elapsed_longer);
 }
