@@ -59,3 +59,18 @@ fn a_view_that_reads_a_span_of_another_view_keeps_it() {
     run(&mut connection, text);
     assert_eq!(rows(&mut connection, "select twice::text from above"), ["02:00:00"]);
 }
+
+/// The text of a view, or of a named statement, may end with the bracket behind ONLY.
+#[test]
+fn what_ends_with_only_and_a_table_in_brackets_is_kept_whole() {
+    let small = Small::new("hostile-again-only");
+    let mut connection = small.connect("app");
+    run(&mut connection, "create table t (id bigint)");
+    run(&mut connection, "insert into t values (1), (2)");
+    run(&mut connection, "create view v as select id from only (t)");
+    run(&mut connection, "create view w as select id from only (public.t) where id > 1");
+    assert_eq!(value(&mut connection, "select count(*) from v"), "2");
+    assert_eq!(value(&mut connection, "select count(*) from only (w)"), "1");
+    run(&mut connection, "prepare p as select count(*) from only (t)");
+    assert_eq!(rows(&mut connection, "execute p"), ["2"]);
+}
