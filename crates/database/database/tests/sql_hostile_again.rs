@@ -74,3 +74,23 @@ fn what_ends_with_only_and_a_table_in_brackets_is_kept_whole() {
     run(&mut connection, "prepare p as select count(*) from only (t)");
     assert_eq!(rows(&mut connection, "execute p"), ["2"]);
 }
+
+/// A column that is added as the primary key isn't NULL, as in CREATE TABLE.
+#[test]
+fn a_primary_key_is_added_with_its_column() {
+    let small = Small::new("hostile-again-key");
+    let mut connection = small.connect("app");
+    run(&mut connection, "create table t (a integer)");
+    run(&mut connection, "alter table t add column id bigint primary key");
+    run(&mut connection, "insert into t values (1, 7)");
+    let not_null = SqlState::NOT_NULL_VIOLATION;
+    assert_eq!(refused(&mut connection, "insert into t values (2, null)"), not_null);
+    assert_eq!(refused(&mut connection, "insert into t values (2, 7)"), SqlState::UNIQUE_VIOLATION);
+    run(&mut connection, "create table u (a integer)");
+    run(&mut connection, "insert into u values (1)");
+    let text = "alter table u add column id bigint primary key";
+    assert!(connection.execute(text, &[]).is_err(), "its row has no value for it");
+    assert_eq!(rows(&mut connection, "select * from u"), ["1"]);
+    run(&mut connection, "alter table u add column id bigint default 5 primary key");
+    assert_eq!(rows(&mut connection, "select * from u"), ["1|5"]);
+}
