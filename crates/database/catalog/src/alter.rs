@@ -139,7 +139,13 @@ impl Statement<'_> {
         constraints: &[ConstraintSpec],
     ) -> Result<(), Stop> {
         constraints.iter().try_for_each(|one| self.lock_parent(&before.name, one))?;
-        let mut table = self.with_column(before, spec)?;
+        // A primary key's columns aren't NULL, as in CREATE TABLE.
+        let is_its_key = |one: &ConstraintSpec| match &one.rule {
+            Rule::PrimaryKey(columns) => columns.contains(&spec.name),
+            _ => false,
+        };
+        let not_null = spec.not_null || constraints.iter().any(is_its_key);
+        let mut table = self.with_column(before, &ColumnSpec { not_null, ..spec.clone() })?;
         let mut all = Vec::with_capacity(constraints.len());
         for constraint in constraints {
             let Constrained { table: constrained, names } = self.constrained(table, constraint)?;

@@ -120,7 +120,7 @@ impl Dictionary {
     }
 
     /// Refuses a view in another's place that has other columns where a view reads them, or was
-    /// bound before the one that is there changed.
+    /// bound before the one that is there, or a view that reads it, changed.
     pub(crate) fn check_replaced(
         &self,
         before: &ViewDefinition,
@@ -128,9 +128,22 @@ impl Dictionary {
         spec: &ViewSpec,
     ) -> Result<(), Stop> {
         let object = ObjectId::View(view.object);
-        if self.version(object).is_none_or(|version| version > spec.bound_in) {
+        let is_late = |of: ObjectId| self.version(of).is_none_or(|version| version > spec.bound_in);
+        // Whether it would read a new column was asked of the views that there were then.
+        let is_late_reader = |reader: &ViewDefinition| {
+            reader.reads(object) && is_late(ObjectId::View(reader.object))
+        };
+        let late = match () {
+            () if is_late(object) => Some("it"),
+            () if self.views.values().any(|view| is_late_reader(view)) => {
+                Some("a view that reads it")
+            }
+            () => None,
+        };
+        if let Some(what) = late {
+            let name = &view.name;
             let message =
-                format!("cannot replace view {}: it was changed meanwhile; try again", view.name);
+                format!("cannot replace view {name}: {what} was changed meanwhile; try again");
             return Err(Stop::refuse(RefusalKind::DefinitionChanged, message));
         }
         let differs = |place: &usize| before.columns.get(*place) != view.columns.get(*place);

@@ -215,10 +215,15 @@ pub(crate) fn info_of(
 ) -> TableInfo {
     let kept = kept.filter(|kept| are_of_use(kept, blocks));
     let statistics = match kept {
-        Some(kept) => TableStatistics::from_kept(kept, &definition).grown_to(blocks),
+        Some(kept) => {
+            let known = TableStatistics::from_kept(kept, &definition).grown_to(blocks);
+            // A column that was added later is a guess.
+            known.with_keys_of(&definition, &|column| kept.columns.contains_key(&column))
+        }
         None => {
             let types: Vec<Type> = definition.columns.iter().map(|column| column.kind).collect();
-            TableStatistics::guessed(&types, blocks, block_bytes).with_keys_of(&definition)
+            let guessed = TableStatistics::guessed(&types, blocks, block_bytes);
+            guessed.with_keys_of(&definition, &|_| false)
         }
     };
     let index = |index: &IndexDefinition| {
@@ -248,13 +253,23 @@ fn no_external(name: &str) -> Stop {
 mod tests {
     use super::*;
     use crate::statistics::Gathered;
-    use relation::ColumnDefinition;
+    use relation::{ColumnDefinition, IndexColumn};
 
     /// A table of one number, with `rows` rows in `blocks` blocks when it was analysed.
     fn info(analysed: Option<[f64; 2]>, blocks: u32) -> TableInfo {
+        info_with(Vec::new(), analysed, blocks)
+    }
+
+    /// The same with these indexes. Its column came after the statistics.
+    fn info_with(
+        indexes: Vec<IndexDefinition>,
+        analysed: Option<[f64; 2]>,
+        blocks: u32,
+    ) -> TableInfo {
         let number = ObjectNo::new(1);
         let mut definition = TableDefinition::new(number, "t", number);
         definition.columns.push(ColumnDefinition::new("a", Type::BigInt, true));
+        definition.indexes = indexes;
         let kept = analysed.map(|[rows, blocks]| {
             let gathered = Gathered {
                 sampled: rows as u64,
@@ -276,5 +291,24 @@ mod tests {
         assert_eq!(rows(Some([5.0, 1.0]), 500), guess);
         assert_eq!(rows(Some([5.0, 1.0]), 2), 10.0);
         assert_eq!(rows(Some([50_000.0, 100.0]), 500), 250_000.0);
+    }
+
+    #[test]
+    fn a_column_that_came_after_the_statistics_is_guessed_by_its_index() {
+        let number = ObjectNo::new(2);
+        let index = IndexDefinition {
+            object: number,
+            name: "i".into(),
+            segment: number,
+            columns: vec![IndexColumn::ascending(0)],
+            unique: false,
+            primary: false,
+            since: ids::Scn::ZERO,
+        };
+        let distinct = |indexes| {
+            info_with(indexes, Some([3e6, 10_000.0]), 10_000).statistics.columns[0].distinct
+        };
+        assert_eq!(distinct(Vec::new()), 200.0);
+        assert_eq!(distinct(vec![index]), 1e5);
     }
 }

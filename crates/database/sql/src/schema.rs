@@ -15,7 +15,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use catalog::ObjectId;
-use expression::Rows;
+use expression::{Kind, Rows};
 use ids::ObjectNo;
 use relation::TableDefinition;
 use rowsource::BATCH_ROWS_MAX;
@@ -100,6 +100,12 @@ pub trait VirtualTable: Send + Sync + fmt::Debug {
 
     /// The columns.
     fn columns(&self) -> &[VirtualColumn];
+
+    /// The kind of the values of the column at this place: that of its type, except where no type
+    /// has them.
+    fn kind_of(&self, column: usize) -> Kind {
+        Kind::from(self.columns()[column].kind)
+    }
 
     /// What it is in the dictionary, if it is there: plans rest on that.
     fn object(&self) -> Option<ObjectId> {

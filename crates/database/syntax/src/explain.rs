@@ -12,6 +12,7 @@
 
 use crate::error::{INVALID_PARAMETER, SyntaxError};
 use crate::file_options::flag;
+use crate::lexer::lex;
 use crate::reader::{Reader, Written};
 use crate::statement::{Statement, data_statement, statement};
 
@@ -34,7 +35,7 @@ pub struct Explain {
     pub summary: Option<bool>,
     /// The statement: one that reads or changes rows, CREATE TABLE AS, or EXECUTE.
     pub statement: Box<Statement>,
-    /// The statement's own text.
+    /// The statement's own text, with a hint that stands before it.
     pub text: String,
 }
 
@@ -84,6 +85,12 @@ impl Explain {
         }
         let Written { tree, text } = reader.written(explainable)?;
         let statement = Box::new(tree);
+        // Without the hint it would be another statement's text.
+        let has_hint = |text: &str| lex(text).is_ok_and(|lexed| lexed.asks_append);
+        let text = match reader.asks_append && !has_hint(&text) {
+            true => format!("/*+ append */ {text}"),
+            false => text,
+        };
         Ok(Explain { analyze, format, verbose, costs, buffers, timing, summary, statement, text })
     }
 }
@@ -168,6 +175,25 @@ mod tests {
         let Statement::Query(query) = *found.statement else { panic!() };
         assert_eq!(query.locking.map(|locking| locking.lock), Some(RowLock::Update));
         assert_eq!(parse("explain select ?").expect("sound").binds.count(), 1);
+    }
+
+    #[test]
+    fn the_text_is_the_statements_with_its_hint() {
+        for (text, own) in [
+            ("explain analyze select 1 ;", "select 1"),
+            ("explain insert into t select 1", "insert into t select 1"),
+            (
+                "explain /*+ Append */ insert into t select 1",
+                "/*+ append */ insert into t select 1",
+            ),
+            (
+                "explain insert /*+ Append */ into t select 1",
+                "insert /*+ Append */ into t select 1",
+            ),
+            ("explain select 1 from only (t)", "select 1 from only (t)"),
+        ] {
+            assert_eq!(explain(text).text, own);
+        }
     }
 
     #[test]

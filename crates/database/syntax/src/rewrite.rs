@@ -84,13 +84,14 @@ fn rewrite_trims(tokens: &mut Vec<TokenWithSpan>) {
 const ONLY_BEHIND: [&str; 10] =
     ["from", "join", "update", "into", "delete", "table", "exists", "truncate", "lock", "on"];
 
-/// Takes ONLY out where it stands before a table's name, and the brackets around that.
+/// Takes ONLY out where it stands before a table's name, and the brackets around that. The name
+/// ends where they did: a view's text may end there.
 fn rewrite_only(tokens: &mut Vec<TokenWithSpan>) {
     let begins_table = |at: usize| {
         tokens[at].token == Token::Comma
             || ONLY_BEHIND.iter().any(|word| is_word(&tokens[at], word))
     };
-    let mut taken_out = Vec::new();
+    let (mut taken_out, mut within_brackets) = (Vec::new(), Vec::new());
     for at in (1..tokens.len()).filter(|at| is_word(&tokens[*at], "only")) {
         if !begins_table(at - 1) {
             continue;
@@ -103,8 +104,12 @@ fn rewrite_only(tokens: &mut Vec<TokenWithSpan>) {
             let is_closed = tokens.get(last + 1).is_some_and(|next| next.token == Token::RParen);
             if is_name(tokens, at + 2) && is_name(tokens, last) && is_closed {
                 taken_out.extend([at, at + 1, last + 1]);
+                within_brackets.push(last);
             }
         }
+    }
+    for name in within_brackets {
+        tokens[name].span.end = tokens[name + 1].span.end;
     }
     take_out(tokens, &taken_out);
 }

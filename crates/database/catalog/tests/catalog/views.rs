@@ -187,6 +187,13 @@ fn a_view_is_replaced_if_those_that_read_it_can_go_on() {
         let itself = db.view_of("names", "names", &[0], session);
         let itself = ViewSpec { columns: vec!["c2".into(), "c1".into()], replace: true, ..itself };
         refused(db.catalog.create_view(&itself, session), RefusalKind::Invalid, "read itself");
+        // Nobody has looked at a view that has come meanwhile.
+        let before = retyped(&[]);
+        let reader = db.view_of("reader", "names", &[1], session);
+        db.catalog.create_view(&reader, session).expect("created");
+        let late = db.catalog.create_view(&before, session);
+        refused(late, RefusalKind::DefinitionChanged, "a view that reads it was changed");
+        db.catalog.create_view(&retyped(&[]), session).expect("replaced");
     });
 }
 

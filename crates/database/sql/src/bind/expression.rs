@@ -101,9 +101,7 @@ impl Binder<'_> {
                 let (part, text) = (self.expression(expr)?, self.expression(r#in)?);
                 Ok(build::call("strpos", vec![text, part])?)
             }
-            Expr::Substring { expr, substring_from, substring_for, .. } => {
-                self.substring(expr, substring_from.as_deref(), substring_for.as_deref())
-            }
+            Expr::Substring { .. } => self.substring(expr),
             Expr::Trim { trim_where, trim_what, expr, trim_characters } => {
                 let name = match trim_where {
                     Some(TrimWhereField::Leading) => "ltrim",

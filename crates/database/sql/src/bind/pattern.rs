@@ -31,19 +31,19 @@ impl Binder<'_> {
     }
 
     /// SUBSTRING: from a place on, or what a regular expression matches. A parameter is a place.
-    pub(super) fn substring(
-        &mut self,
-        expr: &Expr,
-        from: Option<&Expr>,
-        length: Option<&Expr>,
-    ) -> Bind<Typed> {
+    /// SUBSTR, and SUBSTRING of bytes, know places only.
+    pub(super) fn substring(&mut self, expr: &Expr) -> Bind<Typed> {
+        let Expr::Substring { expr, substring_from, substring_for, shorthand, .. } = expr else {
+            unreachable!("the caller has looked")
+        };
         let text = self.expression(expr)?;
-        let from = match from {
+        let from = match substring_from {
             Some(from) => self.expression(from)?,
             None => Typed::value(Value::Int(1)),
         };
-        let length = length.map(|length| self.expression(length)).transpose()?;
-        if !is_pattern(&from) {
+        let length = substring_for.as_ref().map(|length| self.expression(length)).transpose()?;
+        let has_places_only = *shorthand || text.kind == Kind::Bytes;
+        if has_places_only || !is_pattern(&from) {
             let arguments = [text, from].into_iter().chain(length).collect();
             return Ok(build::call("substr", arguments)?);
         }

@@ -163,10 +163,10 @@ fn named_scope(columns: &[OutputColumn], name: &Name) -> Scope {
 }
 
 fn virtual_table(table: &Arc<dyn VirtualTable>, name: &Name) -> Part {
-    let columns = table.columns().iter().map(|column| OutputColumn {
-        name: column.name.to_string(),
-        kind: Kind::from(column.kind),
-        declared: Some(column.kind),
+    let columns = table.columns().iter().enumerate().map(|(place, column)| {
+        let kind = table.kind_of(place);
+        let declared = (kind == Kind::from(column.kind)).then_some(column.kind);
+        OutputColumn { name: column.name.to_string(), kind, declared }
     });
     let columns: Vec<OutputColumn> = columns.collect();
     let scan = VirtualScan { table: Arc::clone(table), columns: (0..columns.len()).collect() };

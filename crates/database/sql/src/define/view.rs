@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use catalog::{Dependency, ObjectId, ViewSpec};
-use expression::{Expression, Question};
+use expression::{Expression, Kind, Question};
 use ids::ObjectNo;
 use sqlparser::ast::{Query as SqlQuery, SelectItem, SetExpr};
 use stop::{RefusalKind, SqlState, Stop};
@@ -146,6 +146,8 @@ struct SeenView {
 struct ViewTable {
     name: String,
     columns: Vec<VirtualColumn>,
+    /// The kinds of the columns. A view may have spans of time, which no table has.
+    kinds: Vec<Kind>,
 }
 
 impl VirtualTable for ViewTable {
@@ -159,6 +161,10 @@ impl VirtualTable for ViewTable {
 
     fn columns(&self) -> &[VirtualColumn] {
         &self.columns
+    }
+
+    fn kind_of(&self, column: usize) -> Kind {
+        self.kinds[column]
     }
 
     fn rows(
@@ -185,6 +191,7 @@ impl Schema for Recorder<'_> {
         let table = ViewTable {
             name: view.name.clone(),
             columns: columns.iter().enumerate().map(column).collect(),
+            kinds: columns.iter().map(|column| column.kind).collect(),
         };
         let names = table.columns.iter().map(|column| column.name.to_string()).collect();
         let seen = SeenView { object: view.object, columns: names };

@@ -162,13 +162,17 @@ impl TableStatistics {
         TableStatistics { rows, blocks, columns }
     }
 
-    /// The same guesses with what the definition says of the columns: which of them begin an
-    /// index, and which have no NULLs.
+    /// The same with what the definition says of the columns that are guesses: which of them begin
+    /// an index, and which have no NULLs. `is_known` says of the other ones that they are none.
     #[must_use]
-    pub(crate) fn with_keys_of(mut self, table: &TableDefinition) -> TableStatistics {
+    pub(crate) fn with_keys_of(
+        mut self,
+        table: &TableDefinition,
+        is_known: &dyn Fn(usize) -> bool,
+    ) -> TableStatistics {
         for index in &table.indexes {
             let Some(first) = index.columns.first().map(|of| of.column) else { continue };
-            if table.columns[first].kind == Type::Boolean {
+            if table.columns[first].kind == Type::Boolean || is_known(first) {
                 continue;
             }
             let is_key = index.unique && index.columns.len() == 1;
@@ -176,7 +180,8 @@ impl TableStatistics {
             let column = &mut self.columns[first];
             column.distinct = column.distinct.max(self.rows / each);
         }
-        for (column, of) in self.columns.iter_mut().zip(&table.columns) {
+        let columns = self.columns.iter_mut().zip(&table.columns).enumerate();
+        for (_, (column, of)) in columns.filter(|(place, _)| !is_known(*place)) {
             // NULL is no more frequent than another value.
             let nulls = NULLS_DEFAULT.min(1.0 / column.distinct.max(1.0));
             column.nulls = if of.not_null { 0.0 } else { nulls };
@@ -334,7 +339,7 @@ mod tests {
     #[test]
     fn a_column_that_begins_an_index_is_guessed_to_have_many_values() {
         let guess = TableStatistics::guessed(&[Type::BigInt; 3], 10_000, 8192);
-        let guess = guess.with_keys_of(&keyed());
+        let guess = guess.with_keys_of(&keyed(), &|_| false);
         let distinct: Vec<f64> = guess.columns.iter().map(|column| column.distinct).collect();
         assert_eq!(distinct, [guess.rows, guess.rows / ROWS_OF_KEY, DISTINCT_DEFAULT]);
         let nulls: Vec<f64> = guess.columns.iter().map(|column| column.nulls).collect();

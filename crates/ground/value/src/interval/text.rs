@@ -37,12 +37,15 @@ impl Interval {
     }
 
     /// Reads what stands before a qualifier, as in `INTERVAL '3' DAY` or `INTERVAL '1:30' MINUTE TO
-    /// SECOND`. A number without a unit is in units of `last`, and what is below `last` is cut off.
+    /// SECOND`. A number without a unit is in units of `last`, and what is below `last` is cut off;
+    /// seconds keep their fraction.
     pub fn parse_fields(text: &str, first: Part, last: Part) -> Option<Interval> {
         let minutes_first = first == Part::Minute && last == Part::Second;
         let span = read(text, last, minutes_first)?;
-        // Parts of a second aren't below a field of seconds.
-        if last == Part::Second { Some(span) } else { span.without_below(last) }
+        match last {
+            Part::Second => Some(span),
+            last => span.without_below(last),
+        }
     }
 
     /// The span without what is less than one `part`; none if a span has no such part.
@@ -368,6 +371,8 @@ mod tests {
         assert_eq!(read("5:06", minute, Part::Second).as_deref(), Some("00:05:06"));
         assert_eq!(read("5:06", hour, minute).as_deref(), Some("05:06:00"));
         assert_eq!(read("1.5", hour, hour).as_deref(), Some("01:00:00"));
+        assert_eq!(read("1.5", Part::Second, Part::Second).as_deref(), Some("00:00:01.5"));
+        assert_eq!(read("1:02.5", minute, Part::Second).as_deref(), Some("00:01:02.5"));
     }
 
     proptest! {
