@@ -342,8 +342,8 @@ fn statistics_change_plans_and_not_answers() {
     assert_eq!(value(&mut connection, query), before);
 }
 
-/// What ANALYZE found when the table was empty says nothing of it now (rule sql/SQ36); what it finds
-/// later makes plans anew.
+/// What ANALYZE found when the table was empty says nothing of it now (rule sql/SQ36); what it
+/// finds later makes plans anew.
 #[test]
 fn plans_follow_statistics_of_a_table_that_was_empty_once() {
     let small = Small::new("sql-was-empty");

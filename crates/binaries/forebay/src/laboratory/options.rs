@@ -123,8 +123,8 @@ pub(crate) struct How {
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     #[arg(value_parser = time(RUN_LENGTHS))]
     seconds: Option<Nanos>,
-    /// The difference in what is compared, in per cent, that matters; also of block-size-scan (5, if
-    /// not given).
+    /// The difference in what is compared, in per cent, that matters; also of block-size-scan (5,
+    /// if not given).
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
     #[arg(value_parser = within(PER_CENTS))]
     pub(super) matters: Option<f64>,
