@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::crash::SECTOR_BYTES;
 use super::errno::{EFBIG, ENOSPC, error, power_lost};
 use super::faults::{Fault, FaultPlan, MISDIRECTION_BLOCK_BYTES as BLOCK, Request};
 use super::image::{FILE_BYTES_MAX, to_u64, to_usize};
@@ -61,7 +62,7 @@ impl FileSystem {
         let step = self.begin_file(Operation::Write, file, offset, to_u64(data.len()))?;
         let result = match step.fault {
             Some(Fault::Short) => {
-                let shorter = to_usize(self.shortened(to_u64(data.len())));
+                let shorter = to_usize(self.shortened_write(offset, to_u64(data.len())));
                 self.store(file, offset, &data[..shorter], durable, &step)
             }
             Some(Fault::Eio) => {
@@ -218,6 +219,21 @@ impl FileSystem {
 
     fn shortened(&mut self, bytes: u64) -> u64 {
         let shorter = 1 + self.plan().draw_below(bytes - 1);
+        self.plan().explain(format!(", {shorter} of {bytes} bytes"));
+        shorter
+    }
+
+    /// The same for a write, which stops between two of its sectors if it has several.
+    fn shortened_write(&mut self, offset: u64, bytes: u64) -> u64 {
+        let drawn = 1 + self.plan().draw_below(bytes - 1);
+        let end = offset + drawn;
+        let (before, behind) =
+            (end / SECTOR_BYTES * SECTOR_BYTES, end.next_multiple_of(SECTOR_BYTES));
+        let shorter = match () {
+            () if before > offset => before - offset,
+            () if behind < offset + bytes => behind - offset,
+            () => drawn,
+        };
         self.plan().explain(format!(", {shorter} of {bytes} bytes"));
         shorter
     }

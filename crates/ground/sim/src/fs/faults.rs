@@ -18,7 +18,9 @@
 //!   * `Eio`, `Enospc`: the operation fails and changes nothing that reads can see. A write that
 //!     failed with EIO may be on the medium in part. A sync that failed leaves its writes in doubt
 //!     for good: the next sync succeeds and does not write them. So for a directory's sync.
-//!   * `Short`: a read or write stops early.
+//!   * `Short`: a read or write stops early. A write stops between two of its sectors if it has
+//!     several: direct I/O goes by the device's blocks, and a copy into the page cache by pages,
+//!     unless the caller's memory is missing (Linux, `generic_perform_write`).
 //!   * `Rot`: a bit of what is read flips, on the medium, until it is overwritten.
 //!   * `MisdirectedRead`: the bytes of another place of the file, whole blocks away.
 //!   * `MisdirectedWrite`: the bytes go to another place, whole blocks away; acknowledged.

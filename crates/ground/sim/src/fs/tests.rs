@@ -766,6 +766,19 @@ fn short_reads_and_writes_do_part_of_the_work() {
 }
 
 #[test]
+fn a_short_write_of_several_sectors_stops_between_two() {
+    for seed in 0..50 {
+        let (mut fs, file) = with_file(4096, 0);
+        fs.plan_faults(FaultPlan::new(seed).nth(1, Fault::Short, Scope::all()));
+        let written = fs.write(file, 0, &[2; 2048], false).expect("short");
+        assert!(written % 512 == 0 && (512..2048).contains(&written), "{written}");
+        fs.plan_faults(FaultPlan::new(seed).nth(1, Fault::Short, Scope::all()));
+        let written = fs.write(file, 100, &[2; 300], false).expect("short");
+        assert!((1..300).contains(&written), "{written}");
+    }
+}
+
+#[test]
 fn rot_stays_on_the_medium_until_it_is_overwritten() {
     let (mut fs, file) = with_file(1000, 0);
     fs.write(file, 0, &[0; 100], false).expect("room");
