@@ -30,7 +30,7 @@ fn a_place_in_quotes_is_a_place_where_nothing_else_is_meant() {
     assert_eq!(value(&mut connection, "select substr('foobar', '4')"), "bar");
     assert_eq!(value(&mut connection, "select substr('foobar', '4', '2')"), "ba");
     let bytes = "select substring(X'616263' from '2') = X'6263'";
-    assert_eq!(value(&mut connection, bytes), "true");
+    assert_eq!(value(&mut connection, bytes), "TRUE");
     let undefined = SqlState::UNDEFINED_FUNCTION;
     assert_eq!(refused(&mut connection, "select substr('foobar', 'o' || 'b')"), undefined);
     assert_eq!(value(&mut connection, "select substring('foobar', 'o.b')"), "oob");
