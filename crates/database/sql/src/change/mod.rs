@@ -96,7 +96,7 @@ pub(crate) fn run(
 ) -> Result<Ran<Changed>, Stop> {
     host.check()?;
     // Before a value of a sequence is taken for a table that isn't there any more.
-    if opened.relations().iter().any(|relation| relation.is_stale(host.session)) {
+    if opened.has_stale_table(host) {
         return Ok(Ran::Stale);
     }
     let ground = Ground::of(opened, host);

@@ -82,9 +82,13 @@ impl Opened {
     /// Whether it is right for a snapshot that was taken before this is asked.
     #[inline]
     pub(crate) fn is_current(&self, host: &Host<'_>) -> bool {
-        let Host { catalog, session, .. } = host;
-        let is_stale = |relation: &Arc<Relation>| relation.is_stale(session);
-        !self.relations.iter().any(is_stale) && self.plan.basis.holds(catalog, session)
+        !self.has_stale_table(host) && self.plan.basis.holds(host.catalog, host.session)
+    }
+
+    /// Whether a table has changed, or has gone, since it was opened.
+    #[inline]
+    pub(crate) fn has_stale_table(&self, host: &Host<'_>) -> bool {
+        self.relations.iter().any(|relation| relation.is_stale(host.session))
     }
 
     /// A refusal if it isn't right for a snapshot that was taken before this is asked.
