@@ -30,6 +30,11 @@ pub(crate) fn place(is_modelled: bool) -> Place {
     }
 }
 
+/// A little more and a little less, each as often in every cell.
+pub(crate) fn scatter(round: u32, cell: usize) -> f64 {
+    [1.0, 1.002, 0.998, 1.001, 0.999][(round as usize * 7 + cell * 3) % 5]
+}
+
 /// The text has these words, wherever its lines are broken.
 pub(crate) fn says(text: &str, words: &str) {
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -10,7 +10,7 @@ use super::super::tkprof::tkprof;
 use super::*;
 use crate::RunOn;
 use crate::cells::made_rows::rows;
-use crate::tests::{fits, place, says};
+use crate::tests::{fits, place, says, scatter};
 
 /// What a scan of some MiB would count.
 fn calls(setting: Setting) -> Calls {
@@ -63,11 +63,6 @@ fn report_by(
     };
     let outcome = Outcome { rows, calls, traces: Vec::new(), commits };
     Report::of(&outcome, &scans, place(is_modelled))
-}
-
-/// A little more and a little less, each as often in every cell.
-fn scatter(round: u32, cell: usize) -> f64 {
-    [1.0, 1.002, 0.998, 1.001, 0.999][(round as usize * 7 + cell * 3) % 5]
 }
 
 /// The original's answer: all block sizes alike, where reads are as long.

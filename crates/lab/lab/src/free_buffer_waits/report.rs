@@ -9,9 +9,7 @@ use super::asked::{MATTERS, asked};
 use super::run::Matrix;
 use super::setting::Setting;
 use super::{NAME, text};
-use crate::cells::{
-    Asked, CellTime, Certainty, Line, Place, Rest, Statement, compared, profile,
-};
+use crate::cells::{Asked, CellTime, Certainty, Line, Place, Rest, Statement, compared, profile};
 
 /// The answer.
 #[derive(Clone, Debug, Serialize)]

@@ -21,7 +21,7 @@ use crate::cells::{Place, WORLD_SEED, rounds};
 use crate::checks;
 use crate::crash::crash;
 use crate::form::listed;
-use crate::linux::Chosen;
+use crate::linux::{Chosen, this_machine};
 use crate::model::Machine;
 use crate::scratch::Scratch;
 use crate::{Follower, RunOn};
@@ -200,13 +200,11 @@ impl<'s> World<'s> {
                     RunOn::ThisMachine(parent) => parent.as_path(),
                     RunOn::Model { .. } => Path::new("."),
                 };
-                let line = os::linux::machine::line();
-                let system = os::linux::machine::file_system(parent);
                 let pace = match &matrix.paced {
                     Some(model) => format!(", made as slow as the modelled disk {model}"),
                     None => String::new(),
                 };
-                format!("{line}; {system}{pace}")
+                this_machine(parent) + &pace
             }
         }
     }
@@ -270,12 +268,7 @@ const LOADING: Setting = Setting { io: FilesystemIo::SetAll, writers: 1, slaves:
 
 /// What an opening chooses by a probe, on the disk that cells have (LB61).
 fn choose(disk: &Disk, directory: &Path, size: Size, session: &Session) -> Result<Chosen, Stop> {
-    let parameters = parameters(size, LOADING, true);
-    let options = Options { parameters, ..Options::default() };
-    let database = Database::open_in(disk, directory, &options, session)?;
-    let chosen = Chosen::of(&database);
-    database.shutdown_by(session)?;
-    Ok(chosen)
+    Chosen::by_opening(disk, directory, parameters(size, LOADING, true), session)
 }
 
 /// Measures on the first of the disks; looks for the commits on the second, the same one made not

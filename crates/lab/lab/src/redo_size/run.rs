@@ -12,7 +12,7 @@ use super::report::Report;
 use crate::RunOn;
 use crate::checks;
 use crate::crash::crash;
-use crate::linux::Chosen;
+use crate::linux::{Chosen, this_machine};
 use crate::model::Machine;
 use crate::scratch::Scratch;
 
@@ -40,8 +40,7 @@ pub fn run(
     checks::rounds(curve.sizes.rounds)?;
     let (measured, machine) = match &curve.run_on {
         RunOn::ThisMachine(parent) => {
-            let line = os::linux::machine::line();
-            let machine = format!("{line}; {}", os::linux::machine::file_system(parent));
+            let machine = this_machine(parent);
             (here(parent, curve, told_to_stop, tell, session)?, machine)
         }
         RunOn::Model { machine, disk } => {
