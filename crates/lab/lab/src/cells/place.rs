@@ -30,10 +30,9 @@ impl Place {
     ) -> Origin {
         let (world, machine) = match run_on {
             RunOn::ThisMachine(_) => (World::Linux, self.machine.clone()),
-            RunOn::Model { machine, disk } => (
-                World::Simulated(machine.clone()),
-                format!("model {machine} with disk {disk}"),
-            ),
+            RunOn::Model { machine, disk } => {
+                (World::Simulated(machine.clone()), format!("model {machine} with disk {disk}"))
+            }
         };
         let (experiment, commit) = (experiment.to_owned(), self.commit.clone());
         Origin { experiment, plan_seed, commit, machine, world, work }
