@@ -7,11 +7,12 @@
 //! ```
 //!
 //! Invariants
-//!   * what is known of a table is made anew when its definition or its statistics are others, and
-//!     its size is looked at again after [`SIZE_HOLDS`]
+//!   * what is known of a table is made anew when its definition, its statistics or its size are
+//!     others; the size is looked at whenever the table is bound, by one get (rule SQ36)
 //!   * no latch is held while the catalog is asked
 //!
-//! Callers: `prepared`, `define`, for each statement that is bound.
+//! Callers: `session`, `define`, for each statement that is bound; `session`, for plans that tables
+//! have outgrown.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,15 +24,13 @@ use os::{Os, Session};
 use relation::{IndexDefinition, Relation, TableDefinition};
 use stop::{RefusalKind, Stop};
 use value::Type;
-use waits::{Nanos, Timestamp};
+use waits::Timestamp;
 
 use crate::engine::Engine;
 use crate::names::{Name, PUBLIC};
+use crate::plan::Plan;
 use crate::schema::{Found, Schema, TableInfo, ViewInfo, VirtualTable};
 use crate::statistics::{IndexStatistics, TableStatistics, are_of_use};
-
-/// How long the size of a table is taken to be what it was.
-const SIZE_HOLDS: Nanos = Nanos::from_secs(10);
 
 /// The schemas that are looked at for a name without one, beside that of users.
 const IMPLICIT: [&str; 2] = ["", "pg_catalog"];
@@ -46,8 +45,8 @@ pub(crate) struct Tables {
 struct Known {
     info: Arc<TableInfo>,
     statistics: Option<Arc<catalog::TableStatistics>>,
-    /// When the size was looked at.
-    sized: Timestamp,
+    /// The blocks that it had.
+    blocks: u32,
 }
 
 impl Tables {
@@ -71,24 +70,39 @@ impl Dictionary<'_> {
         let definition = Arc::clone(relation.definition());
         let object = definition.object;
         let statistics = catalog.statistics(object, session);
-        let now = session.now();
+        let Size { blocks, block_bytes } = self.size_of(relation)?;
         let known = engine.tables.known.shared(session).get(&object).cloned();
         if let Some(known) = known
             && Arc::ptr_eq(&known.info.definition, &definition)
             && is_same(known.statistics.as_ref(), statistics.as_ref())
-            && now.since(known.sized) < SIZE_HOLDS
+            && known.blocks == blocks
         {
             return Ok(known.info);
         }
-        let Size { blocks, block_bytes } = self.size_of(relation)?;
         let info = Arc::new(info_of(definition, statistics.as_deref(), blocks, block_bytes));
-        let known = Known { info: Arc::clone(&info), statistics, sized: now };
+        let known = Known { info: Arc::clone(&info), statistics, blocks };
         engine.tables.known.exclusive(session).insert(object, known);
         Ok(info)
     }
 
+    /// Whether a table whose rows a plan reads has outgrown it: then the plan isn't wrong, but may be
+    /// a slow one by now (rule SQ36). Mostly nothing is looked at.
+    #[inline]
+    pub(crate) fn has_outgrown(&self, plan: &Plan, now: Timestamp) -> Result<bool, Stop> {
+        plan.basis.is_outgrown(now, |object| self.blocks_of(object))
+    }
+
+    /// How many blocks a table has; none if it isn't there any more.
+    fn blocks_of(&self, object: ObjectNo) -> Result<Option<u32>, Stop> {
+        let relation = self.catalog.relation_of(object, self.session);
+        match relation.and_then(|relation| self.size_of(&relation)) {
+            Err(stop) if is_gone(&stop) => Ok(None),
+            size => Ok(Some(size?.blocks)),
+        }
+    }
+
     /// The size of a table: of its blocks for rows that were handed out. The first one is the
-    /// segment's header, which ANALYZE doesn't count either.
+    /// segment's header, which ANALYZE doesn't count either; only that one is got.
     fn size_of(&self, relation: &Relation) -> Result<Size, Stop> {
         let session = self.session;
         let runs = relation.heap().runs(session)?;

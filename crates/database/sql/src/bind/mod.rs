@@ -50,12 +50,13 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use ::expression::{Expression, Kind, Typed};
 use catalog::ObjectId;
+use ids::ObjectNo;
 use stop::SqlState;
 use value::Type;
 
@@ -138,6 +139,8 @@ pub(crate) struct Binder<'a> {
     bind_kinds: Vec<Kind>,
     /// The objects that the plan rests on.
     objects: BTreeSet<ObjectId>,
+    /// The blocks of tables whose rows are read.
+    sizes: BTreeMap<ObjectNo, f64>,
     /// The names of views that are being bound, outermost first.
     views: Vec<String>,
     /// Whether the rows of the next SELECT's tables are locked.
@@ -163,6 +166,7 @@ impl<'a> Binder<'a> {
             binds,
             bind_kinds: vec![Kind::Unknown; binds],
             objects: BTreeSet::new(),
+            sizes: BTreeMap::new(),
             views: Vec::new(),
             locks_next: false,
             locked: Vec::new(),

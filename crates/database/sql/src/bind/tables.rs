@@ -56,6 +56,7 @@ impl Binder<'_> {
     /// The rows of a table: all of its columns, and the rows' addresses behind them.
     pub(super) fn table(&mut self, table: &Arc<TableInfo>, name: &Name, has_address: bool) -> Part {
         self.objects.insert(ObjectId::Table(table.object()));
+        self.sizes.insert(table.object(), table.statistics.blocks);
         let definition = &table.definition;
         let there = |(_, column): &(usize, &ColumnDefinition)| !column.is_dropped();
         let places: Vec<usize> =
