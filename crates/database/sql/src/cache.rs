@@ -7,7 +7,7 @@
 //!
 //! Invariants
 //!   * a plan is looked at again after the statement has its snapshot, so one that doesn't hold any
-//!     more is never run (rule SQ30)
+//!     more is never run (rule SQ30); one that a table has outgrown is made anew (rule SQ36)
 //!   * parameters are not looked at: a text has one plan for all their values (rule SQ34)
 //!   * no more than [`TEXTS_MAX`] texts are kept, none longer than [`TEXT_BYTES_MAX`], and for each
 //!     plan its text counts up to [`BYTES_MAX`]; those that weren't used for longest go first

@@ -85,8 +85,8 @@ impl Dictionary<'_> {
         Ok(info)
     }
 
-    /// Whether a table whose rows a plan reads has outgrown it: then the plan isn't wrong, but may be
-    /// a slow one by now (rule SQ36). Mostly nothing is looked at.
+    /// Whether a table whose rows a plan reads has outgrown it: then the plan isn't wrong, but may
+    /// be a slow one by now (rule SQ36). Mostly nothing is looked at.
     #[inline]
     pub(crate) fn has_outgrown(&self, plan: &Plan, now: Timestamp) -> Result<bool, Stop> {
         plan.basis.is_outgrown(now, |object| self.blocks_of(object))

@@ -8,7 +8,8 @@
 //!
 //! Invariants
 //!   * the session keeps the texts that it has used last, with their tables open
-//!   * a plan that isn't right any more is found out at the run, and is made again (rule SQ30)
+//!   * a plan that isn't right any more is found out at the run, and is made again (rule SQ30); so
+//!     is one that a table has outgrown, within a second (rule SQ36)
 //!   * a statement is of one instance, and has no table open when the session has ended that opened
 //!     it
 //!
