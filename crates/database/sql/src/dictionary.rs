@@ -104,17 +104,10 @@ impl Dictionary<'_> {
     /// The size of a table: of its blocks for rows that were handed out. The first one is the
     /// segment's header, which ANALYZE doesn't count either; only that one is got.
     fn size_of(&self, relation: &Relation) -> Result<Size, Stop> {
-        let session = self.session;
-        let runs = relation.heap().runs(session)?;
-        let cache = relation.transactions().changes().cache();
-        let block_size = match runs.first() {
-            Some(run) => cache.block_size_of(run.first.file, session),
-            None => None,
-        };
-        let bytes = block_size.unwrap_or_else(|| cache.block_size()).bytes();
+        let heap = relation.heap();
         Ok(Size {
-            blocks: runs.iter().map(|run| run.count).sum::<u32>().saturating_sub(1),
-            block_bytes: u32::try_from(bytes).expect("blocks are small"),
+            blocks: heap.handed_out(self.session)?.saturating_sub(1),
+            block_bytes: u32::try_from(heap.block_size().bytes()).expect("blocks are small"),
         })
     }
 

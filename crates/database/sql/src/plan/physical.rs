@@ -12,8 +12,8 @@
 //!   * a plan owns all that it has, and borrows nothing: sessions share it
 //!   * a table is named by its number, an index by its identifier, never by a place (rule SQ31)
 //!   * a plan is never changed: when what it rests on has changed, another one is made
-//!   * whether a plan holds is a matter of right answers, and whether tables have outgrown it one of
-//!     speed alone: the second is looked at once a second (rule SQ36)
+//!   * whether a plan holds is a matter of right answers, whether a table has outgrown it of speed
+//!     alone: that is looked at once a second (rule SQ36)
 //!
 //! Callers: `cache` makes plans; `run` and `change` run them; `explain` shows them.
 

@@ -107,6 +107,16 @@ impl Heap {
         self.space.blocks(self.header, session)
     }
 
+    /// How many blocks were handed out to the heap, with the header: by one get.
+    pub fn handed_out(&self, session: &Session) -> Result<u32, Stop> {
+        self.space.handed_out(self.header, session)
+    }
+
+    /// The size of its blocks.
+    pub fn block_size(&self) -> BlockSize {
+        self.block_size
+    }
+
     fn filler(&self) -> Filler<'_> {
         let Heap { header, object, block_size, .. } = *self;
         let changes = self.transactions.changes();
