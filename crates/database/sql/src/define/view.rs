@@ -290,7 +290,7 @@ fn add_exists(logical: &Logical, numbers: &mut BTreeSet<usize>) {
             }
         });
     });
-    logical.inputs().into_iter().for_each(|input| add_exists(input, numbers));
+    logical.inputs().for_each(|input| add_exists(input, numbers));
 }
 
 /// Adds what a frame's subqueries and shared queries read.

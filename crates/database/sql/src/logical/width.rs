@@ -33,45 +33,49 @@ impl Logical {
     }
 
     /// The inputs, left to right.
-    pub(crate) fn inputs(&self) -> Vec<&Logical> {
-        match self {
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = &Logical> {
+        let inputs = match self {
             Logical::Scan(_)
             | Logical::Virtual(_)
             | Logical::Values { .. }
             | Logical::Series { .. }
-            | Logical::Shared { .. } => Vec::new(),
+            | Logical::Shared { .. } => [None, None],
             Logical::Filter { input, .. }
             | Logical::Project { input, .. }
             | Logical::Aggregate { input, .. }
             | Logical::Distinct { input }
             | Logical::DistinctOn { input, .. }
             | Logical::Sort { input, .. }
-            | Logical::Limit { input, .. } => vec![&**input],
+            | Logical::Limit { input, .. } => [Some(&**input), None],
             Logical::Join(Join { left, right, .. })
             | Logical::Apply { left, right, .. }
-            | Logical::Set(SetOperation { left, right, .. }) => vec![&**left, &**right],
-        }
+            | Logical::Set(SetOperation { left, right, .. }) => [Some(&**left), Some(&**right)],
+        };
+        inputs.into_iter().flatten()
     }
 
     /// The inputs, which may be replaced, left to right.
-    pub(crate) fn inputs_mut(&mut self) -> Vec<&mut Logical> {
-        match self {
+    pub(crate) fn inputs_mut(&mut self) -> impl Iterator<Item = &mut Logical> {
+        let inputs = match self {
             Logical::Scan(_)
             | Logical::Virtual(_)
             | Logical::Values { .. }
             | Logical::Series { .. }
-            | Logical::Shared { .. } => Vec::new(),
+            | Logical::Shared { .. } => [None, None],
             Logical::Filter { input, .. }
             | Logical::Project { input, .. }
             | Logical::Aggregate { input, .. }
             | Logical::Distinct { input }
             | Logical::DistinctOn { input, .. }
             | Logical::Sort { input, .. }
-            | Logical::Limit { input, .. } => vec![&mut **input],
+            | Logical::Limit { input, .. } => [Some(&mut **input), None],
             Logical::Join(Join { left, right, .. })
             | Logical::Apply { left, right, .. }
-            | Logical::Set(SetOperation { left, right, .. }) => vec![&mut **left, &mut **right],
-        }
+            | Logical::Set(SetOperation { left, right, .. }) => {
+                [Some(&mut **left), Some(&mut **right)]
+            }
+        };
+        inputs.into_iter().flatten()
     }
 
     /// Visits the expressions of this node, not of its inputs.
@@ -139,7 +143,7 @@ impl Logical {
     /// Whether a node or one below it reads one of these slots.
     pub(crate) fn reads_slots(&self, wanted: &dyn Fn(usize) -> bool) -> bool {
         self.reads_own_slots(wanted)
-            || self.inputs().into_iter().any(|input| input.reads_slots(wanted))
+            || self.inputs().any(|input| input.reads_slots(wanted))
     }
 
     /// Adds the slots that the tree sets, from rows of its own.
@@ -147,7 +151,7 @@ impl Logical {
         if let Logical::Apply { slots, .. } = self {
             to.extend(slots.iter().map(|from| from.slot));
         }
-        self.inputs().into_iter().for_each(|input| input.add_set_slots(to));
+        self.inputs().for_each(|input| input.add_set_slots(to));
     }
 
     /// Whether an expression of this very node reads such a slot.
@@ -167,7 +171,7 @@ impl Logical {
     pub(crate) fn parts(&self) -> usize {
         let mut parts = 1;
         self.each_expression(&mut |one| parts += one.parts());
-        self.inputs().into_iter().fold(parts, |parts, input| parts + input.parts())
+        self.inputs().fold(parts, |parts, input| parts + input.parts())
     }
 
     /// Whether an expression of a node, or of one below it, may differ from one evaluation to the
@@ -175,6 +179,6 @@ impl Logical {
     pub(crate) fn is_volatile(&self) -> bool {
         let mut is = false;
         self.each_expression(&mut |one| is |= is_volatile(one));
-        is || self.inputs().into_iter().any(Logical::is_volatile)
+        is || self.inputs().any(Logical::is_volatile)
     }
 }

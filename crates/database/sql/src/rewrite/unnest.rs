@@ -82,12 +82,12 @@ fn add_asked(logical: &Logical, numbers: &mut BTreeSet<usize>) {
             }
         });
     });
-    logical.inputs().into_iter().for_each(|input| add_asked(input, numbers));
+    logical.inputs().for_each(|input| add_asked(input, numbers));
 }
 
 /// Whether a tree reads a shared query.
 fn reads_shared(logical: &Logical) -> bool {
-    matches!(logical, Logical::Shared { .. }) || logical.inputs().into_iter().any(reads_shared)
+    matches!(logical, Logical::Shared { .. }) || logical.inputs().any(reads_shared)
 }
 
 /// A condition that is a question to a subquery.
