@@ -16,6 +16,7 @@
 //! Source: Oracle's shared pool, with its parent and child cursors.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 
 use catalog::Catalog;
@@ -229,10 +230,11 @@ pub(crate) struct Plans {
     clock: Shared64,
 }
 
-/// Plans by their texts.
+/// Plans by the hashes of their texts: to compare texts of which many begin alike takes longer.
 #[derive(Default)]
 struct Kept {
-    texts: BTreeMap<Arc<str>, Vec<Arc<Entry>>>,
+    /// Those of one text stand in the order in which they were made, perhaps among others.
+    texts: BTreeMap<u64, Vec<Arc<Entry>>>,
     /// The bytes of all of them.
     bytes: usize,
 }
@@ -242,22 +244,35 @@ impl Kept {
     fn put(&mut self, entry: &Arc<Entry>) -> bool {
         let wish = Wish { said: &entry.said, methods: entry.methods };
         let Kept { texts, bytes } = self;
-        let of_text = texts.entry(Arc::clone(&entry.text)).or_default();
-        of_text.retain(|other| {
-            let goes = other.suits(wish);
+        let of_hash = texts.entry(hash_of(&entry.text)).or_default();
+        of_hash.retain(|other| {
+            let goes = other.text == entry.text && other.suits(wish);
             *bytes -= if goes { other.bytes() } else { 0 };
             !goes
         });
-        of_text.push(Arc::clone(entry));
+        of_hash.push(Arc::clone(entry));
         *bytes += entry.bytes();
         texts.len() > TEXTS_MAX || *bytes > BYTES_MAX
     }
 
-    /// Forgets the plans of a text.
+    /// A plan of this text that is what is wished for.
+    fn get(&self, text: &str, wish: Wish<'_>) -> Option<&Arc<Entry>> {
+        let of_hash = self.texts.get(&hash_of(text))?;
+        of_hash.iter().find(|entry| *entry.text == *text && entry.suits(wish))
+    }
+
+    /// Forgets the plans of a text, and those of others with its hash.
     fn remove(&mut self, text: &str) {
-        let entries = self.texts.remove(text).unwrap_or_default();
+        let entries = self.texts.remove(&hash_of(text)).unwrap_or_default();
         self.bytes -= entries.iter().map(|entry| entry.bytes()).sum::<usize>();
     }
+}
+
+/// The hash of a text: the same in each run.
+fn hash_of(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(text.as_bytes());
+    hasher.finish()
 }
 
 impl Plans {
@@ -276,7 +291,7 @@ impl Plans {
     ) -> Option<Arc<Entry>> {
         let found = {
             let kept = self.kept.shared(session);
-            kept.texts.get(text)?.iter().find(|entry| entry.suits(wish)).cloned()?
+            Arc::clone(kept.get(text, wish)?)
         };
         // The dictionary is asked without the latch.
         if !found.plan.basis.holds(catalog, session) {
@@ -308,8 +323,11 @@ impl Plans {
         };
         // What was used longest ago is found out without the latch: it is a matter of speed only.
         let mut used: Vec<u64> = entries.iter().map(|entry| entry.used.load(session)).collect();
-        used.sort_unstable();
-        let Some(bound) = used.get(used.len() / 10).copied() else { return };
+        if used.is_empty() {
+            return;
+        }
+        let place = used.len() / 10;
+        let bound = *used.select_nth_unstable(place).1;
         let old: Vec<Arc<str>> = entries
             .iter()
             .filter(|entry| entry.used.load(session) <= bound)
@@ -329,14 +347,19 @@ impl Plans {
 
     /// What is kept, in the order of the texts.
     pub(crate) fn views(&self, session: &Session) -> Vec<StatementView> {
-        let entries: Vec<(u32, Arc<Entry>)> = {
+        let mut entries: Vec<Arc<Entry>> = {
             let kept = self.kept.shared(session);
-            let of_text = |entries: &Vec<Arc<Entry>>| -> Vec<(u32, Arc<Entry>)> {
-                (0..).zip(entries.iter().cloned()).collect()
-            };
-            kept.texts.values().flat_map(of_text).collect()
+            kept.texts.values().flatten().cloned().collect()
         };
-        let view = |(child, entry): (u32, Arc<Entry>)| {
+        // Those of one text stay in their order.
+        entries.sort_by(|one, other| one.text.cmp(&other.text));
+        let mut before: Option<Arc<str>> = None;
+        let mut children = 0..0;
+        let view = |entry: Arc<Entry>| {
+            if before.as_ref() != Some(&entry.text) {
+                (children, before) = (0..u32::MAX, Some(Arc::clone(&entry.text)));
+            }
+            let child = children.next().unwrap_or(u32::MAX);
             let of = |count: &Shared64| count.load(session);
             let counts = &entry.counts;
             let measured = MeasuredRuns::clone(&entry.measured.shared(session));

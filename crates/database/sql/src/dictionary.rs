@@ -113,14 +113,11 @@ impl Dictionary<'_> {
 
     /// A table that isn't stored.
     fn virtual_table(&self, name: &Name) -> Option<Arc<dyn VirtualTable>> {
-        let is_it = |table: &&Arc<dyn VirtualTable>| {
-            let is_in_schema = match &name.schema {
-                Some(schema) => table.schema() == schema,
-                None => IMPLICIT.contains(&table.schema()),
-            };
-            is_in_schema && table.name() == name.name
+        let is_it = |table: &&Arc<dyn VirtualTable>| match &name.schema {
+            Some(schema) => table.schema() == schema,
+            None => IMPLICIT.contains(&table.schema()),
         };
-        self.engine.virtual_tables().iter().find(is_it).cloned()
+        self.engine.virtual_tables_named(&name.name).find(is_it).cloned()
     }
 
     /// An object of users'.

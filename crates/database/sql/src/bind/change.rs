@@ -103,7 +103,7 @@ impl Binder<'_> {
             return self.default_of(given.table, place);
         }
         if let Given::Expression(expr) = value {
-            given.check_generated(place, At::of(&**expr))?;
+            given.check_generated(place, || At::of(&**expr))?;
         }
         self.given(given.table, place, value)
     }
@@ -125,7 +125,7 @@ impl Binder<'_> {
             let is_ignored = given.is_identity(place) && given.overriding == Some(Overriding::User);
             expressions.push(match number.and_then(|number| typed[number].take()) {
                 Some(typed) if !is_ignored => {
-                    given.check_generated(place, At::NOWHERE)?;
+                    given.check_generated(place, || At::NOWHERE)?;
                     self.taken(given.table, place, typed)?
                 }
                 _ => self.default_of(given.table, place)?,
@@ -319,11 +319,11 @@ impl GivenColumns<'_> {
     }
 
     /// Refuses a value for a column that is always generated.
-    fn check_generated(&self, place: usize, at: At) -> Bind<()> {
+    fn check_generated(&self, place: usize, at: impl FnOnce() -> At) -> Bind<()> {
         let column = &self.table.columns[place];
         let is_always = matches!(column.default, ColumnDefault::Identity { always: true, .. });
         match is_always && self.overriding.is_none() {
-            true => Err(always_generated(&column.name, at)),
+            true => Err(always_generated(&column.name, at())),
             false => Ok(()),
         }
     }

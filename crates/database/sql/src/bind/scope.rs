@@ -107,6 +107,11 @@ impl Scope {
         self.columns.iter().filter(is_it).collect()
     }
 
+    /// Whether there is such a column.
+    fn has(&self, wanted: &Wanted) -> bool {
+        self.columns.iter().any(|column| column.name == wanted.column && wanted.is_of(column))
+    }
+
     /// Whether a table of this name is there.
     pub(super) fn has_table(&self, wanted: &Name) -> bool {
         self.tables.iter().any(|table| is_called(table, wanted))
@@ -231,7 +236,7 @@ impl Levels {
         let has_it = |number: &usize| {
             let scope = &self.levels[*number].scope;
             let is_of = |table: &Name| scope.has_table(table);
-            !scope.named(wanted).is_empty() || wanted.table.as_ref().is_some_and(is_of)
+            scope.has(wanted) || wanted.table.as_ref().is_some_and(is_of)
         };
         let Some(number) = self.seen().find(has_it) else { return Err(self.unknown(wanted, at)) };
         let found = self.levels[number].scope.named(wanted);

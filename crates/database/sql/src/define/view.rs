@@ -271,7 +271,7 @@ fn without_columns_of_exists(logical: &Logical, frame: &mut FrameParts) {
     frame.shared.iter().for_each(|shared| add_exists(&shared.logical, &mut of_exists));
     for (number, subplan) in frame.subqueries.iter_mut().enumerate() {
         if of_exists.contains(&number) {
-            let rows = std::mem::replace(&mut subplan.logical, Logical::one_row());
+            let rows = std::mem::replace(&mut subplan.logical, Logical::no_rows(0));
             subplan.logical = rows.projected(vec![Expression::from(Value::Boolean(true))]);
         }
         let Subplan { logical, frame, .. } = subplan;

@@ -280,7 +280,8 @@ impl Logical {
         Logical::Values { rows: vec![Vec::new()], width: 0 }
     }
 
-    /// No rows, of this many columns.
+    /// No rows, of this many columns. Without columns it also stands in place of a tree that is
+    /// taken out for a while: it takes no memory.
     pub(crate) fn no_rows(width: usize) -> Logical {
         Logical::Values { rows: Vec::new(), width }
     }

@@ -115,6 +115,9 @@ fn numbered(width: usize, wanted: &BTreeSet<usize>) -> Vec<usize> {
 }
 
 fn prune_values(rows: Vec<Vec<Expression>>, width: usize, wanted: &BTreeSet<usize>) -> Pruned {
+    if wanted.len() == width {
+        return Pruned::same(Logical::Values { rows, width });
+    }
     let mut wanted = wanted.clone();
     // What takes a value of a sequence takes it for each row, also if nobody looks.
     for column in 0..width {
@@ -203,7 +206,7 @@ fn prune_aggregate(
             kept.push(call);
         }
     }
-    let node = Logical::Aggregate { input: Box::new(Logical::one_row()), groups, aggregates: kept };
+    let node = Logical::Aggregate { input: Box::new(Logical::no_rows(0)), groups, aggregates: kept };
     let mut read = Vec::new();
     node.each_expression(&mut |one| read.push(one.clone()));
     let input = prune(input, &columns_of(&read));

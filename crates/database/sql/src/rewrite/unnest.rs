@@ -52,7 +52,7 @@ enum Within {
 
 fn unnested(mut logical: Logical, frame: &mut FrameParts, within: Within) -> Logical {
     for input in logical.inputs_mut() {
-        let inner = std::mem::replace(input, Logical::one_row());
+        let inner = std::mem::replace(input, Logical::no_rows(0));
         *input = unnested(inner, frame, within);
     }
     let Logical::Filter { mut input, conditions } = logical else { return logical };
