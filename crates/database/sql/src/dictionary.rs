@@ -120,6 +120,17 @@ impl Dictionary<'_> {
         self.engine.virtual_tables_named(&name.name).find(is_it).cloned()
     }
 
+    /// The table of this name, which had this number a moment ago.
+    fn relation(&self, object: ObjectNo, name: &str) -> Result<Arc<Relation>, Stop> {
+        let Dictionary { catalog, session, .. } = self;
+        match catalog.relation_of(object, session) {
+            // Another table may have the name by now.
+            Ok(relation) if relation.definition().name != name => catalog.relation(name, session),
+            Err(stop) if is_gone(&stop) => catalog.relation(name, session),
+            found => found,
+        }
+    }
+
     /// An object of users'.
     fn of_users(&self, name: &str) -> Result<Option<Found>, Stop> {
         let Dictionary { catalog, engine, session } = self;
@@ -127,8 +138,8 @@ impl Dictionary<'_> {
             let Some(object) = catalog.named(name, session) else { return Ok(None) };
             let found = match object {
                 // A relation and not a definition alone: that waits while it is changing.
-                ObjectId::Table(_) => catalog
-                    .relation(name, session)
+                ObjectId::Table(table) => self
+                    .relation(table, name)
                     .and_then(|relation| self.table_info(&relation))
                     .map(|table| Some(Found::Table(table))),
                 ObjectId::View(_) => catalog.view(name, session).map(|view| {

@@ -3,6 +3,8 @@
 //!
 //! Callers: `session`, `define`, `check`.
 
+use std::rc::Rc;
+
 use expression::{CastTo, Expression, Kind, Typed, Volatility};
 use sqlparser::ast::{Expr, Query as SqlQuery};
 use stop::SqlState;
@@ -132,11 +134,11 @@ impl Binder<'_> {
 
 /// The columns of a table under its name.
 fn scope_of(table: &str, columns: &[Option<CheckedColumn<'_>>]) -> Scope {
-    let name = Name::plain(table);
+    let name = Rc::new(Name::plain(table));
     let column = |(place, of): (usize, &Option<CheckedColumn<'_>>)| {
         let of = of.as_ref()?;
         Some(ScopeColumn {
-            table: Some(name.clone()),
+            table: Some(Rc::clone(&name)),
             name: of.name.to_string(),
             value: Expression::Column(place),
             kind: Kind::from(of.kind),
@@ -145,5 +147,5 @@ fn scope_of(table: &str, columns: &[Option<CheckedColumn<'_>>]) -> Scope {
         })
     };
     let columns = columns.iter().enumerate().filter_map(column).collect();
-    Scope { columns, tables: vec![name], bases: Vec::new() }
+    Scope { columns, tables: vec![Name::plain(table)], bases: Vec::new() }
 }

@@ -3,6 +3,7 @@
 //!
 //! Callers: `change`, `merge`.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use expression::{Expression, Kind, Typed};
@@ -139,10 +140,11 @@ impl Binder<'_> {
         let definition = &table.definition;
         let places: Vec<usize> = (0..definition.columns.len()).collect();
         let live = places.iter().filter(|place| !definition.columns[**place].is_dropped());
+        let table_name = Rc::new(name.clone());
         let column = |place: &usize| {
             let of = &definition.columns[*place];
             ScopeColumn {
-                table: Some(name.clone()),
+                table: Some(Rc::clone(&table_name)),
                 name: of.name.clone(),
                 value: Expression::Column(first + place),
                 kind: Kind::from(of.kind),

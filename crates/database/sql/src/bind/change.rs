@@ -8,7 +8,7 @@ use std::sync::Arc;
 use expression::{Expression, Typed};
 use ids::ObjectNo;
 use relation::{Default as ColumnDefault, IndexId, TableDefinition};
-use sqlparser::ast::{Expr, Ident, TableWithJoins};
+use sqlparser::ast::{Expr, Ident, SelectItem, TableWithJoins};
 use stop::SqlState;
 use syntax::{Given, Overriding};
 
@@ -59,7 +59,10 @@ impl Binder<'_> {
             Some(conflict) => Some(self.on_conflict(&table, &name, conflict)?),
             None => None,
         };
-        let scope = Binder::row_scope(&table, &name, 0);
+        let scope = match written.returning.is_empty() {
+            true => Scope::default(),
+            false => Binder::row_scope(&table, &name, 0),
+        };
         let returning = self.returning(&written.returning, scope)?;
         let is_of_query = matches!(written.source, syntax::InsertSource::Query(_));
         let appends = written.appends;
@@ -190,7 +193,7 @@ impl Binder<'_> {
         let definition = &table.definition;
         let set = self.assignments(definition, &written.set)?;
         let columns: Vec<usize> = set.iter().map(|one| one.column).collect();
-        let scope = self.levels.scope().clone();
+        let scope = self.scope_returned(&written.returning);
         let width = found.logical.width();
         let mut expressions = vec![Expression::Column(found.address)];
         expressions.extend(set.into_iter().map(|one| one.value));
@@ -224,7 +227,7 @@ impl Binder<'_> {
         let table = self.target(&written.table)?;
         let name = target_name(&written.table, written.alias.as_ref());
         let found = self.found_rows(&table, &name, &written.using, written.filter.as_ref())?;
-        let returned = self.levels.scope().clone().joined_behind(1);
+        let returned = self.scope_returned(&written.returning).joined_behind(1);
         self.leave_found();
         let returning = self.returning(&written.returning, returned)?;
         let mut expressions = vec![Expression::Column(found.address)];
@@ -233,6 +236,14 @@ impl Binder<'_> {
         }
         let source = Logical::Project { input: Box::new(found.logical), expressions };
         Ok(Delete { table, source, returning })
+    }
+
+    /// What RETURNING may name of the rows that were found; nothing if it isn't there.
+    fn scope_returned(&self, returning: &[SelectItem]) -> Scope {
+        match returning.is_empty() {
+            true => Scope::default(),
+            false => self.levels.scope().clone(),
+        }
     }
 
     /// The rows of a table that a statement is about, joined with those of other tables. The level

@@ -5,6 +5,7 @@
 //!
 //! Callers: `select`, `change`.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use expression::{Expression, Kind, build};
@@ -175,8 +176,8 @@ impl Binder<'_> {
         }
         if alias.is_none() {
             let table = Name::plain(name);
-            let columns = part.scope.columns.iter_mut();
-            columns.for_each(|column| column.table = Some(table.clone()));
+            let (columns, named) = (part.scope.columns.iter_mut(), Rc::new(table.clone()));
+            columns.for_each(|column| column.table = Some(Rc::clone(&named)));
             part.scope.tables = vec![table];
         }
         Ok(part)
@@ -246,8 +247,9 @@ fn aliased(mut part: Part, alias: Option<&TableAlias>) -> Bind<Part> {
     for (column, name) in shown.iter_mut().zip(&names) {
         column.name.clone_from(name);
     }
+    let named = Rc::new(table.clone());
     for column in &mut shown {
-        column.table = Some(table.clone());
+        column.table = Some(Rc::clone(&named));
     }
     if let Logical::Scan(scan) = &mut part.logical {
         scan.alias = Arc::from(table.name.as_str());

@@ -15,6 +15,7 @@
 //!
 //! Callers: `from`, `expression`, `select`.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use expression::{Expression, Kind, Typed};
@@ -29,7 +30,7 @@ use crate::schema::TableInfo;
 #[derive(Clone, Debug)]
 pub(super) struct ScopeColumn {
     /// The table that has it, by the name that the statement knows it by; none if it is of none.
-    pub(super) table: Option<Name>,
+    pub(super) table: Option<Rc<Name>>,
     /// Its name.
     pub(super) name: String,
     /// What it is in the row.
@@ -308,7 +309,7 @@ mod tests {
 
     fn column(table: &str, name: &str, place: usize) -> ScopeColumn {
         ScopeColumn {
-            table: Some(Name::plain(table)),
+            table: Some(Rc::new(Name::plain(table))),
             name: name.into(),
             value: Expression::Column(place),
             kind: Kind::Whole,

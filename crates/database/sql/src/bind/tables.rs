@@ -2,6 +2,7 @@
 //!
 //! Callers: `from`, `set`, `change`.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use catalog::ObjectId;
@@ -61,10 +62,11 @@ impl Binder<'_> {
         let there = |(_, column): &(usize, &ColumnDefinition)| !column.is_dropped();
         let places: Vec<usize> =
             definition.columns.iter().enumerate().filter(there).map(|(place, _)| place).collect();
+        let named = Rc::new(name.clone());
         let column = |(number, place): (usize, &usize)| {
             let of = &definition.columns[*place];
             ScopeColumn {
-                table: Some(name.clone()),
+                table: Some(Rc::clone(&named)),
                 name: of.name.clone(),
                 value: Expression::Column(number),
                 kind: Kind::from(of.kind),
@@ -158,7 +160,8 @@ impl Binder<'_> {
 /// The columns of a result under a table's name.
 fn named_scope(columns: &[OutputColumn], name: &Name) -> Scope {
     let mut scope = output_scope(columns);
-    scope.columns.iter_mut().for_each(|column| column.table = Some(name.clone()));
+    let named = Rc::new(name.clone());
+    scope.columns.iter_mut().for_each(|column| column.table = Some(Rc::clone(&named)));
     scope.tables.push(name.clone());
     scope
 }
