@@ -169,15 +169,11 @@ impl Planner<'_> {
         let (estimate, gets) =
             self.index_cost(target, statistics, matched, only.is_some(), &filter);
         let scan = target.table_scan(self, filter);
-        let columns = &target.scan.table.definition.columns;
-        let keys: Arc<[String]> =
-            index.columns.iter().map(|of| columns[of.column].name.clone()).collect();
         let make = |direction, order| Path {
             operation: Operation::Index(IndexScan {
                 scan: scan.clone(),
                 index: index.id(),
-                name: Arc::from(index.name.as_str()),
-                keys: Arc::clone(&keys),
+                definition: Arc::clone(&target.scan.table.definition),
                 search: matched.search.clone(),
                 direction,
                 only: only.clone(),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use access::Direction;
 use expression::{Expression, Kind};
-use relation::IndexId;
+use relation::{IndexDefinition, IndexId, TableDefinition};
 use rowsource::{AggregateCall, Cut, JoinPlan, KeyOrder, LoopPlan, SetKind, Side, SortKey};
 
 use super::columns::ColumnInfo;
@@ -117,9 +117,8 @@ pub(crate) struct IndexScan {
     pub(crate) scan: TableScan,
     /// The index.
     pub(crate) index: IndexId,
-    /// Its name, and those of its columns, for EXPLAIN.
-    pub(crate) name: Arc<str>,
-    pub(crate) keys: Arc<[String]>,
+    /// The table as it was planned for, for what EXPLAIN shows.
+    pub(crate) definition: Arc<TableDefinition>,
     /// Which of its entries.
     pub(crate) search: Search,
     /// `Ascending` is the order of the index.
@@ -128,6 +127,23 @@ pub(crate) struct IndexScan {
     pub(crate) only: Option<Vec<Option<usize>>>,
     /// Whether one row at most is found.
     pub(crate) is_unique: bool,
+}
+
+impl IndexScan {
+    fn planned(&self) -> Option<&IndexDefinition> {
+        self.definition.indexes.iter().find(|index| index.id() == self.index)
+    }
+
+    /// The index's name.
+    pub(crate) fn name(&self) -> &str {
+        self.planned().map_or("", |index| &index.name)
+    }
+
+    /// The names of the index's columns.
+    pub(crate) fn keys(&self) -> Vec<&str> {
+        let columns = self.planned().into_iter().flat_map(|index| &index.columns);
+        columns.map(|of| self.definition.columns[of.column].name.as_str()).collect()
+    }
 }
 
 /// Which entries of an index are looked for. No expression in it reads a row.

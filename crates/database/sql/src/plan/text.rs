@@ -180,7 +180,7 @@ fn describe(node: &Node, line: &mut PlanLine) {
             line.object = Some(scan.alias.to_string());
         }
         Operation::Index(index) => {
-            let search = search_text(&index.search, &index.keys);
+            let search = search_text(&index.search, &index.keys());
             if !search.is_empty() {
                 detail("Search", search);
             }
@@ -190,7 +190,7 @@ fn describe(node: &Node, line: &mut PlanLine) {
             if let Some(filter) = &index.scan.filter {
                 detail("Filter", shown(filter, &own));
             }
-            line.object = Some(format!("{} by {}", index.scan.alias, index.name));
+            line.object = Some(format!("{} by {}", index.scan.alias, index.name()));
         }
         Operation::Virtual { table, filter, .. } => {
             if let Some(filter) = filter {
@@ -335,7 +335,7 @@ fn own_order_text(call: &AggregateCall, names: &[String]) -> String {
 }
 
 /// What is looked for in an index.
-fn search_text(search: &Search, keys: &[String]) -> String {
+fn search_text(search: &Search, keys: &[&str]) -> String {
     let mut parts = Vec::new();
     for (part, key) in search.equal.iter().zip(keys) {
         parts.push(match part {

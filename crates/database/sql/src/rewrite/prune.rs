@@ -206,7 +206,8 @@ fn prune_aggregate(
             kept.push(call);
         }
     }
-    let node = Logical::Aggregate { input: Box::new(Logical::no_rows(0)), groups, aggregates: kept };
+    let later = Box::new(Logical::no_rows(0));
+    let node = Logical::Aggregate { input: later, groups, aggregates: kept };
     let mut read = Vec::new();
     node.each_expression(&mut |one| read.push(one.clone()));
     let input = prune(input, &columns_of(&read));
