@@ -136,13 +136,14 @@ impl IndexScan {
 
     /// The index's name.
     pub(crate) fn name(&self) -> &str {
-        self.planned().map_or("", |index| &index.name)
+        self.planned().map_or("", |index| index.name.as_str())
     }
 
     /// The names of the index's columns.
     pub(crate) fn keys(&self) -> Vec<&str> {
+        let of_table = &self.definition.columns;
         let columns = self.planned().into_iter().flat_map(|index| &index.columns);
-        columns.map(|of| self.definition.columns[of.column].name.as_str()).collect()
+        columns.map(|of| of_table[of.column].name.as_str()).collect()
     }
 }
 
