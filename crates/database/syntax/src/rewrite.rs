@@ -12,6 +12,7 @@
 //!
 //! Callers: `statement`.
 
+use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::reader::is_word;
@@ -20,9 +21,24 @@ use crate::words::is_reserved;
 /// Rewrites a statement's tokens.
 pub(crate) fn rewrite(tokens: &mut Vec<TokenWithSpan>) {
     rewrite_types(tokens);
-    rewrite_queries(tokens);
-    rewrite_trims(tokens);
-    rewrite_only(tokens);
+    // Most statements have none of these words, and rows of VALUES many tokens.
+    let (mut has_table, mut has_trim, mut has_only) = (false, false, false);
+    for token in tokens.iter() {
+        if let Token::Word(word) = &token.token {
+            has_table |= word.keyword == Keyword::TABLE;
+            has_trim |= word.keyword == Keyword::TRIM;
+            has_only |= word.keyword == Keyword::ONLY;
+        }
+    }
+    if has_table {
+        rewrite_queries(tokens);
+    }
+    if has_trim {
+        rewrite_trims(tokens);
+    }
+    if has_only {
+        rewrite_only(tokens);
+    }
 }
 
 /// Takes out of types what only Oracle writes, so that the parser can read them: `VARCHAR2(9 CHAR)`
