@@ -35,6 +35,7 @@ use crate::catalogue::BUILT_IN;
 use crate::checks::invalid;
 use crate::lengths::{BLOCK_LENGTHS, BUDGETS, RUN_LENGTHS, WARM_UPS, WASHOUTS, Written, short};
 use crate::load::Load;
+use crate::schedule::Span;
 use crate::setting::check_given_once;
 use crate::{Form, Setting};
 
@@ -319,6 +320,15 @@ impl Experiment {
             return Err(invalid(format!("a block is {block}: choose {least} or more")));
         }
         Ok(Blocks { length, washout })
+    }
+
+    /// The time of settings that alternate.
+    pub(crate) fn span(&self, form: &Form, is_modelled: bool) -> Result<Span, Stop> {
+        let longest = if is_modelled { form.longest_on_model() } else { *BUDGETS.end() };
+        let washout = self.washout.unwrap_or(Nanos::ZERO);
+        let shortest = Nanos(washout.0.saturating_mul(2)).max(*BLOCK_LENGTHS.start());
+        let (budget, warm_up) = (self.budget(), form.warm_up);
+        Ok(Span { budget, longest, warm_up, blocks: self.blocks()?, shortest })
     }
 
     /// The form, with this experiment's load, lengths and parameters of all settings.
