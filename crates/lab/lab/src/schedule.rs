@@ -163,7 +163,7 @@ mod tests {
         }
     }
 
-    /// Else who does as is told is refused next: a model's hour (LB43), a washout that was asked for.
+    /// Else who does as is told is refused next: a model's hour (LB43), a washout that was given.
     #[test]
     fn what_would_be_refused_is_not_advised() {
         let refused = |span: Span| alternating(&span, 2, 1).expect_err("no room").to_string();

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, RenameFlags};
+use rustix::fs::{CWD, FileType, Gid, Mode, OFlags, RenameFlags, Uid};
 use rustix::io::Errno;
 use waits::WaitEvent;
 
@@ -81,6 +81,28 @@ impl DiskPort for LinuxDisk {
         }
     }
 
+    fn create_like(
+        &self,
+        path: &Path,
+        old: &dyn FilePort,
+        _event: WaitEvent,
+    ) -> io::Result<Arc<dyn FilePort>> {
+        let old = old.as_any().downcast_ref::<LinuxFile>().ok_or(io::ErrorKind::Unsupported)?;
+        let flags = OFlags::CLOEXEC | OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
+        let new = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?;
+        match give_rights(&new, old.descriptor()) {
+            Ok(()) => Ok(Arc::new(LinuxFile::new(new, false))),
+            Err(error) => {
+                let _ = rustix::fs::unlink(path);
+                Err(error.into())
+            }
+        }
+    }
+
+    fn rename_over(&self, from: &Path, to: &Path, _event: WaitEvent) -> io::Result<()> {
+        Ok(rustix::fs::rename(from, to)?)
+    }
+
     fn remove(&self, path: &Path, _event: WaitEvent) -> io::Result<()> {
         match rustix::fs::unlink(path) {
             Err(Errno::ISDIR) => Ok(rustix::fs::rmdir(path)?),
@@ -121,6 +143,17 @@ impl DiskPort for LinuxDisk {
     fn ring(&self, depth: u32) -> Result<Box<dyn RingPort>, Error> {
         Ok(Box::new(Uring::open(depth)?))
     }
+}
+
+/// Gives a new file the owner, the group and the rights of another one.
+fn give_rights(new: &OwnedFd, old: &OwnedFd) -> Result<(), Errno> {
+    let (has, wanted) = (rustix::fs::fstat(new)?, rustix::fs::fstat(old)?);
+    if (has.st_uid, has.st_gid) != (wanted.st_uid, wanted.st_gid) {
+        let (owner, group) = (Uid::from_raw(wanted.st_uid), Gid::from_raw(wanted.st_gid));
+        rustix::fs::fchown(new, Some(owner), Some(group))?;
+    }
+    let rights = Mode::RWXU | Mode::RWXG | Mode::RWXO;
+    rustix::fs::fchmod(new, Mode::from_raw_mode(wanted.st_mode) & rights)
 }
 
 /// Checks that the name is that of a file. A device can be opened for reading too.
