@@ -119,9 +119,9 @@ impl Asked<'_> {
             ));
         }
         if parts > 1 {
+            let others = parts - 1;
             follower.tell(&format!(
-                "{parts} parts: the model as it is, then {}",
-                SCHEDULING_FACTORS.map(|(_, change)| format!("with {change}")).join(" and ")
+                "{parts} parts: the model as it is, and {others} times with other costs"
             ));
         }
     }
