@@ -409,7 +409,7 @@ fn decide_at(
         threshold: rule.threshold,
         figures: sums.ratios,
         ratio: estimate.effect.exp(),
-        interval: ratios(of_logs),
+        interval: ratios(of_logs, estimate.effect),
         answer: Answer::of(of_logs, rule.threshold.ln_1p()),
         gain: match estimate.standard_error > EXACT {
             true => length(plain.interval(critical)) / length(of_logs),
@@ -553,11 +553,13 @@ impl Sums {
     }
 }
 
-/// Ratios beyond this are written as this.
+/// Ends beyond this are written as this, or as the ratio itself if that is beyond it.
 const RATIO_MAX: f64 = 1e3;
 
-fn ratios(logs: Interval) -> Interval {
-    let ratio = |log: f64| log.exp().clamp(1.0 / RATIO_MAX, RATIO_MAX);
+/// The interval of the ratio whose logarithm this effect is.
+fn ratios(logs: Interval, effect: f64) -> Interval {
+    let own = effect.exp();
+    let ratio = |log: f64| log.exp().clamp(own.min(1.0 / RATIO_MAX), own.max(RATIO_MAX));
     Interval { low: ratio(logs.low), high: ratio(logs.high) }
 }
 
@@ -645,7 +647,7 @@ impl Equals {
         Some(Equals {
             rounds: estimate.pairs,
             ratio: estimate.effect.exp(),
-            interval: is_known.then(|| ratios(estimate.interval(critical))),
+            interval: is_known.then(|| ratios(estimate.interval(critical), estimate.effect)),
             floor: (margin * error).exp().min(RATIO_MAX),
         })
     }
@@ -684,6 +686,18 @@ mod tests {
             }
             before = bar;
         }
+    }
+
+    /// Where one side has next to nothing of a figure, too. (An end that is unbounded stays at what
+    /// V37 doesn't tell.)
+    #[test]
+    fn a_ratio_lies_within_its_own_interval() {
+        for effect in [-9.0_f64, 1.0, 9.0] {
+            let of = ratios(Interval { low: effect - 0.1, high: effect + 0.1 }, effect);
+            assert!(of.low <= effect.exp() && effect.exp() <= of.high, "{of:?}");
+        }
+        let of = ratios(Interval { low: -8.0, high: f64::INFINITY }, 0.1);
+        assert_eq!([of.low, of.high], [1.0 / RATIO_MAX, RATIO_MAX]);
     }
 
     /// All looks together, up to ten budgets, call equals different in 5 % of experiments at most.
