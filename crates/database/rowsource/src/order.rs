@@ -222,8 +222,7 @@ impl Taking<'_> {
         pushed
     }
 
-    /// Adds the row to the first rows, if these are kept and there is memory for it. Returns whether
-    /// it did.
+    /// Adds the row to the first rows. Returns false if these aren't kept, or memory has no room.
     fn keep<W: World>(
         &mut self,
         rows: &Rows,
