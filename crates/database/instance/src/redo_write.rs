@@ -9,7 +9,7 @@
 //!                      └─(its file can't be made)──▶ a default, untried, not kept
 //! ```
 //!
-//! What counts is IN53's. The probe costs more than the rest of opening a small database does.
+//! Rule IN53 says what counts. The probe takes longer than all else that opens a small database.
 //!
 //! Callers: `mount`.
 
