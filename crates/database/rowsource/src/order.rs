@@ -223,13 +223,7 @@ impl Taking<'_> {
     }
 
     /// Adds the row to the first rows. Returns false if these aren't kept, or memory has no room.
-    fn keep<W: World>(
-        &mut self,
-        rows: &Rows,
-        row: usize,
-        memory: &mut Memory,
-        world: &W,
-    ) -> bool {
+    fn keep<W: World>(&mut self, rows: &Rows, row: usize, memory: &mut Memory, world: &W) -> bool {
         let Some(top) = &mut self.top else { return false };
         self.record.clear();
         rows.write_row(row, &mut self.record);

@@ -269,7 +269,7 @@ mod tests {
         for most in [1, 3, 10, 100] {
             let mut top = Top::new(most);
             for number in (0..1_000_u32).rev() {
-                let (key, row) = ([(number >> 8) as u8, number as u8], [1; 100]);
+                let (key, row) = ([(number >> 8) as u8, number as u8], [1_u8; 100]);
                 let told = top.bytes_with(&key, &row);
                 top.add(&key, &row);
                 assert!(top.kept.len() < 2 * most && top.kept.capacity() <= 2 * most);
