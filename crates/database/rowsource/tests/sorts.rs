@@ -88,7 +88,7 @@ fn cut(offset: Option<i64>, count: Option<i64>) -> Cut {
     Cut { offset: offset.map(constant), count: count.map(constant) }
 }
 
-/// The first rows are those of the whole order, whether a heap holds them or not.
+/// The first rows are those of the whole order, whether memory has room for them or not.
 #[test]
 fn the_first_rows_are_those_of_the_whole_order() {
     for (seed, (count, filling)) in [(0, 0), (400, 10), (3_000, 300)].into_iter().enumerate() {
@@ -103,6 +103,11 @@ fn the_first_rows_are_those_of_the_whole_order() {
                     (Some(1), None),
                     (Some(300), Some(2_000)),
                     (Some(5_000), Some(5)),
+                    (None, Some(120)),
+                    (None, Some(count as i64 / 2 + 1)),
+                    (None, Some((count as i64 - 1).max(0))),
+                    (None, Some(count as i64)),
+                    (None, Some(count as i64 + 1)),
                 ];
                 for (offset, first) in cuts {
                     let skipped = offset.unwrap_or(0) as usize;
@@ -122,6 +127,25 @@ fn the_first_rows_are_those_of_the_whole_order() {
             }
         });
     }
+}
+
+/// Where memory has room for the wanted rows and for some others, rows are given up, and none goes
+/// to a file.
+#[test]
+fn the_first_rows_need_no_file_where_memory_has_room_for_them() {
+    run_clean(1, |simulated, session| {
+        let rows = rows(&mut Dice(1), 3_000, 40, 300);
+        // A grant has an eighth, 256 KiB: room for 400 rows, and not for 800.
+        let mut world = TestWorld::new(2 << 20, simulated, session);
+        let keys = vec![key(2, Kind::Whole, DOWN, LAST)];
+        let mut sort = Sort::top(Given::new(WIDTH, &rows), keys, cut(None, Some(400)));
+        let found = texts(&all(&mut sort, &mut world).expect("no fault"));
+        assert!(found.into_iter().eq(rows.iter().rev().take(400).map(shown)));
+        let area = Source::<TestWorld<'static>>::work_area(&sort);
+        assert_eq!(area.temp_bytes, 0);
+        assert!(area.memory_bytes_max <= 256 << 10, "{area:?}");
+        sort.close(&mut world);
+    });
 }
 
 /// A key that is too long is refused whatever the memory, and nothing is left.

@@ -283,6 +283,13 @@ impl Disk {
         self.port.free_bytes(path).map_err(|error| Error::on("look for space in", path, &error))
     }
 
+    /// All that a measurement of the disk at this directory depends on, as a text to be compared
+    /// (rule O76). Where it is the same, what was measured holds still. `None` where nobody can
+    /// tell, as of a simulated disk.
+    pub fn surroundings(&self, directory: &Path) -> Option<String> {
+        self.port.surroundings(directory)
+    }
+
     /// A ring over files of this disk for the calling thread.
     pub fn ring(&self, config: &RingConfig, session: &Session) -> Result<Ring, Error> {
         Ring::open(&*self.port, config, session)

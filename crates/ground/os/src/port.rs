@@ -150,6 +150,11 @@ pub trait DiskPort: Send + Sync {
     fn canonical(&self, directory: &Path) -> io::Result<PathBuf>;
     /// The number of bytes that a file in this directory could still get.
     fn free_bytes(&self, path: &Path) -> io::Result<u64>;
+    /// The surroundings of this directory; see [`crate::Disk::surroundings`]. A disk that wraps
+    /// another is none of which one knows that.
+    fn surroundings(&self, _directory: &Path) -> Option<String> {
+        None
+    }
     /// A ring over files of this disk for the calling thread, with at most `depth` requests in
     /// flight. If this disk has no asynchronous I/O of its own, an error says why.
     fn ring(&self, depth: u32) -> Result<Box<dyn RingPort>, Error>;

@@ -80,13 +80,14 @@ impl Chosen {
         Chosen { redo_write, log_writes_in_flight: writes }
     }
 
-    /// Opens the database only for the probe, which a creation doesn't make.
+    /// Opens the database only for the probe, made anew now that all is loaded.
     pub(crate) fn by_opening(
         disk: &Disk,
         directory: &Path,
         parameters: Parameters,
         session: &Session,
     ) -> Result<Chosen, Stop> {
+        let parameters = Parameters { redo_probe_retention: 0, ..parameters };
         let options = Options { parameters, ..Options::default() };
         let database = Database::open_in(disk, directory, &options, session)?;
         let chosen = Chosen::of(&database);

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use waits::WaitEvent;
 
 use super::file::LinuxFile;
+use super::machine;
 use super::uring::Uring;
 use crate::{DiskPort, Error, FileOptions, FilePort, NameKind, OpenMode, RingPort};
 
@@ -138,6 +139,13 @@ impl DiskPort for LinuxDisk {
     fn free_bytes(&self, path: &Path) -> io::Result<u64> {
         let told = rustix::fs::statvfs(path)?;
         Ok(told.f_bavail * told.f_frsize)
+    }
+
+    fn surroundings(&self, directory: &Path) -> Option<String> {
+        let found = rustix::fs::stat(directory).ok()?;
+        let (device, number) = (found.st_dev, found.st_ino);
+        let (boot, mount) = (machine::boot()?, machine::mount(directory)?);
+        Some(format!("{boot}; directory {number} of {device}; {mount}"))
     }
 
     fn ring(&self, depth: u32) -> Result<Box<dyn RingPort>, Error> {

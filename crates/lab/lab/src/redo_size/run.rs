@@ -92,7 +92,7 @@ fn in_a_database(
         Ok(()) => database.shutdown_by(session)?,
         Err(stop) => return crash(database, session).and(Err(stop)),
     }
-    // A creation makes no probe.
+    // What this opening chooses, by its own probe or that of the creation, holds for all rounds.
     let database = Database::open_in(disk, directory, &options, session)?;
     let chosen = Chosen::of(&database);
     chosen.fix(&mut options.parameters);
