@@ -289,6 +289,10 @@ impl Plans {
         catalog: &Catalog,
         session: &Session,
     ) -> Option<Arc<Entry>> {
+        // A longer text isn't there, and its hash takes its time.
+        if text.len() > TEXT_BYTES_MAX {
+            return None;
+        }
         let found = {
             let kept = self.kept.shared(session);
             Arc::clone(kept.get(text, wish)?)

@@ -142,8 +142,7 @@ impl Logical {
 
     /// Whether a node or one below it reads one of these slots.
     pub(crate) fn reads_slots(&self, wanted: &dyn Fn(usize) -> bool) -> bool {
-        self.reads_own_slots(wanted)
-            || self.inputs().any(|input| input.reads_slots(wanted))
+        self.reads_own_slots(wanted) || self.inputs().any(|input| input.reads_slots(wanted))
     }
 
     /// Adds the slots that the tree sets, from rows of its own.
