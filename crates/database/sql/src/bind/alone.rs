@@ -4,6 +4,7 @@
 //! Callers: `session`, `define`, `check`.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use expression::{CastTo, Expression, Kind, Typed, Volatility};
 use sqlparser::ast::{Expr, Query as SqlQuery};
@@ -58,7 +59,7 @@ impl Binder<'_> {
             columns.push(OutputColumn { name: UNNAMED.into(), kind, declared: None });
             values.push(expression);
         }
-        let logical = Logical::Values { width: values.len(), rows: vec![values] };
+        let logical = Logical::Values { width: values.len(), rows: Arc::from([values]) };
         Ok(self.bound(Statement::Query(Query { logical, columns })))
     }
 
@@ -77,7 +78,7 @@ impl Binder<'_> {
         value.fold();
         let column =
             OutputColumn { name: column.into(), kind: Kind::from(kind), declared: Some(kind) };
-        let logical = Logical::Values { width: 1, rows: vec![vec![value]] };
+        let logical = Logical::Values { width: 1, rows: Arc::from([vec![value]]) };
         Ok(self.bound(Statement::Query(Query { logical, columns: vec![column] })))
     }
 

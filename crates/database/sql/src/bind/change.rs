@@ -93,7 +93,7 @@ impl Binder<'_> {
         }
         self.groups.pop();
         self.levels.leave();
-        Ok(Logical::Values { rows: made, width })
+        Ok(Logical::Values { rows: made.into(), width })
     }
 
     fn value_of(

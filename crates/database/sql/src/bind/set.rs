@@ -76,7 +76,7 @@ impl Binder<'_> {
                 row.push(typed.expression);
             }
         }
-        Ok(Query { logical: Logical::Values { rows, width }, columns: outputs })
+        Ok(Query { logical: Logical::Values { rows: rows.into(), width }, columns: outputs })
     }
 
     /// `TABLE name`: all of its columns.

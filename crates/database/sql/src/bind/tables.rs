@@ -180,6 +180,6 @@ fn virtual_table(table: &Arc<dyn VirtualTable>, name: &Name) -> Part {
 /// One row with the column `dummy`, which is 'X'.
 fn dual(name: &Name) -> Part {
     let columns = [OutputColumn { name: "dummy".into(), kind: Kind::Text, declared: None }];
-    let rows = vec![vec![Expression::from(Value::Text("X"))]];
+    let rows = Arc::from([vec![Expression::from(Value::Text("X"))]]);
     Part::new(Logical::Values { rows, width: 1 }, named_scope(&columns, name))
 }

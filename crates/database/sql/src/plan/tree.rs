@@ -43,18 +43,8 @@ impl Planner<'_> {
                 let estimate = Estimate { rows, first: 1.0, all: rows };
                 Planned::straight(node(operation, columns.collect(), estimate), Order::none())
             }
-            Logical::Values { rows, width } => {
-                // A NULL says nothing of its column's kind: another row does.
-                let column = |place: usize| {
-                    let kinds = rows.iter().map(|row| kind_of(&row[place], &[], &self.slots));
-                    let kind = kinds.fold(Kind::Unknown, |a, b| a.with(b).unwrap_or(a));
-                    ColumnInfo::computed(kind)
-                };
-                let columns = (0..*width).map(column).collect();
-                let estimate = Estimate::of_rows(rows.len() as f64);
-                let operation = Operation::Values { rows: rows.clone(), width: *width };
-                Planned::straight(node(operation, columns, estimate), Order::none())
-            }
+            Logical::Nothing { width } => self.values(&Arc::from([]), *width),
+            Logical::Values { rows, width } => self.values(rows, *width),
             Logical::Series { arguments } => {
                 let columns = vec![info_of(&arguments[0], &[], &self.slots)];
                 let operation = Operation::Series { arguments: arguments.clone() };
@@ -87,6 +77,20 @@ impl Planner<'_> {
                 self.limit(input, limit.as_ref(), offset.as_ref())
             }
         }
+    }
+
+    /// Rows that are written out.
+    fn values(&self, rows: &Arc<[Vec<Expression>]>, width: usize) -> Planned {
+        // A NULL says nothing of its column's kind: another row does.
+        let column = |place: usize| {
+            let kinds = rows.iter().map(|row| kind_of(&row[place], &[], &self.slots));
+            let kind = kinds.fold(Kind::Unknown, |a, b| a.with(b).unwrap_or(a));
+            ColumnInfo::computed(kind)
+        };
+        let columns = (0..width).map(column).collect();
+        let estimate = Estimate::of_rows(rows.len() as f64);
+        let operation = Operation::Values { rows: Arc::clone(rows), width };
+        Planned::straight(node(operation, columns, estimate), Order::none())
     }
 
     /// The best path to the rows of a table.
@@ -387,9 +391,9 @@ pub(super) fn node(operation: Operation, columns: Vec<ColumnInfo>, estimate: Est
     Node { place: 0, operation, columns, estimate }
 }
 
-/// In place of a node that was taken out.
+/// In place of a node that was taken out: no rows, and no memory.
 pub(super) fn nothing() -> Node {
-    let operation = Operation::Values { rows: Vec::new(), width: 0 };
+    let operation = Operation::Append { inputs: Vec::new() };
     node(operation, Vec::new(), Estimate::of_rows(0.0))
 }
 
