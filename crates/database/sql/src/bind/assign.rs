@@ -95,6 +95,23 @@ impl Binder<'_> {
         }
     }
 
+    /// The same for one of many rows, where `bound` has what was bound for those before: a text
+    /// isn't read for each. Each row evaluates it, and so has a value of a sequence of its own.
+    pub(super) fn default_once(
+        &mut self,
+        table: &TableDefinition,
+        place: usize,
+        bound: &mut [Option<Expression>],
+    ) -> Bind<Expression> {
+        if matches!(table.columns[place].default, ColumnDefault::Constant(_)) {
+            return self.default_of(table, place);
+        }
+        if bound[place].is_none() {
+            bound[place] = Some(self.default_of(table, place)?);
+        }
+        Ok(bound[place].clone().expect("it was just bound"))
+    }
+
     /// What SET says: each column once.
     pub(super) fn assignments(
         &mut self,
