@@ -415,7 +415,7 @@ pub struct StatementView {
     pub reads: u64,
     /// How long it took.
     pub elapsed: Nanos,
-    /// The part of that on a CPU. Of frequent short runs it is a sample.
+    /// The part of that on a CPU. Of short runs it is a sample.
     pub cpu: Nanos,
     /// How often it was planned, or its plan was found by its text.
     pub parse_calls: u64,
