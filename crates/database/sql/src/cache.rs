@@ -214,6 +214,11 @@ impl Entry {
         }
     }
 
+    /// Its text.
+    pub(crate) fn text(&self) -> &Arc<str> {
+        &self.text
+    }
+
     /// A measure of the memory that it takes: a plan is large if its text is.
     fn bytes(&self) -> usize {
         PLAN_BYTES + self.text.len()
@@ -428,7 +433,7 @@ pub struct StatementView {
     pub parse_calls: u64,
     /// When it came into memory: microseconds since 1970-01-01 00:00 UTC.
     pub first_load_us: u64,
-    /// When runs of it were counted last, in the same way.
+    /// The moment of the call that has counted runs of it last, in the same way.
     pub last_active_us: u64,
 }
 

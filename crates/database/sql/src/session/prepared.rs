@@ -58,7 +58,7 @@ pub struct Prepared(pub(crate) Rc<Kept>);
 
 /// What is kept of a statement.
 pub(crate) struct Kept {
-    pub(crate) text: Rc<str>,
+    pub(crate) text: Arc<str>,
     /// The name of the text.
     pub(crate) id: SqlId,
     /// The kinds that were said of its parameters.
@@ -168,12 +168,13 @@ pub(crate) struct Gave {
 }
 
 impl Kept {
-    /// A statement about rows with this plan.
-    pub(crate) fn planned(text: &str, said: Vec<Kind>, planned: Planned, of: &Engine) -> Kept {
+    /// A statement about rows with this plan, which has its text.
+    pub(crate) fn planned(said: Vec<Kind>, planned: Planned, of: &Engine) -> Kept {
         let (id, binds) = (planned.entry.id, planned.entry.binds.clone());
+        let text = Arc::clone(planned.entry.text());
         let content = Content::Rows(RefCell::new(Some(planned)));
         let (engine, tally) = (Arc::clone(&of.identity), Tally::default());
-        Kept { text: Rc::from(text), id, said, binds, content, engine, tally }
+        Kept { text, id, said, binds, content, engine, tally }
     }
 
     /// Another statement.
@@ -181,7 +182,7 @@ impl Kept {
         let (id, said) = (SqlId::of(text), Vec::new());
         let content = Content::Other(Box::new(statement));
         let (engine, tally) = (Arc::clone(&of.identity), Tally::default());
-        Kept { text: Rc::from(text), id, said, binds, content, engine, tally }
+        Kept { text: Arc::from(text), id, said, binds, content, engine, tally }
     }
 
     /// Refuses a statement of another instance.
@@ -292,7 +293,7 @@ impl fmt::Debug for Prepared {
 /// The statements that a session keeps.
 #[derive(Default)]
 pub(crate) struct Statements {
-    by_text: BTreeMap<Rc<str>, Prepared>,
+    by_text: BTreeMap<Arc<str>, Prepared>,
     /// The bytes of these texts.
     bytes: usize,
     by_name: BTreeMap<String, Prepared>,
@@ -331,7 +332,7 @@ impl Statements {
             self.bytes = 0;
         }
         let text = &prepared.0.text;
-        if self.by_text.insert(Rc::clone(text), prepared.clone()).is_none() {
+        if self.by_text.insert(Arc::clone(text), prepared.clone()).is_none() {
             self.bytes += text.len();
         }
     }

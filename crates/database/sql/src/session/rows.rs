@@ -143,7 +143,7 @@ impl Frame<'_> {
     /// A statement about rows with this plan.
     fn prepared(&self, text: &str, entry: Arc<Entry>, wish: Wish<'_>) -> Result<Prepared, Stop> {
         let planned = self.opened(text, entry, wish)?;
-        let kept = Rc::new(Kept::planned(text, wish.said.to_vec(), planned, self.engine));
+        let kept = Rc::new(Kept::planned(wish.said.to_vec(), planned, self.engine));
         self.state.statements.note_opened(&kept);
         Ok(Prepared(kept))
     }
