@@ -109,7 +109,8 @@ impl Planner<'_> {
             };
         let best = paths.into_iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
         let best = best.expect("a scan is always possible");
-        Planned::straight(node(best.operation, target.columns, best.estimate), best.order)
+        let operation = self.operation(&target, &best);
+        Planned::straight(node(operation, target.columns, best.estimate), best.order)
     }
 
     /// Conditions on rows that aren't a table's.
