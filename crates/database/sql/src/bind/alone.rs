@@ -11,7 +11,7 @@ use sqlparser::ast::{Expr, Query as SqlQuery};
 use stop::SqlState;
 use value::Type;
 
-use super::scope::{Border, Scope, ScopeColumn};
+use super::scope::{Border, ColumnName, Scope, ScopeColumn};
 use super::select::settle;
 use super::statement::{Bound, Statement};
 use super::{Binder, OutputColumn, Query, UNNAMED};
@@ -140,7 +140,7 @@ fn scope_of(table: &str, columns: &[Option<CheckedColumn<'_>>]) -> Scope {
         let of = of.as_ref()?;
         Some(ScopeColumn {
             table: Some(Rc::clone(&name)),
-            name: of.name.to_string(),
+            name: ColumnName::from(of.name),
             value: Expression::Column(place),
             kind: Kind::from(of.kind),
             declared: Some(of.kind),
