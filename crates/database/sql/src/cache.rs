@@ -155,23 +155,30 @@ impl Work {
 }
 
 impl RunCounts {
-    /// Counts what was done.
+    /// Counts what was done. Most runs do only a part of what is counted.
     pub(crate) fn add(&self, work: Work, session: &Session) {
         let Work { runs, fetches, ended, rows, gets, reads, elapsed, cpu } = work;
-        self.executions.fetch_add(runs, session);
-        self.fetches.fetch_add(fetches, session);
-        self.ended.fetch_add(ended, session);
-        self.rows.fetch_add(rows, session);
-        self.gets.fetch_add(gets, session);
-        self.reads.fetch_add(reads, session);
-        self.elapsed_ns.fetch_add(elapsed.0, session);
-        self.cpu_ns.fetch_add(cpu.0, session);
-        self.last_us.store(wall_clock(session), session);
+        let add = |count: &Shared64, more: u64| {
+            if more > 0 {
+                count.fetch_add(more, session);
+            }
+        };
+        add(&self.executions, runs);
+        add(&self.fetches, fetches);
+        add(&self.ended, ended);
+        add(&self.rows, rows);
+        add(&self.gets, gets);
+        add(&self.reads, reads);
+        add(&self.elapsed_ns, elapsed.0);
+        add(&self.cpu_ns, cpu.0);
+        self.last_us.store(call_moment(session), session);
     }
 }
 
-fn wall_clock(session: &Session) -> u64 {
-    u64::try_from(session.wall_clock()).unwrap_or(0)
+/// The moment of the present call, by the wall clock: a statement that is planned and run in one
+/// looks at that once.
+fn call_moment(session: &Session) -> u64 {
+    u64::try_from(session.call_moment()).unwrap_or(0)
 }
 
 /// What a plan is made for beside its text.
@@ -205,6 +212,11 @@ impl Entry {
             found: Shared64::new(0),
             made_us: Shared64::new(0),
         }
+    }
+
+    /// Its text.
+    pub(crate) fn text(&self) -> &Arc<str> {
+        &self.text
     }
 
     /// A measure of the memory that it takes: a plan is large if its text is.
@@ -289,6 +301,10 @@ impl Plans {
         catalog: &Catalog,
         session: &Session,
     ) -> Option<Arc<Entry>> {
+        // A longer text isn't there, and its hash takes its time.
+        if text.len() > TEXT_BYTES_MAX {
+            return None;
+        }
         let found = {
             let kept = self.kept.shared(session);
             Arc::clone(kept.get(text, wish)?)
@@ -305,7 +321,7 @@ impl Plans {
     /// Keeps a plan in place of another one for the same wish.
     pub(crate) fn keep(&self, entry: Entry, session: &Session) -> Arc<Entry> {
         entry.used.store(self.clock.fetch_add(1, session), session);
-        entry.made_us.store(wall_clock(session), session);
+        entry.made_us.store(call_moment(session), session);
         let entry = Arc::new(entry);
         let is_full = self.kept.exclusive(session).put(&entry);
         if is_full {
@@ -411,13 +427,13 @@ pub struct StatementView {
     pub reads: u64,
     /// How long it took.
     pub elapsed: Nanos,
-    /// The part of that on a CPU. Of frequent short runs it is a sample.
+    /// The part of that on a CPU. Of short runs it is a sample.
     pub cpu: Nanos,
     /// How often it was planned, or its plan was found by its text.
     pub parse_calls: u64,
     /// When it came into memory: microseconds since 1970-01-01 00:00 UTC.
     pub first_load_us: u64,
-    /// When runs of it were counted last, in the same way.
+    /// The moment of the call that has counted runs of it last, in the same way.
     pub last_active_us: u64,
 }
 

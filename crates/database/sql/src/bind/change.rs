@@ -73,6 +73,7 @@ impl Binder<'_> {
     fn value_rows_of(&mut self, given: &GivenColumns<'_>, rows: &[Vec<Given>]) -> Bind<Logical> {
         let width = given.table.columns.len();
         let mut made = Vec::with_capacity(rows.len());
+        let mut defaults: Vec<Option<Expression>> = vec![None; width];
         self.levels.enter(Border::Plan, Scope::default(), 1);
         self.groups.push(Collector::forbidding("VALUES"));
         let of_first = rows.first().map_or(0, Vec::len);
@@ -85,15 +86,15 @@ impl Binder<'_> {
             let mut values = Vec::with_capacity(width);
             for place in 0..width {
                 values.push(match given.number_of(place).and_then(|number| row.get(number)) {
-                    Some(value) => self.value_of(given, place, value)?,
-                    None => self.default_of(given.table, place)?,
+                    Some(value) => self.value_of(given, place, value, &mut defaults)?,
+                    None => self.default_once(given.table, place, &mut defaults)?,
                 });
             }
             made.push(values);
         }
         self.groups.pop();
         self.levels.leave();
-        Ok(Logical::Values { rows: made, width })
+        Ok(Logical::Values { rows: made.into(), width })
     }
 
     fn value_of(
@@ -101,14 +102,16 @@ impl Binder<'_> {
         given: &GivenColumns<'_>,
         place: usize,
         value: &Given,
+        defaults: &mut [Option<Expression>],
     ) -> Bind<Expression> {
-        if given.is_identity(place) && given.overriding == Some(Overriding::User) {
-            return self.default_of(given.table, place);
+        let is_ignored = given.is_identity(place) && given.overriding == Some(Overriding::User);
+        match value {
+            Given::Expression(expr) if !is_ignored => {
+                given.check_generated(place, || At::of(&**expr))?;
+                self.given(given.table, place, value)
+            }
+            _ => self.default_once(given.table, place, defaults),
         }
-        if let Given::Expression(expr) = value {
-            given.check_generated(place, || At::of(&**expr))?;
-        }
-        self.given(given.table, place, value)
     }
 
     /// The rows of a query, with defaults for the columns that it doesn't give.

@@ -15,7 +15,7 @@ use stop::SqlState;
 use super::group::Collector;
 use super::joins::{JoinAs, goes_from_the_left};
 use super::query::{check_names, output_scope};
-use super::scope::{Border, Scope, ScopeColumn};
+use super::scope::{Border, ColumnName, Scope, ScopeColumn};
 use super::select::settle;
 use super::{Binder, Query};
 use crate::logical::{JoinKind, Logical, SlotFrom};
@@ -172,7 +172,8 @@ impl Binder<'_> {
         let named = alias.filter(|alias| alias.columns.is_empty());
         let own = named.map_or_else(|| name.to_string(), |alias| fold(&alias.name));
         if alias.is_none_or(|alias| alias.columns.is_empty()) {
-            part.scope.columns.iter_mut().for_each(|column| column.name.clone_from(&own));
+            let own = ColumnName::from(own.as_str());
+            part.scope.columns.iter_mut().for_each(|column| column.name = own.clone());
         }
         if alias.is_none() {
             let table = Name::plain(name);
@@ -245,7 +246,7 @@ fn aliased(mut part: Part, alias: Option<&TableAlias>) -> Bind<Part> {
         part.scope.columns.drain(..).filter(|column| column.is_plain).collect();
     check_names(shown.len(), &names, &table.name)?;
     for (column, name) in shown.iter_mut().zip(&names) {
-        column.name.clone_from(name);
+        column.name = ColumnName::from(name.as_str());
     }
     let named = Rc::new(table.clone());
     for column in &mut shown {

@@ -10,7 +10,7 @@ use stop::SqlState;
 
 use super::group::Collector;
 use super::order::{Cut, directed, keys_of, output_of};
-use super::scope::{Border, Scope, ScopeColumn};
+use super::scope::{Border, ColumnName, Scope, ScopeColumn};
 use super::{Binder, Cte, OutputColumn, Query};
 use crate::logical::{Logical, SharedQuery};
 use crate::names::fold;
@@ -180,7 +180,7 @@ pub(super) fn check_names(columns: usize, names: &[String], of: &str) -> Bind<()
 pub(super) fn output_scope(columns: &[OutputColumn]) -> Scope {
     let column = |(place, column): (usize, &OutputColumn)| ScopeColumn {
         table: None,
-        name: column.name.clone(),
+        name: ColumnName::from(column.name.as_str()),
         value: Expression::Column(place),
         kind: column.kind,
         declared: column.declared,

@@ -15,10 +15,12 @@
 //!
 //! Callers: `from`, `expression`, `select`.
 
+use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use expression::{Expression, Kind, Typed};
+use relation::TableDefinition;
 use stop::{SqlState, did_you_mean};
 use value::Type;
 
@@ -32,7 +34,7 @@ pub(super) struct ScopeColumn {
     /// The table that has it, by the name that the statement knows it by; none if it is of none.
     pub(super) table: Option<Rc<Name>>,
     /// Its name.
-    pub(super) name: String,
+    pub(super) name: ColumnName,
     /// What it is in the row.
     pub(super) value: Expression,
     /// The kind of its values.
@@ -42,6 +44,44 @@ pub(super) struct ScopeColumn {
     /// Whether it is found by its name alone, and shown by `*`: one of two that USING has merged
     /// isn't.
     pub(super) is_plain: bool,
+}
+
+/// The name of a column: a statement names few of the columns that it may name.
+#[derive(Clone, Debug)]
+pub(super) enum ColumnName {
+    /// That of a column of a table, which has this place there.
+    Defined { table: Rc<Definition>, place: usize },
+    /// Another one.
+    Given(Rc<str>),
+}
+
+/// The definition that names of columns stand in: for all of them it is counted once.
+#[derive(Debug)]
+pub(super) struct Definition(Arc<TableDefinition>);
+
+impl ColumnName {
+    /// The names of a table's columns, by their places.
+    pub(super) fn of(definition: &Arc<TableDefinition>) -> impl Fn(usize) -> ColumnName {
+        let table = Rc::new(Definition(Arc::clone(definition)));
+        move |place| ColumnName::Defined { table: Rc::clone(&table), place }
+    }
+}
+
+impl Deref for ColumnName {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        match self {
+            ColumnName::Defined { table, place } => &table.0.columns[*place].name,
+            ColumnName::Given(name) => name,
+        }
+    }
+}
+
+impl From<&str> for ColumnName {
+    fn from(name: &str) -> ColumnName {
+        ColumnName::Given(Rc::from(name))
+    }
 }
 
 /// A table of the dictionary whose columns are in the row.
@@ -104,13 +144,13 @@ impl Scope {
 
     /// The columns that a name, qualified or not, may mean.
     pub(super) fn named<'s>(&'s self, wanted: &Wanted) -> Vec<&'s ScopeColumn> {
-        let is_it = |column: &&ScopeColumn| column.name == wanted.column && wanted.is_of(column);
+        let is_it = |column: &&ScopeColumn| *column.name == *wanted.column && wanted.is_of(column);
         self.columns.iter().filter(is_it).collect()
     }
 
     /// Whether there is such a column.
     fn has(&self, wanted: &Wanted) -> bool {
-        self.columns.iter().any(|column| column.name == wanted.column && wanted.is_of(column))
+        self.columns.iter().any(|column| *column.name == *wanted.column && wanted.is_of(column))
     }
 
     /// Whether a table of this name is there.
@@ -288,15 +328,15 @@ impl Levels {
             return Refused::new(SqlState::UNDEFINED_TABLE, at, message);
         }
         let columns = scopes().flat_map(|scope| &scope.columns);
-        let meant = did_you_mean(&wanted.column, columns.map(|one| one.name.as_str()));
+        let meant = did_you_mean(&wanted.column, columns.map(|one| &*one.name));
         Refused::new(SqlState::UNDEFINED_COLUMN, at, format!("there is no column {wanted}{meant}"))
     }
 }
 
 fn ambiguous(wanted: &Wanted, found: &[&ScopeColumn], at: At) -> Refused {
     let of = |column: &&ScopeColumn| match &column.table {
-        Some(table) => format!("{table}.{}", column.name),
-        None => column.name.clone(),
+        Some(table) => format!("{table}.{}", &*column.name),
+        None => column.name.to_string(),
     };
     let all: Vec<String> = found.iter().map(of).collect();
     let message = format!("column {wanted} may be {}: say which one", all.join(" or "));

@@ -231,6 +231,7 @@ impl Binder<'_> {
         }
         for ScopeColumn { name, value, kind, declared, .. } in columns {
             targets.expressions.push(value);
+            let name = name.to_string();
             targets.columns.push(OutputColumn { name, kind, declared });
         }
         Ok(())
@@ -314,7 +315,7 @@ impl Binder<'_> {
                 .scope()
                 .columns
                 .iter()
-                .any(|column| column.is_plain && column.name == fold(name)),
+                .any(|column| column.is_plain && *column.name == *fold(name)),
             _ => false,
         };
         if is_name && is_of_from {
@@ -377,8 +378,8 @@ impl Binder<'_> {
         let name = columns.iter().find(|one| one.value == value).map_or_else(
             || format!("number {column}"),
             |one| match &one.table {
-                Some(table) => format!("{table}.{}", one.name),
-                None => one.name.clone(),
+                Some(table) => format!("{table}.{}", &*one.name),
+                None => one.name.to_string(),
             },
         );
         let message = format!(

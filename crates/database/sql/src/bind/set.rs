@@ -76,7 +76,7 @@ impl Binder<'_> {
                 row.push(typed.expression);
             }
         }
-        Ok(Query { logical: Logical::Values { rows, width }, columns: outputs })
+        Ok(Query { logical: Logical::Values { rows: rows.into(), width }, columns: outputs })
     }
 
     /// `TABLE name`: all of its columns.
@@ -87,7 +87,7 @@ impl Binder<'_> {
         let name = Name { schema: table.schema_name.clone(), name: written.clone() };
         let part = self.named_table(&name, At::NOWHERE)?;
         let columns = part.scope.columns.iter().map(|column| OutputColumn {
-            name: column.name.clone(),
+            name: column.name.to_string(),
             kind: column.kind,
             declared: column.declared,
         });

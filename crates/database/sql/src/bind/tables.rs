@@ -13,7 +13,7 @@ use value::Value;
 
 use super::from::Part;
 use super::query::{output_scope, rename};
-use super::scope::{Base, Scope, ScopeColumn};
+use super::scope::{Base, ColumnName, Scope, ScopeColumn};
 use super::select::settle;
 use super::{Binder, OutputColumn, Query};
 use crate::logical::{Logical, Scan, ScanColumn, VirtualScan};
@@ -62,12 +62,12 @@ impl Binder<'_> {
         let there = |(_, column): &(usize, &ColumnDefinition)| !column.is_dropped();
         let places: Vec<usize> =
             definition.columns.iter().enumerate().filter(there).map(|(place, _)| place).collect();
-        let named = Rc::new(name.clone());
+        let (named, name_of) = (Rc::new(name.clone()), ColumnName::of(definition));
         let column = |(number, place): (usize, &usize)| {
             let of = &definition.columns[*place];
             ScopeColumn {
                 table: Some(Rc::clone(&named)),
-                name: of.name.clone(),
+                name: name_of(*place),
                 value: Expression::Column(number),
                 kind: Kind::from(of.kind),
                 declared: Some(of.kind),
@@ -180,6 +180,6 @@ fn virtual_table(table: &Arc<dyn VirtualTable>, name: &Name) -> Part {
 /// One row with the column `dummy`, which is 'X'.
 fn dual(name: &Name) -> Part {
     let columns = [OutputColumn { name: "dummy".into(), kind: Kind::Text, declared: None }];
-    let rows = vec![vec![Expression::from(Value::Text("X"))]];
+    let rows = Arc::from([vec![Expression::from(Value::Text("X"))]]);
     Part::new(Logical::Values { rows, width: 1 }, named_scope(&columns, name))
 }

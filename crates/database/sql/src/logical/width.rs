@@ -3,6 +3,7 @@
 //! Callers: `bind`, `rewrite`, `plan`.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use expression::Expression;
 
@@ -14,7 +15,9 @@ impl Logical {
         match self {
             Logical::Scan(scan) => scan.columns.len(),
             Logical::Virtual(scan) => scan.columns.len(),
-            Logical::Values { width, .. } | Logical::Shared { width, .. } => *width,
+            Logical::Nothing { width }
+            | Logical::Values { width, .. }
+            | Logical::Shared { width, .. } => *width,
             Logical::Series { .. } => 1,
             Logical::Filter { input, .. }
             | Logical::Distinct { input }
@@ -37,6 +40,7 @@ impl Logical {
         let inputs = match self {
             Logical::Scan(_)
             | Logical::Virtual(_)
+            | Logical::Nothing { .. }
             | Logical::Values { .. }
             | Logical::Series { .. }
             | Logical::Shared { .. } => [None, None],
@@ -59,6 +63,7 @@ impl Logical {
         let inputs = match self {
             Logical::Scan(_)
             | Logical::Virtual(_)
+            | Logical::Nothing { .. }
             | Logical::Values { .. }
             | Logical::Series { .. }
             | Logical::Shared { .. } => [None, None],
@@ -83,6 +88,7 @@ impl Logical {
         match self {
             Logical::Scan(_)
             | Logical::Virtual(_)
+            | Logical::Nothing { .. }
             | Logical::Shared { .. }
             | Logical::Distinct { .. }
             | Logical::DistinctOn { .. }
@@ -112,11 +118,14 @@ impl Logical {
         match self {
             Logical::Scan(_)
             | Logical::Virtual(_)
+            | Logical::Nothing { .. }
             | Logical::Shared { .. }
             | Logical::Distinct { .. }
             | Logical::DistinctOn { .. }
             | Logical::Set(_) => {}
-            Logical::Values { rows, .. } => rows.iter_mut().flatten().for_each(visit),
+            Logical::Values { rows, .. } => {
+                Arc::make_mut(rows).iter_mut().flatten().for_each(visit);
+            }
             Logical::Series { arguments } => arguments.iter_mut().for_each(visit),
             Logical::Filter { conditions, .. } => conditions.iter_mut().for_each(visit),
             Logical::Project { expressions, .. } => expressions.iter_mut().for_each(visit),
@@ -142,8 +151,7 @@ impl Logical {
 
     /// Whether a node or one below it reads one of these slots.
     pub(crate) fn reads_slots(&self, wanted: &dyn Fn(usize) -> bool) -> bool {
-        self.reads_own_slots(wanted)
-            || self.inputs().any(|input| input.reads_slots(wanted))
+        self.reads_own_slots(wanted) || self.inputs().any(|input| input.reads_slots(wanted))
     }
 
     /// Adds the slots that the tree sets, from rows of its own.

@@ -63,7 +63,7 @@ pub(crate) enum Operation {
     /// The rows of a table that isn't stored, for which these conditions hold.
     Virtual { table: Arc<dyn VirtualTable>, columns: Vec<usize>, filter: Option<Expression> },
     /// Rows of constants.
-    Values { rows: Vec<Vec<Expression>>, width: usize },
+    Values { rows: Arc<[Vec<Expression>]>, width: usize },
     /// `generate_series`.
     Series { arguments: Vec<Expression> },
     /// The rows of a query that is computed once.

@@ -43,18 +43,8 @@ impl Planner<'_> {
                 let estimate = Estimate { rows, first: 1.0, all: rows };
                 Planned::straight(node(operation, columns.collect(), estimate), Order::none())
             }
-            Logical::Values { rows, width } => {
-                // A NULL says nothing of its column's kind: another row does.
-                let column = |place: usize| {
-                    let kinds = rows.iter().map(|row| kind_of(&row[place], &[], &self.slots));
-                    let kind = kinds.fold(Kind::Unknown, |a, b| a.with(b).unwrap_or(a));
-                    ColumnInfo::computed(kind)
-                };
-                let columns = (0..*width).map(column).collect();
-                let estimate = Estimate::of_rows(rows.len() as f64);
-                let operation = Operation::Values { rows: rows.clone(), width: *width };
-                Planned::straight(node(operation, columns, estimate), Order::none())
-            }
+            Logical::Nothing { width } => self.values(&Arc::from([]), *width),
+            Logical::Values { rows, width } => self.values(rows, *width),
             Logical::Series { arguments } => {
                 let columns = vec![info_of(&arguments[0], &[], &self.slots)];
                 let operation = Operation::Series { arguments: arguments.clone() };
@@ -89,6 +79,20 @@ impl Planner<'_> {
         }
     }
 
+    /// Rows that are written out.
+    fn values(&self, rows: &Arc<[Vec<Expression>]>, width: usize) -> Planned {
+        // A NULL says nothing of its column's kind: another row does.
+        let column = |place: usize| {
+            let kinds = rows.iter().map(|row| kind_of(&row[place], &[], &self.slots));
+            let kind = kinds.fold(Kind::Unknown, |a, b| a.with(b).unwrap_or(a));
+            ColumnInfo::computed(kind)
+        };
+        let columns = (0..width).map(column).collect();
+        let estimate = Estimate::of_rows(rows.len() as f64);
+        let operation = Operation::Values { rows: Arc::clone(rows), width };
+        Planned::straight(node(operation, columns, estimate), Order::none())
+    }
+
     /// The best path to the rows of a table.
     fn scan(&mut self, scan: &Scan, conditions: &[Expression], wanted: &Wanted) -> Planned {
         let target = Target::new(scan, conditions);
@@ -105,7 +109,8 @@ impl Planner<'_> {
             };
         let best = paths.into_iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
         let best = best.expect("a scan is always possible");
-        Planned::straight(node(best.operation, target.columns, best.estimate), best.order)
+        let operation = self.operation(&target, &best);
+        Planned::straight(node(operation, target.columns, best.estimate), best.order)
     }
 
     /// Conditions on rows that aren't a table's.
@@ -387,9 +392,9 @@ pub(super) fn node(operation: Operation, columns: Vec<ColumnInfo>, estimate: Est
     Node { place: 0, operation, columns, estimate }
 }
 
-/// In place of a node that was taken out.
+/// In place of a node that was taken out: no rows, and no memory.
 pub(super) fn nothing() -> Node {
-    let operation = Operation::Values { rows: Vec::new(), width: 0 };
+    let operation = Operation::Append { inputs: Vec::new() };
     node(operation, Vec::new(), Estimate::of_rows(0.0))
 }
 

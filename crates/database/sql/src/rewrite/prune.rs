@@ -3,6 +3,7 @@
 //! Callers: `rewrite`.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use expression::Expression;
 
@@ -54,6 +55,10 @@ fn prune(logical: Logical, wanted: &BTreeSet<usize>) -> Pruned {
             let kept = wanted.iter().map(|column| columns[*column]).collect();
             let places = numbered(columns.len(), wanted);
             Pruned { logical: Logical::Virtual(VirtualScan { table, columns: kept }), places }
+        }
+        Logical::Nothing { width } => {
+            let places = numbered(width, wanted);
+            Pruned { logical: Logical::Nothing { width: wanted.len() }, places }
         }
         Logical::Values { rows, width } => prune_values(rows, width, wanted),
         Logical::Project { input, expressions } => prune_project(*input, expressions, wanted),
@@ -114,7 +119,7 @@ fn numbered(width: usize, wanted: &BTreeSet<usize>) -> Vec<usize> {
     places
 }
 
-fn prune_values(rows: Vec<Vec<Expression>>, width: usize, wanted: &BTreeSet<usize>) -> Pruned {
+fn prune_values(rows: Arc<[Vec<Expression>]>, width: usize, wanted: &BTreeSet<usize>) -> Pruned {
     if wanted.len() == width {
         return Pruned::same(Logical::Values { rows, width });
     }
@@ -126,11 +131,10 @@ fn prune_values(rows: Vec<Vec<Expression>>, width: usize, wanted: &BTreeSet<usiz
         }
     }
     let places = numbered(width, &wanted);
-    let keep = |row: Vec<Expression>| {
-        let kept = row.into_iter().enumerate().filter(|(column, _)| wanted.contains(column));
-        kept.map(|(_, value)| value).collect()
+    let keep = |row: &Vec<Expression>| -> Vec<Expression> {
+        wanted.iter().map(|column| row[*column].clone()).collect()
     };
-    let rows = rows.into_iter().map(keep).collect();
+    let rows = rows.iter().map(keep).collect();
     Pruned { logical: Logical::Values { rows, width: wanted.len() }, places }
 }
 

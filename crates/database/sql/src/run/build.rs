@@ -2,6 +2,8 @@
 //!
 //! Callers: `machine`.
 
+use std::sync::Arc;
+
 use rowsource::{
     Append, Distinct, Filter, HashAggregate, HashJoin, Limit, Materialise, Measured, MergeJoin,
     NestedLoop, Project, SetOperation, Sort, SortedAggregate, Source, Unique, Values,
@@ -38,7 +40,7 @@ fn leaf(node: &Node) -> Option<Boxed> {
         Operation::Virtual { table, columns, filter } => {
             boxed(VirtualRows::new(table, columns, filter.as_ref()))
         }
-        Operation::Values { rows, width } => boxed(Values::new(*width, rows.clone())),
+        Operation::Values { rows, width } => boxed(Values::new(*width, Arc::clone(rows))),
         Operation::Series { arguments } => boxed(Series::new(arguments.clone())),
         Operation::Shared { number } => boxed(SharedReader::new(*number, node.width())),
         _ => return None,

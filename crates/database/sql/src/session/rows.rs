@@ -143,7 +143,7 @@ impl Frame<'_> {
     /// A statement about rows with this plan.
     fn prepared(&self, text: &str, entry: Arc<Entry>, wish: Wish<'_>) -> Result<Prepared, Stop> {
         let planned = self.opened(text, entry, wish)?;
-        let kept = Rc::new(Kept::planned(text, wish.said.to_vec(), planned, self.engine));
+        let kept = Rc::new(Kept::planned(wish.said.to_vec(), planned, self.engine));
         self.state.statements.note_opened(&kept);
         Ok(Prepared(kept))
     }
@@ -247,7 +247,9 @@ impl Frame<'_> {
         most: usize,
         into: &mut Rows,
     ) -> Result<Outcome, Stop> {
-        let watch = Watch::start(kept.is_measured(), self.session);
+        let is_long = kept.is_long();
+        let is_measured = is_long || self.state.statements.cpu.is_next();
+        let watch = Watch::start(is_measured, self.session);
         self.session.charge(Cost::Statement, 1);
         for tried in 0..TRIES {
             let planned = self.planned(kept, tried > 0, watch.began)?;
@@ -260,7 +262,10 @@ impl Frame<'_> {
             };
             if let Ran::Done(given) = ran {
                 let gave = Gave { rows: given.rows, is_all: given.cursor.is_none() };
-                let took = watch.took(self.session);
+                let mut took = watch.took(self.session);
+                if !is_long {
+                    took.cpu = Some(self.state.statements.cpu.of(took));
+                }
                 if let Some(cursor) = given.cursor {
                     self.state.cursors.count_in(cursor, &planned.entry);
                     self.state.cursors.spend(cursor, took.elapsed);
