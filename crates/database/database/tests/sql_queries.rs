@@ -324,3 +324,49 @@ fn a_union_is_sorted_by_a_column_that_is_all_null_in_one_part() {
         assert_eq!(found.first().map(String::as_str), Some("2|3.5"), "{first}: {found:?}");
     }
 }
+
+/// count(t.*) counts the rows of a table, and not the NULLs that an outer join has in their place.
+#[test]
+fn the_rows_of_a_table_are_counted() {
+    let small = Small::new("sql-count-rows");
+    let mut connection = small.connect("app");
+    for text in [
+        "create table a (id bigint)",
+        "create table b (id bigint, x bigint)",
+        "create view v as select id from b",
+        "insert into a values (1), (2), (3)",
+        "insert into b values (1, null), (1, 2), (null, null)",
+    ] {
+        run(&mut connection, text);
+    }
+    for (text, expected) in [
+        ("count(a.*), count(*) from a", "3|3"),
+        ("count(b.*), count(b.id) from b", "3|2"),
+        ("count(a.*), count(b.*), count(b.x) from a left join b on b.id = a.id", "4|2|1"),
+        ("count(a.*), count(b.*) from a right join b on b.id = a.id", "2|3"),
+        ("count(b.*), count(a.*) from a full join b on b.id = a.id", "3|4"),
+        ("count(b.*) from a left join b using (id)", "2"),
+        ("count(b.*) from a left join b on b.id = a.id where a.id > 1", "0"),
+        ("count(b.*) filter (where x = 2) from a left join b on b.id = a.id", "1"),
+        (
+            "count(s.*), count(c.*), count(a.*), count(c.id) \
+             from a left join (b s left join a c on c.id = s.x) on s.id = a.id",
+            "2|1|4|1",
+        ),
+        ("count(s.*) from a left join (select 1 from b where id = 1) s on a.id = 2", "2"),
+        ("count(s.*) from a left join lateral (select x from b where id = a.id) s on true", "2"),
+        ("count(v.*) from a left join v on v.id = a.id", "2"),
+        ("count(j.*), count(*) from (b right join a using (id)) j", "4|4"),
+        ("count(g.*) from a left join generate_series(2, 9) g on g = a.id", "2"),
+        ("count(a.*), count(b.*) from a, b where a.id = b.x", "1|1"),
+    ] {
+        assert_eq!(value(&mut connection, &format!("select {text}")), expected, "{text}");
+    }
+    let groups = "select a.id, count(b.*) from a left join b on b.id = a.id \
+                  group by a.id having count(b.*) < 5 order by count(b.*) desc, a.id";
+    assert_eq!(rows(&mut connection, groups), ["1|2", "2|0", "3|0"]);
+    let missing = refused(&mut connection, "select count(c.*) from a");
+    assert_eq!(missing, SqlState::UNDEFINED_TABLE);
+    let sum = refused(&mut connection, "select sum(a.*) from a");
+    assert_eq!(sum, SqlState::FEATURE_NOT_SUPPORTED);
+}

@@ -100,7 +100,8 @@ impl Binder<'_> {
         let keys = self.keys(order, select, &mut targets)?;
         self.collector().forbidden = Some("GROUP BY");
         let groups = self.group_by(select, &targets)?;
-        let calls = std::mem::take(&mut self.collector().calls);
+        let mut calls = std::mem::take(&mut self.collector().calls);
+        let logical = self.marked(logical, &mut calls);
         let is_grouped = groups.is_some() || !calls.is_empty() || select.having.is_some();
         self.add_addresses(is_grouped || select.distinct.is_some(), &mut targets)?;
         let mut logical = match is_grouped {
@@ -479,7 +480,7 @@ fn name_of(expr: &Expr) -> String {
 }
 
 /// A table's name of its parts.
-fn table_of(mut parts: Vec<String>) -> Name {
+pub(super) fn table_of(mut parts: Vec<String>) -> Name {
     let name = parts.pop().unwrap_or_default();
     Name { schema: parts.pop(), name }
 }
