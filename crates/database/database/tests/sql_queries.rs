@@ -370,3 +370,42 @@ fn the_rows_of_a_table_are_counted() {
     let sum = refused(&mut connection, "select sum(a.*) from a");
     assert_eq!(sum, SqlState::FEATURE_NOT_SUPPORTED);
 }
+
+/// WITH TIES gives what is equal to the last row in the order, whether that is shown or not.
+#[test]
+fn rows_that_tie_with_the_last_one_come_too() {
+    let small = Small::new("sql-ties");
+    let mut connection = small.connect("app");
+    run(&mut connection, "create table t (id bigint primary key, a integer, b text)");
+    run(&mut connection, "create index t_a on t (a)");
+    let all = "insert into t values (1, 10, 'x'), (2, 10, 'y'), (3, 20, 'x'), (4, 20, 'z'), \
+               (5, null, 'x'), (6, null, 'y')";
+    run(&mut connection, all);
+    let six = ["1", "2", "3", "4", "5", "6"];
+    for (text, expected) in [
+        ("id from t order by a fetch first 1 row with ties", &["1", "2"][..]),
+        ("id from t order by a desc fetch first row with ties", &["5", "6"]),
+        ("id from t order by a offset 1 fetch next 2 rows with ties", &["2", "3", "4"]),
+        ("id from t order by a, id fetch first 3 rows with ties", &["1", "2", "3"]),
+        ("id from t order by a fetch first 0 rows with ties", &[]),
+        ("id from t order by length(b) fetch first 2 rows with ties", &six),
+        ("id from t order by 'x' || 'y' fetch first 1 row with ties", &six),
+        ("b from t group by b order by count(*) desc fetch first 2 rows with ties", &["x", "y"]),
+        ("distinct a from t order by a fetch first 1 row with ties", &["10"]),
+        ("distinct on (b) b from t order by b, a fetch first 1 row with ties", &["x"]),
+        (
+            "a from t union all select a from t order by a fetch first 1 row with ties",
+            &["10", "10", "10", "10"],
+        ),
+        (
+            "id from (select id from t order by a fetch first 3 rows with ties) s where id <> 1",
+            &["2", "3", "4"],
+        ),
+    ] {
+        let mut found = rows(&mut connection, &format!("select {text}"));
+        found.sort();
+        assert_eq!(found, expected, "{text}");
+    }
+    let locked = "select id from t order by a fetch first 1 row with ties for update";
+    assert_eq!(refused(&mut connection, locked), SqlState::FEATURE_NOT_SUPPORTED);
+}

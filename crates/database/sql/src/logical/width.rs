@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use expression::Expression;
 
-use super::{Join, Logical, SetOperation, is_volatile};
+use super::{Join, Logical, SetOperation, Ties, is_volatile};
 
 impl Logical {
     /// The number of columns.
@@ -20,7 +20,8 @@ impl Logical {
             | Logical::Distinct { input }
             | Logical::DistinctOn { input, .. }
             | Logical::Sort { input, .. }
-            | Logical::Limit { input, .. } => input.width(),
+            | Logical::Limit { input, .. }
+            | Logical::Ties(Ties { input, .. }) => input.width(),
             Logical::Project { expressions, .. } => expressions.len(),
             Logical::Join(Join { kind, left, right, .. }) => match kind.has_right() {
                 true => left.width() + right.width(),
@@ -46,7 +47,8 @@ impl Logical {
             | Logical::Distinct { input }
             | Logical::DistinctOn { input, .. }
             | Logical::Sort { input, .. }
-            | Logical::Limit { input, .. } => [Some(&**input), None],
+            | Logical::Limit { input, .. }
+            | Logical::Ties(Ties { input, .. }) => [Some(&**input), None],
             Logical::Join(Join { left, right, .. })
             | Logical::Apply { left, right, .. }
             | Logical::Set(SetOperation { left, right, .. }) => [Some(&**left), Some(&**right)],
@@ -68,7 +70,8 @@ impl Logical {
             | Logical::Distinct { input }
             | Logical::DistinctOn { input, .. }
             | Logical::Sort { input, .. }
-            | Logical::Limit { input, .. } => [Some(&mut **input), None],
+            | Logical::Limit { input, .. }
+            | Logical::Ties(Ties { input, .. }) => [Some(&mut **input), None],
             Logical::Join(Join { left, right, .. })
             | Logical::Apply { left, right, .. }
             | Logical::Set(SetOperation { left, right, .. }) => {
@@ -104,6 +107,10 @@ impl Logical {
             }
             Logical::Sort { keys, .. } => keys.iter().map(|key| &key.value).for_each(visit),
             Logical::Limit { limit, offset, .. } => limit.iter().chain(offset).for_each(visit),
+            Logical::Ties(Ties { keys, limit, offset, .. }) => {
+                let values = keys.iter().map(|key| &key.value);
+                values.chain(limit).chain(offset).for_each(visit);
+            }
         }
     }
 
@@ -136,6 +143,10 @@ impl Logical {
             }
             Logical::Limit { limit, offset, .. } => {
                 limit.iter_mut().chain(offset).for_each(visit);
+            }
+            Logical::Ties(Ties { keys, limit, offset, .. }) => {
+                let values = keys.iter_mut().map(|key| &mut key.value);
+                values.chain(limit).chain(offset).for_each(visit);
             }
         }
     }
