@@ -411,6 +411,10 @@ fn words_of_postgresql_are_understood_or_refused() {
         let text = format!("select b from only t where {condition} order by b");
         assert_eq!(rows(&mut connection, &text), found, "{condition}");
     }
+    let several = "select count(*) from only t, only (t) u, (only t v join only t w on v.b = w.b)";
+    assert_eq!(rows(&mut connection, several), ["64"]);
+    let using = "delete from only t using only t u where t.b = u.b and u.b = 7";
+    assert_eq!(run(&mut connection, using), 0);
     assert_eq!(run(&mut connection, "update only t set b = b where a = 1"), 1);
     assert_eq!(run(&mut connection, "delete from only (public.t) where a = 1"), 1);
     run(&mut connection, "alter table only t add column c integer");
