@@ -80,3 +80,35 @@ fn two_tables_of_a_view_are_not_altered_past_each_other() {
     assert_eq!(alter_meanwhile(&small, "t", alter, then), STATE);
     assert_eq!(rows(&mut connection, "select * from v order by id"), ["1", "2"]);
 }
+
+/// The rows of t that a plan is made for.
+fn rows_expected(connection: &mut Connection<'_>, condition: &str) -> u64 {
+    let plan = rows(connection, &format!("explain select a from t where {condition}"));
+    let behind = plan.iter().find_map(|line| line.split_once("rows=")).expect("an estimate").1;
+    let digits: String = behind.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().expect("a number of rows")
+}
+
+/// ANALYZE of some columns leaves what is known of the others.
+#[test]
+fn columns_that_are_not_analysed_stay_known() {
+    let small = Small::new("sql-analyze-columns");
+    let mut connection = small.connect("app");
+    run(&mut connection, "create table t (a integer, b integer, c integer)");
+    run(&mut connection, "create table u (x integer)");
+    let fill = "insert into t select g % 10, g % 20, g % 5 from generate_series(1, 10000) g";
+    run(&mut connection, fill);
+    run(&mut connection, "analyze t");
+    assert_eq!(rows_expected(&mut connection, "a = 3"), 1_000);
+    assert_eq!(rows_expected(&mut connection, "b = 3"), 500);
+    run(&mut connection, "update t set b = a, a = 0");
+    run(&mut connection, "analyze t (b), u (x)");
+    for (condition, expected) in [("a = 3", 1_000), ("b = 3", 1_000), ("c = 3", 2_000)] {
+        assert_eq!(rows_expected(&mut connection, condition), expected, "{condition}");
+    }
+    run(&mut connection, "analyze t (a)");
+    assert_eq!(rows_expected(&mut connection, "a = 0"), 10_000);
+    assert_eq!(rows_expected(&mut connection, "c = 3"), 2_000);
+    let missing = refused(&mut connection, "analyze t (b, d)");
+    assert_eq!(missing, SqlState::UNDEFINED_COLUMN);
+}
