@@ -8,7 +8,7 @@ use std::fmt::Display;
 use std::sync::mpsc;
 
 use database::{Connection, Nanos, SqlState};
-use sql_common::{Small, refused, rows, run};
+use sql_common::{Small, refused, rows, run, value};
 
 const STATE: SqlState = SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE;
 
@@ -78,7 +78,7 @@ fn two_tables_of_a_view_are_not_altered_past_each_other() {
     run(&mut connection, "create view v as select t.id from t natural join u");
     let (alter, then) = ("alter table t add column c bigint", "alter table u add column c bigint");
     assert_eq!(alter_meanwhile(&small, "t", alter, then), STATE);
-    assert_eq!(rows(&mut connection, "select * from v order by id"), ["1", "2"]);
+    assert_eq!(value(&mut connection, "select sum(id) from v"), "3");
 }
 
 /// The rows of t that a plan is made for.
