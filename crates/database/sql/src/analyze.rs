@@ -105,7 +105,9 @@ impl Frame<'_> {
         let moment = Timestamp::from_us(self.session.wall_clock()).unwrap_or(Timestamp::MAX);
         let mut kept = statistics.to_kept(indexes, Gathered { sampled, scn, moment });
         if let Some(columns) = &table.columns {
-            let stays = |place| before.as_ref().is_some_and(|it| it.columns.contains_key(place));
+            let stays = |place: &usize| {
+                before.as_ref().is_some_and(|before| before.columns.contains_key(place))
+            };
             kept.columns.retain(|place, _| columns.contains(place) || stays(place));
         }
         self.catalog.set_statistics(object, Some(kept), self.session)
