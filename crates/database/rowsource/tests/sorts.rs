@@ -6,7 +6,7 @@ mod common;
 
 use common::{BUDGETS, Given, Row, TestWorld, WIDTH, all, constant, rows, run_clean, shown};
 use expression::{Expression, Kind};
-use rowsource::{Cut, Limit, Sort, SortKey, Source};
+use rowsource::{Cut, Limit, Sort, SortKey, Source, Ties};
 use testbed::Dice;
 use value::{Direction, NullOrdering, OwnedValue, Value};
 
@@ -145,6 +145,39 @@ fn the_first_rows_need_no_file_where_memory_has_room_for_them() {
         assert_eq!(area.temp_bytes, 0);
         assert!(area.memory_bytes_max <= 256 << 10, "{area:?}");
         sort.close(&mut world);
+    });
+}
+
+/// WITH TIES gives as many rows as are asked for, and those that are equal to the last of them.
+#[test]
+fn rows_that_are_equal_to_the_last_one_come_too() {
+    run_clean(1, |simulated, session| {
+        let numbers = [1, 1, 2, 2, 2, 3, 3].map(|number| vec![Value::Int(number).to_owned()]);
+        let mut rows: Vec<Row> = numbers.to_vec();
+        rows.extend([vec![OwnedValue::NULL], vec![OwnedValue::NULL]]);
+        let mut world = TestWorld::new(0, simulated, session);
+        for (offset, count, expected) in [
+            (None, Some(0), 0),
+            (None, Some(1), 2),
+            (None, Some(2), 2),
+            (Some(1), Some(2), 4),
+            (Some(5), Some(1), 2),
+            (Some(6), Some(2), 3),
+            (Some(20), Some(1), 0),
+            (None, Some(50), 9),
+            (Some(2), None, 7),
+        ] {
+            let mut ties = Ties::new(Given::new(1, &rows), cut(offset, count), vec![0]);
+            for _ in 0..2 {
+                let found = all(&mut ties, &mut world).expect("no fault");
+                assert_eq!(found.len(), expected, "{offset:?} {count:?}");
+            }
+            ties.close(&mut world);
+        }
+        // Without columns all rows are equal.
+        let mut ties = Ties::new(Given::new(1, &rows), cut(None, Some(1)), Vec::new());
+        assert_eq!(all(&mut ties, &mut world).expect("no fault").len(), 9);
+        ties.close(&mut world);
     });
 }
 

@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 
 use access::{Direction, RowAddress, Sampled};
-use catalog::IndexStatistics as KeptIndex;
+use catalog::{IndexStatistics as KeptIndex, TableStatistics as Kept};
 use ids::{Dba, ObjectNo};
 use relation::{Bounds, Relation};
 use sort::Grant;
@@ -86,26 +86,39 @@ impl Frame<'_> {
     ) -> Result<(), Stop> {
         let relation = self.catalog.relation(&table.name, self.session)?;
         let object = relation.definition().object;
+        // What stays, if only some columns are looked at.
+        let before = table.columns.as_ref().and_then(|columns| {
+            let mut before = self.catalog.statistics(object, self.session)?.as_ref().clone();
+            before.columns.retain(|place, _| !columns.contains(place));
+            Some(before)
+        });
         if how == AnalyzeHow::Delete {
-            return self.catalog.set_statistics(object, None, self.session);
+            return self.catalog.set_statistics(object, before, self.session);
         }
         let transactions = self.instance.transactions();
         let snapshot = transactions.keep_snapshot(None, self.session)?;
         let view = snapshot.view(None);
         let scn = snapshot.scn();
-        let found = self.gather(&relation, table, how, view, sizes);
+        let found = self.gather(&relation, table, before.as_ref(), how, view, sizes);
         snapshot.close(self.session);
         let Found { statistics, indexes, sampled } = found?;
         let moment = Timestamp::from_us(self.session.wall_clock()).unwrap_or(Timestamp::MAX);
-        let kept = statistics.to_kept(indexes, Gathered { sampled, scn, moment });
+        let mut kept = statistics.to_kept(indexes, Gathered { sampled, scn, moment });
+        if let Some(columns) = &table.columns {
+            let stays = |place: &usize| {
+                before.as_ref().is_some_and(|before| before.columns.contains_key(place))
+            };
+            kept.columns.retain(|place, _| columns.contains(place) || stays(place));
+        }
         self.catalog.set_statistics(object, Some(kept), self.session)
     }
 
-    /// Looks at a table and its indexes.
+    /// Looks at a table and its indexes. Columns that aren't looked at are as they were `before`.
     fn gather(
         &self,
         relation: &Relation,
         table: &AnalyzedTable,
+        before: Option<&Kept>,
         how: AnalyzeHow,
         view: View,
         sizes: &Sizes,
@@ -134,7 +147,10 @@ impl Frame<'_> {
         });
         let found = looked.and_then(|looked| {
             let sampled = sample.offered();
-            let statistics = sample.summarise(looked);
+            let mut statistics = sample.summarise(looked);
+            if let Some(columns) = &table.columns {
+                statistics = statistics.with_others(columns, before, definition);
+            }
             let indexes = self.indexes(relation, &statistics, how, view, sizes)?;
             Ok(Found { statistics, indexes, sampled })
         });

@@ -11,7 +11,7 @@ use sqlparser::ast::{Expr, Query as SqlQuery};
 use stop::SqlState;
 use value::Type;
 
-use super::scope::{Border, ColumnName, Scope, ScopeColumn};
+use super::scope::{Border, ColumnName, Scope, ScopeColumn, ScopeTable};
 use super::select::settle;
 use super::statement::{Bound, Statement};
 use super::{Binder, OutputColumn, Query, UNNAMED};
@@ -147,6 +147,7 @@ fn scope_of(table: &str, columns: &[Option<CheckedColumn<'_>>]) -> Scope {
             is_plain: true,
         })
     };
+    let tables = vec![ScopeTable { name: Name::plain(table), columns: 0..columns.len() }];
     let columns = columns.iter().enumerate().filter_map(column).collect();
-    Scope { columns, tables: vec![Name::plain(table)], bases: Vec::new() }
+    Scope { columns, tables, bases: Vec::new() }
 }

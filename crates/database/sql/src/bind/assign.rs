@@ -13,7 +13,7 @@ use stop::{SqlState, Stop, did_you_mean};
 use syntax::{Assignment, Given};
 
 use super::group::Collector;
-use super::scope::{Base, Border, ColumnName, Scope, ScopeColumn};
+use super::scope::{Base, Border, ColumnName, Scope, ScopeColumn, ScopeTable};
 use super::{Assigned, Binder, OutputColumn, Returning};
 use crate::names::{Name, fold};
 use crate::refuse::{At, Bind, Placed, Refused};
@@ -171,7 +171,7 @@ impl Binder<'_> {
         };
         Scope {
             columns: live.map(column).collect(),
-            tables: vec![name.clone()],
+            tables: vec![ScopeTable { name: name.clone(), columns: first..first + places.len() }],
             bases: vec![Base {
                 name: name.clone(),
                 table: Arc::clone(table),

@@ -15,7 +15,7 @@ use stop::SqlState;
 use super::group::Collector;
 use super::joins::{JoinAs, goes_from_the_left};
 use super::query::{check_names, output_scope};
-use super::scope::{Border, ColumnName, Scope, ScopeColumn};
+use super::scope::{Border, ColumnName, Scope, ScopeColumn, ScopeTable};
 use super::select::settle;
 use super::{Binder, Query};
 use crate::logical::{JoinKind, Logical, SlotFrom};
@@ -179,7 +179,8 @@ impl Binder<'_> {
             let table = Name::plain(name);
             let (columns, named) = (part.scope.columns.iter_mut(), Rc::new(table.clone()));
             columns.for_each(|column| column.table = Some(Rc::clone(&named)));
-            part.scope.tables = vec![table];
+            let columns = 0..part.logical.width();
+            part.scope.tables = vec![ScopeTable { name: table, columns }];
         }
         Ok(part)
     }
@@ -259,7 +260,8 @@ fn aliased(mut part: Part, alias: Option<&TableAlias>) -> Bind<Part> {
         base.name = table.clone();
     }
     part.scope.columns = shown;
-    part.scope.tables = vec![table];
+    let columns = 0..part.logical.width();
+    part.scope.tables = vec![ScopeTable { name: table, columns }];
     Ok(part)
 }
 
@@ -281,8 +283,8 @@ fn reads_left(item: &TableWithJoins) -> bool {
 
 /// Refuses two tables of one name.
 pub(super) fn check_aliases(scope: &Scope) -> Bind<()> {
-    for (place, table) in scope.tables.iter().enumerate() {
-        let same = |other: &&Name| other.name == table.name && other.schema == table.schema;
+    for (place, ScopeTable { name: table, .. }) in scope.tables.iter().enumerate() {
+        let same = |other: &&ScopeTable| other.name == *table;
         if scope.tables[..place].iter().find(same).is_some() {
             let message = format!("FROM has two tables of the name {table}; give one another name");
             return Err(Refused::new(SqlState::DUPLICATE_ALIAS, At::NOWHERE, message));

@@ -19,7 +19,7 @@
 use expression::{Aggregate, Expression, Kind, Typed};
 use sqlparser::ast::{
     DuplicateTreatment, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArgumentList, FunctionArguments,
+    FunctionArgumentList, FunctionArguments, ObjectName,
 };
 use stop::SqlState;
 
@@ -86,7 +86,9 @@ impl Binder<'_> {
     ) -> Bind<Typed> {
         let is_star = matches!(&list.args[..], [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)]);
         let mut arguments = Vec::new();
-        if !is_star {
+        if let Some(table) = table_counted(name, list) {
+            arguments.push(self.row_of_table(table)?);
+        } else if !is_star {
             for argument in plain_arguments(list)? {
                 arguments.push(self.expression(argument)?);
             }
@@ -146,6 +148,19 @@ impl Binder<'_> {
         }
         calls.push(made);
         AGGREGATES + calls.len() - 1
+    }
+}
+
+/// The table of `count(t.*)`.
+fn table_counted<'l>(name: &str, list: &'l FunctionArgumentList) -> Option<&'l ObjectName> {
+    let is_distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
+    match &list.args[..] {
+        [FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(table))]
+            if name.eq_ignore_ascii_case("count") && !is_distinct =>
+        {
+            Some(table)
+        }
+        _ => None,
     }
 }
 

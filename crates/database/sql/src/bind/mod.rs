@@ -11,7 +11,7 @@
 //! |---|---|
 //! | `scope` | names of columns |
 //! | `query`, `set`, `order` | WITH, UNION, VALUES; ORDER BY, LIMIT |
-//! | `select`, `group` | one SELECT; GROUP BY and aggregates |
+//! | `select`, `group`, `rows_of` | one SELECT; GROUP BY and aggregates; `count(t.*)` |
 //! | `from`, `joins`, `tables` | FROM: tables, views, subqueries, joins |
 //! | `expression`, `literal`, `pattern`, `call`, `subquery`, `system` | expressions |
 //! | `change`, `assign`, `merge` | INSERT, UPDATE, DELETE, MERGE; RETURNING |
@@ -39,6 +39,7 @@ mod merge;
 mod order;
 mod pattern;
 mod query;
+mod rows_of;
 mod scope;
 mod select;
 mod set;
@@ -88,6 +89,9 @@ const COLUMNS_MAX: usize = 1_664;
 
 /// The columns of aggregates while a query with groups is bound have numbers from here on.
 const AGGREGATES: usize = 1 << 24;
+
+/// The columns that stand for the rows of tables, which only aggregates read, from here on.
+const ROWS: usize = 1 << 23;
 
 /// A column of a result.
 #[derive(Clone, PartialEq, Debug)]

@@ -15,7 +15,7 @@
 //!
 //! Callers: `from`, `expression`, `select`.
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -110,12 +110,21 @@ impl Base {
     }
 }
 
+/// A table, a subquery or a function of FROM.
+#[derive(Clone, Debug)]
+pub(super) struct ScopeTable {
+    /// The name by which the statement knows it.
+    pub(super) name: Name,
+    /// All columns of the row that are its, also those that can't be named.
+    pub(super) columns: Range<usize>,
+}
+
 /// The columns of one level.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Scope {
     pub(super) columns: Vec<ScopeColumn>,
     /// The tables of the level, also those without columns.
-    pub(super) tables: Vec<Name>,
+    pub(super) tables: Vec<ScopeTable>,
     /// Those of them that the dictionary has.
     pub(super) bases: Vec<Base>,
 }
@@ -127,7 +136,10 @@ impl Scope {
             column.value.remap(&|place| place + width);
             self.columns.push(column);
         }
-        self.tables.extend(right.tables);
+        self.tables.extend(right.tables.into_iter().map(|table| ScopeTable {
+            columns: table.columns.start + width..table.columns.end + width,
+            ..table
+        }));
         let moved = right.bases.into_iter().map(|base| Base {
             first: base.first + width,
             address: base.address.map(|address| address + width),
@@ -155,7 +167,13 @@ impl Scope {
 
     /// Whether a table of this name is there.
     pub(super) fn has_table(&self, wanted: &Name) -> bool {
-        self.tables.iter().any(|table| is_called(table, wanted))
+        self.tables.iter().any(|table| is_called(&table.name, wanted))
+    }
+
+    /// The numbers of the tables that a name may mean.
+    pub(super) fn tables_named(&self, wanted: &Name) -> Vec<usize> {
+        let is_it = |number: &usize| is_called(&self.tables[*number].name, wanted);
+        (0..self.tables.len()).filter(is_it).collect()
     }
 
     /// The columns that `*` stands for, or `table.*`.
@@ -323,7 +341,7 @@ impl Levels {
             && !scopes().any(|scope| scope.has_table(table))
         {
             let tables = scopes().flat_map(|scope| &scope.tables);
-            let meant = did_you_mean(&table.name, tables.map(|one| one.name.as_str()));
+            let meant = did_you_mean(&table.name, tables.map(|one| one.name.name.as_str()));
             let message = format!("there is no table {table} in FROM{meant}");
             return Refused::new(SqlState::UNDEFINED_TABLE, at, message);
         }
@@ -360,7 +378,8 @@ mod tests {
 
     fn scope(table: &str, names: &[&str]) -> Scope {
         let columns = names.iter().enumerate().map(|(place, name)| column(table, name, place));
-        Scope { columns: columns.collect(), tables: vec![Name::plain(table)], bases: Vec::new() }
+        let tables = vec![ScopeTable { name: Name::plain(table), columns: 0..names.len() }];
+        Scope { columns: columns.collect(), tables, bases: Vec::new() }
     }
 
     fn wanted(table: Option<&str>, column: &str) -> Wanted {

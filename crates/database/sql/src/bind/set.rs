@@ -7,6 +7,7 @@ use sqlparser::ast::{SetExpr, SetOperator, SetQuantifier, Table, Values};
 use stop::SqlState;
 
 use super::group::Collector;
+use super::order::RowOrder;
 use super::scope::{Border, Scope};
 use super::{Binder, OutputColumn, Query, check_width, typed_columns};
 use crate::logical::{Logical, SetKind, SetOperation};
@@ -28,10 +29,10 @@ impl Binder<'_> {
             links.push(Link { kind: kind_of(*op), all: is_all(*set_quantifier)?, right });
             first = left;
         }
-        let mut done = self.body(first, &[], outer)?;
+        let mut done = self.body(first, RowOrder::any(), outer)?;
         for Link { kind, all, right } in links.into_iter().rev() {
             self.count_operations(1)?;
-            let right = self.deeper(|binder| binder.body(right, &[], outer))?;
+            let right = self.deeper(|binder| binder.body(right, RowOrder::any(), outer))?;
             done = combined(kind, all, done, right)?;
         }
         Ok(done)

@@ -20,7 +20,6 @@ use relation::IndexId;
 use stop::SqlState;
 use syntax::{LockWait, QueryStatement, RowLock};
 
-use super::order::keys_of;
 use super::scope::{Border, Scope};
 use super::select::settle;
 use super::{Binder, OutputColumn, Query};
@@ -257,7 +256,11 @@ impl Binder<'_> {
             return Err(Refused::unsupported(at, "FOR UPDATE of this kind of query", instead));
         }
         self.locks_next = true;
-        let order = keys_of(query.order_by.as_ref())?;
+        let order = self.row_order(query, 1)?;
+        if order.ties.is_some() {
+            let instead = "write FETCH FIRST n ROWS ONLY";
+            return Err(Refused::unsupported(at, "FOR UPDATE of rows WITH TIES", instead));
+        }
         let bound = settle(self.body(&query.body, order, 1)?)?;
         let cut = self.cut(query, 1)?;
         let first = bound.columns.len();

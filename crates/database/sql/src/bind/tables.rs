@@ -13,7 +13,7 @@ use value::Value;
 
 use super::from::Part;
 use super::query::{output_scope, rename};
-use super::scope::{Base, ColumnName, Scope, ScopeColumn};
+use super::scope::{Base, ColumnName, Scope, ScopeColumn, ScopeTable};
 use super::select::settle;
 use super::{Binder, OutputColumn, Query};
 use crate::logical::{Logical, Scan, ScanColumn, VirtualScan};
@@ -76,7 +76,10 @@ impl Binder<'_> {
         };
         let scope = Scope {
             columns: places.iter().enumerate().map(column).collect(),
-            tables: vec![name.clone()],
+            tables: vec![ScopeTable {
+                name: name.clone(),
+                columns: 0..places.len() + usize::from(has_address),
+            }],
             bases: vec![Base {
                 name: name.clone(),
                 table: Arc::clone(table),
@@ -162,7 +165,7 @@ fn named_scope(columns: &[OutputColumn], name: &Name) -> Scope {
     let mut scope = output_scope(columns);
     let named = Rc::new(name.clone());
     scope.columns.iter_mut().for_each(|column| column.table = Some(Rc::clone(&named)));
-    scope.tables.push(name.clone());
+    scope.tables.push(ScopeTable { name: name.clone(), columns: 0..columns.len() });
     scope
 }
 

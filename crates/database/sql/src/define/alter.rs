@@ -15,8 +15,8 @@ use stop::{RefusalKind, SqlState, Stop};
 use syntax::{AlterTable, ColumnDefinition, TableAction, TypeName, Written};
 use value::{OwnedValue, Type, Value};
 
-use super::Done;
 use super::columns::{Present, stored};
+use super::{Done, unless_redefined};
 use crate::bind::Binder;
 use crate::check::columns_of;
 use crate::engine::Frame;
@@ -97,9 +97,7 @@ impl Frame<'_> {
             }
             TableAction::RenameTable(to) => Alteration::RenameTable(fold(to)),
             TableAction::RenameColumn { from, to } => {
-                let (from, to) = (fold(from), fold(to));
-                self.check_renamed(name, &from, &to)?;
-                Alteration::RenameColumn { from, to }
+                return self.rename_column(name, &fold(from), &fold(to));
             }
             TableAction::RenameConstraint { from, to } => {
                 Alteration::RenameConstraint { from: fold(from), to: fold(to) }
@@ -122,15 +120,29 @@ impl Frame<'_> {
         text: &str,
     ) -> Result<Done, Stop> {
         let spec = self.column_spec(column, Present::Rows, text)?;
-        self.check_added(name, &spec.name, spec.kind)?;
         let constraints = self.constraints_of(name, column, &spec, text)?;
-        let wait = self.state.own.ddl_lock_wait();
-        match self.catalog.add_column(name, &spec, &constraints, wait, self.session) {
+        let (wait, session) = (self.state.own.ddl_lock_wait(), self.session);
+        let added = unless_redefined(&format!("column {} of table {name}", spec.name), || {
+            let seen_in = self.catalog.generation(session);
+            self.check_added(name, &spec.name, spec.kind)?;
+            self.catalog.add_column(name, &spec, &constraints, seen_in, wait, session)
+        });
+        match added {
             Err(stop) if if_not_exists && stop.state() == SqlState::DUPLICATE_COLUMN => {
                 Ok(Done::Skipped)
             }
             added => added.map(|()| Done::Yes),
         }
+    }
+
+    fn rename_column(&self, name: &str, from: &str, to: &str) -> Result<Done, Stop> {
+        let (wait, session) = (self.state.own.ddl_lock_wait(), self.session);
+        let renamed = unless_redefined(&format!("column {from} of table {name}"), || {
+            let seen_in = self.catalog.generation(session);
+            self.check_renamed(name, from, to)?;
+            self.catalog.rename_column(name, from, to, seen_in, wait, session)
+        });
+        renamed.map(|()| Done::Yes)
     }
 
     /// What is said of the constraints of a new column. A column that is there has none: it is the

@@ -129,6 +129,20 @@ pub(crate) enum Logical {
         /// How many are passed over first.
         offset: Option<Expression>,
     },
+    /// The first rows of an order, and those that are equal to the last of them in it.
+    Ties(Ties),
+}
+
+/// FETCH FIRST n ROWS WITH TIES.
+#[derive(Clone, Debug)]
+pub(crate) struct Ties {
+    pub(crate) input: Box<Logical>,
+    /// The order; without any part all rows are equal in it.
+    pub(crate) keys: Vec<SortKey>,
+    /// How many come whatever is in them; none: all.
+    pub(crate) limit: Option<Expression>,
+    /// How many are passed over first.
+    pub(crate) offset: Option<Expression>,
 }
 
 /// The rows of a table.

@@ -56,6 +56,7 @@ impl fmt::Display for Logical {
             }
             Logical::Sort { keys, .. } => write!(f, "Sort {}", keys.len()),
             Logical::Limit { .. } => f.write_str("Limit"),
+            Logical::Ties(ties) => write!(f, "First with ties {}", ties.keys.len()),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use expression::Expression;
 
-use super::{Join, Logical, SetOperation, is_volatile};
+use super::{Join, Logical, SetOperation, Ties, is_volatile};
 
 impl Logical {
     /// The number of columns.
@@ -23,7 +23,8 @@ impl Logical {
             | Logical::Distinct { input }
             | Logical::DistinctOn { input, .. }
             | Logical::Sort { input, .. }
-            | Logical::Limit { input, .. } => input.width(),
+            | Logical::Limit { input, .. }
+            | Logical::Ties(Ties { input, .. }) => input.width(),
             Logical::Project { expressions, .. } => expressions.len(),
             Logical::Join(Join { kind, left, right, .. }) => match kind.has_right() {
                 true => left.width() + right.width(),
@@ -50,7 +51,8 @@ impl Logical {
             | Logical::Distinct { input }
             | Logical::DistinctOn { input, .. }
             | Logical::Sort { input, .. }
-            | Logical::Limit { input, .. } => [Some(&**input), None],
+            | Logical::Limit { input, .. }
+            | Logical::Ties(Ties { input, .. }) => [Some(&**input), None],
             Logical::Join(Join { left, right, .. })
             | Logical::Apply { left, right, .. }
             | Logical::Set(SetOperation { left, right, .. }) => [Some(&**left), Some(&**right)],
@@ -73,7 +75,8 @@ impl Logical {
             | Logical::Distinct { input }
             | Logical::DistinctOn { input, .. }
             | Logical::Sort { input, .. }
-            | Logical::Limit { input, .. } => [Some(&mut **input), None],
+            | Logical::Limit { input, .. }
+            | Logical::Ties(Ties { input, .. }) => [Some(&mut **input), None],
             Logical::Join(Join { left, right, .. })
             | Logical::Apply { left, right, .. }
             | Logical::Set(SetOperation { left, right, .. }) => {
@@ -110,6 +113,10 @@ impl Logical {
             }
             Logical::Sort { keys, .. } => keys.iter().map(|key| &key.value).for_each(visit),
             Logical::Limit { limit, offset, .. } => limit.iter().chain(offset).for_each(visit),
+            Logical::Ties(Ties { keys, limit, offset, .. }) => {
+                let values = keys.iter().map(|key| &key.value);
+                values.chain(limit).chain(offset).for_each(visit);
+            }
         }
     }
 
@@ -145,6 +152,10 @@ impl Logical {
             }
             Logical::Limit { limit, offset, .. } => {
                 limit.iter_mut().chain(offset).for_each(visit);
+            }
+            Logical::Ties(Ties { keys, limit, offset, .. }) => {
+                let values = keys.iter_mut().map(|key| &mut key.value);
+                values.chain(limit).chain(offset).for_each(visit);
             }
         }
     }

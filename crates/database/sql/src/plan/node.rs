@@ -72,8 +72,8 @@ pub(crate) enum Operation {
     Filter { input: Box<Node>, condition: Expression },
     /// A row of expressions for each row.
     Project { input: Box<Node>, expressions: Vec<Expression> },
-    /// Some of the rows.
-    Limit { input: Box<Node>, cut: Cut },
+    /// Some of the rows, and those behind them that are equal to the last of them in these columns.
+    Limit { input: Box<Node>, cut: Cut, ties: Option<Vec<usize>> },
     /// All rows in order, or the first of them.
     Sort { input: Box<Node>, keys: Vec<SortKey>, cut: Option<Cut> },
     /// Each different row once.

@@ -203,7 +203,10 @@ fn describe(node: &Node, line: &mut PlanLine) {
         Operation::Project { input, expressions } => {
             detail("Columns", listed(expressions, &names(&[input])));
         }
-        Operation::Limit { cut, .. } => describe_cut(cut, &mut detail),
+        Operation::Limit { cut, ties, .. } => {
+            describe_cut(cut, &mut detail);
+            ties.iter().for_each(|ties| detail("With ties", columns_text(ties, &own)));
+        }
         Operation::Sort { keys, cut, .. } => {
             detail("By", keys_text(keys, &own));
             cut.iter().for_each(|cut| describe_cut(cut, &mut detail));

@@ -15,7 +15,7 @@ use super::planner::{Planned, Planner, Wanted};
 use super::selectivity;
 use super::sorted::{Order, OrderKey, source_keys, wanted_of};
 use crate::logical::{
-    Logical, Scan, SetKind, SetOperation, SlotFrom as LogicalSlot, SortKey, is_volatile,
+    Logical, Scan, SetKind, SetOperation, SlotFrom as LogicalSlot, SortKey, Ties, is_volatile,
 };
 
 /// How many rows a series is taken to have.
@@ -76,6 +76,7 @@ impl Planner<'_> {
             Logical::Limit { input, limit, offset } => {
                 self.limit(input, limit.as_ref(), offset.as_ref())
             }
+            Logical::Ties(ties) => self.ties(ties),
         }
     }
 
@@ -195,6 +196,21 @@ impl Planner<'_> {
         cut: Option<rowsource::Cut>,
         rows: Option<f64>,
     ) -> Planned {
+        let Keyed { planned, keys } = self.keyed(input, keys, rows);
+        if planned.order.satisfies(&keys) {
+            return match cut {
+                None => planned,
+                Some(cut) => Planned { node: limited(planned.node, cut, None, rows), ..planned },
+            };
+        }
+        let Planned { node: input, places, .. } = planned;
+        let node = self.sorted(input, &keys, cut, rows);
+        let order = Order { keys, constant: Vec::new() };
+        Planned { node, places, order }
+    }
+
+    /// Rows that are to be in order, with a column for each part of it.
+    fn keyed(&mut self, input: &Logical, keys: &[SortKey], rows: Option<f64>) -> Keyed {
         let wanted_keys = wanted_of(keys);
         let wanted = Wanted { order: wanted_keys.clone().unwrap_or_default(), rows };
         let mut planned = self.plan(input, &wanted);
@@ -214,16 +230,7 @@ impl Planner<'_> {
                 keys.iter().enumerate().map(key).collect()
             }
         };
-        if planned.order.satisfies(&keys) {
-            return match cut {
-                None => planned,
-                Some(cut) => Planned { node: limited(planned.node, cut, rows), ..planned },
-            };
-        }
-        let Planned { node: input, places, .. } = planned;
-        let node = self.sorted(input, &keys, cut, rows);
-        let order = Order { keys, constant: Vec::new() };
-        Planned { node, places, order }
+        Keyed { planned, keys }
     }
 
     /// A node with its rows in order.
@@ -253,12 +260,7 @@ impl Planner<'_> {
         limit: Option<&Expression>,
         offset: Option<&Expression>,
     ) -> Planned {
-        let known = |count: Option<&Expression>| match count.map(Expression::constant) {
-            Some(Some(value::Value::Int(count))) => Some((count as f64).max(0.0)),
-            _ => None,
-        };
-        // A number that isn't known is taken to be small: it is for a page of a screen.
-        let rows = limit.map(|_| known(limit).unwrap_or(20.0) + known(offset).unwrap_or(0.0));
+        let rows = rows_of(limit, offset);
         let cut = rowsource::Cut { offset: offset.cloned(), count: limit.cloned() };
         // A cut is read by the sort and by the limit above it: both have to read the same.
         let is_fixed = !limit.into_iter().chain(offset).any(is_volatile);
@@ -266,9 +268,28 @@ impl Planner<'_> {
             Logical::Sort { input, keys } if is_fixed => self.sort(input, keys, Some(cut), rows),
             input => {
                 let planned = self.plan(input, &Wanted { order: Vec::new(), rows });
-                Planned { node: limited(planned.node, cut, rows), ..planned }
+                Planned { node: limited(planned.node, cut, None, rows), ..planned }
             }
         }
+    }
+
+    /// The first rows of an order, and those that are equal to the last of them in it. How many
+    /// these are isn't known before they have come, so all rows are sorted.
+    fn ties(&mut self, ties: &Ties) -> Planned {
+        let Ties { input, keys, limit, offset } = ties;
+        let rows = rows_of(limit.as_ref(), offset.as_ref());
+        let Keyed { planned, keys } = self.keyed(input, keys, rows);
+        let columns = keys.iter().map(|key| key.column).collect();
+        let Planned { node, places, order } = planned;
+        let sorted = match order.satisfies(&keys) {
+            true => Planned { node, places, order },
+            false => {
+                let node = self.sorted(node, &keys, None, None);
+                Planned { node, places, order: Order { keys, constant: Vec::new() } }
+            }
+        };
+        let cut = rowsource::Cut { offset: offset.clone(), count: limit.clone() };
+        Planned { node: limited(sorted.node, cut, Some(columns), rows), ..sorted }
     }
 
     /// The right side for each row of the left one.
@@ -398,13 +419,30 @@ pub(super) fn nothing() -> Node {
     node(operation, Vec::new(), Estimate::of_rows(0.0))
 }
 
-/// A node of which some rows are given.
-fn limited(input: Node, cut: rowsource::Cut, rows: Option<f64>) -> Node {
+/// Rows that are to be in order.
+struct Keyed {
+    planned: Planned,
+    /// The order, by columns of the plan's node.
+    keys: Vec<OrderKey>,
+}
+
+/// About how many rows are fetched for a limit and an offset.
+fn rows_of(limit: Option<&Expression>, offset: Option<&Expression>) -> Option<f64> {
+    let known = |count: Option<&Expression>| match count.map(Expression::constant) {
+        Some(Some(value::Value::Int(count))) => Some((count as f64).max(0.0)),
+        _ => None,
+    };
+    // A number that isn't known is taken to be small: it is for a page of a screen.
+    limit.map(|_| known(limit).unwrap_or(20.0) + known(offset).unwrap_or(0.0))
+}
+
+/// A node of which some rows are given; with `ties` also those that are equal in these columns.
+fn limited(input: Node, cut: rowsource::Cut, ties: Option<Vec<usize>>, rows: Option<f64>) -> Node {
     let own = input.estimate;
     let given = rows.unwrap_or(own.rows).min(own.rows);
     let estimate = Estimate { rows: given, first: own.first, all: own.cost(Some(given)) };
     let columns = input.columns.clone();
-    node(Operation::Limit { input: Box::new(input), cut }, columns, estimate)
+    node(Operation::Limit { input: Box::new(input), cut, ties }, columns, estimate)
 }
 
 /// What is known of the columns of several inputs together: their kinds.

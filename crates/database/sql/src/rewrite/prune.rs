@@ -9,7 +9,7 @@ use expression::Expression;
 
 use super::conditions::columns_of;
 use crate::logical::{
-    AggregateCall, Join, Logical, Scan, SetKind, SetOperation, VirtualScan, is_volatile,
+    AggregateCall, Join, Logical, Scan, SetKind, SetOperation, Ties, VirtualScan, is_volatile,
 };
 
 /// A tree without some of its columns, and where the others are.
@@ -82,6 +82,7 @@ fn prune(logical: Logical, wanted: &BTreeSet<usize>) -> Pruned {
             let input = Box::new(logical);
             Pruned { logical: Logical::Limit { input, limit, offset }, places }
         }
+        Logical::Ties(ties) => prune_ties(ties, wanted),
         Logical::Join(join) => prune_join(join, wanted),
         Logical::Apply { .. } => prune_apply(logical, wanted),
         Logical::Aggregate { input, groups, aggregates } => {
@@ -149,6 +150,17 @@ fn prune_project(input: Logical, expressions: Vec<Expression>, wanted: &BTreeSet
     let input = prune(input, &columns_of(&kept));
     let kept = input.all_over(kept);
     Pruned { logical: input.logical.projected(kept), places }
+}
+
+fn prune_ties(ties: Ties, wanted: &BTreeSet<usize>) -> Pruned {
+    let Ties { input, mut keys, limit, offset } = ties;
+    let input = prune(*input, &with(wanted, keys.iter().map(|key| &key.value)));
+    for key in &mut keys {
+        key.value.remap(&|column| input.places[column]);
+    }
+    let Pruned { logical, places } = input;
+    let logical = Logical::Ties(Ties { input: Box::new(logical), keys, limit, offset });
+    Pruned { logical, places }
 }
 
 fn prune_join(join: Join, wanted: &BTreeSet<usize>) -> Pruned {
