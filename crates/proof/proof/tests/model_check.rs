@@ -14,7 +14,7 @@ use proof::{By, ModelCheck, ModelTally};
 use stop::{Failpoint, Failpoints};
 
 /// Two minutes of two cores.
-const OPERATIONS: u64 = if cfg!(debug_assertions) { 20_000 } else { 500_000 };
+const OPERATIONS: u64 = if cfg!(debug_assertions) { 20_000 } else { 400_000 };
 
 /// Seeds are tried by so many threads.
 const THREADS: u64 = 2;
