@@ -1,8 +1,9 @@
 //! The verb `determinism`: the same seed gives the same event log, byte for byte.
 //!
 //! Runs the simulator's example `everything`, which uses every primitive, once per seed and
-//! setting, each in a process of its own: debug and release, on an idle and on a loaded machine.
-//! Every log of a seed must be the same to the byte, and different seeds must differ.
+//! setting, each in a process of its own: in debug and optimised as the proofs are, on an idle and
+//! on a loaded machine. Every log of a seed must be the same to the byte, and different seeds must
+//! differ.
 //!
 //! Callers: people, and the verb `test`.
 
@@ -17,15 +18,15 @@ use crate::Outcome;
 /// One way to run the program.
 struct Setting {
     name: &'static str,
-    build: &'static str,
+    optimised: bool,
     loaded: bool,
 }
 
 const SETTINGS: [Setting; 4] = [
-    Setting { name: "debug, idle", build: "debug", loaded: false },
-    Setting { name: "release, idle", build: "release", loaded: false },
-    Setting { name: "debug, loaded", build: "debug", loaded: true },
-    Setting { name: "release, loaded", build: "release", loaded: true },
+    Setting { name: "debug, idle", optimised: false, loaded: false },
+    Setting { name: "optimised, idle", optimised: true, loaded: false },
+    Setting { name: "debug, loaded", optimised: false, loaded: true },
+    Setting { name: "optimised, loaded", optimised: true, loaded: true },
 ];
 
 pub(crate) fn run(root: &Path, seeds: u64) -> Outcome {
@@ -78,14 +79,15 @@ fn logs_of(
 ) -> Result<Vec<Vec<u8>>, String> {
     let mut build = workspace::cargo();
     build.args(["build", "--quiet", "--package", "sim", "--example", "everything"]);
-    if setting.build == "release" {
-        build.arg("--release");
+    if setting.optimised {
+        build.args(["--profile", "proof"]);
     }
     let built = build.current_dir(root).status().map_err(|e| format!("cannot start cargo: {e}"))?;
     if !built.success() {
         return Err("determinism: the example doesn't build".into());
     }
-    let program = target.join(setting.build).join("examples/everything");
+    let folder = if setting.optimised { "proof" } else { "debug" };
+    let program = target.join(folder).join("examples/everything");
     let began = Instant::now();
     let run_all = || (1..=seeds).map(|seed| log_of(&program, seed)).collect();
     let logs = if setting.loaded { under_load(run_all) } else { run_all() };
@@ -131,8 +133,8 @@ mod tests {
     #[test]
     fn a_difference_is_told_with_its_line() {
         assert_eq!(compare(3, b"a\nb\n", b"a\nb\n", "x"), Ok(()));
-        let why = compare(3, b"a\nb\nc", b"a\nB\nc", "release, loaded").expect_err("differs");
-        assert!(why.contains("seed 3 differs between debug, idle and release, loaded"), "{why}");
+        let why = compare(3, b"a\nb\nc", b"a\nB\nc", "optimised, loaded").expect_err("differs");
+        assert!(why.contains("seed 3 differs between debug, idle and optimised, loaded"), "{why}");
         assert!(why.contains("line 2: \"b\" against \"B\""), "{why}");
         assert!(compare(3, b"a", b"a\nb", "x").is_err());
     }

@@ -13,7 +13,7 @@
 //! saw, does the statement after all, goes back to a savepoint, and commits. Another session works
 //! beside it all the time, and notices nothing.
 //!
-//! Of rows, operations and moments one in four is tried in release, fewer in debug, all of them by
+//! Of rows, operations and moments one in six is tried in release, fewer in debug, all of them by
 //! `cargo xbench soak atomic`.
 #![forbid(unsafe_code)]
 #![expect(clippy::disallowed_methods, reason = "kinds are tried by threads outside simulations")]
@@ -50,7 +50,7 @@ const STRIDE: &str = "FOREBAY_ATOMIC_STRIDE";
 
 fn stride() -> u64 {
     let asked = std::env::var(STRIDE).ok().and_then(|stride| stride.parse().ok());
-    asked.unwrap_or(if cfg!(debug_assertions) { 40 } else { 4 }).clamp(1, MOMENTS)
+    asked.unwrap_or(if cfg!(debug_assertions) { 40 } else { 6 }).clamp(1, MOMENTS)
 }
 
 /// A kind, and what came of its tries.
