@@ -144,9 +144,8 @@ mod tests {
     /// What is told to choose has room, and a second less has none.
     #[test]
     fn a_budget_without_room_says_how_much_has_room() {
-        let plan = |seconds: u64, ms: u64, settings: usize| {
-            alternating(&span(seconds, ms), settings, 1)
-        };
+        let plan =
+            |seconds: u64, ms: u64, settings: usize| alternating(&span(seconds, ms), settings, 1);
         let refused = plan(3, 1_000, 2).expect_err("two rounds are 4 s").to_string();
         assert!(refused.contains("--budget 7s or more, or --block 0.46 or less"), "{refused}");
         assert!(plan(7, 1_000, 2).is_ok() && plan(6, 1_000, 2).is_err());

@@ -16,8 +16,8 @@ use sim::fs::{FileSystem, Operation};
 use stop::{RefusalKind, Stop};
 
 use crate::common::{
-    TABLE, abort, add, database, directory, ended, left, machine, number, open_as, parameters, rows,
-    with_fixed_costs,
+    TABLE, abort, add, database, directory, ended, left, machine, number, open_as, parameters,
+    rows, with_fixed_costs,
 };
 use crate::rows::Rows;
 

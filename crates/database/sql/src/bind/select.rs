@@ -82,12 +82,7 @@ impl Binder<'_> {
     }
 
     /// Everything from GROUP BY on.
-    fn selected(
-        &mut self,
-        logical: Logical,
-        select: &Select,
-        order: RowOrder<'_>,
-    ) -> Bind<Query> {
+    fn selected(&mut self, logical: Logical, select: &Select, order: RowOrder<'_>) -> Bind<Query> {
         self.collector().forbidden = None;
         let mut targets = self.targets(select)?;
         let width = targets.expressions.len();
