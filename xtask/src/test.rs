@@ -11,7 +11,7 @@
 //!
 //! What takes the time is compiling, so the engine is compiled twice and no more. Cargo compiles a
 //! crate anew for each set of packages that it is given, because their features differ: the proofs
-//! are one step, and the later steps run what the first one has left behind.
+//! are one step, and the later ones compile the simulator alone, or run what the first has left.
 //!
 //! Callers: the README's test command, and through it `.ci/run`.
 
@@ -34,7 +34,6 @@ struct Step {
 const BUILT: &str = "{built}";
 
 const STEPS: &[Step] = &[
-    // The simulator too: optimised, all proofs run on it.
     Step {
         name: "everything but the proofs, debug",
         env: &[],
@@ -72,6 +71,13 @@ const STEPS: &[Step] = &[
             "--nocapture",
         ],
     },
+    // Of its suites these alone say what must be the same in each profile: the times of disks. The
+    // others run in debug, and all proofs on the optimised simulator.
+    Step {
+        name: "the simulator's parts, optimised",
+        env: &[],
+        words: &["cargo", "test", "--profile", "proof", "-p", "sim", "--lib"],
+    },
     Step {
         name: "the binary, killed under load",
         env: &[],
@@ -93,13 +99,14 @@ const STEPS: &[Step] = &[
     Step {
         name: "determinism",
         env: &[],
-        words: &["{built}/bench", "determinism", "--seeds", "24"],
+        words: &["{built}/bench", "determinism", "--seeds", "24", "--profile", "proof"],
     },
 ];
 
 /// What the later steps build, in their order: the last two are what `determinism` compares.
 const AHEAD: &[&str] = &[
     "test --profile proof -p proof -p statements -p fuzz --tests --no-run",
+    "test --profile proof -p sim --lib --no-run",
     "build --profile proof --package sim --example everything",
     "build --package sim --example everything",
 ];
@@ -195,6 +202,20 @@ fn run_steps(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A package that no step runs proves nothing. The simulator's times are equal in every
+    /// profile, which one profile can't show (`times_are_equal_in_every_build_profile`).
+    #[test]
+    fn what_the_first_step_leaves_out_and_the_simulator_come_optimised() {
+        let behind = |word: &str, step: &Step| -> Vec<&'static str> {
+            let pairs = step.words.windows(2).filter(|pair| pair[0] == word);
+            pairs.map(|pair| pair[1]).collect()
+        };
+        let optimised: Vec<_> = STEPS[1..].iter().flat_map(|step| behind("-p", step)).collect();
+        for package in [behind("--exclude", &STEPS[0]), vec!["sim"]].concat() {
+            assert!(optimised.contains(&package), "{package} is in none of {optimised:?}");
+        }
+    }
 
     /// With the same packages and targets, or all of it is compiled once more.
     #[test]
