@@ -359,6 +359,8 @@ fn the_rows_of_a_table_are_counted() {
         ("count(j.*), count(*) from (b right join a using (id)) j", "4|4"),
         ("count(g.*) from a left join generate_series(2, 9) g on g = a.id", "2"),
         ("count(a.*), count(b.*) from a, b where a.id = b.x", "1|1"),
+        ("count(a.*), count(*) from a right join (select from b) s on false", "0|3"),
+        ("count(s.*), count(*) from (select from b) s right join a on a.id = 2", "3|5"),
     ] {
         assert_eq!(value(&mut connection, &format!("select {text}")), expected, "{text}");
     }

@@ -92,13 +92,22 @@ impl Dictionary<'_> {
         plan.basis.is_outgrown(now, |object| self.blocks_of(object))
     }
 
-    /// How many blocks a table has; none if it isn't there any more.
+    /// How many blocks a table has; none if it isn't there any more, or has been emptied meanwhile.
     fn blocks_of(&self, object: ObjectNo) -> Result<Option<u32>, Stop> {
-        let relation = self.catalog.relation_of(object, self.session);
-        match relation.and_then(|relation| self.size_of(&relation)) {
-            Err(stop) if is_gone(&stop) => Ok(None),
+        let relation = match self.catalog.relation_of(object, self.session) {
+            Err(stop) if is_gone(&stop) => return Ok(None),
+            found => found?,
+        };
+        match self.size_of(&relation) {
+            Err(stop) if self.is_left(&relation, &stop) => Ok(None),
             size => Ok(Some(size?.blocks)),
         }
+    }
+
+    /// Whether this was refused because another relation has taken the place of the one that was
+    /// looked at, whose segment may be another table's by now, or nobody's.
+    fn is_left(&self, relation: &Relation, stop: &Stop) -> bool {
+        stop.refusal().is_some() && relation.is_stale(self.session)
     }
 
     /// The size of a table: of its blocks for rows that were handed out. The first one is the
@@ -131,6 +140,18 @@ impl Dictionary<'_> {
         }
     }
 
+    /// What is known of the table of this name, which had this number a moment ago.
+    fn table_named(&self, object: ObjectNo, name: &str) -> Result<Arc<TableInfo>, Stop> {
+        loop {
+            let relation = self.relation(object, name)?;
+            match self.table_info(&relation) {
+                // It was emptied or dropped meanwhile: it is looked for again.
+                Err(stop) if self.is_left(&relation, &stop) => {}
+                found => return found,
+            }
+        }
+    }
+
     /// An object of users'.
     fn of_users(&self, name: &str) -> Result<Option<Found>, Stop> {
         let Dictionary { catalog, engine, session } = self;
@@ -138,10 +159,9 @@ impl Dictionary<'_> {
             let Some(object) = catalog.named(name, session) else { return Ok(None) };
             let found = match object {
                 // A relation and not a definition alone: that waits while it is changing.
-                ObjectId::Table(table) => self
-                    .relation(table, name)
-                    .and_then(|relation| self.table_info(&relation))
-                    .map(|table| Some(Found::Table(table))),
+                ObjectId::Table(table) => {
+                    self.table_named(table, name).map(|table| Some(Found::Table(table)))
+                }
                 ObjectId::View(_) => catalog.view(name, session).map(|view| {
                     Some(Found::View(Arc::new(ViewInfo {
                         object: view.object,

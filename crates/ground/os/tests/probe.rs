@@ -91,6 +91,7 @@ fn surroundings_tell_places_apart() {
     assert_eq!(disk.surroundings(scratch.path()), Some(here.clone()));
     assert_ne!(disk.surroundings(other.path()), Some(here.clone()));
     assert!(here.starts_with("boot ") && here.contains(" on "), "{here}");
+    assert!(here.contains(", file system "), "a device's number is used again: {here}");
     assert_eq!(disk.surroundings(&scratch.join("missing")), None);
     let wrapping = Disk::new(FakeDisk::new(512) as Arc<dyn DiskPort>);
     assert_eq!(wrapping.surroundings(scratch.path()), None);

@@ -99,6 +99,15 @@ mod tests {
         assert_eq!(loaded(&vec![0; CONTROL_BLOCK.bytes()]), None);
     }
 
+    /// The numbers of ways are on disks, as docs/FORMAT.md says.
+    #[test]
+    fn each_way_keeps_its_number() {
+        let number = |way| Control::at(&stored(probed(way)), Control::START).probed_way;
+        let direct = [DurableWrite::DirectWriteThrough, DurableWrite::DirectThenSync];
+        let buffered = [DurableWrite::BufferedWriteThrough, DurableWrite::BufferedThenSync];
+        assert_eq!((direct.map(number), buffered.map(number)), ([1, 2], [3, 4]));
+    }
+
     /// A time that has no room, a way that there isn't, and surroundings of nothing.
     #[test]
     fn what_cant_be_kept_whole_is_not_kept() {

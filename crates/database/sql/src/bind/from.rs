@@ -32,7 +32,13 @@ pub(super) struct Part {
 }
 
 impl Part {
+    /// Rows without columns get one that nobody can name: a part is known among others by its
+    /// columns (`rows_of`).
     pub(super) fn new(logical: Logical, scope: Scope) -> Part {
+        let logical = match logical.width() {
+            0 => logical.projected(vec![Expression::from(value::Value::Boolean(true))]),
+            _ => logical,
+        };
         Part { logical, scope, slots: Vec::new() }
     }
 }
@@ -136,7 +142,7 @@ impl Binder<'_> {
         let slot =
             |capture: super::scope::Capture| SlotFrom { slot: capture.slot, value: capture.value };
         let slots = level.captures.into_iter().map(slot).collect();
-        Ok(Part { logical: query.logical, scope: output_scope(&query.columns), slots })
+        Ok(Part { slots, ..Part::new(query.logical, output_scope(&query.columns)) })
     }
 
     /// A function whose rows are a table: `generate_series`.

@@ -97,33 +97,45 @@ struct Tally {
 }
 
 /// What part of its short runs a session is on a CPU, by some of them, of whichever statements: a
-/// statement may have a text of its own with each run.
+/// statement may have a text of its own with each run. A run that turned out to be long says
+/// nothing of them: it may have waited, as for a lock.
 #[derive(Default)]
 pub(crate) struct CpuShare {
-    /// All of these runs.
+    /// All runs that were taken to be short.
     runs: Cell<u64>,
     measured: Cell<Measured>,
+    /// The session's time on a CPU when that was read last.
+    read: Cell<Nanos>,
 }
 
 impl CpuShare {
-    /// Counts a short run that begins. Whether it is to be measured.
+    /// Counts a short run that begins. Whether it is to be measured: also while none was.
     #[inline]
     pub(crate) fn is_next(&self) -> bool {
         let before = self.runs.get();
         self.runs.set(before + 1);
-        before.is_multiple_of(MEASURED_OF)
+        before.is_multiple_of(MEASURED_OF) || self.measured.get().elapsed == 0
     }
 
-    /// The time on a CPU of a short run: an estimate, unless it was measured.
+    /// The time on a CPU of a run: an estimate, unless it was measured. `session_cpu` reads the
+    /// session's, which isn't done for a short run that wasn't measured.
     #[inline]
-    pub(crate) fn of(&self, took: Took) -> Nanos {
-        let known = self.measured.get();
+    pub(crate) fn of(&self, took: Took, session_cpu: impl FnOnce() -> Nanos) -> Nanos {
+        let (known, is_short) = (self.measured.get(), took.elapsed < MEASURED_AT);
         match took.cpu {
+            None if is_short => known.share(took.elapsed),
+            None => {
+                let now = session_cpu();
+                let since = now.0.saturating_sub(self.read.replace(now).0);
+                Nanos(known.share(took.elapsed).0.min(since))
+            }
             Some(cpu) => {
-                self.measured.set(known.with(took.elapsed, cpu));
+                if is_short {
+                    self.measured.set(known.with(took.elapsed, cpu));
+                }
+                self.read.set(session_cpu());
                 cpu
             }
-            None => known.share(took.elapsed),
         }
     }
 }
@@ -394,21 +406,36 @@ mod tests {
     #[test]
     fn a_session_measures_some_of_its_short_runs() {
         let share = CpuShare::default();
+        assert!((0..64).all(|_| share.is_next()), "nothing is known yet");
+        assert_eq!(share.of(took(1_000, Some(250)), || Nanos(250)), Nanos(250));
         let measured: Vec<usize> = (0..200).filter(|_| share.is_next()).collect();
         assert_eq!(measured, [0, 64, 128, 192]);
-        let took = |elapsed: u64, cpu: Option<u64>| Took {
-            elapsed: Nanos(elapsed),
-            cpu: cpu.map(Nanos),
-            gets: 0,
-            reads: 0,
-        };
-        assert_eq!(share.of(took(1_000, Some(250))), Nanos(250));
-        assert_eq!(share.of(took(400, None)), Nanos(100));
+        assert_eq!(share.of(took(400, None), unread), Nanos(100));
         // What was measured long ago is forgotten.
         for _ in 0..1_000 {
-            share.of(took(1_000, Some(900)));
+            share.of(took(1_000, Some(900)), || Nanos(0));
         }
-        let now = share.of(took(1_000, None)).0;
+        let now = share.of(took(1_000, None), unread).0;
         assert!((895..=900).contains(&now), "{now}");
+    }
+
+    /// Ten seconds for a lock are no time on a CPU, and change nothing for short runs.
+    #[test]
+    fn a_run_that_has_waited_is_no_short_one() {
+        let (share, long) = (CpuShare::default(), 10_000_000_000);
+        assert_eq!(share.of(took(1_000, Some(900)), || Nanos(900)), Nanos(900));
+        assert_eq!(share.of(took(long, Some(5_000)), || Nanos(6_000)), Nanos(5_000));
+        assert_eq!(share.of(took(1_000, None), unread), Nanos(900));
+        // It had no more than the session since then.
+        assert_eq!(share.of(took(long, None), || Nanos(10_000)), Nanos(4_000));
+        assert_eq!(share.of(took(1_000_000, None), || Nanos(1_010_000)), Nanos(900_000));
+    }
+
+    fn took(elapsed: u64, cpu: Option<u64>) -> Took {
+        Took { elapsed: Nanos(elapsed), cpu: cpu.map(Nanos), gets: 0, reads: 0 }
+    }
+
+    fn unread() -> Nanos {
+        panic!("the clock is read for a short run that wasn't measured")
     }
 }

@@ -247,8 +247,7 @@ impl Frame<'_> {
         most: usize,
         into: &mut Rows,
     ) -> Result<Outcome, Stop> {
-        let is_long = kept.is_long();
-        let is_measured = is_long || self.state.statements.cpu.is_next();
+        let is_measured = kept.is_long() || self.state.statements.cpu.is_next();
         let watch = Watch::start(is_measured, self.session);
         self.session.charge(Cost::Statement, 1);
         for tried in 0..TRIES {
@@ -262,10 +261,9 @@ impl Frame<'_> {
             };
             if let Ran::Done(given) = ran {
                 let gave = Gave { rows: given.rows, is_all: given.cursor.is_none() };
-                let mut took = watch.took(self.session);
-                if !is_long {
-                    took.cpu = Some(self.state.statements.cpu.of(took));
-                }
+                let took = watch.took(self.session);
+                let cpu = self.state.statements.cpu.of(took, || self.session.thread_cpu());
+                let took = Took { cpu: Some(cpu), ..took };
                 if let Some(cursor) = given.cursor {
                     self.state.cursors.count_in(cursor, &planned.entry);
                     self.state.cursors.spend(cursor, took.elapsed);

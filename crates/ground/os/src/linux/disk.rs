@@ -144,8 +144,10 @@ impl DiskPort for LinuxDisk {
     fn surroundings(&self, directory: &Path) -> Option<String> {
         let found = rustix::fs::stat(directory).ok()?;
         let (device, number) = (found.st_dev, found.st_ino);
+        // Another file system may have the device's number, as of a loop device, by now.
+        let system = rustix::fs::statvfs(directory).ok()?.f_fsid;
         let (boot, mount) = (machine::boot()?, machine::mount(directory)?);
-        Some(format!("{boot}; directory {number} of {device}; {mount}"))
+        Some(format!("{boot}; directory {number} of {device}, file system {system:x}; {mount}"))
     }
 
     fn ring(&self, depth: u32) -> Result<Box<dyn RingPort>, Error> {

@@ -180,7 +180,9 @@ pub(super) fn mount(path: &Path) -> Option<String> {
 }
 
 fn mounts() -> String {
-    fs::read_to_string("/proc/self/mountinfo").unwrap_or_default()
+    // Somebody else's mount point may be no text: the other lines count.
+    let bytes = fs::read("/proc/self/mountinfo").unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn real(path: &Path) -> PathBuf {
@@ -189,6 +191,7 @@ fn real(path: &Path) -> PathBuf {
 
 /// A line of mountinfo.
 struct Mount<'a> {
+    /// As it is written there.
     point: &'a str,
     options: &'a str,
     kind: &'a str,
@@ -219,8 +222,28 @@ impl<'a> Mount<'a> {
 /// The deepest mount point above `path`; among those mounted over each other, the last.
 fn mount_of<'a>(mountinfo: &'a str, path: &Path) -> Option<Mount<'a>> {
     let all = mountinfo.lines().filter_map(Mount::read);
-    let above = all.filter(|mount| path.starts_with(mount.point));
+    let above = all.filter(|mount| path.starts_with(unescaped(mount.point)));
     above.max_by_key(|mount| Path::new(mount.point).components().count())
+}
+
+/// A name that mountinfo writes: in place of a blank, of other white space and of a backslash it
+/// has a backslash with three octal digits.
+fn unescaped(written: &str) -> String {
+    let mut parts = written.split('\\');
+    let mut name = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        match part.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(sign) => {
+                name.push(char::from(sign));
+                name.push_str(&part[3..]);
+            }
+            None => {
+                name.push('\\');
+                name.push_str(part);
+            }
+        }
+    }
+    name
 }
 
 #[cfg(test)]
@@ -301,11 +324,16 @@ mod tests {
         let mounts = "22 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n\
                       30 22 0:5 / /data rw shared:1 - xfs /dev/vdb rw\n\
                       31 22 0:6 / /data rw - tmpfs none rw\n\
-                      32 22 0:7 / /database rw - btrfs /dev/vdc rw\n";
+                      32 22 0:7 / /database rw - btrfs /dev/vdc rw\n\
+                      33 22 0:8 / /my\\040disk rw,sync - xfs /dev/vdd rw\n";
         let of = |path: &str| mount_of(mounts, Path::new(path)).expect("/ holds every path");
         assert_eq!(of("/data/x").line(), "tmpfs on none at /data");
         let root = of("/home/x");
         assert_eq!(root.line(), "ext4 on /dev/vda at /");
         assert_eq!((root.options, root.kind_options), ("rw,relatime", "rw"));
+        // A blank in a name is written as its number.
+        let disk = of("/my disk/x");
+        assert_eq!((disk.device, disk.options), ("/dev/vdd", "rw,sync"));
+        assert_eq!(unescaped(r"/a\134b\011\x\"), "/a\\b\t\\x\\");
     }
 }
