@@ -194,12 +194,14 @@ fn mark_side(side: Logical, of: &Range<usize>, is_padded: bool) -> Marked {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::logical::JoinKind;
 
     fn rows(width: usize) -> Logical {
-        let row = (0..width).map(|_| Expression::from(Value::Null)).collect();
-        Logical::Values { rows: vec![row], width }
+        let row: Vec<Expression> = (0..width).map(|_| Expression::from(Value::Null)).collect();
+        Logical::Values { rows: Arc::from([row]), width }
     }
 
     fn join(kind: JoinKind, left: Logical, right: Logical, on: usize) -> Logical {
