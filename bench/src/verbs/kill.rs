@@ -14,8 +14,8 @@
 //! the real ports, real threads dying anywhere, the binary's own start. Every other round the audit
 //! is killed too, while it recovers, and run again.
 //!
-//! Callers: `test`, in a short form and in debug, where the binary checks itself as it runs; people,
-//! for 50 rounds of the binary that users have.
+//! Callers: `test`, in a short form and in debug, where the binary checks itself as it runs;
+//! people, for 50 rounds of the binary that users have.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

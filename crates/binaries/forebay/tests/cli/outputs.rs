@@ -143,8 +143,8 @@ fn an_experiment_that_was_stopped_goes_on() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let after = rows();
     assert!(after.starts_with(&before), "rows that were there are gone");
-    // The first line says what was asked; it has rows of 12 rounds and 6 of equals. A round that was
-    // broken off is made again.
+    // The first line says what was asked; it has rows of 12 rounds and 6 of equals. A round that
+    // was broken off is made again.
     let rows = experiment::parse_rows(&after).expect("rows").runs.len();
     assert_eq!(rows, 2 * 18, "{after}");
     assert!(after.lines().count() <= 1 + 2 * 18 + 1, "{after}");
