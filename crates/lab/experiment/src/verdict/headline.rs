@@ -11,7 +11,7 @@ use stats::{Interval, Matters};
 use super::yardsticks::{NS, figure};
 use crate::decision::{CovariateUse, Decision, ROUNDS_MIN, Rule};
 use crate::rounds::Rounds;
-use crate::{Level, Measure, Run};
+use crate::{Level, Measure, ROUNDS_ASKED_MAX, Run};
 
 /// The comparison with what it compares.
 #[derive(Clone, Debug, Serialize)]
@@ -350,7 +350,7 @@ fn remedy(of: &Decision, more: u32) -> String {
             let budgets = f64::from(rounds) / f64::from(of.planned);
             format!("{} times the budget", decimal(budgets.max(1.0), 1))
         }
-        false => format!("{} (--rounds {rounds})", counted(rounds.into(), "round")),
+        false => asking_for(rounds),
     };
     let how = match of.has_room_for(rounds) {
         true => {
@@ -369,9 +369,29 @@ fn remedy(of: &Decision, more: u32) -> String {
     )
 }
 
+/// What asks for so many rounds by restarts: a command line asks for some at most.
+fn asking_for(rounds: u32) -> String {
+    match rounds <= ROUNDS_ASKED_MAX {
+        true => format!("{} (--rounds {rounds})", counted(rounds.into(), "round")),
+        false => "--until-decided".to_owned(),
+    }
+}
+
 /// All transactions over all time.
 fn throughput(runs: &[&Run]) -> f64 {
     let parts: Vec<[f64; 2]> = runs.iter().map(|run| run.throughput_parts()).collect();
     let sum = |of: usize| parts.iter().map(|part| part[of]).sum::<f64>();
     sum(0) / sum(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Else who does as the verdict says is refused next.
+    #[test]
+    fn no_more_rounds_are_advised_than_a_command_line_takes() {
+        assert_eq!(asking_for(1_000), "1,000 rounds (--rounds 1000)");
+        assert_eq!(asking_for(1_001), "--until-decided");
+    }
 }
