@@ -279,6 +279,35 @@ fn a_file_is_replaced_in_one_step_by_one_with_its_rights() {
     }
 }
 
+/// Where a file has a list of rights, its mode says what these are at most: a new file of that mode
+/// would show the text to the group.
+#[test]
+fn a_file_with_a_list_of_rights_is_not_replaced() {
+    let scratch = Scratch::new("listed");
+    let (os, _) = world();
+    let (session, disk) = (session(&os), os::linux::disk());
+    let (path, beside) = (scratch.join("page"), scratch.join("beside"));
+    std::fs::write(&path, "the old text").expect("written");
+    // The version; then a kind, rights and a number: of the owner, a user, the group, the bound of
+    // these two, and others.
+    let (nobody, mut list) = (u32::MAX, 2_u32.to_le_bytes().to_vec());
+    let all = [(1, 6, nobody), (2, 4, 12_345), (4, 0, nobody), (16, 4, nobody), (32, 0, nobody)];
+    for (kind, rights, number) in all {
+        list.extend([u16::to_le_bytes(kind), u16::to_le_bytes(rights)].concat());
+        list.extend(u32::to_le_bytes(number));
+    }
+    let (name, flags) = ("system.posix_acl_access", rustix::fs::XattrFlags::empty());
+    if rustix::fs::setxattr(path.as_path(), name, &list, flags).is_err() {
+        // This file system has no such lists.
+        return;
+    }
+    let old = disk.open(&path, BUFFERED, &session).expect("there");
+    let refused = disk.replace(&old, &beside, b"the new", &session).expect_err("it has a list");
+    assert_eq!(refused.cause(), Cause::PermissionDenied);
+    assert_eq!(std::fs::read_to_string(&path).expect("there"), "the old text");
+    assert_eq!(disk.list(scratch.path(), &session).expect("listed"), ["page"]);
+}
+
 /// Rename, remove and list do what they say, and a missing file is named.
 #[test]
 fn names_come_and_go() {

@@ -152,6 +152,7 @@ fn verdict(rows: &[Run]) -> Verdict {
     };
     let question = Question {
         rule,
+        most_rounds: None,
         command: "forebay lab compare --set 'a=<1>' --vs 'a=2'".to_owned(),
         model: String::new(),
         sensitivity: Vec::new(),

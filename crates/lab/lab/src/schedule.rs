@@ -47,12 +47,9 @@ pub(crate) struct Span {
 /// The plan of settings that alternate: as many rounds as the budget has room for.
 pub(crate) fn alternating(span: &Span, settings: usize, seed: u64) -> Result<Plan, Stop> {
     let levels = levels(settings);
-    let block = span.blocks.length.as_secs_f64();
-    let seconds = span.budget.as_secs_f64() - span.warm_up.as_secs_f64();
-    // No more than make a plan.
-    let most = f64::from(ROUNDS_MAX) * f64::from(levels) * 1.25;
-    let all = (seconds / block).min(most) as u32;
+    let all = blocks_in(span, levels);
     let (equals, rounds) = (equals_of(all), rounds_of(all, levels));
+    let block = span.blocks.length.as_secs_f64();
     let longest = (STRETCH_MAX.as_secs_f64() / block / 2.0).max(1.0) as u32;
     let together = u32::from(levels).min(equals);
     let stretches = (equals.div_ceil(longest * together).max(1) * together).min(equals);
@@ -67,6 +64,19 @@ pub(crate) fn alternating(span: &Span, settings: usize, seed: u64) -> Result<Pla
             room(2, span, levels)
         ))
     })
+}
+
+/// The most rounds for which a budget has room; none of a plan of as many rounds as there can be.
+pub(crate) fn most_rounds(span: &Span, settings: usize) -> Option<u32> {
+    let (longest, levels) = (Span { budget: span.longest, ..*span }, levels(settings));
+    Some(rounds_of(blocks_in(&longest, levels), levels)).filter(|rounds| *rounds < ROUNDS_MAX)
+}
+
+/// The blocks for which the budget has room, but no more than make a plan.
+fn blocks_in(span: &Span, levels: u8) -> u32 {
+    let seconds = span.budget.as_secs_f64() - span.warm_up.as_secs_f64();
+    let most = f64::from(ROUNDS_MAX) * f64::from(levels) * 1.25;
+    (seconds / span.blocks.length.as_secs_f64()).min(most) as u32
 }
 
 /// The rounds of equals among so many blocks.
@@ -191,6 +201,17 @@ mod tests {
             };
             assert!(rounds(least) >= 6 && rounds(least - 1) < 6, "{wanted}");
         }
+    }
+
+    /// As many as the longest budget has room for, whatever was asked for.
+    #[test]
+    fn no_more_rounds_are_possible_than_in_the_longest_budget() {
+        for longest in [60, 3_600] {
+            let of = Span { longest: Nanos::from_secs(longest), ..span(9, 1_000) };
+            let plan = alternating(&span(longest, 1_000), 2, 1).expect("there is room");
+            assert_eq!(most_rounds(&of, 2), Some(plan.rounds));
+        }
+        assert_eq!(most_rounds(&span(9, 20), 2), None, "a plan has no more");
     }
 
     /// A plan has an end before such a day has: its parts stay in proportion.

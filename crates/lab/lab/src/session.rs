@@ -24,7 +24,7 @@ use crate::linux::{Chosen, LinuxRunner, fix_by_rows, free_bytes, prepare, this_m
 use crate::model::Machine;
 use crate::possible;
 use crate::progress::{Loading, Teller};
-use crate::schedule::{Span, alternating, by_restarts, going_on, room};
+use crate::schedule::{Span, alternating, by_restarts, going_on, most_rounds, room};
 use crate::scratch::{Scratch, clear_left};
 use crate::setting::run_name;
 use crate::{Design, Experiment, Form, Setting};
@@ -140,6 +140,7 @@ pub fn run(
     }
     let question = Question {
         rule: asked.rule,
+        most_rounds: most_rounds(&asked.span, asked.experiment.settings.len()),
         command: request.command.clone(),
         model: found.model,
         sensitivity: found.sensitivity,

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use experiment::Measure;
+use experiment::{Measure, ROUNDS_ASKED_MAX};
 use lab::{BLOCK_LENGTHS, BUDGETS, RUN_LENGTHS, WASHOUTS, parse_time};
 use lab::{Design, Experiment, Form, PER_CENTS, RATES, RunOn};
 use waits::Nanos;
@@ -113,10 +113,10 @@ pub(crate) struct How {
     washout: Option<Nanos>,
     /// Rounds at most, by restarts, but with --until-decided: each has a run of every setting.
     /// Fewer than 6 never have an answer.
-    #[arg(long, value_parser = within(2..=1_000_u32), allow_negative_numbers = true)]
+    #[arg(long, value_parser = within(2..=ROUNDS_ASKED_MAX), allow_negative_numbers = true)]
     rounds: Option<u32>,
     /// Rounds of equals among them, by restarts.
-    #[arg(long, value_parser = within(1..=1_000_u32), allow_negative_numbers = true)]
+    #[arg(long, value_parser = within(1..=ROUNDS_ASKED_MAX), allow_negative_numbers = true)]
     equal_rounds: Option<u32>,
     /// How long each run by restarts is measured. It warms up for a fifth of that before, and so do
     /// settings that alternate.

@@ -1,7 +1,8 @@
 //! The files that an experiment writes: its rows, and its page.
 //!
 //! Rows are appended as runs end, so that what was measured is kept however the program ends. A
-//! page is written beside its name, and gets that when it is whole: no half of one is left.
+//! page is written beside its name, and gets that when it is whole: no half of one is left. Only
+//! where no other file may have its name it is written over.
 //!
 //! Callers: `laboratory`.
 
@@ -314,7 +315,8 @@ impl OutputFile {
         }
     }
 
-    /// Makes this text all that is in it, durably. If that fails, what was there before is there.
+    /// Makes this text all that is in it, durably. If that fails, what was there before is there,
+    /// unless it had to be written over.
     fn publish(mut self, text: &str, session: &Session) -> Result<(), os::Error> {
         let written = match self.is_replaced(session) {
             Ok(true) => self.replace(text, session),

@@ -155,8 +155,18 @@ impl DiskPort for LinuxDisk {
     }
 }
 
-/// Gives a new file the owner, the group and the rights of another one.
+/// The rights of single users and groups, of which a file's mode has only the bounds.
+const RIGHTS_LIST: &str = "system.posix_acl_access";
+
+/// Gives a new file the owner, the group and the rights of another one. Refused if either has a
+/// list of rights: under one, the same mode says something else.
 fn give_rights(new: &OwnedFd, old: &OwnedFd) -> Result<(), Errno> {
+    let has_list = |file: &OwnedFd| {
+        rustix::fs::fgetxattr_query(file, RIGHTS_LIST).is_ok_and(|bytes| bytes > 0)
+    };
+    if has_list(new) || has_list(old) {
+        return Err(Errno::PERM);
+    }
     let (has, wanted) = (rustix::fs::fstat(new)?, rustix::fs::fstat(old)?);
     if (has.st_uid, has.st_gid) != (wanted.st_uid, wanted.st_gid) {
         let (owner, group) = (Uid::from_raw(wanted.st_uid), Gid::from_raw(wanted.st_gid));
