@@ -15,7 +15,7 @@
 //!   * a transaction that a text has begun is rolled back by `begin` and by every call that stands
 //!     outside of transactions, as a forgotten `Tx` is (DB111)
 //!
-//! Callers: applications; the server.
+//! Callers: applications; the shell.
 
 mod answer;
 mod copy;
