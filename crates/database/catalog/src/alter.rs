@@ -23,7 +23,8 @@ use crate::statement::Statement;
 use crate::{Catalog, ObjectId, names, texts};
 
 impl Catalog {
-    /// Alters a table. The change is durable when this returns.
+    /// Alters a table. The change is durable when this returns. Nobody asks views here whether they
+    /// would read a new column, or a new name of one: SQL does (rule sql/SQ66).
     pub fn alter_table(
         &self,
         name: &str,

@@ -112,3 +112,30 @@ fn columns_that_are_not_analysed_stay_known() {
     let missing = refused(&mut connection, "analyze t (b, d)");
     assert_eq!(missing, SqlState::UNDEFINED_COLUMN);
 }
+
+/// SQ35: sessions that analyse different columns of a table at once leave each other's.
+#[test]
+fn columns_that_are_analysed_at_once_are_all_known() {
+    let small = Small::new("sql-analyze-at-once");
+    let mut connection = small.connect("app");
+    run(&mut connection, "create table t (a integer, b integer)");
+    run(&mut connection, "insert into t select g % 10, g % 20 from generate_series(1, 10000) g");
+    for round in 0..20 {
+        let (tell, told) = mpsc::channel();
+        std::thread::scope(|scope| {
+            let small = &small;
+            scope.spawn(move || {
+                let mut first = small.connect("first");
+                tell.send(()).expect("somebody listens");
+                run(&mut first, "analyze t (a)");
+            });
+            let mut second = small.connect("second");
+            told.recv().expect("it connects");
+            run(&mut second, "analyze t (b)");
+        });
+        assert_eq!(rows_expected(&mut connection, "a = 3"), 1_000, "{round}");
+        assert_eq!(rows_expected(&mut connection, "b = 3"), 500, "{round}");
+        run(&mut connection, "analyze table t delete statistics");
+        assert_ne!(rows_expected(&mut connection, "a = 3"), 1_000, "{round}: nothing is known");
+    }
+}

@@ -252,11 +252,12 @@ struct Kept {
 }
 
 impl Kept {
-    /// Puts a plan in place of another one for the same wish. Whether there are too many now.
-    fn put(&mut self, entry: &Arc<Entry>) -> bool {
+    /// Puts a plan of a text with this hash in place of another one for the same wish. Whether there
+    /// are too many now.
+    fn put(&mut self, hash: u64, entry: &Arc<Entry>) -> bool {
         let wish = Wish { said: &entry.said, methods: entry.methods };
         let Kept { texts, bytes } = self;
-        let of_hash = texts.entry(hash_of(&entry.text)).or_default();
+        let of_hash = texts.entry(hash).or_default();
         of_hash.retain(|other| {
             let goes = other.text == entry.text && other.suits(wish);
             *bytes -= if goes { other.bytes() } else { 0 };
@@ -267,15 +268,15 @@ impl Kept {
         texts.len() > TEXTS_MAX || *bytes > BYTES_MAX
     }
 
-    /// A plan of this text that is what is wished for.
-    fn get(&self, text: &str, wish: Wish<'_>) -> Option<&Arc<Entry>> {
-        let of_hash = self.texts.get(&hash_of(text))?;
+    /// A plan of this text, which has this hash, that is what is wished for.
+    fn get(&self, hash: u64, text: &str, wish: Wish<'_>) -> Option<&Arc<Entry>> {
+        let of_hash = self.texts.get(&hash)?;
         of_hash.iter().find(|entry| *entry.text == *text && entry.suits(wish))
     }
 
-    /// Forgets the plans of a text, and those of others with its hash.
-    fn remove(&mut self, text: &str) {
-        let entries = self.texts.remove(&hash_of(text)).unwrap_or_default();
+    /// Forgets the plans of all texts with this hash.
+    fn remove(&mut self, hash: u64) {
+        let entries = self.texts.remove(&hash).unwrap_or_default();
         self.bytes -= entries.iter().map(|entry| entry.bytes()).sum::<usize>();
     }
 }
@@ -305,9 +306,10 @@ impl Plans {
         if text.len() > TEXT_BYTES_MAX {
             return None;
         }
+        let hash = hash_of(text);
         let found = {
             let kept = self.kept.shared(session);
-            Arc::clone(kept.get(text, wish)?)
+            Arc::clone(kept.get(hash, text, wish)?)
         };
         // The dictionary is asked without the latch.
         if !found.plan.basis.holds(catalog, session) {
@@ -323,7 +325,8 @@ impl Plans {
         entry.used.store(self.clock.fetch_add(1, session), session);
         entry.made_us.store(call_moment(session), session);
         let entry = Arc::new(entry);
-        let is_full = self.kept.exclusive(session).put(&entry);
+        let hash = hash_of(&entry.text);
+        let is_full = self.kept.exclusive(session).put(hash, &entry);
         if is_full {
             self.shrink(session);
         }
@@ -344,14 +347,11 @@ impl Plans {
         }
         let place = used.len() / 10;
         let bound = *used.select_nth_unstable(place).1;
-        let old: Vec<Arc<str>> = entries
-            .iter()
-            .filter(|entry| entry.used.load(session) <= bound)
-            .map(|entry| Arc::clone(&entry.text))
-            .collect();
+        let old = entries.iter().filter(|entry| entry.used.load(session) <= bound);
+        let old: Vec<u64> = old.map(|entry| hash_of(&entry.text)).collect();
         let mut kept = self.kept.exclusive(session);
-        for text in old {
-            kept.remove(&text);
+        for hash in old {
+            kept.remove(hash);
         }
     }
 
@@ -512,4 +512,38 @@ fn operations(plan: &FramePlan, measured: &MeasuredRuns) -> Vec<OperationView> {
         object: line.object,
     };
     lines(plan).into_iter().map(operation).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::World;
+
+    /// Such texts are rare, and a plan of another text would give other rows.
+    #[test]
+    fn texts_with_one_hash_have_plans_of_their_own() {
+        let (os, world) = (os::linux::start(), World::new());
+        let wish = Wish { said: &[], methods: Methods::default() };
+        let entry = |text: &str| {
+            let plan = Arc::new(world.plan(text));
+            Arc::new(Entry::new(text, "SELECT", Binds::default(), wish, plan, &os))
+        };
+        let (one, other) = ("select id from emp", "select name from dept");
+        let [first, second, newer] = [one, other, one].map(entry);
+        let mut kept = Kept::default();
+        assert!(!kept.put(7, &first) && !kept.put(7, &second));
+        let is = |kept: &Kept, text: &str, wanted: &Arc<Entry>| {
+            kept.get(7, text, wish).is_some_and(|entry| Arc::ptr_eq(entry, wanted))
+        };
+        assert!(is(&kept, one, &first) && is(&kept, other, &second));
+        assert!(kept.get(7, "select id from dept", wish).is_none(), "it was never planned");
+        assert!(kept.get(8, one, wish).is_none(), "another hash is another text's");
+        // A new plan of the one leaves that of the other.
+        assert!(!kept.put(7, &newer));
+        assert!(is(&kept, one, &newer) && is(&kept, other, &second));
+        assert_eq!(kept.bytes, newer.bytes() + second.bytes());
+        kept.remove(7);
+        assert!(kept.get(7, one, wish).is_none() && kept.get(7, other, wish).is_none());
+        assert_eq!(kept.bytes, 0);
+    }
 }

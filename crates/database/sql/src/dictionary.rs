@@ -92,14 +92,15 @@ impl Dictionary<'_> {
         plan.basis.is_outgrown(now, |object| self.blocks_of(object))
     }
 
-    /// How many blocks a table has; none if it isn't there any more, or has been emptied meanwhile.
+    /// How many blocks a table has; none if it isn't there any more, has been emptied meanwhile, or
+    /// has a header that can't be read. A statement that needs the header is told by itself.
     fn blocks_of(&self, object: ObjectNo) -> Result<Option<u32>, Stop> {
         let relation = match self.catalog.relation_of(object, self.session) {
             Err(stop) if is_gone(&stop) => return Ok(None),
             found => found?,
         };
         match self.size_of(&relation) {
-            Err(stop) if self.is_left(&relation, &stop) => Ok(None),
+            Err(stop) if is_unreadable(&stop) || self.is_left(&relation, &stop) => Ok(None),
             size => Ok(Some(size?.blocks)),
         }
     }
@@ -227,6 +228,10 @@ impl Schema for Dictionary<'_> {
 
 fn is_gone(stop: &Stop) -> bool {
     matches!(stop.refusal(), Some(RefusalKind::NotFound | RefusalKind::DefinitionChanged))
+}
+
+fn is_unreadable(stop: &Stop) -> bool {
+    matches!(stop.refusal(), Some(RefusalKind::Corrupt | RefusalKind::Io))
 }
 
 fn is_same(

@@ -28,6 +28,10 @@ use super::{AGGREGATES, Binder};
 use crate::logical::{AggregateCall, SortKey};
 use crate::refuse::{At, Bind, Placed, Refused};
 
+/// How different rows are counted.
+const COUNT_DIFFERENT: &str =
+    "count the rows of a subquery: SELECT count(*) FROM (SELECT DISTINCT t.* FROM ...) d";
+
 /// The aggregates of one level, and whether one may stand where the binder is.
 #[derive(Debug)]
 pub(super) struct Collector {
@@ -86,7 +90,7 @@ impl Binder<'_> {
     ) -> Bind<Typed> {
         let is_star = matches!(&list.args[..], [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)]);
         let mut arguments = Vec::new();
-        if let Some(table) = table_counted(name, list) {
+        if let Some(table) = table_counted(name, list)? {
             arguments.push(self.row_of_table(table)?);
         } else if !is_star {
             for argument in plain_arguments(list)? {
@@ -151,16 +155,23 @@ impl Binder<'_> {
     }
 }
 
-/// The table of `count(t.*)`.
-fn table_counted<'l>(name: &str, list: &'l FunctionArgumentList) -> Option<&'l ObjectName> {
+/// The table of `count(t.*)`. Different rows are a subquery's to find.
+fn table_counted<'l>(name: &str, list: &'l FunctionArgumentList) -> Bind<Option<&'l ObjectName>> {
+    let [FunctionArg::Unnamed(argument)] = &list.args[..] else { return Ok(None) };
     let is_distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
-    match &list.args[..] {
-        [FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(table))]
-            if name.eq_ignore_ascii_case("count") && !is_distinct =>
-        {
-            Some(table)
+    let is_count = name.eq_ignore_ascii_case("count");
+    match argument {
+        FunctionArgExpr::Wildcard if is_distinct => {
+            let refused =
+                Refused::new(SqlState::SYNTAX_ERROR, At::NOWHERE, "DISTINCT can't stand before *");
+            Err(refused.hint(COUNT_DIFFERENT))
         }
-        _ => None,
+        FunctionArgExpr::QualifiedWildcard(table) if is_count && is_distinct => {
+            let what = format!("count(DISTINCT {table}.*)");
+            Err(Refused::unsupported(At::of(table), &what, COUNT_DIFFERENT))
+        }
+        FunctionArgExpr::QualifiedWildcard(table) if is_count => Ok(Some(table)),
+        _ => Ok(None),
     }
 }
 

@@ -70,6 +70,24 @@ fn what_is_not_there_yet_is_refused_with_what_to_do() {
     }
 }
 
+/// DISTINCT before a star would count one row, or none: a subquery finds different rows.
+#[test]
+fn different_rows_are_not_counted_by_an_aggregate() {
+    let (missing, wrong) = (SqlState::FEATURE_NOT_SUPPORTED, SqlState::SYNTAX_ERROR);
+    for (text, state, message) in [
+        ("select count(distinct e.*) from emp e", missing, "count(DISTINCT e.*) isn't supported"),
+        ("select count(distinct *) from emp", wrong, "DISTINCT can't stand before *"),
+    ] {
+        let stop = refused(text);
+        assert_eq!(stop.state(), state, "{text}: {stop}");
+        let said = stop.to_string();
+        assert!(said.starts_with(message) && said.contains("(SELECT DISTINCT t.* "), "{said}");
+    }
+    World::new().bind("select count(e.*), count(*) from emp e").expect("sound");
+    let instead = "select count(*) from (select distinct e.* from emp e) d";
+    World::new().bind(instead).expect("sound");
+}
+
 #[test]
 fn a_statement_has_so_many_joins_and_no_more() {
     let tables: Vec<String> = (0..500).map(|n| format!("dept d{n}")).collect();

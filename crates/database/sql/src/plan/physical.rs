@@ -95,8 +95,8 @@ impl Basis {
     }
 
     /// Whether a table has outgrown the plan (rule SQ36). `blocks_of` says how many blocks a table
-    /// has now, none if it isn't there any more; it is asked once in [`SIZES_HOLD`], whoever asks
-    /// this. Once it is so it stays so.
+    /// has now, none if it isn't there any more or nobody can say; it is asked once in
+    /// [`SIZES_HOLD`], whoever asks this. Once it is so it stays so.
     #[inline]
     pub(crate) fn is_outgrown<E>(
         &self,
