@@ -286,7 +286,6 @@ impl Relation {
 
     /// A row by its bytes.
     #[inline]
-    #[inline]
     pub(crate) fn row<'a>(&'a self, bytes: &'a [u8]) -> Result<RowView<'a>, Stop> {
         RowView::new(&self.layout, bytes).map_err(|damaged| self.damaged(&damaged))
     }
