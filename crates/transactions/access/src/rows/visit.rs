@@ -1,5 +1,5 @@
-//! What takes the rows of a scan: the whole rows of a block at once. So a call that isn't known when
-//! compiling is made for each block, and not for each row.
+//! What takes the rows of a scan: the whole rows of a block at once. So a call that isn't known
+//! when compiling is made for each block, and not for each row.
 //!
 //! Callers: `read`, `scan`; tables, which take each row by a function.
 
