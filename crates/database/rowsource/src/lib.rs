@@ -23,6 +23,7 @@
 //! | `distinct`, `set_operation` | [`Distinct`], [`Unique`], [`SetOperation`] |
 //! | `hash_aggregate`, `sorted_aggregate` | [`HashAggregate`], [`SortedAggregate`] |
 //! | `calls`, `ordered` | what each row gives to the aggregates of its group, in which order |
+//! | `plain` | calls that only add up |
 //! | `hash_join/` | [`HashJoin`] |
 //! | `merge_join`, `nested_loop` | [`MergeJoin`], [`NestedLoop`] |
 //! | `materialise` | [`Materialise`]: rows that are read again |
@@ -75,6 +76,7 @@ mod order;
 mod ordered;
 mod partitions;
 mod passes;
+mod plain;
 mod plan;
 mod project;
 mod set_operation;

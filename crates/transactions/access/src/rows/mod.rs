@@ -18,6 +18,7 @@ mod sample;
 mod scan;
 mod together;
 mod version;
+mod visit;
 
 use std::sync::Arc;
 
@@ -45,6 +46,7 @@ use change::SlotKind;
 pub use load::HeapLoader;
 pub use sample::Sampled;
 pub use scan::HeapScan;
+pub use visit::{BlockRow, BlockRows, EachRow, RowVisit};
 
 /// How many hundredths of a block inserts leave free, for rows that grow.
 const PCTFREE: usize = 10;
