@@ -229,7 +229,7 @@ impl Calls {
         area: &mut Area,
         world: &W,
     ) -> Result<(), Stop> {
-        let Calls { calls, taken, last, key } = self;
+        let Calls { calls, taken, last, key, .. } = self;
         last.iter_mut().flatten().for_each(Rows::clear);
         let mut beside = 0;
         for (number, taken) in taken.iter_mut().enumerate() {
