@@ -9,7 +9,8 @@
 //! and y_t - rho y_(t-1) is fitted by the columns, less rho of theirs, in turns until neither
 //! changes. What is left of a short series looks less alike than its noise is. Rho is raised by as
 //! much as that makes in the mean: exactly so where the columns are a constant, or a constant and a
-//! trend; each other column counts as a trend does.
+//! trend; each other column counts as a trend does. Even so it scatters, and where it is found too
+//! small an error is too small with it: so the caller says how much the noise remembers at least.
 //!
 //! Callers: the lab.
 //! Sources: Cochrane & Orcutt, "Application of Least Squares Regression to Relationships Containing
@@ -40,12 +41,14 @@ pub struct Coefficient {
 }
 
 /// The coefficient of the first column among these, which should have a constant and a trend. Those
-/// that are made of the ones before them are left out. None if the first one is made of the others,
+/// that are made of the ones before them are left out. The noise isn't taken to remember less than
+/// `rho_min`. None if the first one is made of the others,
 /// if the columns are as many as the values, or fit them exactly.
 ///
 /// # Panics
-/// If a column isn't as long as `y`.
-pub fn coefficient(y: &[f64], columns: &[Vec<f64>]) -> Option<Coefficient> {
+/// If a column isn't as long as `y`, or `rho_min` is below 0 or near 1.
+pub fn coefficient(y: &[f64], columns: &[Vec<f64>], rho_min: f64) -> Option<Coefficient> {
+    assert!((0.0..=RHO_MAX).contains(&rho_min), "a share of the noise");
     assert!(columns.iter().all(|column| column.len() == y.len()), "columns as long as the series");
     let columns = independent(columns)?;
     let (n, k) = (y.len() as f64, columns.len() as f64);
@@ -53,7 +56,7 @@ pub fn coefficient(y: &[f64], columns: &[Vec<f64>]) -> Option<Coefficient> {
         return None;
     }
     let whole: f64 = y.iter().map(|y| y * y).sum();
-    let (mut rho, mut found) = (0.0, None);
+    let (mut rho, mut found) = (rho_min, None);
     for _ in 0..TURNS_MAX {
         let whitened: Vec<Vec<f64>> = columns.iter().map(|column| less(column, rho)).collect();
         let fit = Fit::of(&whitened, &less(y, rho));
@@ -68,7 +71,7 @@ pub fn coefficient(y: &[f64], columns: &[Vec<f64>]) -> Option<Coefficient> {
         let seen = left.windows(2).map(|two| two[0] * two[1]).sum::<f64>() / squares;
         let before = rho;
         let of_noise = seen.max(0.0);
-        rho = (seen + (k * (1.0 + of_noise) + 2.0 * of_noise) / n).clamp(0.0, RHO_MAX);
+        rho = (seen + (k * (1.0 + of_noise) + 2.0 * of_noise) / n).clamp(rho_min, RHO_MAX);
         found = Some(Coefficient {
             effect: fit.coefficient(0),
             standard_error: fit.plain_error(0),
@@ -144,7 +147,7 @@ mod tests {
                     })
                     .collect();
                 let [constant, trend] = constant_and_trend();
-                let found = coefficient(&y, &[on, constant, trend]).expect("enough of it");
+                let found = coefficient(&y, &[on, constant, trend], 0.0).expect("enough of it");
                 let student = Distribution::Student { degrees: found.degrees };
                 let z = found.effect / found.standard_error;
                 called += u32::from(2.0 * student.survival(z.abs()) < 0.01);
@@ -160,16 +163,17 @@ mod tests {
         let y: Vec<f64> = trend.iter().map(|at| (at * 1.7).sin()).collect();
         let x: Vec<f64> = trend.iter().map(|at| (at * 0.9).cos()).collect();
         let twice: Vec<f64> = trend.iter().map(|at| 2.0 * at).collect();
-        let with = coefficient(&y, &[x.clone(), constant.clone(), trend.clone(), twice.clone()]);
-        let without = coefficient(&y, &[x.clone(), constant.clone(), trend.clone()]);
+        let with =
+            coefficient(&y, &[x.clone(), constant.clone(), trend.clone(), twice.clone()], 0.0);
+        let without = coefficient(&y, &[x.clone(), constant.clone(), trend.clone()], 0.0);
         assert!(with.is_some() && with == without);
-        assert_eq!(coefficient(&y, &[twice, constant.clone(), trend]), None);
-        assert_eq!(coefficient(&y[..3], &[y[..3].to_vec(), vec![1.0; 3]]), None);
-        assert_eq!(coefficient(&[0.0; 60], &[y.clone(), constant.clone()]), None);
+        assert_eq!(coefficient(&y, &[twice, constant.clone(), trend], 0.0), None);
+        assert_eq!(coefficient(&y[..3], &[y[..3].to_vec(), vec![1.0; 3]], 0.0), None);
+        assert_eq!(coefficient(&[0.0; 60], &[y.clone(), constant.clone()], 0.0), None);
         let mut first_only = vec![0.0; N];
         first_only[0] = 1.0;
-        let found = coefficient(&y, &[x.clone(), constant.clone(), first_only.clone()]);
-        assert_eq!(found, coefficient(&y, &[x, constant.clone()]));
-        assert_eq!(coefficient(&y, &[first_only, constant]), None);
+        let found = coefficient(&y, &[x.clone(), constant.clone(), first_only.clone()], 0.0);
+        assert_eq!(found, coefficient(&y, &[x, constant.clone()], 0.0));
+        assert_eq!(coefficient(&y, &[first_only, constant], 0.0), None);
     }
 }

@@ -170,8 +170,10 @@ fn altered_otherwise() -> [Kind; 6] {
             of("alter table t drop constraint t_pk cascade")
         })
         .refused("foreign keys", |_| of("alter table t drop constraint t_pk")),
-        definition("alter table drop not null", || of("alter table t alter column v drop not null"))
-            .refused("a primary key", |_| of("alter table t alter column id drop not null")),
+        definition("alter table drop not null", || {
+            of("alter table t alter column v drop not null")
+        })
+        .refused("a primary key", |_| of("alter table t alter column id drop not null")),
         definition("alter table drop default", || {
             of("alter table o alter column extra drop default")
         }),
