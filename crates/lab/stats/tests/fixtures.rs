@@ -163,7 +163,7 @@ fn errors_of_series_agree() {
 #[test]
 fn regressions_on_a_series_that_remembers_agree() {
     agree("autoregressive", CLOSE, |inputs| {
-        let found = coefficient(&inputs[0], &inputs[1..]).expect("enough values");
+        let found = coefficient(&inputs[0], &inputs[1..], 0.0).expect("enough values");
         vec![found.effect, found.standard_error, found.degrees, found.rho]
     });
 }
