@@ -213,7 +213,7 @@ fn the_page_says_what_the_text_says() {
         sentence("A note for the reader.", "WARNING"),
         sentence("WARNING", "Yardsticks"),
         sentence("not checked in any run", "unaccounted"),
-        sentence("B - A of a block's late half", "Not within"),
+        sentence("B - A of a block's late half", "No effect was seen"),
     ];
     for sentence in sentences {
         assert!(words.contains(&sentence), "`{sentence}` in {words}");
