@@ -21,6 +21,7 @@ fn commits(machine: &str, writes_in_flight: u32, [sessions, thinks_us]: [u64; 2]
     (mean(|start| start.0), mean(|start| start.1))
 }
 
+/// The same, of the start that this seed gives.
 fn started(
     machine: &str,
     writes_in_flight: u32,
