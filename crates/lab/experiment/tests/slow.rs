@@ -87,7 +87,6 @@ fn an_effect_of_minutes_is_found() {
 /// Throughput of equals in five minutes of a shared machine of two CPUs beside the neighbour of
 /// `cargo xbench decides`: its logarithm for each 5 s, less what stolen time and the device's probe
 /// explain, in hundredths (docs/log/lab.md, 2026-11-28).
-#[rustfmt::skip]
 const MEASURED: [[i8; 59]; 3] = [
     [
         4, -2, 6, 0, 1, -3, 3, -1, -15, 7, 7, 2, -12, 3, 4, -1, -4, 4, 2, 4, 1, -9, -17, -5, -17,

@@ -42,8 +42,8 @@ pub struct Coefficient {
 
 /// The coefficient of the first column among these, which should have a constant and a trend. Those
 /// that are made of the ones before them are left out. The noise isn't taken to remember less than
-/// `rho_min`. None if the first one is made of the others,
-/// if the columns are as many as the values, or fit them exactly.
+/// `rho_min`. None if the first one is made of the others, if the columns are as many as the
+/// values, or fit them exactly.
 ///
 /// # Panics
 /// If a column isn't as long as `y`, or `rho_min` is below 0 or near 1.
